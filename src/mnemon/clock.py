@@ -1,0 +1,56 @@
+"""The clock: the only source of now, so that a test can move time for all processes at once."""
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Protocol
+
+
+class Clock(Protocol):
+    """Tells the time in UTC."""
+
+    def now(self) -> datetime: ...
+
+
+class SystemClock:
+    """The machine's time."""
+
+    def now(self) -> datetime:
+        return datetime.now(UTC)
+
+
+class FileClock:
+    """The time that stands in a file: every process that names the file agrees on it."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def now(self) -> datetime:
+        return parse_time(self._path.read_text(encoding="utf-8").strip())
+
+
+class ManualClock:
+    """A time that a test sets and advances."""
+
+    def __init__(self, start: datetime) -> None:
+        self._now = start
+
+    def now(self) -> datetime:
+        return self._now
+
+    def set(self, at: datetime) -> None:
+        self._now = at
+
+    def advance(self, by: timedelta) -> None:
+        self._now += by
+
+
+def parse_time(text: str) -> datetime:
+    """The UTC time an ISO-8601 text names; a text without an offset means UTC."""
+    at = datetime.fromisoformat(text)
+    return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
+
+
+def iso(at: datetime) -> str:
+    """The time as ISO-8601 UTC ending in Z, to the millisecond, or to the second when it is whole."""
+    spec = "milliseconds" if at.microsecond // 1000 else "seconds"
+    return at.astimezone(UTC).isoformat(timespec=spec).replace("+00:00", "Z")

@@ -1,0 +1,69 @@
+"""One transaction: as the application's role, for one organization, at one moment of our clock."""
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from datetime import datetime
+from typing import Any, LiteralString, cast
+
+import psycopg
+from psycopg.rows import DictRow
+
+from mnemon.ids import new_id
+
+Row = DictRow
+Params = Mapping[str, Any]
+
+
+class Tx:
+    """Runs named statements. Everything in it commits together or not at all."""
+
+    def __init__(self, connection: psycopg.AsyncConnection[Row], *, org_id: str | None, now: datetime) -> None:
+        self._connection = connection
+        self.org_id = org_id
+        """The organization row-level security lets through; None only for the runner's look at `work`."""
+        self.now = now
+        """The moment all of this transaction's rows are stamped with."""
+
+    @property
+    def connection(self) -> psycopg.AsyncConnection[Row]:
+        """The driver's connection, for COPY and NOTIFY."""
+        return self._connection
+
+    def new_id(self, prefix: str) -> str:
+        """A fresh id of this transaction's time."""
+        return new_id(prefix, self.now)
+
+    async def all(self, sql: str, **params: Any) -> list[Row]:
+        """Every row."""
+        return await (await self._execute(sql, params)).fetchall()
+
+    async def maybe(self, sql: str, **params: Any) -> Row | None:
+        """The first row, or None."""
+        return await (await self._execute(sql, params)).fetchone()
+
+    async def one(self, sql: str, **params: Any) -> Row:
+        """The row of a statement that always gives one."""
+        row = await (await self._execute(sql, params)).fetchone()
+        if row is None:
+            raise LookupError("a statement that must give a row gave none")
+        return row
+
+    async def run(self, sql: str, **params: Any) -> int:
+        """Execute; how many rows it touched."""
+        return (await self._execute(sql, params)).rowcount
+
+    async def many(self, sql: str, rows: Sequence[Params]) -> int:
+        """Execute once per row, pipelined; how many rows were touched in all."""
+        async with self._connection.cursor() as cursor:
+            await cursor.executemany(cast("LiteralString", sql), rows)
+            return cursor.rowcount
+
+    @asynccontextmanager
+    async def savepoint(self) -> AsyncIterator[None]:
+        """What fails inside is undone alone; the exception goes on."""
+        async with self._connection.transaction():
+            yield
+
+    async def _execute(self, sql: str, params: Params) -> psycopg.AsyncCursor[Row]:
+        # psycopg takes only literal SQL; ours comes from queries.sql, never from input.
+        return await self._connection.execute(cast("LiteralString", sql), params)

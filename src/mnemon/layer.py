@@ -1,0 +1,58 @@
+"""What a room adds to the prompt."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+import numpy as np
+
+from mnemon.db.tx import Tx
+from mnemon.scope import Scope
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ask:
+    """What a context is wanted for."""
+
+    scope: Scope
+    query: str
+    """The message to be answered."""
+    vector: np.ndarray | None
+    """The query's embedding, made before the transaction began; None while the embedder is down."""
+    now: datetime
+    session_id: str | None = None
+    sees_agent_state: bool = False
+    """Whether the caller's key has `agent-state:read`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Item:
+    """One line or block of a layer, kept or left out as a whole."""
+
+    text: str
+    sources: tuple[str, ...] = ()
+    """Ids of what it was made from."""
+    value: float = 1.0
+    """Over budget, items of the lowest value go first."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Layer:
+    """A named part of the prompt: an opening that is ours, then items."""
+
+    name: str
+    """`L1` to `L8`."""
+    title: str
+    opening: str = ""
+    """Written by us, an instruction to the model; shown only together with at least one item, unless there are none to show."""
+    items: tuple[Item, ...] = ()
+    recalled: bool = True
+    """Items are stored text: fenced and escaped, so that they read as data and cannot pose as an instruction."""
+    budget: int = 500
+    """Most tokens it may take."""
+
+
+class LayerSource(Protocol):
+    """Reads a room and writes nothing."""
+
+    async def __call__(self, tx: Tx, ask: Ask) -> Layer: ...
