@@ -111,7 +111,7 @@ class ChatRequest:
     by_rule: Callable[[], str]
     """The reply rules give, for offline mode."""
     options: Json = field(default_factory=dict)
-    """Passed through from the caller where the wire allows it: temperature, max_tokens, tool_choice, stop, …"""
+    """Passed on from the caller where the wire allows it: temperature, max_tokens, tool_choice, stop, …"""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,0 +1,196 @@
+"""The scripted model over HTTP: an OpenAI-compatible endpoint on loopback that can break."""
+
+import asyncio
+import json
+import threading
+from collections.abc import Iterator
+from types import TracebackType
+from typing import TypeAlias
+from urllib.parse import urlsplit
+
+from mnemon.llm.protocol import Json
+from mnemon.llm.scripted import wire
+from mnemon.llm.scripted.control import control
+from mnemon.llm.scripted.script import Asked, Fault, Reply, Script, in_pieces
+
+Reader: TypeAlias = asyncio.StreamReader
+Writer: TypeAlias = asyncio.StreamWriter
+
+
+class ScriptedServer:
+    """Serves `/v1/chat/completions`, `/v1/embeddings`, `/v1/models` and `/script`, in a thread of its own.
+
+    Use as a context manager; `stop()` leaves a dead port behind and `start()` opens the same one again.
+    """
+
+    def __init__(
+        self, script: Script | None = None, *, port: int = 0, models: tuple[str, ...] = ("scripted",)
+    ) -> None:
+        self.script = script or Script()
+        self.port = port
+        self._models = models
+        self._thread: threading.Thread | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._stopping: asyncio.Event | None = None
+
+    @property
+    def url(self) -> str:
+        """The base URL to give to a client."""
+        return f"http://127.0.0.1:{self.port}/v1"
+
+    def __enter__(self) -> "ScriptedServer":
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def start(self) -> None:
+        """It listens; `url` is known."""
+        listening = threading.Event()
+        self._thread = threading.Thread(
+            target=lambda: asyncio.run(self.serve(listening)), name="scripted-model", daemon=True
+        )
+        self._thread.start()
+        if not listening.wait(10):
+            raise RuntimeError(f"the scripted server could not listen on port {self.port}")
+
+    def stop(self) -> None:
+        """It listens no more, and open connections are broken."""
+        if self._thread and self._loop and self._stopping:
+            self._loop.call_soon_threadsafe(self._stopping.set)
+            self._thread.join()
+        self._thread = None
+
+    async def serve(self, listening: threading.Event | None = None) -> None:
+        """Serve until stopped."""
+        self._loop, self._stopping = asyncio.get_running_loop(), asyncio.Event()
+        open_now: set[asyncio.Task[None]] = set()
+
+        async def connected(reader: Reader, writer: Writer) -> None:
+            task = asyncio.current_task()
+            assert task is not None
+            open_now.add(task)
+            try:
+                while await self._one_request(reader, writer):
+                    pass
+            except (ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
+                pass
+            finally:
+                open_now.discard(task)
+                writer.transport.abort()
+
+        server = await asyncio.start_server(connected, "127.0.0.1", self.port)
+        self.port = server.sockets[0].getsockname()[1]
+        if listening:
+            listening.set()
+        await self._stopping.wait()
+        server.close()
+        for task in tuple(open_now):
+            task.cancel()
+        await asyncio.gather(*open_now, return_exceptions=True)
+
+    async def _one_request(self, reader: Reader, writer: Writer) -> bool:
+        """Answer one request; False when the connection is to be closed."""
+        method, target, headers, raw = await _read(reader)
+        path = urlsplit(target).path
+        if path.startswith("/script"):
+            return await _send(writer, 200, control(self.script, method, path, raw))
+        if method == "GET" and path == "/v1/models":
+            return await _send(writer, 200, wire.models(self._models))
+        if method != "POST" or path not in ("/v1/chat/completions", "/v1/embeddings"):
+            return await _send(writer, 404, wire.error(f"no such route: {method} {path}", "not_found"))
+        asked = wire.asked_from(path, json.loads(raw), headers)
+        fault = self.script.receive(asked)
+        if fault and fault.kind in ("dead", "rate_limited", "error", "garbage"):
+            return await _fail(writer, fault)
+        if fault and fault.kind == "slow":
+            await asyncio.sleep(fault.seconds)
+            fault = None
+        return await self._respond(writer, asked, fault)
+
+    async def _respond(self, writer: Writer, asked: Asked, fault: Fault | None) -> bool:
+        if asked.on == "embeddings":
+            return await _send(writer, 200, wire.embeddings(asked.body), fault=fault)
+        if asked.schema is None:
+            reply = self.script.next_reply(asked)
+        else:
+            answer = self.script.next_answer(asked)
+            text = answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False)
+            reply = Reply(pieces=in_pieces(text))
+        if asked.stream:
+            return await _stream(writer, wire.chunks(asked, reply), fault)
+        return await _send(writer, 200, wire.completion(asked, reply), fault=fault)
+
+
+async def _read(reader: Reader) -> tuple[str, str, dict[str, str], bytes]:
+    head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
+    first, *lines = head.rstrip().split("\r\n")
+    method, target, _ = first.split(" ", 2)
+    headers = {name.strip().lower(): value.strip() for name, value in (line.split(":", 1) for line in lines)}
+    if headers.get("transfer-encoding", "").lower() == "chunked":
+        return method, target, headers, await _read_chunked(reader)
+    return method, target, headers, await reader.readexactly(int(headers.get("content-length", "0")))
+
+
+async def _read_chunked(reader: Reader) -> bytes:
+    body = b""
+    while size := int((await reader.readline()).split(b";")[0], 16):
+        body += await reader.readexactly(size)
+        await reader.readline()
+    await reader.readline()
+    return body
+
+
+async def _send(
+    writer: Writer, status: int, body: Json, *, fault: Fault | None = None, extra: str = ""
+) -> bool:
+    """Send a whole body; a fault breaks off in its middle."""
+    raw = json.dumps(body, ensure_ascii=False).encode()
+    head = f"HTTP/1.1 {status} Scripted\r\ncontent-type: application/json\r\n{extra}"
+    writer.write(f"{head}content-length: {len(raw)}\r\n\r\n".encode())
+    writer.write(raw[: len(raw) // 2] if fault else raw)
+    await writer.drain()
+    if fault and fault.kind == "hang":
+        await asyncio.Event().wait()
+    return fault is None
+
+
+async def _stream(writer: Writer, events: Iterator[str], fault: Fault | None) -> bool:
+    """Send events as they come; a fault breaks off after its number of them."""
+    writer.write(
+        b"HTTP/1.1 200 Scripted\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
+    )
+    for number, event in enumerate(events):
+        if fault and number == fault.after:
+            await writer.drain()
+            if fault.kind == "hang":
+                await asyncio.Event().wait()
+            return False
+        raw = event.encode()
+        writer.write(f"{len(raw):x}\r\n".encode() + raw + b"\r\n")
+        await writer.drain()
+    writer.write(b"0\r\n\r\n")
+    await writer.drain()
+    return True
+
+
+async def _fail(writer: Writer, fault: Fault) -> bool:
+    match fault.kind:
+        case "rate_limited":
+            extra = f"retry-after: {fault.seconds:g}\r\n"
+            return await _send(
+                writer, 429, wire.error("too many requests", "rate_limit_exceeded"), extra=extra
+            )
+        case "error":
+            return await _send(writer, 500, wire.error("the server broke", "server_error"))
+        case "garbage":
+            raw = b"<html>it works!</html>"
+            writer.write(b"HTTP/1.1 200 Scripted\r\ncontent-type: application/json\r\n")
+            writer.write(f"content-length: {len(raw)}\r\n\r\n".encode() + raw)
+            await writer.drain()
+            return True
+        case _:
+            return False
