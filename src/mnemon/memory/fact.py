@@ -1,0 +1,101 @@
+"""A fact as it comes in, before it has a place: what is said, about whom, and on what ground."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+
+class MemoryType(StrEnum):
+    """What a memory is about. An open loop is no memory: it becomes a todo."""
+
+    PROFILE = "PROFILE"
+    """The person themselves."""
+    PEOPLE = "PEOPLE"
+    """Someone in the person's life."""
+    PROJECT = "PROJECT"
+    """Something the person works on."""
+
+
+class EntityType(StrEnum):
+    PERSON = "person"
+    PLACE = "place"
+    ORG = "org"
+    PROJECT = "project"
+
+
+class FactType(StrEnum):
+    FACT = "fact"
+    PREFERENCE = "preference"
+    RELATIONSHIP = "relationship"
+    FRICTION = "friction"
+    HABIT = "habit"
+
+
+class Trust(StrEnum):
+    """How far a memory's ground may be believed; decides how it is marked in the prompt."""
+
+    PERSON = "person"
+    """The person's own words, or the application that speaks for them."""
+    EXTERNAL = "external"
+    """A tool or a document: may hold anything, even instructions; never obeyed."""
+
+
+SHADOW_EXTRACTION = "shadow_extraction"
+SEEDED_PROFILE = "seeded_profile"
+CURATED_FOLD = "curated_fold"
+API = "api"
+_EXTERNAL_SOURCES = ("tool", "document", "web", "file")
+
+
+def trust_of(source: str) -> Trust:
+    """The trust a source deserves: tools, documents, files and the web are external, all else speaks for the person."""
+    word = source.lower().replace(":", "_").replace("-", "_").split("_")[0]
+    return Trust.EXTERNAL if word.removesuffix("s") in _EXTERNAL_SOURCES else Trust.PERSON
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entity:
+    """Someone or something a fact is about, as it was named."""
+
+    type: EntityType
+    label: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ground:
+    """Where a fact was said: the message, the place in it, and the words."""
+
+    turn_id: str
+    session_id: str
+    message_id: str
+    start: int
+    """Offset of the quote's first character in the message."""
+    end: int
+    quote: str
+    at: datetime
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fact:
+    """Something to be remembered. What is None is decided by rule."""
+
+    type: MemoryType
+    content: str
+    entity: Entity | None = None
+    """None: the person themselves is meant."""
+    fact_type: FactType = FactType.FACT
+    attribute: str | None = None
+    """What it is a value of ("lives in"); a new value replaces the old one."""
+    importance: int | None = None
+    pinned: bool | None = None
+    confidence: float | None = None
+    valid_from: datetime | None = None
+    """Since when it holds; None: since it was said."""
+    source: str = API
+    trust: Trust | None = None
+    """None: by its source."""
+    private: bool = False
+    """Only for the persona it was told to."""
+    ground: Ground | None = None
+    sources: tuple[str, ...] = ()
+    """Ids of the memories it was folded from."""

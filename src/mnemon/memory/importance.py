@@ -1,0 +1,76 @@
+"""How important and how certain a fact is: computed from what was said, never taken over from a model."""
+
+import re
+
+from mnemon.memory.fact import EntityType, Fact, FactType, MemoryType, Trust
+from mnemon.memory.slug import slug
+
+TRIVIAL, STANDARD, SIGNIFICANT, CRITICAL = 0, 1, 2, 3
+
+_IDENTITY_ATTRIBUTES = frozenset({
+    "name", "full_name", "first_name", "last_name", "called", "pronouns", "role", "job", "job_title", "occupation",
+    "profession", "title",
+})  # fmt: skip
+_IDENTITY = re.compile(
+    r"\b(my (full |first |last )?name is|call me|i am called|i'm called|name is|goes by|my pronouns"
+    r"|i work as|i'm working as|i am working as|works as|my (job|profession|occupation|role) is)\b",
+    re.IGNORECASE,
+)
+_KEY_FACT = re.compile(
+    r"\b(live[sd]? in|moved to|married|divorced|pregnant|born in|allerg\w*|diagnosed|diabetic|vegan|vegetarian"
+    r"|birthday|deadline|launch\w*|due (on|by|in)|ceo|cto|cfo|founder|cofounder|co-founder)\b",
+    re.IGNORECASE,
+)
+_PASSING = re.compile(
+    r"\b(today|tonight|right now|at the moment|this (morning|afternoon|evening)|just now|a bit|kind of"
+    r"|sort of|for lunch|for dinner|for breakfast)\b",
+    re.IGNORECASE,
+)
+_HEDGE = re.compile(
+    r"\b(maybe|perhaps|i think|i guess|i suppose|probably|possibly|might|could be|not sure|apparently|supposedly"
+    r"|i believe|seems?)\b",
+    re.IGNORECASE,
+)
+
+
+def importance_of(fact: Fact, *, said: str | None = None) -> int:
+    """The importance of a fact: pinned and core identity 3, a relationship or key fact 2, a remark 1, a passing one 0.
+
+    `said` are the words it was taken from; without them (an application states the fact) only its fields decide.
+    """
+    if fact.pinned:
+        return CRITICAL
+    if fact.importance is not None:
+        return fact.importance
+    if _is_identity(fact, said):
+        return CRITICAL
+    if fact.fact_type is FactType.RELATIONSHIP:
+        return SIGNIFICANT
+    if said is None:
+        return STANDARD
+    if _KEY_FACT.search(fact.content) or _KEY_FACT.search(said):
+        return SIGNIFICANT
+    if fact.fact_type in {FactType.HABIT, FactType.PREFERENCE}:
+        return STANDARD
+    return TRIVIAL if _PASSING.search(said) else STANDARD
+
+
+def _is_identity(fact: Fact, said: str | None) -> bool:
+    about_self = fact.type is MemoryType.PROFILE and (fact.entity is None or fact.entity.type is EntityType.PERSON)
+    if not about_self:
+        return False
+    if fact.attribute and slug(fact.attribute) in _IDENTITY_ATTRIBUTES:
+        return True
+    return said is not None and _IDENTITY.search(said) is not None
+
+
+def confidence_of(fact: Fact, *, trust: Trust, said: str | None = None) -> float:
+    """How sure it is that the fact was meant: stated by the application 1, plain words .9, hedged .6; a tool's less."""
+    if fact.confidence is not None:
+        return fact.confidence
+    if said is None:
+        return 1.0 if trust is Trust.PERSON else 0.7
+    hedged = _HEDGE.search(said) is not None
+    if trust is Trust.EXTERNAL:
+        return 0.4 if hedged else 0.6
+    return 0.6 if hedged else 0.9

@@ -1,0 +1,67 @@
+"""Keys: what an entity is called in the store, and what makes two facts the same fact."""
+
+import hashlib
+import unicodedata
+
+from mnemon.memory.fact import Entity, EntityType, Fact, FactType, MemoryType
+from mnemon.memory.slug import slug
+
+SELF = "self"
+_SENTENCE_ENDS = " \t\n.!?;,。！？"
+
+
+def entity_key(entity: Entity) -> str:
+    """`person:john_doe` for the person called "John Doe"."""
+    return f"{entity.type}:{slug(entity.label)}"
+
+
+def split_key(key: str) -> tuple[str, str]:
+    """Type and slug of an entity key."""
+    kind, _, name = key.partition(":")
+    return kind, name
+
+
+def memory_key(
+    *,
+    type: MemoryType,  # noqa: A002 (the field's name on the wire)
+    fact_type: FactType,
+    content: str,
+    entity: Entity | None = None,
+    attribute: str | None = None,
+) -> str:
+    """`people|person|john_doe|relationship`, with `|attribute` appended when the fact names one.
+
+    Without an entity the person is meant. Without an entity and an attribute the content's hash stands for the
+    attribute, so that nothing is overwritten.
+    """
+    entity_type = entity.type if entity else EntityType.PERSON
+    primary = slug(entity.label) if entity else SELF
+    parts = [type.lower(), entity_type, primary, fact_type]
+    named = slug(attribute) if attribute else ""
+    if named:
+        parts.append(named)
+    elif entity is None:
+        parts.append(content_hash(content))
+    return "|".join(parts)
+
+
+def key_of(fact: Fact) -> str:
+    """The key under which a fact is stored."""
+    return memory_key(
+        type=fact.type,
+        fact_type=fact.fact_type,
+        content=fact.content,
+        entity=fact.entity,
+        attribute=fact.attribute,
+    )
+
+
+def normalized(content: str) -> str:
+    """The content without what does not change its meaning: case, spacing, closing punctuation."""
+    folded = unicodedata.normalize("NFKC", content).casefold()
+    return unicodedata.normalize("NFKC", " ".join(folded.split())).strip(_SENTENCE_ENDS)
+
+
+def content_hash(content: str) -> str:
+    """Sixteen hex digits that are the same for contents that say the same in the same words."""
+    return hashlib.sha256(normalized(content).encode("utf-8", "surrogatepass")).hexdigest()[:16]

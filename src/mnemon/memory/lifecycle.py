@@ -1,0 +1,151 @@
+"""The life of a memory, and where in its history a statement belongs.
+
+    remember                              forget
+       │                                     ▲
+       ▼        archive (outdated, wrong,    │
+    ┌────────┐  folded, unwanted)      ┌──────────┐
+    │ ACTIVE │ ──────────────────────► │ ARCHIVED │
+    └────────┘ ◄────────────────────── └──────────┘
+       │  ▲         restore, or said again
+       └──┘
+    same key, newer: the statement becomes current, what was held before a superseded version
+    same key, older: the statement becomes a past version, what is held stays
+    same words:      one more mention
+
+A pinned memory is never archived.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from mnemon.errors import Conflict
+from mnemon.memory.keys import normalized
+
+
+class Status(StrEnum):
+    ACTIVE = "ACTIVE"
+    ARCHIVED = "ARCHIVED"
+
+
+class ArchiveReason(StrEnum):
+    OUTDATED = "outdated"
+    """Was true, no longer is."""
+    WRONG = "wrong"
+    """Was never true."""
+    FOLDED = "folded"
+    """Stands in a fold now."""
+    UNWANTED = "unwanted"
+    """The person does not want it used."""
+
+
+def archive(*, pinned: bool) -> Status:
+    """The status after archiving; refused for a pinned memory."""
+    if pinned:
+        raise Conflict("A pinned memory is never archived. Unpin it first (`pinned: false`).", code="pinned")
+    return Status.ARCHIVED
+
+
+def restore(status: Status) -> Status:
+    """The status after restoring; refused for a memory that is not archived."""
+    if status is Status.ACTIVE:
+        raise Conflict(
+            "This memory is not archived. To bring back an earlier version, name its number (`version`).",
+            code="not_archived",
+        )
+    return Status.ACTIVE
+
+
+def revives(reason: ArchiveReason, *, same_words: bool, extracted: bool) -> bool:
+    """Whether stating an archived fact again makes it active.
+
+    An application that states it means it. What a reflection finds again does not undo a judgement: the wrong, the
+    unwanted and the folded come back only when something else is said.
+    """
+    if not extracted or reason is ArchiveReason.OUTDATED:
+        return True
+    return not same_words
+
+
+@dataclass(frozen=True, kw_only=True)
+class Span:
+    """One version's place in time."""
+
+    number: int
+    content: str
+    valid_from: datetime
+    stated_at: datetime
+    """The latest time it was stated to hold; not before `valid_from`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Repeat:
+    """It is what was held at that time already: one more mention."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Supersede:
+    """It is newer than what is held: it becomes current, the old one a version that was true until `valid_from`."""
+
+    valid_from: datetime
+
+
+@dataclass(frozen=True, kw_only=True)
+class Past:
+    """It is older than what is held: it becomes a past version."""
+
+    valid_from: datetime
+    valid_to: datetime
+    before: int | None
+    """Number of the version that was true until `valid_from`, if there is one."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Split:
+    """It is something else, said between two statements of what is held: what is held was interrupted by it."""
+
+    valid_from: datetime
+    valid_to: datetime
+    """Since when what is held holds again."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Extend:
+    """It says that a later version was true earlier already."""
+
+    number: int
+    valid_from: datetime
+    before: int | None
+
+
+Placement = Repeat | Supersede | Past | Split | Extend
+
+
+def same_words(one: str, other: str) -> bool:
+    """Whether two contents differ in nothing but case, spacing and closing punctuation."""
+    return one == other or normalized(one) == normalized(other)
+
+
+def place(timeline: Sequence[Span], content: str, at: datetime) -> Placement:
+    """Where a statement that holds since `at` belongs. The timeline is in order of time; its last is current."""
+    current = timeline[-1]
+    if at < current.valid_from:
+        return _place_before(timeline, content, at)
+    if same_words(content, current.content):
+        return Repeat()
+    if at >= current.stated_at:
+        return Supersede(valid_from=at)
+    return Split(valid_from=at, valid_to=current.stated_at)
+
+
+def _place_before(timeline: Sequence[Span], content: str, at: datetime) -> Placement:
+    later = next(index for index, span in enumerate(timeline) if span.valid_from > at)
+    following = timeline[later]
+    earlier = timeline[later - 1] if later else None
+    if earlier and same_words(content, earlier.content):
+        return Repeat()
+    before = earlier.number if earlier else None
+    if same_words(content, following.content):
+        return Extend(number=following.number, valid_from=at, before=before)
+    return Past(valid_from=at, valid_to=following.valid_from, before=before)

@@ -1,0 +1,102 @@
+"""A todo: something promised, repeated, left open or in the way, kept with the persona it was told to.
+
+add ──► open ──the person says so──► done
+         │ ▲                           │
+         │ └────────── reopened ◄──────┤
+         └──────────────────────────► dropped
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from rapidfuzz import fuzz
+
+from mnemon.memory.fact import FactType
+from mnemon.memory.keys import content_hash, normalized
+from mnemon.memory.words import terms
+
+_CLEARLY_THE_SAME = 85.0
+_CLEARLY_APART = 10.0
+
+
+class TodoKind(StrEnum):
+    COMMITMENT = "commitment"
+    """Something the person said they would do."""
+    HABIT = "habit"
+    """Something they do, or want to do, again and again."""
+    THREAD = "thread"
+    """A question or topic left open."""
+    FRICTION = "friction"
+    """Something that keeps getting in the way."""
+
+
+class TodoStatus(StrEnum):
+    OPEN = "open"
+    DONE = "done"
+    DROPPED = "dropped"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Todo:
+    """One todo of a person with one persona, or with none."""
+
+    id: str
+    persona_id: str | None
+    kind: TodoKind
+    content: str
+    status: TodoStatus
+    source: str
+    turn_id: str | None
+    message_id: str | None
+    quote: str | None
+    created_at: datetime
+    updated_at: datetime
+    closed_at: datetime | None
+    """When it was done or dropped."""
+
+
+_PROMISE = re.compile(
+    r"\b(i'll|i will|i'm going to|i am going to|i promise|i need to|i have to|i must|remind me|follow up|finish|send|"
+    r"call|book|buy|pay|write|submit|schedule|reply)\b",
+    re.IGNORECASE,
+)
+_REGULAR = re.compile(
+    r"\b(every (day|morning|evening|night|week|month)|daily|weekly|each (day|week|morning))\b", re.IGNORECASE
+)
+_IN_THE_WAY = re.compile(
+    r"\b(struggl\w*|keeps? (getting|failing|breaking)|can't seem|stuck|annoying|frustrat\w*)\b", re.IGNORECASE
+)
+
+
+def kind_of(content: str, fact_type: FactType | None = None) -> TodoKind:
+    """The kind of an open loop that does not name one: by what it is a fact of, else by its words."""
+    if fact_type is FactType.HABIT or _REGULAR.search(content):
+        return TodoKind.HABIT
+    if fact_type is FactType.FRICTION or _IN_THE_WAY.search(content):
+        return TodoKind.FRICTION
+    return TodoKind.COMMITMENT if _PROMISE.search(content) else TodoKind.THREAD
+
+
+def todo_key(kind: TodoKind, content: str) -> str:
+    """What makes two todos of one persona the same."""
+    return f"{kind}|{content_hash(content)}"
+
+
+def matching(content: str, todos: Sequence[Todo]) -> Todo | None:
+    """The one todo that a text like "walk tomorrow" means; None when none or several could be meant."""
+    for todo in todos:
+        if content == todo.id or normalized(content) == normalized(todo.content):
+            return todo
+    wanted = " ".join(terms(content))
+    scored = sorted(
+        ((fuzz.token_set_ratio(wanted, " ".join(terms(todo.content))), todo) for todo in todos),
+        key=lambda pair: (-pair[0], pair[1].id),
+    )
+    if not scored or scored[0][0] < _CLEARLY_THE_SAME:
+        return None
+    if len(scored) > 1 and scored[0][0] - scored[1][0] < _CLEARLY_APART:
+        return None
+    return scored[0][1]

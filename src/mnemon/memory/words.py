@@ -1,0 +1,74 @@
+"""Words of a text as recall compares them: stemmed, without stop words; and how well a text covers a query."""
+
+import math
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Sequence
+from functools import lru_cache
+
+import snowballstemmer
+
+_WORD = re.compile(r"[^\W_]+", re.UNICODE)
+_STEMMER = snowballstemmer.stemmer("english")
+STOP_WORDS = frozenset(
+    _WORD.findall(
+        "a an and are as at be been but by can could did do does for from had has have he her hers him his how i if in "
+        "into is it its me my of on or our she should so than that the their them then there these they this those to "
+        "was we were what when where which who whom whose why will with would you your yours am about any some"
+    )
+)
+_K1, _B = 1.2, 0.75
+
+
+@lru_cache(maxsize=50_000)
+def _stem(word: str) -> str:
+    return str(_STEMMER.stemWord(word))
+
+
+def terms(text: str) -> list[str]:
+    """The stemmed words of a text, in order; stop words only when there is nothing else."""
+    folded = unicodedata.normalize("NFKC", text).casefold().replace("'s", "").replace("’s", "")
+    words = _WORD.findall(folded)
+    content = [word for word in words if word not in STOP_WORDS]
+    return [_stem(word) for word in content or words]
+
+
+@lru_cache(maxsize=100_000)
+def _counted(text: str) -> tuple[tuple[tuple[str, int], ...], int]:
+    words = terms(text)
+    return tuple(Counter(words).items()), len(words)
+
+
+def bm25(query: str, texts: Sequence[str]) -> list[float]:
+    """How well each text matches the query among these texts; 0 where no word is shared."""
+    wanted = list(dict.fromkeys(terms(query)))
+    counted = [(dict(counts), length) for counts, length in map(_counted, texts)]
+    weights = _weights(wanted, [counts for counts, _ in counted])
+    average = sum(length for _, length in counted) / max(1, len(counted)) or 1.0
+    return [_saturated(wanted, weights, counts, length / average) for counts, length in counted]
+
+
+def _saturated(
+    wanted: Sequence[str], weights: dict[str, float], counts: dict[str, int], relative_length: float
+) -> float:
+    damp = _K1 * (1 - _B + _B * relative_length)
+    held = ((weights[word], counts[word]) for word in wanted if word in counts)
+    return sum(weight * count * (_K1 + 1) / (count + damp) for weight, count in held)
+
+
+def coverage(query: str, texts: Sequence[str]) -> list[float]:
+    """The share of the query's words, weighted by rarity among these texts, that each text holds: 0 to 1."""
+    wanted = list(dict.fromkeys(terms(query)))
+    counted = [dict(counts) for counts, _ in map(_counted, texts)]
+    weights = _weights(wanted, counted)
+    total = sum(weights.values())
+    if not total:
+        return [0.0] * len(texts)
+    return [sum(weights[word] for word in wanted if word in counts) / total for counts in counted]
+
+
+def _weights(wanted: Sequence[str], counted: Sequence[dict[str, int]]) -> dict[str, float]:
+    size = len(counted)
+    holds = {word: sum(word in counts for counts in counted) for word in wanted}
+    return {word: math.log(1 + (size - held + 0.5) / (held + 0.5)) for word, held in holds.items()}
