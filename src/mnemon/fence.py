@@ -1,0 +1,33 @@
+"""Stored text stands in a fence that it cannot close: memory is data, never an instruction."""
+
+import re
+
+_OPENING_BRACKETS = re.compile("[<＜﹤]")
+_CONTROL = re.compile("[\x00-\x08\x0e-\x1f\x7f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
+
+
+def escape(text: str) -> str:
+    """The text without anything that could open or close a tag, and without invisible characters.
+
+    One bracket is enough: no tag begins without it. An ampersand stays, so that names like AT&T read as they are.
+    """
+    return _CONTROL.sub("", _OPENING_BRACKETS.sub("&lt;", text))
+
+
+def item_line(text: str) -> str:
+    """The text as one list entry; its further lines are indented, so that none of them begins a line of its own."""
+    lines = [line.rstrip() for line in escape(text).splitlines() if line.strip()]
+    return "- " + "\n  ".join(lines)
+
+
+def fenced(name: str, lines: list[str]) -> str:
+    """The entries between an opening and a closing tag of the layer's name. `lines` come from `item_line`."""
+    return "\n".join([f"<memory layer={name}>", *lines, "</memory>"])
+
+
+def verbatim(label: str, text: str) -> str:
+    """The text unchanged between two marks that do not occur in it, for a reader who must quote it word for word."""
+    mark = "====="
+    while mark in text:
+        mark += "="
+    return f"{mark} {label}\n{text}\n{mark}"

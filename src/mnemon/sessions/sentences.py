@@ -1,0 +1,121 @@
+"""What a sentence looks like that leaves something open, makes a promise, or brings in a person.
+
+Tables a reader can extend. They serve the offline summaries and the rule that nothing open is dropped from a summary;
+precision counts more than recall, since a wrong line would be carried along.
+"""
+
+import re
+from collections.abc import Iterable
+from enum import StrEnum
+
+
+class Open(StrEnum):
+    """Why a sentence is not done with, most pressing first."""
+
+    COMMITMENT = "commitment"
+    QUESTION = "question"
+    PERSON = "person"
+
+
+_COMMITMENT = re.compile(
+    r"\b(?:i|we|you|he|she|they|user|assistant|[A-Z]\w+)(?:['’]ll| will| promised?(?: to)?| agreed to| committed to"
+    r"| (?:need|needs|have|has) to| plans? to| owes?| must| intends? to)\b|\bto[- ]do\b|\bdeadline\b|\bdue (?:on|by)\b",
+    re.IGNORECASE,
+)
+_QUESTION = re.compile(
+    r"\?\s*[\"'”’)]*$|\b(?:asked|asks|wonders?|wondering|unsure|undecided|unclear|open question|not (?:yet )?decided"
+    r"|still deciding|to be decided|does not know|doesn['’]t know)\b",
+    re.IGNORECASE,
+)
+_PERSON = re.compile(
+    r"\b(?:met|introduced|this is|meet)\s+(?:\w+\s+){0,3}?[A-Z]\w+"
+    r"|\b[A-Z]\w+,? (?:is|was|became) (?:(?:my|our|his|her|their|the|a|an|[A-Z]\w+['’]s)\s)(?:\w+\s){0,3}?"
+    r"(?:cofounder|co-founder|boss|manager|colleague|friend|partner|wife|husband|brother|sister|mother|father|mom|dad|"
+    r"son|daughter|neighbou?r|doctor|coach|client|teacher|cousin|aunt|uncle|roommate|fianc[ée]e?|ceo|cto|lawyer)\b"
+    r"|\b(?:my|our|his|her|their) (?:new )?(?:cofounder|co-founder|boss|manager|colleague|friend|partner|wife|husband|"
+    r"brother|sister|mother|father|mom|dad|son|daughter|neighbou?r|doctor|coach|client|teacher|cousin)"
+    r"(?:,| is)? [A-Z]\w+"
+)
+_DONE = re.compile(
+    r"\b(?:done|finished|completed|sent|paid|called|booked|shipped|handed in|submitted|cancell?ed|dropped|no longer|"
+    r"resolved|decided|solved|settled|answered|sorted|delivered|bought|fixed|forget about|never ?mind)\b",
+    re.IGNORECASE,
+)
+_NAME = re.compile(r"(?<![.!?]\s)(?<!^)\b[A-Z][a-zà-ÿ]+(?:\s[A-Z][a-zà-ÿ]+)*")
+_ENDS = re.compile(r"(?<=[.!?…])[\"'”’)]*\s+(?=[\"'“‘(]*[A-Z0-9ÄÖÜÀ-Þ])|\s*\n+\s*|(?<=;)\s+")
+_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
+_FILLER_WORDS = (
+    "a an the and or but so if then than that this these those of in on at to for from by with about into over after "
+    "before is are was were be been being am do does did have has had will would can could should may might must i "
+    "you he she it we they me him her us them my your his its our their mine yours user assistant as not no yes just "
+    "also very really still now i'll i'm it's we'll they'll he'll she'll i've there here what when where who how why "
+    "which asked said says wants want need needs plan plans promised agreed going go get got ask tell told"
+)
+_FILLER = frozenset(_FILLER_WORDS.split())
+_NOT_NAMES = (
+    "I I'm I'll The A An My We He She They It You Monday Tuesday Wednesday Thursday Friday Saturday Sunday January "
+    "February March April May June July August September October November December Yes No Ok Okay Thanks Hi Hello "
+    "English French German Spanish Talked Asked Christmas Easter God Internet"
+)
+NOT_NAMES = frozenset(_NOT_NAMES.split())
+
+
+def sentences(text: str) -> list[str]:
+    """The text's sentences, each on its own, whitespace made single."""
+    parts = (" ".join(part.split()) for part in _ENDS.split(text))
+    return [part.rstrip(";") for part in parts if part]
+
+
+def content_words(text: str) -> frozenset[str]:
+    """The words that carry meaning, in lower case, plural s removed."""
+    words = (word.lower().replace("’", "'").removesuffix("'s") for word in _WORD.findall(text))
+    kept = (word for word in words if word not in _FILLER and (len(word) > 2 or word.isdigit()))
+    return frozenset(word[:-1] if len(word) > 4 and word.endswith("s") else word for word in kept)
+
+
+def covers(text: str, sentence: str, share: float = 0.6) -> bool:
+    """Whether the text says at least this share of what the sentence says."""
+    wanted = content_words(sentence)
+    return not wanted or len(wanted & content_words(text)) >= share * len(wanted)
+
+
+def openness(sentence: str) -> Open | None:
+    """Why the sentence is not done with; None when it is plain telling."""
+    if _QUESTION.search(sentence):
+        return Open.QUESTION
+    if _DONE.search(sentence):
+        return None
+    if _COMMITMENT.search(sentence):
+        return Open.COMMITMENT
+    return Open.PERSON if _PERSON.search(sentence) else None
+
+
+def closes(said: str, sentence: str) -> bool:
+    """Whether what was said reports the sentence's matter as over: a word of ending close to the matter itself."""
+    wanted = content_words(sentence)
+    for line in sentences(said):
+        about = content_words(line) & wanted
+        if _DONE.search(line) and len(about) >= min(2, len(wanted)):
+            return True
+    return False
+
+
+def names(texts: Iterable[str]) -> list[str]:
+    """Capitalised names within sentences, in order of appearance, each once."""
+    found: dict[str, None] = {}
+    for text in texts:
+        for sentence in sentences(text):
+            for match in _NAME.finditer(sentence):
+                if match[0].split()[0] not in NOT_NAMES:
+                    found.setdefault(match[0])
+    return list(found)
+
+
+def cut(text: str, limit: int) -> str:
+    """At most `limit` characters, ending with a whole word; a single longer word is cut hard."""
+    flat = " ".join(text.split())
+    if len(flat) <= limit:
+        return flat
+    head = flat[: limit + 1]
+    at = head.rfind(" ")
+    return (head[:at] if at > 0 else flat[:limit]).rstrip(" ,;:–-")

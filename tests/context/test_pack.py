@@ -1,0 +1,79 @@
+"""The pack keeps within its budget, cuts what is worth least, and says so."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mnemon.context.pack import pack
+from mnemon.context.tokens import estimate_tokens
+from mnemon.layer import Item, Layer
+
+items = st.builds(
+    Item,
+    text=st.text(min_size=1, max_size=200),
+    value=st.floats(min_value=0, max_value=10),
+    sources=st.tuples(st.uuids().map(str)),
+)
+layers = st.lists(
+    st.builds(
+        Layer,
+        name=st.sampled_from(["L4", "L5", "L6"]),
+        title=st.just("Title"),
+        items=st.lists(items, min_size=1, max_size=8).map(tuple),
+        budget=st.integers(min_value=20, max_value=300),
+    ),
+    max_size=4,
+)
+
+
+@given(layers, st.integers(min_value=0, max_value=600))
+def test_every_item_is_either_in_the_prompt_or_named_as_left_out(given: list[Layer], budget: int) -> None:
+    packed = pack(given, budget)
+    shown = [source for layer in packed.layers for source in layer.sources]
+    missing = [source for one in packed.left_out for source in one.sources]
+    wanted = [source for layer in given for item in layer.items for source in item.sources]
+    assert sorted([*shown, *missing]) == sorted(wanted)
+
+
+@given(layers, st.integers(min_value=0, max_value=600))
+def test_the_prompt_keeps_within_its_budget(given: list[Layer], budget: int) -> None:
+    packed = pack(given, budget)
+    assert packed.tokens <= budget
+    assert packed.tokens == estimate_tokens(packed.system)
+
+
+def test_the_least_valuable_item_goes_first() -> None:
+    texts = {name: name * 40 for name in "abc"}
+    layer = Layer(
+        name="L5",
+        title="Memories",
+        budget=1000,
+        items=(
+            Item(text=texts["a"], value=0.9, sources=("a",)),
+            Item(text=texts["b"], value=0.1, sources=("b",)),
+            Item(text=texts["c"], value=0.5, sources=("c",)),
+        ),
+    )
+    packed = pack([layer], 45)
+    assert packed.layers[0].sources == ("a", "c")
+    assert [(one.sources, one.why) for one in packed.left_out] == [(("b",), "budget")]
+
+
+def test_a_layer_over_its_own_budget_says_which_items_it_lost() -> None:
+    layer = Layer(name="L4", title="You", budget=30, items=(Item(text="x" * 400, sources=("m",)), Item(text="short")))
+    packed = pack([layer], 1000)
+    assert "short" in packed.system
+    assert [one.why for one in packed.left_out] == ["layer_budget"]
+
+
+def test_an_opening_without_items_is_shown_and_one_whose_items_were_cut_is_not() -> None:
+    preamble = Layer(name="L8", title="Engagement", opening="This is the first session.")
+    emptied = Layer(name="L5", title="Memories", opening="Known:", items=(Item(text="y" * 4000),))
+    system = pack([preamble, emptied], 1000).system
+    assert "first session" in system
+    assert "Known" not in system
+
+
+@given(st.text())
+def test_the_estimate_grows_with_the_text(text: str) -> None:
+    assert estimate_tokens(text) <= estimate_tokens(text + "more")
+    assert (estimate_tokens(text) == 0) == (text == "")

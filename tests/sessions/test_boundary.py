@@ -1,0 +1,104 @@
+"""Sessions end after thirty minutes of silence, and which message belongs where depends on its time alone."""
+
+import itertools
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mnemon.sessions.boundary import Begin, Boundary, Continue, ending_by_request, has_ended, place
+from mnemon.sessions.session import EndedBy, Session
+
+START = datetime(2026, 5, 1, 9, tzinfo=UTC)
+RULES = Boundary()
+
+
+def session(name: str, start: int, last: int, ended: int | None = None) -> Session:
+    at = [START + timedelta(minutes=minute) for minute in (start, last)]
+    return Session(
+        id=name,
+        persona_id=None,
+        started_at=at[0],
+        last_activity_at=at[1],
+        ended_at=None if ended is None else START + timedelta(minutes=ended),
+        ended_by=None if ended is None else EndedBy.REQUEST,
+        turn_count=1,
+        resumed_from=None,
+    )
+
+
+def minute(number: float) -> datetime:
+    return START + timedelta(minutes=number)
+
+
+def test_a_message_within_thirty_minutes_continues_the_session() -> None:
+    running = session("s1", 0, 5)
+    assert place(minute(34.9), [running], RULES) == Continue(session=running)
+
+
+def test_a_message_after_thirty_minutes_begins_a_session_that_takes_up_the_last() -> None:
+    assert place(minute(35), [session("s1", 0, 5)], RULES) == Begin(resumed_from="s1")
+
+
+def test_after_six_hours_nothing_is_taken_up() -> None:
+    ended_at = 30
+    assert place(minute(ended_at + 360), [session("s1", 0, 0)], RULES) == Begin(resumed_from="s1")
+    assert place(minute(ended_at + 360.1), [session("s1", 0, 0)], RULES) == Begin(resumed_from=None)
+
+
+def test_a_closed_session_takes_no_later_message() -> None:
+    assert place(minute(6), [session("s1", 0, 5, ended=6)], RULES) == Begin(resumed_from="s1")
+
+
+def test_a_named_session_that_ended_long_ago_is_taken_up_all_the_same() -> None:
+    old = session("s1", 0, 5)
+    assert place(minute(100_000), [], RULES, named=old) == Begin(resumed_from="s1")
+    assert place(minute(6), [], RULES, named=old) == Continue(session=old)
+
+
+def test_a_message_loaded_late_goes_into_the_session_of_its_time() -> None:
+    early, late = session("s1", 0, 5), session("s2", 600, 610)
+    assert place(minute(10), [early, late], RULES) == Continue(session=early)
+    assert place(minute(300), [early, late], RULES) == Begin(resumed_from="s1")
+
+
+def test_closing_a_session_that_went_stale_before_says_when_it_really_ended() -> None:
+    assert ending_by_request(session("s1", 0, 5), minute(90), RULES) == (minute(35), EndedBy.IDLE)
+    assert ending_by_request(session("s1", 0, 5), minute(20), RULES) == (minute(20), EndedBy.REQUEST)
+
+
+def played(minutes: Sequence[int]) -> list[Session]:
+    known: list[Session] = []
+    for number, at in enumerate(minutes):
+        placed = place(minute(at), known, RULES)
+        if isinstance(placed, Continue):
+            old = placed.session
+            known.remove(old)
+            begin = min(old.started_at, minute(at))
+            known.append(
+                session(
+                    old.id,
+                    int((begin - START).total_seconds() // 60),
+                    max(at, int((old.last_activity_at - START).total_seconds() // 60)),
+                )
+            )
+        else:
+            known.append(session(f"s{number}", at, at))
+    return known
+
+
+@given(st.lists(st.integers(min_value=0, max_value=3000), max_size=30).map(sorted))
+def test_in_order_sessions_are_the_stretches_without_a_long_silence(minutes: list[int]) -> None:
+    gaps = sum(1 for before, after in itertools.pairwise(minutes) if after - before >= 30)
+    assert len(played(minutes)) == (gaps + 1 if minutes else 0)
+
+
+@given(st.permutations(list(range(0, 30, 3))))
+def test_messages_of_one_half_hour_make_one_session_in_any_order(minutes: list[int]) -> None:
+    assert len(played(minutes)) == 1
+
+
+@given(st.integers(min_value=0, max_value=10_000))
+def test_a_session_is_over_from_thirty_minutes_on(after: int) -> None:
+    assert has_ended(session("s1", 0, 0), minute(after), RULES) == (after >= 30)

@@ -1,0 +1,54 @@
+"""The summary of a session: six fields, made of the person's own sentences when offline."""
+
+from datetime import UTC, datetime
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mnemon.sessions.summary import SessionSummary, summarize_by_rule, transcript
+from mnemon.turn import Role, Said
+
+
+def said(text: str, role: Role = Role.USER) -> Said:
+    return Said(message_id="msg_1", role=role, content=text, name=None, at=datetime(2026, 5, 1, tzinfo=UTC))
+
+
+def test_the_schema_has_the_six_fields_and_its_title() -> None:
+    schema = SessionSummary.model_json_schema()
+    assert schema["title"] == "SessionSummary"
+    assert list(schema["properties"]) == [
+        "one_liner",
+        "what_mattered",
+        "open_loops",
+        "commitments",
+        "people",
+        "tone",
+    ]
+
+
+def test_the_rule_finds_promises_questions_and_people() -> None:
+    summary = summarize_by_rule(
+        [
+            said("We are redesigning the dashboard with Priya. I'll send the mockups on Monday."),
+            said("Great, Acme will love it.", Role.ASSISTANT),
+            said("Should we drop the sidebar?"),
+        ]
+    )
+    assert summary.one_liner == "We are redesigning the dashboard with Priya."
+    assert summary.commitments == ["I'll send the mockups on Monday."]
+    assert summary.open_loops == ["Should we drop the sidebar?"]
+    assert summary.people == ["Priya"]
+
+
+@given(st.lists(st.text(max_size=300).map(said), max_size=6))
+def test_every_line_of_the_rule_stands_in_what_the_person_said(messages: list[Said]) -> None:
+    told = " ".join(" ".join(message.content.split()) for message in messages)
+    summary = summarize_by_rule(messages)
+    lines = [*summary.what_mattered, *summary.open_loops, *summary.commitments, *summary.people]
+    assert all(" ".join(line.split()) in told for line in lines)
+
+
+def test_a_long_transcript_keeps_its_end() -> None:
+    text = transcript([said(f"message {number}") for number in range(100)], limit=200)
+    assert text.endswith("user: message 99")
+    assert "message 1\n" not in text
