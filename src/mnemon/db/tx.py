@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime
-from typing import Any, LiteralString, cast
+from typing import Any
 
 import psycopg
 from psycopg.rows import DictRow
@@ -55,7 +55,7 @@ class Tx:
     async def many(self, sql: str, rows: Sequence[Params]) -> int:
         """Execute once per row, pipelined; how many rows were touched in all."""
         async with self._connection.cursor() as cursor:
-            await cursor.executemany(cast("LiteralString", sql), rows)
+            await cursor.executemany(sql, rows)
             return cursor.rowcount
 
     @asynccontextmanager
@@ -66,4 +66,4 @@ class Tx:
 
     async def _execute(self, sql: str, params: Params) -> psycopg.AsyncCursor[Row]:
         # psycopg takes only literal SQL; ours comes from queries.sql, never from input.
-        return await self._connection.execute(cast("LiteralString", sql), params)
+        return await self._connection.execute(sql, params)

@@ -1,0 +1,83 @@
+"""Keys: `mnk_<org>_<secret>`, 256 bits, shown once, stored as a hash, compared in constant time."""
+
+import hashlib
+import hmac
+import re
+import secrets
+from datetime import datetime, timedelta
+
+from mnemon.access import store
+from mnemon.access.grants import ALL_GRANTS, Grant
+from mnemon.access.principal import Key, Principal
+from mnemon.db.database import ORG_NAME
+from mnemon.db.tx import Tx
+from mnemon.errors import Invalid, NotFound, Unauthenticated
+from mnemon.scope import Scope
+
+_KEY = re.compile(r"mnk_(?P<org>[a-z0-9-]{1,40})_(?P<secret>[0-9a-f]{64})")
+_USED_EVERY = timedelta(minutes=1)
+
+
+def split(bearer: str) -> tuple[str, str]:
+    """The organization and the secret that a bearer text carries."""
+    match = _KEY.fullmatch(bearer)
+    if match is None or ORG_NAME.fullmatch(match["org"]) is None:
+        raise Unauthenticated(
+            "The key is not valid. Send `Authorization: Bearer mnk_<org>_<secret>`; `mnemon keys create` makes one."
+        )
+    return match["org"], match["secret"]
+
+
+async def create_key(
+    tx: Tx,
+    scope: Scope,
+    *,
+    name: str,
+    grants: frozenset[Grant] = ALL_GRANTS,
+    bound_user: str | None = None,
+    expires_at: datetime | None = None,
+) -> tuple[Key, str]:
+    """A new key and its text, which is shown this once."""
+    if not name.strip():
+        raise Invalid("A key needs a name that tells where it is used.", code="name_missing")
+    secret = secrets.token_hex(32)
+    key = Key(
+        id=tx.new_id("key"),
+        name=name.strip(),
+        grants=grants,
+        bound_user=bound_user,
+        created_at=tx.now,
+        expires_at=expires_at,
+        revoked_at=None,
+        used_at=None,
+    )
+    await store.insert_key(scope, tx, key, digest(secret))
+    return key, f"mnk_{scope.org_id}_{secret}"
+
+
+async def authenticate(tx: Tx, secret: str) -> Principal:
+    """The holder of this secret in the transaction's organization; refused when unknown, expired or revoked."""
+    scope = Scope(org_id=tx.org_id or "")
+    wanted = digest(secret)
+    found = await store.key_by_digest(scope, tx, wanted)
+    if found is None or not hmac.compare_digest(found[1], wanted):
+        raise Unauthenticated("The key is not known. `mnemon keys list` shows the organization's keys.")
+    key = found[0]
+    if key.revoked_at is not None:
+        raise Unauthenticated("The key was revoked. `mnemon keys create` makes another.", code="key_revoked")
+    if key.expires_at is not None and key.expires_at <= tx.now:
+        raise Unauthenticated("The key has expired. `mnemon keys create` makes another.", code="key_expired")
+    if key.used_at is None or tx.now - key.used_at >= _USED_EVERY:
+        await store.touch_key(scope, tx, key.id)
+    return Principal(org_id=scope.org_id, key_id=key.id, grants=key.grants, bound_user=key.bound_user)
+
+
+async def revoke_key(tx: Tx, scope: Scope, key_id: str) -> None:
+    """The key opens nothing any more."""
+    if not await store.revoke_key(scope, tx, key_id):
+        raise NotFound("key")
+
+
+def digest(secret: str) -> bytes:
+    """What is stored of a secret. It has 256 random bits, so a plain hash is enough."""
+    return hashlib.sha256(secret.encode()).digest()

@@ -1,0 +1,26 @@
+"""Organizations: the walls between tenants."""
+
+from mnemon.access import store
+from mnemon.db.database import ORG_NAME
+from mnemon.db.tx import Tx
+from mnemon.errors import Invalid
+
+
+def check_name(name: str) -> str:
+    """The name, if an organization may be called so."""
+    if ORG_NAME.fullmatch(name) is None:
+        raise Invalid(
+            f"{name!r} cannot name an organization. Use 1 to 40 of a-z, 0-9 and -, beginning and ending with a letter or digit.",
+            code="bad_organization_name",
+        )
+    return name
+
+
+async def create_organization(tx: Tx) -> bool:
+    """The transaction's organization exists; whether it is new."""
+    return await store.insert_organization(tx)
+
+
+async def organizations(owner_tx: Tx) -> list[store.Organization]:
+    """Every organization, for the operator: needs a transaction of the owner."""
+    return await store.organizations(owner_tx)

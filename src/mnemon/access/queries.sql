@@ -1,0 +1,57 @@
+-- name: insert_organization
+insert into organizations (org_id, created_at) values (%(org_id)s, %(now)s) on conflict (org_id) do nothing
+
+-- name: organizations
+-- Every organization with its number of live keys: the operator's view.
+select o.org_id, o.created_at,
+  (select count(*) from keys k where k.org_id = o.org_id and k.revoked_at is null) as keys
+from organizations o order by o.org_id
+
+-- name: organization_exists
+select 1 as found from organizations where org_id = %(org_id)s
+
+-- name: insert_key
+insert into keys (org_id, key_id, name, secret, grants, bound_user, created_at, expires_at)
+values (%(org_id)s, %(key_id)s, %(name)s, %(secret)s, %(grants)s, %(bound_user)s, %(now)s, %(expires_at)s)
+
+-- name: key_by_digest
+select key_id, name, secret, grants, bound_user, created_at, expires_at, revoked_at, used_at
+from keys where org_id = %(org_id)s and secret = %(secret)s
+
+-- name: keys
+select key_id, name, secret, grants, bound_user, created_at, expires_at, revoked_at, used_at
+from keys where org_id = %(org_id)s order by key_id
+
+-- name: touch_key
+update keys set used_at = %(now)s where org_id = %(org_id)s and key_id = %(key_id)s
+
+-- name: revoke_key
+update keys set revoked_at = coalesce(revoked_at, %(now)s) where org_id = %(org_id)s and key_id = %(key_id)s
+
+-- name: insert_audit
+insert into audit (org_id, id, at, actor, action, target)
+values (%(org_id)s, %(id)s, %(now)s, %(actor)s, %(action)s, %(target)s)
+
+-- name: audit
+select id, at, actor, action, target from audit
+where org_id = %(org_id)s and (%(before)s::text is null or id < %(before)s) order by id desc limit %(most)s
+
+-- name: reply_lock
+-- Whether we are the only one answering this key now; held until the transaction ends.
+select pg_try_advisory_xact_lock(hashtextextended(%(org_id)s || '/' || %(caller)s || '/' || %(key)s, 0)) as ours
+
+-- name: reply
+select fingerprint, status, body, subject from replies
+where org_id = %(org_id)s and caller = %(caller)s and key = %(key)s and expires_at > %(now)s
+
+-- name: keep_reply
+insert into replies (org_id, caller, key, fingerprint, status, body, subject, expires_at)
+values (%(org_id)s, %(caller)s, %(key)s, %(fingerprint)s, %(status)s, %(body)s, %(subject)s, %(expires_at)s)
+on conflict (org_id, caller, key) do update set fingerprint = excluded.fingerprint, status = excluded.status,
+  body = excluded.body, subject = excluded.subject, expires_at = excluded.expires_at
+
+-- name: drop_old_replies
+-- A few at a time, with each write.
+delete from replies where org_id = %(org_id)s and (org_id, caller, key) in (
+  select org_id, caller, key from replies
+  where org_id = %(org_id)s and expires_at <= %(now)s limit 20 for update skip locked)

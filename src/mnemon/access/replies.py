@@ -1,0 +1,85 @@
+"""Replies kept for a retry: the first answer to an Idempotency-Key, written in the transaction of its effect.
+
+A crash before the commit leaves neither effect nor reply, a crash after it leaves both: there is no third case.
+"""
+
+import hashlib
+from dataclasses import dataclass
+from datetime import timedelta
+
+from mnemon.access.store import SQL
+from mnemon.db.tx import Tx
+from mnemon.errors import Conflict, Invalid
+from mnemon.scope import Scope
+
+KEPT_FOR = timedelta(hours=24)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Slot:
+    """Where a reply is kept: whose request, under which key, with which body."""
+
+    caller: str
+    key: str
+    fingerprint: bytes
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reply:
+    """What was answered. Without a status the effect is under way and `subject` names it."""
+
+    status: int | None
+    body: bytes | None
+    subject: str | None
+
+
+def fingerprint(method: str, path: str, body: bytes) -> bytes:
+    """The same for the same request only."""
+    return hashlib.sha256(b"\0".join((method.encode(), path.encode(), body))).digest()
+
+
+async def earlier(tx: Tx, scope: Scope, slot: Slot) -> Reply | None:
+    """The kept reply to this very request, or None when this is the first; from here on nobody else may answer it.
+
+    Another request that is answering the same key now is a conflict; the same key with another body is invalid.
+    """
+    names = {"org_id": scope.org_id, "caller": slot.caller, "key": slot.key}
+    if not (await tx.one(SQL["reply_lock"], **names))["ours"]:
+        raise Conflict(
+            "The first request with this Idempotency-Key is still running. Try again in a moment.",
+            code="idempotency_in_progress",
+        )
+    row = await tx.maybe(SQL["reply"], **names, now=tx.now)
+    if row is None:
+        return None
+    if bytes(row["fingerprint"]) != slot.fingerprint:
+        raise Invalid(
+            "This Idempotency-Key was used with another request. Use a new key for a new request.",
+            code="idempotency_key_reused",
+        )
+    body = row["body"]
+    return Reply(status=row["status"], body=None if body is None else bytes(body), subject=row["subject"])
+
+
+async def keep(
+    tx: Tx,
+    scope: Scope,
+    slot: Slot,
+    *,
+    status: int | None = None,
+    body: bytes | None = None,
+    subject: str | None = None,
+) -> None:
+    """The reply will be given again to the same request for 24 hours, if this transaction commits."""
+    await tx.run(
+        SQL["keep_reply"],
+        org_id=scope.org_id,
+        caller=slot.caller,
+        key=slot.key,
+        fingerprint=slot.fingerprint,
+        status=status,
+        body=body,
+        subject=subject,
+        expires_at=tx.now + KEPT_FOR,
+    )
+    await tx.run(SQL["drop_old_replies"], org_id=scope.org_id, now=tx.now)

@@ -1,0 +1,109 @@
+"""Organizations, keys and the audit log in the database."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from mnemon.access.grants import Grant
+from mnemon.access.principal import Key
+from mnemon.db.statements import statements
+from mnemon.db.tx import Row, Tx
+from mnemon.scope import Scope
+
+SQL = statements("mnemon.access")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Organization:
+    """One tenant, as the operator sees it."""
+
+    name: str
+    created_at: datetime
+    keys: int
+    """Keys that are not revoked."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuditEntry:
+    """Who did what to what, when: ids and words, never content."""
+
+    id: str
+    at: datetime
+    actor: str
+    action: str
+    target: str | None
+
+
+async def insert_organization(tx: Tx) -> bool:
+    return await tx.run(SQL["insert_organization"], org_id=tx.org_id, now=tx.now) > 0
+
+
+async def organization_exists(scope: Scope, tx: Tx) -> bool:
+    return await tx.maybe(SQL["organization_exists"], org_id=scope.org_id) is not None
+
+
+async def organizations(tx: Tx) -> list[Organization]:
+    rows = await tx.all(SQL["organizations"])
+    return [Organization(name=row["org_id"], created_at=row["created_at"], keys=row["keys"]) for row in rows]
+
+
+async def insert_key(scope: Scope, tx: Tx, key: Key, secret: bytes) -> None:
+    await tx.run(
+        SQL["insert_key"],
+        org_id=scope.org_id,
+        key_id=key.id,
+        name=key.name,
+        secret=secret,
+        grants=sorted(key.grants),
+        bound_user=key.bound_user,
+        now=tx.now,
+        expires_at=key.expires_at,
+    )
+
+
+async def key_by_digest(scope: Scope, tx: Tx, secret: bytes) -> tuple[Key, bytes] | None:
+    row = await tx.maybe(SQL["key_by_digest"], org_id=scope.org_id, secret=secret)
+    return None if row is None else (_key(row), bytes(row["secret"]))
+
+
+async def keys(scope: Scope, tx: Tx) -> list[Key]:
+    return [_key(row) for row in await tx.all(SQL["keys"], org_id=scope.org_id)]
+
+
+async def touch_key(scope: Scope, tx: Tx, key_id: str) -> None:
+    await tx.run(SQL["touch_key"], org_id=scope.org_id, key_id=key_id, now=tx.now)
+
+
+async def revoke_key(scope: Scope, tx: Tx, key_id: str) -> bool:
+    return await tx.run(SQL["revoke_key"], org_id=scope.org_id, key_id=key_id, now=tx.now) > 0
+
+
+async def note(scope: Scope, tx: Tx, *, actor: str, action: str, target: str | None = None) -> None:
+    """The deed stands in the audit log with this transaction."""
+    await tx.run(
+        SQL["insert_audit"],
+        org_id=scope.org_id,
+        id=tx.new_id("aud"),
+        now=tx.now,
+        actor=actor,
+        action=action,
+        target=target,
+    )
+
+
+async def audit(scope: Scope, tx: Tx, *, before: str | None, most: int) -> list[AuditEntry]:
+    """The audit log, newest first."""
+    rows = await tx.all(SQL["audit"], org_id=scope.org_id, before=before, most=most)
+    return [AuditEntry(**row) for row in rows]
+
+
+def _key(row: Row) -> Key:
+    return Key(
+        id=row["key_id"],
+        name=row["name"],
+        grants=frozenset(Grant(word) for word in row["grants"]),
+        bound_user=row["bound_user"],
+        created_at=row["created_at"],
+        expires_at=row["expires_at"],
+        revoked_at=row["revoked_at"],
+        used_at=row["used_at"],
+    )

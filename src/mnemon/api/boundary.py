@@ -1,0 +1,94 @@
+"""The outermost ring of the HTTP door: request ids, size limit, metrics, and the last catch."""
+
+import time
+from urllib.parse import unquote
+
+import structlog
+from prometheus_client import Counter, Histogram
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from mnemon.api.problems import problem
+from mnemon.clock import Clock
+from mnemon.errors import TooLarge
+from mnemon.ids import new_id
+
+log = structlog.get_logger(__name__)
+
+REQUESTS = Counter("mnemon_http_requests_total", "HTTP requests answered.", ("method", "route", "status"))
+SECONDS = Histogram(
+    "mnemon_http_request_seconds",
+    "Time to the first byte of the answer.",
+    ("method", "route"),
+    buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30),
+)
+
+
+class Boundary:
+    """Wraps the application: every answer carries a request id, and nothing that goes wrong escapes as a traceback."""
+
+    def __init__(self, app: ASGIApp, clock: Clock, max_body_bytes: int) -> None:
+        self._app = app
+        self._clock = clock
+        self._max_body_bytes = max_body_bytes
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        request_id = new_id("req", self._clock.now())
+        scope.setdefault("state", {})["request_id"] = request_id
+        started = time.perf_counter()
+        answered: list[int] = []
+
+        async def answer(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                answered.append(message["status"])
+                SECONDS.labels(scope["method"], _route(scope)).observe(time.perf_counter() - started)
+                message["headers"] = [*message.get("headers", []), (b"x-request-id", request_id.encode())]
+            await send(message)
+
+        try:
+            refused = self._refusal(scope, request_id)
+            await (refused or self._app)(scope, _limited(receive, self._max_body_bytes), answer)
+        except TooLarge as error:
+            await problem(request_id, 413, error.detail, error.code)(scope, receive, answer)
+        except Exception:  # the door boundary: the caller gets a problem, the log gets the traceback
+            log.exception("request_failed", request_id=request_id, path=scope["path"])
+            if not answered:
+                said = "Something on our side failed. The server's log has the cause under this requestId."
+                await problem(request_id, 500, said, "internal")(scope, receive, answer)
+        finally:
+            REQUESTS.labels(scope["method"], _route(scope), str(answered[0]) if answered else "none").inc()
+
+    def _refusal(self, scope: Scope, request_id: str) -> ASGIApp | None:
+        length = dict(scope["headers"]).get(b"content-length", b"0")
+        if length.isdigit() and int(length) > self._max_body_bytes:
+            return problem(request_id, 413, _too_large(self._max_body_bytes), "too_large")
+        if "\0" in unquote(scope["path"]) or "%00" in scope.get("query_string", b"").decode("latin-1"):
+            said = "The address has a NUL character. Remove it."
+            return problem(request_id, 422, said, "invalid_request")
+        return None
+
+
+def _limited(receive: Receive, most: int) -> Receive:
+    """The same messages, until the body is larger than allowed."""
+    seen = 0
+
+    async def limited() -> Message:
+        nonlocal seen
+        message = await receive()
+        seen += len(message.get("body", b""))
+        if seen > most:
+            raise TooLarge(_too_large(most))
+        return message
+
+    return limited
+
+
+def _too_large(most: int) -> str:
+    return f"The body is larger than {most:,} bytes. Send less at once; MNEMON_MAX_BODY_BYTES sets the limit."
+
+
+def _route(scope: Scope) -> str:
+    """The route's template, so that ids never become labels."""
+    return getattr(scope.get("route"), "path", "unmatched")

@@ -1,0 +1,172 @@
+"""What a handler stands at: who asks, what they may, transactions, and the one way to answer a write."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from typing import Annotated, Any, TypeVar
+
+from fastapi import Depends, Request, Response
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+from pydantic import BaseModel, TypeAdapter
+
+from mnemon.access import replies
+from mnemon.access.grants import Grant
+from mnemon.access.keys import authenticate, split
+from mnemon.access.principal import Principal
+from mnemon.api.wire import Envelope, Page, Problem, cursor_of
+from mnemon.basement import Basement
+from mnemon.db.tx import Tx
+from mnemon.errors import Invalid, NotAllowed, Unauthenticated
+from mnemon.scope import Scope, person
+
+R = TypeVar("R")
+_JSON: TypeAdapter[Any] = TypeAdapter(Any)
+_bearer = HTTPBearer(auto_error=False, bearerFormat="mnk_<org>_<secret>", scheme_name="key")
+
+
+class Door:
+    """One request whose key has been checked."""
+
+    def __init__(self, request: Request, principal: Principal, basement: Basement) -> None:
+        self.request = request
+        self.principal = principal
+        self.basement = basement
+
+    @property
+    def request_id(self) -> str:
+        return str(self.request.state.request_id)
+
+    @property
+    def org(self) -> Scope:
+        """The organization the key belongs to."""
+        return Scope(org_id=self.principal.org_id)
+
+    def person(self, user_id: str, persona_id: str | None = None) -> Scope:
+        """The scope of the person the request names; refused for a key bound to another one."""
+        bound = self.principal.bound_user
+        if bound is not None and bound != user_id:
+            raise NotAllowed("This key speaks for one person only, and not for this one.", code="key_bound_to_user")
+        return person(self.principal.org_id, user_id, persona_id)
+
+    @property
+    def bound_user_id(self) -> str | None:
+        """The internal id of the one person the key may see; None when it may see all of its organization's."""
+        bound = self.principal.bound_user
+        return None if bound is None else person(self.principal.org_id, bound).user
+
+    def may(self, grant: Grant) -> bool:
+        return self.principal.may(grant)
+
+    def require(self, grant: Grant) -> None:
+        """Refuses a key that lacks the scope."""
+        if not self.principal.may(grant):
+            raise NotAllowed(
+                f"This key lacks the scope `{grant}`. `mnemon keys create --scopes {grant},…` makes one that has it.",
+                code="missing_scope",
+            )
+
+    @asynccontextmanager
+    async def tx(self) -> AsyncIterator[Tx]:
+        """A transaction of the key's organization, for reading and for what needs no kept reply."""
+        async with self.basement.db.tx(self.principal.org_id) as tx:
+            yield tx
+
+    async def write(
+        self,
+        effect: Callable[[Tx], Awaitable[R]],
+        render: Callable[[R], Any] = lambda result: result,
+        *,
+        status: int | Callable[[R], int] = 200,
+        headers: dict[str, str] | None = None,
+    ) -> Response:
+        """Runs the effect in one transaction and keeps its reply with it, so that a retry gets the same one."""
+        slot = await self.slot()
+        async with self.tx() as tx:
+            if slot is not None:
+                kept = await replies.earlier(tx, self.org, slot)
+                if kept is not None and kept.status is not None:
+                    return _replayed(kept)
+            result = await effect(tx)
+            response = self.reply(
+                render(result), status=status(result) if callable(status) else status, headers=headers
+            )
+            if slot is not None:
+                await replies.keep(tx, self.org, slot, status=response.status_code, body=bytes(response.body))
+        return response
+
+    async def slot(self) -> replies.Slot | None:
+        """Where this request's reply is kept; None when it names no Idempotency-Key."""
+        key = self.request.headers.get("Idempotency-Key")
+        if key is None:
+            return None
+        if not 1 <= len(key) <= 255 or not key.isprintable():
+            raise Invalid("An Idempotency-Key has 1 to 255 printable characters.", code="bad_idempotency_key")
+        print_ = replies.fingerprint(self.request.method, self.request.url.path, await self.request.body())
+        return replies.Slot(caller=self.principal.key_id, key=key, fingerprint=print_)
+
+    def reply(self, data: Any, *, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+        """The data in its envelope."""
+        body = {"data": _plain(data), "meta": {"requestId": self.request_id}}
+        return Response(_JSON.dump_json(body), status, headers, media_type="application/json")
+
+    def page(self, items: Sequence[Any], *, limit: int, position: Callable[[Any], str]) -> Response:
+        """A page of at most `limit`; pass one more than that, and it becomes the sign that more follow.
+
+        `position` tells an item's place, which the next request's cursor carries back.
+        """
+        shown = list(items[:limit])
+        following = cursor_of(position(shown[-1])) if len(items) > limit else None
+        meta = {"requestId": self.request_id, "nextCursor": following}
+        body = {"data": [_plain(item) for item in shown], "meta": meta}
+        return Response(_JSON.dump_json(body), media_type="application/json")
+
+
+def _plain(data: Any) -> Any:
+    if isinstance(data, BaseModel):
+        return data.model_dump(mode="json", by_alias=True)
+    return [_plain(item) for item in data] if isinstance(data, list | tuple) else data
+
+
+def _replayed(kept: replies.Reply) -> Response:
+    return Response(kept.body, kept.status or 200, {"Idempotent-Replayed": "true"}, media_type="application/json")
+
+
+async def _principal(
+    request: Request, credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)]
+) -> Principal:
+    if credentials is None:
+        raise Unauthenticated(
+            "No key was sent. Add `Authorization: Bearer mnk_<org>_<secret>`; `mnemon keys create` makes one."
+        )
+    org_id, secret = split(credentials.credentials)
+    basement: Basement = request.app.state.basement
+    async with basement.db.tx(org_id) as tx:
+        principal = await authenticate(tx, secret)
+    request.app.state.rate_limit.take(principal.key_id)
+    return principal
+
+
+async def _door(request: Request, principal: Annotated[Principal, Depends(_principal)]) -> Door:
+    return Door(request, principal, request.app.state.basement)
+
+
+def needs(grant: Grant) -> Any:
+    """The door for a handler that needs this scope: `door: Annotated[Door, needs(Grant.MEMORY_READ)]`."""
+
+    async def door(door: Annotated[Door, Depends(_door)]) -> Door:
+        door.require(grant)
+        return door
+
+    return Depends(door)
+
+
+def documented(model: Any = None, *, status: int = 200, page: bool = False, **more: Any) -> dict[int | str, Any]:
+    """The `responses=` of a route: its success, and every problem any route may answer with."""
+    problem = {"model": Problem, "content": {"application/problem+json": {}}}
+    titles = {
+        400: "Malformed", 401: "Unauthenticated", 403: "Not allowed", 404: "Not found", 409: "Conflict", 412: "Stale",
+        413: "Too large", 422: "Invalid", 429: "Rate limited", 503: "Unavailable",
+    }  # fmt: skip
+    responses: dict[int | str, Any] = {code: {**problem, "description": title} for code, title in titles.items()}
+    if model is not None:
+        responses[status] = {"model": Page[model] if page else Envelope[model], "description": "Done", **more}
+    return responses

@@ -1,0 +1,72 @@
+"""`/api/jobs`: the organization's work that is queued, running or parked."""
+
+from typing import Annotated, Self
+
+from fastapi import APIRouter, Query, Response
+
+from mnemon.access.grants import Grant
+from mnemon.api.door import Door, documented, needs
+from mnemon.api.wire import Instant, Wire, position_of
+from mnemon.db.tx import Tx
+from mnemon.errors import Conflict, NotFound
+from mnemon.jobs import store
+from mnemon.jobs.work import Job, Status
+
+router = APIRouter(prefix="/api/jobs", tags=["jobs"])
+
+
+class JobOut(Wire):
+    id: str
+    kind: str
+    key: str
+    status: Status
+    attempts: int
+    enqueued_at: Instant
+    due_at: Instant
+    parked_at: Instant | None
+    error: str | None
+
+    @classmethod
+    def of(cls, job: Job) -> Self:
+        return cls(
+            id=job.id,
+            kind=job.kind,
+            key=job.key,
+            status=job.status,
+            attempts=job.attempts,
+            enqueued_at=job.enqueued_at,
+            due_at=job.due_at,
+            parked_at=job.parked_at,
+            error=job.error,
+        )
+
+
+@router.get("", responses=documented(JobOut, page=True))
+async def list_jobs(
+    door: Annotated[Door, needs(Grant.JOBS)],
+    status: Status | None = None,
+    kind: str | None = None,
+    limit: Annotated[int, Query(ge=1, le=200)] = 50,
+    cursor: str | None = None,
+) -> Response:
+    """Jobs, oldest first; done ones are gone."""
+    after = position_of(cursor) or ""
+    async with door.tx() as tx:
+        jobs = await store.jobs(tx, door.org, after=after, most=limit + 1, status=status, kind=kind)
+    return door.page([JobOut.of(job) for job in jobs], limit=limit, position=lambda job: job.id)
+
+
+@router.post("/{job_id}/retry", responses=documented(JobOut))
+async def retry_job(job_id: str, door: Annotated[Door, needs(Grant.JOBS)]) -> Response:
+    """The job is due at once, with all its tries."""
+
+    async def effect(tx: Tx) -> Job:
+        touched = await store.retry(tx, door.org, job_id)
+        job = await store.job(tx, door.org, job_id)
+        if job is None:
+            raise NotFound("job")
+        if not touched:
+            raise Conflict("The job is running now. Wait for it to finish.", code="job_running")
+        return job
+
+    return await door.write(effect, JobOut.of)

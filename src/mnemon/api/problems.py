@@ -1,0 +1,103 @@
+"""Errors as `application/problem+json`: the one mapping from our errors to statuses, and the door's boundary."""
+
+import json
+from http import HTTPStatus
+
+import structlog
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+
+from mnemon import errors
+from mnemon.errors import Fault, MnemonError
+
+log = structlog.get_logger(__name__)
+
+STATUSES: dict[type[MnemonError], int] = {
+    errors.Malformed: 400,
+    errors.Unauthenticated: 401,
+    errors.NotAllowed: 403,
+    errors.NotFound: 404,
+    errors.Conflict: 409,
+    errors.Stale: 412,
+    errors.TooLarge: 413,
+    errors.Invalid: 422,
+    errors.RateLimited: 429,
+    errors.Unavailable: 503,
+}
+_HTTP_CODES = {404: "no_such_route", 405: "method_not_allowed", 400: "malformed"}
+_RETRY_AFTER_S = 2
+
+
+def status_of(error: MnemonError) -> int:
+    """The status of the nearest class in the tree."""
+    for kind in type(error).__mro__:
+        if kind in STATUSES:
+            return STATUSES[kind]
+    return 500
+
+
+def problem(
+    request_id: str, status: int, detail: str, code: str, faults: tuple[Fault, ...] = (), retry_after: int | None = None
+) -> Response:
+    """The response that says what went wrong and what to do."""
+    body: dict[str, object] = {
+        "type": f"urn:mnemon:problem:{code}",
+        "title": HTTPStatus(status).phrase,
+        "status": status,
+        "detail": detail,
+        "code": code,
+        "requestId": request_id,
+        "errors": [{"pointer": fault.pointer, "detail": fault.detail} for fault in faults],
+    }
+    headers = {} if retry_after is None else {"Retry-After": str(retry_after)}
+    if status == HTTPStatus.UNAUTHORIZED:
+        headers["WWW-Authenticate"] = 'Bearer realm="mnemon"'
+    return Response(json.dumps(body), status, headers, media_type="application/problem+json")
+
+
+def install(app: FastAPI) -> None:
+    """Every error of the application leaves as a problem."""
+    app.add_exception_handler(MnemonError, _ours)
+    app.add_exception_handler(RequestValidationError, _unreadable)
+    app.add_exception_handler(HTTPException, _http)
+
+
+async def _ours(request: Request, error: Exception) -> Response:
+    assert isinstance(error, MnemonError)
+    retry_after = getattr(error, "retry_after", None)
+    if retry_after is None and isinstance(error, errors.Unavailable):
+        retry_after = _RETRY_AFTER_S
+    return problem(request.state.request_id, status_of(error), error.detail, error.code, error.faults, retry_after)
+
+
+async def _unreadable(request: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)
+    found = error.errors()
+    if any(fault["type"] == "json_invalid" for fault in found):
+        return problem(request.state.request_id, 400, "The body is not JSON. Send valid JSON.", "malformed_json")
+    faults = tuple(Fault(pointer=_pointer(fault["loc"]), detail=_sentence(fault["msg"])) for fault in found)
+    named = ", ".join(dict.fromkeys(fault.pointer for fault in faults[:5]))
+    detail = f"The request cannot be used as it is: see `errors` for {named}. /openapi.json describes what is taken."
+    return problem(request.state.request_id, 422, detail, "invalid_request", faults)
+
+
+async def _http(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    code = _HTTP_CODES.get(error.status_code, "http_error")
+    detail = "There is nothing here." if code == "no_such_route" else str(error.detail)
+    response = problem(request.state.request_id, error.status_code, f"{detail} /openapi.json lists every route.", code)
+    for name, value in (error.headers or {}).items():
+        response.headers[name] = value
+    return response
+
+
+def _pointer(place: tuple[int | str, ...]) -> str:
+    where, *path = place
+    if where == "body":
+        return "/" + "/".join(str(part).replace("~", "~0").replace("/", "~1") for part in path)
+    return f"{'?' if where == 'query' else f'{where}:'}{'.'.join(str(part) for part in path)}"
+
+
+def _sentence(message: str) -> str:
+    return message.removeprefix("Value error, ")

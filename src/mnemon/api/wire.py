@@ -1,0 +1,124 @@
+"""The wire's habits: envelopes, camelCase models, text a database can hold, cursors."""
+
+import base64
+import binascii
+from datetime import datetime
+from typing import Annotated, Any, Generic, TypeVar
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer
+from pydantic.alias_generators import to_camel
+
+from mnemon.clock import iso
+from mnemon.errors import Malformed
+
+T = TypeVar("T")
+
+
+def storable(text: str) -> str:
+    """The text, unless it has a character no database text can hold."""
+    if "\0" in text:
+        raise ValueError("has a NUL character; remove it")
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise ValueError("has half a surrogate pair; send valid Unicode") from None
+    return text
+
+
+def _all_storable(value: Any) -> Any:
+    """The JSON value, unless a text anywhere in it cannot be stored."""
+    if isinstance(value, str):
+        storable(value)
+    elif isinstance(value, dict):
+        for name, inner in value.items():
+            storable(str(name))
+            _all_storable(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            _all_storable(inner)
+    return value
+
+
+def _with_zone(at: datetime) -> datetime:
+    if at.tzinfo is None:
+        raise ValueError("needs an offset, like 2026-04-12T15:22:00Z")
+    if not 1970 <= at.year <= 9000:
+        raise ValueError("must lie between the years 1970 and 9000")
+    return at
+
+
+def _only_text(value: Any) -> Any:
+    if isinstance(value, int | float):
+        raise ValueError("must be an ISO-8601 text, like 2026-04-12T15:22:00Z")  # noqa: TRY004  pydantic wants ValueError
+    return value
+
+
+Text = Annotated[str, AfterValidator(storable)]
+"""Any text a database can hold."""
+Words = Annotated[str, Field(min_length=1, max_length=20_000, pattern=r"\S"), AfterValidator(storable)]
+"""A text with something in it, of at most 20,000 characters."""
+Name = Annotated[str, Field(min_length=1, max_length=200, pattern=r"\S"), AfterValidator(storable)]
+"""A short text that names something: a user, a persona, an agent."""
+Json = Annotated[Any, BeforeValidator(_all_storable)]
+"""Any JSON value a database can hold."""
+Instant = Annotated[
+    datetime, BeforeValidator(_only_text), AfterValidator(_with_zone), PlainSerializer(iso, return_type=str)
+]
+"""ISO-8601 with an offset; given back in UTC ending in Z."""
+
+
+class Wire(BaseModel):
+    """A model of the wire: camelCase outside, unknown fields refused."""
+
+    model_config = ConfigDict(alias_generator=to_camel, validate_by_name=True, extra="forbid", frozen=True)
+
+
+class Meta(Wire):
+    request_id: str
+
+
+class PageMeta(Meta):
+    next_cursor: str | None
+
+
+class Envelope(Wire, Generic[T]):
+    """`{"data": …, "meta": {"requestId": …}}`"""
+
+    data: T
+    meta: Meta
+
+
+class Page(Wire, Generic[T]):
+    """A list with the cursor of what follows."""
+
+    data: list[T]
+    meta: PageMeta
+
+
+class Problem(BaseModel):
+    """RFC 9457, with a stable code and a next step."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    code: str
+    requestId: str  # noqa: N815
+    errors: list[dict[str, str]] = []
+
+
+def cursor_of(position: str) -> str:
+    """The opaque cursor for a position."""
+    return base64.urlsafe_b64encode(position.encode()).decode().rstrip("=")
+
+
+def position_of(cursor: str | None) -> str | None:
+    """The position an opaque cursor stands for."""
+    if cursor is None:
+        return None
+    try:
+        return storable(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)).decode())
+    except (binascii.Error, ValueError):
+        raise Malformed(
+            "The cursor is not one of ours. Take it unchanged from `meta.nextCursor`.", code="bad_cursor"
+        ) from None

@@ -1,0 +1,115 @@
+"""The composition: settings in, a running application out. The only place that knows every room and every door."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from importlib import import_module
+from importlib.metadata import version
+
+from fastapi import FastAPI
+
+from mnemon.api import boundary, problems
+from mnemon.api.rate import RateLimit
+from mnemon.basement import Basement
+from mnemon.clock import Clock, FileClock, SystemClock
+from mnemon.db.database import Database
+from mnemon.embedding.connect import connect as connect_embedder
+from mnemon.errors import Misconfigured
+from mnemon.jobs.runner import Kind, Runner
+from mnemon.llm.connect import connect as connect_llm
+from mnemon.llm.protocol import Llm
+from mnemon.settings import Settings
+
+ROUTERS = ("health", "jobs")
+"""Modules of `mnemon.api` whose `router` is served."""
+
+
+def kinds(basement: Basement) -> dict[str, Kind]:
+    """Every kind of work the rooms know, by name."""
+    rooms: tuple[tuple[Kind, ...], ...] = ()
+    return {kind.name: kind for room in rooms for kind in room}
+
+
+def clock_of(settings: Settings) -> Clock:
+    """The machine's clock, or the file's where the server can be reached from this machine only."""
+    if settings.clock_file is None:
+        return SystemClock()
+    if not settings.loopback:
+        raise Misconfigured(
+            "MNEMON_CLOCK_FILE is for tests and demos and needs a server that listens on loopback only. "
+            "Unset it, or listen on 127.0.0.1."
+        )
+    return FileClock(settings.clock_file)
+
+
+@asynccontextmanager
+async def opened(settings: Settings, database_url: str) -> AsyncIterator[Basement]:
+    """The mechanisms, made from the settings over a database that is migrated already."""
+    clock = clock_of(settings)
+    db = Database(database_url, clock, pool_size=settings.pool_size, timeout_s=settings.database_timeout_s)
+    await db.open()
+    try:
+        yield Basement(
+            db=db,
+            llm=_llm(settings, settings.model),
+            reflector=_llm(settings, settings.reflection_model or settings.model),
+            embedder=connect_embedder(
+                settings.embedder,
+                base_url=settings.embedder_base_url,
+                api_key=settings.embedder_api_key.get_secret_value() if settings.embedder_api_key else None,
+            ),
+            clock=clock,
+            settings=settings,
+        )
+    finally:
+        await db.close()
+
+
+def _llm(settings: Settings, name: str) -> Llm:
+    return connect_llm(
+        name,
+        base_url=settings.model_base_url,
+        api_key=settings.model_api_key.get_secret_value() if settings.model_api_key else None,
+        timeout=settings.model_timeout_s,
+    )
+
+
+def make_app(basement: Basement, *, worker: bool = True) -> FastAPI:
+    """The HTTP application over an open basement; with a worker inside unless told otherwise."""
+    app = FastAPI(
+        title="Mnemon",
+        version=version("mnemon"),
+        summary="A memory and state server for AI agents.",
+        docs_url=None,
+        redoc_url=None,
+        lifespan=lambda app: _lifespan(basement, worker),
+        redirect_slashes=False,
+    )
+    app.state.basement = basement
+    app.state.rate_limit = RateLimit(basement.settings.rate_limit_per_minute)
+    problems.install(app)
+    for name in ROUTERS:
+        app.include_router(import_module(f"mnemon.api.{name}").router)
+    app.add_middleware(boundary.Boundary, clock=basement.clock, max_body_bytes=basement.settings.max_body_bytes)
+    return app
+
+
+def make_runner(basement: Basement) -> Runner:
+    """A runner of everything the rooms can do."""
+    return Runner(basement.db, basement.clock, kinds(basement), concurrency=basement.settings.worker_concurrency)
+
+
+@asynccontextmanager
+async def _lifespan(basement: Basement, worker: bool) -> AsyncIterator[None]:
+    if not worker:
+        yield
+        return
+    runner = make_runner(basement)
+    task = asyncio.create_task(runner.run_forever())
+    try:
+        yield
+    finally:
+        await runner.stop()
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task

@@ -1,0 +1,137 @@
+"""The pool of connections, and the one way to begin a transaction."""
+
+import asyncio
+import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import psycopg
+from psycopg.rows import dict_row
+from psycopg_pool import AsyncConnectionPool, PoolTimeout
+
+from mnemon.clock import Clock
+from mnemon.db.tx import Row, Tx
+from mnemon.errors import DatabaseDown
+
+ORG_NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?")
+"""An organization's name: safe in a key, a URL and a literal `SET LOCAL`."""
+
+_STATEMENT_TIMEOUT = "30s"
+_IDLE_TIMEOUT = "60s"
+
+
+class Database:
+    """Connections to one PostgreSQL database, always as the role `mnemon_app`."""
+
+    def __init__(self, url: str, clock: Clock, *, pool_size: int = 10, timeout_s: float = 5.0) -> None:
+        self.url = url
+        self._clock = clock
+        self._timeout_s = timeout_s
+        self._pool: AsyncConnectionPool[psycopg.AsyncConnection[Row]] = AsyncConnectionPool(
+            url,
+            min_size=1,
+            max_size=pool_size,
+            timeout=timeout_s,
+            max_waiting=pool_size * 20,
+            reconnect_timeout=2.0,
+            open=False,
+            kwargs={
+                "autocommit": True,
+                "row_factory": dict_row,
+                "connect_timeout": max(1, int(timeout_s)),
+                "options": f"-c statement_timeout={_STATEMENT_TIMEOUT} "
+                f"-c idle_in_transaction_session_timeout={_IDLE_TIMEOUT} -c timezone=UTC",
+            },
+            name="mnemon",
+        )
+
+    async def open(self) -> None:
+        """Connections are being made; requests wait for one."""
+        await self._pool.open()
+
+    async def close(self) -> None:
+        """All connections are closed."""
+        await self._pool.close()
+
+    @asynccontextmanager
+    async def tx(self, org_id: str | None) -> AsyncIterator[Tx]:
+        """A transaction for one organization; None sees no tenant row and is for the runner's look at `work`."""
+        async with self._transaction(_begin(org_id)) as connection:
+            yield Tx(connection, org_id=org_id, now=self._clock.now())
+
+    @asynccontextmanager
+    async def owner_tx(self) -> AsyncIterator[Tx]:
+        """A transaction as the login itself, which row-level security may not bind: for operators' commands only."""
+        async with self._transaction("BEGIN") as connection:
+            yield Tx(connection, org_id=None, now=self._clock.now())
+
+    @asynccontextmanager
+    async def _transaction(self, begin: str) -> AsyncIterator[psycopg.AsyncConnection[Row]]:
+        try:
+            connection = await self._begun(begin)
+            try:
+                try:
+                    yield connection
+                except BaseException:
+                    await _roll_back(connection)
+                    raise
+                await connection.execute("COMMIT")
+            finally:
+                await self._pool.putconn(connection)
+        except PoolTimeout as error:
+            raise DatabaseDown(
+                "The database did not give a connection in time. Try again shortly; `mnemon doctor` tells why."
+            ) from error
+        except (psycopg.OperationalError, psycopg.InterfaceError) as error:
+            raise DatabaseDown(
+                "The database went away or took too long. Try again shortly; `mnemon doctor` tells why."
+            ) from error
+
+    async def _begun(self, begin: str) -> psycopg.AsyncConnection[Row]:
+        """A connection inside a fresh transaction. One that a restarted server left dead is passed over, not served."""
+        for _ in range(self._pool.max_size):
+            connection = await self._pool.getconn()
+            try:
+                await connection.execute(begin)
+            except (psycopg.OperationalError, psycopg.InterfaceError):
+                await connection.close()
+                await self._pool.putconn(connection)
+            except BaseException:
+                await connection.close()
+                await self._pool.putconn(connection)
+                raise
+            else:
+                return connection
+        raise psycopg.OperationalError("no live connection")
+
+    @asynccontextmanager
+    async def listen(self, channel: str) -> AsyncIterator[psycopg.AsyncConnection[Row]]:
+        """A connection of its own that hears the channel's notifications."""
+        connection = await psycopg.AsyncConnection.connect(
+            self.url, autocommit=True, row_factory=dict_row, connect_timeout=max(1, int(self._timeout_s))
+        )
+        try:
+            await connection.execute(f'LISTEN "{channel}"')
+            yield connection
+        finally:
+            await connection.close()
+
+
+def _begin(org_id: str | None) -> str:
+    """Begin, role and organization in one round trip; literals, since Citus does not see `set_config`."""
+    if org_id is not None and ORG_NAME.fullmatch(org_id) is None:
+        raise ValueError("not an organization's name")
+    text = f"BEGIN; SET LOCAL ROLE mnemon_app; SET LOCAL mnemon.org = '{org_id or ''}'"
+    return text
+
+
+async def _roll_back(connection: psycopg.AsyncConnection[Row]) -> None:
+    """The transaction is undone; a connection that cannot even do that is closed, and the pool replaces it."""
+    if connection.closed:
+        return
+    try:
+        if connection.info.transaction_status is psycopg.pq.TransactionStatus.ACTIVE:
+            await connection.cancel_safe(timeout=2.0)
+        await connection.execute("ROLLBACK")
+    except (psycopg.Error, asyncio.CancelledError):
+        await connection.close()

@@ -1,0 +1,179 @@
+"""Migrations: numbered SQL files of all rooms, applied once each, in order, under one lock.
+
+Afterwards the role `mnemon_app` may read and write every table, and row-level security stands on every table that
+has an owner, so that a new table is covered by itself.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from hashlib import sha256
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+
+import psycopg
+from psycopg import sql
+
+from mnemon.errors import Misconfigured
+
+APP_ROLE = "mnemon_app"
+_LOCK = 0x6D6E656D
+_FILE = re.compile(r"(?P<number>\d{4})_(?P<name>[a-z0-9_]+)\.sql")
+
+UNSCOPED = frozenset({"work"})
+"""Tables with an `org_id` that the runner reads across organizations: ids and times only."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Migration:
+    """One numbered step."""
+
+    number: int
+    name: str
+    sql: str
+
+    @property
+    def digest(self) -> str:
+        return sha256(self.sql.encode()).hexdigest()
+
+
+def shipped() -> tuple[Migration, ...]:
+    """Every migration in the package, by number; a number is used once."""
+    found = sorted(
+        (migration for room in files("mnemon").iterdir() if room.is_dir() for migration in _of_room(room)),
+        key=lambda migration: migration.number,
+    )
+    numbers = [migration.number for migration in found]
+    if len(set(numbers)) != len(numbers):
+        raise Misconfigured("Two migrations have one number; this build of Mnemon is broken. Install it again.")
+    return tuple(found)
+
+
+def _of_room(room: Traversable) -> list[Migration]:
+    folder = room.joinpath("migrations")
+    if not folder.is_dir():
+        return []
+    return [
+        Migration(number=int(match["number"]), name=match["name"], sql=file.read_text(encoding="utf-8"))
+        for file in folder.iterdir()
+        if (match := _FILE.fullmatch(file.name))
+    ]
+
+
+async def migrate(
+    url: str, now: datetime, *, steps: Sequence[Migration] | None = None, login: str | None = None
+) -> list[Migration]:
+    """The database has the schema of this version; gives the migrations that were applied now.
+
+    `login` is the role the server signs in with, when it is not the one that owns the tables.
+    """
+    wanted = shipped() if steps is None else tuple(steps)
+    async with await psycopg.AsyncConnection.connect(url, autocommit=True) as connection:
+        await connection.execute("SELECT pg_advisory_lock(%s)", (_LOCK,))
+        await _prepare(connection, login)
+        done = await _applied(connection)
+        _refuse_what_differs(wanted, done)
+        new = [step for step in wanted if step.number not in done]
+        for step in new:
+            await _apply(connection, step, now)
+        await _secure(connection)
+        return new
+
+
+async def pending(url: str) -> list[Migration]:
+    """The migrations that this version has and the database has not."""
+    async with await psycopg.AsyncConnection.connect(url, autocommit=True) as connection:
+        row = await (await connection.execute("SELECT to_regclass('schema_migrations')")).fetchone()
+        done = await _applied(connection) if row and row[0] else {}
+        return [step for step in shipped() if step.number not in done]
+
+
+async def _prepare(connection: psycopg.AsyncConnection, login: str | None) -> None:
+    await connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
+    await connection.execute(
+        "CREATE TABLE IF NOT EXISTS schema_migrations "
+        "(number integer PRIMARY KEY, name text NOT NULL, digest text NOT NULL, applied_at timestamptz NOT NULL)"
+    )
+    exists = await connection.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", (APP_ROLE,))
+    if await exists.fetchone() is None:
+        await _make_role(connection)
+    for member in ("CURRENT_USER", login):
+        if member is not None:
+            name = sql.SQL("CURRENT_USER") if member == "CURRENT_USER" else sql.Identifier(member)
+            await connection.execute(sql.SQL("GRANT {} TO {}").format(sql.Identifier(APP_ROLE), name))
+
+
+async def _make_role(connection: psycopg.AsyncConnection) -> None:
+    """The role exists; another database of the same cluster may be making it at this moment."""
+    try:
+        await connection.execute(
+            sql.SQL("CREATE ROLE {} NOLOGIN NOSUPERUSER NOBYPASSRLS NOINHERIT").format(sql.Identifier(APP_ROLE))
+        )
+    except (psycopg.errors.DuplicateObject, psycopg.errors.UniqueViolation):
+        return
+
+
+async def _applied(connection: psycopg.AsyncConnection) -> dict[int, str]:
+    rows = await (await connection.execute("SELECT number, digest FROM schema_migrations")).fetchall()
+    return {int(number): str(digest) for number, digest in rows}
+
+
+def _refuse_what_differs(wanted: Sequence[Migration], done: dict[int, str]) -> None:
+    known = {step.number: step for step in wanted}
+    for number, digest in sorted(done.items()):
+        step = known.get(number)
+        if step is None:
+            raise Misconfigured(
+                f"The database has migration {number:04}, which this version of Mnemon does not know: it was used by a "
+                "newer version. Install that version or a later one."
+            )
+        if step.digest != digest:
+            raise Misconfigured(
+                f"Migration {number:04} ({step.name}) was applied with other contents than this version's. "
+                "Install the version that made this database, or restore a backup into a new one."
+            )
+
+
+async def _apply(connection: psycopg.AsyncConnection, step: Migration, now: datetime) -> None:
+    async with connection.transaction():
+        await connection.execute(step.sql)
+        await connection.execute(
+            "INSERT INTO schema_migrations (number, name, digest, applied_at) VALUES (%s, %s, %s, %s)",
+            (step.number, step.name, step.digest, now),
+        )
+
+
+async def _secure(connection: psycopg.AsyncConnection) -> None:
+    """Grants for the application's role, and a policy on every table that has an owner."""
+    async with connection.transaction():
+        rows = await (
+            await connection.execute(
+                "SELECT c.relname, c.relrowsecurity, "
+                "EXISTS (SELECT FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attname = 'org_id'), "
+                "EXISTS (SELECT FROM pg_policy p WHERE p.polrelid = c.oid AND p.polname = 'own_organization') "
+                "FROM pg_class c WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'p')"
+            )
+        ).fetchall()
+        role = sql.Identifier(APP_ROLE)
+        await connection.execute(sql.SQL("GRANT USAGE ON SCHEMA public TO {}").format(role))
+        for name, secured, owned, has_policy in rows:
+            table = sql.Identifier("public", name)
+            if name == "schema_migrations":
+                await connection.execute(sql.SQL("GRANT SELECT ON {} TO {}").format(table, role))
+                continue
+            if not owned and name not in UNSCOPED:
+                continue
+            await connection.execute(sql.SQL("GRANT SELECT, INSERT, UPDATE, DELETE ON {} TO {}").format(table, role))
+            if name in UNSCOPED:
+                continue
+            if not secured:
+                await connection.execute(sql.SQL("ALTER TABLE {} ENABLE ROW LEVEL SECURITY").format(table))
+            if not has_policy:
+                await connection.execute(
+                    sql.SQL(
+                        "CREATE POLICY own_organization ON {} "
+                        "USING (org_id = current_setting('mnemon.org', true)) "
+                        "WITH CHECK (org_id = current_setting('mnemon.org', true))"
+                    ).format(table)
+                )

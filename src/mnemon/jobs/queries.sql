@@ -1,0 +1,109 @@
+-- name: enqueue
+-- One row per (org_id, kind, key). What is queued already becomes due no later; what is running runs once more.
+insert into work (org_id, kind, key, job_id, lane, seq, enqueued_at, due_at)
+values (%(org_id)s, %(kind)s, %(key)s, %(job_id)s, %(lane)s, %(seq)s, %(now)s, %(due_at)s)
+on conflict (org_id, kind, key) do update set
+  due_at = case when work.lease_until is null then least(work.due_at, excluded.due_at) else excluded.due_at end,
+  again = work.lease_until is not null,
+  attempts = case when work.parked_at is null then work.attempts else 0 end,
+  parked_at = null
+returning job_id
+
+-- name: postpone
+-- The row's due time is set anew, made where there is none: for work that waits for quiet.
+insert into work (org_id, kind, key, job_id, enqueued_at, due_at)
+values (%(org_id)s, %(kind)s, %(key)s, %(job_id)s, %(now)s, %(due_at)s)
+on conflict (org_id, kind, key) do update set
+  due_at = excluded.due_at, again = work.lease_until is not null, parked_at = null
+
+-- name: wake
+-- Tells sleeping runners that something is due; it arrives when the transaction commits.
+select pg_notify('mnemon_work', '')
+
+-- name: claim_lock
+-- One claim at a time, so that no two rows of one lane are ever taken together.
+select pg_advisory_xact_lock(1835954541, 1)
+
+-- name: claim
+-- Takes due rows: never two of one lane, never one before an earlier one of its lane that is not parked.
+with due as (
+  select w.org_id, w.kind, w.key
+  from work w
+  where w.parked_at is null
+    and w.due_at <= %(now)s
+    and (w.lease_until is null or w.lease_until <= %(now)s)
+    and w.kind = any(%(kinds)s)
+    and (w.lane is null or not exists (
+      select from work e
+      where e.org_id = w.org_id and e.lane = w.lane and e.parked_at is null
+        and e.job_id <> w.job_id
+        and (e.seq < w.seq or e.lease_until > %(now)s)))
+  order by w.due_at
+  limit %(most)s
+  for update skip locked
+)
+update work w
+set lease_until = %(lease_until)s, token = w.token + 1, attempts = w.attempts + 1, again = false
+from due
+where w.org_id = due.org_id and w.kind = due.kind and w.key = due.key
+returning w.org_id, w.kind, w.key, w.job_id, w.attempts, w.token
+
+-- name: hold
+-- Locks the row if the lease is still ours; no row: someone else has taken over.
+select 1 as held from work
+where org_id = %(org_id)s and kind = %(kind)s and key = %(key)s and token = %(token)s and lease_until is not null
+for update
+
+-- name: renew
+update work set lease_until = %(lease_until)s
+where org_id = %(org_id)s and kind = %(kind)s and key = %(key)s and token = %(token)s and lease_until is not null
+
+-- name: settle
+-- Done: the row goes, unless it was asked for again meanwhile.
+delete from work
+where org_id = %(org_id)s and kind = %(kind)s and key = %(key)s and token = %(token)s and not again
+
+-- name: release
+-- Due again, now or later: after a failure, a stop, a repetition, or because it was asked for while it ran.
+update work
+set lease_until = null, due_at = %(due_at)s, attempts = %(attempts)s, again = false, error = %(error)s
+where org_id = %(org_id)s and kind = %(kind)s and key = %(key)s and token = %(token)s and lease_until is not null
+
+-- name: park
+-- Out of tries: stays, visible, until someone runs it again.
+update work set lease_until = null, parked_at = %(now)s, again = false, error = %(error)s
+where org_id = %(org_id)s and kind = %(kind)s and key = %(key)s and token = %(token)s and lease_until is not null
+
+-- name: next_due
+-- When the next row will be due, over all organizations.
+select min(due_at) as due_at from work where parked_at is null and lease_until is null and kind = any(%(kinds)s)
+
+-- name: jobs
+-- One organization's work, oldest first.
+select job_id, org_id, kind, key, lane, seq, enqueued_at, due_at, attempts, lease_until, parked_at, error
+from work
+where org_id = %(org_id)s and job_id > %(after)s
+  and (%(status)s::text is null or %(status)s = case
+    when parked_at is not null then 'parked' when lease_until is not null then 'running' else 'queued' end)
+  and (%(kind)s::text is null or kind = %(kind)s)
+order by job_id limit %(most)s
+
+-- name: job
+select job_id, org_id, kind, key, lane, seq, enqueued_at, due_at, attempts, lease_until, parked_at, error
+from work where org_id = %(org_id)s and job_id = %(job_id)s
+
+-- name: retry
+-- A parked or waiting job is due at once with all its tries; a running one is left alone.
+update work set parked_at = null, attempts = 0, due_at = %(now)s
+where org_id = %(org_id)s and job_id = %(job_id)s and lease_until is null
+
+-- name: cancel
+-- The row goes unless it is running.
+delete from work where org_id = %(org_id)s and kind = %(kind)s and key = %(key)s and lease_until is null
+
+-- name: counts
+-- Over all organizations, for the metrics.
+select kind,
+  case when parked_at is not null then 'parked' when lease_until is not null then 'running' else 'queued' end as status,
+  count(*) as number, min(due_at) as oldest
+from work where org_id = org_id group by 1, 2

@@ -1,0 +1,156 @@
+"""The `work` table."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from mnemon.db.statements import statements
+from mnemon.db.tx import Row, Tx
+from mnemon.jobs.work import Item, Job, LeaseLost, Status, status_of
+from mnemon.scope import Scope
+
+SQL = statements("mnemon.jobs")
+
+
+async def enqueue(
+    tx: Tx,
+    scope: Scope,
+    kind: str,
+    key: str,
+    *,
+    due_at: datetime | None = None,
+    lane: str | None = None,
+    seq: int = 0,
+) -> str:
+    """The work is queued with the caller's transaction; gives its job id, an earlier one's where it was queued already.
+
+    Items of one lane run one at a time in the order of `seq`; a parked one holds up nobody.
+    """
+    row = await tx.one(
+        SQL["enqueue"],
+        org_id=scope.org_id,
+        kind=kind,
+        key=key,
+        job_id=tx.new_id("job"),
+        lane=lane,
+        seq=seq,
+        now=tx.now,
+        due_at=due_at or tx.now,
+    )
+    if due_at is None or due_at <= tx.now:
+        await tx.run(SQL["wake"])
+    return str(row["job_id"])
+
+
+async def postpone(tx: Tx, scope: Scope, kind: str, key: str, *, due_at: datetime) -> None:
+    """The work is due at this time and no earlier one, whatever was set before."""
+    await tx.run(
+        SQL["postpone"],
+        org_id=scope.org_id,
+        kind=kind,
+        key=key,
+        job_id=tx.new_id("job"),
+        now=tx.now,
+        due_at=due_at,
+    )
+
+
+async def cancel(tx: Tx, scope: Scope, kind: str, key: str) -> bool:
+    """The work is gone, unless it was running."""
+    return await tx.run(SQL["cancel"], org_id=scope.org_id, kind=kind, key=key) > 0
+
+
+async def claim(tx: Tx, *, kinds: Sequence[str], most: int, lease_until: datetime) -> list[Item]:
+    """Due items are ours until the lease ends."""
+    await tx.run(SQL["claim_lock"])
+    rows = await tx.all(SQL["claim"], now=tx.now, kinds=list(kinds), most=most, lease_until=lease_until)
+    return [Item(**row) for row in rows]
+
+
+async def hold(tx: Tx, item: Item) -> None:
+    """The row is locked and still ours; otherwise LeaseLost, and the transaction must not commit."""
+    if await tx.maybe(SQL["hold"], **_fence(item)) is None:
+        raise LeaseLost("Another runner took this work over; it will finish it.")
+
+
+async def renew(tx: Tx, item: Item, lease_until: datetime) -> bool:
+    """Whether the lease is still ours, now until the new time."""
+    return await tx.run(SQL["renew"], **_fence(item), lease_until=lease_until) > 0
+
+
+async def settle(tx: Tx, item: Item) -> None:
+    """The work is done with this transaction; asked for again meanwhile, it is due again."""
+    if await tx.run(SQL["settle"], **_fence(item)):
+        return
+    await release(tx, item, due_at=tx.now, attempts=0, error=None)
+
+
+async def release(tx: Tx, item: Item, *, due_at: datetime, attempts: int, error: str | None) -> None:
+    """The work is queued again for this time."""
+    if not await tx.run(SQL["release"], **_fence(item), due_at=due_at, attempts=attempts, error=error):
+        raise LeaseLost("Another runner took this work over; it will finish it.")
+    await tx.run(SQL["wake"])
+
+
+async def park(tx: Tx, item: Item, error: str) -> None:
+    """The work stands aside, visible, until it is run again."""
+    if not await tx.run(SQL["park"], **_fence(item), now=tx.now, error=error):
+        raise LeaseLost("Another runner took this work over; it will finish it.")
+
+
+async def next_due(tx: Tx, *, kinds: Sequence[str]) -> datetime | None:
+    """When the next queued item will be due."""
+    row = await tx.one(SQL["next_due"], kinds=list(kinds))
+    due: datetime | None = row["due_at"]
+    return due
+
+
+async def jobs(
+    tx: Tx,
+    scope: Scope,
+    *,
+    after: str = "",
+    most: int = 50,
+    status: Status | None = None,
+    kind: str | None = None,
+) -> list[Job]:
+    """The organization's work, oldest first."""
+    rows = await tx.all(SQL["jobs"], org_id=scope.org_id, after=after, most=most, status=status, kind=kind)
+    return [_job(row) for row in rows]
+
+
+async def job(tx: Tx, scope: Scope, job_id: str) -> Job | None:
+    """One of the organization's jobs."""
+    row = await tx.maybe(SQL["job"], org_id=scope.org_id, job_id=job_id)
+    return None if row is None else _job(row)
+
+
+async def retry(tx: Tx, scope: Scope, job_id: str) -> bool:
+    """Whether the job was not running and is due at once now, with all its tries."""
+    touched = await tx.run(SQL["retry"], org_id=scope.org_id, job_id=job_id, now=tx.now)
+    if touched:
+        await tx.run(SQL["wake"])
+    return touched > 0
+
+
+async def counts(tx: Tx) -> list[Row]:
+    """Rows by kind and status over all organizations."""
+    return await tx.all(SQL["counts"])
+
+
+def _fence(item: Item) -> dict[str, object]:
+    return {"org_id": item.org_id, "kind": item.kind, "key": item.key, "token": item.token}
+
+
+def _job(row: Row) -> Job:
+    return Job(
+        id=row["job_id"],
+        kind=row["kind"],
+        key=row["key"],
+        status=status_of(parked_at=row["parked_at"], lease_until=row["lease_until"]),
+        attempts=row["attempts"],
+        enqueued_at=row["enqueued_at"],
+        due_at=row["due_at"],
+        lease_until=row["lease_until"],
+        parked_at=row["parked_at"],
+        error=row["error"],
+    )

@@ -1,0 +1,86 @@
+"""A work item's life, and the pure rule that says when a failed one is tried again.
+
+        enqueue                claim                 settle
+    ───────────► queued ───────────────► running ───────────► (gone)
+                   ▲  ▲                    │ │ │
+                   │  └── retry after ─────┘ │ └─ out of tries ─► parked
+                   │      backoff            │                      │
+                   │                         └ lease ran out:       │
+                   │                           anyone may claim     │
+                   └───────────────── run again ────────────────────┘
+
+Enqueueing what is queued does nothing but bring it forward; enqueueing what is running makes it run once more.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from mnemon.errors import MnemonError
+
+
+class Status(StrEnum):
+    QUEUED = "queued"
+    RUNNING = "running"
+    PARKED = "parked"
+
+
+class LeaseLost(MnemonError):
+    """Another runner has taken the item over; nothing of this attempt may be applied."""
+
+    code = "lease_lost"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Item:
+    """A claimed row. The token fences: it is newer than every earlier claim's."""
+
+    org_id: str
+    kind: str
+    key: str
+    job_id: str
+    attempts: int
+    """This try included."""
+    token: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """A row as its organization may see it."""
+
+    id: str
+    kind: str
+    key: str
+    status: Status
+    attempts: int
+    enqueued_at: datetime
+    due_at: datetime
+    lease_until: datetime | None
+    parked_at: datetime | None
+    error: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Retry:
+    """How failures of a kind are treated."""
+
+    max_attempts: int = 5
+    first: timedelta = timedelta(seconds=1)
+    most: timedelta = timedelta(minutes=5)
+
+    def delay(self, attempts: int, chance: float) -> timedelta | None:
+        """How long to wait after this many tries; None when there is none left.
+
+        Doubles up to the most, and `chance` in [0, 1) spreads it over the upper half so that failures do not march in step.
+        """
+        if attempts >= self.max_attempts:
+            return None
+        doubled = self.first.total_seconds() * 2.0 ** min(attempts - 1, 32)
+        return timedelta(seconds=min(doubled, self.most.total_seconds()) * (0.5 + chance / 2))
+
+
+def status_of(*, parked_at: datetime | None, lease_until: datetime | None) -> Status:
+    """Parked wins over leased, leased over queued."""
+    if parked_at is not None:
+        return Status.PARKED
+    return Status.RUNNING if lease_until is not None else Status.QUEUED

@@ -1,0 +1,32 @@
+"""People: the row that stands for a person, and the revision that moves with what recall can see."""
+
+from mnemon.db.statements import statements
+from mnemon.db.tx import Tx
+from mnemon.scope import Scope, person
+
+SQL = statements("mnemon.sessions")
+
+
+async def ensure_person(tx: Tx, org_id: str, external: str, persona_id: str | None = None) -> Scope:
+    """The person exists; gives their scope."""
+    scope = person(org_id, external, persona_id)
+    await tx.run(SQL["ensure_person"], org_id=org_id, user_id=scope.user, external_id=external, now=tx.now)
+    return scope
+
+
+async def bump_revision(tx: Tx, scope: Scope) -> int:
+    """The person's revision is one higher and their row locked until the transaction ends: recall's writers queue here."""
+    row = await tx.one(SQL["bump_revision"], org_id=scope.org_id, user_id=scope.user)
+    return int(row["revision"])
+
+
+async def revision(tx: Tx, scope: Scope) -> int:
+    """The person's revision; 0 for one never seen."""
+    row = await tx.maybe(SQL["revision"], org_id=scope.org_id, user_id=scope.user)
+    return 0 if row is None else int(row["revision"])
+
+
+async def external_name(tx: Tx, scope: Scope) -> str | None:
+    """What the application calls the person."""
+    row = await tx.maybe(SQL["external_name"], org_id=scope.org_id, user_id=scope.user)
+    return None if row is None else str(row["external_id"])

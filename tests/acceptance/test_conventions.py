@@ -1,0 +1,54 @@
+"""The conventions every route keeps."""
+
+import httpx2
+from support.served import Served
+
+from mnemon.access.grants import Grant
+
+
+def test_health_needs_no_key(server: Served) -> None:
+    assert httpx2.get(f"{server.url}/healthz").json()["status"] == "ok"
+    assert httpx2.get(f"{server.url}/readyz").json()["database"] == "ok"
+    assert "mnemon_http_requests_total" in httpx2.get(f"{server.url}/metrics").text
+
+
+def test_success_comes_in_an_envelope_with_a_request_id(client: httpx2.Client) -> None:
+    response = client.get("/api/jobs")
+    assert response.json() == {
+        "data": [],
+        "meta": {"requestId": response.headers["X-Request-Id"], "nextCursor": None},
+    }
+    assert response.headers["X-Request-Id"].startswith("req_")
+
+
+def test_a_missing_or_bad_key_is_a_401_problem(server: Served) -> None:
+    for headers in ({}, {"Authorization": "Bearer nonsense"}, {"Authorization": f"Bearer mnk_acme_{'0' * 64}"}):
+        response = httpx2.get(f"{server.url}/api/jobs", headers=headers)
+        assert response.status_code == 401
+        assert response.headers["content-type"] == "application/problem+json"
+        body = response.json()
+        assert body["code"] == "unauthenticated"
+        assert body["requestId"] == response.headers["X-Request-Id"]
+        assert {"type", "title", "status", "detail", "code", "requestId"} <= body.keys()
+
+
+def test_a_good_key_without_the_scope_is_a_403(server: Served) -> None:
+    response = server.client(grants=frozenset({Grant.CHAT})).get("/api/jobs")
+    assert (response.status_code, response.json()["code"]) == (403, "missing_scope")
+
+
+def test_an_id_that_is_not_ours_is_a_404(client: httpx2.Client) -> None:
+    response = client.post("/api/jobs/job_01HW0000000000000000000000/retry")
+    assert (response.status_code, response.json()["code"]) == (404, "not_found")
+
+
+def test_a_bad_parameter_names_its_place(client: httpx2.Client) -> None:
+    body = client.get("/api/jobs?limit=none").json()
+    assert body["code"] == "invalid_request"
+    assert body["errors"][0]["pointer"] == "?limit"
+    assert client.get("/api/jobs?cursor=%21").json()["code"] == "bad_cursor"
+
+
+def test_an_unknown_route_is_a_problem_too(client: httpx2.Client) -> None:
+    response = client.get("/api/nothing-here")
+    assert (response.status_code, response.json()["code"]) == (404, "no_such_route")

@@ -1,0 +1,87 @@
+"""What tests stand on: a real PostgreSQL, a database of their own, an organization, a clock they can move."""
+
+import asyncio
+import os
+import uuid
+from collections.abc import AsyncIterator, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from mnemon.access.organizations import create_organization
+from mnemon.clock import ManualClock
+from mnemon.db.database import Database
+from mnemon.db.migrate import migrate
+
+START = datetime(2026, 4, 12, 15, 22, tzinfo=UTC)
+
+
+@pytest.fixture(scope="session")
+def cluster_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A PostgreSQL server: the one MNEMON_TEST_DATABASE_URL names, or an embedded one for this test process."""
+    named = os.environ.get("MNEMON_TEST_DATABASE_URL")
+    if named:
+        yield named
+        return
+    from support.cluster import embedded_cluster
+
+    with embedded_cluster(tmp_path_factory.mktemp("cluster")) as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+def template(cluster_url: str) -> Iterator[str]:
+    """A migrated database that others are copied from."""
+    name = f"mnemon_template_{uuid.uuid4().hex[:12]}"
+    _admin(cluster_url, f'CREATE DATABASE "{name}"')
+    asyncio.run(migrate(_with_database(cluster_url, name), START))
+    yield name
+    _admin(cluster_url, f'DROP DATABASE "{name}" WITH (FORCE)')
+
+
+@pytest.fixture
+def database_url(cluster_url: str, template: str) -> Iterator[str]:
+    """A migrated database of this test's own."""
+    name = f"mnemon_{uuid.uuid4().hex[:16]}"
+    _admin(cluster_url, f'CREATE DATABASE "{name}" TEMPLATE "{template}"')
+    yield _with_database(cluster_url, name)
+    _admin(cluster_url, f'DROP DATABASE "{name}" WITH (FORCE)')
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    """Stands still at 2026-04-12 15:22 UTC until the test moves it."""
+    return ManualClock(START)
+
+
+@pytest.fixture
+async def db(database_url: str, clock: ManualClock) -> AsyncIterator[Database]:
+    """The database of this test, open."""
+    database = Database(database_url, clock)
+    await database.open()
+    yield database
+    await database.close()
+
+
+@pytest.fixture
+async def org(db: Database) -> str:
+    """An organization in this test's database."""
+    async with db.tx("acme") as tx:
+        await create_organization(tx)
+    return "acme"
+
+
+@pytest.fixture
+def data_dir(tmp_path: Path) -> Path:
+    return tmp_path / "data"
+
+
+def _with_database(url: str, name: str) -> str:
+    return psycopg.conninfo.make_conninfo(url, dbname=name)
+
+
+def _admin(url: str, statement: str) -> None:
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(statement)

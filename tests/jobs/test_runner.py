@@ -1,0 +1,197 @@
+"""The runner against a real database."""
+
+import asyncio
+from datetime import timedelta
+
+import pytest
+
+from mnemon.clock import ManualClock
+from mnemon.db.database import Database
+from mnemon.errors import ModelDown
+from mnemon.jobs import store
+from mnemon.jobs.runner import Attempt, Kind, Runner
+from mnemon.jobs.work import LeaseLost, Retry, Status
+from mnemon.scope import Scope
+
+
+async def put(db: Database, org: str, kind: str, key: str, **options: object) -> str:
+    async with db.tx(org) as tx:
+        return await store.enqueue(tx, Scope(org_id=org), kind, key, **options)  # type: ignore[arg-type]
+
+
+async def listed(db: Database, org: str) -> list[tuple[str, Status]]:
+    async with db.tx(org) as tx:
+        return [(job.key, job.status) for job in await store.jobs(tx, Scope(org_id=org))]
+
+
+def runner(db: Database, clock: ManualClock, run: object, **options: object) -> Runner:
+    return Runner(db, clock, {"k": Kind(name="k", run=run, **options)})  # type: ignore[arg-type]
+
+
+async def test_due_work_runs_once_and_is_gone(db: Database, org: str, clock: ManualClock) -> None:
+    seen: list[str] = []
+
+    async def run(attempt: Attempt) -> None:
+        seen.append(attempt.key)
+
+    for key in "abc":
+        await put(db, org, "k", key)
+    assert await runner(db, clock, run).drain() == 3
+    assert sorted(seen) == ["a", "b", "c"]
+    assert await listed(db, org) == []
+
+
+async def test_work_waits_for_its_time_in_our_clock(db: Database, org: str, clock: ManualClock) -> None:
+    async def run(attempt: Attempt) -> None: ...
+
+    await put(db, org, "k", "later", due_at=clock.now() + timedelta(hours=1))
+    assert await runner(db, clock, run).drain() == 0
+    clock.advance(timedelta(hours=1))
+    assert await runner(db, clock, run).drain() == 1
+
+
+async def test_the_same_work_is_queued_once(db: Database, org: str) -> None:
+    first = await put(db, org, "k", "same")
+    assert await put(db, org, "k", "same") == first
+    assert await listed(db, org) == [("same", Status.QUEUED)]
+
+
+async def test_work_asked_for_while_it_runs_runs_once_more(db: Database, org: str, clock: ManualClock) -> None:
+    runs = 0
+
+    async def run(attempt: Attempt) -> None:
+        nonlocal runs
+        runs += 1
+        if runs == 1:
+            await put(db, org, "k", attempt.key)
+
+    await put(db, org, "k", "a")
+    assert await runner(db, clock, run).drain() == 2
+    assert await listed(db, org) == []
+
+
+async def test_failures_back_off_then_park_and_can_be_run_again(db: Database, org: str, clock: ManualClock) -> None:
+    down = True
+
+    async def run(attempt: Attempt) -> None:
+        if down:
+            raise ModelDown("The model is away.")
+
+    job_id = await put(db, org, "k", "a")
+    worker = runner(db, clock, run, retry=Retry(max_attempts=3))
+    tries = await worker.drain()
+    while (await listed(db, org))[0][1] is Status.QUEUED:
+        clock.advance(timedelta(minutes=5))
+        tries += await worker.drain()
+    assert tries == 3
+    async with db.tx(org) as tx:
+        job = await store.job(tx, Scope(org_id=org), job_id)
+        assert job is not None
+        assert (job.status, job.attempts, job.error) == (Status.PARKED, 3, "model_unavailable: The model is away.")
+        down = False
+        assert await store.retry(tx, Scope(org_id=org), job_id)
+    assert await worker.drain() == 1
+    assert await listed(db, org) == []
+
+
+async def test_an_unknown_error_is_named_by_its_type_only(db: Database, org: str, clock: ManualClock) -> None:
+    async def run(attempt: Attempt) -> None:
+        raise RuntimeError("the person's secret")
+
+    await put(db, org, "k", "a")
+    await runner(db, clock, run, retry=Retry(max_attempts=1)).drain()
+    async with db.tx(org) as tx:
+        (job,) = await store.jobs(tx, Scope(org_id=org))
+    assert job.error == "RuntimeError"
+
+
+async def test_a_lane_runs_in_order_one_at_a_time(db: Database, org: str, clock: ManualClock) -> None:
+    running = 0
+    seen: list[str] = []
+
+    async def run(attempt: Attempt) -> None:
+        nonlocal running
+        running += 1
+        assert running == 1
+        await asyncio.sleep(0.005)
+        seen.append(attempt.key)
+        running -= 1
+
+    for number in (3, 1, 2, 0):
+        await put(db, org, "k", str(number), lane="s", seq=number)
+    first, second = runner(db, clock, run), runner(db, clock, run)
+    while len(seen) < 4:
+        await asyncio.gather(first.drain(), second.drain())
+    assert seen == ["0", "1", "2", "3"]
+
+
+async def test_a_failing_head_holds_its_lane_until_it_is_parked(db: Database, org: str, clock: ManualClock) -> None:
+    seen: list[str] = []
+
+    async def run(attempt: Attempt) -> None:
+        if attempt.key == "1":
+            raise ModelDown("away")
+        seen.append(attempt.key)
+
+    for number in (1, 2):
+        await put(db, org, "k", str(number), lane="s", seq=number)
+    worker = runner(db, clock, run, retry=Retry(max_attempts=2))
+    await worker.drain()
+    assert seen == []
+    clock.advance(timedelta(minutes=10))
+    await worker.drain()
+    assert seen == ["2"]
+    assert await listed(db, org) == [("1", Status.PARKED)]
+
+
+async def test_a_lost_lease_fences_the_late_writer(db: Database, org: str, clock: ManualClock) -> None:
+    await put(db, org, "k", "a")
+    async with db.tx(None) as tx:
+        (old,) = await store.claim(tx, kinds=["k"], most=1, lease_until=tx.now + timedelta(seconds=60))
+    clock.advance(timedelta(seconds=61))
+    async with db.tx(None) as tx:
+        (new,) = await store.claim(tx, kinds=["k"], most=1, lease_until=tx.now + timedelta(seconds=60))
+    assert new.token > old.token
+    with pytest.raises(LeaseLost):
+        async with db.tx(org) as tx:
+            await store.hold(tx, old)
+    async with db.tx(org) as tx:
+        await store.settle(tx, new)
+    assert await listed(db, org) == []
+
+
+async def test_settling_inside_the_effect_is_all_or_nothing(db: Database, org: str, clock: ManualClock) -> None:
+    async def run(attempt: Attempt) -> None:
+        async with db.tx(org) as tx:
+            await store.enqueue(tx, attempt.scope, "effect", attempt.key)
+            await attempt.settle(tx)
+            if attempt.item.attempts == 1:
+                raise ModelDown("after the write, before the commit")
+
+    await put(db, org, "k", "a")
+    worker = runner(db, clock, run)
+    await worker.drain()
+    assert [key for key, _ in await listed(db, org)] == ["a"]
+    clock.advance(timedelta(minutes=1))
+    await worker.drain()
+    async with db.tx(org) as tx:
+        assert [job.kind for job in await store.jobs(tx, Scope(org_id=org))] == ["effect"]
+
+
+async def test_stopping_hands_unfinished_work_back_without_counting_the_try(
+    db: Database, org: str, clock: ManualClock
+) -> None:
+    started = asyncio.Event()
+
+    async def run(attempt: Attempt) -> None:
+        started.set()
+        await asyncio.Event().wait()
+
+    await put(db, org, "k", "a")
+    worker = runner(db, clock, run)
+    await worker.take()
+    await started.wait()
+    await worker.stop(grace_s=0.01)
+    async with db.tx(org) as tx:
+        (job,) = await store.jobs(tx, Scope(org_id=org))
+    assert (job.status, job.attempts) == (Status.QUEUED, 0)

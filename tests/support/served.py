@@ -1,0 +1,134 @@
+"""A real server on a real socket, in a thread, for tests that go through the doors."""
+
+import asyncio
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import uvicorn
+from fastapi import FastAPI
+
+from mnemon.access.grants import ALL_GRANTS, Grant
+from mnemon.access.keys import create_key
+from mnemon.access.organizations import create_organization
+from mnemon.app import make_app, opened
+from mnemon.clock import SystemClock, iso, parse_time
+from mnemon.db.database import Database
+from mnemon.llm.scripted.script import Script
+from mnemon.scope import Scope
+from mnemon.settings import Settings
+
+
+@dataclass
+class Served:
+    """A running server and what a test needs to talk to it."""
+
+    url: str
+    database_url: str
+    script: Script
+    clock_file: Path
+    app: FastAPI
+    _clients: list[httpx2.Client] = field(default_factory=list)
+
+    def key(self, org: str = "acme", *, grants: frozenset[Grant] = ALL_GRANTS, user: str | None = None) -> str:
+        """A new key; its organization is made where it does not exist."""
+
+        async def make() -> str:
+            db = Database(self.database_url, SystemClock(), pool_size=2)
+            await db.open()
+            try:
+                async with db.tx(org) as tx:
+                    await create_organization(tx)
+                    _, text = await create_key(tx, Scope(org_id=org), name="test", grants=grants, bound_user=user)
+                return text
+            finally:
+                await db.close()
+
+        return asyncio.run(make())
+
+    def client(self, org: str = "acme", **options: Any) -> httpx2.Client:
+        """An HTTP client with a key of that organization."""
+        headers = {"Authorization": f"Bearer {self.key(org, **options)}"}
+        client = httpx2.Client(base_url=self.url, headers=headers, timeout=30)
+        self._clients.append(client)
+        return client
+
+    def set_time(self, at: str) -> None:
+        """Every process takes this for now."""
+        parse_time(at)
+        fresh = self.clock_file.with_suffix(".new")
+        fresh.write_text(at, encoding="utf-8")
+        fresh.replace(self.clock_file)
+
+    def advance(self, **delta: float) -> None:
+        """Moves time forward: `advance(minutes=35)`."""
+        from datetime import timedelta
+
+        self.set_time(iso(parse_time(self.clock_file.read_text()) + timedelta(**delta)))
+
+    def settled(self, client: httpx2.Client, *, seconds: float = 20.0) -> None:
+        """Waits until nothing of the client's organization is due or running."""
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            now = parse_time(self.clock_file.read_text())
+            jobs = client.get("/api/jobs?limit=200").json()["data"]
+            if not [j for j in jobs if j["status"] == "running" or (j["status"] == "queued" and parse_time(j["dueAt"]) <= now)]:
+                return
+            time.sleep(0.02)
+        raise AssertionError(f"work did not settle: {jobs}")
+
+
+@contextmanager
+def served(database_url: str, folder: Path, *, worker: bool = True, start: str = "2026-04-12T15:22:00Z", **options: Any) -> Iterator[Served]:
+    """A server over this database with a scripted model over HTTP; `model="offline"` for none."""
+    from mnemon.llm.scripted.server import ScriptedServer
+
+    clock_file = folder / "clock"
+    clock_file.write_text(start, encoding="utf-8")
+    with ScriptedServer() as scripted:
+        settings = Settings(
+            **{
+                "data_dir": folder,
+                "clock_file": clock_file,
+                "model": "openai:scripted",
+                "model_base_url": scripted.url,
+                "model_api_key": "test-key",
+                "rate_limit_per_minute": 0,
+                "port": 0,
+                **options,
+            }
+        )
+        ready = threading.Event()
+        box: dict[str, Any] = {}
+
+        async def run() -> None:
+            async with opened(settings, database_url) as basement:
+                app = make_app(basement, worker=worker)
+                server = uvicorn.Server(uvicorn.Config(app, port=0, log_config=None, timeout_graceful_shutdown=5))
+                box.update(app=app, server=server)
+                task = asyncio.create_task(server.serve())
+                while not server.started and not task.done():
+                    await asyncio.sleep(0.005)
+                if server.started:
+                    box["port"] = server.servers[0].sockets[0].getsockname()[1]
+                ready.set()
+                await task
+
+        thread = threading.Thread(target=lambda: asyncio.run(run()), daemon=True)
+        thread.start()
+        while not ready.wait(0.05):
+            if not thread.is_alive():
+                raise RuntimeError("the server did not start")
+        running = Served(f"http://127.0.0.1:{box['port']}", database_url, scripted.script, clock_file, box["app"])
+        try:
+            yield running
+        finally:
+            for client in running._clients:
+                client.close()
+            box["server"].should_exit = True
+            thread.join(20)
