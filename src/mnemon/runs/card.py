@@ -1,0 +1,216 @@
+"""Card types: what a run has to answer. A new type is a file, here in `cards/` or in the operator's directory."""
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Literal
+
+from mnemon.errors import Misconfigured
+
+SHIPPED = Path(__file__).parent / "cards"
+RE_EXAMINATION = "re-examination"
+SEPARATOR = " · "
+
+Value = str | int | float | bool | list[str] | None
+Values = Mapping[str, Value]
+Tone = Literal["positive", "neutral", "negative"]
+
+
+class SlotType(StrEnum):
+    """What a slot may hold."""
+
+    TEXT = "text"
+    """Any text."""
+    SENTENCE = "sentence"
+    """Text on one line."""
+    WORD = "word"
+    """One short uppercase word: HOLD."""
+    CHOICE = "choice"
+    """One of the slot's choices."""
+    SYMBOL = "symbol"
+    """A market's name without spaces: BTC-USD."""
+    NUMBER = "number"
+    INTEGER = "integer"
+    BOOLEAN = "boolean"
+    TIME = "time"
+    """An ISO-8601 time."""
+    LIST = "list"
+    """Texts, one line each."""
+
+
+class Rule(StrEnum):
+    """How a decision of the type comes to its end."""
+
+    NONE = "none"
+    MANUAL = "manual"
+    PRICE_LEVELS = "price_levels"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Slot:
+    """One field of a card."""
+
+    name: str
+    type: SlotType
+    help: str = ""
+    """What it means, as the model is told."""
+    required: bool = True
+    choices: tuple[str, ...] = ()
+    min: float | None = None
+    """Smallest number."""
+    max: float | None = None
+    """Largest number; for text the most characters, for a list the most items."""
+    above: float | None = None
+    """A number the value must exceed."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tones:
+    """How a value colours the card: by choice, or for a number by the first step it does not exceed."""
+
+    slot: str | None = None
+    by_value: tuple[tuple[str, Tone], ...] = ()
+    steps: tuple[tuple[float, Tone], ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Resolution:
+    """When a decision counts as resolved, and which outcomes prove it right or wrong."""
+
+    rule: Rule = Rule.NONE
+    right: tuple[str, ...] = ()
+    wrong: tuple[str, ...] = ()
+    expires_at: str | None = None
+    """The slot with the expiry."""
+    symbol: str | None = None
+    side: str | None = None
+    """The slot that tells long from short; any other value of it means no position."""
+    long: str | None = None
+    short: str | None = None
+    entry: str | None = None
+    take_profit: str | None = None
+    stop_loss: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class CardDefinition:
+    """A card type as its file describes it."""
+
+    type: str
+    """The file's name without `.toml`."""
+    title: str
+    purpose: str
+    slots: tuple[Slot, ...]
+    headline: tuple[str, ...]
+    """Slots whose values, joined, name the decision: `WAIT · range unresolved`."""
+    tone: Tones
+    subject: str | None
+    """The slot that says what the decision is about without saying what was decided."""
+    confidence: str | None
+    """The slot with the stated probability."""
+    re_examinable: bool | Literal["until_resolved"]
+    re_examine_actions: tuple[str, ...]
+    """Vocabulary of `suggested_action`; empty allows any short uppercase word."""
+    resolution: Resolution
+
+    def headline_of(self, values: Values) -> str:
+        """The decision in a few words."""
+        parts = (_shown(values.get(name)) for name in self.headline)
+        return SEPARATOR.join(part for part in parts if part)
+
+    def tone_of(self, values: Values) -> Tone:
+        """How the card is coloured; neutral where the file says nothing."""
+        value = values.get(self.tone.slot) if self.tone.slot else None
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            return next((tone for step, tone in self.tone.steps if value <= step), "neutral")
+        return dict(self.tone.by_value).get(str(value), "neutral")
+
+
+Cards = Mapping[str, CardDefinition]
+
+
+def load_cards(directory: Path | None = None) -> dict[str, CardDefinition]:
+    """Every card type: those shipped, then the directory's, which may replace a shipped one. Raises Misconfigured."""
+    files = sorted(SHIPPED.glob("*.toml"))
+    if directory is not None:
+        if not directory.is_dir():
+            raise Misconfigured(f"MNEMON_CARDS_DIR names {directory}, which is no directory. Create it or unset it.")
+        files += sorted(directory.glob("*.toml"))
+    return {path.stem: read_card(path.stem, path.read_text(encoding="utf-8")) for path in files}
+
+
+def read_card(card_type: str, text: str) -> CardDefinition:
+    """The card type that this TOML describes. Raises Misconfigured naming the file and what is wrong with it."""
+    try:
+        card = _card(card_type, tomllib.loads(text))
+        _check(card)
+    except (KeyError, TypeError, ValueError) as error:
+        raise Misconfigured(
+            f"The card type {card_type}.toml is not usable: {error}. docs/agents.md shows the form."
+        ) from None
+    return card
+
+
+def _card(card_type: str, raw: dict[str, Any]) -> CardDefinition:
+    examinable = raw.get("reExaminable", False)
+    if examinable is not True and examinable is not False and examinable != "until_resolved":
+        raise ValueError('reExaminable is true, false or "until_resolved"')
+    return CardDefinition(
+        type=card_type,
+        title=str(raw["title"]),
+        purpose=str(raw.get("purpose", "")),
+        slots=tuple(_slot(slot) for slot in raw["slots"]),
+        headline=tuple(raw["headline"]),
+        tone=_tones(raw.get("tone", {})),
+        subject=raw.get("subject"),
+        confidence=raw.get("confidence"),
+        re_examinable=examinable,
+        re_examine_actions=tuple(raw.get("reExamineActions", ())),
+        resolution=_resolution(raw.get("resolution", {})),
+    )
+
+
+def _slot(raw: dict[str, Any]) -> Slot:
+    given = {**raw, "type": SlotType(raw["type"]), "choices": tuple(raw.get("choices", ()))}
+    return Slot(**given)
+
+
+def _tones(raw: dict[str, Any]) -> Tones:
+    named = {key: value for key, value in raw.items() if key not in {"slot", "steps"}}
+    steps = tuple((float(step), tone) for step, tone in raw.get("steps", ()))
+    for tone in [*named.values(), *(tone for _, tone in steps)]:
+        if tone not in {"positive", "neutral", "negative"}:
+            raise ValueError(f"tone {tone!r} is not positive, neutral or negative")
+    return Tones(slot=raw.get("slot"), by_value=tuple(named.items()), steps=steps)
+
+
+def _resolution(raw: dict[str, Any]) -> Resolution:
+    lists = {"right": tuple(raw.get("right", ())), "wrong": tuple(raw.get("wrong", ()))}
+    return Resolution(**{**raw, **lists, "rule": Rule(raw.get("rule", "none"))})
+
+
+def _check(card: CardDefinition) -> None:
+    names = [slot.name for slot in card.slots]
+    if len(set(names)) != len(names):
+        raise ValueError("two slots have one name")
+    rule = card.resolution
+    levels = (rule.symbol, rule.side, rule.entry, rule.take_profit, rule.stop_loss)
+    if rule.rule is Rule.PRICE_LEVELS and None in (*levels, rule.long, rule.short):
+        raise ValueError("price_levels needs symbol, side, long, short, entry, take_profit and stop_loss")
+    named = (*card.headline, card.subject, card.confidence, card.tone.slot, rule.expires_at, *levels)
+    for name in named:
+        if name is not None and name not in names:
+            raise ValueError(f"{name!r} is named but is no slot")
+    for slot in card.slots:
+        if (slot.type is SlotType.CHOICE) != bool(slot.choices):
+            raise ValueError(f"slot {slot.name!r}: choices go with type choice")
+
+
+def _shown(value: Value) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, list):
+        return ", ".join(value)
+    return " ".join(str(value).split())

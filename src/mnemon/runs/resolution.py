@@ -1,0 +1,149 @@
+"""How a decision comes to its end: prices touch a level, its time runs out, or a person says so.
+
+Prices are points or bars. A price beyond a level has touched it, however far it jumped. Where one moment touches both
+levels, as a bar or two prices of one instant can, the stop is taken to have come first: nothing tells the order, and
+the worse reading flatters nobody. The first touch is final.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+from mnemon.clock import parse_time
+from mnemon.runs.card import CardDefinition, Rule, Values
+from mnemon.runs.run import ResolutionStatus
+
+TAKE_PROFIT = "take_profit"
+STOP_LOSS = "stop_loss"
+EXPIRED = "expired"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Price:
+    """A market's price at a moment; a bar also says how low and high it went."""
+
+    symbol: str
+    price: float
+    at: datetime
+    low: float | None = None
+    high: float | None = None
+
+    @property
+    def lowest(self) -> float:
+        return min(value for value in (self.price, self.low, self.high) if value is not None)
+
+    @property
+    def highest(self) -> float:
+        return max(value for value in (self.price, self.low, self.high) if value is not None)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Position:
+    """What an open trade waits for."""
+
+    symbol: str
+    side: Literal["long", "short"]
+    take_profit: float
+    stop_loss: float
+    opened_at: datetime
+    expires_at: datetime | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Resolved:
+    """The end of a decision."""
+
+    status: ResolutionStatus
+    outcome: str
+    at: datetime
+    note: str
+
+
+def opening_status(card: CardDefinition, values: Values) -> ResolutionStatus | None:
+    """Whether a fresh decision waits for something: a position does, waiting does not, a manual card does."""
+    if card.resolution.rule is Rule.NONE:
+        return None
+    if card.resolution.rule is Rule.PRICE_LEVELS and side_of(card, values) is None:
+        return None
+    return ResolutionStatus.OPEN
+
+
+def side_of(card: CardDefinition, values: Values) -> Literal["long", "short"] | None:
+    """Which way the position points; None when there is none."""
+    side = values.get(card.resolution.side or "")
+    if side is None or card.resolution.rule is not Rule.PRICE_LEVELS:
+        return None
+    if side == card.resolution.long:
+        return "long"
+    return "short" if side == card.resolution.short else None
+
+
+def position_of(card: CardDefinition, values: Values, opened_at: datetime) -> Position | None:
+    """The position a card describes, or None."""
+    rule, side = card.resolution, side_of(card, values)
+    if side is None:
+        return None
+    gain, loss = values.get(rule.take_profit or ""), values.get(rule.stop_loss or "")
+    if not isinstance(gain, int | float) or not isinstance(loss, int | float):
+        return None
+    return Position(
+        symbol=str(values.get(rule.symbol or "")),
+        side=side,
+        take_profit=float(gain),
+        stop_loss=float(loss),
+        opened_at=opened_at,
+        expires_at=expiry_of(card, values),
+    )
+
+
+def expiry_of(card: CardDefinition, values: Values) -> datetime | None:
+    """When the decision stops counting, if it says so."""
+    given = values.get(card.resolution.expires_at or "")
+    return parse_time(given) if isinstance(given, str) else None
+
+
+def resolve(position: Position, prices: Iterable[Price], now: datetime) -> Resolved | None:
+    """The end of the position given all known prices, or None while it is open."""
+    known = sorted(
+        (p for p in prices if p.symbol == position.symbol and p.at >= position.opened_at), key=lambda p: p.at
+    )
+    touches = [(price.at, touch) for price in known if (touch := _touch(position, price))]
+    for at, touch in touches:
+        if position.expires_at is not None and at > position.expires_at:
+            break
+        same = [other for when, other in touches if when == at]
+        stop = next((other for other in same if other[0] == STOP_LOSS), touch)
+        return Resolved(status=ResolutionStatus.RESOLVED, outcome=stop[0], at=at, note=stop[1])
+    if position.expires_at is not None and now > position.expires_at:
+        return expired(position.expires_at)
+    return None
+
+
+def expired(at: datetime) -> Resolved:
+    """The end of a decision whose time ran out."""
+    return Resolved(
+        status=ResolutionStatus.EXPIRED, outcome=EXPIRED, at=at, note="neither level was touched before it expired"
+    )
+
+
+def verdict(card: CardDefinition, outcome: str | None) -> bool | None:
+    """Whether the outcome proves the decision right (True) or wrong (False); None when it proves neither."""
+    if outcome in card.resolution.right:
+        return True
+    return False if outcome in card.resolution.wrong else None
+
+
+def _touch(position: Position, price: Price) -> tuple[str, str] | None:
+    low, high = price.lowest, price.highest
+    if position.side == "long":
+        stopped, taken = low <= position.stop_loss, high >= position.take_profit
+    else:
+        stopped, taken = high >= position.stop_loss, low <= position.take_profit
+    if stopped and taken:
+        return STOP_LOSS, f"{position.symbol} touched both levels at once; the stop is taken to have come first"
+    if stopped:
+        return STOP_LOSS, f"{position.symbol} at {price.price:g} touched the stop at {position.stop_loss:g}"
+    if taken:
+        return TAKE_PROFIT, f"{position.symbol} at {price.price:g} touched the target at {position.take_profit:g}"
+    return None

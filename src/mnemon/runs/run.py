@@ -1,0 +1,128 @@
+"""A run: one waking of an agent, from being asked for to its card.
+
+    queued ──► running ──► succeeded
+      │  ▲        ├──────► failed
+      │  └────────┤        (its worker died: queued again, or failed when tried too often)
+      └───────────┴──────► cancelled
+
+A decision made by a succeeded run has a life of its own:
+
+    open ──► resolved | expired        none: the card has nothing that could come true
+"""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+
+from mnemon.errors import Conflict
+from mnemon.llm.protocol import Usage
+from mnemon.runs.card import Value
+
+
+class RunKind(StrEnum):
+    """What woke the agent."""
+
+    HEARTBEAT = "heartbeat"
+    MANUAL = "manual"
+    RE_EXAMINATION = "re-examination"
+
+
+class RunStatus(StrEnum):
+    QUEUED = "queued"
+    RUNNING = "running"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+class ResolutionStatus(StrEnum):
+    OPEN = "open"
+    RESOLVED = "resolved"
+    EXPIRED = "expired"
+
+
+_NEXT: dict[RunStatus, frozenset[RunStatus]] = {
+    RunStatus.QUEUED: frozenset({RunStatus.RUNNING, RunStatus.CANCELLED, RunStatus.FAILED}),
+    RunStatus.RUNNING: frozenset({RunStatus.SUCCEEDED, RunStatus.FAILED, RunStatus.CANCELLED, RunStatus.QUEUED}),
+    RunStatus.SUCCEEDED: frozenset(),
+    RunStatus.FAILED: frozenset(),
+    RunStatus.CANCELLED: frozenset(),
+}
+
+OVER = frozenset(status for status, following in _NEXT.items() if not following)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunUsage:
+    """What a run cost, its council included."""
+
+    calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cached_tokens: int = 0
+    latency_ms: float = 0.0
+    cost_usd: float | None = None
+    """None when no price is known for the model."""
+    model: str = ""
+
+    def plus(self, other: "RunUsage") -> "RunUsage":
+        costs = [cost for cost in (self.cost_usd, other.cost_usd) if cost is not None]
+        return RunUsage(
+            calls=self.calls + other.calls,
+            input_tokens=self.input_tokens + other.input_tokens,
+            output_tokens=self.output_tokens + other.output_tokens,
+            cached_tokens=self.cached_tokens + other.cached_tokens,
+            latency_ms=self.latency_ms + other.latency_ms,
+            cost_usd=sum(costs) if costs else None,
+            model=self.model or other.model,
+        )
+
+    def plus_call(self, usage: Usage, cost_usd: float | None = None) -> "RunUsage":
+        return self.plus(
+            RunUsage(
+                calls=usage.calls,
+                input_tokens=usage.input_tokens,
+                output_tokens=usage.output_tokens,
+                cached_tokens=usage.cached_tokens,
+                latency_ms=usage.latency_ms,
+                cost_usd=cost_usd,
+                model=usage.model,
+            )
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """A run as stored."""
+
+    id: str
+    agent_id: str
+    kind: RunKind
+    status: RunStatus
+    prompt: str
+    slot: datetime | None = None
+    """The scheduled time a heartbeat stands for."""
+    session_id_before: str | None = None
+    session_id_after: str | None = None
+    memory_generation: int | None = None
+    """The generation of Active Memory it started in; None when memory was off."""
+    parent_run_id: str | None = None
+    card_type: str
+    result: dict[str, Value] | None = None
+    headline: str | None = None
+    resolution_status: ResolutionStatus | None = None
+    outcome: str | None = None
+    resolved_at: datetime | None = None
+    resolution_note: str | None = None
+    usage: RunUsage = field(default_factory=RunUsage)
+    created_at: datetime
+    started_at: datetime | None = None
+    finished_at: datetime | None = None
+    error: str | None = None
+
+
+def moved(run_id: str, current: RunStatus, to: RunStatus) -> RunStatus:
+    """The status after the move. Raises Conflict when the run's life does not allow it."""
+    if to not in _NEXT[current]:
+        raise Conflict(f"Run {run_id} is {current} and cannot become {to}.", code="run_over")
+    return to
