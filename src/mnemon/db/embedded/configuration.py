@@ -1,0 +1,128 @@
+"""PostgreSQL's own settings: for a laptop, durable, silent about content, and quick to recover."""
+
+import hashlib
+import os
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from mnemon.db.embedded.runner import Runner
+from mnemon.errors import Misconfigured
+
+PORT = 5432  # names the socket file; no network port is opened
+OWNER = "mnemon"
+APPLICATION = "mnemon_app"
+DATABASE = "mnemon"
+SOCKET_PATH_LIMIT = 103  # macOS; Linux allows 107
+INCLUDE = "include 'mnemon.conf'\n"
+
+SETTINGS: Mapping[str, str] = {
+    "listen_addresses": "",
+    "port": str(PORT),
+    "unix_socket_permissions": "0700",
+    "max_connections": "100",
+    # Nothing acknowledged is ever lost.
+    "fsync": "on",
+    "full_page_writes": "on",
+    "synchronous_commit": "on",
+    # Recovery reads what came after the last checkpoint, so this bounds it.
+    "max_wal_size": "256MB",
+    "min_wal_size": "64MB",
+    "checkpoint_timeout": "2min",
+    "wal_level": "minimal",
+    "max_wal_senders": "0",
+    "log_startup_progress_interval": "1s",
+    # A laptop's share.
+    "shared_buffers": "128MB",
+    "effective_cache_size": "1GB",
+    "work_mem": "8MB",
+    "maintenance_work_mem": "64MB",
+    "huge_pages": "off",
+    "jit": "off",
+    "max_parallel_workers_per_gather": "0",  # its shared memory does not fit a container's 64 MB /dev/shm
+    "max_logical_replication_workers": "0",
+    "random_page_cost": "1.1",
+    # The log may outlive what it speaks of, so it never quotes rows or statements.
+    "log_error_verbosity": "terse",
+    "log_min_error_statement": "panic",
+    "log_checkpoints": "off",
+    "log_line_prefix": "%m [%p] ",
+    "lc_messages": "C",
+    "timezone": "UTC",
+    "log_timezone": "UTC",
+}
+
+
+def settings_text(*, socket_dir: Path, major: int) -> str:
+    """The file PostgreSQL includes: every setting of ours, for this version."""
+    chosen = {**SETTINGS, "unix_socket_directories": f'"{socket_dir}"'}
+    if major >= 18:
+        chosen["io_method"] = "sync"  # three processes fewer; a laptop's working set is cached
+    lines = (f"{name} = '{value.replace(chr(39), chr(39) * 2)}'\n" for name, value in chosen.items())
+    return "# Written by mnemon at every start. Your own settings go to the end of postgresql.conf.\n" + "".join(lines)
+
+
+def access_text() -> str:
+    """pg_hba.conf: over the socket only, and only the operating system users that the map names."""
+    return "local all all peer map=mnemon\n"
+
+
+def user_map_text(users: Sequence[str]) -> str:
+    """pg_ident.conf: each operating system user may be the owner or the application's role."""
+    return "".join(f'mnemon "{user}" {role}\n' for user in users for role in (OWNER, APPLICATION))
+
+
+def write_configuration(pgdata: Path, *, runner: Runner, socket_dir: Path, major: int) -> None:
+    """The cluster's files say what this version of Mnemon wants, whatever they said before."""
+    users = dict.fromkeys((*(() if runner.name == "nobody" else (runner.name,)), "root"))
+    write_file(pgdata / "mnemon.conf", settings_text(socket_dir=socket_dir, major=major), runner)
+    write_file(pgdata / "pg_hba.conf", access_text(), runner)
+    write_file(pgdata / "pg_ident.conf", user_map_text(tuple(users)), runner)
+
+
+def write_file(path: Path, text: str, runner: Runner) -> None:
+    """The file has this text, whole or not at all, and is the runner's."""
+    if path.exists() and path.read_text() == text:
+        return
+    draft = path.with_name(f".{path.name}.new")
+    draft.unlink(missing_ok=True)
+    # Exclusive, because root writes here into a directory that belongs to somebody else: no link is followed.
+    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+        if not runner.is_us:
+            os.fchown(file.fileno(), runner.uid, runner.gid)
+    draft.replace(path)
+
+
+def choose_socket_dir(pgdata: Path, runner: Runner) -> Path:
+    """The cluster's own directory, or a private short one when its path is too long for a socket."""
+    if len(os.fsencode(pgdata / f".s.PGSQL.{PORT}")) <= SOCKET_PATH_LIMIT:
+        return pgdata
+    digest = hashlib.sha256(os.fsencode(pgdata)).hexdigest()[:16]
+    short = Path(tempfile.gettempdir()) / f"mnemon-{digest}"
+    if len(os.fsencode(short / f".s.PGSQL.{PORT}")) > SOCKET_PATH_LIMIT:
+        short = Path("/tmp") / f"mnemon-{digest}"  # noqa: S108 - private by its mode and owner, both checked below
+    return _private(short, runner)
+
+
+def _private(folder: Path, runner: Runner) -> Path:
+    try:
+        folder.mkdir(mode=0o700)
+        if not runner.is_us:
+            os.chown(folder, runner.uid, runner.gid)
+    except FileExistsError:
+        pass
+    except OSError as error:
+        raise Misconfigured(
+            f"{folder}, for the database's socket, cannot be made ({error.strerror}). "
+            "Choose a data directory with a path under 80 characters (--data-dir or MNEMON_DATA_DIR)."
+        ) from error
+    found = folder.lstat()
+    if found.st_uid != runner.uid or found.st_mode & 0o170077 != 0o040000:
+        raise Misconfigured(
+            f"{folder}, for the database's socket, is taken by somebody else. Remove it, "
+            "or choose a data directory with a path under 80 characters (--data-dir or MNEMON_DATA_DIR)."
+        )
+    return folder
