@@ -165,9 +165,7 @@ def test_a_slow_one_answers_late(server: ScriptedServer, client: openai.OpenAI) 
     assert time.perf_counter() - began >= 0.2
 
 
-def test_stopped_its_port_refuses_and_started_again_it_answers(
-    server: ScriptedServer, client: openai.OpenAI
-) -> None:
+def test_stopped_its_port_refuses_and_started_again_it_answers(server: ScriptedServer, client: openai.OpenAI) -> None:
     server.stop()
     with pytest.raises(openai.APIConnectionError):
         say(client)
@@ -197,9 +195,7 @@ def test_as_a_process_it_is_scripted_over_http() -> None:
     try:
         root = f"http://127.0.0.1:{port}"
         _wait(root)
-        httpx2.post(
-            f"{root}/script", json={"replies": [{"calls": [{"name": "t", "arguments": {"a": 1}}]}, "yes"]}
-        )
+        httpx2.post(f"{root}/script", json={"replies": [{"calls": [{"name": "t", "arguments": {"a": 1}}]}, "yes"]})
         with openai.OpenAI(base_url=f"{root}/v1", api_key="k", max_retries=0) as client:
             assert say(client).choices[0].finish_reason == "tool_calls"
             assert say(client).choices[0].message.content == "yes"

@@ -1,6 +1,6 @@
 """What Mnemon asks of a language model: one reply, streamed, or one structured answer."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Protocol
@@ -142,4 +142,8 @@ class Llm(Protocol):
 
     async def answer(self, question: Question) -> Answer: ...
 
-    def chat(self, request: ChatRequest) -> AsyncIterator[ChatEvent]: ...
+    def chat(self, request: ChatRequest) -> AsyncGenerator[ChatEvent, None]: ...
+
+    async def close(self) -> None:
+        """Its connections are closed; at the end of the process."""
+        ...

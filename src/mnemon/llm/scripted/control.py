@@ -18,11 +18,7 @@ from mnemon.llm.scripted.script import Reply, Said, Script
 def control(script: Script, method: str, path: str, raw: bytes) -> Json:
     """Do what the request says; what to answer."""
     if method == "GET" and path == "/script/asked":
-        return {
-            "asked": [
-                {"on": asked.on, "headers": asked.headers, "body": asked.body} for asked in script.asked
-            ]
-        }
+        return {"asked": [{"on": asked.on, "headers": asked.headers, "body": asked.body} for asked in script.asked]}
     if method == "DELETE":
         script.clear()
     elif method == "POST":
@@ -49,9 +45,7 @@ def _said(raw: Any) -> Said:
     if isinstance(raw, str):
         return raw
     calls = tuple(
-        ToolRequest(
-            id=call.get("id", f"call_{number}"), name=call["name"], arguments=call.get("arguments", {})
-        )
+        ToolRequest(id=call.get("id", f"call_{number}"), name=call["name"], arguments=call.get("arguments", {}))
         for number, call in enumerate(raw.get("calls", ()), 1)
     )
     return Reply(pieces=tuple(raw.get("pieces", ())), calls=calls, reason=raw.get("reason"))

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 
 from mnemon.errors import ModelDown
 from mnemon.llm.protocol import Answer, ChatEvent, ChatRequest, Finished, Message, Question, Text
@@ -17,6 +17,9 @@ class ScriptedLlm:
     def __init__(self, script: Script | None = None, *, name: str = "scripted") -> None:
         self.name = name
         self.script = script or Script()
+
+    async def close(self) -> None:
+        """There was nothing open."""
 
     async def answer(self, question: Question) -> Answer:
         asked = Asked(
@@ -38,7 +41,7 @@ class ScriptedLlm:
             raise ModelDown("The scripted model's answer is not a JSON object.", code="model_answer_unusable")
         return Answer(value=parsed, text=text, usage=counted(asked, text, self.name))
 
-    async def chat(self, request: ChatRequest) -> AsyncIterator[ChatEvent]:
+    async def chat(self, request: ChatRequest) -> AsyncGenerator[ChatEvent, None]:
         asked = Asked(
             on=CHAT,
             model=self.name,

@@ -23,9 +23,7 @@ class ScriptedServer:
     Use as a context manager; `stop()` leaves a dead port behind and `start()` opens the same one again.
     """
 
-    def __init__(
-        self, script: Script | None = None, *, port: int = 0, models: tuple[str, ...] = ("scripted",)
-    ) -> None:
+    def __init__(self, script: Script | None = None, *, port: int = 0, models: tuple[str, ...] = ("scripted",)) -> None:
         self.script = script or Script()
         self.port = port
         self._models = models
@@ -144,9 +142,7 @@ async def _read_chunked(reader: Reader) -> bytes:
     return body
 
 
-async def _send(
-    writer: Writer, status: int, body: Json, *, fault: Fault | None = None, extra: str = ""
-) -> bool:
+async def _send(writer: Writer, status: int, body: Json, *, fault: Fault | None = None, extra: str = "") -> bool:
     """Send a whole body; a fault breaks off in its middle."""
     raw = json.dumps(body, ensure_ascii=False).encode()
     head = f"HTTP/1.1 {status} Scripted\r\ncontent-type: application/json\r\n{extra}"
@@ -160,9 +156,7 @@ async def _send(
 
 async def _stream(writer: Writer, events: Iterator[str], fault: Fault | None) -> bool:
     """Send events as they come; a fault breaks off after its number of them."""
-    writer.write(
-        b"HTTP/1.1 200 Scripted\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
-    )
+    writer.write(b"HTTP/1.1 200 Scripted\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n")
     for number, event in enumerate(events):
         if fault and number == fault.after:
             await writer.drain()
@@ -181,9 +175,7 @@ async def _fail(writer: Writer, fault: Fault) -> bool:
     match fault.kind:
         case "rate_limited":
             extra = f"retry-after: {fault.seconds:g}\r\n"
-            return await _send(
-                writer, 429, wire.error("too many requests", "rate_limit_exceeded"), extra=extra
-            )
+            return await _send(writer, 429, wire.error("too many requests", "rate_limit_exceeded"), extra=extra)
         case "error":
             return await _send(writer, 500, wire.error("the server broke", "server_error"))
         case "garbage":

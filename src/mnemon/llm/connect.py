@@ -1,0 +1,33 @@
+"""From the settings' words to a model."""
+
+from mnemon.errors import Misconfigured
+from mnemon.llm.offline import NAME, OfflineLlm
+from mnemon.llm.patience import Patience
+from mnemon.llm.protocol import Llm
+
+
+def connect(name: str, *, base_url: str | None = None, api_key: str | None = None, timeout: float = 60.0) -> Llm:
+    """The model that `MNEMON_MODEL` names, metered. Nothing is sent yet; a wrong name is `Misconfigured`."""
+    from mnemon.llm.meter import Metered
+
+    if name == NAME:
+        return Metered(OfflineLlm())
+    vendor, colon, model = name.partition(":")
+    if not colon or not model:
+        raise Misconfigured(
+            f"MNEMON_MODEL={name!r} names no provider. Use openai:…, anthropic:…, google:…, ollama:… or offline."
+        )
+    return Metered(_remote(vendor, model, base_url, api_key, timeout))
+
+
+def _remote(vendor: str, model: str, base_url: str | None, api_key: str | None, timeout: float) -> Llm:
+    # The vendors' libraries take seconds to import: only now, when one is used.
+    import httpx2
+
+    from mnemon.llm.providers import provided
+    from mnemon.llm.remote import RemoteLlm
+
+    patience = Patience(timeout=timeout, whole_reply=max(600.0, timeout))
+    http = httpx2.AsyncClient(timeout=httpx2.Timeout(timeout, connect=min(5.0, timeout)))
+    made = provided(vendor, model, base_url=base_url or None, api_key=api_key or None, http=http)
+    return RemoteLlm(f"{vendor}:{model}", made, http, patience)

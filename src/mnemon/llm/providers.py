@@ -1,0 +1,85 @@
+"""Which vendor a model's name means, and how that one is reached."""
+
+import httpx2
+from pydantic_ai._json_schema import JsonSchema
+from pydantic_ai.exceptions import UserError
+from pydantic_ai.models import Model
+from pydantic_ai.profiles.openai import OpenAIJsonSchemaTransformer, OpenAIModelProfile
+
+from mnemon.errors import Misconfigured
+
+OLLAMA_URL = "http://127.0.0.1:11434/v1"
+
+
+class Titled(OpenAIJsonSchemaTransformer):
+    """Keeps the schema's title, which the library drops: a scripted endpoint knows by it what is asked."""
+
+    def walk(self) -> JsonSchema:
+        title = self.schema.get("title")
+        walked = super().walk()
+        return walked if title is None else {"title": title, **walked}
+
+
+def provided(vendor: str, model: str, *, base_url: str | None, api_key: str | None, http: httpx2.AsyncClient) -> Model:
+    """The vendor library's model."""
+    try:
+        match vendor:
+            case "openai":
+                return _openai(model, base_url, api_key, http)
+            case "ollama":
+                return _ollama(model, base_url, api_key, http)
+            case "anthropic":
+                return _anthropic(model, base_url, api_key, http)
+            case "google":
+                return _google(model, base_url, api_key, http)
+            case _:
+                raise Misconfigured(
+                    f"MNEMON_MODEL names an unknown provider, {vendor!r}. "
+                    "Use openai:…, anthropic:…, google:…, ollama:… or offline."
+                )
+    except UserError as error:
+        raise Misconfigured(
+            f"{vendor}:{model} needs a key. Set MNEMON_MODEL_API_KEY, or MNEMON_MODEL=offline to do without."
+        ) from error
+
+
+def _openai(model: str, base_url: str | None, api_key: str | None, http: httpx2.AsyncClient) -> Model:
+    from pydantic_ai.models.openai import OpenAIChatModel
+    from pydantic_ai.providers.openai import OpenAIProvider
+    from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider
+
+    profile = OpenAIModelProfile(
+        json_schema_transformer=Titled,
+        supports_json_schema_output=True,
+        # Otherwise a connection that closes too early passes for a complete reply.
+        openai_chat_streaming_requires_finish_reason=True,
+    )
+    if base_url is None:
+        direct = OpenAIProvider(api_key=api_key, http_client=http)
+        return OpenAIChatModel(model, provider=direct, profile=profile)
+    # A key in OPENAI_API_KEY is for OpenAI: another server gets only the one meant for it.
+    other = OpenAICompatibleProvider("endpoint", base_url=base_url, api_key=api_key or "none", http_client=http)
+    return OpenAIChatModel(model, provider=other, profile=profile)
+
+
+def _ollama(model: str, base_url: str | None, api_key: str | None, http: httpx2.AsyncClient) -> Model:
+    from pydantic_ai.models.ollama import OllamaModel
+    from pydantic_ai.providers.ollama import OllamaProvider
+
+    provider = OllamaProvider(base_url=base_url or OLLAMA_URL, api_key=api_key or "none", http_client=http)
+    profile = OpenAIModelProfile(json_schema_transformer=Titled, openai_chat_streaming_requires_finish_reason=True)
+    return OllamaModel(model, provider=provider, profile=profile)
+
+
+def _anthropic(model: str, base_url: str | None, api_key: str | None, http: httpx2.AsyncClient) -> Model:
+    from pydantic_ai.models.anthropic import AnthropicModel
+    from pydantic_ai.providers.anthropic import AnthropicProvider
+
+    return AnthropicModel(model, provider=AnthropicProvider(api_key=api_key, base_url=base_url, http_client=http))
+
+
+def _google(model: str, base_url: str | None, api_key: str | None, http: httpx2.AsyncClient) -> Model:
+    from pydantic_ai.models.google import GoogleModel
+    from pydantic_ai.providers.google import GoogleProvider
+
+    return GoogleModel(model, provider=GoogleProvider(api_key=api_key, base_url=base_url, http_client=http))

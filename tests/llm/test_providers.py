@@ -1,0 +1,173 @@
+"""Each vendor is asked in its own way, and no answer of a wrong shape leaks the vendor's errors."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import httpx2
+import pytest
+
+from mnemon.errors import ModelDown
+from mnemon.llm.patience import Patience
+from mnemon.llm.protocol import ChatRequest, Finished, Message, Purpose, Question, Text
+from mnemon.llm.providers import provided
+from mnemon.llm.remote import RemoteLlm
+
+SCHEMA = {"title": "Spine", "type": "object", "properties": {"PROFILE": {"type": "array", "items": {"type": "string"}}}}
+QUESTION = Question(
+    title="Spine", schema=SCHEMA, system="Sum up.", prompt="All of it.", purpose=Purpose.SPINE, by_rule=dict
+)
+REQUEST = ChatRequest(system="Be kind.", messages=(Message(role="user", content="hi"),), by_rule=str)
+VALUE = {"PROFILE": ["Lives in Austin"]}
+
+
+def llm_on(vendor: str, model: str, respond: Callable[[httpx2.Request], httpx2.Response]) -> RemoteLlm:
+    http = httpx2.AsyncClient(transport=httpx2.MockTransport(respond), timeout=30)
+    base = "http://model.test/v1" if vendor == "openai" else None
+    made = provided(vendor, model, base_url=base, api_key="k", http=http)
+    return RemoteLlm(f"{vendor}:{model}", made, http, Patience(timeout=2, tries=1))
+
+
+def anthropic_message(content: list[dict[str, Any]]) -> dict[str, Any]:
+    return {
+        "id": "m",
+        "type": "message",
+        "role": "assistant",
+        "model": "claude",
+        "content": content,
+        "stop_reason": "end_turn",
+        "stop_sequence": None,
+        "usage": {"input_tokens": 7, "output_tokens": 2, "cache_read_input_tokens": 5},
+    }
+
+
+def anthropic_reply(request: httpx2.Request, block: dict[str, Any], *deltas: dict[str, Any]) -> httpx2.Response:
+    """What the API sends for one block, streamed when the client wants it so: large answers always are."""
+    if not json.loads(request.content).get("stream"):
+        return httpx2.Response(200, json=anthropic_message([block]))
+    end = {"stop_reason": "end_turn", "stop_sequence": None}
+    opening = {"type": "text", "text": ""} if block["type"] == "text" else {**block, "input": {}}
+    events = [
+        {"type": "message_start", "message": {**anthropic_message([]), "stop_reason": None}},
+        {"type": "content_block_start", "index": 0, "content_block": opening},
+        *({"type": "content_block_delta", "index": 0, "delta": delta} for delta in deltas),
+        {"type": "content_block_stop", "index": 0},
+        {"type": "message_delta", "delta": end, "usage": {"output_tokens": 2}},
+        {"type": "message_stop"},
+    ]
+    body = "".join(f"event: {event['type']}\ndata: {json.dumps(event)}\n\n" for event in events)
+    return httpx2.Response(200, text=body, headers={"content-type": "text/event-stream"})
+
+
+async def test_a_new_claude_is_asked_by_its_native_schema() -> None:
+    seen: list[Any] = []
+    text = json.dumps(VALUE)
+
+    def respond(request: httpx2.Request) -> httpx2.Response:
+        seen.append(json.loads(request.content))
+        return anthropic_reply(request, {"type": "text", "text": text}, {"type": "text_delta", "text": text})
+
+    llm = llm_on("anthropic", "claude-sonnet-4-6", respond)
+    answer = await llm.answer(QUESTION)
+    assert answer.value == VALUE
+    assert answer.usage.output_tokens == 2
+    assert answer.usage.cached_tokens == 5
+    assert "tools" not in seen[0]
+    await llm.close()
+
+
+async def test_an_older_claude_is_asked_by_one_tool_it_must_call() -> None:
+    seen: list[Any] = []
+
+    def respond(request: httpx2.Request) -> httpx2.Response:
+        seen.append(json.loads(request.content))
+        used = {"type": "tool_use", "id": "t", "name": "Spine", "input": VALUE}
+        return anthropic_reply(request, used, {"type": "input_json_delta", "partial_json": json.dumps(VALUE)})
+
+    llm = llm_on("anthropic", "claude-unlisted", respond)
+    assert (await llm.answer(QUESTION)).value == VALUE
+    assert [tool["name"] for tool in seen[0]["tools"]] == ["Spine"]
+    assert seen[0]["tool_choice"]["type"] in ("any", "tool")
+    await llm.close()
+
+
+async def test_claude_streams_its_reply() -> None:
+    pieces = [{"type": "text_delta", "text": text} for text in ("Good ", "day")]
+    llm = llm_on(
+        "anthropic",
+        "claude-sonnet-4-6",
+        lambda request: anthropic_reply(request, {"type": "text", "text": "Good day"}, *pieces),
+    )
+    *texts, last = [event async for event in llm.chat(REQUEST)]
+    assert texts == [Text(text="Good "), Text(text="day")]
+    assert isinstance(last, Finished)
+    assert last.usage.output_tokens == 2
+    await llm.close()
+
+
+async def test_gemini_is_asked_by_its_native_schema() -> None:
+    seen: list[Any] = []
+
+    def respond(request: httpx2.Request) -> httpx2.Response:
+        seen.append(json.loads(request.content))
+        content = {"role": "model", "parts": [{"text": json.dumps(VALUE)}]}
+        usage = {"promptTokenCount": 9, "candidatesTokenCount": 3, "totalTokenCount": 12}
+        body = {"candidates": [{"content": content, "finishReason": "STOP"}], "usageMetadata": usage}
+        return httpx2.Response(200, json=body)
+
+    llm = llm_on("google", "gemini-2.5-flash", respond)
+    answer = await llm.answer(QUESTION)
+    assert answer.value == VALUE
+    assert (answer.usage.input_tokens, answer.usage.output_tokens) == (9, 3)
+    assert "json" in seen[0]["generationConfig"]["responseMimeType"]
+    await llm.close()
+
+
+WRONG_BODIES: list[Any] = [
+    None,
+    [],
+    "words",
+    {},
+    {"choices": None},
+    {"choices": []},
+    {"choices": [None]},
+    {"choices": [{}]},
+    {"choices": [{"message": None, "finish_reason": "stop", "index": 0}]},
+    {"choices": [{"message": {"role": "assistant", "content": 7}, "finish_reason": "stop", "index": 0}]},
+    {"content": None},
+    {"candidates": [{"content": {"parts": 3}}]},
+    {"error": "overloaded"},
+]
+
+
+@pytest.mark.parametrize("vendor", ["openai:tiny", "anthropic:claude-sonnet-4-6", "google:gemini-2.5-flash"])
+@pytest.mark.parametrize("body", WRONG_BODIES, ids=repr)
+async def test_an_answer_of_a_wrong_shape_is_model_down(vendor: str, body: Any) -> None:
+    name, model = vendor.split(":")
+    llm = llm_on(name, model, lambda _: httpx2.Response(200, json=body))
+    with pytest.raises(ModelDown):
+        await llm.answer(QUESTION)
+    with pytest.raises(ModelDown):
+        [event async for event in llm.chat(REQUEST)]
+    await llm.close()
+
+
+@pytest.mark.parametrize(
+    ("status", "says"),
+    [(400, "rejected"), (401, "MNEMON_MODEL_API_KEY"), (403, "MNEMON_MODEL_API_KEY"), (404, "MNEMON_MODEL")],
+)
+async def test_a_refusal_says_what_to_change(status: int, says: str) -> None:
+    llm = llm_on("openai", "tiny", lambda _: httpx2.Response(status, json={"error": {"message": "no"}}))
+    with pytest.raises(ModelDown, match=says) as caught:
+        await llm.answer(QUESTION)
+    assert caught.value.code == "model_refused"
+    await llm.close()
+
+
+async def test_an_error_inside_a_stream_is_model_down() -> None:
+    body = 'data: {"error": {"message": "overloaded", "type": "server_error"}}\n\n'
+    headers = {"content-type": "text/event-stream"}
+    llm = llm_on("openai", "tiny", lambda _: httpx2.Response(200, text=body, headers=headers))
+    with pytest.raises(ModelDown):
+        [event async for event in llm.chat(REQUEST)]
+    await llm.close()
