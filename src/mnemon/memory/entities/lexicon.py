@@ -1,0 +1,56 @@
+"""Tables about names: spellings of one name, names that differ however alike they sound, words to leave off."""
+
+from importlib import resources
+
+
+def _table(name: str) -> str:
+    return (resources.files(__package__) / "tables" / name).read_text(encoding="utf-8")
+
+
+ONE_NAME: tuple[frozenset[str], ...] = tuple(frozenset(line.split()) for line in _table("one_name.txt").splitlines())
+"""Spellings and short forms of one name; a short form may stand in several."""
+KNOWN_NAMES: frozenset[str] = frozenset(_table("other_names.txt").split()).union(*ONE_NAME)
+"""Names in use: two of them that share no line above are different names, however alike they sound."""
+
+MALE_TITLES = frozenset({"mr", "herr", "monsieur", "senor", "sir", "lord", "mister"})
+FEMALE_TITLES = frozenset({"mrs", "ms", "miss", "frau", "madame", "mme", "senora", "lady", "dame"})
+TITLES = MALE_TITLES | FEMALE_TITLES | frozenset({"dr", "doctor", "prof", "professor", "rev", "capt", "captain", "hon"})
+GENERATIONS = frozenset({"jr", "sr", "junior", "senior", "ii", "iii", "iv", "v"})
+PARTICLES = frozenset(
+    {"de", "del", "della", "di", "da", "dos", "van", "von", "der", "den", "la", "le", "el", "al", "bin", "ibn"}
+)
+
+LEGAL_FORMS = frozenset({
+    "inc", "incorporated", "corp", "corporation", "co", "company", "ltd", "limited", "llc", "llp", "plc", "gmbh", "ag",
+    "sa", "sas", "sarl", "srl", "spa", "bv", "nv", "ab", "as", "oy", "oyj", "aps", "pty", "kk", "kg", "sp", "z", "oo",
+    "zoo", "sl", "lda", "holdings", "group",
+})  # fmt: skip
+PROJECT_WORDS = frozenset({"project", "the"})
+LOOSE_WORDS = frozenset({"app", "platform", "initiative", "programme", "program", "effort"})
+"""Words that usually only say what kind of thing it is; leaving one off needs context to be clear."""
+
+PLACE_SHORT = {
+    "al": "alabama", "ak": "alaska", "az": "arizona", "ar": "arkansas", "ca": "california", "co": "colorado",
+    "ct": "connecticut", "de": "delaware", "fl": "florida", "ga": "georgia", "hi": "hawaii", "id": "idaho",
+    "il": "illinois", "in": "indiana", "ia": "iowa", "ks": "kansas", "ky": "kentucky", "la": "louisiana", "me": "maine",
+    "md": "maryland", "ma": "massachusetts", "mi": "michigan", "mn": "minnesota", "ms": "mississippi", "mo": "missouri",
+    "mt": "montana", "ne": "nebraska", "nv": "nevada", "nh": "new hampshire", "nj": "new jersey", "nm": "new mexico",
+    "ny": "new york", "nc": "north carolina", "nd": "north dakota", "oh": "ohio", "ok": "oklahoma", "or": "oregon",
+    "pa": "pennsylvania", "ri": "rhode island", "sc": "south carolina", "sd": "south dakota", "tn": "tennessee",
+    "tx": "texas", "ut": "utah", "vt": "vermont", "va": "virginia", "wa": "washington", "wv": "west virginia",
+    "wi": "wisconsin", "wy": "wyoming", "dc": "district of columbia", "uk": "united kingdom", "gb": "united kingdom",
+    "us": "united states", "usa": "united states", "uae": "united arab emirates",
+}  # fmt: skip
+PLACE_WORDS = {"st": "saint", "ste": "sainte", "mt": "mount", "ft": "fort"}
+
+KIN = frozenset({
+    "mother", "mom", "mum", "father", "dad", "sister", "brother", "son", "daughter", "aunt", "uncle", "niece", "nephew",
+    "cousin", "wife", "husband", "spouse", "partner", "grandmother", "grandfather", "grandma", "grandpa",
+    "granddaughter", "grandson", "twin",
+})  # fmt: skip
+HE = frozenset({"he", "him", "his", "himself"})
+SHE = frozenset({"she", "her", "hers", "herself"})
+
+
+COMMON_CONTEXT: frozenset[str] = frozenset(_table("common_words.txt").split())
+"""Words that two entities may share without being one."""

@@ -1,0 +1,113 @@
+"""All entities of a person compared: which pairs merge by themselves and which are suggested."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+from mnemon.memory.entities.matching import Candidate, Judgement, Likeness, Verdict, judge
+from mnemon.memory.entities.names import parse
+from mnemon.memory.entities.spelling import sounds
+from mnemon.memory.fact import EntityType
+
+_CROWDED = 200
+"""A code that more entities share than this tells nothing about them and is not compared."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Proposal:
+    """Two entities that may be one."""
+
+    source: str
+    """The key that would give way."""
+    into: str
+    """The key that would stay: the fuller name, then the more often mentioned, then the earlier by letters."""
+    judgement: Judgement
+
+
+def propose(candidates: Sequence[Candidate], kept_apart: frozenset[frozenset[str]] = frozenset()) -> list[Proposal]:
+    """What to merge and what to suggest, best first; pairs that a person split are neither.
+
+    A merge is clear only when nothing else could be meant: if one of the two could also be a third entity that the
+    other certainly is not, it is a suggestion.
+    """
+    judged = _judge_all(candidates)
+    by_key = {candidate.key: candidate for candidate in candidates}
+    neighbours: dict[str, set[str]] = defaultdict(set)
+    for pair, judgement in judged.items():
+        if judgement.likeness > Likeness.DOUBTFUL and judgement.verdict is not Verdict.APART:
+            for key in pair:
+                neighbours[key] |= pair - {key}
+
+    def ambiguous(one: str, two: str) -> bool:
+        return any(
+            judge(by_key[other], by_key[third]).verdict is Verdict.APART
+            for own, other in ((one, two), (two, one))
+            for third in neighbours[own] - {other}
+        )
+
+    proposals = [
+        _proposal(by_key, pair, judgement, ambiguous)
+        for pair, judgement in judged.items()
+        if judgement.verdict is not Verdict.APART and pair not in kept_apart
+    ]
+    return sorted(proposals, key=lambda one: (-one.judgement.score, one.source, one.into))
+
+
+def _proposal(
+    by_key: dict[str, Candidate],
+    pair: frozenset[str],
+    judgement: Judgement,
+    ambiguous: Callable[[str, str], bool],
+) -> Proposal:
+    into, source = sorted(pair, key=lambda key: _standing(by_key[key]))
+    if judgement.verdict is Verdict.MERGE and ambiguous(source, into):
+        judgement = Judgement(
+            verdict=Verdict.SUGGEST,
+            likeness=judgement.likeness,
+            fit=judgement.fit,
+            score=judgement.score,
+            reasons=(*judgement.reasons, "could also be another entity"),
+        )
+    return Proposal(source=source, into=into, judgement=judgement)
+
+
+def _standing(candidate: Candidate) -> tuple[int, int, str]:
+    name = parse(candidate.type, candidate.label)
+    return (-len(name.words) - len(name.qualifier), -len(candidate.surroundings.facts), candidate.key)
+
+
+def _judge_all(candidates: Sequence[Candidate]) -> dict[frozenset[str], Judgement]:
+    judged: dict[frozenset[str], Judgement] = {}
+    for one, two in _pairs(candidates):
+        pair = frozenset({one.key, two.key})
+        if len(pair) > 1 and pair not in judged:
+            judged[pair] = judge(one, two)
+    return judged
+
+
+def _pairs(candidates: Sequence[Candidate]) -> Iterator[tuple[Candidate, Candidate]]:
+    """Every pair that could be one; a code by which two names could be one brings them together."""
+    blocks: dict[tuple[EntityType, str], list[Candidate]] = defaultdict(list)
+    for candidate in sorted(candidates, key=lambda one: one.key):
+        for code in _codes(candidate):
+            blocks[candidate.type, code].append(candidate)
+    for (_, code), group in blocks.items():
+        if code.endswith("."):  # the letter of an initial: only the names that have one are compared by it
+            short = [one for one in group if _has_initial(one)]
+            yield from ((one, two) for one in short[:_CROWDED] for two in group)
+        elif len(group) <= _CROWDED:
+            yield from combinations(group, 2)
+
+
+def _has_initial(candidate: Candidate) -> bool:
+    return any(len(min(word)) == 1 for word in parse(candidate.type, candidate.label).words)
+
+
+def _codes(candidate: Candidate) -> frozenset[str]:
+    name = parse(candidate.type, candidate.label)
+    codes = {code for word in name.words for code in sounds(word)}
+    joined = "".join(min(word) for word in name.words)
+    initials = "".join(min(word)[0] for word in name.words)
+    linked = "".join(min(w)[0] for w in name.words if not w & {"of", "the", "and", "for", "in"})
+    return frozenset(codes | {f"={joined[:4]}", f"@{initials}", f"@{linked}", f"@{joined[:5]}"})

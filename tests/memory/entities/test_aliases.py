@@ -1,0 +1,72 @@
+"""Aliases: a merge is one link, a split takes exactly that link away."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mnemon.memory.entities.aliases import Aliases
+
+keys = st.sampled_from([f"person:{letter}" for letter in "abcdefg"])
+merges = st.lists(st.tuples(keys, keys), max_size=12)
+
+
+def after(pairs) -> Aliases:
+    aliases = Aliases()
+    for number, (source, into) in enumerate(pairs):
+        aliases = aliases.merged(source, into, f"mrg_{number:03}") or aliases
+    return aliases
+
+
+def test_a_merge_makes_one_key_read_as_the_other():
+    aliases = after([("person:makesh", "person:mukesh")])
+    assert aliases.resolve("person:makesh") == "person:mukesh"
+    assert aliases.members("person:makesh") == ("person:mukesh", "person:makesh")
+
+
+def test_a_key_nobody_merged_reads_as_itself():
+    assert Aliases().resolve("org:acme") == "org:acme"
+    assert Aliases().members("org:acme") == ("org:acme",)
+
+
+def test_merging_what_is_one_already_changes_nothing():
+    assert after([("person:a", "person:b")]).merged("person:b", "person:a", "mrg_9") is None
+
+
+def test_splitting_a_group_that_was_merged_as_a_whole_keeps_the_group():
+    aliases = after([("person:a", "person:b"), ("person:b", "person:c")])
+    link = aliases.link_to_undo("person:c", "person:b")
+    assert link
+    split = aliases.without(link)
+    assert split.resolve("person:a") == "person:b"
+    assert split.resolve("person:c") == "person:c"
+
+
+def test_a_merge_that_named_a_member_is_undone_by_naming_it():
+    aliases = after([("person:a", "person:b"), ("person:a", "person:c")])
+    link = aliases.link_to_undo("person:c", "person:a")
+    assert link
+    assert link.alias == "person:b"
+    assert aliases.without(link) == after([("person:a", "person:b")])
+
+
+def test_there_is_nothing_to_undo_between_strangers():
+    assert after([("person:a", "person:b")]).link_to_undo("person:c", "person:a") is None
+
+
+@given(merges, keys, keys)
+def test_a_merge_followed_by_its_split_is_as_if_nothing_happened(before, source, into):
+    aliases = after(before)
+    merged = aliases.merged(source, into, "mrg_999")
+    if merged is None:
+        assert aliases.resolve(source) == aliases.resolve(into)
+        return
+    link = merged.link_to_undo(into, source)
+    assert link
+    assert merged.without(link) == aliases
+
+
+@given(merges, keys)
+def test_resolving_ends_and_is_stable(pairs, key):
+    aliases = after(pairs)
+    root = aliases.resolve(key)
+    assert aliases.resolve(root) == root
+    assert set(aliases.members(key)) >= {key, root}

@@ -1,0 +1,127 @@
+"""The sixty pairs that must merge, the sixty that must not, and what holds for any two names."""
+
+import importlib.util
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mnemon.memory.entities.matching import Candidate, Likeness, Verdict, judge
+from mnemon.memory.entities.pairing import propose
+from mnemon.memory.entities.surroundings import Known, Surroundings
+from mnemon.memory.fact import EntityType
+from mnemon.memory.slug import slug
+
+_spec = importlib.util.spec_from_file_location("name_pairs", Path(__file__).with_name("name_pairs.py"))
+assert _spec
+assert _spec.loader
+name_pairs = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(name_pairs)
+
+
+def entity(kind: str, label: str, facts=()) -> Candidate:
+    known = tuple(Known(content=f) if isinstance(f, str) else Known(attribute=f[0], content=f[1]) for f in facts)
+    return Candidate(
+        key=f"{kind}:{slug(label)}", type=EntityType(kind), label=label, surroundings=Surroundings(facts=known)
+    )
+
+
+def verdict_of(pair) -> Verdict:
+    kind, one, about_one, two, about_two = pair
+    return judge(entity(kind, one, about_one), entity(kind, two, about_two)).verdict
+
+
+def test_there_are_sixty_pairs_of_each_kind():
+    assert (len(name_pairs.SAME), len(name_pairs.DIFFERENT)) == (60, 60)
+
+
+@pytest.mark.parametrize("pair", name_pairs.DIFFERENT, ids=lambda pair: f"{pair[1]}/{pair[3]}")
+def test_different_entities_never_merge_by_themselves(pair):
+    assert verdict_of(pair) is not Verdict.MERGE
+
+
+@pytest.mark.parametrize("pair", name_pairs.SAME, ids=lambda pair: f"{pair[1]}/{pair[3]}")
+def test_one_entity_is_at_least_suggested(pair):
+    assert verdict_of(pair) is not Verdict.APART
+
+
+def test_nine_in_ten_of_the_clear_cases_merge_by_themselves():
+    counted = Counter(verdict_of(pair) for pair in name_pairs.SAME)
+    assert counted[Verdict.MERGE] >= 54
+
+
+def test_suggestions_do_not_drown_the_reader():
+    counted = Counter(verdict_of(pair) for pair in name_pairs.DIFFERENT)
+    assert counted[Verdict.SUGGEST] <= 3
+
+
+@pytest.mark.parametrize(
+    ("one", "two"),
+    [("Devin", "Devon"), ("Kiran", "Karan"), ("Milena", "Milana"), ("Marlon", "Merlin"), ("Arjun", "Arun")],
+)
+def test_names_outside_the_tables_with_other_vowels_are_never_sure(one, two):
+    fact = "{} runs the billing team at Acme in Denver"
+    judged = judge(entity("person", one, [fact.format(one)]), entity("person", two, [fact.format(two)]))
+    assert judged.verdict is not Verdict.MERGE
+
+
+def test_two_who_are_named_together_are_two():
+    one = entity("person", "Makesh", ["Makesh and Mukesh share the backend"])
+    two = entity("person", "Mukesh", ["Mukesh handles the backend"])
+    assert judge(one, two).verdict is Verdict.APART
+
+
+def test_a_first_name_that_fits_two_people_is_only_suggested():
+    facts = ["{} is on the parents board in Leeds"]
+    everyone = [
+        entity("person", name, [fact.format(name) for fact in facts]) for name in ("Tom", "Tom Ashworth", "Tom Baker")
+    ]
+    proposals = propose(everyone)
+    assert {p.judgement.verdict for p in proposals} == {Verdict.SUGGEST}
+    assert {(p.source, p.into) for p in proposals} == {
+        ("person:tom", "person:tom_ashworth"),
+        ("person:tom", "person:tom_baker"),
+    }
+
+
+def test_a_pair_that_a_person_split_is_not_proposed_again():
+    everyone = [entity("org", "Acme"), entity("org", "Acme Corp")]
+    assert [p.judgement.verdict for p in propose(everyone)] == [Verdict.MERGE]
+    assert propose(everyone, frozenset({frozenset({"org:acme", "org:acme_corp"})})) == []
+
+
+names = st.one_of(
+    st.text(min_size=1, max_size=20),
+    st.sampled_from([label for pair in (*name_pairs.SAME, *name_pairs.DIFFERENT) for label in (pair[1], pair[3])]),
+)
+kinds = st.sampled_from([kind.value for kind in EntityType])
+facts = st.lists(st.text(max_size=40), max_size=3)
+
+
+@given(kinds, names, facts, names, facts)
+def test_the_order_of_the_two_does_not_matter(kind, one, about_one, two, about_two):
+    first, second = entity(kind, one, about_one), entity(kind, two, about_two)
+    assert judge(first, second) == judge(second, first)
+
+
+@given(kinds, names)
+def test_a_name_is_like_itself(kind, name):
+    judged = judge(entity(kind, name), entity(kind, name))
+    assert judged.likeness in {Likeness.SAME, Likeness.OTHER}
+    if any(character.isalpha() for character in name):
+        assert judged.likeness is Likeness.SAME
+
+
+@given(names, names)
+def test_entities_of_different_kinds_stay_apart(one, two):
+    assert judge(entity("person", one), entity("org", two)).verdict is Verdict.APART
+
+
+@given(st.lists(st.tuples(kinds, names), max_size=12))
+def test_nothing_merges_that_is_judged_apart(named):
+    everyone = list({candidate.key: candidate for candidate in (entity(*one) for one in named)}.values())
+    by_key = {candidate.key: candidate for candidate in everyone}
+    for proposal in propose(everyone):
+        assert judge(by_key[proposal.source], by_key[proposal.into]).verdict is not Verdict.APART
