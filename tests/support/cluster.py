@@ -1,5 +1,6 @@
 """An embedded PostgreSQL for one test process."""
 
+import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,8 +11,8 @@ from mnemon.db.embedded.cluster import ensure_running
 @contextmanager
 def embedded_cluster(folder: Path) -> Iterator[str]:
     """Its URL, while it runs."""
-    cluster = ensure_running(folder)
+    cluster = asyncio.run(ensure_running(folder))
     try:
         yield cluster.url
     finally:
-        cluster.stop()
+        asyncio.run(cluster.stop())

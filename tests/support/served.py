@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
-import uvicorn
 from fastapi import FastAPI
 
 from mnemon.access.grants import ALL_GRANTS, Grant
 from mnemon.access.keys import create_key
 from mnemon.access.organizations import create_organization
+from mnemon.api.listening import Listening, bound
 from mnemon.app import make_app, opened
 from mnemon.clock import SystemClock, iso, parse_time
 from mnemon.db.database import Database
@@ -77,14 +77,20 @@ class Served:
         while time.monotonic() < deadline:
             now = parse_time(self.clock_file.read_text())
             jobs = client.get("/api/jobs?limit=200").json()["data"]
-            if not [j for j in jobs if j["status"] == "running" or (j["status"] == "queued" and parse_time(j["dueAt"]) <= now)]:
+            if not [
+                j
+                for j in jobs
+                if j["status"] == "running" or (j["status"] == "queued" and parse_time(j["dueAt"]) <= now)
+            ]:
                 return
             time.sleep(0.02)
         raise AssertionError(f"work did not settle: {jobs}")
 
 
 @contextmanager
-def served(database_url: str, folder: Path, *, worker: bool = True, start: str = "2026-04-12T15:22:00Z", **options: Any) -> Iterator[Served]:
+def served(
+    database_url: str, folder: Path, *, worker: bool = True, start: str = "2026-04-12T15:22:00Z", **options: Any
+) -> Iterator[Served]:
     """A server over this database with a scripted model over HTTP; `model="offline"` for none."""
     from mnemon.llm.scripted.server import ScriptedServer
 
@@ -109,15 +115,11 @@ def served(database_url: str, folder: Path, *, worker: bool = True, start: str =
         async def run() -> None:
             async with opened(settings, database_url) as basement:
                 app = make_app(basement, worker=worker)
-                server = uvicorn.Server(uvicorn.Config(app, port=0, log_config=None, timeout_graceful_shutdown=5))
-                box.update(app=app, server=server)
-                task = asyncio.create_task(server.serve())
-                while not server.started and not task.done():
-                    await asyncio.sleep(0.005)
-                if server.started:
-                    box["port"] = server.servers[0].sockets[0].getsockname()[1]
+                server = Listening(app, bound("127.0.0.1", 0))
+                box.update(app=app, server=server, port=server.port)
+                await server.answering()
                 ready.set()
-                await task
+                await server.finished()
 
         thread = threading.Thread(target=lambda: asyncio.run(run()), daemon=True)
         thread.start()

@@ -49,7 +49,7 @@ def _with_zone(at: datetime) -> datetime:
 
 def _only_text(value: Any) -> Any:
     if isinstance(value, int | float):
-        raise ValueError("must be an ISO-8601 text, like 2026-04-12T15:22:00Z")  # noqa: TRY004  pydantic wants ValueError
+        raise ValueError("must be an ISO-8601 text, like 2026-04-12T15:22:00Z")
     return value
 
 

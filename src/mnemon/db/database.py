@@ -32,7 +32,6 @@ class Database:
             min_size=1,
             max_size=pool_size,
             timeout=timeout_s,
-            max_waiting=pool_size * 20,
             reconnect_timeout=2.0,
             open=False,
             kwargs={
@@ -121,8 +120,7 @@ def _begin(org_id: str | None) -> str:
     """Begin, role and organization in one round trip; literals, since Citus does not see `set_config`."""
     if org_id is not None and ORG_NAME.fullmatch(org_id) is None:
         raise ValueError("not an organization's name")
-    text = f"BEGIN; SET LOCAL ROLE mnemon_app; SET LOCAL mnemon.org = '{org_id or ''}'"
-    return text
+    return f"BEGIN; SET LOCAL ROLE mnemon_app; SET LOCAL mnemon.org = '{org_id or ''}'"
 
 
 async def _roll_back(connection: psycopg.AsyncConnection[Row]) -> None:

@@ -74,10 +74,6 @@ where org_id = %(org_id)s and kind = %(kind)s and key = %(key)s and token = %(to
 update work set lease_until = null, parked_at = %(now)s, again = false, error = %(error)s
 where org_id = %(org_id)s and kind = %(kind)s and key = %(key)s and token = %(token)s and lease_until is not null
 
--- name: next_due
--- When the next row will be due, over all organizations.
-select min(due_at) as due_at from work where parked_at is null and lease_until is null and kind = any(%(kinds)s)
-
 -- name: jobs
 -- One organization's work, oldest first.
 select job_id, org_id, kind, key, lane, seq, enqueued_at, due_at, attempts, lease_until, parked_at, error
@@ -106,4 +102,4 @@ delete from work where org_id = %(org_id)s and kind = %(kind)s and key = %(key)s
 select kind,
   case when parked_at is not null then 'parked' when lease_until is not null then 'running' else 'queued' end as status,
   count(*) as number, min(due_at) as oldest
-from work where org_id = org_id group by 1, 2
+from work group by 1, 2

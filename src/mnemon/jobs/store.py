@@ -97,13 +97,6 @@ async def park(tx: Tx, item: Item, error: str) -> None:
         raise LeaseLost("Another runner took this work over; it will finish it.")
 
 
-async def next_due(tx: Tx, *, kinds: Sequence[str]) -> datetime | None:
-    """When the next queued item will be due."""
-    row = await tx.one(SQL["next_due"], kinds=list(kinds))
-    due: datetime | None = row["due_at"]
-    return due
-
-
 async def jobs(
     tx: Tx,
     scope: Scope,

@@ -1,0 +1,65 @@
+# Two commands matter: `make run` and `make test`. Everything they need is installed into .venv.
+PYTHON ?= python3
+PIP := .venv/bin/pip --disable-pip-version-check -q
+PYTEST := .venv/bin/pytest
+export PYTHONDONTWRITEBYTECODE :=
+
+.PHONY: run test check lint types house bench soak browser conformance screenshots demo lock clean
+
+run: .venv/run
+	@.venv/bin/mnemon serve
+
+demo: .venv/run
+	@.venv/bin/mnemon demo
+
+test: .venv/test
+	@$(PYTEST) -n 2 --dist worksteal -m "not browser and not conformance and not soak" tests
+
+check: .venv/test lint types house
+	@$(MAKE) --no-print-directory test
+
+lint: .venv/test
+	@.venv/bin/ruff format --check src tests examples bench
+	@.venv/bin/ruff check src tests examples bench
+
+types: .venv/test
+	@.venv/bin/mypy
+
+house: .venv/test
+	@.venv/bin/lint-imports
+	@$(PYTEST) -q tests/house
+
+# The long counts: kills, races, canaries. docs/soak.md holds the last figures.
+soak: .venv/test
+	@$(PYTEST) -n0 -m soak -s --timeout 3600 tests
+
+# A real Chromium through the console.
+browser: .venv/browser
+	@$(PYTEST) -n0 -m browser --timeout 300 tests
+
+# Suites that others wrote, and the real Claude CLI.
+conformance: .venv/conformance
+	@$(PYTEST) -n0 -m conformance --timeout 600 -rs tests
+
+bench: .venv/bench
+	@.venv/bin/mnemon bench
+
+screenshots: .venv/browser
+	@.venv/bin/python -m bench.screenshots
+
+lock:
+	@requirements/compile.sh
+
+clean:
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache
+
+# One environment that grows: each lock file is made under the constraints of run.txt, so they agree.
+.venv/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Mnemon needs Python 3.11 or later; PYTHON=python3.x make … names one")'
+	@$(PYTHON) -m venv .venv
+
+.venv/run .venv/test .venv/browser .venv/conformance .venv/bench: .venv/%: requirements/%.txt pyproject.toml | .venv/bin/python
+	@echo "Installing what '$*' needs (a minute the first time) …" >&2
+	@$(PIP) install --require-hashes -r $<
+	@$(PIP) install --no-deps --no-build-isolation -e .
+	@touch $@

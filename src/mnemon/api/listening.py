@@ -1,0 +1,62 @@
+"""The HTTP server on its socket."""
+
+import asyncio
+import socket
+from typing import Any
+
+import uvicorn
+
+from mnemon.errors import Misconfigured
+
+GRACE_S = 15
+"""How long requests in flight may take to finish when the server is asked to stop."""
+
+
+class Listening(uvicorn.Server):
+    """A server that tells when it answers."""
+
+    def __init__(self, app: Any, sock: socket.socket) -> None:
+        config = uvicorn.Config(
+            app,
+            log_config=None,
+            access_log=False,
+            timeout_graceful_shutdown=GRACE_S,
+            timeout_keep_alive=30,
+            lifespan="on",
+        )
+        super().__init__(config)
+        self.port: int = sock.getsockname()[1]
+        self._sock = sock
+        self._answering = asyncio.Event()
+        self._task = asyncio.create_task(self.serve(sockets=[sock]))
+        self._task.add_done_callback(lambda _: self._answering.set())
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets=sockets)
+        self._answering.set()
+
+    async def answering(self) -> None:
+        """It answers, or the reason why it cannot is raised."""
+        await self._answering.wait()
+        if self._task.done():
+            await self._task
+            raise Misconfigured("The server could not start; its log above says why.")
+
+    async def finished(self) -> None:
+        """It was asked to stop and what was in flight is done."""
+        await self._task
+
+
+def bound(host: str, port: int) -> socket.socket:
+    """A socket on that address; a taken port is a sentence, not a traceback."""
+    sock = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        sock.bind((host, port))
+    except OSError as error:
+        sock.close()
+        raise Misconfigured(
+            f"Cannot listen on {host}:{port}: {error.strerror or error}. Another server may run there; "
+            "`mnemon serve --port 0` takes a free port."
+        ) from None
+    return sock

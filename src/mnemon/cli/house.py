@@ -1,0 +1,77 @@
+"""Opens the house for a command: finds or starts the database, migrates it where asked, gives the basement."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import psycopg
+
+from mnemon.access import store as access
+from mnemon.access.organizations import check_name
+from mnemon.basement import Basement
+from mnemon.cli.terminal import err
+from mnemon.db.explain import explain
+from mnemon.db.migrate import migrate, pending
+from mnemon.errors import DatabaseDown, Misconfigured, NotFound
+from mnemon.scope import Scope
+from mnemon.settings import Settings
+
+
+@asynccontextmanager
+async def database_url(settings: Settings) -> AsyncIterator[str]:
+    """The URL of the database in force; the embedded one runs at least until the block ends."""
+    if settings.database_url is not None:
+        yield settings.database_url.get_secret_value()
+        return
+    from mnemon.db.embedded.cluster import ensure_running
+
+    cluster = await ensure_running(settings.data_dir, bin_dir=settings.postgres_bin_dir, report=_say)
+    watch = asyncio.create_task(cluster.watch())
+    try:
+        yield cluster.url
+    finally:
+        watch.cancel()
+        await cluster.stop()
+
+
+@asynccontextmanager
+async def opened_house(settings: Settings, *, migrated: bool = False) -> AsyncIterator[Basement]:
+    """The basement over a database of this version: `migrated` brings it there, otherwise an old one is refused."""
+    from mnemon.app import clock_of, opened
+
+    async with database_url(settings) as url:
+        try:
+            if migrated:
+                await bring_up_to_date(settings, url)
+            elif await pending(url):
+                raise Misconfigured(
+                    "The database is not at this version. Run `mnemon migrate` or `mnemon serve` first."
+                )
+        except psycopg.Error as error:
+            raise DatabaseDown(explain(error, url)) from error
+        clock_of(settings)
+        async with opened(settings, url) as basement:
+            yield basement
+
+
+async def bring_up_to_date(settings: Settings, url: str) -> int:
+    """The database has this version's schema; how many migrations that took."""
+    from mnemon.app import clock_of
+
+    owner = settings.migration_url.get_secret_value() if settings.migration_url else url
+    login = psycopg.conninfo.conninfo_to_dict(url).get("user") if settings.migration_url else None
+    done = await migrate(owner, clock_of(settings).now(), login=str(login) if login else None)
+    return len(done)
+
+
+async def organization(basement: Basement, name: str) -> Scope:
+    """The organization of that name, which must exist."""
+    scope = Scope(org_id=check_name(name))
+    async with basement.db.tx(scope.org_id) as tx:
+        if not await access.organization_exists(scope, tx):
+            raise NotFound(f"organization as {name!r}; `mnemon orgs create {name}` makes it")
+    return scope
+
+
+def _say(message: str) -> None:
+    err.print(f"[dim]{message}[/]")

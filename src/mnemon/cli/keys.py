@@ -1,0 +1,135 @@
+"""`mnemon orgs …` and `mnemon keys …`."""
+
+from datetime import timedelta
+from typing import Annotated
+
+import typer
+
+from mnemon.cli.terminal import AsJson, Org, chosen, out, print_json, run
+
+orgs = typer.Typer(no_args_is_help=True, help="Organizations: the walls between tenants.")
+keys = typer.Typer(no_args_is_help=True, help="Keys: who may come in, and what for.")
+
+
+@orgs.command("create")
+def create_org(name: str, as_json: AsJson = False) -> None:
+    """Make an organization."""
+    from mnemon.access.organizations import check_name, create_organization
+    from mnemon.cli.house import opened_house
+
+    async def work() -> bool:
+        check_name(name)
+        async with opened_house(chosen(), migrated=True) as house, house.db.tx(name) as tx:
+            return await create_organization(tx)
+
+    made = run(work())
+    if as_json:
+        print_json({"org": name, "created": made})
+    else:
+        out.print(f"{name} is made." if made else f"{name} exists already.")
+
+
+@orgs.command("list")
+def list_orgs(as_json: AsJson = False) -> None:
+    """List every organization of this server."""
+    from mnemon.access.organizations import organizations
+    from mnemon.access.store import Organization
+    from mnemon.cli.house import opened_house
+    from mnemon.clock import iso
+
+    async def work() -> list[Organization]:
+        async with opened_house(chosen()) as house, house.db.owner_tx() as tx:
+            return await organizations(tx)
+
+    found = run(work())
+    if as_json:
+        print_json([{"org": org.name, "createdAt": iso(org.created_at), "keys": org.keys} for org in found])
+        return
+    for org in found:
+        out.print(f"{org.name:<40} {org.keys:>3} keys   since {org.created_at:%Y-%m-%d}")
+
+
+@keys.command("create")
+def create(
+    name: Annotated[str, typer.Option("--name", help="Where the key is used.")],
+    org: Org = "local",
+    scopes: Annotated[str, typer.Option("--scopes", help="Comma-separated; all when left out.")] = "",
+    user: Annotated[str | None, typer.Option("--user", help="Bind the key to one person.")] = None,
+    expires_in_days: Annotated[int | None, typer.Option("--expires-in-days", min=1, max=36500)] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make a key. It is shown this once."""
+    from mnemon.access.grants import parse_grants
+    from mnemon.access.keys import create_key
+    from mnemon.cli.house import opened_house, organization
+
+    async def work() -> tuple[str, str]:
+        grants = parse_grants([word.strip() for word in scopes.split(",") if word.strip()])
+        async with opened_house(chosen(), migrated=True) as house:
+            scope = await organization(house, org)
+            async with house.db.tx(scope.org_id) as tx:
+                expires = tx.now + timedelta(days=expires_in_days) if expires_in_days else None
+                key, text = await create_key(tx, scope, name=name, grants=grants, bound_user=user, expires_at=expires)
+            return key.id, text
+
+    key_id, text = run(work())
+    if as_json:
+        print_json({"id": key_id, "key": text, "org": org})
+    else:
+        out.print(text)
+
+
+@keys.command("list")
+def list_keys(org: Org = "local", as_json: AsJson = False) -> None:
+    """List the organization's keys; the secrets are not kept."""
+    from mnemon.access import store
+    from mnemon.access.principal import Key
+    from mnemon.cli.house import opened_house, organization
+    from mnemon.clock import iso
+
+    async def work() -> list[Key]:
+        async with opened_house(chosen()) as house:
+            scope = await organization(house, org)
+            async with house.db.tx(scope.org_id) as tx:
+                return await store.keys(scope, tx)
+
+    found = run(work())
+    if as_json:
+        shown = [
+            {
+                "id": key.id,
+                "name": key.name,
+                "scopes": sorted(key.grants),
+                "userId": key.bound_user,
+                "createdAt": iso(key.created_at),
+                "expiresAt": iso(key.expires_at) if key.expires_at else None,
+                "revokedAt": iso(key.revoked_at) if key.revoked_at else None,
+                "usedAt": iso(key.used_at) if key.used_at else None,
+            }
+            for key in found
+        ]
+        print_json(shown)
+        return
+    for key in found:
+        state = "revoked" if key.revoked_at else f"last used {key.used_at:%Y-%m-%d}" if key.used_at else "not used yet"
+        bound = f" for {key.bound_user}" if key.bound_user else ""
+        out.print(f"{key.id}  {key.name:<24} {state}{bound}")
+
+
+@keys.command("revoke")
+def revoke(key_id: str, org: Org = "local", as_json: AsJson = False) -> None:
+    """Make a key open nothing any more."""
+    from mnemon.access.keys import revoke_key
+    from mnemon.cli.house import opened_house, organization
+
+    async def work() -> None:
+        async with opened_house(chosen()) as house:
+            scope = await organization(house, org)
+            async with house.db.tx(scope.org_id) as tx:
+                await revoke_key(tx, scope, key_id)
+
+    run(work())
+    if as_json:
+        print_json({"id": key_id, "revoked": True})
+    else:
+        out.print(f"{key_id} is revoked.")

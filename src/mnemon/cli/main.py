@@ -1,0 +1,43 @@
+"""The program `mnemon`. Heavy imports happen inside commands, so that `--help` answers at once."""
+
+import importlib
+
+import typer
+
+from mnemon.cli import keys, serve
+
+app = typer.Typer(
+    name="mnemon",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help="A memory and state server for AI agents: a memory they can account for.",
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(version("mnemon"))
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Print it."),
+) -> None:
+    """Options of the program itself."""
+
+
+serve.register(app)
+app.add_typer(keys.orgs, name="orgs")
+app.add_typer(keys.keys, name="keys")
+for _name in ():
+    importlib.import_module(f"mnemon.cli.{_name}").register(app)
+
+
+def main() -> None:
+    """Runs the command line."""
+    app()

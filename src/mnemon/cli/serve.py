@@ -1,0 +1,105 @@
+"""`mnemon serve`, `mnemon worker` and `mnemon migrate`."""
+
+import asyncio
+import signal
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from mnemon.cli.terminal import AsJson, chosen, err, out, print_json, run
+
+if TYPE_CHECKING:
+    from mnemon.basement import Basement
+    from mnemon.settings import Settings
+
+DataDir = Annotated[Path | None, typer.Option("--data-dir", help="Where the embedded database lives.")]
+DatabaseUrl = Annotated[str | None, typer.Option("--database-url", help="A PostgreSQL to use instead.")]
+
+
+def register(app: typer.Typer) -> None:
+    """The commands stand in the program."""
+    app.command("serve")(serve)
+    app.command("worker")(worker)
+    app.command("migrate")(migrate)
+
+
+def serve(
+    host: Annotated[str | None, typer.Option("--host", help="Address to listen on.")] = None,
+    port: Annotated[int | None, typer.Option("--port", help="Port to listen on; 0 takes a free one.")] = None,
+    data_dir: DataDir = None,
+    database_url: DatabaseUrl = None,
+    with_worker: Annotated[bool, typer.Option("--worker/--no-worker", help="Run jobs in this process too.")] = True,
+) -> None:
+    """Start the server; everything it needs is made at the first start."""
+    run(_serve(chosen(host=host, port=port, data_dir=data_dir, database_url=database_url), with_worker))
+
+
+async def _serve(settings: "Settings", with_worker: bool) -> None:
+    from mnemon.api.listening import Listening, bound
+    from mnemon.app import make_app
+    from mnemon.cli.house import opened_house
+    from mnemon.cli.welcome import first_key, greet
+    from mnemon.logs import configure_logs
+
+    configure_logs(settings.log_level)
+    async with opened_house(settings, migrated=True) as basement:
+        await assert_role(basement)
+        key = await first_key(basement)
+        server = Listening(make_app(basement, worker=with_worker), bound(settings.host, settings.port))
+        await server.answering()
+        greet(settings, server.port, key)
+        await server.finished()
+
+
+async def assert_role(basement: "Basement") -> None:
+    """Every transaction runs as the role that row-level security binds, or the server does not start."""
+    from mnemon.db.role import assert_bound
+
+    async with basement.db.tx(None) as tx:
+        await assert_bound(tx)
+
+
+def worker(data_dir: DataDir = None, database_url: DatabaseUrl = None) -> None:
+    """Run jobs beside a server started with --no-worker; any number of workers may run."""
+    run(_work(chosen(data_dir=data_dir, database_url=database_url)))
+
+
+async def _work(settings: "Settings") -> None:
+    from mnemon.app import make_runner
+    from mnemon.cli.house import opened_house
+    from mnemon.logs import configure_logs
+
+    configure_logs(settings.log_level)
+    async with opened_house(settings) as basement:
+        await assert_role(basement)
+        runner = make_runner(basement)
+        asked = asyncio.Event()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            asyncio.get_running_loop().add_signal_handler(number, asked.set)
+        task = asyncio.create_task(runner.run_forever())
+        err.print(f"Working, {settings.worker_concurrency} items at a time. Ctrl-C stops after what is running.")
+        await asyncio.wait((task, asyncio.create_task(asked.wait())), return_when=asyncio.FIRST_COMPLETED)
+        await runner.stop()
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+
+def migrate(data_dir: DataDir = None, database_url: DatabaseUrl = None, as_json: AsJson = False) -> None:
+    """Bring the database to this version's schema."""
+    from mnemon.cli.house import bring_up_to_date
+    from mnemon.cli.house import database_url as found_url
+
+    settings = chosen(data_dir=data_dir, database_url=database_url)
+
+    async def work() -> int:
+        async with found_url(settings) as url:
+            return await bring_up_to_date(settings, url)
+
+    applied = run(work())
+    if as_json:
+        print_json({"applied": applied})
+    else:
+        out.print(f"{applied} migrations applied." if applied else "The database is at this version already.")

@@ -1,0 +1,78 @@
+"""What every command does the same way: output for people or for programs, and errors as exit codes."""
+
+import asyncio
+import json
+import sys
+from collections.abc import Awaitable, Coroutine, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+
+import typer
+from rich.console import Console
+
+from mnemon import errors
+from mnemon.errors import MnemonError
+
+if TYPE_CHECKING:
+    from mnemon.settings import Settings
+
+R = TypeVar("R")
+
+out = Console(soft_wrap=False, highlight=False)
+"""Data, for people."""
+err = Console(stderr=True, highlight=False)
+"""Progress, hints and errors."""
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
+Org = Annotated[str, typer.Option("--org", help="The organization.", envvar="MNEMON_ORG")]
+
+EXIT_CODES: tuple[tuple[type[MnemonError], int], ...] = (
+    (errors.NotFound, 3),
+    (errors.NotAllowed, 4),
+    (errors.Unauthenticated, 4),
+    (errors.Unavailable, 5),
+    (errors.Misconfigured, 1),
+    (errors.Invalid, 2),
+)
+
+
+def print_json(value: Any) -> None:
+    """The value as JSON on stdout."""
+    sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+
+
+def chosen(**flags: Any) -> "Settings":
+    """The settings in force with these flags on top; an unusable one is a sentence and an exit code."""
+    from mnemon.settings import load_settings
+
+    with told():
+        return load_settings(**flags)
+
+
+def run(work: Coroutine[Any, Any, R]) -> R:
+    """Runs the work; an error of ours becomes a sentence on stderr and an exit code, never a traceback."""
+    with told():
+        return asyncio.run(work)
+
+
+@contextmanager
+def told() -> Iterator[None]:
+    """Errors of ours inside leave as a sentence and an exit code."""
+    try:
+        yield
+    except MnemonError as error:
+        err.print(f"[bold red]error[/] {error.detail}", soft_wrap=True)
+        raise typer.Exit(exit_code(error)) from None
+    except KeyboardInterrupt:
+        raise typer.Exit(130) from None
+
+
+def exit_code(error: MnemonError) -> int:
+    """1 failure, 2 usage, 3 not found, 4 not allowed, 5 unavailable."""
+    return next((code for kind, code in EXIT_CODES if isinstance(error, kind)), 1)
+
+
+async def quietly(work: Awaitable[R], words: str) -> R:
+    """Waits for the work behind a spinner on a terminal."""
+    with err.status(words):
+        return await work

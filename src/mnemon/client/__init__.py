@@ -1,0 +1,1 @@
+"""The Python client, async and sync. It imports nothing of the server."""
