@@ -102,6 +102,11 @@ class Settings(BaseSettings):
     claude_cli_tools: str = Field(
         "", description="Built-in tools the Claude CLI may use, comma-separated; none by default."
     )
+    claude_api_key: SecretStr | None = Field(None, description="Key the Claude CLI is given; it inherits no environment.")
+    claude_base_url: str | None = Field(None, description="Endpoint the Claude CLI is given instead of Anthropic's.")
+    mcp_url: str | None = Field(
+        None, description="Where the Claude CLI reaches `/mcp`; by default this machine at the server's port."
+    )
     cards_dir: Path | None = Field(None, description="A directory with further card types (`*.toml`).")
     run_timeout_s: float = Field(900.0, gt=0, description="Longest a run may take.")
 

@@ -1,0 +1,142 @@
+"""The scripted model as an Anthropic Messages endpoint on loopback, for whatever speaks only that wire.
+
+    with ScriptedMessages(script) as server:     # ANTHROPIC_BASE_URL=<server.root>, any key
+        …
+        assert "earlier words" in script.asked[-1].messages[0].content
+
+Every request is a chat: `script.replies(…)` says what comes back, and the same faults break it.
+"""
+
+import asyncio
+import json
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import urlsplit
+
+from mnemon.llm.protocol import Json, Message, ToolRequest, Usage
+from mnemon.llm.scripted.script import CHAT, Asked, Reply, counted
+from mnemon.llm.scripted.server import Reader, ScriptedServer, Writer, _fail, _read, _send, _stream
+
+
+class ScriptedMessages(ScriptedServer):
+    """Serves `/v1/messages`, streamed and whole, and `/v1/messages/count_tokens`."""
+
+    @property
+    def root(self) -> str:
+        """The URL without a path, as clients of this wire want it."""
+        return f"http://127.0.0.1:{self.port}"
+
+    async def _one_request(self, reader: Reader, writer: Writer) -> bool:
+        """Answer one request; False when the connection is to be closed."""
+        method, target, headers, raw = await _read(reader)
+        path = urlsplit(target).path
+        if method == "POST" and path == "/v1/messages/count_tokens":
+            return await _send(writer, 200, {"input_tokens": len(raw) // 4})
+        if method != "POST" or path != "/v1/messages":
+            return await _send(writer, 404, error("not_found_error", f"no such route: {method} {path}"))
+        asked = asked_from(json.loads(raw), headers)
+        fault = self.script.receive(asked)
+        if fault and fault.kind == "error":
+            # The wire's retryable 500 makes clients wait for minutes; a request refused as invalid fails at once.
+            return await _send(writer, 400, error("invalid_request_error", "the script refuses this request"))
+        if fault and fault.kind in ("dead", "rate_limited", "garbage"):
+            return await _fail(writer, fault)
+        if fault and fault.kind == "slow":
+            await asyncio.sleep(fault.seconds)
+            fault = None
+        reply = self.script.next_reply(asked)
+        if asked.stream:
+            return await _stream(writer, events(asked, reply), fault)
+        return await _send(writer, 200, whole(asked, reply), fault=fault)
+
+
+def asked_from(body: Json, headers: dict[str, str]) -> Asked:
+    """The request as the script sees it."""
+    return Asked(
+        on=CHAT,
+        model=str(body.get("model", "")),
+        system=_text(body.get("system")),
+        messages=tuple(message for raw in body.get("messages", ()) for message in _messages(raw)),
+        tools=tuple(str(tool.get("name", "")) for tool in body.get("tools") or ()),
+        stream=bool(body.get("stream")),
+        body=body,
+        headers=headers,
+    )
+
+
+def whole(asked: Asked, reply: Reply) -> Json:
+    """The reply as one message."""
+    content: list[Json] = [{"type": "text", "text": reply.text}] if reply.text else []
+    content += [{"type": "tool_use", "id": c.id, "name": c.name, "input": c.arguments} for c in reply.calls]
+    return {**_envelope(asked), "content": content, "stop_reason": _reason(reply), "usage": _usage(asked, reply)}
+
+
+def events(asked: Asked, reply: Reply) -> Iterator[str]:
+    """The reply as server-sent events, one block of text and one per tool call."""
+    usage = _usage(asked, reply)
+    opening = {**_envelope(asked), "content": [], "stop_reason": None, "usage": {**usage, "output_tokens": 1}}
+    yield _event("message_start", message=opening)
+    if reply.pieces:
+        yield _event("content_block_start", index=0, content_block={"type": "text", "text": ""})
+        for piece in reply.pieces:
+            yield _event("content_block_delta", index=0, delta={"type": "text_delta", "text": piece})
+        yield _event("content_block_stop", index=0)
+    for number, call in enumerate(reply.calls, 1 if reply.pieces else 0):
+        block = {"type": "tool_use", "id": call.id, "name": call.name, "input": {}}
+        yield _event("content_block_start", index=number, content_block=block)
+        part = {"type": "input_json_delta", "partial_json": json.dumps(call.arguments)}
+        yield _event("content_block_delta", index=number, delta=part)
+        yield _event("content_block_stop", index=number)
+    yield _event("message_delta", delta={"stop_reason": _reason(reply), "stop_sequence": None}, usage=usage)
+    yield _event("message_stop")
+
+
+def error(kind: str, message: str) -> Json:
+    """An error body."""
+    return {"type": "error", "error": {"type": kind, "message": message}}
+
+
+def _messages(raw: Json) -> Iterator[Message]:
+    """One message of the wire is several of ours when it carries tool results."""
+    content = raw.get("content")
+    blocks: list[Json] = content if isinstance(content, list) else [{"type": "text", "text": str(content or "")}]
+    for block in blocks:
+        if block.get("type") == "tool_result":
+            yield Message(role="tool", content=_text(block.get("content")), tool_id=block.get("tool_use_id"))
+    calls = tuple(
+        ToolRequest(id=str(block["id"]), name=str(block["name"]), arguments=block.get("input") or {})
+        for block in blocks
+        if block.get("type") == "tool_use"
+    )
+    text = _text([block for block in blocks if block.get("type") == "text"])
+    if text or calls:
+        yield Message(role=str(raw.get("role")), content=text, tool_requests=calls)
+
+
+def _text(content: Any) -> str:
+    if isinstance(content, list):
+        return "\n".join(str(block.get("text", "")) for block in content if isinstance(block, dict))
+    return str(content or "")
+
+
+def _reason(reply: Reply) -> str:
+    return {"length": "max_tokens", None: "end_turn"}.get(reply.reason, "end_turn") if not reply.calls else "tool_use"
+
+
+def _envelope(asked: Asked) -> Json:
+    return {"id": "msg_scripted", "type": "message", "role": "assistant", "model": asked.model, "stop_sequence": None}
+
+
+def _usage(asked: Asked, reply: Reply) -> Json:
+    said = reply.text + "".join(json.dumps(call.arguments) for call in reply.calls)
+    usage: Usage = reply.usage or counted(asked, said, asked.model)
+    return {
+        "input_tokens": usage.input_tokens,
+        "output_tokens": usage.output_tokens,
+        "cache_read_input_tokens": usage.cached_tokens,
+        "cache_creation_input_tokens": 0,
+    }
+
+
+def _event(kind: str, **body: Any) -> str:
+    return f"event: {kind}\ndata: {json.dumps({'type': kind, **body}, ensure_ascii=False)}\n\n"
