@@ -11,8 +11,16 @@ class Embedder(Protocol):
 
     model: str
     """Name stored beside every vector, so that models of different dimensions live side by side."""
-    dimension: int
+
+    @property
+    def dimension(self) -> int:
+        """Length of its vectors; 0 for an endpoint that has not answered yet and whose model is not known."""
+        ...
 
     async def embed(self, texts: Sequence[str]) -> np.ndarray:
-        """An array of shape (len(texts), dimension), float32, each row of length 1 (or all zeros for a text with no words)."""
+        """Shape (len(texts), dimension), float32; a row of length 1 each, or zeros for a text without words."""
+        ...
+
+    async def close(self) -> None:
+        """Its connections are closed; at the end of the process."""
         ...

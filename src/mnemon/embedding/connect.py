@@ -1,0 +1,35 @@
+"""From the settings' words to an embedder."""
+
+from mnemon.embedding.protocol import Embedder
+from mnemon.errors import Misconfigured
+
+
+def connect(name: str, *, base_url: str | None = None, api_key: str | None = None, timeout: float = 10.0) -> Embedder:
+    """The embedder that `MNEMON_EMBEDDER` names: `local`, `openai:model[@dimension]` or `fake`. Nothing is sent yet."""
+    vendor, colon, model = name.partition(":")
+    if name == "local":
+        from mnemon.embedding.local import LocalEmbedder
+
+        return LocalEmbedder()
+    if name == "fake":
+        from mnemon.embedding.fake import FakeEmbedder
+
+        return FakeEmbedder()
+    if vendor == "openai" and colon and model:
+        return _endpoint(model, base_url or None, api_key or None, timeout)
+    raise Misconfigured(f"MNEMON_EMBEDDER={name!r} is not known. Use local, openai:model or openai:model@dimension.")
+
+
+def _endpoint(model: str, base_url: str | None, api_key: str | None, timeout: float) -> Embedder:
+    import httpx2
+
+    from mnemon.embedding.cache import CachedEmbedder
+    from mnemon.embedding.endpoint import EndpointEmbedder
+
+    size = model.rpartition("@")[2] if "@" in model else "1"
+    if not size.isdigit() or not 0 < int(size) <= 4000:
+        raise Misconfigured(f"MNEMON_EMBEDDER names {size!r} dimensions. Give a number from 1 to 4000 after the @.")
+    if base_url is None and api_key is None:
+        raise Misconfigured("OpenAI's embeddings need a key. Set MNEMON_EMBEDDER_API_KEY, or MNEMON_EMBEDDER=local.")
+    http = httpx2.AsyncClient(timeout=httpx2.Timeout(timeout, connect=min(3.0, timeout)))
+    return CachedEmbedder(EndpointEmbedder(model, base_url=base_url, api_key=api_key, timeout=timeout, http=http))

@@ -1,0 +1,116 @@
+"""An embedder behind any OpenAI-compatible endpoint."""
+
+import asyncio
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import httpx2
+import numpy as np
+
+from mnemon.embedding.unit import to_unit
+from mnemon.errors import ModelDown
+
+OPENAI_URL = "https://api.openai.com/v1"
+KNOWN_DIMENSIONS = {
+    "text-embedding-3-small": 1536,
+    "text-embedding-3-large": 3072,
+    "text-embedding-ada-002": 1536,
+}
+AT_ONCE = 128
+"""Texts in one request."""
+LONGEST_TEXT = 20_000
+"""Characters sent of one text; providers refuse a text beyond their own limit."""
+TRIES = 3
+REST = 5.0
+"""Seconds after a failure during which it fails at once: while it is down, nobody waits for it again and again."""
+
+
+class EndpointEmbedder:
+    """Asks an endpoint, in batches, within a bound. The dimension is learned from the first answer."""
+
+    def __init__(
+        self, name: str, *, base_url: str | None, api_key: str | None, timeout: float, http: httpx2.AsyncClient
+    ) -> None:
+        wanted, at, size = name.rpartition("@")
+        self.model = f"openai:{name}"
+        self._asked = wanted if at else name
+        self._size = int(size) if at else None
+        self.dimension = self._size or KNOWN_DIMENSIONS.get(self._asked, 0)
+        self._url = (base_url or OPENAI_URL).rstrip("/") + "/embeddings"
+        self._headers = {"authorization": f"Bearer {api_key}"} if api_key else {}
+        self._timeout = timeout
+        self._http = http
+        self._resting_until = 0.0
+
+    async def close(self) -> None:
+        """Its connections are closed."""
+        await self._http.aclose()
+
+    async def embed(self, texts: Sequence[str]) -> np.ndarray:
+        if not texts:
+            return np.zeros((0, self.dimension), dtype=np.float32)
+        if time.monotonic() < self._resting_until:
+            raise ModelDown(f"{self.model} failed a moment ago and is left alone for {REST:g} s. Try again then.")
+        try:
+            batches = [await self._batch(texts[n : n + AT_ONCE]) for n in range(0, len(texts), AT_ONCE)]
+        except ModelDown:
+            self._resting_until = time.monotonic() + REST
+            raise
+        return np.concatenate(batches)
+
+    async def _batch(self, texts: Sequence[str]) -> np.ndarray:
+        """One request's vectors, asked for again while that may help."""
+        # Endpoints refuse an empty text; a blank has no words either, and its row is put to zero below.
+        body: dict[str, Any] = {"model": self._asked, "input": [text[:LONGEST_TEXT] or " " for text in texts]}
+        if self._size:
+            body["dimensions"] = self._size
+        began = time.monotonic()
+        for tried in range(TRIES):
+            left = self._timeout - (time.monotonic() - began)
+            response = await self._sent(body, left)
+            if response is not None and response.status_code < 400:
+                return self._vectors(response, texts)
+            if response is not None and response.status_code < 500 and response.status_code != 429:
+                raise self._refused(response)
+            wait = _wait(response, tried)
+            if tried + 1 == TRIES or wait >= self._timeout - (time.monotonic() - began):
+                break
+            await asyncio.sleep(wait)
+        status = f"status {response.status_code}" if response is not None else "no answer"
+        raise ModelDown(f"{self.model} is not available ({status}). Check MNEMON_EMBEDDER_BASE_URL.")
+
+    async def _sent(self, body: dict[str, Any], left: float) -> httpx2.Response | None:
+        """The response, or None where the connection failed or took too long."""
+        try:
+            async with asyncio.timeout(max(0.001, left)):
+                return await self._http.post(self._url, json=body, headers=self._headers)
+        except (httpx2.TransportError, TimeoutError):
+            return None
+
+    def _vectors(self, response: httpx2.Response, texts: Sequence[str]) -> np.ndarray:
+        try:
+            data = sorted(response.json()["data"], key=lambda row: row["index"])
+            made = np.array([row["embedding"] for row in data], dtype=np.float32)
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise self._unusable("it is not a list of vectors") from error
+        if made.ndim != 2 or len(made) != len(texts) or not np.isfinite(made).all():
+            raise self._unusable(f"it has the shape {made.shape} for {len(texts)} texts")
+        if self.dimension not in (0, made.shape[1]):
+            raise self._unusable(f"its vectors have {made.shape[1]} dimensions, not {self.dimension}")
+        self.dimension = made.shape[1]
+        made[[not text.strip() for text in texts]] = 0
+        return to_unit(made)
+
+    def _unusable(self, why: str) -> ModelDown:
+        detail = f"{self.model} gave an answer that cannot be used: {why}. Check MNEMON_EMBEDDER."
+        return ModelDown(detail, code="model_answer_unusable")
+
+    def _refused(self, response: httpx2.Response) -> ModelDown:
+        detail = f"{self.model} refused ({response.status_code}). Check MNEMON_EMBEDDER and MNEMON_EMBEDDER_API_KEY."
+        return ModelDown(detail, code="model_refused")
+
+
+def _wait(response: httpx2.Response | None, tried: int) -> float:
+    asked = response.headers.get("retry-after", "") if response is not None else ""
+    return float(asked) if asked.isdigit() else float(0.25 * 2**tried)

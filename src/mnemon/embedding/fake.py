@@ -1,0 +1,37 @@
+"""An embedder for tests: the same vector for the same text, near ones for texts that share words."""
+
+import hashlib
+import re
+from collections.abc import Sequence
+
+import numpy as np
+
+from mnemon.embedding.unit import to_unit
+
+DIMENSION = 64
+_WORD = re.compile(r"\w+")
+
+
+class FakeEmbedder:
+    """Hashes words into places."""
+
+    def __init__(self, *, dimension: int = DIMENSION) -> None:
+        self.dimension = dimension
+        self.model = f"fake-{dimension}"
+
+    async def close(self) -> None:
+        """There was nothing open."""
+
+    async def embed(self, texts: Sequence[str]) -> np.ndarray:
+        made = np.zeros((len(texts), self.dimension), dtype=np.float32)
+        for row, text in zip(made, texts, strict=True):
+            for word in _WORD.findall(text.lower()):
+                _add(row, word)
+        return to_unit(made)
+
+
+def _add(row: np.ndarray, word: str) -> None:
+    digest = hashlib.sha256(word.encode()).digest()
+    for place in range(0, 16, 4):
+        number = int.from_bytes(digest[place : place + 4], "big")
+        row[number % len(row)] += 1.0 if number & 0x80000000 else -1.0
