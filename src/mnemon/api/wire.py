@@ -117,7 +117,7 @@ def position_of(cursor: str | None) -> str | None:
     if cursor is None:
         return None
     try:
-        return storable(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)).decode())
+        return storable(base64.b64decode(cursor + "=" * (-len(cursor) % 4), b"-_", validate=True).decode())
     except (binascii.Error, ValueError):
         raise Malformed(
             "The cursor is not one of ours. Take it unchanged from `meta.nextCursor`.", code="bad_cursor"

@@ -71,7 +71,7 @@ class Retry:
     def delay(self, attempts: int, chance: float) -> timedelta | None:
         """How long to wait after this many tries; None when there is none left.
 
-        Doubles up to the most; `chance` in [0, 1) spreads it over the upper half, so that failures do not march in step.
+        Doubles up to the most; `chance` in [0, 1) spreads it over the upper half, so that failures do not keep step.
         """
         if attempts >= self.max_attempts:
             return None

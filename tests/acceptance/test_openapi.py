@@ -1,0 +1,39 @@
+"""The OpenAPI document is true: no input makes a 5xx, no status is undocumented, every answer has the shape it says."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from support.served import served
+
+CHECKS = "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance"
+
+
+def fuzz(url: str, key: str, folder: Path, *, examples: int) -> subprocess.CompletedProcess[str]:
+    """schemathesis over every operation but the endless event streams."""
+    return subprocess.run(
+        [
+            Path(sys.executable).parent / "schemathesis", "run", f"{url}/openapi.json",
+            "--header", f"Authorization: Bearer {key}",
+            "--checks", CHECKS, "--phases", "examples,coverage,fuzzing", "--max-examples", str(examples),
+            "--exclude-path-regex", "/events$", "--request-timeout", "20", "--seed", "7", "--no-color", "--workers", "2",
+        ],
+        capture_output=True, text=True, cwd=folder,
+    )  # fmt: skip
+
+
+@pytest.mark.timeout(400)
+def test_no_request_makes_a_5xx_or_an_undocumented_answer(database_url: str, tmp_path: Path) -> None:
+    with served(database_url, tmp_path, model="offline", worker=False) as server:
+        run = fuzz(server.url, server.key("acme"), tmp_path, examples=5)
+    assert run.returncode == 0, run.stdout[-20_000:] + run.stderr[-2_000:]
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(3600)
+def test_the_same_with_many_more_requests(database_url: str, tmp_path: Path) -> None:
+    with served(database_url, tmp_path, model="offline") as server:
+        run = fuzz(server.url, server.key("acme"), tmp_path, examples=100)
+    sys.stdout.write(run.stdout[-3_000:])
+    assert run.returncode == 0, run.stdout[-20_000:] + run.stderr[-2_000:]
