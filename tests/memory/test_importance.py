@@ -1,11 +1,19 @@
 """Importance and confidence are computed from what was said."""
 
+from dataclasses import replace
+from datetime import UTC, datetime
+
 import pytest
 
-from mnemon.memory.fact import Entity, EntityType, Fact, FactType, MemoryType, Trust, trust_of
+from mnemon.memory.fact import Entity, EntityType, Fact, FactType, Ground, MemoryType, Trust, trust_of
 from mnemon.memory.importance import confidence_of, importance_of
 
 JOHN = Entity(type=EntityType.PERSON, label="John")
+
+
+def saying(words: str) -> Ground:
+    at = datetime(2026, 1, 1, tzinfo=UTC)
+    return Ground(turn_id="trn", session_id="ses", message_id="msg", start=0, end=len(words), quote=words, at=at)
 
 
 def fact(content: str, kind: MemoryType = MemoryType.PROFILE, **more: object) -> Fact:
@@ -27,7 +35,7 @@ def fact(content: str, kind: MemoryType = MemoryType.PROFILE, **more: object) ->
     ],
 )  # fmt: skip
 def test_importance_follows_from_the_words(made: Fact, said: str, expected: int) -> None:
-    assert importance_of(made, said=said) == expected
+    assert importance_of(replace(made, ground=saying(said))) == expected
 
 
 def test_what_an_application_states_is_standard_unless_its_fields_say_more() -> None:
@@ -41,14 +49,24 @@ def test_pinned_forces_three() -> None:
     assert importance_of(fact("Anything", pinned=True, importance=0)) == 3
 
 
-def test_hedged_words_and_tools_count_for_less() -> None:
-    made = fact("Likes tea")
-    assert confidence_of(made, trust=Trust.PERSON, said="I like tea") == 0.9
-    assert confidence_of(made, trust=Trust.PERSON, said="maybe I like tea") == 0.6
-    assert confidence_of(made, trust=Trust.EXTERNAL, said="likes tea") == 0.6
-    assert confidence_of(made, trust=Trust.EXTERNAL, said="possibly likes tea") == 0.4
-    assert confidence_of(made, trust=Trust.PERSON) == 1.0
-    assert confidence_of(fact("x", confidence=0.25), trust=Trust.PERSON, said="x") == 0.25
+@pytest.mark.parametrize(
+    ("words", "source", "expected"),
+    [
+        ("I like tea", "shadow_extraction", 0.9),
+        ("maybe I like tea", "shadow_extraction", 0.6),
+        ("likes tea", "tool", 0.6),
+        ("possibly likes tea", "tool", 0.4),
+        (None, "api", 1.0),
+        (None, "document", 0.7),
+    ],
+)
+def test_hedged_words_and_tools_count_for_less(words: str | None, source: str, expected: float) -> None:
+    made = fact("Likes tea", source=source, ground=saying(words) if words else None)
+    assert confidence_of(made) == expected
+
+
+def test_a_stated_confidence_stands() -> None:
+    assert confidence_of(fact("Likes tea", confidence=0.25, ground=saying("I like tea"))) == 0.25
 
 
 def test_tools_and_documents_are_external_and_all_else_speaks_for_the_person() -> None:

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from mnemon.memory.fact import FactType
-from mnemon.memory.todo import Todo, TodoKind, TodoStatus, kind_of, matching, todo_key
+from mnemon.memory.todos.todo import Todo, TodoKind, TodoStatus, kind_of, matching, todo_key
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from mnemon.memory.fact import EntityType, FactType, MemoryType
-from mnemon.memory.todo import TodoKind
+from mnemon.memory.todos.todo import TodoKind
 
 _Words = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=2000)]
 _Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]

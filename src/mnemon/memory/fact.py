@@ -99,3 +99,12 @@ class Fact:
     ground: Ground | None = None
     sources: tuple[str, ...] = ()
     """Ids of the memories it was folded from."""
+
+    @property
+    def said(self) -> str | None:
+        """The words it rests on; None when an application states it."""
+        return self.ground.quote if self.ground else None
+
+    @property
+    def deserved_trust(self) -> Trust:
+        return self.trust or trust_of(self.source)

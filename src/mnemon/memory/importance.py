@@ -33,11 +33,12 @@ _HEDGE = re.compile(
 )
 
 
-def importance_of(fact: Fact, *, said: str | None = None) -> int:
+def importance_of(fact: Fact) -> int:
     """The importance of a fact: pinned and core identity 3, a relationship or key fact 2, a remark 1, a passing one 0.
 
-    `said` are the words it was taken from; without them (an application states the fact) only its fields decide.
+    Without the words it was taken from (an application states the fact) only its fields decide.
     """
+    said = fact.said
     if fact.pinned:
         return CRITICAL
     if fact.importance is not None:
@@ -64,10 +65,11 @@ def _is_identity(fact: Fact, said: str | None) -> bool:
     return said is not None and _IDENTITY.search(said) is not None
 
 
-def confidence_of(fact: Fact, *, trust: Trust, said: str | None = None) -> float:
+def confidence_of(fact: Fact) -> float:
     """How sure it is that the fact was meant: stated by the application 1, plain words .9, hedged .6; a tool's less."""
     if fact.confidence is not None:
         return fact.confidence
+    trust, said = fact.deserved_trust, fact.said
     if said is None:
         return 1.0 if trust is Trust.PERSON else 0.7
     hedged = _HEDGE.search(said) is not None

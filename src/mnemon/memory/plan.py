@@ -1,0 +1,228 @@
+"""What a statement does to what is held: computed before anything is written, from the rows and the statement alone."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from enum import StrEnum
+
+from mnemon.memory.fact import EntityType, Fact
+from mnemon.memory.importance import confidence_of, importance_of
+from mnemon.memory.keys import entity_key, key_of
+from mnemon.memory.lifecycle import (
+    Extend,
+    Past,
+    Placement,
+    Repeat,
+    Span,
+    Split,
+    Status,
+    Supersede,
+    place,
+    revives,
+    same_words,
+)
+from mnemon.memory.memory import Memory, Version
+
+
+class Outcome(StrEnum):
+    CREATED = "created"
+    UPDATED = "updated"
+    SKIPPED = "skipped"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stamp:
+    """The circumstances of a write."""
+
+    at: datetime
+    """When it was said."""
+    now: datetime
+    """When it is recorded."""
+    revision: int
+    """The person's revision that this write makes."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Change:
+    """What is to be written for one statement."""
+
+    outcome: Outcome
+    memory: Memory
+    """As it stands afterwards."""
+    versions: tuple[Version, ...] = ()
+    """Past versions to add."""
+    moved: Mapping[int, tuple[datetime | None, datetime | None]] = field(default_factory=dict)
+    """Past versions whose validity changes: number to new (from, to), None where it stays."""
+    displaced: int | None = None
+    """The version that the current text, with its vector, became."""
+    why: str | None = None
+    """Why it was skipped."""
+
+
+def create(fact: Fact, stamp: Stamp, *, id: str, persona_id: str | None) -> Change:  # noqa: A002
+    """A fact nothing is held about yet becomes a memory."""
+    valid_from = fact.valid_from or stamp.at
+    memory = Memory(
+        id=id,
+        persona_id=persona_id,
+        type=fact.type,
+        content=fact.content,
+        entity_refs=(entity_key(fact.entity),) if fact.entity else (),
+        entity_label=fact.entity.label if fact.entity else None,
+        entity_type=fact.entity.type if fact.entity else EntityType.PERSON,
+        fact_type=fact.fact_type,
+        attribute=fact.attribute,
+        importance=importance_of(fact),
+        pinned=bool(fact.pinned),
+        memory_key=key_of(fact),
+        source=fact.source,
+        trust=fact.deserved_trust,
+        status=Status.ACTIVE,
+        archive_reason=None,
+        archived_at=None,
+        note=None,
+        confidence=confidence_of(fact),
+        mentions=1,
+        valid_from=valid_from,
+        valid_to=None,
+        stated_at=valid_from,
+        version=1,
+        versions=1,
+        sources=fact.sources,
+        created_at=stamp.at,
+        updated_at=stamp.at,
+        revision=stamp.revision,
+    )
+    return Change(outcome=Outcome.CREATED, memory=memory)
+
+
+def update(held: Memory, past: tuple[Version, ...], fact: Fact, stamp: Stamp, *, extracted: bool) -> Change:
+    """A fact about which something is held repeats it, replaces it, or takes its place in its history."""
+    at = fact.valid_from or stamp.at
+    if held.archive_reason and held.archived_at and stamp.at >= held.archived_at:
+        same = same_words(fact.content, held.content)
+        if not revives(held.archive_reason, same_words=same, extracted=extracted):
+            return Change(outcome=Outcome.SKIPPED, memory=held, why=f"archived as {held.archive_reason}")
+        held = replace(held, status=Status.ACTIVE, archive_reason=None, archived_at=None, valid_to=None)
+    spans = [
+        Span(number=one.number, content=one.content, valid_from=one.valid_from, stated_at=one.valid_from)
+        for one in past
+    ]
+    spans.append(Span(number=held.version, content=held.content, valid_from=held.valid_from, stated_at=held.stated_at))
+    placed = place(spans, fact.content, at)
+    stated = _restated(held, fact, stamp, current=isinstance(placed, Repeat | Supersede))
+    return _placed(stated, held, fact, placed, at, stamp)
+
+
+def _restated(held: Memory, fact: Fact, stamp: Stamp, *, current: bool) -> Memory:
+    """What one more statement changes whatever it says; its own figures count only when it is what is held now."""
+    again = replace(
+        held,
+        mentions=held.mentions + 1,
+        revision=stamp.revision,
+        updated_at=max(held.updated_at, stamp.at) if current else held.updated_at,
+    )
+    if not current:
+        return again
+    pinned = held.status is Status.ACTIVE and (held.pinned if fact.pinned is None else fact.pinned)
+    weight = fact.importance if fact.importance is not None else max(held.importance, importance_of(fact))
+    sure = fact.confidence if fact.confidence is not None else max(held.confidence, confidence_of(fact))
+    return replace(again, pinned=pinned, importance=3 if pinned else weight, confidence=sure)
+
+
+def _placed(stated: Memory, held: Memory, fact: Fact, placed: Placement, at: datetime, stamp: Stamp) -> Change:
+    match placed:
+        case Repeat():
+            inside = at >= held.valid_from
+            latest = at >= held.stated_at
+            memory = replace(
+                stated,
+                content=fact.content if latest else held.content,
+                stated_at=max(held.stated_at, at) if inside else held.stated_at,
+            )
+            return Change(outcome=Outcome.UPDATED, memory=memory)
+        case Supersede(valid_from=since):
+            return _superseded(stated, held, fact, since, stamp)
+        case Past(valid_from=since, valid_to=until, before=before):
+            number = held.versions + 1
+            moved = {} if before is None else {before: (None, since)}
+            version = _past(number, fact, since, until, stamp)
+            return Change(
+                outcome=Outcome.UPDATED, memory=replace(stated, versions=number), versions=(version,), moved=moved
+            )
+        case Split(valid_from=since, valid_to=until):
+            first = _version_of(held, number=held.versions + 1, until=since, reason=None)
+            second = _past(held.versions + 2, fact, since, until, stamp)
+            memory = replace(stated, valid_from=until, versions=held.versions + 2)
+            return Change(outcome=Outcome.UPDATED, memory=memory, versions=(first, second))
+        case Extend(number=number, valid_from=since, before=before):
+            moved = {} if before is None else {before: (None, since)}
+            if number == held.version:
+                return Change(outcome=Outcome.UPDATED, memory=replace(stated, valid_from=since), moved=moved)
+            return Change(outcome=Outcome.UPDATED, memory=stated, moved={**moved, number: (since, None)})
+
+
+def _superseded(stated: Memory, held: Memory, fact: Fact, since: datetime, stamp: Stamp) -> Change:
+    memory = replace(
+        stated,
+        content=fact.content,
+        entity_label=fact.entity.label if fact.entity else held.entity_label,
+        source=fact.source,
+        trust=fact.deserved_trust,
+        confidence=confidence_of(fact),
+        valid_from=since,
+        stated_at=since,
+        version=held.versions + 1,
+        versions=held.versions + 1,
+        sources=fact.sources or held.sources,
+    )
+    version = _version_of(held, number=held.version, until=since, reason=None)
+    return Change(outcome=Outcome.UPDATED, memory=memory, versions=(version,), displaced=held.version)
+
+
+def rewritten(held: Memory, content: str, *, at: datetime, reason: str | None, revision: int) -> Change:
+    """The text is changed by hand; the earlier one is kept as a version that held until now."""
+    since = max(at, held.valid_from)
+    memory = replace(
+        held,
+        content=content,
+        note=reason,
+        valid_from=since,
+        stated_at=max(since, held.stated_at),
+        updated_at=at,
+        version=held.versions + 1,
+        versions=held.versions + 1,
+        revision=revision,
+    )
+    version = _version_of(held, number=held.version, until=since, reason=reason)
+    return Change(outcome=Outcome.UPDATED, memory=memory, versions=(version,), displaced=held.version)
+
+
+def _version_of(held: Memory, *, number: int, until: datetime, reason: str | None) -> Version:
+    return Version(
+        number=number,
+        content=held.content,
+        importance=held.importance,
+        confidence=held.confidence,
+        source=held.source,
+        trust=held.trust,
+        valid_from=held.valid_from,
+        valid_to=until,
+        recorded_at=held.updated_at,
+        reason=reason,
+    )
+
+
+def _past(number: int, fact: Fact, since: datetime, until: datetime, stamp: Stamp) -> Version:
+    return Version(
+        number=number,
+        content=fact.content,
+        importance=importance_of(fact),
+        confidence=confidence_of(fact),
+        source=fact.source,
+        trust=fact.deserved_trust,
+        valid_from=since,
+        valid_to=until,
+        recorded_at=stamp.now,
+        reason=None,
+    )

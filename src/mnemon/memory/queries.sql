@@ -1,0 +1,163 @@
+-- name: by_keys
+-- What is held under these keys, globally or for the persona.
+select * from memories
+where org_id = %(org_id)s and user_id = %(user_id)s and memory_key = any(%(keys)s)
+  and (persona_id is null or persona_id = %(persona_id)s);
+
+-- name: by_ids
+select * from memories
+where org_id = %(org_id)s and user_id = %(user_id)s and id = any(%(ids)s);
+
+-- name: owner
+-- Whose memory this is.
+select user_id from memories where org_id = %(org_id)s and id = %(id)s limit 1;
+
+-- name: insert_memory
+insert into memories (
+  org_id, user_id, id, persona_id, type, content, entity_refs, entity_label, entity_type, fact_type, attribute,
+  importance, pinned, memory_key, source, trust, status, archive_reason, archived_at, note, confidence, mentions,
+  valid_from, valid_to, stated_at, version, versions, sources, revision, created_at, updated_at, recorded_at)
+values (
+  %(org_id)s, %(user_id)s, %(id)s, %(persona_id)s, %(type)s, %(content)s, %(entity_refs)s, %(entity_label)s,
+  %(entity_type)s, %(fact_type)s, %(attribute)s, %(importance)s, %(pinned)s, %(memory_key)s, %(source)s, %(trust)s,
+  %(status)s, %(archive_reason)s, %(archived_at)s, %(note)s, %(confidence)s, %(mentions)s, %(valid_from)s, %(valid_to)s,
+  %(stated_at)s, %(version)s, %(versions)s, %(sources)s, %(revision)s, %(created_at)s, %(updated_at)s, %(now)s);
+
+-- name: update_memory
+update memories set
+  content = %(content)s, entity_refs = %(entity_refs)s, entity_label = %(entity_label)s, importance = %(importance)s,
+  pinned = %(pinned)s, source = %(source)s, trust = %(trust)s, status = %(status)s,
+  archive_reason = %(archive_reason)s, archived_at = %(archived_at)s, note = %(note)s, confidence = %(confidence)s,
+  mentions = %(mentions)s, valid_from = %(valid_from)s, valid_to = %(valid_to)s, stated_at = %(stated_at)s,
+  version = %(version)s, versions = %(versions)s, sources = %(sources)s, revision = %(revision)s,
+  updated_at = %(updated_at)s
+where org_id = %(org_id)s and user_id = %(user_id)s and id = %(id)s;
+
+-- name: versions
+select * from memory_versions
+where org_id = %(org_id)s and user_id = %(user_id)s and memory_id = any(%(ids)s)
+order by memory_id, valid_from, number;
+
+-- name: insert_version
+insert into memory_versions (
+  org_id, user_id, memory_id, number, content, importance, confidence, source, trust, valid_from, valid_to, reason,
+  recorded_at)
+values (
+  %(org_id)s, %(user_id)s, %(memory_id)s, %(number)s, %(content)s, %(importance)s, %(confidence)s, %(source)s,
+  %(trust)s, %(valid_from)s, %(valid_to)s, %(reason)s, %(recorded_at)s);
+
+-- name: move_version
+-- A statement that came late changes since when or until when a version held.
+update memory_versions set
+  valid_from = coalesce(%(valid_from)s, valid_from), valid_to = coalesce(%(valid_to)s, valid_to)
+where org_id = %(org_id)s and user_id = %(user_id)s and memory_id = %(memory_id)s and number = %(number)s;
+
+-- name: provenance
+-- The latest statements of each memory, newest first.
+select * from (
+  select *, row_number() over (partition by memory_id order by at desc, message_id desc, starts desc) as place
+  from memory_provenance
+  where org_id = %(org_id)s and user_id = %(user_id)s and memory_id = any(%(ids)s)
+) told
+where place <= %(most)s
+order by memory_id, place;
+
+-- name: told_before
+-- Which of these statements are on record.
+select memory_id, message_id, starts, ends, content_hash from memory_provenance
+where org_id = %(org_id)s and user_id = %(user_id)s and message_id = any(%(message_ids)s);
+
+-- name: insert_provenance
+insert into memory_provenance (
+  org_id, user_id, memory_id, message_id, starts, ends, content_hash, turn_id, session_id, quote, at)
+values (
+  %(org_id)s, %(user_id)s, %(memory_id)s, %(message_id)s, %(starts)s, %(ends)s, %(content_hash)s, %(turn_id)s,
+  %(session_id)s, %(quote)s, %(at)s)
+on conflict do nothing;
+
+-- name: listed
+-- A page of what the persona may see, newest first.
+select * from memories
+where org_id = %(org_id)s and user_id = %(user_id)s
+  and (persona_id is null or persona_id = %(persona_id)s)
+  and status = coalesce(%(status)s, status)
+  and type = coalesce(%(type)s, type)
+  and (%(entities)s::text[] is null or entity_refs && %(entities)s::text[])
+  and (%(q)s::text is null or position(lower(%(q)s::text) in lower(content)) > 0)
+  and (%(before_at)s::timestamptz is null
+       or (created_at, id) < (%(before_at)s::timestamptz, %(before_id)s::text))
+order by created_at desc, id desc
+limit %(most)s;
+
+-- name: pinned
+-- The foundation: what is pinned, then what the person's profile was seeded with.
+select * from memories
+where org_id = %(org_id)s and user_id = %(user_id)s and status = 'ACTIVE'
+  and (persona_id is null or persona_id = %(persona_id)s)
+  and (pinned or (%(with_seed)s and source = 'seeded_profile'))
+order by pinned desc, importance desc, updated_at desc, id
+limit %(most)s;
+
+-- name: sharing_entities
+-- What may stand on the cards of these entities.
+select * from memories
+where org_id = %(org_id)s and user_id = %(user_id)s and status = 'ACTIVE' and importance >= 2
+  and (persona_id is null or persona_id = %(persona_id)s)
+  and entity_refs && %(keys)s::text[]
+order by pinned desc, importance desc, created_at desc, id;
+
+-- name: nearest
+-- What stands nearest to the query by cosine; a text without words has no direction and comes last.
+select m.*, 1 - (e.vector <=> %(vector)s::halfvec) as similarity
+from memories m
+join embeddings e on e.org_id = m.org_id and e.user_id = m.user_id and e.model = %(model)s and e.kind = 'memory'
+  and e.id = m.id
+where m.org_id = %(org_id)s and m.user_id = %(user_id)s and m.status = 'ACTIVE'
+  and (m.persona_id is null or m.persona_id = %(persona_id)s) and m.type = any(%(types)s)
+order by e.vector <=> %(vector)s::halfvec, m.id
+limit %(most)s;
+
+-- name: not_embedded
+-- What has no vector of this model yet: found by its words.
+select m.*, null::float8 as similarity
+from memories m
+where m.org_id = %(org_id)s and m.user_id = %(user_id)s and m.status = 'ACTIVE'
+  and (m.persona_id is null or m.persona_id = %(persona_id)s) and m.type = any(%(types)s)
+  and not exists (
+    select from embeddings e
+    where e.org_id = m.org_id and e.user_id = m.user_id and e.model = %(model)s and e.kind = 'memory' and e.id = m.id);
+
+-- name: every_candidate
+-- All that recall may weigh, with the cosine where both sides are embedded.
+select m.*, 1 - (e.vector <=> %(vector)s::halfvec) as similarity
+from memories m
+left join embeddings e on e.org_id = m.org_id and e.user_id = m.user_id and e.model = %(model)s and e.kind = 'memory'
+  and e.id = m.id
+where m.org_id = %(org_id)s and m.user_id = %(user_id)s and m.status = 'ACTIVE'
+  and (m.persona_id is null or m.persona_id = %(persona_id)s) and m.type = any(%(types)s);
+
+-- name: candidates_as_of
+-- What was held at that time: the current version where it held already and was not archived, else the one that held.
+select m.*, m.version as number, 1 - (e.vector <=> %(vector)s::halfvec) as similarity
+from memories m
+left join embeddings e on e.org_id = m.org_id and e.user_id = m.user_id and e.model = %(model)s and e.kind = 'memory'
+  and e.id = m.id
+where m.org_id = %(org_id)s and m.user_id = %(user_id)s
+  and (m.persona_id is null or m.persona_id = %(persona_id)s) and m.type = any(%(types)s)
+  and m.valid_from <= %(as_of)s and (m.archived_at is null or m.archived_at > %(as_of)s);
+
+-- name: versions_as_of
+-- Past versions that held at that time, each with the memory it belongs to.
+select m.*, v.number, v.content as past_content, v.importance as past_importance, v.confidence as past_confidence,
+  v.source as past_source, v.trust as past_trust, v.valid_from as past_valid_from, v.valid_to as past_valid_to,
+  1 - (e.vector <=> %(vector)s::halfvec) as similarity
+from memory_versions v
+join memories m on m.org_id = v.org_id and m.user_id = v.user_id and m.id = v.memory_id
+left join embeddings e on e.org_id = v.org_id and e.user_id = v.user_id and e.model = %(model)s and e.kind = 'version'
+  and e.id = v.memory_id || '/' || v.number
+where v.org_id = %(org_id)s and v.user_id = %(user_id)s
+  and (m.persona_id is null or m.persona_id = %(persona_id)s) and m.type = any(%(types)s)
+  and v.valid_from <= %(as_of)s and v.valid_to > %(as_of)s;
+
+-- name: count_active
+select count(*) as number from memories where org_id = %(org_id)s and user_id = %(user_id)s and status = 'ACTIVE';

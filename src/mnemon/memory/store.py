@@ -1,0 +1,221 @@
+"""Reads and writes memories, their versions and where they were said."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime
+
+from mnemon.db.statements import statements
+from mnemon.db.tx import Row, Tx
+from mnemon.memory.fact import EntityType, FactType, Ground, MemoryType, Trust
+from mnemon.memory.lifecycle import ArchiveReason, Status
+from mnemon.memory.memory import Memory, Provenance, Version
+from mnemon.memory.plan import Change, Outcome
+from mnemon.scope import Scope
+
+SQL = statements("mnemon.memory")
+SHOWN_PROVENANCE = 20
+"""How many statements a memory is shown with."""
+
+Told = tuple[str, str, int, int, str]
+"""One statement on record: memory, message, start, end, content hash."""
+
+
+async def by_keys(tx: Tx, scope: Scope, keys: Iterable[str]) -> list[Memory]:
+    """What is held under the keys, globally or for the scope's persona."""
+    rows = await tx.all(SQL["by_keys"], **_owner(scope), persona_id=scope.persona_id, keys=list(set(keys)))
+    return [memory_of(row) for row in rows]
+
+
+async def by_ids(tx: Tx, scope: Scope, ids: Sequence[str]) -> list[Memory]:
+    """The person's memories with these ids, in the order of the ids."""
+    rows = await tx.all(SQL["by_ids"], **_owner(scope), ids=list(ids))
+    found = {row["id"]: memory_of(row) for row in rows}
+    return [found[one] for one in ids if one in found]
+
+
+async def owner(tx: Tx, scope: Scope, memory_id: str) -> str | None:
+    """The internal id of the person whose memory it is, within the organization."""
+    row = await tx.maybe(SQL["owner"], org_id=scope.org_id, id=memory_id)
+    return None if row is None else str(row["user_id"])
+
+
+async def past_versions(tx: Tx, scope: Scope, ids: Sequence[str]) -> dict[str, tuple[Version, ...]]:
+    """The versions each memory replaced, in the order they held."""
+    found: dict[str, tuple[Version, ...]] = {}
+    if ids:
+        for row in await tx.all(SQL["versions"], **_owner(scope), ids=list(ids)):
+            found[row["memory_id"]] = (*found.get(row["memory_id"], ()), _version(row))
+    return found
+
+
+async def with_provenance(tx: Tx, scope: Scope, memories: Sequence[Memory]) -> list[Memory]:
+    """The same memories, each with the latest times it was said."""
+    rows = await tx.all(SQL["provenance"], **_owner(scope), ids=[one.id for one in memories], most=SHOWN_PROVENANCE)
+    told: dict[str, list[Provenance]] = {}
+    for row in rows:
+        said = Provenance(turn_id=row["turn_id"], message_id=row["message_id"], quote=row["quote"], at=row["at"])
+        told.setdefault(row["memory_id"], []).append(said)
+    return [replace(one, provenance=tuple(told.get(one.id, ()))) for one in memories]
+
+
+async def told_before(tx: Tx, scope: Scope, message_ids: Iterable[str]) -> set[Told]:
+    """The statements on record that these messages made."""
+    rows = await tx.all(SQL["told_before"], **_owner(scope), message_ids=list(set(message_ids)))
+    return {(row["memory_id"], row["message_id"], row["starts"], row["ends"], row["content_hash"]) for row in rows}
+
+
+async def write(tx: Tx, scope: Scope, changes: Sequence[Change]) -> None:
+    """The changes stand, in their order; a memory changed twice is written once, as it stands at the end."""
+    done = [change for change in changes if change.outcome is not Outcome.SKIPPED]
+    created = {change.memory.id for change in done if change.outcome is Outcome.CREATED}
+    last = {change.memory.id: change.memory for change in done}
+    new = [_row(scope, memory, tx.now) for memory in last.values() if memory.id in created]
+    old = [_row(scope, memory, tx.now) for memory in last.values() if memory.id not in created]
+    versions = [
+        {**_owner(scope), "memory_id": change.memory.id, **asdict(version)}
+        for change in done
+        for version in change.versions
+    ]
+    if new:
+        await tx.many(SQL["insert_memory"], new)
+    if old:
+        await tx.many(SQL["update_memory"], old)
+    if versions:
+        await tx.many(SQL["insert_version"], versions)
+    for change in done:
+        for number, (since, until) in change.moved.items():
+            moved = {"memory_id": change.memory.id, "number": number, "valid_from": since, "valid_to": until}
+            await tx.run(SQL["move_version"], **_owner(scope), **moved)
+
+
+async def write_provenance(tx: Tx, scope: Scope, told: Sequence[tuple[str, Ground, str]]) -> None:
+    """Each memory is on record as said there: memory id, ground, hash of the content."""
+    rows = [
+        {
+            **_owner(scope),
+            "memory_id": memory_id,
+            "message_id": ground.message_id,
+            "starts": ground.start,
+            "ends": ground.end,
+            "content_hash": digest,
+            "turn_id": ground.turn_id,
+            "session_id": ground.session_id,
+            "quote": ground.quote,
+            "at": ground.at,
+        }
+        for memory_id, ground, digest in told
+    ]
+    if rows:
+        await tx.many(SQL["insert_provenance"], rows)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Filter:
+    """Which memories a list shows. What is None does not narrow it."""
+
+    type: MemoryType | None = None
+    status: Status | None = None
+    entities: tuple[str, ...] | None = None
+    """Entity keys, aliases included; any of them."""
+    q: str | None = None
+    """Words that stand in the content."""
+    before: tuple[datetime, str] | None = None
+    """Position of the last one shown."""
+
+
+async def listed(tx: Tx, scope: Scope, wanted: Filter, *, most: int) -> list[Memory]:
+    """A page of what the scope's persona may see, newest first."""
+    before_at, before_id = wanted.before or (None, None)
+    rows = await tx.all(
+        SQL["listed"],
+        **_owner(scope),
+        persona_id=scope.persona_id,
+        status=wanted.status,
+        type=wanted.type,
+        entities=None if wanted.entities is None else list(wanted.entities),
+        q=wanted.q,
+        before_at=before_at,
+        before_id=before_id,
+        most=most,
+    )
+    return [memory_of(row) for row in rows]
+
+
+async def foundation(tx: Tx, scope: Scope, *, most: int, with_seed: bool = False) -> list[Memory]:
+    """Pinned memories the scope's persona may see; with the seed's profile after them where asked for."""
+    rows = await tx.all(SQL["pinned"], **_owner(scope), persona_id=scope.persona_id, most=most, with_seed=with_seed)
+    return [memory_of(row) for row in rows]
+
+
+async def sharing_entities(tx: Tx, scope: Scope, keys: Iterable[str]) -> list[Memory]:
+    """Weighty memories that carry one of the entity keys."""
+    wanted = sorted(set(keys))
+    if not wanted:
+        return []
+    rows = await tx.all(SQL["sharing_entities"], **_owner(scope), persona_id=scope.persona_id, keys=wanted)
+    return [memory_of(row) for row in rows]
+
+
+async def count_active(tx: Tx, scope: Scope) -> int:
+    """How many memories of the person are active, over all personas."""
+    return int((await tx.one(SQL["count_active"], **_owner(scope)))["number"])
+
+
+def _owner(scope: Scope) -> dict[str, str]:
+    return {"org_id": scope.org_id, "user_id": scope.user}
+
+
+def memory_of(row: Row) -> Memory:
+    """The memory a row of `memories` stands for."""
+    return Memory(
+        id=row["id"],
+        persona_id=row["persona_id"],
+        type=MemoryType(row["type"]),
+        content=row["content"],
+        entity_refs=tuple(row["entity_refs"]),
+        entity_label=row["entity_label"],
+        entity_type=EntityType(row["entity_type"]),
+        fact_type=FactType(row["fact_type"]),
+        attribute=row["attribute"],
+        importance=row["importance"],
+        pinned=row["pinned"],
+        memory_key=row["memory_key"],
+        source=row["source"],
+        trust=Trust(row["trust"]),
+        status=Status(row["status"]),
+        archive_reason=ArchiveReason(row["archive_reason"]) if row["archive_reason"] else None,
+        archived_at=row["archived_at"],
+        note=row["note"],
+        confidence=row["confidence"],
+        mentions=row["mentions"],
+        valid_from=row["valid_from"],
+        valid_to=row["valid_to"],
+        stated_at=row["stated_at"],
+        version=row["version"],
+        versions=row["versions"],
+        sources=tuple(row["sources"]),
+        created_at=row["created_at"],
+        updated_at=row["updated_at"],
+        revision=row["revision"],
+    )
+
+
+def _version(row: Row) -> Version:
+    return Version(
+        number=row["number"],
+        content=row["content"],
+        importance=row["importance"],
+        confidence=row["confidence"],
+        source=row["source"],
+        trust=Trust(row["trust"]),
+        valid_from=row["valid_from"],
+        valid_to=row["valid_to"],
+        recorded_at=row["recorded_at"],
+        reason=row["reason"],
+    )
+
+
+def _row(scope: Scope, memory: Memory, now: datetime) -> dict[str, object]:
+    row = {name: value for name, value in vars(memory).items() if name != "provenance"}
+    lists = {"entity_refs": list(memory.entity_refs), "sources": list(memory.sources)}
+    return {**row, **lists, **_owner(scope), "now": now}

@@ -1,0 +1,35 @@
+"""Makes vectors before a transaction begins; an embedder that is down delays them and fails nothing."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from mnemon.embedding.protocol import Embedder
+from mnemon.errors import ModelDown
+
+
+@dataclass(frozen=True, kw_only=True)
+class Vectors:
+    """Texts with their vectors of one model; empty while the embedder is down."""
+
+    model: str
+    by_text: Mapping[str, np.ndarray] = field(default_factory=dict)
+
+
+async def embed_texts(embedder: Embedder, texts: Sequence[str]) -> Vectors:
+    """The vectors of the texts, or none of them when the embedder does not answer."""
+    wanted = list(dict.fromkeys(texts))
+    if not wanted:
+        return Vectors(model=embedder.model)
+    try:
+        made = await embedder.embed(wanted)
+    except ModelDown:
+        return Vectors(model=embedder.model)
+    return Vectors(model=embedder.model, by_text=dict(zip(wanted, made, strict=True)))
+
+
+async def embed_query(embedder: Embedder, text: str) -> np.ndarray | None:
+    """The query's vector; None when the embedder does not answer or the text has no words."""
+    vector = (await embed_texts(embedder, [text])).by_text.get(text)
+    return vector if vector is not None and np.any(vector) else None
