@@ -1,0 +1,165 @@
+"""The curator's gates: one entity, never a pin, nothing that the fragments do not say."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mnemon.memory.curator import ArchiveAnswer, CuratorPlan, FoldAnswer, due, gate, plan_by_rule
+from mnemon.memory.fact import EntityType, FactType, MemoryType, Trust
+from mnemon.memory.lifecycle import Status
+from mnemon.memory.memory import Memory
+
+NOW = datetime(2026, 4, 12, tzinfo=UTC)
+
+
+def memory(number: int, content: str, *, about: str | None = "john", **changes) -> Memory:
+    refs = (f"person:{about}",) if about else ()
+    return replace(
+        Memory(
+            id=f"mem_{number:03}",
+            persona_id=None,
+            type=MemoryType.PEOPLE if about else MemoryType.PROFILE,
+            content=content,
+            entity_refs=refs,
+            entity_label=about.title() if about else None,
+            entity_type=EntityType.PERSON,
+            fact_type=FactType.FACT,
+            attribute=None,
+            importance=1,
+            pinned=False,
+            memory_key=f"key{number}",
+            source="shadow_extraction",
+            trust=Trust.PERSON,
+            status=Status.ACTIVE,
+            archive_reason=None,
+            archived_at=None,
+            note=None,
+            confidence=0.9,
+            mentions=1,
+            valid_from=NOW - timedelta(days=10),
+            valid_to=None,
+            stated_at=NOW,
+            version=1,
+            versions=1,
+            sources=(),
+            created_at=NOW - timedelta(days=10),
+            updated_at=NOW - timedelta(days=10),
+            revision=1,
+        ),
+        **changes,
+    )
+
+
+FRAGMENTS = [
+    memory(1, "John plays chess"),
+    memory(2, "John drinks tea"),
+    memory(3, "John has a red bike"),
+    memory(4, "John sings in a choir"),
+]
+
+
+def same(key: str) -> str:
+    return key
+
+
+def gated(plan, memories):
+    return gate(plan, memories, NOW, same)
+
+
+def fold(*ids: str, content: str) -> CuratorPlan:
+    return CuratorPlan(folds=[FoldAnswer(memories=list(ids), content=content)])
+
+
+def test_it_is_due_after_enough_new_memories():
+    assert due(count=25, count_at_last_run=None, after=25)
+    assert not due(count=40, count_at_last_run=25, after=25)
+    assert due(count=50, count_at_last_run=25, after=25)
+
+
+def test_fragments_about_one_entity_fold_into_what_they_say():
+    result = gated(fold("mem_001", "mem_002", content="John plays chess and drinks tea"), FRAGMENTS)
+    assert [f.content for f in result.folds] == ["John plays chess and drinks tea"]
+    assert result.rejected == ()
+
+
+@pytest.mark.parametrize(
+    ("plan", "memories", "why"),
+    [
+        (fold("mem_001", "mem_002", content="John plays chess in Paris"), FRAGMENTS, "do not say"),
+        (fold("mem_001", "mem_002", content="John plays 30 games of chess"), FRAGMENTS, "30"),
+        (fold("mem_001", content="John plays chess"), FRAGMENTS, "two memories"),
+        (fold("mem_001", "mem_009", content="John plays chess"), FRAGMENTS, "not one of"),
+        (
+            fold("mem_001", "mem_005", content="John plays chess"),
+            [*FRAGMENTS, memory(5, "Ann plays chess", about="ann")],
+            "different entities",
+        ),
+        (
+            fold("mem_001", "mem_005", content="John plays chess"),
+            [*FRAGMENTS, memory(5, "John plays go", pinned=True, importance=3)],
+            "pinned",
+        ),
+        (
+            fold("mem_001", "mem_005", content="John plays chess"),
+            [*FRAGMENTS, memory(5, "John owes me money", persona_id="coach")],
+            "persona",
+        ),
+        (
+            fold("mem_001", "mem_005", content="John plays chess"),
+            [*FRAGMENTS, memory(5, "John plays go", trust=Trust.EXTERNAL)],
+            "tool",
+        ),
+    ],
+)
+def test_a_fold_that_breaks_a_rule_is_rejected_with_the_reason(plan, memories, why):
+    result = gated(plan, memories)
+    assert result.folds == ()
+    assert why in result.rejected[0].why
+
+
+def test_archiving_needs_something_newer_or_staleness():
+    old = memory(5, "John works at Acme", updated_at=NOW - timedelta(days=30))
+    plan = CuratorPlan(archive=[ArchiveAnswer(memory="mem_005", reason="changed jobs")])
+    assert [one.memory.id for one in gated(plan, [*FRAGMENTS, old]).outdated] == ["mem_005"]
+    assert "nothing newer" in gated(plan, [old]).rejected[0].why
+
+
+def test_a_pinned_memory_is_never_archived():
+    pinned = memory(5, "John works at Acme", pinned=True, importance=3, updated_at=NOW - timedelta(days=300))
+    plan = CuratorPlan(archive=[ArchiveAnswer(memory="mem_005", reason="old")])
+    assert gated(plan, [*FRAGMENTS, pinned]).outdated == ()
+
+
+def test_by_rule_a_pile_of_fragments_folds_and_stale_trivia_goes():
+    trivia = memory(9, "had soup for lunch", about=None, importance=0, updated_at=NOW - timedelta(days=120))
+    plan = plan_by_rule([*FRAGMENTS, trivia], NOW, same)
+    assert [set(f.memories) for f in plan.folds] == [{m.id for m in FRAGMENTS}]
+    assert [a.memory for a in plan.archive] == ["mem_009"]
+
+
+def test_by_rule_unlike_facts_about_the_person_are_left_alone():
+    facts = [memory(n, text, about=None) for n, text in enumerate(["Likes tea", "Owns a dog", "Runs at dawn", "Skis"])]
+    assert plan_by_rule(facts, NOW, same) == CuratorPlan()
+
+
+def test_by_rule_near_duplicates_about_the_person_fold():
+    facts = [memory(1, "Likes black coffee", about=None), memory(2, "likes Black Coffee.", about=None)]
+    assert len(plan_by_rule(facts, NOW, same).folds) == 1
+
+
+contents = st.text(alphabet="abcdefg hij.", min_size=3, max_size=30).filter(lambda t: t.strip(" ."))
+piles = st.lists(st.tuples(contents, st.sampled_from(["john", "ann", None]), st.integers(0, 3)), max_size=15)
+
+
+@given(piles)
+def test_what_the_rules_propose_passes_the_gates(pile):
+    memories = [
+        memory(n, text, about=about, importance=importance, pinned=importance == 3)
+        for n, (text, about, importance) in enumerate(pile)
+    ]
+    result = gated(plan_by_rule(memories, NOW, same), memories)
+    assert result.rejected == ()
+    assert not any(m.pinned for f in result.folds for m in f.memories)
