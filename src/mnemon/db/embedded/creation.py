@@ -9,7 +9,7 @@ from pathlib import Path
 from mnemon.db.embedded.binaries import Binaries
 from mnemon.db.embedded.configuration import DATABASE, INCLUDE, OWNER, choose_socket_dir, write_configuration
 from mnemon.db.embedded.diagnosis import diagnose
-from mnemon.db.embedded.layout import Layout
+from mnemon.db.embedded.layout import Layout, open_own
 from mnemon.db.embedded.programs import Ended, run
 from mnemon.db.embedded.runner import Runner
 from mnemon.errors import DatabaseDown, Misconfigured
@@ -116,7 +116,7 @@ def _configure(draft: Path, layout: Layout, binaries: Binaries, runner: Runner) 
 
 def _write(path: Path, text: str) -> None:
     try:
-        with path.open("w") as file:
+        with os.fdopen(open_own(path, os.O_WRONLY | os.O_TRUNC), "w") as file:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())

@@ -46,17 +46,12 @@ CAUSES = (
         lasting=True,
     ),
     Cause(
-        sign=r"database files are incompatible with server",
-        detail="The database in {data_dir} was made by another PostgreSQL version. Point MNEMON_POSTGRES_BIN_DIR at "
-        "the bin directory of that version, run `mnemon backup FILE`, then `mnemon restore FILE` into a new one.",
-        lasting=True,
-    ),
-    Cause(
         sign=r"could not locate a valid checkpoint record|invalid checkpoint record|invalid primary checkpoint"
         r"|could not locate required checkpoint|PANIC:.*(checksum|corrupt)|incorrect checksum in control file"
+        r"|database files are incompatible with server"
         r"|pg_control.*(No such file|could not)|not a valid data directory|could not open file \"(global|base|pg_)",
-        detail="The database files in {data_dir}/postgres are damaged or incomplete. Keep a copy of the directory, "
-        "then bring back a backup: `mnemon restore FILE --data-dir NEW_DIRECTORY`. Nothing was overwritten.",
+        detail="The database files in {data_dir}/postgres are damaged or from another kind of machine. "
+        "Nothing was overwritten. Keep a copy of the directory, then bring back a backup: `mnemon restore FILE --data-dir NEW_DIRECTORY`.",
         lasting=True,
     ),
     Cause(

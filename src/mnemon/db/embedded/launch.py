@@ -71,7 +71,7 @@ def detach(order: Order, log: str) -> int:
         os._exit(0)
     os.write(write_end, f"{os.getpid()}\n".encode())
     try:
-        words = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        words = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600)
         nothing = os.open(os.devnull, os.O_RDONLY)
         for source, target in ((nothing, 0), (words, 1), (words, 2)):
             os.dup2(source, target)

@@ -1,5 +1,6 @@
 """Where the files of the embedded cluster stand."""
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -64,3 +65,12 @@ def open_layout(data_dir: Path) -> Layout:
             "Name one this user may write to with --data-dir or MNEMON_DATA_DIR."
         ) from error
     return Layout(data_dir=absolute)
+
+
+def open_own(path: Path, flags: int) -> int:
+    """A descriptor of a file of ours, made if need be; as root in somebody's directory the file is theirs."""
+    fd = os.open(path, flags | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+    owner = path.parent.stat()
+    if os.geteuid() == 0 and owner.st_uid != 0:
+        os.fchown(fd, owner.st_uid, owner.st_gid)
+    return fd

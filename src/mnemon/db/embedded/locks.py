@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
+from mnemon.db.embedded.layout import open_own
 from mnemon.errors import DatabaseDown, Misconfigured
 
 POLL_SECONDS = 0.02
@@ -21,7 +22,7 @@ class FileLock:
     def __init__(self, path: Path) -> None:
         self._path = path
         try:
-            self._fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+            self._fd = open_own(path, os.O_RDWR)
         except OSError as error:
             raise Misconfigured(
                 f"{path} cannot be opened ({error.strerror}). Make {path.parent} writable for this user and see "

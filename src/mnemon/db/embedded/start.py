@@ -1,13 +1,14 @@
 """Starts the server and waits until it accepts connections, through a recovery however long."""
 
 import asyncio
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
 from mnemon.db.embedded.binaries import Binaries
 from mnemon.db.embedded.configuration import choose_socket_dir, write_configuration
 from mnemon.db.embedded.diagnosis import diagnose
-from mnemon.db.embedded.layout import Layout
+from mnemon.db.embedded.layout import Layout, open_own
 from mnemon.db.embedded.postmaster import (
     Postmaster,
     is_process,
@@ -54,9 +55,9 @@ async def ensure_started(
 
 async def _launch(layout: Layout, binaries: Binaries, runner: Runner, report: Report) -> Launched:
     await _wait_for_orphans(layout, report)
-    _rotate(layout.log)
-    log_from = _size(layout.log)
     try:
+        _rotate(layout.log)
+        log_from = _size(layout.log)
         socket_dir = choose_socket_dir(layout.pgdata, runner)
         write_configuration(layout.pgdata, runner=runner, socket_dir=socket_dir, major=binaries.major)
     except OSError as error:
@@ -143,3 +144,4 @@ def _size(path: Path) -> int:
 def _rotate(log: Path) -> None:
     if _size(log) > LOG_LIMIT_BYTES:
         log.replace(log.with_suffix(".log.1"))
+    os.close(open_own(log, os.O_WRONLY))

