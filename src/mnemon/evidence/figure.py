@@ -1,0 +1,253 @@
+"""Figures in a text: amounts, shares, multiples, counts and ranges, each with its exact value and unit."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from mnemon.evidence import numeral
+from mnemon.evidence.reference import without_references
+
+SHARE = "share"
+"""Unit of percentages and fractions: 25% and a quarter are the same figure."""
+TIMES = "times"
+
+CURRENCIES = {
+    "usd": r"us\$|\$|usd|us dollars?|dollars?|bucks",
+    "eur": r"€|eur|euros?",
+    "gbp": r"£|gbp|pounds?",
+    "jpy": r"¥|jpy|yen",
+    "chf": r"chf|(?:swiss )?francs?",
+    "inr": r"₹|inr|rs\.?|rupees?",
+    "cny": r"cny|rmb|yuan",
+    "cad": r"c\$|cad",
+    "aud": r"a\$|aud",
+    "brl": r"r\$|brl",
+    "sek": r"sek",
+    "nok": r"nok",
+    "dkk": r"dkk",
+    "pln": r"pln",
+    "mxn": r"mxn",
+    "sgd": r"sgd",
+    "hkd": r"hkd",
+    "zar": r"zar",
+}
+MEASURES = {
+    "points": r"percentage[ -]points?|percent[ -]points?|pp",
+    "percent": r"%|per\s?cent|pct",
+    "permille": r"‰",
+    "bps": r"basis[ -]points?|bps",
+    TIMES: r"-?fold|times|x(?!\w)|×",
+    "second": r"seconds?|secs?",
+    "minute": r"minutes?|mins?",
+    "hour": r"hours?|hrs?|h(?!\w)",
+    "day": r"days?",
+    "week": r"weeks?|wks?",
+    "month": r"months?",
+    "year": r"years?|yrs?",
+}
+_UNITS = {**MEASURES, **CURRENCIES}
+_CODES = "|".join(f"(?P<before_{name}>{pattern})" for name, pattern in CURRENCIES.items())
+_AFTER = "|".join(f"(?P<after_{name}>{pattern})" for name, pattern in _UNITS.items())
+_SIGNS = "|".join(sorted(numeral.SCALE_SIGNS.keys() - {"mm"}, key=len, reverse=True)) + "|(?-i:MM)"
+_SCALES = "|".join(numeral.SCALE_WORDS)
+_VULGAR = "".join(numeral.VULGAR)
+_PARTS = "|".join(sorted(numeral.PARTS, key=len, reverse=True))
+
+_QUANTITY = re.compile(
+    rf"(?:(?<![\w])(?:{_CODES})\s?)?"
+    rf"(?:(?P<vulgar>\d*[{_VULGAR}])|(?<![\w.])(?P<over>\d+/\d+)(?![\w/])|(?<![\w])(?P<digits>{numeral.DIGITS})"
+    rf"|\b(?P<words>{numeral.WORDS}))"
+    rf"(?:(?P<sign>{_SIGNS}|\s(?-i:[KMBT]|MM|[Bb]n|[Mm]n|Mio|Mrd))(?![a-z])|[\s-]?(?P<scale>{_SCALES})\b)?"
+    rf"(?:[\s-]?(?:{_AFTER})(?!\w)|(?P<suffix>[a-z]+))?",
+    re.IGNORECASE,
+)
+_PART = re.compile(rf"\b(?P<count>an?|\d+|{'|'.join(numeral.UNITS)})[\s-]+(?P<part>{_PARTS})\b(?!-)", re.IGNORECASE)
+_A_PART_GOES_ON = re.compile(
+    r"\s*(?:$|[.,;:!?)]|(?:of|the|less|more|lower|higher|fewer|cheaper|faster|slower)\b)", re.IGNORECASE
+)
+_BY = re.compile(r"\bby\s+$", re.IGNORECASE)
+_OF = re.compile(r"\s+of\b", re.IGNORECASE)
+_HALF = re.compile(
+    r"(?<!-)(?<!\bfirst )(?<!\bsecond )(?<!\bother )(?<!\blatter )(?<!\bformer )(?<!\bthis )(?<!\bnext )(?<!\blast )"
+    r"(?<!\bbetter )(?<!\btop )(?<!\bbottom )(?<!\band a )\bhal(?:f|ved|ving)\b(?!-|\s+(?:an?\s+)?(?:hundred|thousand"
+    r"|million|billion|trillion|dozen|way)\b)",
+    re.IGNORECASE,
+)
+_MULTIPLES = (
+    (2, re.compile(r"\b(?:twice|doubl(?:ed|ing|es)|double\s+(?=the|its|their|our|what|that|as))\b", re.IGNORECASE)),
+    (3, re.compile(r"\b(?:thrice|tripl(?:ed|ing|es)|triple\s+(?=the|its|their|our|what|that))\b", re.IGNORECASE)),
+    (4, re.compile(r"\b(?:quadrupl(?:ed|ing|es?))\b", re.IGNORECASE)),
+)
+_TIMES_BEFORE = re.compile(r"(?<!\w)[x×](?P<times>\d{1,6})(?![\w.,]*\d)", re.IGNORECASE)
+_OUT_OF = re.compile(r"\s+(?:out\s+of|in|of\s+every)\s+(?:every\s+)?", re.IGNORECASE)
+_TO = re.compile(r"\s*(?:-|–|—|\bto\b|\bor\b)\s*", re.IGNORECASE)
+_AND = re.compile(r"\s+and\s+", re.IGNORECASE)
+_BETWEEN = re.compile(r"\bbetween\s+$", re.IGNORECASE)
+_CHANGE = re.compile(r"(?<!\branges )(?<!\branging )(?<!\brange )(?<!\branged )(?<!where )\bfrom\s+$", re.IGNORECASE)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Figure:
+    """A number a text claims, or the two ends of a range."""
+
+    low: Fraction
+    """The value; of a range its first end."""
+    high: Fraction
+    """The same value, or the range's other end."""
+    unit: str | None
+    """`share`, `times`, `points`, `bps`, a span of time, a currency's code, or as spelled; None for a bare count."""
+    start: int
+    end: int
+    text: str
+    """As spelled."""
+    scale: int = 1
+    """What a word or letter after the number multiplied it by; a range's first end takes it from the second."""
+
+    @property
+    def is_range(self) -> bool:
+        return self.low != self.high
+
+
+def figures(text: str) -> tuple[Figure, ...]:
+    """Every figure in the text, in order; dates, times, ordinals and references are none."""
+    masked = without_references(text)
+    found: list[Figure] = []
+    for figure in sorted(_candidates(masked), key=lambda each: (each.start, -each.end)):
+        if not found or figure.start >= found[-1].end:
+            found.append(figure)
+    named = (replace(each, text=text[each.start : each.end]) for each in _joined(found, masked))
+    return tuple(each for each in named if each.text.lower() != "one")  # alone it is a pronoun more often than a count
+
+
+def preceding(text: str, figure: Figure) -> str:
+    """The few words before the figure: enough to see what it is said to be."""
+    return text[max(0, figure.start - 40) : figure.start]
+
+
+def _candidates(text: str) -> Iterator[Figure]:
+    for match in _PART.finditer(text):
+        if (share := _share(match, text)) is not None:
+            yield _figure(match, share, SHARE)
+    for match in _HALF.finditer(text):
+        yield _figure(match, Fraction(1, 2), SHARE)
+    for times, pattern in _MULTIPLES:
+        for match in pattern.finditer(text):
+            yield _figure(match, Fraction(times), TIMES)
+    for match in _TIMES_BEFORE.finditer(text):
+        yield _figure(match, Fraction(int(match["times"])), TIMES)
+    for match in _QUANTITY.finditer(text):
+        if (figure := _quantity(match)) is not None:
+            yield figure
+
+
+def _share(match: re.Match[str], text: str) -> Fraction | None:
+    """The part that "two thirds" or "by a third" names; None where "a third" is an ordinal or a quarter a time."""
+    count, part = match["count"].lower(), match["part"].lower()
+    if part in {"half", "halves"} and count in {"a", "an"}:
+        return None
+    if count in {"a", "an"}:
+        by = _BY.search(text, max(0, match.start() - 8), match.start())
+        goes_on = (_OF if part == "quarter" else _A_PART_GOES_ON).match(text, match.end())
+        if not by and not goes_on:
+            return None
+        return Fraction(1, numeral.PARTS[part])
+    value = Fraction(int(count)) if count.isdigit() else Fraction(numeral.UNITS[count])
+    if part.endswith("s") or value == 1:
+        return value / numeral.PARTS[part]
+    return None
+
+
+def _quantity(match: re.Match[str]) -> Figure | None:
+    value = _value(match)
+    if value is None:
+        return None
+    unit = _unit(match)
+    if match["over"] and unit is None:
+        return _figure(match, value, SHARE)
+    scale = _scale(match)
+    if match["words"] and not match["scale"] and not match["sign"]:
+        return _in_words(match, value, unit, scale)
+    if unit in {"percent", "permille"}:
+        return _figure(match, value * scale / (100 if unit == "percent" else 1000), SHARE)
+    return replace(_figure(match, value * scale, unit), scale=scale)
+
+
+def _in_words(match: re.Match[str], value: Fraction, unit: str | None, scale: int) -> Figure:
+    """A number in words holds its scale already."""
+    if unit in {"percent", "permille"}:
+        return _figure(match, value / (100 if unit == "percent" else 1000), SHARE)
+    return replace(_figure(match, value, unit), scale=scale)
+
+
+def _scale(match: re.Match[str]) -> int:
+    if match["sign"]:
+        return numeral.SCALE_SIGNS[match["sign"].strip().lower()]
+    if match["scale"]:
+        return numeral.SCALE_WORDS[match["scale"].lower()]
+    last = (match["words"] or "").lower().split(" ")[-1]
+    return numeral.SCALE_WORDS.get(last, 1) if last not in {"hundred", "dozen"} else 1
+
+
+def _value(match: re.Match[str]) -> Fraction | None:
+    if match["vulgar"]:
+        whole = match["vulgar"][:-1]
+        return Fraction(int(whole) if whole else 0) + numeral.VULGAR[match["vulgar"][-1]]
+    if match["over"]:
+        top, bottom = match["over"].split("/")
+        return Fraction(int(top), int(bottom)) if int(bottom) else None
+    if match["digits"]:
+        return numeral.digits(match["digits"])
+    return numeral.words(match["words"])
+
+
+def _unit(match: re.Match[str]) -> str | None:
+    for group, text in match.groupdict().items():
+        if text and group.startswith(("before_", "after_")):
+            return group.partition("_")[2]
+    return match["suffix"].lower() if match["suffix"] else None
+
+
+def _figure(match: re.Match[str], value: Fraction, unit: str | None) -> Figure:
+    return Figure(low=value, high=value, unit=unit, start=match.start(), end=match.end(), text="")
+
+
+def _joined(found: list[Figure], text: str) -> Iterator[Figure]:
+    """Neighbours that together name a range or a share ("9 in 10") become one figure."""
+    at = 0
+    while at < len(found):
+        first, second = found[at], found[at + 1] if at + 1 < len(found) else None
+        pair = _pair(first, second, text) if second else ()
+        yield from pair or (first,)
+        at += 2 if pair else 1
+
+
+def _pair(first: Figure, second: Figure, text: str) -> tuple[Figure, ...]:
+    """What two neighbours name together; nothing when they have nothing to do with each other."""
+    gap, before = text[first.end : second.start], preceding(text, first)
+    if _OUT_OF.fullmatch(gap) and first.unit is None and second.unit is None and second.low:
+        share = first.low / second.low
+        return (replace(first, low=share, high=share, unit=SHARE, end=second.end),)
+    between = _BETWEEN.search(before)
+    if not _TO.fullmatch(gap) and not (between and _AND.fullmatch(gap)):
+        return ()
+    first, second = _same_measure(first, second)
+    if not between and _CHANGE.search(before):
+        return (first, second)
+    return (replace(first, high=second.high, end=second.end),)
+
+
+def _same_measure(first: Figure, second: Figure) -> tuple[Figure, Figure]:
+    """Both ends of a range in the scale and the unit that only one of them spells."""
+    if first.scale == 1 < second.scale and first.low < 1000:
+        value = first.low * second.scale
+        first = replace(first, low=value, high=value, scale=second.scale)
+    if first.unit is None and second.unit is not None:
+        factor = Fraction(1, 100) if second.unit == SHARE else Fraction(1)
+        value = first.low * factor
+        first = replace(first, low=value, high=value, unit=second.unit)
+    elif second.unit is None and first.unit is not None:
+        factor = Fraction(1, 100) if first.unit == SHARE else Fraction(1)
+        value = second.low * factor
+        second = replace(second, low=value, high=value, unit=first.unit)
+    return first, second

@@ -1,0 +1,172 @@
+"""Numbers as people spell them, in digits and in English words, read exactly."""
+
+import re
+from fractions import Fraction
+
+UNITS = {
+    word: value
+    for value, word in enumerate(
+        [
+            "zero",
+            "one",
+            "two",
+            "three",
+            "four",
+            "five",
+            "six",
+            "seven",
+            "eight",
+            "nine",
+            "ten",
+            "eleven",
+            "twelve",
+            "thirteen",
+            "fourteen",
+            "fifteen",
+            "sixteen",
+            "seventeen",
+            "eighteen",
+            "nineteen",
+        ]
+    )
+}
+TENS = {
+    word: value
+    for value, word in zip(
+        range(20, 100, 10), ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"], strict=True
+    )
+}
+SCALE_WORDS = {
+    "hundred": 100,
+    "thousand": 10**3,
+    "million": 10**6,
+    "billion": 10**9,
+    "trillion": 10**12,
+    "dozen": 12,
+    "lakh": 10**5,
+    "crore": 10**7,
+}
+SCALE_SIGNS = {
+    "k": 10**3,
+    "m": 10**6,
+    "mn": 10**6,
+    "mm": 10**6,
+    "mil": 10**6,
+    "mio": 10**6,
+    "mln": 10**6,
+    "b": 10**9,
+    "bn": 10**9,
+    "bln": 10**9,
+    "mrd": 10**9,
+    "t": 10**12,
+    "tn": 10**12,
+    "trn": 10**12,
+}
+VULGAR = {
+    "½": Fraction(1, 2),
+    "⅓": Fraction(1, 3),
+    "⅔": Fraction(2, 3),
+    "¼": Fraction(1, 4),
+    "¾": Fraction(3, 4),
+    "⅕": Fraction(1, 5),
+    "⅖": Fraction(2, 5),
+    "⅗": Fraction(3, 5),
+    "⅘": Fraction(4, 5),
+    "⅙": Fraction(1, 6),
+    "⅚": Fraction(5, 6),
+    "⅛": Fraction(1, 8),
+    "⅜": Fraction(3, 8),
+    "⅝": Fraction(5, 8),
+    "⅞": Fraction(7, 8),
+}
+PARTS = {
+    "half": 2,
+    "halves": 2,
+    "third": 3,
+    "thirds": 3,
+    "quarter": 4,
+    "quarters": 4,
+    "fourth": 4,
+    "fourths": 4,
+    "fifth": 5,
+    "fifths": 5,
+    "sixth": 6,
+    "sixths": 6,
+    "eighth": 8,
+    "eighths": 8,
+    "tenth": 10,
+    "tenths": 10,
+}
+"""The name of a part, and into how many parts it divides the whole."""
+
+_GROUP = r"[,'’\u00a0\u202f\u2009_ ]"
+DIGITS = (
+    rf"(?:\d{{1,3}}(?:{_GROUP}\d{{3}})+(?!\d)(?:\.\d+)?"
+    r"|\d{1,3}(?:\.\d{3}){2,}(?!\d)(?:,\d+)?"
+    r"|\d+(?:[.,]\d+)?(?:[eE][+-]?\d{1,2}(?!\w))?"
+    r"|(?<!\d)\.\d+)"
+)
+_WORD = "|".join([*UNITS, *TENS, *SCALE_WORDS])
+_SCALE = "|".join(SCALE_WORDS)
+_AFTER_SCALE = "(?:" + "|".join(f"(?<={word})" for word in SCALE_WORDS) + ")"
+WORDS = (
+    rf"(?:(?:half\s+an?|an?)\s+(?=(?:{_SCALE})\b))?(?:{_WORD})(?:\b|(?=fold\b))"
+    rf"(?:(?:[\s-]+|{_AFTER_SCALE}\s+and\s+|\s+point\s+)(?:{_WORD})\b)*"
+    rf"(?:\s+and\s+a\s+half\b(?:\s+(?:{_SCALE})\b)?)?"
+)
+_THOUSANDS = re.compile(rf"{_GROUP}(?=\d{{3}}(?!\d))")
+
+
+def digits(text: str) -> Fraction:
+    """The value of a number written in digits, with either habit of separators; past 60 signs the rest is not read."""
+    text = text[:60]
+    if re.fullmatch(r"\d{1,3}(?:\.\d{3}){2,}(?:,\d+)?", text):
+        text = text.replace(".", "").replace(",", ".")
+    text = _THOUSANDS.sub("", text)
+    text = text.replace(",", ".")
+    return Fraction("".join(str(int(sign)) if sign.isdigit() else sign for sign in text))
+
+
+def words(text: str) -> Fraction | None:
+    """The value of a number written in words; None for a bare scale ("several hundred"), which names no number."""
+    tokens = [token for token in re.split(r"[\s-]+", text.lower()) if token]
+    if tokens[0] in SCALE_WORDS:
+        return None
+    if tokens[0] == "half":
+        return Fraction(1, 2) * SCALE_WORDS[tokens[2]]
+    if tokens[0] in {"a", "an"}:
+        tokens[0] = "one"
+    if "half" in tokens:
+        at = tokens.index("half")
+        scale = SCALE_WORDS[tokens[at + 1]] if at + 1 < len(tokens) else 1
+        return (_sum(tokens[: at - 2]) + Fraction(1, 2)) * scale
+    if "point" in tokens:
+        return _with_point(tokens)
+    return _sum(tokens)
+
+
+def _with_point(tokens: list[str]) -> Fraction:
+    at = tokens.index("point")
+    scale, decimals = 1, ""
+    for token in tokens[at + 1 :]:
+        if token in SCALE_WORDS:
+            scale *= SCALE_WORDS[token]
+        else:
+            decimals += str(UNITS.get(token, TENS.get(token, 0)))
+    return (_sum(tokens[:at]) + Fraction(f"0.{decimals or 0}")) * scale
+
+
+def _sum(tokens: list[str]) -> Fraction:
+    """Words added up the English way: hundreds gather, larger scales close a group."""
+    total = group = 0
+    for token in tokens:
+        if token in UNITS:
+            group += UNITS[token]
+        elif token in TENS:
+            group += TENS[token]
+        elif token in {"hundred", "dozen"}:
+            group = max(group, 1) * SCALE_WORDS[token]
+        elif token in SCALE_WORDS:
+            total += max(group, 1) * SCALE_WORDS[token]
+            group = 0
+    return Fraction(total + group)

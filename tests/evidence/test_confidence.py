@@ -1,0 +1,59 @@
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mnemon.evidence.confidence import Stance, Strength, confidence, moved, shown
+
+pieces = st.lists(st.tuples(st.sampled_from(Stance), st.sampled_from(Strength)), max_size=400)
+
+
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        ([], 0.5),
+        ([("supports", "moderate"), ("supports", "weak")], 0.72),
+        ([("supports", "weak")], 0.59),
+        ([("supports", "strong")], 0.77),
+        ([("supports", "strong"), ("supports", "moderate")], 0.86),
+        ([("contradicts", "strong")], 0.23),
+        ([("supports", "strong"), ("contradicts", "strong")], 0.5),
+        ([("supports", "strong")] * 9, 0.99),
+    ],
+)
+def test_confidence_by_hand(lines, expected):
+    assert shown(confidence((Stance(stance), Strength(strength)) for stance, strength in lines)) == expected
+
+
+@given(pieces)
+def test_confidence_is_never_certain(lines):
+    assert 0 < confidence(lines) < 1
+    assert 0 < shown(confidence(lines)) < 1
+
+
+@given(pieces, st.randoms())
+def test_the_order_of_evidence_does_not_matter(lines, random):
+    shuffled = list(lines)
+    random.shuffle(shuffled)
+    assert confidence(lines) == confidence(shuffled)
+
+
+@given(pieces, st.sampled_from(Strength))
+def test_support_raises_and_contradiction_lowers(lines, strength):
+    before = confidence(lines[:20])
+    assert confidence([*lines[:20], (Stance.SUPPORTS, strength)]) > before
+    assert confidence([*lines[:20], (Stance.CONTRADICTS, strength)]) < before
+
+
+@given(pieces.map(lambda lines: lines[:12]))
+def test_revising_piece_by_piece_equals_weighing_all_at_once(lines):
+    value = 0.5
+    for stance, strength in lines:
+        value = moved(value, stance, strength)
+    assert math.isclose(value, confidence(lines), abs_tol=1e-9)
+
+
+@given(st.floats(0, 1), st.sampled_from(Stance), st.sampled_from(Strength))
+def test_any_start_can_be_moved(start, stance, strength):
+    assert 0 < moved(start, stance, strength) < 1

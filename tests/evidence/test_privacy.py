@@ -1,0 +1,39 @@
+import pytest
+
+from mnemon.evidence.privacy import said_in_confidence
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Just between us, Tom is leaving.",
+        "Tom is leaving, but that's just between us.",
+        "This stays between you and me: Tom is leaving.",
+        "Between us: I do not trust the numbers.",
+        "Keep this between us please",
+        "Please keep that to yourself.",
+        "Don't tell anyone, but the plant closes.",
+        "Do not share this with anyone.",
+        "Off the record, the plant closes.",
+        "JUST BETWEEN YOU AND ME the plant closes",
+        "this is confidential",
+    ],
+)
+def test_said_in_confidence(text):
+    assert said_in_confidence(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "There is a gap between us and the competition.",
+        "The handoff between you and me takes a day.",
+        "It is not just between us, tell the others.",
+        "The distance between the two of us is a mile.",
+        "Our confidence in the plan is high.",
+        "The record was off by two.",
+        "",
+    ],
+)
+def test_ordinary_talk(text):
+    assert not said_in_confidence(text)
