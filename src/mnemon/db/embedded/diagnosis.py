@@ -51,7 +51,8 @@ CAUSES = (
         r"|database files are incompatible with server"
         r"|pg_control.*(No such file|could not)|not a valid data directory|could not open file \"(global|base|pg_)",
         detail="The database files in {data_dir}/postgres are damaged or from another kind of machine. "
-        "Nothing was overwritten. Keep a copy of the directory, then bring back a backup: `mnemon restore FILE --data-dir NEW_DIRECTORY`.",
+        "Nothing was overwritten. Keep a copy of the directory, then bring back a backup: "
+        "`mnemon restore FILE --data-dir NEW_DIRECTORY`.",
         lasting=True,
     ),
     Cause(
