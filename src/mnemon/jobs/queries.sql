@@ -63,6 +63,18 @@ where org_id = %(org_id)s and kind = %(kind)s and key = %(key)s and token = %(to
 delete from work
 where org_id = %(org_id)s and kind = %(kind)s and key = %(key)s and token = %(token)s and not again
 
+-- name: settle_many
+-- The same for items that several handlers finished at about the same time.
+delete from work w
+using unnest(%(orgs)s::text[], %(kinds)s::text[], %(keys)s::text[], %(tokens)s::bigint[]) as d (org_id, kind, key, token)
+where w.org_id = d.org_id and w.kind = d.kind and w.key = d.key and w.token = d.token and not w.again
+
+-- name: requeue_many
+-- Those of them that were asked for again while they ran.
+update work w set lease_until = null, due_at = %(now)s, attempts = 0, again = false, error = null
+from unnest(%(orgs)s::text[], %(kinds)s::text[], %(keys)s::text[], %(tokens)s::bigint[]) as d (org_id, kind, key, token)
+where w.org_id = d.org_id and w.kind = d.kind and w.key = d.key and w.token = d.token and w.lease_until is not null
+
 -- name: release
 -- Due again, now or later: after a failure, a stop, a repetition, or because it was asked for while it ran.
 update work

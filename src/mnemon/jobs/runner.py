@@ -15,6 +15,7 @@ from mnemon.db.database import Database
 from mnemon.db.tx import Tx
 from mnemon.errors import DatabaseDown, MnemonError
 from mnemon.jobs import store
+from mnemon.jobs.settler import Settler
 from mnemon.jobs.work import Item, LeaseLost, Retry
 from mnemon.scope import Scope
 
@@ -82,6 +83,7 @@ class Runner:
         self._wake = asyncio.Event()
         self._running: set[asyncio.Task[None]] = set()
         self._stopping = False
+        self._settler = Settler(db)
 
     async def run_forever(self) -> None:
         """Works until stopped; a database that is away is waited for."""
@@ -147,8 +149,7 @@ class Runner:
         try:
             await kind.run(attempt)
             if not attempt.settled:
-                async with self._db.tx(item.org_id) as tx:
-                    await store.settle(tx, item)
+                await self._settler.settle(item)
         except asyncio.CancelledError:
             await self._hand_back(item)
             raise

@@ -84,6 +84,18 @@ async def settle(tx: Tx, item: Item) -> None:
     await release(tx, item, due_at=tx.now, attempts=0, error=None)
 
 
+async def settle_many(tx: Tx, items: Sequence[Item]) -> None:
+    """The works are done with this transaction, of whatever organization; one taken over meanwhile is left alone."""
+    fences = {
+        "orgs": [item.org_id for item in items],
+        "kinds": [item.kind for item in items],
+        "keys": [item.key for item in items],
+        "tokens": [item.token for item in items],
+    }
+    if await tx.run(SQL["settle_many"], **fences) < len(items):
+        await tx.run(SQL["requeue_many"], **fences, now=tx.now)
+
+
 async def release(tx: Tx, item: Item, *, due_at: datetime, attempts: int, error: str | None) -> None:
     """The work is queued again for this time."""
     if not await tx.run(SQL["release"], **_fence(item), due_at=due_at, attempts=attempts, error=error):
