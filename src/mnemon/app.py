@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from importlib import import_module
 from importlib.metadata import version
 
@@ -47,22 +47,22 @@ async def opened(settings: Settings, database_url: str) -> AsyncIterator[Basemen
     """The mechanisms, made from the settings over a database that is migrated already."""
     clock = clock_of(settings)
     db = Database(database_url, clock, pool_size=settings.pool_size, timeout_s=settings.database_timeout_s)
-    await db.open()
-    try:
-        yield Basement(
-            db=db,
-            llm=_llm(settings, settings.model),
-            reflector=_llm(settings, settings.reflection_model or settings.model),
-            embedder=connect_embedder(
-                settings.embedder,
-                base_url=settings.embedder_base_url,
-                api_key=settings.embedder_api_key.get_secret_value() if settings.embedder_api_key else None,
-            ),
-            clock=clock,
-            settings=settings,
-        )
-    finally:
-        await db.close()
+    embedder = connect_embedder(
+        settings.embedder,
+        base_url=settings.embedder_base_url,
+        api_key=settings.embedder_api_key.get_secret_value() if settings.embedder_api_key else None,
+    )
+    async with AsyncExitStack() as closing:
+        await db.open()
+        closing.push_async_callback(db.close)
+        closing.push_async_callback(embedder.close)
+        llm = _llm(settings, settings.model)
+        closing.push_async_callback(llm.close)
+        reflector = llm
+        if settings.reflection_model is not None:
+            reflector = _llm(settings, settings.reflection_model)
+            closing.push_async_callback(reflector.close)
+        yield Basement(db=db, llm=llm, reflector=reflector, embedder=embedder, clock=clock, settings=settings)
 
 
 def _llm(settings: Settings, name: str) -> Llm:
