@@ -1,6 +1,5 @@
 """One question for all sections that are due, and its answer taken apart again."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -8,6 +7,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError, create_model
 
 from mnemon.clock import iso
+from mnemon.evidence.quote import rendered
 from mnemon.fence import escape, verbatim
 from mnemon.llm.protocol import Json, Purpose, Question
 from mnemon.section import Brief, Section
@@ -101,7 +101,7 @@ def _prompt(turn: Turn, due: Sequence[Due], faults: Mapping[str, str]) -> str:
     parts = [f"The person is called {escape(turn.user_name)}. The turn, at {iso(turn.at)}:"]
     parts += [_message(said) for said in turn.messages]
     parts += [
-        verbatim(f"tool result {escape(result.id)} of {escape(result.action)}", _shown(result.output))
+        verbatim(f"tool result {escape(result.id)} of {escape(result.action)}", rendered(result.output)[:_OUTPUT_LIMIT])
         for result in turn.tool_results
         if result.output is not None
     ]
@@ -117,8 +117,3 @@ def _prompt(turn: Turn, due: Sequence[Due], faults: Mapping[str, str]) -> str:
 def _message(said: Said) -> str:
     who = f"{said.role.value} ({escape(said.name)})" if said.name else said.role.value
     return verbatim(f"message {said.message_id} from {who}", said.content)
-
-
-def _shown(output: Any) -> str:
-    text = output if isinstance(output, str) else json.dumps(output, ensure_ascii=False)
-    return text[:_OUTPUT_LIMIT]

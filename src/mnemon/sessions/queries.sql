@@ -11,3 +11,228 @@ select revision from users where org_id = %(org_id)s and user_id = %(user_id)s
 
 -- name: external_name
 select external_id from users where org_id = %(org_id)s and user_id = %(user_id)s
+
+-- name: met
+-- The person exists, their revision is one higher and their row locked: everything of theirs is written in one line.
+insert into users (org_id, user_id, external_id, revision, created_at)
+values (%(org_id)s, %(user_id)s, %(external_id)s, 1, %(now)s)
+on conflict (org_id, user_id) do update set revision = users.revision + 1
+returning revision
+
+-- name: persona
+select persona_id, name, prompt, engagement, updated_at from personas
+where org_id = %(org_id)s and persona_id = %(persona_id)s
+
+-- name: put_persona
+insert into personas (org_id, persona_id, name, prompt, engagement, updated_at)
+values (%(org_id)s, %(persona_id)s, %(name)s, %(prompt)s, %(engagement)s, %(now)s)
+on conflict (org_id, persona_id) do update set
+  name = excluded.name, prompt = excluded.prompt, engagement = excluded.engagement, updated_at = excluded.updated_at
+returning (xmax = 0) as created
+
+-- name: sessions_around
+-- The sessions that began before this time or shortly after it, newest first: enough to place a message.
+select * from sessions
+where org_id = %(org_id)s and user_id = %(user_id)s and persona_id is not distinct from %(persona_id)s::text
+  and started_at < %(before)s
+order by started_at desc, id desc limit 4
+
+-- name: session
+select s.*, u.external_id as user_name from sessions s
+join users u on u.org_id = s.org_id and u.user_id = s.user_id
+where s.org_id = %(org_id)s and s.id = %(id)s and (%(user_id)s::text is null or s.user_id = %(user_id)s)
+
+-- name: lock_session
+select * from sessions where org_id = %(org_id)s and user_id = %(user_id)s and id = %(id)s for update
+
+-- name: list_sessions
+-- A person's sessions with one persona, or with none; newest first.
+select s.*, u.external_id as user_name from sessions s
+join users u on u.org_id = s.org_id and u.user_id = s.user_id
+where s.org_id = %(org_id)s and s.user_id = %(user_id)s
+  and (%(any_persona)s or s.persona_id is not distinct from %(persona_id)s::text)
+  and (%(before)s::timestamptz is null or (s.started_at, s.id) < (%(before)s, %(before_id)s))
+order by s.started_at desc, s.id desc limit %(most)s
+
+-- name: begin_session
+insert into sessions (org_id, user_id, id, persona_id, started_at, last_activity_at, turn_count, seq, resumed_from)
+values (%(org_id)s, %(user_id)s, %(id)s, %(persona_id)s, %(at)s, %(until)s, %(said)s, 1, %(resumed_from)s)
+returning *
+
+-- name: continue_session
+-- One turn more. A session that had ended of silence runs again when the message falls into its span.
+update sessions set
+  started_at = least(started_at, %(at)s), last_activity_at = greatest(last_activity_at, %(until)s),
+  turn_count = turn_count + %(said)s, seq = seq + 1,
+  ended_at = case when ended_by = 'idle' then null else ended_at end,
+  ended_by = case when ended_by = 'idle' then null else ended_by end
+where org_id = %(org_id)s and user_id = %(user_id)s and id = %(id)s
+returning *
+
+-- name: touch_session
+-- Activity within a turn that exists already.
+update sessions set last_activity_at = greatest(last_activity_at, %(at)s), turn_count = turn_count + %(said)s
+where org_id = %(org_id)s and user_id = %(user_id)s and id = %(id)s
+
+-- name: end_session
+update sessions set ended_at = %(ended_at)s, ended_by = %(ended_by)s
+where org_id = %(org_id)s and user_id = %(user_id)s and id = %(id)s and ended_at is null
+
+-- name: summarize_session
+-- Only forward: a summary of fewer turns never replaces one of more.
+update sessions set
+  summary = %(summary)s, summarized_seq = %(seq)s, summarized_by = %(by)s, sources = %(sources)s
+where org_id = %(org_id)s and user_id = %(user_id)s and id = %(id)s and summarized_seq < %(seq)s
+
+-- name: latest_summary
+-- The newest summary of this person and persona, apart from the session that is running.
+select id, summary, ended_at, started_at from sessions
+where org_id = %(org_id)s and user_id = %(user_id)s and persona_id is not distinct from %(persona_id)s::text
+  and summary is not null and id <> %(except)s
+order by started_at desc, id desc limit 1
+
+-- name: count_message
+-- The state of this person and persona after one more turn.
+insert into session_states (org_id, user_id, persona, message_count, last_interaction, last_user_message)
+values (%(org_id)s, %(user_id)s, %(persona)s, %(said)s, %(at)s, %(last)s)
+on conflict (org_id, user_id, persona) do update set
+  message_count = session_states.message_count + excluded.message_count,
+  last_user_message = case when %(said)s > 0
+      and excluded.last_interaction >= coalesce(session_states.last_interaction, excluded.last_interaction)
+    then excluded.last_user_message else session_states.last_user_message end,
+  last_interaction = greatest(session_states.last_interaction, excluded.last_interaction)
+returning message_count
+
+-- name: session_state
+select * from session_states where org_id = %(org_id)s and user_id = %(user_id)s and persona = %(persona)s
+
+-- name: note_curator_run
+insert into session_states (org_id, user_id, persona, curator_last_run_at, curator_last_count)
+values (%(org_id)s, %(user_id)s, %(persona)s, %(now)s, %(count)s)
+on conflict (org_id, user_id, persona) do update set
+  curator_last_run_at = excluded.curator_last_run_at, curator_last_count = excluded.curator_last_count
+
+-- name: note_rolling_attempt
+update session_states set last_rolling_attempt_at = %(now)s
+where org_id = %(org_id)s and user_id = %(user_id)s and persona = %(persona)s
+
+-- name: note_rolling_error
+update session_states set last_rolling_error = %(error)s
+where org_id = %(org_id)s and user_id = %(user_id)s and persona = %(persona)s
+
+-- name: set_rolling
+-- Only forward: a summary of fewer messages never replaces one of more.
+update session_states set
+  rolling_summary = %(text)s, rolling_count = %(message_count)s, last_rolling_success_at = %(now)s,
+  last_rolling_error = null
+where org_id = %(org_id)s and user_id = %(user_id)s and persona = %(persona)s and rolling_count < %(message_count)s
+
+-- name: keep_rolling
+insert into rolling_summaries (org_id, user_id, persona, message_count, text, carried, turn_id, at, sources)
+values (%(org_id)s, %(user_id)s, %(persona)s, %(message_count)s, %(text)s, %(carried)s, %(turn_id)s, %(at)s, %(sources)s)
+on conflict (org_id, user_id, persona, message_count) do nothing
+
+-- name: rolling_summaries
+select message_count, text, carried, turn_id, at, sources from rolling_summaries
+where org_id = %(org_id)s and user_id = %(user_id)s and persona = %(persona)s
+  and (%(before)s::integer is null or message_count < %(before)s)
+order by message_count desc limit %(most)s
+
+-- name: add_turn
+insert into turns (org_id, user_id, id, session_id, persona_id, seq, at, status, origin, lease_until, message_count,
+  tool_results, intents, recorded_at)
+values (%(org_id)s, %(user_id)s, %(id)s, %(session_id)s, %(persona_id)s, %(seq)s, %(at)s, %(status)s, %(origin)s,
+  %(lease_until)s, %(message_count)s, %(tool_results)s, %(intents)s, %(now)s)
+
+-- name: add_message
+insert into messages (org_id, user_id, id, session_id, turn_id, persona_id, place, role, content, name, tool_requests,
+  tool_id, at, revision)
+values (%(org_id)s, %(user_id)s, %(id)s, %(session_id)s, %(turn_id)s, %(persona_id)s, %(place)s, %(role)s, %(content)s,
+  %(name)s, %(tool_requests)s, %(tool_id)s, %(at)s, %(revision)s)
+
+-- name: turn
+select t.*, u.external_id as user_name from turns t
+join users u on u.org_id = t.org_id and u.user_id = t.user_id
+where t.org_id = %(org_id)s and t.id = %(id)s and (%(user_id)s::text is null or t.user_id = %(user_id)s)
+
+-- name: lock_turn
+select status, lease_until, waits_for, session_id from turns
+where org_id = %(org_id)s and user_id = %(user_id)s and id = %(id)s for update
+
+-- name: turn_messages
+select * from messages where org_id = %(org_id)s and user_id = %(user_id)s and turn_id = %(turn_id)s order by place
+
+-- name: seal_turn
+update turns set status = %(status)s, lease_until = null, waits_for = '{}', usage = coalesce(%(usage)s, usage),
+  error = %(error)s, recited = %(recited)s
+where org_id = %(org_id)s and user_id = %(user_id)s and id = %(id)s
+
+-- name: renew_turn
+update turns set lease_until = %(lease_until)s
+where org_id = %(org_id)s and user_id = %(user_id)s and id = %(id)s and status = 'answering'
+
+-- name: reopen_turn
+update turns set status = 'answering', lease_until = %(lease_until)s, error = null, waits_for = '{}'
+where org_id = %(org_id)s and user_id = %(user_id)s and id = %(id)s
+
+-- name: wait_for_caller
+-- The reply asked for tools that the caller runs; the turn goes on when their results come.
+update turns set waits_for = %(waits_for)s, lease_until = %(lease_until)s, usage = coalesce(%(usage)s, usage)
+where org_id = %(org_id)s and user_id = %(user_id)s and id = %(id)s
+
+-- name: waiting_turns
+-- Turns of this person and persona that wait for their caller's tools, newest first.
+select id, session_id, waits_for from turns
+where org_id = %(org_id)s and user_id = %(user_id)s and persona_id is not distinct from %(persona_id)s::text
+  and status = 'answering' and waits_for <> '{}'
+order by at desc limit 10
+
+-- name: last_turn
+select id, status, session_id, at from turns
+where org_id = %(org_id)s and user_id = %(user_id)s and session_id = %(session_id)s
+order by seq desc limit 1
+
+-- name: add_tool_results
+update turns set tool_results = tool_results || %(tool_results)s, intents = intents || %(intents)s
+where org_id = %(org_id)s and user_id = %(user_id)s and id = %(id)s
+
+-- name: session_turns
+-- A session's turns in their order.
+select t.*, u.external_id as user_name from turns t
+join users u on u.org_id = t.org_id and u.user_id = t.user_id
+where t.org_id = %(org_id)s and t.user_id = %(user_id)s and t.session_id = %(session_id)s and t.seq > %(after)s
+order by t.seq limit %(most)s
+
+-- name: recent_messages
+-- The last messages of a session, newest first, those of one turn apart.
+select m.* from messages m join turns t
+  on t.org_id = m.org_id and t.user_id = m.user_id and t.id = m.turn_id
+where m.org_id = %(org_id)s and m.user_id = %(user_id)s and m.session_id = %(session_id)s
+  and m.turn_id <> %(except)s
+order by t.seq desc, m.place desc limit %(most)s
+
+-- name: session_messages
+-- A session's messages in their order.
+select m.*, t.seq from messages m join turns t
+  on t.org_id = m.org_id and t.user_id = m.user_id and t.id = m.turn_id
+where m.org_id = %(org_id)s and m.user_id = %(user_id)s and m.session_id = %(session_id)s
+  and (t.seq, m.place) > (%(seq)s, %(place)s)
+order by t.seq, m.place limit %(most)s
+
+-- name: messages_between
+-- What the person and this persona said up to a turn, newest first: the material of a rolling summary.
+select m.* from messages m join turns t
+  on t.org_id = m.org_id and t.user_id = m.user_id and t.id = m.turn_id
+where m.org_id = %(org_id)s and m.user_id = %(user_id)s and m.persona_id is not distinct from %(persona_id)s::text
+  and t.message_count > %(after_count)s and t.message_count <= %(up_to_count)s and m.role in ('user', 'assistant')
+order by t.message_count desc, t.at desc, m.place desc limit %(most)s
+
+-- name: messages_since
+-- The person's messages across personas since a revision, oldest first: the material of a spine.
+select * from messages
+where org_id = %(org_id)s and user_id = %(user_id)s and revision > %(revision)s and role in ('user', 'assistant')
+order by revision, at, place limit %(most)s
+
+-- name: count_user_messages
+select count(*) as number from messages
+where org_id = %(org_id)s and user_id = %(user_id)s and revision > %(revision)s and role = 'user'

@@ -1,0 +1,144 @@
+"""The work row of a turn: it waits while the turn is answered, gives up one whose lease ran out, then reflects.
+
+One row per turn, in the lane of its session: turns are reflected in order, one at a time, and a row exists from the
+moment the turn begins, so that a later turn cannot overtake one that is still being answered.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from mnemon.basement import Basement
+from mnemon.db.tx import Tx
+from mnemon.errors import Conflict, MnemonError, ModelDown, NotFound
+from mnemon.jobs.runner import Attempt, Kind
+from mnemon.jobs.store import enqueue
+from mnemon.jobs.work import Item, Retry
+from mnemon.reflection import store
+from mnemon.reflection.lifecycle import ReflectionStatus, may_run_again
+from mnemon.reflection.question import Due
+from mnemon.reflection.reflect import Asked, applied, asked, briefed, tell_all, usable_raw
+from mnemon.reflection.report import Reflection
+from mnemon.scope import Scope
+from mnemon.section import Section
+from mnemon.sessions import turns
+from mnemon.sessions.lifecycle import TurnStatus
+from mnemon.sessions.turns import StoredTurn, TurnError
+from mnemon.turn import Turn
+
+REFLECTION = "reflection"
+"""The kind of work; its key is the turn."""
+_LOST = TurnError(code="interrupted", detail="The process that was answering went away before the reply was complete.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Plan:
+    turn: Turn
+    due: list[Due]
+    reflection: Reflection
+
+
+async def queue(tx: Tx, turn: Turn, *, due_at: datetime | None = None) -> str:
+    """The turn will be reflected, after its session's earlier turns and not before `due_at`; gives the job's id."""
+    lane = f"session:{turn.session_id}"
+    job_id = await enqueue(tx, turn.scope, REFLECTION, turn.id, due_at=due_at, lane=lane, seq=turn.seq)
+    await store.queue(tx, turn.scope, turn.id, job_id)
+    return job_id
+
+
+async def run_again(tx: Tx, scope: Scope, turn_id: str) -> Reflection:
+    """A failed or parked reflection is queued with all its tries."""
+    stored = await turns.find(tx, scope, turn_id)
+    found = None if stored is None else await store.find(tx, stored.turn.scope, turn_id)
+    if stored is None or found is None:
+        raise NotFound("turn")
+    if not may_run_again(found.status):
+        raise Conflict(
+            f"This reflection is {found.status}; only a failed or parked one can be run again.",
+            code="reflection_not_failed",
+        )
+    await queue(tx, stored.turn)
+    again = await store.find(tx, stored.turn.scope, turn_id)
+    assert again is not None
+    return again
+
+
+def kinds(basement: Basement, sections: Sequence[Section]) -> tuple[Kind, ...]:
+    """The work this file does."""
+
+    async def run(attempt: Attempt) -> None:
+        await _reflect(basement, attempt, sections)
+
+    async def on_park(item: Item, error: str) -> None:
+        async with basement.db.tx(item.org_id) as tx:
+            await store.park(tx, Scope(org_id=item.org_id), item.key, error)
+
+    retry = Retry(max_attempts=basement.settings.max_attempts)
+    return (Kind(name=REFLECTION, run=run, retry=retry, on_park=on_park),)
+
+
+async def _reflect(basement: Basement, attempt: Attempt, sections: Sequence[Section]) -> None:
+    async with basement.db.tx(attempt.scope.org_id) as tx:
+        await attempt.hold(tx)
+        plan = await _plan(tx, attempt, sections)
+    if plan is None:
+        return
+    given = await _ask(basement, attempt, plan)
+    if given.usage is not None:
+        async with basement.db.tx(attempt.scope.org_id) as tx:
+            await attempt.hold(tx)
+            usage = given.usage if plan.reflection.usage is None else plan.reflection.usage.plus(given.usage)
+            await store.keep_raw(tx, plan.turn.scope, plan.turn.id, dict(given.raw), usage)
+    async with basement.db.tx(attempt.scope.org_id) as tx:
+        await attempt.hold(tx)
+        done = await applied(tx, plan.turn, plan.due, given, plan.reflection)
+        await store.report(tx, plan.turn.scope, done)
+        if done.status is ReflectionStatus.DONE:
+            await attempt.settle(tx)
+    if done.status is not ReflectionStatus.DONE:
+        raise ModelDown(f"Sections are still open: {', '.join(done.open_sections)}. They are asked for again.")
+
+
+async def _plan(tx: Tx, attempt: Attempt, sections: Sequence[Section]) -> _Plan | None:
+    """What there is to do; None when there is nothing (any more, or yet)."""
+    stored = await turns.find(tx, attempt.scope, attempt.key)
+    if stored is None or not await _is_over(tx, attempt, stored):
+        if stored is None:
+            await attempt.settle(tx)
+        return None
+    turn = stored.turn
+    await store.queue(tx, turn.scope, turn.id, attempt.item.job_id)
+    await store.start(tx, turn.scope, turn.id)
+    reflection = await store.find(tx, turn.scope, turn.id)
+    assert reflection is not None
+    due, reflection = await briefed(tx, turn, sections, reflection)
+    return _Plan(turn=turn, due=due, reflection=reflection)
+
+
+async def _is_over(tx: Tx, attempt: Attempt, stored: StoredTurn) -> bool:
+    """Whether the turn is sealed. One whose lease ran out is sealed here; one being answered is looked at later."""
+    scope = stored.turn.scope
+    if await turns.locked_status(tx, scope, stored.turn.id) is not TurnStatus.ANSWERING:
+        return True
+    if stored.lease_until is not None and stored.lease_until > tx.now:
+        await attempt.repeat(tx, after=stored.lease_until - tx.now)
+        return False
+    await turns.seal(tx, scope, stored.turn.id, TurnStatus.INTERRUPTED, error=_LOST)
+    return True
+
+
+async def _ask(basement: Basement, attempt: Attempt, plan: _Plan) -> Asked:
+    if not plan.due:
+        return Asked(raw={}, answers={}, faults={}, usage=None)
+    try:
+        return await asked(basement.reflector, plan.turn, plan.due, usable_raw(plan.reflection, plan.due))
+    except ModelDown as error:
+        await _failed(basement, attempt, plan, error)
+        raise
+
+
+async def _failed(basement: Basement, attempt: Attempt, plan: _Plan, error: MnemonError) -> None:
+    async with basement.db.tx(attempt.scope.org_id) as tx:
+        await attempt.hold(tx)
+        await store.fail(tx, plan.turn.scope, plan.turn.id, f"{error.code}: {error.detail}")
+        await tell_all(tx, plan.turn, plan.due, error.code, error.detail)

@@ -1,0 +1,38 @@
+-- name: queue_reflection
+-- A turn is to be reflected. One that was given up or has failed is queued again; a finished one stays finished.
+insert into reflections (org_id, user_id, turn_id, job_id, status, updated_at)
+values (%(org_id)s, %(user_id)s, %(turn_id)s, %(job_id)s, 'queued', %(now)s)
+on conflict (org_id, user_id, turn_id) do update set
+  status = 'queued', job_id = excluded.job_id, updated_at = excluded.updated_at
+where reflections.status in ('failed', 'parked')
+
+-- name: reflection
+select * from reflections
+where org_id = %(org_id)s and user_id = %(user_id)s and turn_id = %(turn_id)s
+
+-- name: start_reflection
+update reflections set status = 'running', attempts = attempts + 1, updated_at = %(now)s
+where org_id = %(org_id)s and user_id = %(user_id)s and turn_id = %(turn_id)s
+
+-- name: keep_raw
+-- The model's answer is kept before anything is applied.
+update reflections set raw = %(raw)s, usage = %(usage)s, updated_at = %(now)s
+where org_id = %(org_id)s and user_id = %(user_id)s and turn_id = %(turn_id)s
+
+-- name: report_reflection
+update reflections set status = %(status)s, sections = %(sections)s, rejected = %(rejected)s, error = %(error)s,
+  updated_at = %(now)s
+where org_id = %(org_id)s and user_id = %(user_id)s and turn_id = %(turn_id)s
+
+-- name: fail_reflection
+update reflections set status = %(status)s, error = %(error)s, updated_at = %(now)s
+where org_id = %(org_id)s and user_id = %(user_id)s and turn_id = %(turn_id)s and status <> 'done'
+
+-- name: park_reflection
+-- Known by its turn alone, as the work row names it.
+update reflections set status = 'parked', error = coalesce(error, %(error)s), updated_at = %(now)s
+where org_id = %(org_id)s and turn_id = %(turn_id)s and status <> 'done' and user_id = user_id
+
+-- name: reflection_counts
+-- How many of one organization's reflections stand where, for the overview.
+select status, count(*) as number from reflections where org_id = %(org_id)s and user_id = user_id group by status

@@ -1,0 +1,143 @@
+"""One turn reflected: brief, ask once, keep the raw answer, apply section by section."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol, runtime_checkable
+
+import psycopg
+from pydantic import BaseModel
+
+from mnemon.db.tx import Tx
+from mnemon.errors import MnemonError
+from mnemon.llm.protocol import Llm, Usage
+from mnemon.reflection.lifecycle import ReflectionStatus
+from mnemon.reflection.question import Due, ask, take
+from mnemon.reflection.report import Reflection
+from mnemon.section import Report, Section
+from mnemon.turn import Turn
+
+APPLIED_LAST = "engagement"
+"""Takes the organization's lock, so it is held for the shortest time."""
+_BAD_ANSWER = (
+    MnemonError,
+    psycopg.DataError,
+    psycopg.IntegrityError,
+    ArithmeticError,
+    AssertionError,
+    LookupError,
+    TypeError,
+    ValueError,
+)
+"""What an answer that no rule foresaw can make a section raise; anything else is the machine's fault."""
+
+
+@runtime_checkable
+class HearsFailure(Protocol):
+    """A section that wants to know when there was no usable answer."""
+
+    async def failed(self, tx: Tx, turn: Turn, reason: str, detail: str) -> None: ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """What the model gave."""
+
+    raw: Mapping[str, Any]
+    """By section name, as it came."""
+    answers: Mapping[str, BaseModel]
+    """By section name, what of it can be used."""
+    faults: Mapping[str, str]
+    """By section name, why the rest cannot."""
+    usage: Usage | None
+
+
+async def briefed(
+    tx: Tx, turn: Turn, sections: Sequence[Section], reflection: Reflection
+) -> tuple[list[Due], Reflection]:
+    """The sections still open that have something to ask; the others are reported with zeros."""
+    due: list[Due] = []
+    for section in sections:
+        if reflection.is_applied(section.label):
+            continue
+        brief = await section.brief(tx, turn)
+        if brief is None:
+            reflection = reflection.with_section(section.label, Report(), due=False)
+        else:
+            due.append(Due(section=section, brief=brief))
+    return due, reflection
+
+
+async def asked(model: Llm, turn: Turn, due: Sequence[Due], kept: Mapping[str, Any]) -> Asked:
+    """One call for all sections, a second for those whose part cannot be used; what was kept is not asked again."""
+    earlier = [one for one in due if one.section.name in kept]
+    known = take(earlier, dict(kept))
+    fresh = [one for one in due if one.section.name not in kept]
+    if not fresh:
+        return Asked(raw=kept, answers=known.valid, faults={}, usage=None)
+    first = await model.answer(ask(turn, fresh))
+    taken = take(fresh, first.value)
+    raw = {**kept, **_parts(fresh, first.value)}
+    answers, usage = {**known.valid, **taken.valid}, first.usage
+    if taken.faults:
+        again = [one for one in fresh if one.section.name in taken.faults]
+        second = await model.answer(ask(turn, again, taken.faults))
+        taken = take(again, second.value)
+        raw |= _parts(again, second.value)
+        answers |= taken.valid
+        usage = usage.plus(second.usage)
+    # A part that cannot be used is not kept, so that the next attempt asks for it anew.
+    raw = {name: value for name, value in raw.items() if name not in taken.faults}
+    return Asked(raw=raw, answers=answers, faults=taken.faults, usage=usage)
+
+
+async def applied(tx: Tx, turn: Turn, due: Sequence[Due], given: Asked, reflection: Reflection) -> Reflection:
+    """Each section's answer is written in its own savepoint; a bad one costs no other."""
+    in_order = sorted(due, key=lambda one: one.section.name == APPLIED_LAST)
+    for one in in_order:
+        section = one.section
+        if fault := given.faults.get(section.name):
+            reflection = reflection.with_fault(section.label, f"The model's answer cannot be used: {fault}")
+            await _tell(tx, section, turn, "invalid_answer", fault)
+        elif section.name not in given.answers:
+            reflection = reflection.with_section(section.label, Report())
+        else:
+            reflection = await _apply(tx, turn, section, given.answers[section.name], reflection)
+    still_open = reflection.open_sections
+    if not still_open:
+        return replace(reflection, status=ReflectionStatus.DONE, error=None)
+    told = "; ".join(f"{label}: {why}" for label, why in still_open.items())
+    return replace(reflection, status=ReflectionStatus.FAILED, error=told)
+
+
+async def _apply(tx: Tx, turn: Turn, section: Section, answer: BaseModel, reflection: Reflection) -> Reflection:
+    try:
+        async with tx.savepoint():
+            report = await section.apply(tx, turn, answer)
+    except _BAD_ANSWER as error:
+        detail = error.detail if isinstance(error, MnemonError) else f"{type(error).__name__}: {error}"[:300]
+        await _tell(tx, section, turn, "not_applied", detail)
+        return reflection.with_fault(section.label, detail)
+    return reflection.with_section(section.label, report)
+
+
+async def tell_all(tx: Tx, turn: Turn, due: Sequence[Due], reason: str, detail: str) -> None:
+    """Every section that wants to know has heard that there was no answer."""
+    for one in due:
+        await _tell(tx, one.section, turn, reason, detail)
+
+
+async def _tell(tx: Tx, section: Section, turn: Turn, reason: str, detail: str) -> None:
+    if isinstance(section, HearsFailure):
+        await section.failed(tx, turn, reason, detail)
+
+
+def usable_raw(reflection: Reflection, due: Sequence[Due]) -> dict[str, Any]:
+    """What an earlier attempt got and did not come to apply; a part that was tried and failed is asked for anew."""
+    tried = reflection.open_sections
+    names = [one.section.name for one in due if one.section.label not in tried]
+    return {name: reflection.raw[name] for name in names if name in reflection.raw}
+
+
+def _parts(due: Sequence[Due], answer: Mapping[str, Any]) -> dict[str, Any]:
+    """Each section's part; one that was left out found nothing, and that is an answer too."""
+    return {one.section.name: answer.get(one.section.name) for one in due}

@@ -1,0 +1,90 @@
+"""The `reflections` table."""
+
+from dataclasses import asdict
+from typing import Any
+
+from psycopg.types.json import Jsonb
+
+from mnemon.db.statements import statements
+from mnemon.db.tx import Row, Tx
+from mnemon.llm.protocol import Usage
+from mnemon.reflection.lifecycle import ReflectionStatus
+from mnemon.reflection.report import Reflection, SectionReport
+from mnemon.scope import Scope
+from mnemon.section import Rejection
+
+SQL = statements("mnemon.reflection")
+
+
+async def queue(tx: Tx, scope: Scope, turn_id: str, job_id: str) -> None:
+    """The turn is to be reflected; nothing changes for one that is done."""
+    await tx.run(SQL["queue_reflection"], **_key(scope, turn_id), job_id=job_id, now=tx.now)
+
+
+async def find(tx: Tx, scope: Scope, turn_id: str) -> Reflection | None:
+    """How far the turn's reflection is."""
+    row = await tx.maybe(SQL["reflection"], **_key(scope, turn_id))
+    return None if row is None else _reflection(row)
+
+
+async def start(tx: Tx, scope: Scope, turn_id: str) -> None:
+    """An attempt has begun."""
+    await tx.run(SQL["start_reflection"], **_key(scope, turn_id), now=tx.now)
+
+
+async def keep_raw(tx: Tx, scope: Scope, turn_id: str, raw: dict[str, Any], usage: Usage | None) -> None:
+    """The model's answer is kept."""
+    await tx.run(
+        SQL["keep_raw"],
+        **_key(scope, turn_id),
+        raw=Jsonb(raw),
+        usage=Jsonb(asdict(usage)) if usage else None,
+        now=tx.now,
+    )
+
+
+async def report(tx: Tx, scope: Scope, reflection: Reflection) -> None:
+    """What was applied and what was not stands for everyone to see."""
+    await tx.run(
+        SQL["report_reflection"],
+        **_key(scope, reflection.turn_id),
+        status=reflection.status,
+        sections=Jsonb({label: asdict(section) for label, section in reflection.sections.items()}),
+        rejected=Jsonb([asdict(one) for one in reflection.rejected]),
+        error=reflection.error,
+        now=tx.now,
+    )
+
+
+async def fail(tx: Tx, scope: Scope, turn_id: str, error: str) -> None:
+    """The attempt failed as a whole."""
+    await tx.run(
+        SQL["fail_reflection"],
+        **_key(scope, turn_id),
+        status=ReflectionStatus.FAILED,
+        error=error,
+        now=tx.now,
+    )
+
+
+async def park(tx: Tx, scope: Scope, turn_id: str, error: str) -> None:
+    """No more attempts are made by themselves."""
+    await tx.run(SQL["park_reflection"], org_id=scope.org_id, turn_id=turn_id, error=error, now=tx.now)
+
+
+def _reflection(row: Row) -> Reflection:
+    return Reflection(
+        turn_id=row["turn_id"],
+        job_id=row["job_id"],
+        status=ReflectionStatus(row["status"]),
+        attempts=row["attempts"],
+        sections={label: SectionReport(**section) for label, section in row["sections"].items()},
+        rejected=tuple(Rejection(**one) for one in row["rejected"]),
+        raw=row["raw"],
+        usage=Usage(**row["usage"]) if row["usage"] else None,
+        error=row["error"],
+    )
+
+
+def _key(scope: Scope, turn_id: str) -> dict[str, str]:
+    return {"org_id": scope.org_id, "user_id": scope.user, "turn_id": turn_id}

@@ -1,0 +1,175 @@
+"""The `messages` table: what was said, word for word."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from psycopg.types.json import Jsonb
+
+from mnemon.db.statements import statements
+from mnemon.db.tx import Row, Tx
+from mnemon.llm.protocol import ToolRequest
+from mnemon.scope import Scope
+from mnemon.turn import Role, Said
+
+SQL = statements("mnemon.sessions")
+
+
+@dataclass(frozen=True, kw_only=True)
+class NewMessage:
+    """A message about to be stored."""
+
+    role: Role
+    content: str
+    name: str | None = None
+    at: datetime | None = None
+    """When it was said; the moment of storing where nobody says."""
+    tool_requests: tuple[ToolRequest, ...] = ()
+    """On a reply: the calls it made."""
+    tool_id: str | None = None
+    """On a tool's message: the call it answers."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class StoredMessage:
+    """A message with where it stands."""
+
+    said: Said
+    turn_id: str
+    persona_id: str | None
+    seq: int
+    """Its turn's place in the session."""
+    place: int
+    """Its own place in the turn."""
+    revision: int
+
+
+async def add(
+    tx: Tx,
+    scope: Scope,
+    messages: Sequence[NewMessage],
+    *,
+    session_id: str,
+    turn_id: str,
+    first_place: int,
+    revision: int,
+) -> tuple[Said, ...]:
+    """The messages stand in the turn, in this order."""
+    stored: list[Said] = []
+    rows: list[dict[str, object]] = []
+    for place, message in enumerate(messages, start=first_place):
+        said = Said(
+            message_id=tx.new_id("msg"),
+            role=message.role,
+            content=message.content,
+            name=message.name,
+            at=message.at or tx.now,
+        )
+        stored.append(said)
+        rows.append(
+            {
+                "org_id": scope.org_id,
+                "user_id": scope.user,
+                "id": said.message_id,
+                "session_id": session_id,
+                "turn_id": turn_id,
+                "persona_id": scope.persona_id,
+                "place": place,
+                "role": said.role.value,
+                "content": said.content,
+                "name": said.name,
+                "tool_requests": Jsonb([_request(one) for one in message.tool_requests])
+                if message.tool_requests
+                else None,
+                "tool_id": message.tool_id,
+                "at": said.at,
+                "revision": revision,
+            }
+        )
+    if len(rows) == 1:
+        await tx.run(SQL["add_message"], **rows[0])
+    elif rows:
+        await tx.many(SQL["add_message"], rows)
+    return tuple(stored)
+
+
+async def of_turn(tx: Tx, scope: Scope, turn_id: str) -> tuple[Said, ...]:
+    """The turn's messages in order."""
+    rows = await tx.all(SQL["turn_messages"], org_id=scope.org_id, user_id=scope.user, turn_id=turn_id)
+    return tuple(said_of(row) for row in rows)
+
+
+async def recent(
+    tx: Tx, scope: Scope, session_id: str, *, most: int, apart_from_turn: str | None = None
+) -> tuple[Said, ...]:
+    """The session's last messages, oldest first."""
+    rows = await tx.all(
+        SQL["recent_messages"],
+        org_id=scope.org_id,
+        user_id=scope.user,
+        session_id=session_id,
+        most=most,
+        **{"except": apart_from_turn or ""},
+    )
+    return tuple(said_of(row) for row in reversed(rows))
+
+
+async def of_session(
+    tx: Tx, scope: Scope, session_id: str, *, most: int, after: tuple[int, int] = (0, -1)
+) -> list[StoredMessage]:
+    """The session's messages in order, after a place."""
+    rows = await tx.all(
+        SQL["session_messages"],
+        org_id=scope.org_id,
+        user_id=scope.user,
+        session_id=session_id,
+        seq=after[0],
+        place=after[1],
+        most=most,
+    )
+    return [
+        StoredMessage(
+            said=said_of(row),
+            turn_id=row["turn_id"],
+            persona_id=row["persona_id"],
+            seq=row["seq"],
+            place=row["place"],
+            revision=row["revision"],
+        )
+        for row in rows
+    ]
+
+
+async def between(tx: Tx, scope: Scope, *, after_count: int, up_to_count: int, most: int = 40) -> tuple[Said, ...]:
+    """What was said with this persona between two message counts, oldest first."""
+    rows = await tx.all(
+        SQL["messages_between"],
+        org_id=scope.org_id,
+        user_id=scope.user,
+        persona_id=scope.persona_id,
+        after_count=after_count,
+        up_to_count=up_to_count,
+        most=most,
+    )
+    return tuple(said_of(row) for row in reversed(rows))
+
+
+async def since_revision(tx: Tx, scope: Scope, revision: int, *, most: int = 200) -> list[tuple[Said, int]]:
+    """What was said across all personas after the person's revision, oldest first, each with its revision."""
+    rows = await tx.all(SQL["messages_since"], org_id=scope.org_id, user_id=scope.user, revision=revision, most=most)
+    return [(said_of(row), int(row["revision"])) for row in rows]
+
+
+async def count_user_messages(tx: Tx, scope: Scope, *, since_revision: int = 0) -> int:
+    """How many messages the person has sent to anyone after this revision."""
+    row = await tx.one(SQL["count_user_messages"], org_id=scope.org_id, user_id=scope.user, revision=since_revision)
+    return int(row["number"])
+
+
+def said_of(row: Row) -> Said:
+    """The row as the rooms see it."""
+    return Said(message_id=row["id"], role=Role(row["role"]), content=row["content"], name=row["name"], at=row["at"])
+
+
+def _request(request: ToolRequest) -> dict[str, object]:
+    return {"id": request.id, "name": request.name, "arguments": request.arguments}

@@ -1,0 +1,169 @@
+"""A turn is stored in the session it belongs to, and everything that counts is counted, in the caller's transaction."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from mnemon.db.statements import statements
+from mnemon.db.tx import Tx
+from mnemon.errors import Invalid, NotFound
+from mnemon.jobs.store import enqueue
+from mnemon.scope import Scope
+from mnemon.sessions import messages, state, store, turns
+from mnemon.sessions.boundary import Begin, Boundary, end_of, has_ended, place
+from mnemon.sessions.lifecycle import TurnStatus
+from mnemon.sessions.messages import NewMessage
+from mnemon.sessions.session import EndedBy, Session
+from mnemon.sessions.turns import Origin
+from mnemon.turn import Intent, Role, Said, ToolOutcome, Turn
+
+SQL = statements("mnemon.sessions")
+CLOSE = "session_close"
+"""The work that ends a session and summarizes it; its key is the session."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Incoming:
+    """A turn about to be stored."""
+
+    user_name: str
+    messages: tuple[NewMessage, ...]
+    session_id: str | None = None
+    """The session the caller means; None for the one its time says."""
+    status: TurnStatus = TurnStatus.ANSWERED
+    origin: Origin = Origin.RECORDED
+    lease_until: datetime | None = None
+    tool_results: tuple[ToolOutcome, ...] = ()
+    intents: tuple[Intent, ...] = ()
+
+
+async def record(tx: Tx, scope: Scope, incoming: Incoming, boundary: Boundary) -> Turn:
+    """The turn is stored, ordered after every earlier one of its person.
+
+    The person's row is locked first, so that two messages of one moment find one session and take turns.
+    """
+    revision = await met(tx, scope, incoming.user_name)
+    scope, named = await _named(tx, scope, incoming.session_id)
+    said = [message for message in incoming.messages if message.role is Role.USER]
+    at, until = _span(tx.now, incoming.messages)
+    session, seq = await _session(tx, scope, at, until, len(said), named, boundary)
+    counted = await state.count(tx, scope, at=until, said=[message.content for message in said])
+    turn_id = tx.new_id("trn")
+    await turns.add(
+        tx,
+        scope,
+        turn_id=turn_id,
+        session_id=session.id,
+        seq=seq,
+        at=at,
+        status=incoming.status,
+        origin=incoming.origin,
+        lease_until=incoming.lease_until,
+        message_count=counted,
+        tool_results=incoming.tool_results,
+        intents=incoming.intents,
+    )
+    stored = await messages.add(
+        tx,
+        scope,
+        incoming.messages,
+        session_id=session.id,
+        turn_id=turn_id,
+        first_place=0,
+        revision=revision,
+    )
+    return Turn(
+        id=turn_id,
+        session_id=session.id,
+        seq=seq,
+        scope=scope,
+        user_name=incoming.user_name,
+        at=at,
+        messages=stored,
+        tool_results=incoming.tool_results,
+        intents=incoming.intents,
+        message_count=counted,
+    )
+
+
+async def met(tx: Tx, scope: Scope, user_name: str) -> int:
+    """The person exists and is locked; gives the revision of what this transaction writes."""
+    row = await tx.one(SQL["met"], org_id=scope.org_id, user_id=scope.user, external_id=user_name, now=tx.now)
+    return int(row["revision"])
+
+
+async def append(tx: Tx, turn: Turn, more: Sequence[NewMessage]) -> Turn:
+    """The messages stand at the end of a turn that exists."""
+    if not more:
+        return turn
+    revision = await met(tx, turn.scope, turn.user_name)
+    known = await messages.of_turn(tx, turn.scope, turn.id)
+    added = await messages.add(
+        tx,
+        turn.scope,
+        more,
+        session_id=turn.session_id,
+        turn_id=turn.id,
+        first_place=len(known),
+        revision=revision,
+    )
+    await store.touch(tx, turn.scope, turn.session_id, at=max(one.at for one in added))
+    return replace(turn, messages=known + added)
+
+
+async def _named(tx: Tx, scope: Scope, session_id: str | None) -> tuple[Scope, Session | None]:
+    """The session the caller named and the scope it makes: a session's persona is the turn's."""
+    if session_id is None:
+        return scope, None
+    found = await store.find(tx, scope, session_id)
+    if found is None:
+        raise NotFound("session")
+    session, owner = found
+    if scope.persona_id is not None and scope.persona_id != session.persona_id:
+        raise Invalid(
+            "This session belongs to another persona. Leave out `sessionId` or name its persona.",
+            code="session_of_other_persona",
+        )
+    return owner, session
+
+
+async def _session(
+    tx: Tx,
+    scope: Scope,
+    at: datetime,
+    until: datetime,
+    said: int,
+    named: Session | None,
+    boundary: Boundary,
+) -> tuple[Session, int]:
+    known = [] if named else await store.around(tx, scope, at, boundary)
+    placed = place(at, known, boundary, named)
+    if isinstance(placed, Begin):
+        await _end_stale(tx, scope, at, [named] if named else known, boundary)
+        session, seq = await store.begin(tx, scope, at=at, until=until, said=said, resumed_from=placed.resumed_from)
+    else:
+        session, seq = await store.proceed(tx, scope, placed.session.id, at=at, until=until, said=said)
+        if placed.session.ended_at is None:
+            return session, seq
+    await enqueue(tx, scope, CLOSE, session.id, due_at=session.last_activity_at + boundary.idle)
+    return session, seq
+
+
+async def _end_stale(tx: Tx, scope: Scope, at: datetime, known: Sequence[Session], boundary: Boundary) -> None:
+    """Sessions that the message found stale have ended, and their summaries are on the way."""
+    for session in known:
+        if session.ended_at is None and has_ended(session, at, boundary):
+            await store.end(tx, scope, session.id, end_of(session, boundary), EndedBy.IDLE)
+            await enqueue(tx, scope, CLOSE, session.id)
+
+
+def _span(now: datetime, said: Sequence[NewMessage]) -> tuple[datetime, datetime]:
+    """When the turn happened, by the person's first message, and when its last message came."""
+    times = [message.at or now for message in said]
+    first = next((message.at or now for message in said if message.role is Role.USER), None)
+    return first or min(times, default=now), max(times, default=now)
+
+
+def last_said(turn: Turn, role: Role) -> Said | None:
+    """The last message of this role."""
+    return next((said for said in reversed(turn.messages) if said.role is role), None)

@@ -1,0 +1,108 @@
+"""The session state of a person and persona, and the history of its rolling summary."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from psycopg.types.json import Jsonb
+
+from mnemon.db.statements import statements
+from mnemon.db.tx import Row, Tx
+from mnemon.scope import Scope
+from mnemon.sessions.session import Curator, RollingError, RollingSummary, SessionState
+
+SQL = statements("mnemon.sessions")
+_LAST_MESSAGE = 200
+
+
+async def count(tx: Tx, scope: Scope, *, at: datetime, said: Sequence[str]) -> int:
+    """These messages of the person are counted; gives the new count."""
+    row = await tx.one(
+        SQL["count_message"],
+        **_key(scope),
+        said=len(said),
+        at=at,
+        last=said[-1][:_LAST_MESSAGE] if said else "",
+    )
+    return int(row["message_count"])
+
+
+async def session_state(tx: Tx, scope: Scope) -> SessionState | None:
+    """What is kept for this person and persona; None before their first message."""
+    row = await tx.maybe(SQL["session_state"], **_key(scope))
+    if row is None:
+        return None
+    error = row["last_rolling_error"]
+    return SessionState(
+        message_count=row["message_count"],
+        last_interaction=row["last_interaction"],
+        last_user_message=row["last_user_message"],
+        curator=Curator(last_run_at=row["curator_last_run_at"], last_memory_count_at_run=row["curator_last_count"]),
+        last_rolling_attempt_at=row["last_rolling_attempt_at"],
+        last_rolling_success_at=row["last_rolling_success_at"],
+        last_rolling_error=RollingError(**error) if error else None,
+        rolling_summary=row["rolling_summary"],
+    )
+
+
+async def note_curator_run(tx: Tx, scope: Scope, memory_count: int) -> None:
+    """The state says that the curator ran now, over so many memories."""
+    await tx.run(SQL["note_curator_run"], **_key(scope), now=tx.now, count=memory_count)
+
+
+async def note_rolling_attempt(tx: Tx, scope: Scope) -> None:
+    """The state says that a rolling summary is being tried now."""
+    await tx.run(SQL["note_rolling_attempt"], **_key(scope), now=tx.now)
+
+
+async def note_rolling_error(tx: Tx, scope: Scope, error: RollingError) -> None:
+    """The state says why the last rolling summary could not be made."""
+    await tx.run(
+        SQL["note_rolling_error"],
+        **_key(scope),
+        error=Jsonb({"reason": error.reason, "detail": error.detail}),
+    )
+
+
+async def keep_rolling(tx: Tx, scope: Scope, version: RollingSummary) -> bool:
+    """Whether the version became the current one and part of the history; one that came too late does not."""
+    current = await tx.run(
+        SQL["set_rolling"],
+        **_key(scope),
+        text=version.text,
+        message_count=version.message_count,
+        now=tx.now,
+    )
+    if not current:
+        return False
+    await tx.run(
+        SQL["keep_rolling"],
+        **_key(scope),
+        message_count=version.message_count,
+        text=version.text,
+        carried=list(version.carried),
+        turn_id=version.turn_id,
+        at=version.at,
+        sources=list(version.sources),
+    )
+    return True
+
+
+async def rolling_summaries(tx: Tx, scope: Scope, *, most: int, before: int | None = None) -> list[RollingSummary]:
+    """Its versions, newest first."""
+    rows = await tx.all(SQL["rolling_summaries"], **_key(scope), before=before, most=most)
+    return [_version(row) for row in rows]
+
+
+def _version(row: Row) -> RollingSummary:
+    return RollingSummary(
+        message_count=row["message_count"],
+        text=row["text"],
+        carried=tuple(row["carried"]),
+        turn_id=row["turn_id"],
+        at=row["at"],
+        sources=tuple(row["sources"]),
+    )
+
+
+def _key(scope: Scope) -> dict[str, str]:
+    return {"org_id": scope.org_id, "user_id": scope.user, "persona": scope.persona_id or ""}
