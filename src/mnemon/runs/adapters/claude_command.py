@@ -1,0 +1,138 @@
+"""How the Claude CLI is started: its arguments, its environment and its files, all built here and nowhere inherited.
+
+Measured with version 2.1.325, and the reason for each switch:
+- `--bare`: MCP tools are offered at once, no project or user settings are read, and `@path` in a prompt attaches no
+  file. Without it a prompt that says `@/etc/passwd` sends that file to the model.
+- `--system-prompt-snapshot off`: otherwise a resumed session keeps the first system prompt for ever.
+- `--strict-mcp-config` and `--allowedTools`: only our server, and its tools need not be asked for.
+- `--permission-mode dontAsk`: there is nobody to ask; what is not allowed is denied.
+- a prompt that begins with `/` would be taken for a command even with `--disable-slash-commands`, so it gets a space.
+"""
+
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mnemon.runs.active_memory import Access
+from mnemon.runs.adapter import Task
+from mnemon.runs.decision import REVIEW_TOOL
+from mnemon.runs.filling import schema_of
+
+SERVER = "orchestrator"
+REVIEW_NAME = f"mcp__{SERVER}__{REVIEW_TOOL}"
+OUTSIDE_ONLY = frozenset({"WebSearch", "WebFetch"})
+"""Built-in tools that reach no file of this machine: all a blind specialist may have."""
+_TOOL = re.compile(r"[A-Z][A-Za-z]{1,39}")
+_SESSION = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
+_QUIET = {
+    "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+    "CLAUDE_CODE_DISABLE_ATTACHMENTS": "1",
+    "CLAUDE_CODE_MAX_RETRIES": "3",
+    "DISABLE_AUTOUPDATER": "1",
+    "DISABLE_BUG_COMMAND": "1",
+    "DISABLE_ERROR_REPORTING": "1",
+    "DISABLE_TELEMETRY": "1",
+    "MCP_TIMEOUT": "10000",
+    "NO_COLOR": "1",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Place:
+    """The private directories of one agent's CLI."""
+
+    root: Path
+
+    @property
+    def work(self) -> Path:
+        """The fixed working directory: the CLI finds its sessions by it."""
+        return self.root / "work"
+
+    @property
+    def home(self) -> Path:
+        return self.root / "home"
+
+    @property
+    def config(self) -> Path:
+        return self.root / "config"
+
+    def make(self) -> None:
+        """The directories exist and only the server's user may look into them."""
+        for folder in (self.root, self.work, self.home, self.config):
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Files:
+    """What one call is handed in private files instead of on its command line."""
+
+    system: Path
+    mcp: Path | None
+
+
+def named_tools(setting: str) -> tuple[str, ...]:
+    """The built-in tools an operator named; what does not look like a tool's name is not one."""
+    names = (name.strip() for name in setting.split(","))
+    return tuple(name for name in names if _TOOL.fullmatch(name))
+
+
+def arguments(task: Task, files: Files, *, tools: tuple[str, ...], resume: str | None, streaming: bool) -> list[str]:
+    """The command line after the binary's name."""
+    offered = tuple(tool for tool in tools if not task.blind or tool in OUTSIDE_ONLY)
+    allowed = (*offered, REVIEW_NAME) if files.mcp else offered
+    line = ["-p", "--output-format", "stream-json", "--verbose", "--bare", "--strict-mcp-config"]
+    line += ["--disable-slash-commands", "--permission-mode", "dontAsk", "--system-prompt-snapshot", "off"]
+    line += ["--system-prompt-file", str(files.system), "--tools", ",".join(offered)]
+    line += ["--max-turns", str(task.agent.config.max_turns)]
+    if allowed:
+        line += ["--allowedTools", ",".join(allowed)]
+    if files.mcp:
+        line += ["--mcp-config", str(files.mcp)]
+    if task.agent.config.model:
+        line += ["--model", task.agent.config.model]
+    if task.card:
+        line += ["--json-schema", json.dumps(schema_of(task.card))]
+    if streaming:
+        line += ["--include-partial-messages"]
+    if resume:
+        line += ["--resume", resume]
+    if resume and task.access is not Access.EXTEND:
+        line += ["--fork-session"]
+    if task.access is not Access.EXTEND:
+        line += ["--no-session-persistence"]
+    return line
+
+
+def environment(place: Place, *, api_key: str | None, base_url: str | None) -> dict[str, str]:
+    """The whole environment: nothing of the server's own."""
+    made = {
+        "HOME": str(place.home),
+        "CLAUDE_CONFIG_DIR": str(place.config),
+        "PATH": "/usr/local/bin:/usr/bin:/bin",
+        "LANG": "C.UTF-8",
+        **_QUIET,
+    }
+    if api_key:
+        made["ANTHROPIC_API_KEY"] = api_key
+    if base_url:
+        made["ANTHROPIC_BASE_URL"] = base_url
+    return made
+
+
+def mcp_config(url: str, token: str) -> dict[str, Any]:
+    """The one MCP server the CLI may use, reached with the run's own token."""
+    headers = {"Authorization": f"Bearer {token}"}
+    return {"mcpServers": {SERVER: {"type": "http", "url": url, "headers": headers, "alwaysLoad": True}}}
+
+
+def safe_prompt(prompt: str) -> str:
+    """The prompt as text even where it begins like a command."""
+    return f" {prompt}" if prompt.startswith("/") else prompt
+
+
+def is_session(session_id: str | None) -> bool:
+    """Whether this is a session id of the CLI, and not one that another adapter left behind."""
+    return session_id is not None and _SESSION.fullmatch(session_id) is not None

@@ -1,0 +1,130 @@
+"""What the Claude CLI says while it works: lines of JSON, read into events and one result.
+
+`is_error` decides, not `subtype`: an API error ends as `success` with `is_error` true. A stream without a result is a
+failure. Failed results carry session ids too, which is why only a good one's is ever given back.
+"""
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from mnemon.runs.adapter import Event, EventType
+from mnemon.runs.run import RunUsage
+
+LOST = "No conversation found with session ID"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Result:
+    """The last word of the CLI."""
+
+    is_error: bool
+    text: str
+    structured: dict[str, Any] | None
+    session_id: str | None
+    usage: RunUsage
+
+    @property
+    def lost_session(self) -> bool:
+        """Whether it failed because the session to resume is not on this machine."""
+        return self.is_error and LOST in self.text
+
+
+def read_line(line: bytes) -> dict[str, Any] | None:
+    """The object a line holds; None for anything else."""
+    try:
+        value = json.loads(line)
+    except ValueError:
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def events_of(line: dict[str, Any], names: dict[str, str]) -> list[Event]:
+    """What a line shows of the work; `names` remembers which call bears which tool's name."""
+    kind = line.get("type")
+    if kind == "stream_event":
+        delta = (line.get("event") or {}).get("delta") or {}
+        return [_event(EventType.DELTA, text=str(delta["text"]))] if delta.get("type") == "text_delta" else []
+    if kind not in {"assistant", "user"}:
+        return []
+    content = (line.get("message") or {}).get("content")
+    blocks = content if isinstance(content, list) else []
+    return [event for block in blocks if isinstance(block, dict) for event in _block(block, names)]
+
+
+def result_of(line: dict[str, Any]) -> Result | None:
+    """The result, when the line is one."""
+    if line.get("type") != "result":
+        return None
+    structured = line.get("structured_output")
+    failure = "; ".join(str(reason) for reason in line.get("errors") or ())
+    return Result(
+        is_error=line.get("is_error") is not False,
+        text=str(line.get("result") or failure or line.get("subtype") or ""),
+        structured=structured if isinstance(structured, dict) else None,
+        session_id=line.get("session_id") if isinstance(line.get("session_id"), str) else None,
+        usage=_usage(line),
+    )
+
+
+def answer_in(result: Result) -> dict[str, Any] | None:
+    """The card the CLI gave: its structured output, or the last JSON object of its words."""
+    if result.structured is not None:
+        return result.structured
+    found: dict[str, Any] | None = None
+    decoder = json.JSONDecoder()
+    place = result.text.find("{")
+    while place != -1:
+        try:
+            value, end = decoder.raw_decode(result.text, place)
+        except ValueError:
+            end = place + 1
+        else:
+            found = value if isinstance(value, dict) else found
+        place = result.text.find("{", end)
+    return found
+
+
+def _block(block: dict[str, Any], names: dict[str, str]) -> list[Event]:
+    match block.get("type"):
+        case "text" if block.get("text"):
+            return [_event(EventType.MESSAGE, text=str(block["text"]))]
+        case "tool_use":
+            names[str(block.get("id"))] = str(block.get("name"))
+            given = block.get("input") or {}
+            return [_event(EventType.TOOL_CALL, id=block.get("id"), name=block.get("name"), arguments=given)]
+        case "tool_result":
+            call = str(block.get("tool_use_id"))
+            return [_event(EventType.TOOL_RESULT, id=call, name=names.get(call), output=_text(block.get("content")))]
+        case _:
+            return []
+
+
+def _usage(line: dict[str, Any]) -> RunUsage:
+    used = line.get("usage") or {}
+    cached = _count(used, "cache_read_input_tokens")
+    cost = line.get("total_cost_usd")
+    return RunUsage(
+        calls=int(line.get("num_turns") or 0),
+        input_tokens=_count(used, "input_tokens") + _count(used, "cache_creation_input_tokens") + cached,
+        output_tokens=_count(used, "output_tokens"),
+        cached_tokens=cached,
+        latency_ms=float(line.get("duration_ms") or 0),
+        cost_usd=float(cost) if isinstance(cost, int | float) else None,
+        model=next(iter(line.get("modelUsage") or {}), "claude-cli"),
+    )
+
+
+def _count(used: dict[str, Any], name: str) -> int:
+    value = used.get(name)
+    return value if isinstance(value, int) else 0
+
+
+def _text(content: Any) -> str:
+    if isinstance(content, list):
+        return "\n".join(str(block.get("text", "")) for block in content if isinstance(block, dict))
+    return str(content or "")
+
+
+def _event(kind: EventType, **data: Any) -> Event:
+    return Event(type=kind, data=data)
