@@ -15,6 +15,7 @@ from importlib.resources.abc import Traversable
 import psycopg
 from psycopg import sql
 
+from mnemon.db.explain import CONNECT_SECONDS, check_server
 from mnemon.errors import Misconfigured
 
 APP_ROLE = "mnemon_app"
@@ -69,7 +70,10 @@ async def migrate(
     `login` is the role the server signs in with, when it is not the one that owns the tables.
     """
     wanted = shipped() if steps is None else tuple(steps)
-    async with await psycopg.AsyncConnection.connect(url, autocommit=True) as connection:
+    async with await psycopg.AsyncConnection.connect(
+        url, autocommit=True, connect_timeout=CONNECT_SECONDS
+    ) as connection:
+        await check_server(connection)
         await connection.execute("SELECT pg_advisory_lock(%s)", (_LOCK,))
         await _prepare(connection, login)
         done = await _applied(connection)
@@ -83,7 +87,9 @@ async def migrate(
 
 async def pending(url: str) -> list[Migration]:
     """The migrations that this version has and the database has not."""
-    async with await psycopg.AsyncConnection.connect(url, autocommit=True) as connection:
+    async with await psycopg.AsyncConnection.connect(
+        url, autocommit=True, connect_timeout=CONNECT_SECONDS
+    ) as connection:
         row = await (await connection.execute("SELECT to_regclass('schema_migrations')")).fetchone()
         done = await _applied(connection) if row and row[0] else {}
         return [step for step in shipped() if step.number not in done]

@@ -1,0 +1,201 @@
+"""Why the database that a URL names cannot be used, in a sentence with cause and next step."""
+
+import re
+from dataclasses import dataclass
+
+import psycopg
+from psycopg.conninfo import conninfo_to_dict
+
+from mnemon.errors import Misconfigured
+
+OLDEST_SERVER = 150000
+OLDEST_VECTOR = (0, 8)
+CONNECT_SECONDS = 10
+
+
+@dataclass(frozen=True, kw_only=True)
+class Failure:
+    """One way to fail, as PostgreSQL or libpq says it and as we explain it."""
+
+    states: tuple[str, ...] = ()
+    """SQLSTATEs that mean it."""
+    sign: str = ""
+    """A pattern in the message; connections that fail carry no SQLSTATE."""
+    detail: str
+    """Cause and next step; `{user}`, `{place}` and `{database}` are filled in."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Target:
+    """What a URL names, without its password."""
+
+    user: str
+    place: str
+    database: str
+
+
+FAILURES = (
+    Failure(
+        states=("28P01",),
+        sign=r"password authentication failed|no password supplied|empty password",
+        detail="The database at {place} refused the password of role {user}. "
+        "Put the right one into MNEMON_DATABASE_URL (special characters written as %40, %2F …).",
+    ),
+    Failure(
+        sign=r'role "[^"]*" does not exist|Peer authentication failed|Ident authentication failed',
+        detail="The database at {place} does not know role {user}, or does not let this user be it. Create it "
+        "(`createuser --login --createrole {user}`) or name another one in MNEMON_DATABASE_URL.",
+    ),
+    Failure(
+        sign=r"no pg_hba.conf entry|pg_hba.conf rejects",
+        detail="The database at {place} does not let role {user} in from this machine. "
+        "Add a line for it to the server's pg_hba.conf, or add `?sslmode=require` if it asks for SSL.",
+    ),
+    Failure(
+        sign=r"server does not support SSL|SSL error|certificate verify failed|sslmode|root certificate",
+        detail="The connection to {place} failed over SSL. "
+        "Set `sslmode` in MNEMON_DATABASE_URL to what that server offers (`disable`, `require`, `verify-full`).",
+    ),
+    Failure(
+        states=("3D000",),
+        sign=r'database "[^"]*" does not exist',
+        detail="There is no database {database} at {place}. "
+        "Create it (`createdb {database}`) or name another one in MNEMON_DATABASE_URL.",
+    ),
+    Failure(
+        sign=r"could not translate host name|Name or service not known|nodename nor servname|failed to resolve host"
+        r"|Temporary failure in name resolution|No address associated",
+        detail="The host in MNEMON_DATABASE_URL ({place}) has no address. Check its spelling and the network.",
+    ),
+    Failure(
+        sign=r"Connection refused|No such file or directory|No route to host|Network is unreachable",
+        detail="Nothing answers at {place}. Start that PostgreSQL, or correct host and port in MNEMON_DATABASE_URL.",
+    ),
+    Failure(
+        sign=r"timeout expired|timed out|connection timeout",
+        detail="{place} did not answer in time. Check host, port and firewall in front of MNEMON_DATABASE_URL.",
+    ),
+    Failure(
+        states=("57P03",),
+        sign=r"the database system is (starting up|shutting down|in recovery mode|not yet accepting)",
+        detail="The database at {place} is starting, stopping or recovering. Try again in a few seconds.",
+    ),
+    Failure(
+        states=("53300",),
+        sign=r"too many (clients|connections)|remaining connection slots",
+        detail="The database at {place} has no connection left. "
+        "Raise its max_connections, or lower MNEMON_POOL_SIZE in every process.",
+    ),
+    Failure(
+        states=("53100",),
+        sign=r"No space left on device|could not extend file",
+        detail="The disk of the database at {place} is full. Free some space there, then start again.",
+    ),
+    Failure(
+        sign=r'extension "vector" is not available|could not open extension control file|"vector.control"'
+        r"|\$libdir/vector",
+        detail="The PostgreSQL at {place} has no pgvector. "
+        "Install pgvector 0.8 or newer on that server (package postgresql-NN-pgvector), then start again.",
+    ),
+    Failure(
+        sign=r"permission denied to create extension|must be superuser to create",
+        detail="Role {user} may not create the extension vector in {database}. Run `CREATE EXTENSION vector` there "
+        "once as a superuser, or give a URL that may as MNEMON_MIGRATION_URL.",
+    ),
+    Failure(
+        sign=r"permission denied to create role|permission denied to grant role|must have admin option"
+        r"|only roles with the .*option",
+        detail="Role {user} may not create or grant the role mnemon_app. Give it the right "
+        "(`ALTER ROLE {user} CREATEROLE`) or give a URL that may as MNEMON_MIGRATION_URL.",
+    ),
+    Failure(
+        states=("42501",),
+        sign=r"permission denied|must be owner of",
+        detail="Role {user} lacks rights in database {database}. Make it the owner "
+        "(`ALTER DATABASE {database} OWNER TO {user}`), or give the owner's URL as MNEMON_MIGRATION_URL "
+        "and run `mnemon migrate`.",
+    ),
+    Failure(
+        states=("25006",),
+        sign=r"read-only transaction",
+        detail="The database at {place} is read-only, a standby perhaps. Point MNEMON_DATABASE_URL at the primary.",
+    ),
+)
+
+
+NOT_A_URL = (
+    "MNEMON_DATABASE_URL is not a PostgreSQL URL. "
+    "Write it as postgresql://USER:PASSWORD@HOST:PORT/DATABASE, special characters as %40, %2F …."
+)
+
+
+def explain(error: psycopg.Error, url: str) -> str:
+    """The cause of the failure and what to do next; never the password."""
+    target = target_of(url)
+    if target is None:
+        return NOT_A_URL
+    words = _without_password(str(error), url)
+    for failure in FAILURES:
+        if error.sqlstate in failure.states or (failure.sign and re.search(failure.sign, words, re.IGNORECASE)):
+            return failure.detail.format(user=target.user, place=target.place, database=target.database)
+    last = next((line.strip() for line in reversed(words.splitlines()) if line.strip()), type(error).__name__)
+    return f"The database at {target.place} refused: {last.rstrip('.')}. `mnemon doctor` checks the usual causes."
+
+
+def target_of(url: str) -> Target | None:
+    """Who, where and what a URL names, by libpq's own reading of it; None when libpq cannot read it."""
+    try:
+        parts = conninfo_to_dict(url)
+    except psycopg.ProgrammingError:
+        return None
+    user = str(parts.get("user") or "of this login")
+    host, port = str(parts.get("host") or "the local socket"), parts.get("port")
+    return Target(
+        user=user,
+        place=f"{host}:{port}" if port and not host.startswith("/") else host,
+        database=str(parts.get("dbname") or user),
+    )
+
+
+def shortcoming(*, server_version: int, vector_version: str | None) -> str | None:
+    """What the server lacks, or None when it will do; `vector_version` is the installed or else the available one."""
+    if server_version < OLDEST_SERVER:
+        return (
+            f"The server is PostgreSQL {server_version // 10000}, and Mnemon needs 15 or newer. "
+            "Upgrade it, or point MNEMON_DATABASE_URL at a newer one."
+        )
+    if vector_version is None:
+        return (
+            "The server has no pgvector. Install pgvector 0.8 or newer on it "
+            f"(package postgresql-{server_version // 10000}-pgvector), then start again."
+        )
+    if _numbers(vector_version) < OLDEST_VECTOR:
+        return (
+            f"The server has pgvector {vector_version}, and Mnemon needs 0.8 or newer. "
+            "Install a newer one and run `ALTER EXTENSION vector UPDATE`."
+        )
+    return None
+
+
+async def check_server(connection: psycopg.AsyncConnection) -> None:
+    """The server is new enough and has a pgvector that is; otherwise an error says what to install."""
+    row = await (
+        await connection.execute(
+            "SELECT coalesce((SELECT extversion FROM pg_extension WHERE extname = 'vector'), "
+            "(SELECT default_version FROM pg_available_extensions WHERE name = 'vector'))"
+        )
+    ).fetchone()
+    lacks = shortcoming(
+        server_version=connection.info.server_version, vector_version=row[0] if row is not None else None
+    )
+    if lacks is not None:
+        raise Misconfigured(lacks)
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in re.findall(r"\d+", version)[:2])
+
+
+def _without_password(words: str, url: str) -> str:
+    password = conninfo_to_dict(url).get("password")
+    return words.replace(str(password), "…") if password else words
