@@ -12,7 +12,8 @@ merges = st.lists(st.tuples(keys, keys), max_size=12)
 def after(pairs) -> Aliases:
     aliases = Aliases()
     for number, (source, into) in enumerate(pairs):
-        aliases = aliases.merged(source, into, f"mrg_{number:03}") or aliases
+        link = aliases.link_for(source, into, f"mrg_{number:03}", "person")
+        aliases = aliases.with_link(link) if link else aliases
     return aliases
 
 
@@ -28,7 +29,7 @@ def test_a_key_nobody_merged_reads_as_itself():
 
 
 def test_merging_what_is_one_already_changes_nothing():
-    assert after([("person:a", "person:b")]).merged("person:b", "person:a", "mrg_9") is None
+    assert after([("person:a", "person:b")]).link_for("person:b", "person:a", "mrg_9", "person") is None
 
 
 def test_splitting_a_group_that_was_merged_as_a_whole_keeps_the_group():
@@ -48,6 +49,13 @@ def test_a_merge_that_named_a_member_is_undone_by_naming_it():
     assert aliases.without(link) == after([("person:a", "person:b")])
 
 
+def test_naming_the_two_the_other_way_round_undoes_their_merge_too():
+    aliases = after([("person:john", "person:jon")])
+    link = aliases.link_to_undo("person:john", "person:jon")
+    assert link
+    assert aliases.without(link) == Aliases.of([])
+
+
 def test_there_is_nothing_to_undo_between_strangers():
     assert after([("person:a", "person:b")]).link_to_undo("person:c", "person:a") is None
 
@@ -55,12 +63,12 @@ def test_there_is_nothing_to_undo_between_strangers():
 @given(merges, keys, keys)
 def test_a_merge_followed_by_its_split_is_as_if_nothing_happened(before, source, into):
     aliases = after(before)
-    merged = aliases.merged(source, into, "mrg_999")
-    if merged is None:
+    link = aliases.link_for(source, into, "mrg_999", "person")
+    if link is None:
         assert aliases.resolve(source) == aliases.resolve(into)
         return
-    link = merged.link_to_undo(into, source)
-    assert link
+    merged = aliases.with_link(link)
+    assert merged.link_to_undo(into, source) == link
     assert merged.without(link) == aliases
 
 

@@ -7,6 +7,7 @@ split(key, from)    removes exactly that link, so everything reads as before the
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
+from typing import Literal
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,6 +22,7 @@ class Link:
     """The key the merge named, which may lie under `alias`."""
     merge_id: str
     """The log entry that made it; later ones sort after."""
+    made_by: Literal["person", "rule"] = "person"
 
 
 @dataclass(frozen=True)
@@ -46,21 +48,34 @@ class Aliases:
         known = set(self.links) | {link.target for link in self.links.values()}
         return (root, *sorted(one for one in known if one != root and self.resolve(one) == root))
 
-    def merged(self, source: str, into: str, merge_id: str) -> "Aliases | None":
-        """The aliases after a merge; None when the two are one already."""
+    def link_for(self, source: str, into: str, merge_id: str, made_by: Literal["person", "rule"]) -> Link | None:
+        """The link that a merge would make; None when the two are one already."""
         alias, target = self.resolve(source), self.resolve(into)
         if alias == target:
             return None
-        link = Link(alias=alias, target=target, asked_from=source, merge_id=merge_id)
+        return Link(alias=alias, target=target, asked_from=source, merge_id=merge_id, made_by=made_by)
+
+    def with_link(self, link: Link) -> "Aliases":
+        """The aliases after the merge that made this link."""
         return Aliases.of((*self.links.values(), link))
 
     def link_to_undo(self, key: str, source: str) -> Link | None:
-        """The merge that brought `source` under `key`: the latest that named it, else its own link."""
-        if self.resolve(source) != self.resolve(key):
+        """The merge that made the two one: of those without which they would be two, the latest that named `source`."""
+        if key == source or self.resolve(source) != self.resolve(key):
             return None
-        named = [link for link in self.links.values() if source in {link.asked_from, link.alias}]
-        above = [link for link in named if self.resolve(link.target) == self.resolve(key)]
-        return max(above, key=lambda link: link.merge_id, default=None)
+        between = {link.alias: link for link in self._path(source)}
+        for link in self._path(key):
+            if between.pop(link.alias, None) is None:
+                between[link.alias] = link
+        named = [link for link in between.values() if source in {link.asked_from, link.alias}]
+        return max(named or between.values(), key=lambda link: link.merge_id, default=None)
+
+    def _path(self, key: str) -> list[Link]:
+        path = []
+        while key in self.links:
+            path.append(self.links[key])
+            key = self.links[key].target
+        return path
 
     def without(self, link: Link) -> "Aliases":
         """The aliases as if this link had never been made."""

@@ -1,0 +1,37 @@
+"""Merging clear cases by itself, some time after new entities were spoken of."""
+
+import asyncio
+
+from mnemon.basement import Basement
+from mnemon.db.tx import Tx
+from mnemon.jobs.runner import Attempt, Kind
+from mnemon.jobs.store import enqueue
+from mnemon.memory.entities import store
+from mnemon.memory.entities.merge import merge_clear_cases, open_proposals
+from mnemon.scope import Scope
+
+KIND = "match_entities"
+
+
+async def enqueue_matching(tx: Tx, scope: Scope) -> None:
+    """The person's entities will be compared soon."""
+    await enqueue(tx, scope, KIND, scope.user)
+
+
+def kinds(basement: Basement) -> tuple[Kind, ...]:
+    """The work of this file."""
+
+    async def run(attempt: Attempt) -> None:
+        # No persona: what was said to one in private is no ground for what all of them read.
+        scope = Scope(org_id=attempt.scope.org_id, user_id=attempt.key)
+        async with basement.db.tx(scope.org_id) as tx:
+            spoken = await store.spoken_of(tx, scope)
+            aliases = await store.load_aliases(tx, scope)
+            apart = await store.kept_apart(tx, scope)
+        proposals = await asyncio.to_thread(open_proposals, spoken, aliases, apart)
+        async with basement.db.tx(scope.org_id) as tx:
+            await attempt.hold(tx)
+            await merge_clear_cases(tx, scope, proposals)
+            await attempt.settle(tx)
+
+    return (Kind(name=KIND, run=run),)

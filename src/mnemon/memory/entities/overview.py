@@ -1,0 +1,124 @@
+"""The entities that a person's memories speak of: what a list, a page and a graph show. Pure, over what was read."""
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import combinations
+
+from mnemon.memory.cards import Card, entity_cards
+from mnemon.memory.entities.aliases import Aliases
+from mnemon.memory.entities.matching import Candidate
+from mnemon.memory.entities.names import words_of
+from mnemon.memory.entities.store import Spoken
+from mnemon.memory.entities.surroundings import Known, Surroundings
+from mnemon.memory.fact import EntityType
+from mnemon.memory.keys import split_key
+from mnemon.memory.memory import Memory
+
+
+@dataclass(frozen=True, kw_only=True)
+class EntityOverview:
+    """One entity, aliases resolved."""
+
+    key: str
+    type: EntityType
+    label: str
+    aliases: tuple[str, ...]
+    """Other stored keys that read as this one."""
+    memories: tuple[Memory, ...]
+    """What is known about it, oldest first."""
+    mentions: int
+    last_mentioned_at: datetime
+
+    @property
+    def card(self) -> Card:
+        """Its card; without a weighty fact one with no facts."""
+        keys = {self.key, *self.aliases}
+        made = entity_cards([self.key], self.memories, lambda key: self.key if key in keys else key)
+        facts, ids = (made[0].facts, made[0].memory_ids) if made else ((), ())
+        return Card(key=self.key, label=self.label, facts=facts, memory_ids=ids)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tie:
+    """Two entities that memories bring together."""
+
+    one: str
+    two: str
+    weight: int
+    """Memories that name both, and turns that speak of both."""
+
+
+def overviews(spoken: Sequence[Spoken], aliases: Aliases) -> list[EntityOverview]:
+    """Every entity that is spoken of, by key."""
+    about: dict[str, list[Memory]] = defaultdict(list)
+    for one in spoken:
+        for root in dict.fromkeys(map(aliases.resolve, one.memory.entity_refs)):
+            about[root].append(one.memory)
+    return [_overview(key, memories, aliases) for key, memories in sorted(about.items())]
+
+
+def _overview(key: str, memories: list[Memory], aliases: Aliases) -> EntityOverview:
+    return EntityOverview(
+        key=key,
+        type=_type(key, memories),
+        label=_label(key, memories, aliases),
+        aliases=aliases.members(key)[1:],
+        memories=tuple(memories),
+        mentions=sum(memory.mentions for memory in memories),
+        last_mentioned_at=max(memory.updated_at for memory in memories),
+    )
+
+
+def _type(key: str, memories: Sequence[Memory]) -> EntityType:
+    kind = split_key(key)[0]
+    return EntityType(kind) if kind in set(EntityType) else memories[-1].entity_type
+
+
+def _label(key: str, memories: Sequence[Memory], aliases: Aliases) -> str:
+    """As the latest memory under the key itself writes it, else as one under an alias does, else the key in words."""
+    own = [m.entity_label for m in memories if m.entity_label and m.entity_refs[0] == key]
+    other = [m.entity_label for m in memories if m.entity_label and aliases.resolve(m.entity_refs[0]) == key]
+    return (own or other or [split_key(key)[1].replace("_", " ")])[-1]
+
+
+def candidates(spoken: Sequence[Spoken]) -> list[Candidate]:
+    """Every stored key with what is known about it, for the matching."""
+    about: dict[str, list[Spoken]] = defaultdict(list)
+    for one in spoken:
+        for ref in one.memory.entity_refs:
+            about[ref].append(one)
+    nobody = Aliases()
+    return [
+        Candidate(
+            key=key,
+            type=_type(key, [one.memory for one in said]),
+            label=_label(key, [one.memory for one in said], nobody),
+            surroundings=Surroundings(
+                facts=tuple(Known(content=one.memory.content, attribute=one.memory.attribute) for one in said),
+                companions=frozenset(ref for one in said for ref in one.memory.entity_refs) - {key},
+                turns=frozenset(turn for one in said for turn in one.turns),
+            ),
+        )
+        for key, said in sorted(about.items())
+    ]
+
+
+def ties(spoken: Sequence[Spoken], aliases: Aliases) -> list[Tie]:
+    """What belongs together: entities that one memory names, or one turn speaks of; heaviest first."""
+    listed = overviews(spoken, aliases)
+    named = {one.key: " ".join(words_of(one.label)) for one in listed}
+    weights: Counter[tuple[str, str]] = Counter()
+    by_turn: dict[str, set[str]] = defaultdict(set)
+    for one in spoken:
+        text = f" {' '.join(words_of(one.memory.content))} "
+        own = set(map(aliases.resolve, one.memory.entity_refs))
+        both = own | {key for key, label in named.items() if label and f" {label} " in text}
+        weights.update(combinations(sorted(both), 2))
+        for turn in one.turns:
+            by_turn[turn] |= own
+    for together in by_turn.values():
+        weights.update(combinations(sorted(together), 2))
+    found = [Tie(one=one, two=two, weight=weight) for (one, two), weight in weights.items()]
+    return sorted(found, key=lambda tie: (-tie.weight, tie.one, tie.two))
