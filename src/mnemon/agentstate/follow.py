@@ -1,0 +1,79 @@
+"""Following a session's journal: what is there, then what comes, in order and without a gap.
+
+The journal is the source. The bell only shortens the wait between two looks at it, so that a notification that is
+lost costs a second and nothing else.
+"""
+
+import asyncio
+from collections import defaultdict
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager, suppress
+
+import psycopg
+
+from mnemon.agentstate import store
+from mnemon.agentstate.store import CHANNEL, Entry
+from mnemon.db.database import Database
+from mnemon.errors import DatabaseDown
+from mnemon.scope import Scope
+
+LOOK_EVERY_S = 1.0
+_BATCH = 100
+
+
+class Bell:
+    """Rings for a session when something was appended to its journal, by whichever process.
+
+    It keeps one connection, and that only while somebody listens.
+    """
+
+    def __init__(self, db: Database) -> None:
+        self._db = db
+        self._waiting: defaultdict[str, set[asyncio.Event]] = defaultdict(set)
+        self._listener: asyncio.Task[None] | None = None
+
+    @contextmanager
+    def heard(self, session_id: str) -> Iterator[asyncio.Event]:
+        """An event that is set when the session's journal grows."""
+        event = asyncio.Event()
+        self._waiting[session_id].add(event)
+        if self._listener is None:
+            self._listener = asyncio.create_task(self._listen())
+        try:
+            yield event
+        finally:
+            self._waiting[session_id].discard(event)
+            if not self._waiting[session_id]:
+                del self._waiting[session_id]
+            if not self._waiting:
+                self._listener.cancel()
+                self._listener = None
+
+    async def _listen(self) -> None:
+        while True:
+            with suppress(psycopg.Error, OSError):
+                async with self._db.listen(CHANNEL) as connection:
+                    async for notice in connection.notifies():
+                        for event in self._waiting.get(notice.payload, ()):
+                            event.set()
+            await asyncio.sleep(LOOK_EVERY_S)
+
+
+async def follow(db: Database, bell: Bell, scope: Scope, session_id: str, *, after: int) -> AsyncIterator[list[Entry]]:
+    """Batches of entries after this seq, forever; an empty one at least every second, as a sign of life.
+
+    While the database is away it waits; what was written meanwhile or elsewhere comes then.
+    """
+    with bell.heard(session_id) as event:
+        while True:
+            event.clear()
+            entries: list[Entry] = []
+            with suppress(DatabaseDown):
+                async with db.tx(scope.org_id) as tx:
+                    entries = await store.entries(tx, scope, session_id, after=after, most=_BATCH)
+            yield entries
+            if entries:
+                after = entries[-1].seq
+            else:
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(event.wait(), LOOK_EVERY_S)

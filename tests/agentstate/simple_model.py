@@ -1,0 +1,187 @@
+"""The reducer's rules once more, as plainly as they can be said: dictionaries, no limits, nothing frozen."""
+
+import math
+
+from mnemon.agentstate.delta import AddItem, AssumptionProposal, Delta, RemoveItem
+from mnemon.agentstate.state import AgentState
+from mnemon.turn import Intent, ToolOutcome
+
+
+def plain(text: str) -> str:
+    return " ".join(text.lower().split())
+
+
+def lowered(confidence: float, times: int) -> float:
+    for _ in range(times):
+        confidence = min(confidence, 0.99)
+        odds = (confidence / (1 - confidence)) * math.exp(-0.6) if confidence else 0.0
+        confidence = odds / (1 + odds)
+    return confidence
+
+
+class SimpleModel:
+    """What a session's state should be."""
+
+    def __init__(self) -> None:
+        self.entities: dict[str, tuple[str, str | None]] = {}
+        self.dependencies: set[tuple[str, str, str | None]] = set()
+        self.assumptions: dict[str, dict] = {}
+        self.tentative: dict[str, str] = {}
+        self.expectations: dict[str, dict] = {}
+        self.items: dict[str, dict] = {}
+        self.made = 0
+
+    def new_id(self, prefix: str) -> str:
+        self.made += 1
+        return f"{prefix}_{self.made}"
+
+    def apply(self, delta: Delta) -> None:
+        for guess in delta.tentative_hypotheses:
+            self._guess(guess.id, guess.hypothesis)
+        for proposal in delta.assumptions:
+            self._assume(proposal)
+        for entity in delta.entities:
+            known = self.entities.get(entity.id, ("", None))
+            self.entities[entity.id] = (entity.kind, known[1] if entity.name is None else entity.name)
+        self.dependencies |= {d.key for d in delta.dependencies}
+        for proposal in delta.expectations:
+            self._expect(proposal)
+        self._change_items(delta)
+
+    def plan(self, intents: tuple[Intent, ...]) -> None:
+        for i in intents:
+            self.expectations[self.new_id("exp")] = {
+                "action": i.action, "expected_outcome": i.expected_outcome, "expected_ids": i.expected_ids,
+                "expected_type": None, "expected_count": i.expected_count, "status": "pending",
+            }  # fmt: skip
+
+    def result(self, r: ToolOutcome) -> None:
+        for x in self.expectations.values():
+            if x["status"] != "pending" or x["action"] != r.action:
+                continue
+            checks = []
+            if x["expected_ids"] is not None and r.ids is not None:
+                checks.append(all(i in r.ids for i in x["expected_ids"]))
+            if x["expected_type"] is not None and r.types is not None:
+                checks.append(x["expected_type"] in r.types)
+            if x["expected_count"] is not None and r.count is not None:
+                checks.append(x["expected_count"] == r.count)
+            if not checks:
+                continue
+            opening = f'Expected "{x["expected_outcome"]}" but got "'
+            if all(checks):
+                x["status"] = "confirmed"
+                for a in self.assumptions.values():
+                    if a["hypothesis"].startswith(opening):
+                        self._against(a, [r.id])
+            else:
+                x["status"] = "failed"
+                self.assumptions[self.new_id("asm")] = {
+                    "hypothesis": opening, "confidence": 0.7, "evidence": {r.id}, "against": set(),
+                }  # fmt: skip
+            break
+        for entity in r.entities:
+            known = self.entities.get(entity.id, ("", None))
+            self.entities[entity.id] = (entity.kind, known[1] if entity.name is None else entity.name)
+        self.dependencies |= {(d.source, d.target, d.rel) for d in r.dependencies}
+
+    def agrees_with(self, state: AgentState) -> None:
+        """Fails where the state differs."""
+        understanding = state.current_understanding
+        assert {e.id: (e.kind, e.name) for e in understanding.entities} == self.entities
+        assert len(understanding.entities) == len(self.entities)
+        assert {d.key for d in understanding.dependencies} == self.dependencies
+        assert len(understanding.dependencies) == len(self.dependencies)
+        assert {t.id: t.hypothesis for t in state.tentative_hypotheses} == self.tentative
+        assert [x.id for x in state.expectations] == list(self.expectations)
+        for expectation in state.expectations:
+            want = self.expectations[expectation.id]
+            assert {name: getattr(expectation, name) for name in want} == want
+            assert (expectation.last_checked_at is None) == (want["status"] == "pending")
+        assert {a.id for a in state.assumptions} == set(self.assumptions)
+        for assumption in state.assumptions:
+            want = self.assumptions[assumption.id]
+            assert assumption.hypothesis.startswith(want["hypothesis"])
+            assert math.isclose(assumption.confidence, want["confidence"], abs_tol=1e-4)
+            assert set(assumption.evidence) == want["evidence"]
+            assert set(assumption.contradicted_by or ()) == want["against"]
+        assert {i.id: (i.title, i.details, i.status.value, i.related_entity_ids) for i in state.items} == {
+            id_: (i["title"], i["details"], i["status"], i["related_entity_ids"]) for id_, i in self.items.items()
+        }
+
+    def _guess(self, id_: str | None, text: str) -> None:
+        if id_ is None:
+            same = [t for t, held in self.tentative.items() if plain(held) == plain(text)]
+            id_ = same[0] if same else self.new_id("ten")
+            if any(plain(a["hypothesis"]) == plain(text) for a in self.assumptions.values()):
+                return
+        if id_ not in self.assumptions:
+            self.tentative[id_] = text
+
+    def _assume(self, p: AssumptionProposal) -> None:
+        pieces = [*p.evidence, *p.contradicted_by]
+        held = self._find(self.assumptions, p.id, p.hypothesis, lambda a: a["hypothesis"], by_text=p.id is None)
+        if held is not None:
+            assumption = self.assumptions[held]
+            lower = p.confidence is not None and p.confidence < round(assumption["confidence"], 2)
+            against = [*p.contradicted_by, *(e for e in p.evidence if lower and e not in assumption["evidence"])]
+            assumption["hypothesis"] = p.hypothesis or assumption["hypothesis"]
+            assumption["evidence"] |= set(p.evidence)
+            self._against(assumption, against)
+            return
+        guess = self._find(self.tentative, p.id, p.hypothesis, lambda t: t, by_text=True)
+        if guess is None and p.hypothesis is None:
+            return
+        if guess is not None and not pieces:
+            return
+        text = p.hypothesis or self.tentative[guess]
+        id_ = p.id or guess or self.new_id("asm")
+        self.tentative.pop(guess, None)
+        start = 0.5 if p.confidence is None else p.confidence
+        made = {"hypothesis": text, "confidence": start, "evidence": set(pieces), "against": set()}
+        self._against(made, list(p.contradicted_by))
+        self.assumptions[id_] = made
+
+    def _against(self, assumption: dict, pieces: list[str]) -> None:
+        new = set(pieces) - assumption["against"]
+        assumption["confidence"] = lowered(assumption["confidence"], len(new))
+        assumption["against"] |= new
+        assumption["evidence"] |= new
+
+    @staticmethod
+    def _find(held: dict, id_: str | None, text: str | None, wording, by_text: bool) -> str | None:
+        if id_ in held:
+            return id_
+        if not by_text or text is None:
+            return None
+        return next((key for key, value in held.items() if plain(wording(value)) == plain(text)), None)
+
+    def _expect(self, p) -> None:
+        names = ("action", "expected_outcome", "expected_ids", "expected_type", "expected_count", "status")
+        given = {name: getattr(p, name) for name in names if getattr(p, name) is not None}
+        if p.id in self.expectations:
+            if self.expectations[p.id]["status"] == "pending":
+                self.expectations[p.id].update(given)
+        elif p.action is not None and p.expected_outcome is not None:
+            blank = dict.fromkeys(names) | {"status": "pending"}
+            self.expectations[p.id or self.new_id("exp")] = blank | given
+
+    def _change_items(self, delta: Delta) -> None:
+        gone = set()
+        for op in delta.items:
+            if isinstance(op, AddItem):
+                if op.item.id not in self.items and op.item.id not in gone:
+                    fields = ("title", "details", "related_entity_ids")
+                    self.items[op.item.id] = {name: getattr(op.item, name) for name in fields}
+                    self.items[op.item.id]["status"] = op.item.status.value
+            elif op.id not in self.items:
+                continue
+            elif isinstance(op, RemoveItem):
+                del self.items[op.id]
+                gone.add(op.id)
+            else:
+                item = self.items[op.id]
+                if op.patch.status in (None, item["status"]) or item["status"] == "active":
+                    for name in ("title", "details", "status", "related_entity_ids"):
+                        if getattr(op.patch, name) is not None:
+                            item[name] = getattr(op.patch, name)

@@ -1,0 +1,83 @@
+"""Every branch of the matcher: ids, type, count, what both carry, what they do not."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mnemon.agentstate.matcher import Verdict, judge
+from mnemon.agentstate.state import Expectation
+from mnemon.turn import ToolOutcome
+
+MATCH, MISMATCH, SKIP = Verdict.MATCH, Verdict.MISMATCH, Verdict.SKIP
+
+CASES = [
+    # expected_ids, expected_type, expected_count | ids, types, count | verdict
+    ("all ids are there", (("a", "b"), None, None), (("b", "c", "a"), None, None), MATCH),
+    ("an id is missing", (("a", "b"), None, None), (("a",), None, None), MISMATCH),
+    ("the result names no id at all", (("a",), None, None), ((), None, None), MISMATCH),
+    ("no id is expected and some came", ((), None, None), (("a",), None, None), MATCH),
+    ("no id is expected and none came", ((), None, None), ((), None, None), MATCH),
+    ("ids are expected, the result carries none", (("a",), None, None), (None, None, None), SKIP),
+    ("no id is expected, the result carries none", ((), None, None), (None, None, None), SKIP),
+    ("the type is there", (None, "task", None), (None, ("doc", "task"), None), MATCH),
+    ("the type is not there", (None, "task", None), (None, ("doc",), None), MISMATCH),
+    ("the result has no type at all", (None, "task", None), (None, (), None), MISMATCH),
+    ("a type is expected, the result carries none", (None, "task", None), (None, None, None), SKIP),
+    ("the count is equal", (None, None, 2), (None, None, 2), MATCH),
+    ("the count is lower", (None, None, 2), (None, None, 1), MISMATCH),
+    ("the count is higher", (None, None, 2), (None, None, 3), MISMATCH),
+    ("zero is expected and came", (None, None, 0), (None, None, 0), MATCH),
+    ("zero is expected and one came", (None, None, 0), (None, None, 1), MISMATCH),
+    ("one is expected and zero came", (None, None, 1), (None, None, 0), MISMATCH),
+    ("a count is expected, the result carries none", (None, None, 1), (None, None, None), SKIP),
+    ("a count is not inferred from ids", (None, None, 2), (("a", "b"), None, None), SKIP),
+    ("ids are not inferred from types", (("a",), None, None), (None, ("a",), None), SKIP),
+    ("all three hold", (("a",), "task", 1), (("a",), ("task",), 1), MATCH),
+    ("ids hold, the type does not", (("a",), "task", None), (("a",), ("doc",), None), MISMATCH),
+    ("ids hold, the count does not", (("a",), None, 1), (("a",), None, 2), MISMATCH),
+    ("the type holds, the count does not", (None, "task", 1), (None, ("task",), 0), MISMATCH),
+    ("only the shared field decides: it holds", (("a",), "task", 1), (None, ("task",), None), MATCH),
+    ("only the shared field decides: it fails", (("a",), "task", 1), (None, None, 2), MISMATCH),
+    ("nothing structured is expected", (None, None, None), (("a",), ("task",), 1), SKIP),
+    ("neither is structured", (None, None, None), (None, None, None), SKIP),
+]
+
+
+@pytest.mark.parametrize(("expected", "came", "verdict"), [case[1:] for case in CASES], ids=[c[0] for c in CASES])
+def test_verdict(expected: tuple, came: tuple, verdict: Verdict) -> None:
+    ids, type_, count = expected
+    got_ids, got_types, got_count = came
+    expectation = Expectation(
+        id="exp", action="do", expected_outcome="words", expected_ids=ids, expected_type=type_, expected_count=count
+    )
+    result = ToolOutcome(id="res", action="do", ids=got_ids, types=got_types, count=got_count)
+    assert judge(expectation, result) is verdict
+
+
+names = st.sampled_from("abc")
+lists = st.none() | st.lists(names, max_size=3).map(tuple)
+counts = st.none() | st.integers(0, 2)
+
+
+@given(lists, st.none() | names, counts, lists, lists, counts)
+def test_verdict_is_match_exactly_when_every_shared_field_holds(
+    ids, type_, count, got_ids, got_types, got_count
+) -> None:
+    shared = []
+    if ids is not None and got_ids is not None:
+        shared.append(all(i in got_ids for i in ids))
+    if type_ is not None and got_types is not None:
+        shared.append(any(type_ == t for t in got_types))
+    if count is not None and got_count is not None:
+        shared.append(count == got_count)
+    expectation = Expectation(
+        id="e", action="do", expected_outcome="w", expected_ids=ids, expected_type=type_, expected_count=count
+    )
+    verdict = judge(expectation, ToolOutcome(id="r", action="do", ids=got_ids, types=got_types, count=got_count))
+    assert verdict is (SKIP if not shared else MATCH if False not in shared else MISMATCH)
+
+
+@given(st.text(), st.text(), st.one_of(st.none(), st.text(), st.lists(st.text())))
+def test_words_are_never_compared(outcome, invariant, output) -> None:
+    expectation = Expectation(id="e", action="do", expected_outcome=outcome, invariant=invariant)
+    assert judge(expectation, ToolOutcome(id="r", action="do", count=1, output=output)) is SKIP
