@@ -20,13 +20,15 @@ from mnemon.llm.connect import connect as connect_llm
 from mnemon.llm.protocol import Llm
 from mnemon.settings import Settings
 
-ROUTERS = ("health", "jobs")
+ROUTERS = ("entities", "health", "jobs")
 """Modules of `mnemon.api` whose `router` is served."""
 
 
 def kinds(basement: Basement) -> dict[str, Kind]:
     """Every kind of work the rooms know, by name."""
-    rooms: tuple[tuple[Kind, ...], ...] = ()
+    from mnemon.memory.entities.job import kinds as matching
+
+    rooms: tuple[tuple[Kind, ...], ...] = (matching(basement),)
     return {kind.name: kind for room in rooms for kind in room}
 
 
