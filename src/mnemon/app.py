@@ -20,15 +20,16 @@ from mnemon.llm.connect import connect as connect_llm
 from mnemon.llm.protocol import Llm
 from mnemon.settings import Settings
 
-ROUTERS = ("entities", "health", "jobs")
+ROUTERS = ("entities", "health", "jobs", "memories", "recall", "todos")
 """Modules of `mnemon.api` whose `router` is served."""
 
 
 def kinds(basement: Basement) -> dict[str, Kind]:
     """Every kind of work the rooms know, by name."""
     from mnemon.memory.entities.job import kinds as matching
+    from mnemon.memory.vectors.job import kinds as embedding
 
-    rooms: tuple[tuple[Kind, ...], ...] = (matching(basement),)
+    rooms: tuple[tuple[Kind, ...], ...] = (embedding(basement), matching(basement))
     return {kind.name: kind for room in rooms for kind in room}
 
 

@@ -34,16 +34,15 @@ def terms(text: str) -> list[str]:
     return [_stem(word) for word in content or words]
 
 
-@lru_cache(maxsize=100_000)
-def _counted(text: str) -> tuple[tuple[tuple[str, int], ...], int]:
+def _counted(text: str) -> tuple[dict[str, int], int]:
     words = terms(text)
-    return tuple(Counter(words).items()), len(words)
+    return Counter(words), len(words)
 
 
 def bm25(query: str, texts: Sequence[str]) -> list[float]:
     """How well each text matches the query among these texts; 0 where no word is shared."""
     wanted = list(dict.fromkeys(terms(query)))
-    counted = [(dict(counts), length) for counts, length in map(_counted, texts)]
+    counted = list(map(_counted, texts))
     weights = _weights(wanted, [counts for counts, _ in counted])
     average = sum(length for _, length in counted) / max(1, len(counted)) or 1.0
     return [_saturated(wanted, weights, counts, length / average) for counts, length in counted]
@@ -60,7 +59,7 @@ def _saturated(
 def coverage(query: str, texts: Sequence[str]) -> list[float]:
     """The share of the query's words, weighted by rarity among these texts, that each text holds: 0 to 1."""
     wanted = list(dict.fromkeys(terms(query)))
-    counted = [dict(counts) for counts, _ in map(_counted, texts)]
+    counted = [counts for counts, _ in map(_counted, texts)]
     weights = _weights(wanted, counted)
     total = sum(weights.values())
     if not total:

@@ -1,0 +1,188 @@
+"""Memories and todos as the wire writes them."""
+
+from typing import Annotated, Literal, Self
+
+from pydantic import Field
+
+from mnemon.api.wire import Instant, Name, Text, Wire, Words
+from mnemon.memory.fact import API, Entity, EntityType, Fact, FactType, MemoryType, Trust
+from mnemon.memory.lifecycle import ArchiveReason, Status
+from mnemon.memory.memory import Memory, Version
+from mnemon.memory.plan import Outcome
+from mnemon.memory.state import Stated, Statement
+from mnemon.memory.todos.store import Draft
+from mnemon.memory.todos.todo import Todo, TodoKind, TodoStatus, kind_of
+from mnemon.scope import Scope
+
+OPEN_LOOP = "OPEN_LOOP"
+
+
+class EntityIn(Wire):
+    type: EntityType
+    label: Name
+
+
+class MemoryIn(Wire):
+    user_id: Name
+    persona_id: Name | None = None
+    type: MemoryType | Literal["OPEN_LOOP"]
+    content: Words
+    entity: EntityIn | None = None
+    fact_type: FactType | None = None
+    attribute: Name | None = None
+    importance: Annotated[int, Field(ge=0, le=3)] | None = None
+    pinned: bool | None = None
+    confidence: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] | None = None
+    valid_from: Instant | None = None
+    source: Name = API
+
+    def statement(self, scope: Scope) -> Statement:
+        """What the application says, about the person of the scope."""
+        says = self._draft() if self.type == OPEN_LOOP else self._fact(MemoryType(self.type))
+        return Statement(external=self.user_id, scope=scope, says=says)
+
+    def _draft(self) -> Draft:
+        return Draft(kind=kind_of(self.content, self.fact_type), content=self.content, source=self.source)
+
+    def _fact(self, kind: MemoryType) -> Fact:
+        return Fact(
+            type=kind,
+            content=self.content,
+            entity=Entity(type=self.entity.type, label=self.entity.label) if self.entity else None,
+            fact_type=self.fact_type or FactType.FACT,
+            attribute=self.attribute,
+            importance=self.importance,
+            pinned=self.pinned,
+            confidence=self.confidence,
+            valid_from=self.valid_from,
+            source=self.source,
+            private=self.persona_id is not None,
+        )
+
+
+class BatchIn(Wire):
+    memories: Annotated[list[MemoryIn], Field(max_length=1000)]
+
+
+class MemoryPatch(Wire):
+    content: Words | None = None
+    importance: Annotated[int, Field(ge=0, le=3)] | None = None
+    pinned: bool | None = None
+    status: Status | None = None
+    reason: Annotated[Text, Field(max_length=500)] | None = None
+
+
+class RestoreIn(Wire):
+    version: Annotated[int, Field(ge=1, le=1_000_000_000)] | None = None
+    reason: Annotated[Text, Field(max_length=500)] | None = None
+
+
+class Subtype(Wire):
+    entity_type: EntityType
+    fact_type: FactType
+
+
+class ProvenanceOut(Wire):
+    turn_id: str
+    message_id: str
+    quote: str
+    at: Instant
+
+
+class MemoryOut(Wire):
+    id: str
+    user_id: str
+    persona_id: str | None
+    type: MemoryType
+    content: str
+    entity_refs: list[str]
+    entity_label: str | None
+    subtype: Subtype
+    attribute: str | None
+    importance: int
+    pinned: bool
+    memory_key: str
+    source: str
+    trust: Trust
+    status: Status
+    archive_reason: ArchiveReason | None
+    archived_at: Instant | None
+    note: str | None
+    confidence: float
+    mentions: int
+    version: int
+    valid_from: Instant
+    valid_to: Instant | None
+    sources: list[str]
+    created_at: Instant
+    updated_at: Instant
+    provenance: list[ProvenanceOut]
+
+    @classmethod
+    def of(cls, memory: Memory, user_id: str) -> Self:
+        told = [
+            ProvenanceOut(turn_id=one.turn_id, message_id=one.message_id, quote=one.quote, at=one.at)
+            for one in memory.provenance
+        ]
+        same = {name: value for name, value in vars(memory).items() if name in cls.model_fields}
+        subtype = Subtype(entity_type=memory.entity_type, fact_type=memory.fact_type)
+        lists = {"entity_refs": list(memory.entity_refs), "sources": list(memory.sources), "provenance": told}
+        return cls(**{**same, **lists, "user_id": user_id, "subtype": subtype})
+
+
+class TodoOut(Wire):
+    id: str
+    user_id: str
+    persona_id: str | None
+    kind: TodoKind
+    content: str
+    status: TodoStatus
+    source: str
+    turn_id: str | None
+    message_id: str | None
+    quote: str | None
+    created_at: Instant
+    updated_at: Instant
+    closed_at: Instant | None
+
+    @classmethod
+    def of(cls, todo: Todo, user_id: str) -> Self:
+        return cls(user_id=user_id, **vars(todo))
+
+
+class StatedMemory(MemoryOut):
+    outcome: Outcome
+
+
+class StatedTodo(TodoOut):
+    outcome: Outcome
+
+
+StatedOut = StatedMemory | StatedTodo
+
+
+def stated_out(stated: Stated) -> StatedMemory | StatedTodo:
+    """What became of a statement: the memory or the todo, and whether it was created or updated."""
+    if isinstance(stated.thing, Memory):
+        memory = MemoryOut.of(stated.thing, stated.external)
+        return StatedMemory(**dict(memory), outcome=stated.outcome)
+    return StatedTodo(**dict(TodoOut.of(stated.thing, stated.external)), outcome=stated.outcome)
+
+
+class VersionOut(Wire):
+    version: int
+    content: str
+    importance: int
+    confidence: float
+    source: str
+    trust: Trust
+    valid_from: Instant
+    valid_to: Instant | None
+    recorded_at: Instant
+    reason: str | None
+    current: bool
+
+    @classmethod
+    def of(cls, one: Version) -> Self:
+        fields = {name: value for name, value in vars(one).items() if name != "number"}
+        return cls(version=one.number, **fields)

@@ -1,0 +1,81 @@
+-- name: nearest
+-- What stands nearest to the query by cosine; a text without words has no direction and comes last.
+select m.*, 1 - (e.vector <=> %(vector)s::halfvec) as similarity
+from memories m
+join embeddings e on e.org_id = m.org_id and e.user_id = m.user_id and e.model = %(model)s and e.kind = 'memory'
+  and e.id = m.id
+where m.org_id = %(org_id)s and m.user_id = %(user_id)s and m.status = 'ACTIVE'
+  and (m.persona_id is null or m.persona_id = %(persona_id)s) and m.type = any(%(types)s)
+order by e.vector <=> %(vector)s::halfvec, m.id
+limit %(most)s;
+
+-- name: not_embedded
+-- What has no vector of this model yet: found by its words.
+select m.*, null::float8 as similarity
+from memories m
+where m.org_id = %(org_id)s and m.user_id = %(user_id)s and m.status = 'ACTIVE'
+  and (m.persona_id is null or m.persona_id = %(persona_id)s) and m.type = any(%(types)s)
+  and not exists (
+    select from embeddings e
+    where e.org_id = m.org_id and e.user_id = m.user_id and e.model = %(model)s and e.kind = 'memory' and e.id = m.id);
+
+-- name: every_candidate
+-- All that recall may weigh, with the cosine where both sides are embedded.
+select m.*, 1 - (e.vector <=> %(vector)s::halfvec) as similarity
+from memories m
+left join embeddings e on e.org_id = m.org_id and e.user_id = m.user_id and e.model = %(model)s and e.kind = 'memory'
+  and e.id = m.id
+where m.org_id = %(org_id)s and m.user_id = %(user_id)s and m.status = 'ACTIVE'
+  and (m.persona_id is null or m.persona_id = %(persona_id)s) and m.type = any(%(types)s);
+
+-- name: candidates_as_of
+-- What was held at that time: the current version where it held already and was not archived, else the one that held.
+select m.*, 1 - (e.vector <=> %(vector)s::halfvec) as similarity
+from memories m
+left join embeddings e on e.org_id = m.org_id and e.user_id = m.user_id and e.model = %(model)s and e.kind = 'memory'
+  and e.id = m.id
+where m.org_id = %(org_id)s and m.user_id = %(user_id)s
+  and (m.persona_id is null or m.persona_id = %(persona_id)s) and m.type = any(%(types)s)
+  and m.valid_from <= %(as_of)s and (m.archived_at is null or m.archived_at > %(as_of)s);
+
+-- name: versions_as_of
+-- Past versions that held at that time, each with the memory it belongs to.
+select m.*, v.number, v.content as past_content, v.importance as past_importance, v.confidence as past_confidence,
+  v.source as past_source, v.trust as past_trust, v.valid_from as past_valid_from, v.valid_to as past_valid_to,
+  1 - (e.vector <=> %(vector)s::halfvec) as similarity
+from memory_versions v
+join memories m on m.org_id = v.org_id and m.user_id = v.user_id and m.id = v.memory_id
+left join embeddings e on e.org_id = v.org_id and e.user_id = v.user_id and e.model = %(model)s and e.kind = 'version'
+  and e.id = v.memory_id || '/' || v.number
+where v.org_id = %(org_id)s and v.user_id = %(user_id)s
+  and (m.persona_id is null or m.persona_id = %(persona_id)s) and m.type = any(%(types)s)
+  and v.valid_from <= %(as_of)s and v.valid_to > %(as_of)s;
+
+-- name: nearest_messages
+-- What was said with this persona, or with none, and stands nearest to the query.
+select s.*, 1 - (e.vector <=> %(vector)s::halfvec) as similarity
+from messages s
+join embeddings e on e.org_id = s.org_id and e.user_id = s.user_id and e.model = %(model)s and e.kind = 'message'
+  and e.id = s.id
+where s.org_id = %(org_id)s and s.user_id = %(user_id)s and s.persona_id is not distinct from %(persona_id)s
+  and s.content <> ''
+order by e.vector <=> %(vector)s::halfvec, s.id
+limit %(most)s;
+
+-- name: messages_not_embedded
+select s.*, null::float8 as similarity
+from messages s
+where s.org_id = %(org_id)s and s.user_id = %(user_id)s and s.persona_id is not distinct from %(persona_id)s
+  and s.content <> ''
+  and not exists (
+    select from embeddings e
+    where e.org_id = s.org_id and e.user_id = s.user_id and e.model = %(model)s and e.kind = 'message' and e.id = s.id);
+
+-- name: every_message
+-- All that was said with this persona, or with none, until a time.
+select s.*, 1 - (e.vector <=> %(vector)s::halfvec) as similarity
+from messages s
+left join embeddings e on e.org_id = s.org_id and e.user_id = s.user_id and e.model = %(model)s
+  and e.kind = 'message' and e.id = s.id
+where s.org_id = %(org_id)s and s.user_id = %(user_id)s and s.persona_id is not distinct from %(persona_id)s
+  and s.content <> '' and (%(as_of)s::timestamptz is null or s.at <= %(as_of)s::timestamptz);

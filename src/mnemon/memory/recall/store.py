@@ -1,0 +1,110 @@
+"""Reads the candidates of a query: a scan of one person's rows, exact, never an index over all people."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+from mnemon.db.statements import statements
+from mnemon.db.tx import Row, Tx
+from mnemon.memory.fact import Trust
+from mnemon.memory.memory import Memory
+from mnemon.memory.recall.query import Heard, Query
+from mnemon.memory.store import memory_of
+from mnemon.memory.vectors.store import literal
+from mnemon.scope import Scope
+from mnemon.turn import Role
+
+SQL = statements("mnemon.memory.recall")
+
+Found = tuple[Memory | Heard, float | None]
+"""A candidate with its cosine; None where it or the query has no vector."""
+
+
+async def nearest_memories(tx: Tx, scope: Scope, query: Query, *, most: int) -> list[Found]:
+    """The nearest by cosine, and all that have no vector yet."""
+    params = _params(scope, query)
+    near = await tx.all(SQL["nearest"], **params, most=most)
+    waiting = await tx.all(SQL["not_embedded"], **params)
+    return [_memory(row) for row in (*near, *waiting)]
+
+
+async def every_memory(tx: Tx, scope: Scope, query: Query) -> list[Found]:
+    """All current memories the scope's persona may see."""
+    return [_memory(row) for row in await tx.all(SQL["every_candidate"], **_params(scope, query))]
+
+
+async def memories_as_of(tx: Tx, scope: Scope, query: Query) -> list[Found]:
+    """All memories as they were held at the query's time."""
+    params = {**_params(scope, query), "as_of": query.as_of}
+    current = await tx.all(SQL["candidates_as_of"], **params)
+    past = await tx.all(SQL["versions_as_of"], **params)
+    return [_memory(row) for row in current] + [_past_memory(row) for row in past]
+
+
+async def nearest_messages(tx: Tx, scope: Scope, query: Query, *, most: int) -> list[Found]:
+    """The nearest messages of the scope's persona by cosine, and all that have no vector yet."""
+    params = _params(scope, query)
+    near = await tx.all(SQL["nearest_messages"], **params, most=most)
+    waiting = await tx.all(SQL["messages_not_embedded"], **params)
+    return [_message(row) for row in (*near, *waiting)]
+
+
+async def every_message(tx: Tx, scope: Scope, query: Query) -> list[Found]:
+    """All messages of the scope's persona, up to the query's time."""
+    rows = await tx.all(SQL["every_message"], **_params(scope, query), as_of=query.as_of)
+    return [_message(row) for row in rows]
+
+
+def contents(found: Sequence[Found]) -> list[str]:
+    return [one.content for one, _ in found]
+
+
+def _params(scope: Scope, query: Query) -> dict[str, object]:
+    return {
+        "org_id": scope.org_id,
+        "user_id": scope.user,
+        "persona_id": scope.persona_id,
+        "types": sorted(query.types),
+        "model": query.model,
+        "vector": None if query.vector is None else literal(query.vector),
+    }
+
+
+def _cosine(row: Row) -> float | None:
+    """A text without words has no direction, and its cosine is no number."""
+    value = row["similarity"]
+    return None if value is None or math.isnan(value) else float(value)
+
+
+def _memory(row: Row) -> Found:
+    return memory_of(row), _cosine(row)
+
+
+def _past_memory(row: Row) -> Found:
+    past = replace(
+        memory_of(row),
+        content=row["past_content"],
+        importance=row["past_importance"],
+        confidence=row["past_confidence"],
+        source=row["past_source"],
+        trust=Trust(row["past_trust"]),
+        valid_from=row["past_valid_from"],
+        valid_to=row["past_valid_to"],
+        version=row["number"],
+        updated_at=row["past_valid_from"],
+    )
+    return past, _cosine(row)
+
+
+def _message(row: Row) -> Found:
+    heard = Heard(
+        id=row["id"],
+        session_id=row["session_id"],
+        turn_id=row["turn_id"],
+        persona_id=row["persona_id"],
+        role=Role(row["role"]),
+        content=row["content"],
+        name=row["name"],
+        at=row["at"],
+    )
+    return heard, _cosine(row)

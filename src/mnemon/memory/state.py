@@ -1,0 +1,66 @@
+"""What an application states about people: memories, and todos where it states an open loop."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from mnemon.db.tx import Tx
+from mnemon.embedding.protocol import Embedder
+from mnemon.memory.fact import Fact
+from mnemon.memory.memory import Memory
+from mnemon.memory.plan import Outcome
+from mnemon.memory.remember import remember
+from mnemon.memory.todos import store as todos
+from mnemon.memory.todos.store import Draft
+from mnemon.memory.todos.todo import Todo
+from mnemon.memory.vectors.embed import Vectors, embed_texts
+from mnemon.scope import Scope
+from mnemon.sessions.people import ensure_person
+
+
+@dataclass(frozen=True, kw_only=True)
+class Statement:
+    """One thing an application says about a person."""
+
+    external: str
+    """The name the application calls the person by."""
+    scope: Scope
+    """That person, and the persona it is private to."""
+    says: Fact | Draft
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stated:
+    """What became of a statement."""
+
+    external: str
+    outcome: Outcome
+    thing: Memory | Todo
+
+
+async def vectors_for(embedder: Embedder, statements: Sequence[Statement]) -> Vectors:
+    """The vectors of what is stated; made before the transaction."""
+    return await embed_texts(embedder, [one.says.content for one in statements if isinstance(one.says, Fact)])
+
+
+async def state(tx: Tx, statements: Sequence[Statement], *, vectors: Vectors | None = None) -> list[Stated]:
+    """Every statement is held, in order; all of them or none."""
+    done: dict[int, Stated] = {}
+    groups: dict[Scope, list[int]] = {}
+    for place, one in enumerate(statements):
+        groups.setdefault(one.scope, []).append(place)
+    # People in one order everywhere, so that two batches about the same people wait for each other and never lock.
+    for scope in sorted(groups, key=lambda scope: (scope.user, scope.persona_id or "")):
+        places = groups[scope]
+        external = statements[places[0]].external
+        await ensure_person(tx, scope.org_id, external)
+        facts = [(place, says) for place in places if isinstance(says := statements[place].says, Fact)]
+        if facts:
+            kept = await remember(tx, scope, [fact for _, fact in facts], vectors=vectors)
+            for (place, _), one_kept in zip(facts, kept, strict=True):
+                done[place] = Stated(external=external, outcome=one_kept.outcome, thing=one_kept.memory)
+        for place in places:
+            if isinstance(draft := statements[place].says, Draft):
+                todo, new = await todos.add(tx, scope, draft, at=tx.now)
+                outcome = Outcome.CREATED if new else Outcome.UPDATED
+                done[place] = Stated(external=external, outcome=outcome, thing=todo)
+    return [done[place] for place in range(len(statements))]

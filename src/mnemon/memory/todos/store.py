@@ -1,0 +1,154 @@
+"""Reads and writes todos. Each belongs to one persona, or to none, and is seen by no other."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+import psycopg
+
+from mnemon.db.statements import statements
+from mnemon.db.tx import Row, Tx
+from mnemon.errors import Conflict, NotFound
+from mnemon.memory.fact import API
+from mnemon.memory.todos.todo import Todo, TodoKind, TodoStatus, todo_key
+from mnemon.scope import Scope
+
+SQL = statements("mnemon.memory.todos")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Draft:
+    """A todo to be opened."""
+
+    kind: TodoKind
+    content: str
+    source: str = API
+    turn_id: str | None = None
+    message_id: str | None = None
+    quote: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class TodoEdit:
+    """What is to change; None leaves it as it is."""
+
+    kind: TodoKind | None = None
+    content: str | None = None
+    status: TodoStatus | None = None
+    turn_id: str | None = None
+    """The turn that closes it."""
+    quote: str | None = None
+    """The words that close it."""
+
+
+async def open_todos(tx: Tx, scope: Scope) -> list[Todo]:
+    """What is open with the scope's persona, or with none, oldest first."""
+    rows = await tx.all(SQL["open"], **_owner(scope), persona_id=scope.persona_id)
+    return [_todo(row) for row in rows]
+
+
+async def add(tx: Tx, scope: Scope, draft: Draft, *, at: datetime) -> tuple[Todo, bool]:
+    """The todo is open; whether it is new."""
+    row = await tx.one(
+        SQL["insert"],
+        **_owner(scope),
+        id=tx.new_id("tod"),
+        persona_id=scope.persona_id,
+        todo_key=todo_key(draft.kind, draft.content),
+        at=at,
+        **vars(draft),
+    )
+    return _todo(row), bool(row["created"])
+
+
+async def opened_by(tx: Tx, scope: Scope, draft: Draft) -> Todo | None:
+    """The todo that the draft's turn opened before with this content."""
+    key = todo_key(draft.kind, draft.content)
+    row = await tx.maybe(
+        SQL["of_turn"], **_owner(scope), persona_id=scope.persona_id, todo_key=key, turn_id=draft.turn_id
+    )
+    return None if row is None else _todo(row)
+
+
+async def closed_by(tx: Tx, scope: Scope, turn_id: str, quote: str) -> bool:
+    """Whether the turn has closed a todo with these words before."""
+    params = {"persona_id": scope.persona_id, "turn_id": turn_id, "quote": quote}
+    return await tx.maybe(SQL["closed_by"], **_owner(scope), **params) is not None
+
+
+async def get(tx: Tx, scope: Scope, todo_id: str) -> tuple[Scope, Todo]:
+    """The todo and whose it is; not found for another organization's, or another person's where the scope names one."""
+    row = await tx.maybe(SQL["by_id"], org_id=scope.org_id, user_id=scope.user_id, id=todo_id)
+    if row is None:
+        raise NotFound("todo")
+    todo = _todo(row)
+    return Scope(org_id=scope.org_id, user_id=row["user_id"], persona_id=todo.persona_id), todo
+
+
+async def change(tx: Tx, scope: Scope, todo: Todo, edit: TodoEdit, *, at: datetime) -> Todo:
+    """The todo is as the edit says; a closed one knows when it was closed."""
+    kind, content = edit.kind or todo.kind, edit.content or todo.content
+    status = edit.status or todo.status
+    closed_at = None if status is TodoStatus.OPEN else (todo.closed_at or at)
+    try:
+        async with tx.savepoint():
+            row = await tx.one(
+                SQL["update"],
+                **_owner(scope),
+                id=todo.id,
+                kind=kind,
+                content=content,
+                todo_key=todo_key(kind, content),
+                status=status,
+                at=at,
+                closed_at=closed_at,
+                closing_turn_id=None if closed_at is None else edit.turn_id,
+                closing_quote=None if closed_at is None else edit.quote,
+            )
+    except psycopg.errors.UniqueViolation:
+        raise Conflict("Another open todo says the same. Close one of the two.", code="todo_exists") from None
+    return _todo(row)
+
+
+async def listed(
+    tx: Tx,
+    scope: Scope,
+    *,
+    status: TodoStatus | None = None,
+    kind: TodoKind | None = None,
+    before: tuple[datetime, str] | None = None,
+    most: int,
+) -> list[Todo]:
+    """A page of the todos of the scope's persona, or of none, newest first."""
+    before_at, before_id = before or (None, None)
+    rows = await tx.all(
+        SQL["listed"],
+        **_owner(scope),
+        persona_id=scope.persona_id,
+        status=status,
+        kind=kind,
+        before_at=before_at,
+        before_id=before_id,
+        most=most,
+    )
+    return [_todo(row) for row in rows]
+
+
+def _owner(scope: Scope) -> dict[str, str]:
+    return {"org_id": scope.org_id, "user_id": scope.user}
+
+
+def _todo(row: Row) -> Todo:
+    return Todo(
+        id=row["id"],
+        persona_id=row["persona_id"],
+        kind=TodoKind(row["kind"]),
+        content=row["content"],
+        status=TodoStatus(row["status"]),
+        source=row["source"],
+        turn_id=row["turn_id"],
+        message_id=row["message_id"],
+        quote=row["quote"],
+        created_at=row["created_at"],
+        updated_at=row["updated_at"],
+        closed_at=row["closed_at"],
+    )
