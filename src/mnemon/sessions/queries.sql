@@ -112,6 +112,16 @@ values (%(org_id)s, %(user_id)s, %(persona)s, %(now)s, %(count)s)
 on conflict (org_id, user_id, persona) do update set
   curator_last_run_at = excluded.curator_last_run_at, curator_last_count = excluded.curator_last_count
 
+-- name: note_curator_run_everywhere
+-- The curator works for the person as a whole: every persona's state tells of it.
+update session_states set curator_last_run_at = %(now)s, curator_last_count = %(count)s
+where org_id = %(org_id)s and user_id = %(user_id)s
+
+-- name: total_messages
+-- The person's messages over all personas.
+select coalesce(sum(message_count), 0) as number from session_states
+where org_id = %(org_id)s and user_id = %(user_id)s
+
 -- name: note_rolling_attempt
 update session_states set last_rolling_attempt_at = %(now)s
 where org_id = %(org_id)s and user_id = %(user_id)s and persona = %(persona)s
@@ -188,9 +198,10 @@ where org_id = %(org_id)s and user_id = %(user_id)s and persona_id is not distin
 order by at desc limit 10
 
 -- name: last_turn
-select id, status, session_id, at from turns
-where org_id = %(org_id)s and user_id = %(user_id)s and session_id = %(session_id)s
-order by seq desc limit 1
+-- The turn of this person and persona that came in last.
+select id, status from turns
+where org_id = %(org_id)s and user_id = %(user_id)s and persona_id is not distinct from %(persona_id)s::text
+order by recorded_at desc, seq desc limit 1
 
 -- name: add_tool_results
 update turns set tool_results = tool_results || %(tool_results)s, intents = intents || %(intents)s

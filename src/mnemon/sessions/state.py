@@ -45,8 +45,15 @@ async def session_state(tx: Tx, scope: Scope) -> SessionState | None:
 
 
 async def note_curator_run(tx: Tx, scope: Scope, memory_count: int) -> None:
-    """The state says that the curator ran now, over so many memories."""
+    """The person's states, that of every persona, say that the curator ran now, over so many memories."""
     await tx.run(SQL["note_curator_run"], **_key(scope), now=tx.now, count=memory_count)
+    owner = {"org_id": scope.org_id, "user_id": scope.user}
+    await tx.run(SQL["note_curator_run_everywhere"], **owner, now=tx.now, count=memory_count)
+
+
+async def total_messages(tx: Tx, scope: Scope) -> int:
+    """How many messages the person has sent, over all personas."""
+    return int((await tx.one(SQL["total_messages"], org_id=scope.org_id, user_id=scope.user))["number"])
 
 
 async def note_rolling_attempt(tx: Tx, scope: Scope) -> None:
