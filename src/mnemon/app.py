@@ -27,9 +27,16 @@ ROUTERS = ("entities", "health", "jobs", "memories", "recall", "todos")
 def kinds(basement: Basement) -> dict[str, Kind]:
     """Every kind of work the rooms know, by name."""
     from mnemon.memory.entities.job import kinds as matching
+    from mnemon.memory.upkeep.curator_job import kinds as curating
+    from mnemon.memory.upkeep.spine_job import kinds as spines
     from mnemon.memory.vectors.job import kinds as embedding
 
-    rooms: tuple[tuple[Kind, ...], ...] = (embedding(basement), matching(basement))
+    rooms: tuple[tuple[Kind, ...], ...] = (
+        curating(basement),
+        embedding(basement),
+        matching(basement),
+        spines(basement),
+    )
     return {kind.name: kind for room in rooms for kind in room}
 
 

@@ -41,7 +41,12 @@ def test_a_line_that_nobody_said_is_rejected():
 def test_forgetting_a_source_drops_its_lines_and_no_other():
     lines = grounded(by_rule(MATERIAL), MATERIAL).lines
     version = SpineVersion(
-        version=1, lines=lines, message_count=21, at=datetime(2026, 4, 12, tzinfo=UTC), made_by="offline"
+        version=1,
+        lines=lines,
+        message_count=21,
+        total_messages=21,
+        at=datetime(2026, 4, 12, tzinfo=UTC),
+        made_by="offline",
     )
     left = without(version, ["mem_2"])
     assert left.lines[Part.PEOPLE] == ()

@@ -5,7 +5,7 @@ private never enters; its messages only count towards the next spine being due.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 
@@ -77,6 +77,8 @@ class SpineVersion:
     lines: Mapping[Part, tuple[Line, ...]]
     message_count: int
     """The person's messages since the spine before."""
+    total_messages: int
+    """All of the person's messages up to then, over all personas."""
     at: datetime
     made_by: str
     """The model that wrote it, or `offline`."""
@@ -151,13 +153,7 @@ def without(version: SpineVersion, forgotten: Iterable[str]) -> SpineVersion:
     """The version with every line dropped that was made from something forgotten."""
     gone = frozenset(forgotten)
     kept = {part: tuple(li for li in lines if not gone & set(li.sources)) for part, lines in version.lines.items()}
-    return SpineVersion(
-        version=version.version,
-        lines=kept,
-        message_count=version.message_count,
-        at=version.at,
-        made_by=version.made_by,
-    )
+    return replace(version, lines=kept)
 
 
 def _sources_of(line: str, material: Sequence[Source]) -> list[Source]:

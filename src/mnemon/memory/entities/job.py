@@ -3,19 +3,11 @@
 import asyncio
 
 from mnemon.basement import Basement
-from mnemon.db.tx import Tx
 from mnemon.jobs.runner import Attempt, Kind
-from mnemon.jobs.store import enqueue
 from mnemon.memory.entities import store
 from mnemon.memory.entities.merge import merge_clear_cases, open_proposals
+from mnemon.memory.upkeep.enqueue import MATCH_ENTITIES
 from mnemon.scope import Scope
-
-KIND = "match_entities"
-
-
-async def enqueue_matching(tx: Tx, scope: Scope) -> None:
-    """The person's entities will be compared soon."""
-    await enqueue(tx, scope, KIND, scope.user)
 
 
 def kinds(basement: Basement) -> tuple[Kind, ...]:
@@ -34,4 +26,4 @@ def kinds(basement: Basement) -> tuple[Kind, ...]:
             await merge_clear_cases(tx, scope, proposals)
             await attempt.settle(tx)
 
-    return (Kind(name=KIND, run=run),)
+    return (Kind(name=MATCH_ENTITIES, run=run),)

@@ -8,6 +8,7 @@ create table spines (
   message_count  integer not null,
   total_messages bigint not null,
   made_by        text not null,
+  rejected       jsonb not null,
   at             timestamptz not null,
   primary key (org_id, user_id, version)
 );

@@ -1,0 +1,126 @@
+"""Running the curator when enough is new, and undoing a fold."""
+
+from collections import Counter
+
+from mnemon.basement import Basement
+from mnemon.db.tx import Tx
+from mnemon.errors import Conflict, NotFound
+from mnemon.jobs.runner import Attempt, Kind
+from mnemon.llm.protocol import Purpose
+from mnemon.memory import curator as rules
+from mnemon.memory import store as memories
+from mnemon.memory.curator import CuratorPlan, Fold, Gated
+from mnemon.memory.edit import archive_many, bring_back
+from mnemon.memory.entities.store import load_aliases
+from mnemon.memory.fact import CURATED_FOLD, Entity, Fact
+from mnemon.memory.keys import content_hash
+from mnemon.memory.lifecycle import ArchiveReason
+from mnemon.memory.memory import Memory
+from mnemon.memory.remember import remember
+from mnemon.memory.upkeep import store
+from mnemon.memory.upkeep.asking import ask
+from mnemon.memory.upkeep.enqueue import CURATE, count_at_last_run
+from mnemon.memory.upkeep.store import CuratorRun
+from mnemon.memory.vectors.embed import Vectors, embed_texts
+from mnemon.scope import Scope
+from mnemon.sessions.state import note_curator_run
+
+_MOST = 500
+
+
+def kinds(basement: Basement) -> tuple[Kind, ...]:
+    """The work of this file."""
+
+    async def run(attempt: Attempt) -> None:
+        # Global memories only: what is private to a persona is never laid beside anything else.
+        scope = Scope(org_id=attempt.scope.org_id, user_id=attempt.key)
+        async with basement.db.tx(scope.org_id) as tx:
+            now = tx.now
+            count = await memories.count_active(tx, scope)
+            last = await count_at_last_run(tx, scope)
+            held = await store.global_memories(tx, scope, most=_MOST)
+            aliases = await load_aliases(tx, scope)
+        if not rules.due(count=count, count_at_last_run=last, after=basement.settings.curator_after):
+            return
+        plan = await ask(
+            basement.reflector,
+            CuratorPlan,
+            system=rules.SYSTEM,
+            prompt=rules.prompt(held),
+            purpose=Purpose.CURATOR,
+            by_rule=lambda: rules.plan_by_rule(held, now, aliases.resolve),
+        )
+        vectors = await embed_texts(basement.embedder, [fold.content.strip() for fold in plan.folds])
+        async with basement.db.tx(scope.org_id) as tx:
+            await attempt.hold(tx)
+            await apply(tx, scope, plan, made_by=basement.reflector.name, vectors=vectors)
+            await attempt.settle(tx)
+
+    return (Kind(name=CURATE, run=run),)
+
+
+async def apply(tx: Tx, scope: Scope, plan: CuratorPlan, *, made_by: str, vectors: Vectors | None = None) -> CuratorRun:
+    """What of the plan passes the gates is done and on record; gated against what is held now."""
+    aliases = await load_aliases(tx, scope)
+    gated = rules.gate(plan, await store.global_memories(tx, scope, most=_MOST), tx.now, aliases.resolve)
+    folded = [await _fold(tx, scope, fold, vectors) for fold in gated.folds]
+    archived = await _archive(tx, scope, gated)
+    run = CuratorRun(
+        id=tx.new_id("cur"),
+        folded=tuple(one.id for one in folded),
+        archived=archived,
+        rejected=gated.rejected,
+        made_by=made_by,
+        at=tx.now,
+    )
+    await store.add_curator_run(tx, scope, run)
+    await note_curator_run(tx, scope, await memories.count_active(tx, scope))
+    return run
+
+
+async def _archive(tx: Tx, scope: Scope, gated: Gated) -> tuple[str, ...]:
+    done: list[Memory] = []
+    for one in gated.outdated:
+        done += await archive_many(tx, scope, [one.memory.id], ArchiveReason.OUTDATED, note=one.reason)
+    return tuple(memory.id for memory in done)
+
+
+async def _fold(tx: Tx, scope: Scope, fold: Fold, vectors: Vectors | None) -> Memory:
+    """The fragments stand in one memory and are archived as folded, linked from it."""
+    (made,) = await remember(tx, scope, [_fact(fold)], vectors=vectors)
+    fragments = [one.id for one in fold.memories if one.id != made.memory.id]
+    await archive_many(tx, scope, fragments, ArchiveReason.FOLDED, note=f"folded into {made.memory.id}")
+    return made.memory
+
+
+def _fact(fold: Fold) -> Fact:
+    first = fold.memories[0]
+    about = Entity(type=first.entity_type, label=first.entity_label) if first.entity_label else None
+    kinds_told = Counter(one.fact_type for one in fold.memories)
+    inherited = [source for one in fold.memories for source in one.sources]
+    return Fact(
+        type=first.type,
+        content=fold.content,
+        entity=about,
+        fact_type=kinds_told.most_common(1)[0][0],
+        # A named entity has one fold that grows; about the person there may be many, told apart by what they say.
+        attribute="fold" if about else f"fold {content_hash(fold.content)}",
+        importance=max(one.importance for one in fold.memories),
+        confidence=min(one.confidence for one in fold.memories),
+        source=CURATED_FOLD,
+        trust=first.trust,
+        sources=tuple(dict.fromkeys([*inherited, *(one.id for one in fold.memories if one.source != CURATED_FOLD)])),
+    )
+
+
+async def unfold(tx: Tx, scope: Scope, fold_id: str) -> list[Memory]:
+    """The fold's fragments are active again and the fold is archived as unwanted: the fold is undone."""
+    found = await memories.by_ids(tx, scope, [fold_id])
+    if not found:
+        raise NotFound("memory")
+    if found[0].source != CURATED_FOLD:
+        raise Conflict("This memory is not a fold; there is nothing to unfold.", code="not_a_fold")
+    fragments = await memories.by_ids(tx, scope, found[0].sources)
+    folded = [one for one in fragments if one.archive_reason is ArchiveReason.FOLDED]
+    await archive_many(tx, scope, [fold_id], ArchiveReason.UNWANTED, note="unfolded")
+    return [await bring_back(tx, scope, one.id, reason="unfolded") for one in folded]

@@ -1,0 +1,46 @@
+-- name: global_memories
+-- What every persona may know, weightiest and newest first.
+select * from memories
+where org_id = %(org_id)s and user_id = %(user_id)s and status = 'ACTIVE' and persona_id is null
+order by pinned desc, importance desc, updated_at desc, id limit %(most)s;
+
+-- name: latest_spine
+select version, lines, message_count, total_messages, made_by, at from spines
+where org_id = %(org_id)s and user_id = %(user_id)s order by version desc limit 1;
+
+-- name: spines
+select version, lines, message_count, total_messages, made_by, at from spines
+where org_id = %(org_id)s and user_id = %(user_id)s and (%(before)s::integer is null or version < %(before)s)
+order by version desc limit %(most)s;
+
+-- name: add_spine
+-- Only the next one: two writers at once make one version.
+insert into spines (org_id, user_id, version, lines, sources, message_count, total_messages, made_by, rejected, at)
+values (%(org_id)s, %(user_id)s, %(version)s, %(lines)s, %(sources)s, %(message_count)s, %(total_messages)s,
+  %(made_by)s, %(rejected)s, %(now)s)
+on conflict (org_id, user_id, version) do nothing;
+
+-- name: spines_from
+-- Versions with a line made from any of these.
+select version, lines, message_count, total_messages, made_by, at from spines
+where org_id = %(org_id)s and user_id = %(user_id)s and sources && %(sources)s::text[];
+
+-- name: rewrite_spine
+update spines set lines = %(lines)s, sources = %(sources)s, rejected = '[]'
+where org_id = %(org_id)s and user_id = %(user_id)s and version = %(version)s;
+
+-- name: seed
+select profile, loaded_at from user_seeds where org_id = %(org_id)s and user_id = %(user_id)s;
+
+-- name: put_seed
+insert into user_seeds (org_id, user_id, profile, loaded_at)
+values (%(org_id)s, %(user_id)s, %(profile)s, %(now)s)
+on conflict (org_id, user_id) do update set profile = excluded.profile, loaded_at = excluded.loaded_at;
+
+-- name: add_curator_run
+insert into curator_runs (org_id, user_id, id, folded, archived, rejected, made_by, at)
+values (%(org_id)s, %(user_id)s, %(id)s, %(folded)s, %(archived)s, %(rejected)s, %(made_by)s, %(now)s);
+
+-- name: curator_runs
+select id, folded, archived, rejected, made_by, at from curator_runs
+where org_id = %(org_id)s and user_id = %(user_id)s order by id desc limit %(most)s;

@@ -1,0 +1,150 @@
+"""Reads and writes spines, seeds and the curator's runs."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from psycopg.types.json import Jsonb
+
+from mnemon.db.statements import statements
+from mnemon.db.tx import Row, Tx
+from mnemon.memory.memory import Memory
+from mnemon.memory.spine import Line, Part, SpineVersion
+from mnemon.memory.store import memory_of
+from mnemon.scope import Scope
+from mnemon.section import Rejection
+
+SQL = statements("mnemon.memory.upkeep")
+
+
+@dataclass(frozen=True, kw_only=True)
+class CuratorRun:
+    """What the curator did in one run."""
+
+    id: str
+    folded: tuple[str, ...]
+    """Ids of the folds."""
+    archived: tuple[str, ...]
+    """Ids of what was archived as outdated."""
+    rejected: tuple[Rejection, ...]
+    made_by: str
+    at: datetime
+
+
+@dataclass(frozen=True, kw_only=True)
+class Seed:
+    """The profile as it was loaded."""
+
+    profile: list[dict[str, Any]]
+    loaded_at: datetime
+
+
+async def global_memories(tx: Tx, scope: Scope, *, most: int) -> list[Memory]:
+    """Active memories that every persona may know, weightiest first."""
+    return [memory_of(row) for row in await tx.all(SQL["global_memories"], **_owner(scope), most=most)]
+
+
+async def latest_spine(tx: Tx, scope: Scope) -> SpineVersion | None:
+    """The current spine; None before the first."""
+    row = await tx.maybe(SQL["latest_spine"], **_owner(scope))
+    return None if row is None else _spine(row)
+
+
+async def spines(tx: Tx, scope: Scope, *, most: int, before: int | None = None) -> list[SpineVersion]:
+    """Versions of the spine, newest first."""
+    return [_spine(row) for row in await tx.all(SQL["spines"], **_owner(scope), before=before, most=most)]
+
+
+async def add_spine(tx: Tx, scope: Scope, spine: SpineVersion, rejected: Sequence[Rejection]) -> bool:
+    """Whether the version was written; another writer may have been first."""
+    touched = await tx.run(
+        SQL["add_spine"],
+        **_owner(scope),
+        version=spine.version,
+        lines=Jsonb(_lines(spine)),
+        sources=list(spine.sources),
+        message_count=spine.message_count,
+        total_messages=spine.total_messages,
+        made_by=spine.made_by,
+        rejected=Jsonb([vars(one) for one in rejected]),
+        now=tx.now,
+    )
+    return touched > 0
+
+
+async def spines_from(tx: Tx, scope: Scope, sources: Sequence[str]) -> list[SpineVersion]:
+    """Versions that have a line made from any of these."""
+    return [_spine(row) for row in await tx.all(SQL["spines_from"], **_owner(scope), sources=list(sources))]
+
+
+async def rewrite_spine(tx: Tx, scope: Scope, spine: SpineVersion) -> None:
+    """The version has these lines."""
+    params = {"version": spine.version, "lines": Jsonb(_lines(spine)), "sources": list(spine.sources)}
+    await tx.run(SQL["rewrite_spine"], **_owner(scope), **params)
+
+
+async def seed(tx: Tx, scope: Scope) -> Seed | None:
+    """The loaded profile; None when there is none."""
+    row = await tx.maybe(SQL["seed"], **_owner(scope))
+    return None if row is None else Seed(profile=row["profile"], loaded_at=row["loaded_at"])
+
+
+async def put_seed(tx: Tx, scope: Scope, profile: Sequence[Mapping[str, Any]]) -> None:
+    """The profile is the person's seed."""
+    await tx.run(SQL["put_seed"], **_owner(scope), profile=Jsonb(list(profile)), now=tx.now)
+
+
+async def add_curator_run(tx: Tx, scope: Scope, run: CuratorRun) -> None:
+    """The run is on record."""
+    await tx.run(
+        SQL["add_curator_run"],
+        **_owner(scope),
+        id=run.id,
+        folded=list(run.folded),
+        archived=list(run.archived),
+        rejected=Jsonb([vars(one) for one in run.rejected]),
+        made_by=run.made_by,
+        now=run.at,
+    )
+
+
+async def curator_runs(tx: Tx, scope: Scope, *, most: int) -> list[CuratorRun]:
+    """The curator's runs, newest first."""
+    return [
+        CuratorRun(
+            id=row["id"],
+            folded=tuple(row["folded"]),
+            archived=tuple(row["archived"]),
+            rejected=tuple(Rejection(**one) for one in row["rejected"]),
+            made_by=row["made_by"],
+            at=row["at"],
+        )
+        for row in await tx.all(SQL["curator_runs"], **_owner(scope), most=most)
+    ]
+
+
+def _lines(spine: SpineVersion) -> dict[str, list[dict[str, Any]]]:
+    return {
+        part.value: [{"text": line.text, "sources": list(line.sources)} for line in spine.lines.get(part, ())]
+        for part in Part
+    }
+
+
+def _spine(row: Row) -> SpineVersion:
+    lines = {
+        part: tuple(Line(text=one["text"], sources=tuple(one["sources"])) for one in row["lines"].get(part.value, ()))
+        for part in Part
+    }
+    return SpineVersion(
+        version=row["version"],
+        lines=lines,
+        message_count=row["message_count"],
+        total_messages=row["total_messages"],
+        at=row["at"],
+        made_by=row["made_by"],
+    )
+
+
+def _owner(scope: Scope) -> dict[str, str]:
+    return {"org_id": scope.org_id, "user_id": scope.user}

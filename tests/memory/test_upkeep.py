@@ -1,0 +1,211 @@
+"""Upkeep over real rows: folds that can be undone, spines that keep to what is global, seeds that load once."""
+
+from datetime import timedelta
+
+import pytest
+
+from mnemon.basement import Basement
+from mnemon.clock import ManualClock
+from mnemon.db.database import Database
+from mnemon.embedding.connect import connect as connect_embedder
+from mnemon.jobs.runner import Runner
+from mnemon.llm.offline import OfflineLlm
+from mnemon.llm.scripted.model import ScriptedLlm
+from mnemon.llm.scripted.script import Script
+from mnemon.memory import store as memories
+from mnemon.memory.curator import CuratorPlan, FoldAnswer
+from mnemon.memory.entities.job import kinds as matching
+from mnemon.memory.fact import Entity, EntityType, Fact, FactType, MemoryType
+from mnemon.memory.remember import remember
+from mnemon.memory.seed import entries_of
+from mnemon.memory.spine import Part
+from mnemon.memory.todos.store import Draft, add
+from mnemon.memory.todos.todo import TodoKind
+from mnemon.memory.upkeep import curator_job, enqueue, spine_job, store
+from mnemon.memory.upkeep.curator_job import apply, unfold
+from mnemon.memory.upkeep.seeding import load
+from mnemon.scope import Scope
+from mnemon.sessions.people import ensure_person
+from mnemon.sessions.state import count, session_state
+from mnemon.settings import Settings
+
+
+@pytest.fixture
+async def ann(db: Database, org: str) -> Scope:
+    async with db.tx(org) as tx:
+        return await ensure_person(tx, org, "ann")
+
+
+def basement(db: Database, clock: ManualClock, llm=None, **settings) -> Basement:
+    model = llm or OfflineLlm()
+    return Basement(
+        db=db,
+        llm=model,
+        reflector=model,
+        embedder=connect_embedder("local"),
+        clock=clock,
+        settings=Settings(**settings),
+    )
+
+
+def runner(house: Basement) -> Runner:
+    every = (*curator_job.kinds(house), *spine_job.kinds(house), *matching(house))
+    return Runner(house.db, house.clock, {kind.name: kind for kind in every})
+
+
+def fact(content: str, label: str | None = None, *, kind: FactType = FactType.FACT, **more) -> Fact:
+    entity = Entity(type=EntityType.PERSON, label=label) if label else None
+    return Fact(
+        type=MemoryType.PEOPLE if label else MemoryType.PROFILE, content=content, entity=entity, fact_type=kind, **more
+    )
+
+
+FRAGMENTS = [
+    fact("John plays chess", "John", kind=FactType.HABIT),
+    fact("John drinks tea", "John", kind=FactType.PREFERENCE),
+    fact("John has a red bike", "John"),
+    fact("John gets lost easily", "John", kind=FactType.FRICTION),
+]
+
+
+async def test_the_curator_folds_fragments_and_the_fold_can_be_undone(db, ann, clock):
+    async with db.tx(ann.org_id) as tx:
+        await remember(tx, ann, FRAGMENTS)
+        await enqueue.after_write(tx, ann)
+    await runner(basement(db, clock, curator_after=4)).drain()
+    async with db.tx(ann.org_id) as tx:
+        (fold,) = await store.global_memories(tx, ann, most=10)
+        (run,) = await store.curator_runs(tx, ann, most=10)
+        state = await session_state(tx, ann)
+    assert fold.source == "curated_fold"
+    assert len(fold.sources) == 4
+    assert all(piece.content in fold.content for piece in FRAGMENTS)
+    assert (run.folded, run.rejected, run.made_by) == ((fold.id,), (), "offline")
+    assert state
+    assert state.curator.last_memory_count_at_run == 1
+    async with db.tx(ann.org_id) as tx:
+        archived = await memories.by_ids(tx, ann, fold.sources)
+        assert {one.archive_reason for one in archived} == {"folded"}
+        await unfold(tx, ann, fold.id)
+        assert {one.content for one in await store.global_memories(tx, ann, most=10)} == {f.content for f in FRAGMENTS}
+
+
+async def test_the_curator_leaves_pins_alone_and_says_what_it_refused(db, ann):
+    async with db.tx(ann.org_id) as tx:
+        held = await remember(tx, ann, [*FRAGMENTS[:2], fact("John owes me rent", "John", pinned=True)])
+        ids = [one.memory.id for one in held]
+        plan = CuratorPlan(
+            folds=[
+                FoldAnswer(memories=[ids[0], ids[2]], content="John plays chess"),
+                FoldAnswer(memories=ids[:2], content="John plays chess for money"),
+            ]
+        )
+        run = await apply(tx, ann, plan, made_by="scripted")
+        kept = await store.global_memories(tx, ann, most=10)
+    assert run.folded == ()
+    assert [why for one in run.rejected if (why := one.why)] == [f"{ids[2]} is pinned", "its sources do not say: money"]
+    assert len(kept) == 3
+
+
+async def test_a_model_that_invents_changes_nothing(db, ann, clock):
+    script = Script()
+    script.answers("CuratorPlan", {"folds": [{"memories": ["mem_1", "mem_2"], "content": "x"}], "archive": []})
+    async with db.tx(ann.org_id) as tx:
+        await remember(tx, ann, FRAGMENTS)
+        await enqueue.after_write(tx, ann)
+    await runner(basement(db, clock, ScriptedLlm(script), curator_after=2)).drain()
+    async with db.tx(ann.org_id) as tx:
+        assert len(await store.global_memories(tx, ann, most=10)) == 4
+        (run,) = await store.curator_runs(tx, ann, most=10)
+    assert "not one of the memories shown" in run.rejected[0].why
+
+
+async def said(db: Database, scope: Scope, messages: int) -> None:
+    async with db.tx(scope.org_id) as tx:
+        for number in range(messages):
+            await count(tx, scope, at=tx.now, said=[f"message {number}"])
+        await enqueue.after_turn(tx, scope)
+
+
+async def test_a_spine_is_written_when_more_than_twenty_messages_came_across_personas(db, ann, clock):
+    coach = ann.with_persona("coach")
+    async with db.tx(ann.org_id) as tx:
+        await remember(tx, ann, [fact("Lives in Austin, Texas"), FRAGMENTS[0]])
+        await remember(tx, coach, [fact("Is scared of flying", private=True)])
+        await add(tx, ann, Draft(kind=TodoKind.THREAD, content="Which bank to use"), at=tx.now)
+        await add(tx, coach, Draft(kind=TodoKind.COMMITMENT, content="Run every morning"), at=tx.now)
+    house = basement(db, clock)
+    await said(db, ann, 10)
+    await said(db, coach, 10)
+    await runner(house).drain()
+    async with db.tx(ann.org_id) as tx:
+        assert await store.latest_spine(tx, ann) is None
+    await said(db, coach, 1)
+    await runner(house).drain()
+    async with db.tx(ann.org_id) as tx:
+        spine = await store.latest_spine(tx, ann)
+    assert spine
+    assert (spine.version, spine.message_count) == (1, 21)
+    texts = {part: [line.text for line in lines] for part, lines in spine.lines.items()}
+    assert texts[Part.PROFILE] == ["Lives in Austin, Texas"]
+    assert texts[Part.PEOPLE] == ["John plays chess"]
+    assert texts[Part.OPEN_LOOPS] == ["Which bank to use"]
+    clock.advance(timedelta(hours=1))
+    await said(db, ann, 20)
+    await runner(house).drain()
+    async with db.tx(ann.org_id) as tx:
+        assert len(await store.spines(tx, ann, most=10)) == 1
+    await said(db, ann, 1)
+    await runner(house).drain()
+    async with db.tx(ann.org_id) as tx:
+        assert [one.version for one in await store.spines(tx, ann, most=10)] == [2, 1]
+
+
+async def test_a_spine_line_that_nobody_said_is_left_out(db, ann, clock):
+    script = Script()
+    script.answers(
+        "Spine", {"PROFILE": ["Lives in Austin", "Is a spy"], "PROJECTS": [], "PEOPLE": [], "OPEN_LOOPS": []}
+    )
+    async with db.tx(ann.org_id) as tx:
+        await remember(tx, ann, [fact("Lives in Austin, Texas")])
+    await said(db, ann, 21)
+    await runner(basement(db, clock, ScriptedLlm(script))).drain()
+    async with db.tx(ann.org_id) as tx:
+        spine = await store.latest_spine(tx, ann)
+    assert spine
+    assert [line.text for line in spine.lines[Part.PROFILE]] == ["Lives in Austin"]
+
+
+async def test_loading_a_seed_again_changes_nothing(db, ann):
+    profile = entries_of("Lives in Austin, Texas\nPrefers dark mode\n")
+    async with db.tx(ann.org_id) as tx:
+        first = await load(tx, ann, profile)
+        before = await tx.all("select * from memories where org_id = 'acme' order by id")
+        people = await tx.all("select * from users where org_id = 'acme'")
+        again = await load(tx, ann, profile)
+        assert await tx.all("select * from memories where org_id = 'acme' order by id") == before
+        assert await tx.all("select * from users where org_id = 'acme'") == people
+    assert (first.stored, first.skipped) == (2, 0)
+    assert (again.stored, again.updated, again.skipped, again.archived) == (0, 0, 2, 0)
+    assert {row["source"] for row in before} == {"seeded_profile"}
+
+
+async def test_a_changed_seed_adds_what_is_new_and_archives_what_is_gone(db, ann):
+    async with db.tx(ann.org_id) as tx:
+        await load(tx, ann, entries_of("Lives in Austin, Texas\nPrefers dark mode\n"))
+        changed = await load(tx, ann, entries_of("Lives in Austin, Texas\nIs a morning person\n"))
+        active = {one.content for one in await store.global_memories(tx, ann, most=10)}
+    assert (changed.stored, changed.skipped, changed.archived) == (1, 1, 1)
+    assert active == {"Lives in Austin, Texas", "Is a morning person"}
+
+
+async def test_clear_cases_are_merged_by_the_job(db, ann, clock):
+    async with db.tx(ann.org_id) as tx:
+        await remember(
+            tx, ann, [fact("Makesh handles our backend", "Makesh"), fact("Mukesh handles backend", "Mukesh")]
+        )
+        await enqueue.after_write(tx, ann)
+    await runner(basement(db, clock)).drain()
+    async with db.tx(ann.org_id) as tx:
+        rows = await tx.all("select alias, target, made_by from entity_aliases where org_id = 'acme'")
+    assert [(r["alias"], r["target"], r["made_by"]) for r in rows] == [("person:mukesh", "person:makesh", "rule")]
