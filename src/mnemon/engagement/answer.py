@@ -1,0 +1,90 @@
+"""What the model is asked for: the `engagement` section of the `Reflection` answer."""
+
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic.alias_generators import to_camel
+
+from mnemon.evidence.confidence import Stance, Strength
+
+
+class _Asked(BaseModel):
+    model_config = ConfigDict(alias_generator=to_camel, validate_by_name=True, extra="ignore")
+
+
+class Piece(_Asked):
+    """One piece of evidence."""
+
+    line: str = Field(description="One short attributed sentence.")
+    quote: str = Field(
+        description="The words it rests on, copied character by character from a message or tool result."
+    )
+    source: str = Field(description="Whose words they are: a person's name, a document, a tool.")
+    stance: Stance
+    strength: Strength
+
+
+class Form(_Asked):
+    """A new hypothesis."""
+
+    statement: str
+    falsified_by: str = Field(description="What would show it wrong.")
+    evidence: list[Piece] = []
+
+
+class Landing(Piece):
+    """Evidence for or against a hypothesis or finding that is on record."""
+
+    hypothesis: str = Field(description="Its id.")
+    resolves: list[str] = Field(default=[], description="Ids of contradicting evidence that this settles.")
+
+
+class WouldResolve(_Asked):
+    """What would settle mixed evidence."""
+
+    hypothesis: str
+    text: str
+
+
+class Question(_Asked):
+    """Something not known yet."""
+
+    question: str
+    why_it_matters: str = Field(description="Why the answer changes the recommendation.")
+
+
+class AnswerTo(_Asked):
+    """The quote that answers an unknown."""
+
+    unknown: str = Field(description="Its id.")
+    quote: str
+
+
+class Archive(_Asked):
+    """A hypothesis to give up."""
+
+    hypothesis: str
+    note: str = Field(description="Why.")
+
+
+class Advance(_Asked):
+    """Whether the week's work is done."""
+
+    advance: bool = False
+    reason: str = ""
+
+
+class Proposal(_Asked):
+    """Everything the model proposes for the engagement after one turn."""
+
+    form: list[Form] = []
+    evidence: list[Landing] = []
+    would_resolve: list[WouldResolve] = []
+    unknowns: list[Question] = []
+    answered: list[AnswerTo] = []
+    archive: list[Archive] = []
+    week: Advance | None = None
+
+
+class EngagementReflection(BaseModel):
+    """The section's answer; left out, it found nothing."""
+
+    engagement: Proposal = Proposal()

@@ -1,0 +1,90 @@
+"""The engagement's week: what its work is, how it biases the agent, and what must be done before it may advance."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from mnemon.engagement.document import Engagement, Hypothesis, Stage
+
+
+@dataclass(frozen=True, kw_only=True)
+class Week:
+    """One row of the week table."""
+
+    work: str
+    """What the week is for."""
+    bias: str
+    """How the agent should speak in it, and why."""
+    needs: str
+    """What must be there before the next week."""
+    is_done: Callable[[Engagement, int], bool]
+    """The same as a rule over the document and the user turns heard."""
+
+
+def _oriented(document: Engagement, heard: int) -> bool:
+    return heard >= 3 and bool(document.unknowns or document.hypotheses)
+
+
+def _hypothesized(document: Engagement, heard: int) -> bool:
+    return any(each.evidence for each in document.hypotheses)
+
+
+def _weighed(document: Engagement, heard: int) -> bool:
+    return sum(len(each.evidence) for each in document.hypotheses) >= 2
+
+
+def _decided(document: Engagement, heard: int) -> bool:
+    over = any(_is_over(each) for each in document.hypotheses) or bool(document.answered)
+    return over and document.changed_in_week > 0
+
+
+def _is_over(hypothesis: Hypothesis) -> bool:
+    return hypothesis.stage in (Stage.FINDING, Stage.ARCHIVED)
+
+
+TABLE = (
+    Week(
+        work="orientation",
+        bias=(
+            "Ask orientation questions and frame tightly: too little is known to judge. Gather who, what and where "
+            "before any claim."
+        ),
+        needs="three user turns, and at least one unknown or hypothesis on record",
+        is_done=_oriented,
+    ),
+    Week(
+        work="hypothesis collection",
+        bias=(
+            "Ask what would support or falsify each hypothesis and keep framings tight: claims are still being formed."
+        ),
+        needs="at least one hypothesis with an evidence line",
+        is_done=_hypothesized,
+    ),
+    Week(
+        work="testing",
+        bias="Chase evidence that would move a hypothesis either way, and the open unknowns: claims are being tested.",
+        needs="at least two evidence lines in all",
+        is_done=_weighed,
+    ),
+    Week(
+        work="synthesis",
+        bias=(
+            "Synthesize and recommend, resting on findings, and be explicit about what remains uncertain: most of the "
+            "evidence that will come has come."
+        ),
+        needs="a finding, an archived hypothesis or an answered unknown, and a change since the week began",
+        is_done=_decided,
+    ),
+)
+
+
+def week(number: int) -> Week:
+    """The row for a week; every week past the table is one more of synthesis."""
+    return TABLE[min(number, len(TABLE)) - 1]
+
+
+def veto(document: Engagement, heard: int) -> str | None:
+    """Why the week may not advance; None when its work is done."""
+    row = week(document.week)
+    if row.is_done(document, heard):
+        return None
+    return f"week {document.week} ({row.work}) is not done: it needs {row.needs}"
