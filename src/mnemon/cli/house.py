@@ -40,15 +40,10 @@ async def opened_house(settings: Settings, *, migrated: bool = False) -> AsyncIt
     from mnemon.app import clock_of, opened
 
     async with database_url(settings) as url:
-        try:
-            if migrated:
-                await bring_up_to_date(settings, url)
-            elif await pending(url):
-                raise Misconfigured(
-                    "The database is not at this version. Run `mnemon migrate` or `mnemon serve` first."
-                )
-        except psycopg.Error as error:
-            raise DatabaseDown(explain(error, url)) from error
+        if migrated:
+            await bring_up_to_date(settings, url)
+        else:
+            await _refuse_another_version(url)
         clock_of(settings)
         async with opened(settings, url) as basement:
             yield basement
@@ -59,9 +54,21 @@ async def bring_up_to_date(settings: Settings, url: str) -> int:
     from mnemon.app import clock_of
 
     owner = settings.migration_url.get_secret_value() if settings.migration_url else url
-    login = psycopg.conninfo.conninfo_to_dict(url).get("user") if settings.migration_url else None
-    done = await migrate(owner, clock_of(settings).now(), login=str(login) if login else None)
+    try:
+        login = psycopg.conninfo.conninfo_to_dict(url).get("user") if settings.migration_url else None
+        done = await migrate(owner, clock_of(settings).now(), login=str(login) if login else None)
+    except psycopg.Error as error:
+        raise DatabaseDown(explain(error, owner)) from error
     return len(done)
+
+
+async def _refuse_another_version(url: str) -> None:
+    try:
+        if not await pending(url):
+            return
+    except psycopg.Error as error:
+        raise DatabaseDown(explain(error, url)) from error
+    raise Misconfigured("The database is not at this version. Run `mnemon migrate` or `mnemon serve` first.")
 
 
 async def organization(basement: Basement, name: str) -> Scope:

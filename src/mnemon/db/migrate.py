@@ -77,7 +77,7 @@ async def migrate(
         await connection.execute("SELECT pg_advisory_lock(%s)", (_LOCK,))
         await _prepare(connection, login)
         done = await _applied(connection)
-        _refuse_what_differs(wanted, done)
+        refuse_what_differs(wanted, done)
         new = [step for step in wanted if step.number not in done]
         for step in new:
             await _apply(connection, step, now)
@@ -125,7 +125,8 @@ async def _applied(connection: psycopg.AsyncConnection) -> dict[int, str]:
     return {int(number): str(digest) for number, digest in rows}
 
 
-def _refuse_what_differs(wanted: Sequence[Migration], done: dict[int, str]) -> None:
+def refuse_what_differs(wanted: Sequence[Migration], done: dict[int, str]) -> None:
+    """Every migration that was applied is one of this version, unchanged."""
     known = {step.number: step for step in wanted}
     for number, digest in sorted(done.items()):
         step = known.get(number)

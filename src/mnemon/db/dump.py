@@ -1,0 +1,200 @@
+"""Writes a database into an archive file and brings one back, with PostgreSQL's own pg_dump, pg_restore and psql."""
+
+import asyncio
+import os
+import re
+import shutil
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import psycopg
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+
+from mnemon.db.embedded.binaries import Binaries, ask_version, find_binaries, major_of
+from mnemon.db.explain import explain
+from mnemon.errors import DatabaseDown, Invalid, Misconfigured
+
+Report = Callable[[str], None]
+
+# Servers before 17 do not know this setting, which newer programs write at the top of every script.
+UNKNOWN_TO_OLD_SERVERS = b"SET transaction_timeout"
+DROP_EVERYTHING_OF_OURS = """
+DO $$
+DECLARE one record;
+BEGIN
+  FOR one IN SELECT c.oid::regclass AS name FROM pg_class c WHERE c.relnamespace = 'public'::regnamespace
+    AND c.relkind IN ('r', 'p') AND NOT EXISTS (SELECT FROM pg_depend d WHERE d.objid = c.oid AND d.deptype = 'e')
+  LOOP EXECUTE format('DROP TABLE IF EXISTS %s CASCADE', one.name); END LOOP;
+  FOR one IN SELECT p.oid::regprocedure AS name FROM pg_proc p WHERE p.pronamespace = 'public'::regnamespace
+    AND NOT EXISTS (SELECT FROM pg_depend d WHERE d.objid = p.oid AND d.deptype = 'e')
+  LOOP EXECUTE format('DROP FUNCTION IF EXISTS %s CASCADE', one.name); END LOOP;
+END $$;
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Archive:
+    """What an archive file says about itself."""
+
+    tables: tuple[str, ...]
+    """The tables whose rows it holds."""
+    migrations: tuple[tuple[int, str], ...]
+    """Number and digest of every migration its database had."""
+
+
+async def tools_for(url: str, bin_dir: Path | None) -> Binaries:
+    """Programs that can read this server: those of the wheel, or newer ones on the PATH for a newer server."""
+    try:
+        async with await psycopg.AsyncConnection.connect(url, connect_timeout=10) as connection:
+            server = connection.info.server_version // 10000
+    except psycopg.Error as error:
+        raise DatabaseDown(explain(error, url)) from error
+    ours = find_binaries(bin_dir)
+    if ours.major >= server:
+        return ours
+    found = shutil.which("pg_dump")
+    version = ask_version(Path(found)) if found else None
+    if found is None or version is None or major_of(version) < server:
+        raise Misconfigured(
+            f"The server is PostgreSQL {server}, and pg_dump here is {version or ours.version}. Install the client "
+            f"programs of PostgreSQL {server}, or point MNEMON_POSTGRES_BIN_DIR at their bin directory."
+        )
+    return Binaries(folder=Path(found).parent, version=version)
+
+
+async def dump(url: str, file: Path, tools: Binaries, report: Report) -> None:
+    """The file holds the whole database as of one moment; a failed attempt leaves no file."""
+    draft = file.with_name(f".{file.name}.partial")
+    try:
+        # Made before pg_dump opens it, so that nobody else can read it at any moment.
+        os.close(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600))
+        options = ("--format=custom", "--no-owner", "--no-acl", "--verbose", f"--file={draft}")
+        await _run(tools, "pg_dump", (*options, "--schema=public", "--extension=vector"), url, report)
+        with draft.open("rb") as written:
+            os.fsync(written.fileno())
+        draft.replace(file)
+    except OSError as error:
+        raise Misconfigured(
+            f"{file} cannot be written ({error.strerror}). Name a file in a directory that exists, is writable "
+            "for this user and has room."
+        ) from error
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+async def read_archive(file: Path, tools: Binaries) -> Archive:
+    """What the file holds; a file that is no archive of ours is refused."""
+    listed = await _output(tools, file, "--list")
+    tables = tuple(re.findall(r"^\d+; \d+ \d+ TABLE DATA public (\S+)", listed, re.MULTILINE))
+    if "schema_migrations" not in tables:
+        raise Invalid(f"{file} is not a backup of a Mnemon database. Name a file that `mnemon backup` wrote.")
+    rows = await _output(tools, file, "--data-only", "--table=schema_migrations", "--file=-")
+    done = re.findall(r"^(\d+)\t[^\t]*\t([0-9a-f]{64})\t", rows, re.MULTILINE)
+    return Archive(tables=tables, migrations=tuple((int(number), digest) for number, digest in done))
+
+
+async def load(url: str, file: Path, tools: Binaries, report: Report, *, total: int) -> None:
+    """The database is what the file holds; whatever was there before is gone, or nothing changed at all."""
+    loading = await _start(tools, "psql", ("-X", "-q", "-v", "ON_ERROR_STOP=1", "--single-transaction"), url)
+    assert loading.stdin is not None
+    assert loading.stderr is not None
+    words = asyncio.create_task(loading.stderr.read())
+    count = 0
+    try:
+        loading.stdin.write(DROP_EVERYTHING_OF_OURS.encode())
+        async for line in _script(tools, file):
+            loading.stdin.write(line)
+            if line.startswith(b"COPY public."):
+                count += 1
+                report(f"{count} of {total} tables")
+            await loading.stdin.drain()
+        loading.stdin.close()
+    except (BrokenPipeError, ConnectionResetError):
+        pass  # psql ended early; its words say why
+    except BaseException:
+        loading.kill()
+        raise
+    finally:
+        code = await loading.wait()
+        said = (await words).decode(errors="replace")
+    if code != 0:
+        raise DatabaseDown(f"{explain(psycopg.OperationalError(said), url)} Nothing was changed.")
+
+
+async def _script(tools: Binaries, file: Path) -> AsyncIterator[bytes]:
+    """The archive as SQL, line by line."""
+    process = await asyncio.create_subprocess_exec(
+        *(tools.program("pg_restore"), "--no-owner", "--no-acl", "--no-comments", "--file=-", str(file)),
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        limit=2**30,
+    )
+    assert process.stdout is not None
+    assert process.stderr is not None
+    settings = True
+    try:
+        async for line in process.stdout:
+            settings = settings and not line.startswith((b"CREATE ", b"COPY "))
+            # The schema is there and stays: it may belong to somebody else.
+            if (settings and line.startswith(UNKNOWN_TO_OLD_SERVERS)) or line.startswith(b"CREATE SCHEMA public"):
+                continue
+            yield line
+        said = (await process.stderr.read()).decode(errors="replace")
+        if await process.wait() != 0:
+            raise Invalid(f"{file} cannot be read to its end: {_last(said)}. Use another backup; nothing was changed.")
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+
+
+async def _output(tools: Binaries, file: Path, *options: str) -> str:
+    """What pg_restore says about the file."""
+    process = await asyncio.create_subprocess_exec(
+        *(tools.program("pg_restore"), *options, str(file)),
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    out, said = await process.communicate()
+    if process.returncode != 0:
+        raise Invalid(
+            f"{file} is not a backup that this version can read: {_last(said.decode(errors='replace'))}. "
+            "Name a file that `mnemon backup` wrote."
+        )
+    return out.decode(errors="replace")
+
+
+async def _run(tools: Binaries, program: str, options: Sequence[str], url: str, report: Report) -> None:
+    process = await _start(tools, program, options, url)
+    assert process.stderr is not None
+    kept: list[str] = []
+    count = 0
+    async for line in process.stderr:
+        words = line.decode(errors="replace").strip()
+        if "dumping contents of table" in words:
+            count += 1
+            report(f"{count} tables")
+        elif re.search(r"\b(error|detail|hint)\b", words):
+            kept.append(words)
+    if await process.wait() != 0:
+        raise DatabaseDown(explain(psycopg.OperationalError("\n".join(kept)), url))
+
+
+async def _start(tools: Binaries, program: str, options: Sequence[str], url: str) -> asyncio.subprocess.Process:
+    """The password goes by the environment: everybody may read a command line."""
+    parts = conninfo_to_dict(url)
+    password = parts.pop("password", None)
+    target = make_conninfo(**parts)  # type: ignore[arg-type]
+    return await asyncio.create_subprocess_exec(
+        *(tools.program(program), *options, f"--dbname={target}"),
+        stdin=asyncio.subprocess.PIPE if program == "psql" else asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.DEVNULL,
+        stderr=asyncio.subprocess.PIPE,
+        env={**os.environ, **({"PGPASSWORD": str(password)} if password else {})},
+    )
+
+
+def _last(words: str) -> str:
+    lines = [line.strip() for line in words.splitlines() if line.strip()]
+    return lines[-1].removeprefix("pg_restore: ").removeprefix("error: ").rstrip(".") if lines else "no reason given"
