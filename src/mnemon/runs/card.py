@@ -4,7 +4,9 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal
 
 from mnemon.errors import Misconfigured
@@ -131,14 +133,16 @@ class CardDefinition:
 Cards = Mapping[str, CardDefinition]
 
 
-def load_cards(directory: Path | None = None) -> dict[str, CardDefinition]:
-    """Every card type: those shipped, then the directory's, which may replace a shipped one. Raises Misconfigured."""
+@cache
+def load_cards(directory: Path | None = None) -> Cards:
+    """Every card type: those shipped, then the directory's, which may replace a shipped one. Read once a process."""
     files = sorted(SHIPPED.glob("*.toml"))
     if directory is not None:
         if not directory.is_dir():
             raise Misconfigured(f"MNEMON_CARDS_DIR names {directory}, which is no directory. Create it or unset it.")
         files += sorted(directory.glob("*.toml"))
-    return {path.stem: read_card(path.stem, path.read_text(encoding="utf-8")) for path in files}
+    cards = {path.stem: read_card(path.stem, path.read_text(encoding="utf-8")) for path in files}
+    return MappingProxyType(cards)
 
 
 def read_card(card_type: str, text: str) -> CardDefinition:

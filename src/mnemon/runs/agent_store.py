@@ -1,0 +1,305 @@
+"""Agents, their one chat session, its transcript and what was said in the chat, as stored."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import datetime
+from typing import Any
+
+from psycopg.types.json import Jsonb
+
+from mnemon.db.statements import statements
+from mnemon.db.tx import Row, Tx
+from mnemon.llm.protocol import Message, ToolRequest
+from mnemon.runs.active_memory import ActiveMemory
+from mnemon.runs.agent import Adapter, Agent, AgentRole, Draft, read_config, write_config
+from mnemon.runs.run import RunStatus, RunUsage
+from mnemon.scope import Scope
+
+SQL = statements("mnemon.runs")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Exchange:
+    """One message to an agent and its reply, as stored."""
+
+    turn_id: str
+    agent_id: str
+    status: RunStatus
+    session_id_before: str | None = None
+    session_id_after: str | None = None
+    memory_generation: int | None = None
+    usage: RunUsage = field(default_factory=RunUsage)
+    finished_at: datetime | None = None
+    error: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChatMessage:
+    """What was said in an agent's chat."""
+
+    id: str
+    turn_id: str
+    seq: int
+    role: str
+    content: str
+    at: datetime
+
+
+async def insert_agent(
+    scope: Scope, tx: Tx, agent_id: str, draft: Draft, memory: ActiveMemory, next_slot: datetime | None
+) -> None:
+    """The agent exists, with its chat session."""
+    await tx.run(
+        SQL["insert_agent"],
+        org_id=scope.org_id,
+        agent_id=agent_id,
+        now=tx.now,
+        next_slot=next_slot,
+        **_draft_row(draft),
+    )
+    await tx.run(
+        SQL["insert_chat_session"],
+        org_id=scope.org_id,
+        agent_id=agent_id,
+        generation=memory.generation,
+        last_reset_at=memory.last_reset_at,
+    )
+
+
+async def update_agent(scope: Scope, tx: Tx, agent_id: str, draft: Draft, next_slot: datetime | None) -> None:
+    """The agent is as the draft says."""
+    await tx.run(
+        SQL["update_agent"],
+        org_id=scope.org_id,
+        agent_id=agent_id,
+        now=tx.now,
+        next_slot=next_slot,
+        **_draft_row(draft),
+    )
+
+
+async def agent(scope: Scope, tx: Tx, agent_id: str, *, locked: bool = False) -> Agent | None:
+    """The agent; locked, nobody else changes or wakes it until the transaction ends."""
+    name = "agent_locked" if locked else "agent"
+    row = await tx.maybe(SQL[name], org_id=scope.org_id, agent_id=agent_id)
+    return None if row is None else _agent(row)
+
+
+async def next_slot_of(scope: Scope, tx: Tx, agent_id: str) -> datetime | None:
+    """The slot the agent waits for."""
+    row = await tx.maybe(SQL["agent"], org_id=scope.org_id, agent_id=agent_id)
+    return None if row is None else row["next_slot"]
+
+
+async def set_next_slot(scope: Scope, tx: Tx, agent_id: str, slot: datetime | None) -> None:
+    """The agent waits for this slot."""
+    await tx.run(SQL["set_next_slot"], org_id=scope.org_id, agent_id=agent_id, next_slot=slot)
+
+
+async def agents(scope: Scope, tx: Tx, *, after: str = "", most: int = 50) -> list[Agent]:
+    """The organization's agents, oldest first."""
+    return [_agent(row) for row in await tx.all(SQL["agents"], org_id=scope.org_id, after=after, most=most)]
+
+
+async def team_of(scope: Scope, tx: Tx, team: Sequence[str]) -> list[Agent]:
+    """The agents of these ids that exist, in the order given."""
+    rows = await tx.all(SQL["agents_named"], org_id=scope.org_id, agent_ids=list(team))
+    found = {row["agent_id"]: _agent(row) for row in rows}
+    return [found[agent_id] for agent_id in team if agent_id in found]
+
+
+async def delete_agent(scope: Scope, tx: Tx, agent_id: str) -> bool:
+    """The agent is gone with everything it did, and sits on no council."""
+    await tx.run(SQL["leave_teams"], org_id=scope.org_id, agent_id=agent_id)
+    return await tx.run(SQL["delete_agent"], org_id=scope.org_id, agent_id=agent_id) > 0
+
+
+async def memory_locked(scope: Scope, tx: Tx, owner: Agent) -> ActiveMemory:
+    """The agent's active memory; nobody else writes it until the transaction ends."""
+    row = await tx.one(SQL["chat_session_locked"], org_id=scope.org_id, agent_id=owner.id)
+    return _memory(row, owner)
+
+
+async def memories(scope: Scope, tx: Tx, owners: Sequence[Agent]) -> dict[str, tuple[ActiveMemory, int]]:
+    """Each agent's active memory with its runs since the last reset."""
+    by_id = {owner.id: owner for owner in owners}
+    rows = await tx.all(SQL["chat_sessions"], org_id=scope.org_id, agent_ids=list(by_id))
+    return {row["agent_id"]: (_memory(row, by_id[row["agent_id"]]), row["runs_since_reset"]) for row in rows}
+
+
+async def save_memory(scope: Scope, tx: Tx, agent_id: str, before: ActiveMemory, after: ActiveMemory) -> None:
+    """The memory is as it became; what a fresh start left behind is gone."""
+    if after.generation != before.generation:
+        await tx.run(SQL["drop_transcripts"], org_id=scope.org_id, agent_id=agent_id)
+    await tx.run(
+        SQL["update_chat_session"],
+        org_id=scope.org_id,
+        agent_id=agent_id,
+        session_id=after.session_id,
+        generation=after.generation,
+        last_reset_at=after.last_reset_at,
+        updated_at=after.updated_at,
+    )
+
+
+async def transcript(scope: Scope, tx: Tx, agent_id: str, session_id: str | None) -> tuple[Message, ...]:
+    """What the session holds in our store."""
+    if session_id is None:
+        return ()
+    rows = await tx.all(SQL["transcript"], org_id=scope.org_id, agent_id=agent_id, session_id=session_id)
+    return tuple(_message(row["message"]) for row in rows)
+
+
+async def extend_transcript(scope: Scope, tx: Tx, agent_id: str, session_id: str, added: Sequence[Message]) -> None:
+    """The session holds these messages too."""
+    owner = {"org_id": scope.org_id, "agent_id": agent_id, "session_id": session_id}
+    length = (await tx.one(SQL["transcript_length"], **owner))["length"]
+    rows = [
+        {**owner, "seq": seq, "message": Jsonb(_message_row(message)), "now": tx.now}
+        for seq, message in enumerate(added, length + 1)
+    ]
+    if rows:
+        await tx.many(SQL["add_to_transcript"], rows)
+
+
+async def insert_exchange(scope: Scope, tx: Tx, agent_id: str, turn_id: str) -> None:
+    """A chat turn waits for its reply."""
+    await tx.run(SQL["insert_exchange"], org_id=scope.org_id, agent_id=agent_id, turn_id=turn_id, now=tx.now)
+
+
+async def exchange(scope: Scope, tx: Tx, turn_id: str, *, locked: bool = False) -> Exchange | None:
+    """A chat turn."""
+    name = "exchange_locked" if locked else "exchange"
+    row = await tx.maybe(SQL[name], org_id=scope.org_id, turn_id=turn_id)
+    return None if row is None else _exchange(row)
+
+
+async def update_exchange(scope: Scope, tx: Tx, changed: Exchange) -> None:
+    """The chat turn is as given."""
+    await tx.run(
+        SQL["update_exchange"],
+        org_id=scope.org_id,
+        turn_id=changed.turn_id,
+        status=changed.status,
+        session_id_before=changed.session_id_before,
+        session_id_after=changed.session_id_after,
+        memory_generation=changed.memory_generation,
+        usage=Jsonb(asdict(changed.usage)),
+        finished_at=changed.finished_at,
+        error=changed.error,
+    )
+
+
+async def insert_message(scope: Scope, tx: Tx, agent_id: str, turn_id: str, role: str, content: str) -> str:
+    """The message is kept; gives its id."""
+    message_id = tx.new_id("msg")
+    await tx.run(
+        SQL["insert_message"],
+        org_id=scope.org_id,
+        message_id=message_id,
+        agent_id=agent_id,
+        turn_id=turn_id,
+        role=role,
+        content=content,
+        now=tx.now,
+    )
+    return message_id
+
+
+async def messages(scope: Scope, tx: Tx, agent_id: str, *, after: int = 0, most: int = 50) -> list[ChatMessage]:
+    """What was said, oldest first."""
+    rows = await tx.all(SQL["messages"], org_id=scope.org_id, agent_id=agent_id, after=after, most=most)
+    return [_chat_message(row) for row in rows]
+
+
+async def message_of_turn(scope: Scope, tx: Tx, turn_id: str, role: str) -> ChatMessage | None:
+    """What this side said in the turn."""
+    row = await tx.maybe(SQL["message_of_turn"], org_id=scope.org_id, turn_id=turn_id, role=role)
+    return None if row is None else _chat_message(row)
+
+
+def _draft_row(draft: Draft) -> dict[str, Any]:
+    return {
+        "name": draft.name,
+        "adapter": draft.adapter,
+        "skill": draft.skill,
+        "default_prompt": draft.default_prompt,
+        "schedule": draft.schedule,
+        "role": draft.role,
+        "team": list(draft.team),
+        "card_type": draft.card_type,
+        "config": Jsonb(write_config(draft.config)),
+    }
+
+
+def _agent(row: Row) -> Agent:
+    return Agent(
+        id=row["agent_id"],
+        name=row["name"],
+        adapter=Adapter(row["adapter"]),
+        skill=row["skill"],
+        default_prompt=row["default_prompt"],
+        schedule=row["schedule"],
+        role=AgentRole(row["role"]),
+        team=tuple(row["team"]),
+        card_type=row["card_type"],
+        config=read_config(row["config"]),
+        created_at=row["created_at"],
+        updated_at=row["updated_at"],
+    )
+
+
+def _memory(row: Row, owner: Agent) -> ActiveMemory:
+    return ActiveMemory(
+        enabled=owner.config.memory_enabled,
+        session_id=row["session_id"],
+        generation=row["generation"],
+        last_reset_at=row["last_reset_at"],
+        updated_at=row["updated_at"],
+    )
+
+
+def _exchange(row: Row) -> Exchange:
+    return Exchange(
+        turn_id=row["turn_id"],
+        agent_id=row["agent_id"],
+        status=RunStatus(row["status"]),
+        session_id_before=row["session_id_before"],
+        session_id_after=row["session_id_after"],
+        memory_generation=row["memory_generation"],
+        usage=RunUsage(**row["usage"]),
+        finished_at=row["finished_at"],
+        error=row["error"],
+    )
+
+
+def _chat_message(row: Row) -> ChatMessage:
+    return ChatMessage(
+        id=row["message_id"],
+        turn_id=row["turn_id"],
+        seq=row["seq"],
+        role=row["role"],
+        content=row["content"],
+        at=row["at"],
+    )
+
+
+def _message_row(message: Message) -> dict[str, Any]:
+    calls = [{"id": c.id, "name": c.name, "arguments": c.arguments} for c in message.tool_requests]
+    return {
+        "role": message.role,
+        "content": message.content,
+        "toolRequests": calls,
+        "toolId": message.tool_id,
+        "toolName": message.tool_name,
+    }
+
+
+def _message(row: dict[str, Any]) -> Message:
+    return Message(
+        role=row["role"],
+        content=row["content"],
+        tool_requests=tuple(ToolRequest(**call) for call in row["toolRequests"]),
+        tool_id=row["toolId"],
+        tool_name=row["toolName"],
+    )

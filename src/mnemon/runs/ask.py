@@ -1,0 +1,101 @@
+"""Asking an agent for something: a run, a re-examination, a chat reply; and taking a run back."""
+
+from dataclasses import replace
+
+from mnemon.db.tx import Tx
+from mnemon.errors import Invalid, NotFound
+from mnemon.jobs import store as work
+from mnemon.runs import agent_store, re_examination, store
+from mnemon.runs.adapter import Event, EventType
+from mnemon.runs.agent import Agent
+from mnemon.runs.agents import get_agent
+from mnemon.runs.card import RE_EXAMINATION, Cards
+from mnemon.runs.run import OVER, Run, RunKind, RunStatus, moved
+from mnemon.scope import Scope
+
+RUN = "run"
+CHAT = "agent-chat"
+
+
+async def ask_run(tx: Tx, scope: Scope, agent_id: str, prompt: str | None) -> Run:
+    """A run waits for its turn, with this prompt or the agent's default one."""
+    agent = await get_agent(tx, scope, agent_id)
+    text = prompt or agent.default_prompt
+    if not text.strip():
+        raise Invalid("The agent has no default prompt. Send `prompt`, or give the agent a defaultPrompt.")
+    run_id = tx.new_id("run")
+    await store.insert_run(
+        scope, tx, run_id=run_id, agent_id=agent.id, kind=RunKind.MANUAL, prompt=text, card_type=agent.card_type
+    )
+    return await queue(tx, scope, agent, run_id)
+
+
+async def ask_re_examination(tx: Tx, scope: Scope, parent_id: str, cards: Cards) -> Run:
+    """A run of the same agent waits that looks at the parent's decision again. Raises NotReExaminable."""
+    parent = await get_run(tx, scope, parent_id)
+    card = re_examination.check(parent, cards.get(parent.card_type))
+    agent = await get_agent(tx, scope, parent.agent_id)
+    run_id = tx.new_id("run")
+    await store.insert_run(
+        scope,
+        tx,
+        run_id=run_id,
+        agent_id=agent.id,
+        kind=RunKind.RE_EXAMINATION,
+        prompt=re_examination.lead_prompt(parent, card, agent, tx.now),
+        card_type=RE_EXAMINATION,
+        parent_run_id=parent.id,
+    )
+    return await queue(tx, scope, agent, run_id)
+
+
+async def ask_chat(tx: Tx, scope: Scope, agent_id: str, message: str) -> str:
+    """The message is kept and its reply waits to be made; gives the turn's id."""
+    agent = await get_agent(tx, scope, agent_id)
+    turn_id = tx.new_id("trn")
+    await agent_store.insert_exchange(scope, tx, agent.id, turn_id)
+    await agent_store.insert_message(scope, tx, agent.id, turn_id, "user", message)
+    await work.enqueue(tx, scope, CHAT, turn_id, lane=lane(agent.id))
+    return turn_id
+
+
+async def cancel_run(tx: Tx, scope: Scope, run_id: str) -> Run:
+    """The run is cancelled; whatever still works on it stops and changes nothing. Raises Conflict when it is over."""
+    run = await get_run(tx, scope, run_id, locked=True)
+    status = moved(run.id, run.status, RunStatus.CANCELLED)
+    cancelled = replace(run, status=status, finished_at=tx.now, error="Cancelled.")
+    await store.update_run(scope, tx, cancelled)
+    await store.drop_tokens(scope, tx, run_id)
+    await say_status(tx, scope, cancelled)
+    if run.status is RunStatus.QUEUED:
+        await work.cancel(tx, scope, RUN, run_id)
+    return cancelled
+
+
+async def get_run(tx: Tx, scope: Scope, run_id: str, *, locked: bool = False) -> Run:
+    """The run. Raises NotFound."""
+    found = await store.run(scope, tx, run_id, locked=locked)
+    if found is None:
+        raise NotFound("run")
+    return found
+
+
+async def queue(tx: Tx, scope: Scope, agent: Agent, run_id: str) -> Run:
+    """The stored run waits in its agent's lane, which lets one through at a time."""
+    run = await get_run(tx, scope, run_id)
+    await say_status(tx, scope, run)
+    await work.enqueue(tx, scope, RUN, run_id, lane=lane(agent.id))
+    return run
+
+
+async def say_status(tx: Tx, scope: Scope, run: Run) -> None:
+    """The run's status stands in its events."""
+    data = {"status": run.status.value, "error": run.error} if run.error else {"status": run.status.value}
+    if run.status in OVER and run.result is not None:
+        data |= {"headline": run.headline or ""}
+    await store.add_event(scope, tx, run.id, run.agent_id, Event(type=EventType.STATUS, data=dict(data)))
+
+
+def lane(agent_id: str) -> str:
+    """Chat and runs of one agent share one lane: two that resume one session at once would lose an answer."""
+    return f"agent:{agent_id}"

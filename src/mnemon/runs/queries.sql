@@ -1,0 +1,197 @@
+-- name: insert_agent
+insert into agents (org_id, agent_id, name, adapter, skill, default_prompt, schedule, next_slot, role, team, card_type,
+  config, created_at, updated_at)
+values (%(org_id)s, %(agent_id)s, %(name)s, %(adapter)s, %(skill)s, %(default_prompt)s, %(schedule)s, %(next_slot)s,
+  %(role)s, %(team)s, %(card_type)s, %(config)s, %(now)s, %(now)s)
+
+-- name: insert_chat_session
+insert into chat_sessions (org_id, agent_id, generation, last_reset_at)
+values (%(org_id)s, %(agent_id)s, %(generation)s, %(last_reset_at)s)
+
+-- name: agent
+select * from agents where org_id = %(org_id)s and agent_id = %(agent_id)s
+
+-- name: agent_locked
+-- The agent, and nobody else changes or wakes it until this transaction ends.
+select * from agents where org_id = %(org_id)s and agent_id = %(agent_id)s for update
+
+-- name: agents_named
+-- The agents of these ids that exist.
+select * from agents where org_id = %(org_id)s and agent_id = any(%(agent_ids)s)
+
+-- name: agents
+-- Oldest first.
+select * from agents where org_id = %(org_id)s and agent_id > %(after)s order by agent_id limit %(most)s
+
+-- name: update_agent
+update agents set name = %(name)s, adapter = %(adapter)s, skill = %(skill)s, default_prompt = %(default_prompt)s,
+  schedule = %(schedule)s, next_slot = %(next_slot)s, role = %(role)s, team = %(team)s, card_type = %(card_type)s,
+  config = %(config)s, updated_at = %(now)s
+where org_id = %(org_id)s and agent_id = %(agent_id)s
+
+-- name: set_next_slot
+update agents set next_slot = %(next_slot)s where org_id = %(org_id)s and agent_id = %(agent_id)s
+
+-- name: delete_agent
+-- With everything it ever did.
+delete from agents where org_id = %(org_id)s and agent_id = %(agent_id)s
+
+-- name: leave_teams
+-- An agent that is gone sits on no council.
+update agents set team = array_remove(team, %(agent_id)s)
+where org_id = %(org_id)s and %(agent_id)s = any(team)
+
+-- name: chat_session_locked
+select * from chat_sessions where org_id = %(org_id)s and agent_id = %(agent_id)s for update
+
+-- name: chat_sessions
+-- With the successful runs of the present generation.
+select s.*, (
+  select count(*) from runs r
+  where r.org_id = s.org_id and r.agent_id = s.agent_id and r.status = 'succeeded'
+    and r.memory_generation = s.generation) as runs_since_reset
+from chat_sessions s where s.org_id = %(org_id)s and s.agent_id = any(%(agent_ids)s)
+
+-- name: update_chat_session
+update chat_sessions set session_id = %(session_id)s, generation = %(generation)s, last_reset_at = %(last_reset_at)s,
+  updated_at = %(updated_at)s
+where org_id = %(org_id)s and agent_id = %(agent_id)s
+
+-- name: drop_transcripts
+delete from transcripts where org_id = %(org_id)s and agent_id = %(agent_id)s
+
+-- name: transcript
+select message from transcripts
+where org_id = %(org_id)s and agent_id = %(agent_id)s and session_id = %(session_id)s order by seq
+
+-- name: transcript_length
+select coalesce(max(seq), 0) as length from transcripts
+where org_id = %(org_id)s and agent_id = %(agent_id)s and session_id = %(session_id)s
+
+-- name: add_to_transcript
+insert into transcripts (org_id, agent_id, session_id, seq, message, at)
+values (%(org_id)s, %(agent_id)s, %(session_id)s, %(seq)s, %(message)s, %(now)s)
+
+-- name: insert_exchange
+insert into exchanges (org_id, turn_id, agent_id, status, usage, created_at)
+values (%(org_id)s, %(turn_id)s, %(agent_id)s, 'queued', '{}', %(now)s)
+
+-- name: exchange
+select * from exchanges where org_id = %(org_id)s and turn_id = %(turn_id)s
+
+-- name: exchange_locked
+select * from exchanges where org_id = %(org_id)s and turn_id = %(turn_id)s for update
+
+-- name: update_exchange
+update exchanges set status = %(status)s, session_id_before = %(session_id_before)s,
+  session_id_after = %(session_id_after)s, memory_generation = %(memory_generation)s, usage = %(usage)s,
+  finished_at = %(finished_at)s, error = %(error)s
+where org_id = %(org_id)s and turn_id = %(turn_id)s
+
+-- name: insert_message
+insert into agent_messages (org_id, message_id, agent_id, turn_id, role, content, at)
+values (%(org_id)s, %(message_id)s, %(agent_id)s, %(turn_id)s, %(role)s, %(content)s, %(now)s)
+
+-- name: messages
+-- Oldest first.
+select * from agent_messages
+where org_id = %(org_id)s and agent_id = %(agent_id)s and seq > %(after)s order by seq limit %(most)s
+
+-- name: message_of_turn
+select * from agent_messages
+where org_id = %(org_id)s and turn_id = %(turn_id)s and role = %(role)s
+
+-- name: insert_run
+-- A slot of an agent fires once: the second of two workers inserts nothing.
+insert into runs (org_id, run_id, agent_id, kind, status, prompt, slot, parent_run_id, card_type, usage, created_at)
+values (%(org_id)s, %(run_id)s, %(agent_id)s, %(kind)s, 'queued', %(prompt)s, %(slot)s, %(parent_run_id)s,
+  %(card_type)s, '{}', %(now)s)
+on conflict (org_id, agent_id, slot) do nothing
+
+-- name: run
+select * from runs where org_id = %(org_id)s and run_id = %(run_id)s
+
+-- name: run_locked
+select * from runs where org_id = %(org_id)s and run_id = %(run_id)s for update
+
+-- name: runs
+-- Newest first; any filter may be null.
+select * from runs
+where org_id = %(org_id)s and (%(before)s::bigint is null or seq < %(before)s)
+  and (%(agent_id)s::text is null or agent_id = %(agent_id)s)
+  and (%(status)s::text is null or status = %(status)s)
+  and (%(card_type)s::text is null or card_type = %(card_type)s)
+order by seq desc limit %(most)s
+
+-- name: re_examinations
+-- Of these parents, oldest first.
+select * from runs
+where org_id = %(org_id)s and parent_run_id = any(%(parent_ids)s) order by seq limit %(most)s
+
+-- name: busy
+-- Whether a run of the agent waits or goes on.
+select exists (
+  select from runs where org_id = %(org_id)s and agent_id = %(agent_id)s and status in ('queued', 'running')) as busy
+
+-- name: update_run
+update runs set status = %(status)s, session_id_before = %(session_id_before)s,
+  session_id_after = %(session_id_after)s, memory_generation = %(memory_generation)s, result = %(result)s,
+  headline = %(headline)s, resolution_status = %(resolution_status)s, symbol = %(symbol)s, usage = %(usage)s,
+  started_at = %(started_at)s, finished_at = %(finished_at)s, error = %(error)s
+where org_id = %(org_id)s and run_id = %(run_id)s
+
+-- name: resolve_run
+-- The first resolution is final.
+update runs set resolution_status = %(status)s, outcome = %(outcome)s, resolved_at = %(at)s, resolution_note = %(note)s
+where org_id = %(org_id)s and run_id = %(run_id)s and status = 'succeeded'
+  and (resolution_status is null or resolution_status = 'open')
+
+-- name: open_positions
+select * from runs
+where org_id = %(org_id)s and resolution_status = 'open' and symbol = any(%(symbols)s) order by seq for update
+
+-- name: decisions
+-- The agent's own cards, newest first; a re-examination is no decision.
+select run_id, finished_at, headline from runs
+where org_id = %(org_id)s and agent_id = %(agent_id)s and status = 'succeeded' and kind <> 're-examination'
+order by seq desc limit %(most)s
+
+-- name: resolved
+-- Every decision that came to its end.
+select * from runs
+where org_id = %(org_id)s and resolution_status in ('resolved', 'expired')
+  and (%(agent_id)s::text is null or agent_id = %(agent_id)s)
+order by seq
+
+-- name: add_event
+-- Nothing when the agent was deleted meanwhile.
+insert into run_events (org_id, run_id, agent_id, at, type, data)
+select org_id, %(run_id)s, agent_id, %(now)s, %(type)s, %(data)s
+from agents where org_id = %(org_id)s and agent_id = %(agent_id)s
+
+-- name: events
+select seq, at, type, data from run_events
+where org_id = %(org_id)s and run_id = %(run_id)s and seq > %(after)s order by seq limit %(most)s
+
+-- name: insert_token
+insert into run_tokens (org_id, digest, run_id, agent_id)
+values (%(org_id)s, %(digest)s, %(run_id)s, %(agent_id)s)
+
+-- name: drop_tokens
+delete from run_tokens where org_id = %(org_id)s and run_id = %(run_id)s
+
+-- name: token
+-- Of a run that is running, and of no other.
+select t.run_id, t.agent_id, t.digest from run_tokens t
+join runs r on r.org_id = t.org_id and r.run_id = t.run_id
+where t.org_id = %(org_id)s and t.digest = %(digest)s and r.status = 'running'
+
+-- name: add_price
+insert into prices (org_id, symbol, at, price, low, high)
+values (%(org_id)s, %(symbol)s, %(at)s, %(price)s, %(low)s, %(high)s)
+on conflict (org_id, symbol, at, price) do update
+set low = least(prices.low, excluded.low), high = greatest(prices.high, excluded.high)
+
+-- name: prices_since
+select symbol, at, price, low, high from prices
+where org_id = %(org_id)s and symbol = %(symbol)s and at >= %(since)s and at <= %(until)s order by at limit %(most)s

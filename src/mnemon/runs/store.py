@@ -1,0 +1,229 @@
+"""Runs, their events and tokens, and prices, as stored."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Any
+
+from psycopg.types.json import Jsonb
+
+from mnemon.db.statements import statements
+from mnemon.db.tx import Row, Tx
+from mnemon.runs.adapter import Event
+from mnemon.runs.resolution import Price, Resolved
+from mnemon.runs.run import ResolutionStatus, Run, RunKind, RunStatus, RunUsage
+from mnemon.scope import Scope
+
+SQL = statements("mnemon.runs")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recorded:
+    """An event with its place."""
+
+    seq: int
+    at: datetime
+    type: str
+    data: dict[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunFilter:
+    """Which runs are wanted; None means any."""
+
+    agent_id: str | None = None
+    status: RunStatus | None = None
+    card_type: str | None = None
+
+
+async def insert_run(
+    scope: Scope,
+    tx: Tx,
+    *,
+    run_id: str,
+    agent_id: str,
+    kind: RunKind,
+    prompt: str,
+    card_type: str,
+    slot: datetime | None = None,
+    parent_run_id: str | None = None,
+) -> bool:
+    """The run waits to be run; False when its slot has been fired already."""
+    inserted = await tx.run(
+        SQL["insert_run"],
+        org_id=scope.org_id,
+        run_id=run_id,
+        agent_id=agent_id,
+        kind=kind,
+        prompt=prompt,
+        slot=slot,
+        parent_run_id=parent_run_id,
+        card_type=card_type,
+        now=tx.now,
+    )
+    return inserted > 0
+
+
+async def run(scope: Scope, tx: Tx, run_id: str, *, locked: bool = False) -> Run | None:
+    """The run; locked, nobody else moves it until the transaction ends."""
+    row = await tx.maybe(SQL["run_locked" if locked else "run"], org_id=scope.org_id, run_id=run_id)
+    return None if row is None else _run(row)
+
+
+async def runs(
+    scope: Scope, tx: Tx, wanted: RunFilter, *, before: int | None = None, most: int = 50
+) -> list[tuple[int, Run]]:
+    """Runs with their place, newest first."""
+    rows = await tx.all(
+        SQL["runs"],
+        org_id=scope.org_id,
+        before=before,
+        most=most,
+        agent_id=wanted.agent_id,
+        status=wanted.status,
+        card_type=wanted.card_type,
+    )
+    return [(row["seq"], _run(row)) for row in rows]
+
+
+async def re_examinations(scope: Scope, tx: Tx, parent_ids: Sequence[str], *, most: int = 10_000) -> list[Run]:
+    """The re-examinations of these runs, oldest first."""
+    rows = await tx.all(SQL["re_examinations"], org_id=scope.org_id, parent_ids=list(parent_ids), most=most)
+    return [_run(row) for row in rows]
+
+
+async def busy(scope: Scope, tx: Tx, agent_id: str) -> bool:
+    """Whether a run of the agent waits or goes on."""
+    return bool((await tx.one(SQL["busy"], org_id=scope.org_id, agent_id=agent_id))["busy"])
+
+
+async def update_run(scope: Scope, tx: Tx, changed: Run, *, symbol: str | None = None) -> None:
+    """The run is as given; `symbol` is the market an open position waits for."""
+    await tx.run(
+        SQL["update_run"],
+        org_id=scope.org_id,
+        run_id=changed.id,
+        status=changed.status,
+        session_id_before=changed.session_id_before,
+        session_id_after=changed.session_id_after,
+        memory_generation=changed.memory_generation,
+        result=None if changed.result is None else Jsonb(changed.result),
+        headline=changed.headline,
+        resolution_status=changed.resolution_status,
+        symbol=symbol,
+        usage=Jsonb(asdict(changed.usage)),
+        started_at=changed.started_at,
+        finished_at=changed.finished_at,
+        error=changed.error,
+    )
+
+
+async def resolve_run(scope: Scope, tx: Tx, run_id: str, end: Resolved) -> bool:
+    """Whether this ended the decision; False when it had ended before."""
+    touched = await tx.run(
+        SQL["resolve_run"],
+        org_id=scope.org_id,
+        run_id=run_id,
+        status=end.status,
+        outcome=end.outcome,
+        at=end.at,
+        note=end.note or None,
+    )
+    return touched > 0
+
+
+async def open_positions(scope: Scope, tx: Tx, symbols: Sequence[str]) -> list[Run]:
+    """Open trades in these markets, nobody else's until the transaction ends."""
+    rows = await tx.all(SQL["open_positions"], org_id=scope.org_id, symbols=list(symbols))
+    return [_run(row) for row in rows]
+
+
+async def decisions(scope: Scope, tx: Tx, agent_id: str, *, most: int) -> list[tuple[str, datetime, str]]:
+    """Run, time and headline of the agent's last decisions, newest first."""
+    rows = await tx.all(SQL["decisions"], org_id=scope.org_id, agent_id=agent_id, most=most)
+    return [(row["run_id"], row["finished_at"], row["headline"] or "") for row in rows]
+
+
+async def resolved(scope: Scope, tx: Tx, agent_id: str | None) -> list[Run]:
+    """Every decision that came to its end, oldest first."""
+    return [_run(row) for row in await tx.all(SQL["resolved"], org_id=scope.org_id, agent_id=agent_id)]
+
+
+async def add_event(scope: Scope, tx: Tx, run_id: str, agent_id: str, event: Event) -> None:
+    """The event stands after all earlier ones of its run or chat turn."""
+    await tx.run(
+        SQL["add_event"],
+        org_id=scope.org_id,
+        run_id=run_id,
+        agent_id=agent_id,
+        now=tx.now,
+        type=event.type,
+        data=Jsonb(event.data),
+    )
+
+
+async def events(scope: Scope, tx: Tx, run_id: str, *, after: int = 0, most: int = 500) -> list[Recorded]:
+    """Events of a run or chat turn after a place, in order."""
+    rows = await tx.all(SQL["events"], org_id=scope.org_id, run_id=run_id, after=after, most=most)
+    return [Recorded(**row) for row in rows]
+
+
+async def insert_token(scope: Scope, tx: Tx, digest: bytes, *, run_id: str, agent_id: str) -> None:
+    """The token with this hash speaks for the run."""
+    await tx.run(SQL["insert_token"], org_id=scope.org_id, digest=digest, run_id=run_id, agent_id=agent_id)
+
+
+async def drop_tokens(scope: Scope, tx: Tx, run_id: str) -> None:
+    """No token speaks for the run any more."""
+    await tx.run(SQL["drop_tokens"], org_id=scope.org_id, run_id=run_id)
+
+
+async def token_holder(scope: Scope, tx: Tx, digest: bytes) -> tuple[str, str] | None:
+    """The running run and its agent that a token with this hash speaks for."""
+    row = await tx.maybe(SQL["token"], org_id=scope.org_id, digest=digest)
+    return None if row is None else (row["run_id"], row["agent_id"])
+
+
+async def add_prices(scope: Scope, tx: Tx, pushed: Sequence[Price]) -> None:
+    """The prices are kept, each once."""
+    rows = [
+        {"org_id": scope.org_id, "symbol": p.symbol, "at": p.at, "price": p.price, "low": p.lowest, "high": p.highest}
+        for p in pushed
+    ]
+    if rows:
+        await tx.many(SQL["add_price"], rows)
+
+
+async def prices_since(
+    scope: Scope, tx: Tx, symbol: str, since: datetime, until: datetime, *, most: int = 100_000
+) -> list[Price]:
+    """The market's prices in this time, oldest first."""
+    rows = await tx.all(SQL["prices_since"], org_id=scope.org_id, symbol=symbol, since=since, until=until, most=most)
+    return [Price(**row) for row in rows]
+
+
+def _run(row: Row) -> Run:
+    return Run(
+        id=row["run_id"],
+        agent_id=row["agent_id"],
+        kind=RunKind(row["kind"]),
+        status=RunStatus(row["status"]),
+        prompt=row["prompt"],
+        slot=row["slot"],
+        session_id_before=row["session_id_before"],
+        session_id_after=row["session_id_after"],
+        memory_generation=row["memory_generation"],
+        parent_run_id=row["parent_run_id"],
+        card_type=row["card_type"],
+        result=row["result"],
+        headline=row["headline"],
+        resolution_status=ResolutionStatus(row["resolution_status"]) if row["resolution_status"] else None,
+        outcome=row["outcome"],
+        resolved_at=row["resolved_at"],
+        resolution_note=row["resolution_note"],
+        usage=RunUsage(**row["usage"]),
+        created_at=row["created_at"],
+        started_at=row["started_at"],
+        finished_at=row["finished_at"],
+        error=row["error"],
+    )
