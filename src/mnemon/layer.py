@@ -23,6 +23,10 @@ class Ask:
     session_id: str | None = None
     sees_agent_state: bool = False
     """Whether the caller's key has `agent-state:read`."""
+    model: str = ""
+    """Name of the embedder that made the vector; without it recall goes by words alone."""
+    ranking: str = "hybrid"
+    """How memories are ranked: the setting `chat_ranking`."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -75,6 +75,16 @@ values (
   %(session_id)s, %(quote)s, %(at)s)
 on conflict do nothing;
 
+-- name: sessions_mentioning
+-- In how many sessions each memory came up.
+select memory_id, count(distinct session_id)::integer as sessions from memory_provenance
+where org_id = %(org_id)s and user_id = %(user_id)s and memory_id = any(%(ids)s)
+group by memory_id;
+
+-- name: set_importance
+update memories set importance = %(importance)s
+where org_id = %(org_id)s and user_id = %(user_id)s and id = %(id)s and not pinned;
+
 -- name: listed
 -- A page of what the persona may see, newest first.
 select * from memories
@@ -108,3 +118,12 @@ order by pinned desc, importance desc, created_at desc, id;
 
 -- name: count_active
 select count(*) as number from memories where org_id = %(org_id)s and user_id = %(user_id)s and status = 'ACTIVE';
+
+-- name: vocabulary
+-- Under which names the persona's facts stand: entity labels and attributes, the most recently used first.
+select entity_type, entity_label, attribute, max(updated_at) as used from memories
+where org_id = %(org_id)s and user_id = %(user_id)s and status = 'ACTIVE'
+  and (persona_id is null or persona_id = %(persona_id)s) and (attribute is not null or entity_label is not null)
+group by entity_type, entity_label, attribute
+order by used desc, entity_label, attribute
+limit %(most)s;

@@ -1,15 +1,19 @@
 """Remembering: statements become memories, under the person's lock, so that writers at once make one memory."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from mnemon.db.tx import Tx
+from mnemon.ids import NewId
 from mnemon.memory import store
 from mnemon.memory.fact import Fact, Ground
+from mnemon.memory.growth import grown
 from mnemon.memory.keys import content_hash, key_of
 from mnemon.memory.memory import Memory, Version
 from mnemon.memory.plan import Change, Outcome, Stamp, create, update
+from mnemon.memory.tombstones.store import forgotten
+from mnemon.memory.upkeep.enqueue import after_write
 from mnemon.memory.vectors import store as vector_store
 from mnemon.memory.vectors.embed import Vectors
 from mnemon.memory.vectors.job import enqueue_embedding
@@ -26,6 +30,7 @@ class Remembered:
 
     outcome: Outcome
     memory: Memory
+    """As it stands afterwards; for a skipped statement that is not held, as it would have stood."""
     why: str | None = None
     """Why it was skipped."""
 
@@ -44,41 +49,54 @@ async def remember(
     `at` is when it was said; None means now. `extracted` facts were found by reflection, not stated by a caller.
     """
     stamp = Stamp(at=at or tx.now, now=tx.now, revision=await bump_revision(tx, scope))
-    ledger = await _open(tx, scope, facts, stamp)
-    told = await _on_record(tx, scope, facts)
-    changes: list[Change] = []
-    grounds = []
-    for fact in facts:
-        place = (scope.persona_id if fact.private else None, key_of(fact))
-        held = ledger.held.get(place)
-        said = None if fact.ground is None else (fact.ground, content_hash(fact.content))
-        if held and said and _told(held.id, *said) in told:
-            changes.append(Change(outcome=Outcome.SKIPPED, memory=held, why="already on record"))
-            continue
-        if held is None:
-            change = create(fact, stamp, id=tx.new_id("mem"), persona_id=place[0])
-        else:
-            change = update(held, ledger.past.get(held.id, ()), fact, stamp, extracted=extracted)
-        ledger.note(place, change)
-        changes.append(change)
-        if said and change.outcome is not Outcome.SKIPPED:
-            told.add(_told(change.memory.id, *said))
-            grounds.append((change.memory.id, *said))
+    batch = await _open(tx, scope, facts, stamp, extracted=extracted)
+    changes = [batch.take(number, fact, tx.new_id) for number, fact in enumerate(facts)]
     await store.write(tx, scope, changes)
-    await store.write_provenance(tx, scope, grounds)
+    await store.write_provenance(tx, scope, batch.grounds)
+    await _grow(tx, scope, batch)
     await keep_vectors(tx, scope, changes, vectors, revision=stamp.revision)
+    if any(change.outcome is Outcome.CREATED or change.displaced is not None for change in changes):
+        await after_write(tx, scope)
     return await _remembered(tx, scope, changes)
 
 
-class _Ledger:
-    """What is held while a batch is gone through."""
+@dataclass(kw_only=True)
+class _Batch:
+    """What is held while a batch is gone through, fact by fact."""
 
-    def __init__(self, held: dict[Place, Memory], past: dict[str, tuple[Version, ...]]) -> None:
-        self.held = held
-        self.past = past
+    persona_id: str | None
+    stamp: Stamp
+    extracted: bool
+    held: dict[Place, Memory]
+    past: dict[str, tuple[Version, ...]]
+    told: set[store.Told]
+    """Statements that are on record."""
+    buried: frozenset[int]
+    """Places of facts that were forgotten."""
+    grounds: list[tuple[str, Ground, str]] = field(default_factory=list)
+    """Statements to be put on record."""
 
-    def note(self, place: Place, change: Change) -> None:
-        """The next statement of the batch finds what this one left."""
+    def take(self, number: int, fact: Fact, new_id: NewId) -> Change:
+        """What the fact does to what is held; the next one finds it done."""
+        place = (self.persona_id if fact.private else None, key_of(fact))
+        held = self.held.get(place)
+        digest = content_hash(fact.content)
+        if held and fact.ground and _told(held.id, fact.ground, digest) in self.told:
+            return Change(outcome=Outcome.SKIPPED, memory=held, why="already on record")
+        if held:
+            change = update(held, self.past.get(held.id, ()), fact, self.stamp, extracted=self.extracted)
+        else:
+            change = create(fact, self.stamp, id=new_id("mem"), persona_id=place[0])
+        if number in self.buried:
+            return Change(outcome=Outcome.SKIPPED, memory=held or change.memory, why="forgotten")
+        if change.outcome is not Outcome.SKIPPED:
+            self._note(place, change)
+            if fact.ground:
+                self.told.add(_told(change.memory.id, fact.ground, digest))
+                self.grounds.append((change.memory.id, fact.ground, digest))
+        return change
+
+    def _note(self, place: Place, change: Change) -> None:
         self.held[place] = change.memory
         known = {one.number: one for one in (*self.past.get(change.memory.id, ()), *change.versions)}
         for number, (since, until) in change.moved.items():
@@ -88,27 +106,44 @@ class _Ledger:
         self.past[change.memory.id] = tuple(in_order)
 
 
-async def _open(tx: Tx, scope: Scope, facts: Sequence[Fact], stamp: Stamp) -> _Ledger:
+async def _open(tx: Tx, scope: Scope, facts: Sequence[Fact], stamp: Stamp, *, extracted: bool) -> _Batch:
     held = {(one.persona_id, one.memory_key): one for one in await store.by_keys(tx, scope, map(key_of, facts))}
     earliest: dict[str, datetime] = {}
     for fact in facts:
         key, at = key_of(fact), fact.valid_from or stamp.at
         earliest[key] = min(at, earliest.get(key, at))
     late = [one.id for one in held.values() if earliest[one.memory_key] < one.valid_from]
-    return _Ledger(held, await store.past_versions(tx, scope, late))
-
-
-async def _on_record(tx: Tx, scope: Scope, facts: Sequence[Fact]) -> set[store.Told]:
     messages = {fact.ground.message_id for fact in facts if fact.ground}
-    return await store.told_before(tx, scope, messages) if messages else set()
+    return _Batch(
+        persona_id=scope.persona_id,
+        stamp=stamp,
+        extracted=extracted,
+        held=held,
+        past=await store.past_versions(tx, scope, late),
+        told=await store.told_before(tx, scope, messages) if messages else set(),
+        buried=await forgotten(tx, scope, facts) if extracted else frozenset(),
+    )
 
 
 def _told(memory_id: str, ground: Ground, digest: str) -> store.Told:
     return (memory_id, ground.message_id, ground.start, ground.end, digest)
 
 
+async def _grow(tx: Tx, scope: Scope, batch: _Batch) -> None:
+    """What came up in enough sessions matters more."""
+    said = {memory_id for memory_id, *_ in batch.grounds}
+    if not said:
+        return
+    sessions = await store.sessions_mentioning(tx, scope, said)
+    for place, memory in batch.held.items():
+        importance = grown(memory.importance, sessions=sessions.get(memory.id, 0))
+        if memory.id in said and importance != memory.importance:
+            await store.set_importance(tx, scope, memory.id, importance)
+            batch.held[place] = replace(memory, importance=importance)
+
+
 async def keep_vectors(
-    tx: Tx, scope: Scope, changes: Sequence[Change], vectors: Vectors | None, *, revision: int
+    tx: Tx, scope: Scope, changes: Iterable[Change], vectors: Vectors | None, *, revision: int
 ) -> None:
     """Changed texts have their vectors, or will get them soon."""
     fresh: dict[tuple[vector_store.Kind, str], str] = {}
@@ -116,9 +151,12 @@ async def keep_vectors(
     for change in changes:
         if change.displaced is not None:
             await vector_store.displace(tx, scope, change.memory.id, change.displaced, revision=revision)
-        if change.outcome is Outcome.CREATED or change.displaced is not None:
-            fresh[(vector_store.Kind.MEMORY, change.memory.id)] = change.memory.content
         waiting = waiting or len(change.versions) > (change.displaced is not None)
+        if change.outcome is Outcome.CREATED or change.displaced is not None:
+            thing = (vector_store.Kind.MEMORY, change.memory.id)
+            # Replaced within its own batch, an earlier text became a version that has no vector yet.
+            waiting = waiting or thing in fresh
+            fresh[thing] = change.memory.content
     known = vectors.by_text if vectors else {}
     ready = {thing: known[text] for thing, text in fresh.items() if text in known}
     if vectors and ready:

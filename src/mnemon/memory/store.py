@@ -109,6 +109,17 @@ async def write_provenance(tx: Tx, scope: Scope, told: Sequence[tuple[str, Groun
         await tx.many(SQL["insert_provenance"], rows)
 
 
+async def sessions_mentioning(tx: Tx, scope: Scope, ids: Iterable[str]) -> dict[str, int]:
+    """In how many distinct sessions each memory was said."""
+    rows = await tx.all(SQL["sessions_mentioning"], **_owner(scope), ids=list(set(ids)))
+    return {row["memory_id"]: row["sessions"] for row in rows}
+
+
+async def set_importance(tx: Tx, scope: Scope, memory_id: str, importance: int) -> None:
+    """The memory has this importance, unless it is pinned."""
+    await tx.run(SQL["set_importance"], **_owner(scope), id=memory_id, importance=importance)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Filter:
     """Which memories a list shows. What is None does not narrow it."""
@@ -159,6 +170,12 @@ async def sharing_entities(tx: Tx, scope: Scope, keys: Iterable[str]) -> list[Me
 async def count_active(tx: Tx, scope: Scope) -> int:
     """How many memories of the person are active, over all personas."""
     return int((await tx.one(SQL["count_active"], **_owner(scope)))["number"])
+
+
+async def vocabulary(tx: Tx, scope: Scope, *, most: int) -> list[tuple[str | None, str | None]]:
+    """Label of the entity (None: the person) and attribute of the facts the persona may see, latest first."""
+    rows = await tx.all(SQL["vocabulary"], **_owner(scope), persona_id=scope.persona_id, most=most)
+    return [(row["entity_label"], row["attribute"]) for row in rows]
 
 
 def _owner(scope: Scope) -> dict[str, str]:

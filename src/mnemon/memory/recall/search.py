@@ -15,6 +15,7 @@ from mnemon.memory.ranking import CANDIDATES, Candidate, Ranked, Ranking, blende
 from mnemon.memory.recall import store
 from mnemon.memory.recall.query import Hit, Query, Recalled, RecallKind
 from mnemon.memory.slug import slug
+from mnemon.memory.vectors.store import joined_by_hash
 from mnemon.memory.words import bm25, coverage
 from mnemon.scope import Scope
 
@@ -22,7 +23,8 @@ from mnemon.scope import Scope
 async def search(tx: Tx, scope: Scope, query: Query) -> Recalled:
     """What answers the query for the scope's persona, best first, with the cards of the entities it speaks of."""
     aliases = await load_aliases(tx, scope)
-    found = await _candidates(tx, scope, query)
+    async with joined_by_hash(tx):
+        found = await _candidates(tx, scope, query)
     ranked = _ranked(query, found, aliases, query.as_of or tx.now)
     by_id = {one.id: one for one, _ in found}
     hits = tuple(

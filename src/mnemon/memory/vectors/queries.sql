@@ -1,3 +1,11 @@
+-- name: join_by_hash
+-- One person's rows are joined with their vectors. The planner knows too little of one person's share and would take
+-- them for a single row each, which costs the square of their number.
+set local enable_nestloop = off;
+
+-- name: join_as_usual
+set local enable_nestloop = on;
+
 -- name: save
 insert into embeddings (org_id, user_id, model, kind, id, vector, revision)
 values (%(org_id)s, %(user_id)s, %(model)s, %(kind)s, %(id)s, %(vector)s::halfvec, %(revision)s)

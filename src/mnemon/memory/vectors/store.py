@@ -1,6 +1,7 @@
 """Reads and writes vectors."""
 
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -35,6 +36,14 @@ def literal(vector: np.ndarray) -> str:
     return "[" + ",".join(f"{value:.6g}" for value in vector.tolist()) + "]"
 
 
+@asynccontextmanager
+async def joined_by_hash(tx: Tx) -> AsyncIterator[None]:
+    """Statements inside join a person's rows with their vectors in linear time."""
+    await tx.run(SQL["join_by_hash"])
+    yield
+    await tx.run(SQL["join_as_usual"])
+
+
 async def save(
     tx: Tx, scope: Scope, model: str, vectors: Mapping[tuple[Kind, str], np.ndarray], *, revision: int
 ) -> None:
@@ -63,5 +72,7 @@ async def displace(tx: Tx, scope: Scope, memory_id: str, number: int, *, revisio
 
 async def pending(tx: Tx, scope: Scope, model: str, *, most: int) -> list[Pending]:
     """What of the person has no vector of this model yet."""
-    rows = await tx.all(SQL["pending"], org_id=scope.org_id, user_id=scope.user, model=model, most=most)
+    owner = {"org_id": scope.org_id, "user_id": scope.user}
+    async with joined_by_hash(tx):
+        rows = await tx.all(SQL["pending"], **owner, model=model, most=most)
     return [Pending(kind=Kind(row["kind"]), id=row["id"], content=row["content"]) for row in rows]
