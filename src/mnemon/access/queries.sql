@@ -55,3 +55,18 @@ on conflict (org_id, caller, key) do update set fingerprint = excluded.fingerpri
 delete from replies where org_id = %(org_id)s and (org_id, caller, key) in (
   select org_id, caller, key from replies
   where org_id = %(org_id)s and expires_at <= %(now)s limit 20 for update skip locked)
+
+-- name: insert_signin
+insert into signins (org_id, digest, kind, actor, grants, created_at, expires_at)
+values (%(org_id)s, %(digest)s, %(kind)s, %(actor)s, %(grants)s, %(now)s, %(expires_at)s)
+
+-- name: signin
+select actor, grants, expires_at from signins
+where org_id = %(org_id)s and digest = %(digest)s and kind = %(kind)s and expires_at > %(now)s
+
+-- name: end_signin
+delete from signins where org_id = %(org_id)s and digest = %(digest)s and kind = %(kind)s
+returning actor, grants, expires_at
+
+-- name: drop_old_signins
+delete from signins where org_id = %(org_id)s and expires_at <= %(now)s

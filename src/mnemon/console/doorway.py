@@ -1,0 +1,113 @@
+"""Signing in and out, and the files a page needs."""
+
+from functools import cache
+from hashlib import sha256
+from http import HTTPStatus
+from importlib.resources import files
+
+from fastapi import APIRouter, Request, Response
+from fastapi.responses import HTMLResponse, RedirectResponse
+
+from mnemon.access import keys, signin
+from mnemon.basement import Basement
+from mnemon.console.paper import render
+from mnemon.console.shell import COOKIE, HEADERS, visitor
+from mnemon.errors import MnemonError, NotFound
+from mnemon.scope import Scope
+
+router = APIRouter(include_in_schema=False)
+
+_FILES = {
+    "console.css": ("mnemon.console", "static/console.css", "text/css"),
+    "console.js": ("mnemon.console", "static/console.js", "text/javascript"),
+    "htmx.js": ("js_lib_htmx", "static/htmx/htmx.min.js", "text/javascript"),
+    "mark.svg": ("mnemon.console", "static/mark.svg", "image/svg+xml"),
+}
+
+
+@router.get("/static/{name}")
+async def static(name: str, request: Request) -> Response:
+    """A stylesheet or script; asked again, the browser hears that nothing changed."""
+    if name not in _FILES:
+        raise NotFound("file")
+    body, tag, kind = _file(name)
+    headers = {"ETag": tag, "Cache-Control": "no-cache", "X-Content-Type-Options": "nosniff"}
+    if request.headers.get("If-None-Match") == tag:
+        return Response(status_code=HTTPStatus.NOT_MODIFIED, headers=headers)
+    return Response(body, headers=headers, media_type=kind)
+
+
+@router.get("/sign-in")
+async def ask(next: str = "/") -> Response:  # noqa: A002  the word the address uses
+    """The page that asks for a key."""
+    return HTMLResponse(render("sign_in.html", {"title": "Sign in", "next": _own(next), "wrong": None}), headers=HEADERS)
+
+
+@router.post("/sign-in")
+async def with_key(request: Request) -> Response:
+    """A key opens a session with the key's own scopes."""
+    form = await request.form()
+    following = _own(str(form.get("next", "/")))
+    basement: Basement = request.app.state.basement
+    try:
+        org_id, secret = keys.split(str(form.get("key", "")).strip())
+        async with basement.db.tx(org_id) as tx:
+            principal = await keys.authenticate(tx, secret)
+            cookie = await signin.open_session(
+                tx, Scope(org_id=org_id), actor=principal.key_id, grants=principal.grants
+            )
+    except MnemonError as error:
+        page = render("sign_in.html", {"title": "Sign in", "next": following, "wrong": error.detail})
+        return HTMLResponse(page, HTTPStatus.UNAUTHORIZED, headers=HEADERS)
+    return _entered(request, cookie, following)
+
+
+@router.get("/sign-in/{token}")
+async def with_link(token: str, request: Request) -> Response:
+    """A link works once."""
+    basement: Basement = request.app.state.basement
+    try:
+        org_id, secret = signin.split(token)
+        async with basement.db.tx(org_id) as tx:
+            cookie = await signin.follow_link(tx, Scope(org_id=org_id), secret)
+    except MnemonError as error:
+        page = render("sign_in.html", {"title": "Sign in", "next": "/", "wrong": error.detail})
+        return HTMLResponse(page, HTTPStatus.UNAUTHORIZED, headers=HEADERS)
+    return _entered(request, cookie, "/")
+
+
+@router.post("/sign-out")
+async def leave(request: Request) -> Response:
+    """The session is over."""
+    visit = await visitor(request)
+    _, secret = signin.split(request.cookies[COOKIE])
+    async with visit.tx() as tx:
+        await signin.close_session(tx, visit.org, secret)
+    response = RedirectResponse("/sign-in", HTTPStatus.SEE_OTHER)
+    response.delete_cookie(COOKIE)
+    return response
+
+
+def _entered(request: Request, cookie: str, following: str) -> Response:
+    response = RedirectResponse(following, HTTPStatus.SEE_OTHER, headers=HEADERS)
+    response.set_cookie(
+        COOKIE,
+        cookie,
+        max_age=int(signin.SESSION_LIFE.total_seconds()),
+        httponly=True,
+        samesite="lax",
+        secure=request.url.scheme == "https",
+    )
+    return response
+
+
+def _own(address: str) -> str:
+    """The address if it is one of ours; never another site's."""
+    return address if address.startswith("/") and not address.startswith(("//", "/\\")) else "/"
+
+
+@cache
+def _file(name: str) -> tuple[bytes, str, str]:
+    package, path, kind = _FILES[name]
+    body = files(package).joinpath(path).read_bytes()
+    return body, f'"{sha256(body).hexdigest()[:16]}"', kind

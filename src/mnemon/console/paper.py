@@ -1,0 +1,67 @@
+"""Templates and the few filters they use: relative times with the exact one on hover, numbers with their units."""
+
+from datetime import datetime
+from functools import cache
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
+from markupsafe import Markup
+
+from mnemon.clock import iso
+
+_STEPS = ((60, "s"), (60, "m"), (24, "h"), (7, "d"), (52, "w"))
+
+
+@cache
+def environment() -> Environment:
+    """Everything is escaped; a name a page forgot to give is an error, not an empty place."""
+    made = Environment(
+        loader=PackageLoader("mnemon.console", "templates"),
+        autoescape=select_autoescape(default=True),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters.update(ago=ago, when=when, number=number, percent=percent)
+    return made
+
+
+def render(template: str, values: dict[str, Any]) -> str:
+    """The page as HTML."""
+    return environment().get_template(template).render({"visit": None, "notice": None, **values})
+
+
+def ago(at: datetime | None, now: datetime) -> Markup:
+    """`2h ago` with the exact time on hover; `in 5m` for what lies ahead."""
+    if at is None:
+        return Markup('<span class="dim">never</span>')
+    seconds = (now - at).total_seconds()
+    short = span(abs(seconds))
+    words = f"{short} ago" if seconds >= 0 else f"in {short}"
+    return Markup('<time datetime="{0}" title="{0}">{1}</time>').format(iso(at), "now" if short == "0s" else words)
+
+
+def when(at: datetime | None) -> Markup:
+    """The exact time, to the minute."""
+    if at is None:
+        return Markup('<span class="dim">–</span>')
+    return Markup('<time datetime="{0}" title="{0}">{1:%Y-%m-%d %H:%M}</time>').format(iso(at), at)
+
+
+def span(seconds: float) -> str:
+    """A duration in its largest unit."""
+    value = seconds
+    for size, unit in _STEPS:
+        if value < size:
+            return f"{int(value)}{unit}"
+        value /= size
+    return f"{int(value)}y"
+
+
+def number(value: float) -> str:
+    """With thin groups: 12 345."""
+    return f"{value:,.0f}".replace(",", "\u2009")
+
+
+def percent(value: float) -> str:
+    return f"{value * 100:.0f}\u2009%"

@@ -1,0 +1,142 @@
+// Theme, keyboard, copy and live updates. Everything else is HTML.
+(() => {
+  const root = document.documentElement;
+  const chosen = () => localStorage.getItem("theme") || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
+  root.dataset.theme = chosen();
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { root.dataset.theme = chosen(); });
+
+  const $ = (selector, from = document) => from.querySelector(selector);
+  const typing = (element) => element && element.matches("input, textarea, select, [contenteditable]");
+
+  document.addEventListener("click", (event) => {
+    const hit = (selector) => event.target.closest(selector);
+    if (hit("[data-theme-toggle]")) {
+      root.dataset.theme = root.dataset.theme === "dark" ? "light" : "dark";
+      localStorage.setItem("theme", root.dataset.theme);
+    } else if (hit("[data-palette]")) openPalette();
+    else if (hit("[data-help]")) $("#keys").showModal();
+    else if (hit("[data-pause]")) pause();
+    else if (hit("pre.copy")) {
+      const box = hit("pre.copy");
+      navigator.clipboard?.writeText(box.innerText.trim()).then(() => {
+        box.classList.add("done");
+        setTimeout(() => box.classList.remove("done"), 1200);
+      });
+    } else if (hit("[data-all]")) {
+      const on = hit("[data-all]").checked;
+      document.querySelectorAll("tbody input[type=checkbox]").forEach((box) => { box.checked = on; });
+    }
+  });
+
+  // Rows: j and k move, Enter opens, x selects.
+  const rows = () => [...document.querySelectorAll("#main [data-row]")];
+  const move = (step) => {
+    const all = rows();
+    if (!all.length) return;
+    const now = all.findIndex((row) => row.classList.contains("at"));
+    const next = all[Math.min(all.length - 1, Math.max(0, now < 0 ? 0 : now + step))];
+    all.forEach((row) => row.classList.toggle("at", row === next));
+    next.scrollIntoView({ block: "nearest" });
+    ($("a", next) || next).focus({ preventScroll: true });
+  };
+
+  document.addEventListener("keydown", (event) => {
+    if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "k") {
+      event.preventDefault();
+      openPalette();
+      return;
+    }
+    if (event.ctrlKey || event.metaKey || event.altKey || typing(event.target) || $("dialog[open]")) return;
+    const at = $("#main [data-row].at");
+    const keys = {
+      "/": () => $("#main input[type=search]")?.focus(),
+      "?": () => $("#keys").showModal(),
+      j: () => move(1),
+      k: () => move(-1),
+      x: () => { const box = at && $("input[type=checkbox]", at); if (box) box.checked = !box.checked; },
+      p: () => $("[data-pause]") && pause(),
+    };
+    if (keys[event.key]) {
+      event.preventDefault();
+      keys[event.key]();
+    }
+  });
+
+  // The palette: pages by name, and whatever was typed as a search of memories.
+  const openPalette = () => {
+    const dialog = $("#palette");
+    if (!dialog || dialog.open) return;
+    const input = $("input", dialog);
+    const list = $("ul", dialog);
+    const pages = [...document.querySelectorAll("#side li a")].map((a) => [a.textContent, a.getAttribute("href")]);
+    let found = [];
+    let place = 0;
+    const draw = () => {
+      const words = input.value.trim().toLowerCase();
+      found = pages.filter(([name]) => name.toLowerCase().includes(words));
+      if (words) found.push([`Search memories for “${input.value.trim()}”`, `/memories?q=${encodeURIComponent(input.value.trim())}`]);
+      place = Math.min(place, found.length - 1);
+      list.replaceChildren(...found.map(([name, href], index) => {
+        const line = document.createElement("li");
+        line.textContent = name;
+        line.setAttribute("aria-selected", index === place);
+        line.addEventListener("click", () => go(href));
+        return line;
+      }));
+    };
+    const go = (href) => { dialog.close(); location.assign(href); };
+    input.value = "";
+    input.oninput = () => { place = 0; draw(); };
+    input.onkeydown = (event) => {
+      if (event.key === "ArrowDown") place = Math.min(found.length - 1, place + 1);
+      else if (event.key === "ArrowUp") place = Math.max(0, place - 1);
+      else if (event.key === "Enter") { event.preventDefault(); if (found[place]) go(found[place][1]); return; }
+      else return;
+      event.preventDefault();
+      draw();
+    };
+    draw();
+    dialog.showModal();
+    input.focus();
+  };
+
+  // Live: a page names its topic in data-live; when it changed, the page is fetched again. The event's id is what was last
+  // seen, so a reconnect learns what it missed.
+  let source = null;
+  let paused = false;
+  let behind = false;
+  const refresh = () => {
+    if (paused || document.hidden || typing(document.activeElement) || $("dialog[open]")) { behind = true; return; }
+    behind = false;
+    window.htmx?.ajax("GET", location.pathname + location.search, { target: "#main", select: "#main", swap: "outerHTML" });
+  };
+  const listen = () => {
+    const topic = $("#main")?.dataset.live;
+    if (source && source.topic === topic) return;
+    source?.close();
+    source = null;
+    if (!topic) return;
+    source = new EventSource(`/live?topic=${encodeURIComponent(topic)}`);
+    source.topic = topic;
+    source.addEventListener("changed", refresh);
+  };
+  const pause = () => {
+    paused = !paused;
+    show();
+    if (!paused && behind) refresh();
+  };
+  const show = () => {
+    const button = $("[data-pause]");
+    if (button) { button.textContent = paused ? "Paused · resume" : "Live · pause"; button.setAttribute("aria-pressed", paused); }
+  };
+  document.addEventListener("visibilitychange", () => behind && refresh());
+  document.addEventListener("focusout", () => behind && setTimeout(refresh, 300));
+  document.addEventListener("DOMContentLoaded", () => { listen(); show(); });
+  document.addEventListener("htmx:afterSettle", () => { listen(); show(); });
+  document.addEventListener("htmx:afterSwap", (event) => {
+    if (event.detail.requestConfig?.boosted) document.title = $("#main h1")?.textContent + " · Mnemon";
+  });
+  document.addEventListener("htmx:beforeSwap", (event) => {
+    if (event.detail.xhr.status >= 400 && event.detail.xhr.status < 500) { event.detail.shouldSwap = true; event.detail.isError = false; }
+  });
+})();
