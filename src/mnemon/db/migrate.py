@@ -76,7 +76,7 @@ async def migrate(
         await check_server(connection)
         await connection.execute("SELECT pg_advisory_lock(%s)", (_LOCK,))
         await _prepare(connection, login)
-        done = await _applied(connection)
+        done = await applied(connection)
         refuse_what_differs(wanted, done)
         new = [step for step in wanted if step.number not in done]
         for step in new:
@@ -90,8 +90,7 @@ async def pending(url: str) -> list[Migration]:
     async with await psycopg.AsyncConnection.connect(
         url, autocommit=True, connect_timeout=CONNECT_SECONDS
     ) as connection:
-        row = await (await connection.execute("SELECT to_regclass('schema_migrations')")).fetchone()
-        done = await _applied(connection) if row and row[0] else {}
+        done = await applied(connection)
         return [step for step in shipped() if step.number not in done]
 
 
@@ -120,7 +119,11 @@ async def _make_role(connection: psycopg.AsyncConnection) -> None:
         return
 
 
-async def _applied(connection: psycopg.AsyncConnection) -> dict[int, str]:
+async def applied(connection: psycopg.AsyncConnection) -> dict[int, str]:
+    """Number and digest of every migration the database has; none before the first."""
+    row = await (await connection.execute("SELECT to_regclass('schema_migrations')")).fetchone()
+    if row is None or row[0] is None:
+        return {}
     rows = await (await connection.execute("SELECT number, digest FROM schema_migrations")).fetchall()
     return {int(number): str(digest) for number, digest in rows}
 

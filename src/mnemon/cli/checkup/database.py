@@ -1,0 +1,159 @@
+"""The database: the embedded cluster or the one a URL names, its versions, its schema, its walls, its work."""
+
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import timedelta
+
+import psycopg
+
+from mnemon.access.organizations import organizations
+from mnemon.cli.checkup.finding import Finding, fail, failed, ok, warn
+from mnemon.clock import Clock
+from mnemon.db.database import Database
+from mnemon.db.embedded.binaries import Binaries, find_binaries
+from mnemon.db.embedded.creation import check_made
+from mnemon.db.embedded.layout import Layout
+from mnemon.db.embedded.postmaster import named_pid, read_postmaster
+from mnemon.db.embedded.runner import choose_runner
+from mnemon.db.explain import CONNECT_SECONDS, check_server, explain, target_of
+from mnemon.db.migrate import applied, refuse_what_differs, shipped
+from mnemon.db.role import assert_bound
+from mnemon.errors import MnemonError
+from mnemon.jobs import store as jobs
+from mnemon.settings import Settings
+
+LATE = timedelta(minutes=1)
+
+
+def programs(settings: Settings) -> tuple[Finding, Binaries | None]:
+    """The PostgreSQL programs run."""
+    try:
+        found = find_binaries(settings.postgres_bin_dir)
+    except MnemonError as error:
+        return failed("programs", error), None
+    return ok("programs", f"PostgreSQL {found.version} in {found.folder}."), found
+
+
+def cluster(settings: Settings, binaries: Binaries) -> tuple[Finding, bool]:
+    """The state of the embedded cluster, and whether there is one to look into."""
+    layout = Layout(data_dir=settings.data_dir.expanduser().resolve())
+    if not layout.pgdata.exists():
+        if layout.record.exists():
+            return _gone(layout), False
+        return ok("cluster", "There is no embedded database yet; the first start makes it.", "mnemon serve"), False
+    try:
+        choose_runner(layout.data_dir, layout.pgdata)
+        check_made(layout, binaries)
+    except MnemonError as error:
+        return failed("cluster", error), False
+    running = read_postmaster(layout.pgdata)
+    if running is not None:
+        return ok("cluster", f"The embedded PostgreSQL runs (process {running.pid}, {running.status})."), True
+    if named_pid(layout.pgdata) is not None:
+        words = (
+            "The embedded PostgreSQL was killed; it recovers by itself at the next start, nothing acknowledged is lost."
+        )
+        return ok("cluster", words), True
+    return ok("cluster", "The embedded PostgreSQL is stopped, properly."), True
+
+
+def _gone(layout: Layout) -> Finding:
+    return fail(
+        "cluster",
+        f"{layout.data_dir} had a database, and {layout.pgdata} is gone.",
+        f"put it back (is a disk not mounted?), or: rm {layout.record}  # begins with an empty one",
+    )
+
+
+@asynccontextmanager
+async def connected(url: str) -> AsyncIterator[psycopg.AsyncConnection | Finding]:
+    """A connection, or the finding that says why there is none."""
+    try:
+        connection = await psycopg.AsyncConnection.connect(url, autocommit=True, connect_timeout=CONNECT_SECONDS)
+    except psycopg.Error as error:
+        yield fail("database", explain(error, url))
+        return
+    async with connection:
+        yield connection
+
+
+async def server(connection: psycopg.AsyncConnection, url: str) -> Finding:
+    """The server answers and is new enough, pgvector too."""
+    began = time.perf_counter()
+    await connection.execute("SELECT 1")
+    took = (time.perf_counter() - began) * 1000
+    try:
+        await check_server(connection)
+    except MnemonError as error:
+        return failed("database", error)
+    version = connection.info.server_version
+    target = target_of(url)
+    place = target.place if target else "the URL"
+    return ok("database", f"PostgreSQL {version // 10000}.{version % 10000} answers at {place} in {took:.1f} ms.")
+
+
+async def schema(connection: psycopg.AsyncConnection) -> tuple[Finding, bool]:
+    """The schema is this version's; whether it can be worked with."""
+    done = await applied(connection)
+    known = shipped()
+    try:
+        refuse_what_differs(known, done)
+    except MnemonError as error:
+        return failed("schema", error), False
+    missing = [step for step in known if step.number not in done]
+    if missing:
+        words = f"{len(missing)} of {len(known)} migrations are still to be applied."
+        return warn("schema", words, "mnemon migrate  # `mnemon serve` does it too"), False
+    return ok("schema", f"All {len(known)} migrations are applied."), True
+
+
+async def inside(url: str, clock: Clock, *, owns: bool) -> AsyncIterator[Finding]:
+    """Walls, work and organizations of a database whose schema is right."""
+    db = Database(url, clock, pool_size=2)
+    await db.open()
+    try:
+        yield await _walls(db)
+        yield await _work(db, clock)
+        if owns:  # another login sees no organization but its own
+            yield await _organizations(db)
+    except MnemonError as error:
+        yield failed("database", error)
+    finally:
+        await db.close()
+
+
+async def _walls(db: Database) -> Finding:
+    try:
+        async with db.tx(None) as tx:
+            await assert_bound(tx)
+    except MnemonError as error:
+        return failed("walls", error)
+    return ok("walls", "The server works as mnemon_app, and row-level security keeps organizations apart.")
+
+
+async def _work(db: Database, clock: Clock) -> Finding:
+    async with db.tx(None) as tx:
+        rows = await jobs.counts(tx)
+    parked = sum(row["number"] for row in rows if row["status"] == "parked")
+    waiting = [row["oldest"] for row in rows if row["status"] == "queued"]
+    if parked:
+        return warn("work", f"{parked} work items failed for good and are parked.", "curl …/api/jobs?status=parked")
+    if waiting and clock.now() - min(waiting) > LATE:
+        late = int((clock.now() - min(waiting)).total_seconds())
+        return warn(
+            "work", f"Work has been due for {late} s, and nobody takes it.", "mnemon serve  # or: mnemon worker"
+        )
+    return ok("work", "Nothing is overdue or parked.")
+
+
+async def _organizations(db: Database) -> Finding:
+    async with db.owner_tx() as tx:
+        found = await organizations(tx)
+    if not found:
+        return ok("organizations", "There is none yet; the first start makes `local` and its key.", "mnemon serve")
+    keyless = [one.name for one in found if not one.keys]
+    if keyless:
+        words = f"{keyless[0]} has no key that opens it."
+        return warn("organizations", words, f"mnemon keys create --name laptop --org {keyless[0]}")
+    return ok("organizations", f"{len(found)} with {sum(one.keys for one in found)} keys.")

@@ -1,0 +1,47 @@
+"""One line of the doctor's report."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from mnemon.errors import MnemonError
+
+
+class State(StrEnum):
+    """How bad it is."""
+
+    OK = "ok"
+    WARN = "warn"
+    FAIL = "fail"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """What was looked at and what was found."""
+
+    name: str
+    """What was looked at, in a word or two."""
+    state: State
+    detail: str
+    """What is so, in a sentence."""
+    fix: str | None = None
+    """The line to type, or the thing to change; None when there is nothing to mend."""
+
+
+def ok(name: str, detail: str, fix: str | None = None) -> Finding:
+    """All is well; `fix` may still offer something."""
+    return Finding(name=name, state=State.OK, detail=detail, fix=fix)
+
+
+def warn(name: str, detail: str, fix: str) -> Finding:
+    """It works, and somebody will be surprised."""
+    return Finding(name=name, state=State.WARN, detail=detail, fix=fix)
+
+
+def fail(name: str, detail: str, fix: str | None = None) -> Finding:
+    """It does not work."""
+    return Finding(name=name, state=State.FAIL, detail=detail, fix=fix)
+
+
+def failed(name: str, error: MnemonError) -> Finding:
+    """An error of ours as a finding: its sentence holds the cause, its last sentence the next step."""
+    return fail(name, error.detail)

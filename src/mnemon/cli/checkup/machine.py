@@ -1,0 +1,120 @@
+"""The machine and the words it was given: Python, settings, data directory, room, port, completion."""
+
+import difflib
+import json
+import os
+import platform
+import shutil
+import socket
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from mnemon.cli.checkup.finding import Finding, fail, ok, warn
+from mnemon.settings import Settings
+
+OLDEST_PYTHON = (3, 11)
+LITTLE_ROOM_BYTES = 200_000_000
+SOME_ROOM_BYTES = 1_000_000_000
+OF_OTHERS = frozenset({"MNEMON_ORG", "MNEMON_TEST_DATABASE_URL", "MNEMON_URL", "MNEMON_KEY", "MNEMON_API_KEY"})
+"""Variables that begin like settings and belong to commands, clients and tests."""
+
+
+def python() -> Finding:
+    """The interpreter is new enough."""
+    version = platform.python_version()
+    if sys.version_info < OLDEST_PYTHON:
+        return fail("python", f"Python {version} is too old; 3.11 or newer is needed.", "make run")
+    return ok("python", f"Python {version} on {platform.system()} {platform.machine()}.")
+
+
+def variables(environment: Mapping[str, str]) -> Finding:
+    """Every MNEMON_ variable is a setting: a misspelt one is silently nothing."""
+    known = [f"MNEMON_{name.upper()}" for name in Settings.model_fields]
+    odd = sorted(name for name in environment if name.startswith("MNEMON_") and name not in {*known, *OF_OTHERS})
+    if not odd:
+        named = sum(name in environment for name in known)
+        return ok("settings", f"All settings are readable; {named} come from the environment.")
+    near = difflib.get_close_matches(odd[0], known, n=1)
+    meant = f"unset {odd[0]}" + (f"; export {near[0]}=…" if near else "")
+    return warn("settings", f"{', '.join(odd)} is not a setting and has no effect.", meant)
+
+
+def data_dir(folder: Path) -> list[Finding]:
+    """The data directory can be written to and its disk has room."""
+    folder = folder.expanduser().absolute()
+    there = next(path for path in (folder, *folder.parents) if path.exists())
+    if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
+        return [fail("data directory", f"{folder} cannot be written by this user.", "export MNEMON_DATA_DIR=~/mnemon")]
+    made = "is there" if there == folder else "will be made at the first start"
+    return [_privacy(folder, made), room(there, shutil.disk_usage(there).free)]
+
+
+def _privacy(folder: Path, made: str) -> Finding:
+    if folder.exists() and folder.stat().st_mode & 0o077:
+        return warn("data directory", f"{folder} {made}, and other users may look into it.", f"chmod 700 {folder}")
+    return ok("data directory", f"{folder} {made}.")
+
+
+def room(folder: Path, free: int) -> Finding:
+    """The disk has room for the database and its log."""
+    words = f"{free / 1e9:.1f} GB free on the disk of {folder}."
+    if free < LITTLE_ROOM_BYTES:
+        return fail("room", words, f"df -h {folder}  # free some space, or set MNEMON_DATA_DIR to a larger disk")
+    if free < SOME_ROOM_BYTES:
+        return warn("room", words, f"df -h {folder}  # 1 GB or more is comfortable")
+    return ok("room", words)
+
+
+def listening(settings: Settings) -> Iterable[Finding]:
+    """The port is free, or it is our own server that has it; and who can reach it."""
+    yield _port(settings.host, settings.port)
+    if not settings.loopback:
+        yield warn(
+            "network",
+            f"The server listens on {settings.host}, for other machines too; keys travel in clear text without TLS.",
+            "put a TLS proxy in front, or export MNEMON_HOST=127.0.0.1",
+        )
+
+
+def _port(host: str, port: int) -> Finding:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family, socket.SOCK_STREAM) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError as error:
+            why = error.strerror or str(error)
+        else:
+            return ok("port", f"{host}:{port} is free." if port else "A free port is taken at start.")
+    version = _our_version(host, port)
+    if version is not None:
+        return ok("port", f"A Mnemon server ({version}) answers at {host}:{port}.")
+    return fail("port", f"{host}:{port} cannot be used: {why}.", "mnemon serve --port 0  # or export MNEMON_PORT=8766")
+
+
+def _our_version(host: str, port: int) -> str | None:
+    place = "127.0.0.1" if host in {"0.0.0.0", "localhost"} else f"[{host}]" if ":" in host else host  # noqa: S104
+    try:
+        with urllib.request.urlopen(f"http://{place}:{port}/healthz", timeout=2) as answer:
+            said = json.load(answer)
+    except (OSError, ValueError, urllib.error.URLError):
+        return None
+    return str(said["version"]) if isinstance(said, dict) and "version" in said else None
+
+
+def completion(home: Path, shell: str) -> Finding:
+    """Whether the shell completes our words; a matter of comfort, never a failure."""
+    places = {
+        "bash": home / ".bash_completions" / "mnemon.sh",
+        "zsh": home / ".zfunc" / "_mnemon",
+        "fish": home / ".config" / "fish" / "completions" / "mnemon.fish",
+    }
+    name = Path(shell).name
+    if name in places and places[name].exists():
+        return ok("completion", f"{name} completes mnemon's words.")
+    return ok(
+        "completion", f"{name or 'The shell'} does not complete mnemon's words yet.", "mnemon --install-completion"
+    )

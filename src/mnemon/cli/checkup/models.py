@@ -1,0 +1,91 @@
+"""The models and the clock: what answers, what embeds, and what time it is."""
+
+import os
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+from mnemon.app import clock_of
+from mnemon.cli.checkup.finding import Finding, fail, failed, ok, warn
+from mnemon.clock import Clock, SystemClock, iso
+from mnemon.embedding.connect import connect as connect_embedder
+from mnemon.errors import MnemonError
+from mnemon.llm.connect import connect as connect_llm
+from mnemon.settings import Settings
+
+
+def model(settings: Settings) -> Finding:
+    """Which model answers; offline is said plainly."""
+    if settings.model == "offline":
+        return ok(
+            "model",
+            "Offline: rules instead of a language model. Precise, but it notices only what is said plainly, and a "
+            "reply is what memory knows.",
+            "export MNEMON_MODEL=openai:… MNEMON_MODEL_API_KEY=…  # for a language model",
+        )
+    key = settings.model_api_key.get_secret_value() if settings.model_api_key else None
+    try:
+        for name in filter(None, (settings.model, settings.reflection_model)):
+            connect_llm(name, base_url=settings.model_base_url, api_key=key, timeout=settings.model_timeout_s)
+    except MnemonError as error:
+        return failed("model", error)
+    at = f" at {settings.model_base_url}" if settings.model_base_url else ""
+    return ok("model", f"{settings.model}{at} is set up; it was not asked anything.")
+
+
+async def embedder(settings: Settings) -> Finding:
+    """The embedder loads; the local one is tried."""
+    key = settings.embedder_api_key.get_secret_value() if settings.embedder_api_key else None
+    try:
+        found = connect_embedder(settings.embedder, base_url=settings.embedder_base_url, api_key=key)
+    except MnemonError as error:
+        return failed("embedder", error)
+    try:
+        if settings.embedder != "local":
+            return ok("embedder", f"{found.model} is set up; it was not asked anything.")
+        vectors = await found.embed(["a few words"])
+    except MnemonError as error:
+        return failed("embedder", error)
+    finally:
+        await found.close()
+    if vectors.shape != (1, found.dimension) or not vectors.any():
+        return fail("embedder", f"{found.model} gives no usable vectors.", "make run  # installs it again")
+    return ok("embedder", f"{found.model} gives vectors of {found.dimension} dimensions.")
+
+
+async def clock(settings: Settings) -> AsyncIterator[Finding]:
+    """A clock file, where one is named, can be read and is allowed."""
+    if settings.clock_file is None:
+        return
+    fix = "unset MNEMON_CLOCK_FILE"
+    try:
+        now = clock_of(settings).now()
+    except MnemonError as error:
+        yield failed("clock", error)
+    except (OSError, ValueError) as error:
+        words = f"MNEMON_CLOCK_FILE {settings.clock_file} holds no time ({error})."
+        yield fail("clock", words, f"date -u +%FT%TZ > {settings.clock_file}  # or: {fix}")
+    else:
+        away = abs((now - SystemClock().now()).days)
+        yield warn("clock", f"Every process takes {iso(now)} for now, {away} days from the machine's time.", fix)
+
+
+def usable_clock(settings: Settings) -> Clock:
+    """The clock in force, or the machine's when that one cannot be read."""
+    try:
+        chosen = clock_of(settings)
+        chosen.now()
+    except (MnemonError, OSError, ValueError):
+        return SystemClock()
+    return chosen
+
+
+def paths(settings: Settings) -> list[Finding]:
+    """Files and directories that settings name exist."""
+    found: list[Finding] = []
+    if settings.claude_cli is not None and not os.access(settings.claude_cli, os.X_OK):
+        words = f"MNEMON_CLAUDE_CLI {settings.claude_cli} is not a program."
+        found.append(fail("claude cli", words, "export MNEMON_CLAUDE_CLI=$(which claude)"))
+    if settings.cards_dir is not None and not Path(settings.cards_dir).is_dir():
+        words = f"MNEMON_CARDS_DIR {settings.cards_dir} is not a directory."
+        found.append(fail("cards", words, f"mkdir -p {settings.cards_dir}"))
+    return found

@@ -1,0 +1,173 @@
+"""The doctor says what is so, how bad it is and the line that mends it; it changes nothing and never falls over."""
+
+import json
+import socket
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from typer.testing import CliRunner
+
+from mnemon.cli.checkup import machine
+from mnemon.cli.checkup.finding import State
+from mnemon.cli.main import app
+
+pytestmark = pytest.mark.timeout(60)
+Report = dict[str, dict[str, Any]]
+
+
+@pytest.fixture
+def doctor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Report]:
+    """Runs the doctor with these variables set; its findings by name. The exit code must agree with them."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MNEMON_DATA_DIR", str(tmp_path / "data"))
+    monkeypatch.setenv("MNEMON_PORT", "0")
+
+    def run(**variables: object) -> Report:
+        with pytest.MonkeyPatch.context() as patch:
+            for name, value in variables.items():
+                patch.setenv(f"MNEMON_{name.upper()}", str(value))
+            done = CliRunner().invoke(app, ["doctor", "--json"])
+        said = json.loads(done.stdout)
+        assert done.exit_code == (0 if said["ok"] else 1)
+        assert said["ok"] == all(one["state"] != "fail" for one in said["findings"])
+        return {one["name"]: one for one in said["findings"]}
+
+    return run
+
+
+def test_a_fresh_machine_is_well_and_nothing_is_made(doctor: Callable[..., Report], tmp_path: Path) -> None:
+    found = doctor()
+    assert {one["state"] for one in found.values()} == {"ok"}
+    assert "no embedded database yet" in found["cluster"]["detail"]
+    assert found["cluster"]["fix"] == "mnemon serve"
+    assert "Offline: rules" in found["model"]["detail"]
+    assert "256 dimensions" in found["embedder"]["detail"]
+    assert not (tmp_path / "data").exists()
+
+
+def test_a_migrated_database_is_well(doctor: Callable[..., Report], database_url: str) -> None:
+    found = doctor(database_url=database_url)
+    assert found["database"]["state"] == found["schema"]["state"] == found["walls"]["state"] == "ok"
+    assert "none yet" in found["organizations"]["detail"]
+
+
+def test_a_database_without_the_schema_is_told_to_migrate(
+    doctor: Callable[..., Report], cluster_url: str, database_url: str
+) -> None:
+    with psycopg.connect(database_url) as connection:
+        connection.execute("DELETE FROM schema_migrations WHERE number = (SELECT max(number) FROM schema_migrations)")
+    found = doctor(database_url=database_url)
+    assert found["schema"]["state"] == "warn"
+    assert found["schema"]["fix"].startswith("mnemon migrate")
+    assert "walls" not in found
+
+
+def test_a_database_of_a_newer_version_fails(doctor: Callable[..., Report], database_url: str) -> None:
+    with psycopg.connect(database_url) as connection:
+        connection.execute("INSERT INTO schema_migrations VALUES (9999, 'newer', repeat('a', 64), '2026-01-01')")
+    assert "newer version" in doctor(database_url=database_url)["schema"]["detail"]
+
+
+def test_a_table_without_its_wall_fails(doctor: Callable[..., Report], database_url: str) -> None:
+    with psycopg.connect(database_url) as connection:
+        connection.execute("ALTER TABLE keys DISABLE ROW LEVEL SECURITY")
+    found = doctor(database_url=database_url)
+    assert found["walls"]["state"] == "fail"
+    assert "mnemon migrate" in found["walls"]["detail"]
+
+
+def test_a_url_that_leads_nowhere_fails_with_the_next_step(doctor: Callable[..., Report], cluster_url: str) -> None:
+    parts = conninfo_to_dict(cluster_url)
+    missing = make_conninfo(**{**parts, "dbname": "no_such_database"})  # type: ignore[arg-type]
+    assert "createdb no_such_database" in doctor(database_url=missing)["database"]["detail"]
+    assert "not a PostgreSQL URL" in doctor(database_url="nonsense")["database"]["detail"]
+    assert "Nothing answers" in doctor(database_url="postgresql://u:p@127.0.0.1:1/x")["database"]["detail"]
+
+
+def test_an_embedded_database_is_looked_into_and_left_stopped(doctor: Callable[..., Report], tmp_path: Path) -> None:
+    assert CliRunner().invoke(app, ["migrate"]).exit_code == 0
+    found = doctor()
+    assert "stopped, properly" in found["cluster"]["detail"]
+    assert found["walls"]["state"] == "ok"
+    assert not (tmp_path / "data" / "postgres" / "postmaster.pid").exists()
+    (tmp_path / "data" / "postgres" / "mnemon-cluster").unlink()
+    assert "finished making" in doctor()["cluster"]["detail"]
+    (tmp_path / "data" / "postgres").rename(tmp_path / "elsewhere")
+    assert "is gone" in doctor()["cluster"]["detail"]
+
+
+def test_missing_programs_fail(doctor: Callable[..., Report], tmp_path: Path) -> None:
+    found = doctor(postgres_bin_dir=tmp_path)
+    assert found["programs"]["state"] == "fail"
+    assert "cluster" not in found
+
+
+def test_a_port_that_somebody_else_has_fails(doctor: Callable[..., Report]) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        found = doctor(port=taken.getsockname()[1])
+    assert found["port"]["state"] == "fail"
+    assert "--port" in found["port"]["fix"]
+
+
+def test_a_server_open_to_the_network_is_pointed_out(doctor: Callable[..., Report]) -> None:
+    assert doctor(host="0.0.0.0")["network"]["state"] == "warn"
+
+
+def test_wrong_models_fail_with_their_names(doctor: Callable[..., Report]) -> None:
+    found = doctor(model="gpt-9", embedder="cloud")
+    assert "names no provider" in found["model"]["detail"]
+    assert "not known" in found["embedder"]["detail"]
+
+
+def test_a_clock_file_is_read(doctor: Callable[..., Report], tmp_path: Path) -> None:
+    (tmp_path / "clock").write_text("2030-01-01T00:00:00Z")
+    assert "2030-01-01T00:00:00Z for now" in doctor(clock_file=tmp_path / "clock")["clock"]["detail"]
+    (tmp_path / "clock").write_text("tomorrow")
+    assert doctor(clock_file=tmp_path / "clock")["clock"]["state"] == "fail"
+    assert doctor(clock_file=tmp_path / "missing")["clock"]["state"] == "fail"
+
+
+def test_a_setting_that_cannot_be_read_is_a_finding(doctor: Callable[..., Report]) -> None:
+    found = doctor(pool_size="many")
+    assert found["settings"]["state"] == "fail"
+    assert "MNEMON_POOL_SIZE" in found["settings"]["detail"]
+
+
+def test_a_misspelt_variable_is_noticed() -> None:
+    found = machine.variables({"MNEMON_DATABSE_URL": "x", "HOME": "/"})
+    assert found.state is State.WARN
+    assert found.fix == "unset MNEMON_DATABSE_URL; export MNEMON_DATABASE_URL=…"
+    assert machine.variables({"MNEMON_PORT": "1", "MNEMON_ORG": "local"}).state is State.OK
+
+
+def test_little_room_is_told_in_time(tmp_path: Path) -> None:
+    states = [machine.room(tmp_path, free).state for free in (10_000_000, 500_000_000, 50_000_000_000)]
+    assert states == [State.FAIL, State.WARN, State.OK]
+
+
+def test_a_data_directory_others_can_read_or_nobody_can_make_is_noticed(tmp_path: Path) -> None:
+    (tmp_path / "open").mkdir(mode=0o755)
+    assert machine.data_dir(tmp_path / "open")[0].state is State.WARN
+    (tmp_path / "file").write_text("")
+    assert machine.data_dir(tmp_path / "file" / "data")[0].state is State.FAIL
+    assert machine.data_dir(tmp_path / "new" / "data")[0].state is State.OK
+
+
+def test_completion_is_offered(tmp_path: Path) -> None:
+    assert machine.completion(tmp_path, "/bin/zsh").fix == "mnemon --install-completion"
+    (tmp_path / ".zfunc").mkdir()
+    (tmp_path / ".zfunc" / "_mnemon").write_text("")
+    assert machine.completion(tmp_path, "/bin/zsh").fix is None
+
+
+def test_people_get_words_and_marks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(app, ["doctor", "--data-dir", str(tmp_path / "data")])
+    assert "ok   python" in done.stdout
+    assert "to mend." in done.stdout
