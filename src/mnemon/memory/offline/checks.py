@@ -1,0 +1,117 @@
+"""What a pattern's group must be to be meant."""
+
+import re
+
+from mnemon.memory.entities.lexicon import KNOWN_NAMES
+from mnemon.memory.offline.reading import Clause
+from mnemon.memory.offline.words import LOOSE_KIN, NOT_NAMES, NOT_PLACES, OCCUPATIONS, SHORT_PLACES
+
+_TITLE = re.compile(r"^(?:Dr|Mr|Mrs|Ms|Prof)\.? ")
+_NO_OBJECT = re.compile(
+    r"^(?:it|its|it's|this|that|these|those|you|your|yours|him|his|her|them|their|me|us|how|when|where|what|why|who|if|one"
+    r"|to (?:see|know|hear|be|think|say|have|get|go|do|talk|ask)|being|seeing|having|the (?!sea\b|ocean|mountains?|outdoors|"
+    r"beach|countryside|theat|cold\b|heat\b|rain|city\b|(?-i:[A-Z]))|both|either|all of|some of|such|so|as|waiting|nothing"
+    r"|everything|something|someone|anything|doing|making it|my (?:new|old)|option|number)\b|^[^a-zA-ZÀ-ÿ]",
+    re.IGNORECASE,
+)
+_MONTH = (
+    r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?"
+    r"|nov(?:ember)?|dec(?:ember)?)"
+)
+_DATE = re.compile(
+    rf"^(?:on |in |the )*(?:{_MONTH}\.?(?: (?:the )?\d{{1,2}}(?:st|nd|rd|th)?)?(?:,? \d{{4}})?"
+    rf"|\d{{1,2}}(?:st|nd|rd|th)?(?: of)? {_MONTH}\.?(?:,? \d{{4}})?|\d{{1,4}}[./-]\d{{1,2}}(?:[./-]\d{{2,4}})?|\d{{4}})\Z",
+    re.IGNORECASE,
+)
+_WHEN = re.compile(
+    rf"^(?:(?:on|in|by|at|this|next|the|end of|early|mid|late|around|coming)[ -])*(?:{_MONTH}\b.*|\d.*|(?:mon|tues|wednes|thurs"
+    r"|fri|satur|sun)day.*|(?:week|month|year|quarter|spring|summer|fall|autumn|winter|q[1-4])\b.*|tomorrow|tonight)\Z",
+    re.IGNORECASE,
+)
+
+
+def place(caught: str, clause: Clause) -> bool:
+    """A place's name: with a capital, or in a message without any capitals a word that is no state of mind."""
+    first = caught.split(maxsplit=1)[0].rstrip(",.")
+    if first.isupper() and len(first) < 4 and first not in SHORT_PLACES:
+        return False
+    return first[0].isupper() or (clause.careless and first not in NOT_PLACES and len(caught.split()) < 4)
+
+
+def organization(caught: str, clause: Clause) -> bool:
+    """An organization: something of it has a capital, or "the city council", "a bank" and the like."""
+    bare = re.sub(r"^(?:the|a|an) ", "", caught)
+    if bare.split()[0].lower() in (
+        "night",
+        "home",
+        "nights",
+        "myself",
+        "me",
+        "them",
+        "us",
+        "it",
+        "least",
+        "all",
+        "you",
+    ):
+        return False
+    if any(word[0].isupper() for word in bare.split()[:3]):
+        return True
+    return clause.careless or caught != bare
+
+
+def person(caught: str, clause: Clause) -> bool:
+    """Someone's name, where a name is expected: a known one, or one that has a capital it needs not have there."""
+    if _TITLE.match(caught):
+        return True
+    words = caught.split()
+    if any(word.lower().removesuffix("'s") in NOT_NAMES for word in words):
+        return False
+    known = words[0].lower() in KNOWN_NAMES
+    inside = not (clause.opens and clause.text.startswith(caught))
+    return known or ((inside or len(words) > 1) and words[0][0].isupper())
+
+
+def own_name(caught: str, clause: Clause) -> bool:
+    """The person's own name after "my name is" or "call me"."""
+    words = caught.split()
+    if any(word.lower() in NOT_NAMES for word in words):
+        return False
+    return words[0][0].isupper() or (clause.careless and words[0] in KNOWN_NAMES)
+
+
+def known_name(caught: str, clause: Clause) -> bool:
+    """A name that is surely one, after "I'm"."""
+    return own_name(caught, clause) and caught.split(maxsplit=1)[0].lower() in KNOWN_NAMES
+
+
+def kin_of(caught: str, clause: Clause) -> bool:
+    """A name in "X is my sister": also an unknown one, unless coffee could be one too."""
+    if person(caught, clause):
+        return True
+    kin = clause.text.split()[-1].lower()
+    plain = all(word.lower() not in NOT_NAMES and word[0].isupper() for word in caught.split())
+    return plain and kin not in LOOSE_KIN
+
+
+def occupation(caught: str, clause: Clause) -> bool:
+    """A trade: its last word before any "at", "in" or "for" is one."""
+    head = re.split(r"\s+(?:at|in|for|with|from|by|of|who|on|and|working|specializ\w+|based)\b|,", caught)[0].split()
+    return bool(head) and head[-1].lower().removesuffix("s") in OCCUPATIONS and len(head) <= 5
+
+
+def thing(caught: str, clause: Clause) -> bool:
+    """Something one can like: not a pronoun, not a part of this conversation."""
+    return _NO_OBJECT.search(caught) is None and len(caught.split()) <= 12
+
+
+def date(caught: str, clause: Clause) -> bool:
+    return _DATE.match(caught) is not None
+
+
+def when(caught: str, clause: Clause) -> bool:
+    return _WHEN.match(caught) is not None
+
+
+def age(caught: str, clause: Clause) -> bool:
+    return 0 < int(caught) < 120

@@ -1,0 +1,85 @@
+"""What people leave open: what they will do, do regularly, have not settled, or struggle with."""
+
+import re
+from dataclasses import dataclass
+
+from mnemon.memory.offline.profile import FRICTIONS
+from mnemon.memory.offline.rule import Rule
+from mnemon.memory.todos.todo import TodoKind
+from mnemon.memory.words import terms
+
+_SOON = (
+    r"(?:today|tonight|tomorrow(?: \w+)?|this \w+|next \w+|later|soon|now|by \w+(?: \w+)?|on \w+day\w*|at \d\S*|before \w+"
+    r"|after \w+|in (?:an?|the|\d+) \w+|first thing)"
+)
+_EMPTY = (
+    r"(?!be\b|see\b|say\b|admit|go\b$|go now|let you know|think|have (?:the|a|an|to)\b|take (?:it|that|the|a look|both)"
+    r"|wait|try\b|pass\b|bite|never|not\b|always|probably|definitely not|leave (?:it|you)|tell you|keep (?:you|that|it)"
+    r"|get back to you|do (?:it|that|so)$|check (?:it|that) out|give (?:you|it)|ask (?:you|again)|need|want|love|miss|stop"
+    r"|disagree|assume|believe|guess|hear|know|like|look|make do|manage|mention|put it|remember|talk|use (?:it|that)|you\b"
+    r"|read it|live|die|run$|sleep on)"
+)
+_DO = rf"{_EMPTY}(?P<what>[a-z]+ .+)"
+_OFTEN = (
+    r"(?:every (?:single )?\w+|each \w+|daily|weekly|regularly|more often|once an? \w+|twice an? \w+"
+    r"|(?:two|three|four|five|\d) (?:times|days|nights|evenings|mornings) an? \w+)"
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Promise:
+    """One line of the table."""
+
+    pattern: re.Pattern[str]
+    kind: TodoKind
+
+
+def _promise(pattern: str, kind: TodoKind) -> Promise:
+    return Promise(pattern=re.compile(rf"(?:{pattern})\Z", re.IGNORECASE), kind=kind)
+
+
+PROMISES: tuple[Promise, ...] = (
+    _promise(rf"i (?:want|would like|need|have|plan|promised|promised myself|aim|intend) to (?P<what>[a-z]+.* {_OFTEN}.*)",
+             TodoKind.HABIT),
+    _promise(rf"i(?:'m| am) (?:trying|going|determined) to (?P<what>[a-z]+.* {_OFTEN}.*)", TodoKind.HABIT),
+    _promise(r"i(?:'m| am) (?:still )?(?:undecided|torn|on the fence|unsure|not sure) (?:about|between|whether) (?P<what>.+)",
+             TodoKind.THREAD),
+    _promise(r"i(?:'m| am) still (?:deciding|figuring out|debating|weighing|considering|wondering) (?P<what>.+)",
+             TodoKind.THREAD),
+    _promise(r"i (?:still )?(?:haven't|have not) decided (?P<what>.+?)(?: yet)?", TodoKind.THREAD),
+    _promise(r"i (?:still )?(?:need|have) to (?:decide|figure out|make up my mind about|work out) (?P<what>.+)",
+             TodoKind.THREAD),
+    _promise(r"i don't know yet (?P<what>(?:whether|if|how|which|where|when) .+)", TodoKind.THREAD),
+    _promise(rf"i(?:'ll| will) {_DO}", TodoKind.COMMITMENT),
+    _promise(rf"i(?:'m| am) (?:going to|gonna) {_DO}", TodoKind.COMMITMENT),
+    _promise(rf"i (?:need|have|'ve got|must remember|promised(?: \w+)?|agreed|committed) to {_DO}", TodoKind.COMMITMENT),
+    _promise(rf"i must {_DO}", TodoKind.COMMITMENT),
+    _promise(rf"(?:please )?(?:remind me|don't let me forget) to {_DO}", TodoKind.COMMITMENT),
+    _promise(r"i (?:promised|owe) (?P<what>(?-i:[A-Z])\w+ .+)", TodoKind.COMMITMENT),
+    _promise(r"my (?:plan|goal|resolution) is to (?P<what>.+)", TodoKind.COMMITMENT),
+)  # fmt: skip
+
+STRUGGLES: tuple[Rule, ...] = FRICTIONS
+
+DONE = re.compile(
+    r"(?:i|we)(?:'ve| have)?(?: just| already| finally| also)* (?:finished|completed|done|did|sent|called|paid|booked|bought|"
+    r"submitted|handed in|fixed|wrote|written|signed|made|went|took|returned|delivered|cleaned|scheduled|ordered|picked up|"
+    r"dropped off|renewed|cancell?ed|emailed|texted|met|visited|read|ran|walked|talked|spoke|decided|sorted|updated|shipped"
+    r"|published|registered|filed|applied|watered|cooked|got|moved|washed|painted|repaired|replaced|\w+ed)\b",
+    re.IGNORECASE,
+)
+"""How a person says that something is over."""
+
+SMALL = frozenset(
+    terms("ll go get need must tomorrow today tonight week weekend morning evening monday tuesday wednesday thursday friday "
+          "saturday sunday next later soon remind forget promised going every")
+)  # fmt: skip
+"""Words of a todo that say when or that, not what."""
+
+DROPPED = re.compile(
+    r"\b(?:i won't|i will not|i'm not going to|i am not going to|i've decided not to|i decided not to|i decided against"
+    r"|forget about|never ?mind|i gave up on|i dropped|i'm dropping|no need to|i don't (?:need|have|want) to|i no longer"
+    r"|i cancell?ed|scrap|skip)\b",
+    re.IGNORECASE,
+)
+"""How a person says that something will not be done."""

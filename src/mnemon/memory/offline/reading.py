@@ -1,0 +1,149 @@
+"""Reads a message into clauses, each a piece of it character by character."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from mnemon.memory.entities.lexicon import KNOWN_NAMES
+from mnemon.memory.offline.words import WORDS_TOO
+
+LONGEST_MESSAGE = 6_000
+"""Beyond this a message is a pasted text, and not the person's own words."""
+LONGEST_CLAUSE = 300
+
+# One character for one, so that a place in the plain text is the same place in the message.
+_PLAIN = str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"', "\u00a0": " "})
+_END = re.compile(r"(?P<stop>[.!?…]+[\"')\]]*)(?=\s|$)|\n+")
+_ABBREVIATION = re.compile(r"\b(?:Dr|Mr|Mrs|Ms|Prof|St|Inc|Ltd|Co|Jr|Sr|vs|e\.g|i\.e|etc|[A-Z])\.$")
+_PASTED = re.compile(
+    r"^(?:From|To|Subject|Dear|Sent|Cc): |^Dear \w+|^-{3,}|forwarded message", re.MULTILINE | re.IGNORECASE
+)
+_FENCE = re.compile(r"```.*?(?:```|$)|`[^`\n]*`", re.DOTALL)
+_QUOTED = re.compile(r"\"[^\"\n]*\"?|(?<![\w'])'(?=\w)[^'\n]*(?:'(?=\w)[^'\n]*)*'(?!\w)")
+_NAMED = re.compile(r"\b(?:called|named)\s+$")
+_WORD = re.compile(r"[^\W\d_]+")
+_QUOTED_LINE = re.compile(r"^[ \t]*>.*$", re.MULTILINE)
+
+PRIVATE = re.compile(
+    r"\b(?:just |strictly )?between (?:us|you and me|the two of us)\b|\b(?:do not|don't) (?:tell|share|mention|repeat) "
+    r"(?:this|it|that|anyone|anybody|any ?one else|a soul)\b|\bkeep (?:this|it|that) (?:private|secret|confidential|quiet"
+    r"|to yourself|between)\b|\b(?:off the record|confidentially|in confidence|this is (?:a secret|confidential|private))\b",
+    re.IGNORECASE,
+)
+
+_OPENERS = (
+    r"hi there|hi|hey there|hey|hello there|hello|good (?:morning|afternoon|evening)|thanks(?: so much| a lot)?|thank you"
+    r"|ok|okay|so|well|also|and|but|oh|yes|yeah|yep|no|nope|actually|basically|btw|by the way|fyi|for context|for the record"
+    r"|for reference|just so you know|just to let you know|in case you(?:'re| are) wondering|quick intro|quick note|a bit about me"
+    r"|about me|background|context|first of all|first|anyway|honestly|to be honest|personally|currently|lately|these days"
+    r"|nice to meet you|sure thing|great|cool|perfect|right|one more thing|another thing|fun fact|update|correction"
+    r"|(?:please |pls )?(?:remember|note|keep in mind|don't forget|make a note|be aware)(?: that)?"
+    r"|you should know(?: that)?|i should (?:mention|add)(?: that)?|i forgot to (?:mention|say)(?: that)?"
+    r"|(?:just |strictly )?between (?:us|you and me)|(?:please )?don't tell anyone|off the record|confidentially|please"
+)
+_OPENER = re.compile(rf"(?:{_OPENERS})(?:\s*[,:!;.–—-]+\s*|\s+)(?:(?:but|and|so|that)\s+)?", re.IGNORECASE)
+_SUBJECT = r"(?=(?:I|I'm|I've|I'd|i|i'm|im|i've|my|My|we|We|we're|We're|our|Our)\b)"
+_APPOSITION = r"(?!(?:my|our) (?:\w+ ){0,2}[\w-]+, )"
+_JOINT = re.compile(
+    rf"\s*[,;:–—]\s*(?:(?:and|but|so|also|plus|because)\s+)?(?:also\s+)?{_APPOSITION}{_SUBJECT}"
+    rf"|\s+(?:and|but|plus)\s+(?:also\s+)?{_SUBJECT}|\s*;\s+(?=[A-Z])|\s+[–—]\s+"
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Clause:
+    """One statement of a message."""
+
+    start: int
+    """Its first character's place in the message."""
+    text: str
+    """As it stands there, without opening words and closing punctuation, quotation marks plain."""
+    sentence: str
+    """The sentence around it, opening words left off."""
+    opens: bool
+    """Whether it opens its sentence, so that its first letter is a capital anyway."""
+    careless: bool
+    """The whole message is without capitals, so that their absence says nothing."""
+
+
+def plain(message: str) -> str:
+    """The message with typewriter quotation marks, every character at its place."""
+    return message.translate(_PLAIN)
+
+
+def is_private(message: str) -> bool:
+    """Whether the person asks to keep it between themselves and whom they speak to."""
+    return PRIVATE.search(plain(message)) is not None
+
+
+def clauses(message: str) -> Iterator[Clause]:
+    """The message's clauses in order; none of a pasted text."""
+    text = plain(message)
+    if len(text) > LONGEST_MESSAGE or _PASTED.search(text):
+        return
+    careless = not any(letter.isupper() for letter in text)
+    if careless:
+        text = _WORD.sub(_with_capital, text)
+    for start, end in _sentences(_without_quotations(text)):
+        begin = start + len(_opening(text[start:end]))
+        sentence = _without_quotations(text)[begin:end]
+        for place, piece in _pieces(sentence):
+            if piece and len(piece) <= LONGEST_CLAUSE:
+                yield Clause(
+                    start=begin + place,
+                    text=piece,
+                    sentence=sentence.strip(),
+                    opens=place == 0,
+                    careless=careless,
+                )
+
+
+def _with_capital(word: re.Match[str]) -> str:
+    """A known name as it would be written with care."""
+    return word[0].capitalize() if word[0] in KNOWN_NAMES - WORDS_TOO else word[0]
+
+
+def _without_quotations(text: str) -> str:
+    """The text with what is quoted blanked out, except a name that something is called by."""
+
+    def blank(found: re.Match[str]) -> str:
+        inside = found[0].strip("\"'")
+        if _NAMED.search(text[: found.start()]) and len(inside.split()) <= 3:
+            return found[0]
+        return "\x00" * len(found[0])
+
+    for pattern in (_FENCE, _QUOTED_LINE):
+        text = pattern.sub(lambda found: "\x00" * len(found[0]), text)
+    return _QUOTED.sub(blank, text)
+
+
+def _sentences(text: str) -> Iterator[tuple[int, int]]:
+    start = 0
+    for found in _END.finditer(text):
+        if found["stop"] == "." and _ABBREVIATION.search(text[start : found.end()]):
+            continue
+        yield from _trimmed(text, start, found.end())
+        start = found.end()
+    yield from _trimmed(text, start, len(text))
+
+
+def _trimmed(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    piece = text[start:end]
+    if piece.strip():
+        yield start + len(piece) - len(piece.lstrip(" \t\n-*•")), start + len(piece.rstrip())
+
+
+def _opening(sentence: str) -> str:
+    """The words that open a sentence and say nothing."""
+    at = 0
+    while found := _OPENER.match(sentence, at):
+        at = found.end()
+    return sentence[:at]
+
+
+def _pieces(sentence: str) -> Iterator[tuple[int, str]]:
+    start = 0
+    for joint in _JOINT.finditer(sentence):
+        yield start, sentence[start : joint.start()].rstrip(" .!?…,;:")
+        start = joint.end()
+    yield start, sentence[start:].rstrip(" .!?…,;:)")

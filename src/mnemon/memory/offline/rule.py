@@ -1,0 +1,62 @@
+"""A rule: a pattern that a clause must match as a whole, and what is remembered when it does."""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from mnemon.memory.fact import FactType, MemoryType
+from mnemon.memory.offline.reading import Clause
+from mnemon.memory.slug import slug
+
+Check = Callable[[str, Clause], bool]
+"""Whether what a group caught is what the rule means by it."""
+
+_CUT = re.compile(
+    r"\s*(?:[,;(]|\s(?:in|on|for|with|during|at \d\S*|around \d\S*|at around|after|before|because|when|while|since|so|but|over|than|rather|instead"
+    r"|as|by|every|each|once|twice|until|especially|most of|more than|a lot|very much|so much)\b|\s(?:these days|now)$).*$",
+    re.IGNORECASE,
+)
+_LEADING = re.compile(r"^(?:an?|the|some|to|any|really|very|just|little|big|all|new|our|small) ", re.IGNORECASE)
+LONGEST_OBJECT = 6
+"""Words an attribute may have; a longer one is no name for anything."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rule:
+    """One line of a table."""
+
+    pattern: re.Pattern[str]
+    type: MemoryType = MemoryType.PROFILE
+    fact: FactType = FactType.FACT
+    attribute: str | None = None
+    """What it is a value of; `{x}` stands for what the group `x` caught, shortened."""
+    entity: str | None = None
+    """`person:{who}` or `project:{what}`; None: the person themselves."""
+    checks: Mapping[str, Check] = field(default_factory=dict)
+    """By group."""
+    passing: bool = False
+    """Whether it may hold for the day only."""
+
+
+def rule(pattern: str, **rest: object) -> Rule:
+    """A rule whose pattern is anchored at both ends and ignores case where it does not say otherwise."""
+    return Rule(pattern=re.compile(rf"(?:{pattern})\Z", re.IGNORECASE), **rest)  # type: ignore[arg-type]
+
+
+def shortened(caught: str) -> str:
+    """The words that name a thing, without what is said about it."""
+    short = _CUT.sub("", caught.strip())
+    while (bare := _LEADING.sub("", short)) != short:
+        short = bare
+    return short
+
+
+def filled(template: str, found: re.Match[str]) -> str | None:
+    """The template with what its groups caught, as a slug; None when that is nothing or too much."""
+    values = {name: slug(shortened(caught)) for name, caught in found.groupdict().items() if caught}
+    try:
+        attribute = template.format_map(values)
+    except KeyError:
+        return None
+    words = attribute.strip("_").split("_")
+    return attribute if all(values.values()) and len(words) <= LONGEST_OBJECT + 1 else None
