@@ -11,6 +11,7 @@ from fastapi import FastAPI
 from mnemon.api import boundary, problems
 from mnemon.api.rate import RateLimit
 from mnemon.basement import Basement
+from mnemon.chat.stream import Streams
 from mnemon.clock import Clock, FileClock, SystemClock
 from mnemon.db.database import Database
 from mnemon.embedding.connect import connect as connect_embedder
@@ -20,7 +21,19 @@ from mnemon.llm.connect import connect as connect_llm
 from mnemon.llm.protocol import Llm
 from mnemon.settings import Settings
 
-ROUTERS = ("entities", "health", "jobs", "memories", "recall", "todos")
+ROUTERS = (
+    "chat",
+    "context",
+    "entities",
+    "health",
+    "jobs",
+    "memories",
+    "personas",
+    "recall",
+    "sessions",
+    "todos",
+    "turns",
+)
 """Modules of `mnemon.api` whose `router` is served."""
 
 
@@ -30,11 +43,15 @@ def kinds(basement: Basement) -> dict[str, Kind]:
     from mnemon.memory.upkeep.curator_job import kinds as curating
     from mnemon.memory.upkeep.spine_job import kinds as spines
     from mnemon.memory.vectors.job import kinds as embedding
+    from mnemon.reflection.sections import kinds as reflecting
+    from mnemon.sessions.close import kinds as closing
 
     rooms: tuple[tuple[Kind, ...], ...] = (
         curating(basement),
         embedding(basement),
         matching(basement),
+        closing(basement),
+        reflecting(basement),
         spines(basement),
     )
     return {kind.name: kind for room in rooms for kind in room}
@@ -92,10 +109,11 @@ def make_app(basement: Basement, *, worker: bool = True) -> FastAPI:
         summary="A memory and state server for AI agents.",
         docs_url=None,
         redoc_url=None,
-        lifespan=lambda app: _lifespan(basement, worker),
+        lifespan=lambda app: _lifespan(app, basement, worker),
         redirect_slashes=False,
     )
     app.state.basement = basement
+    app.state.streams = Streams()
     app.state.rate_limit = RateLimit(basement.settings.rate_limit_per_minute)
     problems.install(app)
     for name in ROUTERS:
@@ -110,7 +128,22 @@ def make_runner(basement: Basement) -> Runner:
 
 
 @asynccontextmanager
-async def _lifespan(basement: Basement, worker: bool) -> AsyncIterator[None]:
+async def _lifespan(app: FastAPI, basement: Basement, worker: bool) -> AsyncIterator[None]:
+    async with _answering(app), _working(basement, worker):
+        yield
+
+
+@asynccontextmanager
+async def _answering(app: FastAPI) -> AsyncIterator[None]:
+    """Replies in the making are sealed as far as they came when the application ends."""
+    try:
+        yield
+    finally:
+        await app.state.streams.close()
+
+
+@asynccontextmanager
+async def _working(basement: Basement, worker: bool) -> AsyncIterator[None]:
     if not worker:
         yield
         return

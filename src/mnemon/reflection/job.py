@@ -108,9 +108,12 @@ async def _plan(tx: Tx, attempt: Attempt, sections: Sequence[Section]) -> _Plan 
         return None
     turn = stored.turn
     await store.queue(tx, turn.scope, turn.id, attempt.item.job_id)
-    await store.start(tx, turn.scope, turn.id)
     reflection = await store.find(tx, turn.scope, turn.id)
     assert reflection is not None
+    if reflection.status is ReflectionStatus.DONE:
+        await attempt.settle(tx)
+        return None
+    await store.start(tx, turn.scope, turn.id)
     due, reflection = await briefed(tx, turn, sections, reflection)
     return _Plan(turn=turn, due=due, reflection=reflection)
 

@@ -1,11 +1,12 @@
 """What the sessions add to L6, the conversation so far, and the messages that follow the system prompt verbatim."""
 
+from dataclasses import dataclass
+
 from mnemon.clock import iso
 from mnemon.db.tx import Tx
 from mnemon.layer import Ask, Item
 from mnemon.sessions import messages, state, store
 from mnemon.sessions.boundary import Begin, Boundary, place
-from mnemon.sessions.session import Session
 from mnemon.sessions.summary import SessionSummary
 from mnemon.turn import Role, Said
 
@@ -16,27 +17,47 @@ _RECENT = 30
 _RECENT_CHARS = 16_000
 
 
-async def conversation(tx: Tx, ask: Ask, boundary: Boundary) -> tuple[Item, ...]:
+@dataclass(frozen=True, kw_only=True)
+class Situation:
+    """Where a message would stand."""
+
+    session_id: str | None
+    """The session that runs; None when the message would begin one."""
+    taken_up: str | None
+    """The session that it takes up."""
+
+
+async def situation(tx: Tx, ask: Ask, boundary: Boundary) -> Situation:
+    """Where the message to be answered stands, or would stand if it came now."""
+    if ask.session_id is not None:
+        found = await store.find(tx, ask.scope, ask.session_id)
+        placed = place(ask.now, [], boundary, found[0]) if found else Begin(resumed_from=None)
+    else:
+        placed = place(ask.now, await store.around(tx, ask.scope, ask.now, boundary), boundary)
+    if isinstance(placed, Begin):
+        return Situation(session_id=None, taken_up=placed.resumed_from)
+    return Situation(session_id=placed.session.id, taken_up=placed.session.resumed_from)
+
+
+async def conversation(tx: Tx, ask: Ask, where: Situation) -> tuple[Item, ...]:
     """The latest session summary, the rolling summary, and the tail of a session taken up."""
-    current, taken_up = await _now(tx, ask, boundary)
     items: list[Item] = []
-    latest = await store.latest_summary(tx, ask.scope, apart_from=current)
+    latest = await store.latest_summary(tx, ask.scope, apart_from=where.session_id)
     if latest is not None:
         items.append(Item(text=_told(latest[1]), sources=(latest[0],), value=5.0))
     kept = await state.session_state(tx, ask.scope)
     if kept is not None and kept.rolling_summary:
         items.append(Item(text=f"Summary so far: {kept.rolling_summary}", value=6.0))
-    if taken_up is not None:
-        items += await _tail(tx, ask, taken_up)
+    if where.taken_up is not None:
+        items += await _tail(tx, ask, where.taken_up)
     return tuple(items)
 
 
-async def recent_messages(tx: Tx, ask: Ask, boundary: Boundary, turn_id: str | None) -> tuple[Said, ...]:
+async def recent_messages(tx: Tx, ask: Ask, where: Situation, turn_id: str | None) -> tuple[Said, ...]:
     """The last messages of the session that runs, oldest first, as many as fit; those of the turn itself apart."""
-    current, _ = await _now(tx, ask, boundary)
-    if current is None:
+    if where.session_id is None:
         return ()
-    said = await messages.recent(tx, ask.scope, current, most=_RECENT, apart_from_turn=turn_id)
+    said = await messages.recent(tx, ask.scope, where.session_id, most=_RECENT, apart_from_turn=turn_id)
     kept: list[Said] = []
     room = _RECENT_CHARS
     for one in reversed(said):
@@ -46,21 +67,6 @@ async def recent_messages(tx: Tx, ask: Ask, boundary: Boundary, turn_id: str | N
         if one.role is not Role.TOOL and one.content:
             kept.append(one)
     return tuple(reversed(kept))
-
-
-async def _now(tx: Tx, ask: Ask, boundary: Boundary) -> tuple[str | None, str | None]:
-    """The session that runs, and the one it takes up; both None for a person never met."""
-    if ask.session_id is not None:
-        found = await store.find(tx, ask.scope, ask.session_id)
-        named: Session | None = found[0] if found else None
-        placed = place(ask.now, [], boundary, named) if named else None
-    else:
-        placed = place(ask.now, await store.around(tx, ask.scope, ask.now, boundary), boundary)
-    if placed is None:
-        return None, None
-    if isinstance(placed, Begin):
-        return None, placed.resumed_from
-    return placed.session.id, placed.session.resumed_from
 
 
 async def _tail(tx: Tx, ask: Ask, session_id: str) -> list[Item]:

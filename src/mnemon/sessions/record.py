@@ -43,7 +43,7 @@ async def record(tx: Tx, scope: Scope, incoming: Incoming, boundary: Boundary) -
     The person's row is locked first, so that two messages of one moment find one session and take turns.
     """
     revision = await met(tx, scope, incoming.user_name)
-    scope, named = await _named(tx, scope, incoming.session_id)
+    scope, named = await named_session(tx, scope, incoming.session_id)
     said = [message for message in incoming.messages if message.role is Role.USER]
     at, until = _span(tx.now, incoming.messages)
     session, seq = await _session(tx, scope, at, until, len(said), named, boundary)
@@ -111,7 +111,7 @@ async def append(tx: Tx, turn: Turn, more: Sequence[NewMessage]) -> Turn:
     return replace(turn, messages=known + added)
 
 
-async def _named(tx: Tx, scope: Scope, session_id: str | None) -> tuple[Scope, Session | None]:
+async def named_session(tx: Tx, scope: Scope, session_id: str | None) -> tuple[Scope, Session | None]:
     """The session the caller named and the scope it makes: a session's persona is the turn's."""
     if session_id is None:
         return scope, None

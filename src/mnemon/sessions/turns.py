@@ -180,9 +180,9 @@ async def waiting(tx: Tx, scope: Scope) -> list[tuple[str, frozenset[str]]]:
     return [(row["id"], frozenset(row["waits_for"])) for row in rows]
 
 
-async def last_of_session(tx: Tx, scope: Scope, session_id: str) -> tuple[str, TurnStatus] | None:
-    """The session's last turn and how far it got."""
-    row = await tx.maybe(SQL["last_turn"], org_id=scope.org_id, user_id=scope.user, session_id=session_id)
+async def last_of_person(tx: Tx, scope: Scope) -> tuple[str, TurnStatus] | None:
+    """The turn of this person and persona that came in last, and how far it got."""
+    row = await tx.maybe(SQL["last_turn"], org_id=scope.org_id, user_id=scope.user, persona_id=scope.persona_id)
     return None if row is None else (row["id"], TurnStatus(row["status"]))
 
 

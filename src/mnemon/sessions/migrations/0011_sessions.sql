@@ -87,6 +87,7 @@ create table turns (
   unique (org_id, user_id, session_id, seq)
 );
 create index turns_id on turns (org_id, id);
+create index turns_recorded on turns (org_id, user_id, recorded_at);
 
 create table messages (
   org_id        text not null,

@@ -1,0 +1,100 @@
+"""A chat turn opened at a door: stored once per Idempotency-Key, then being answered in a task the application owns."""
+
+import json
+from dataclasses import replace
+from typing import Any
+
+from mnemon.access import replies
+from mnemon.access.replies import Slot
+from mnemon.api.chat_events import ReplyOut, UsageOut
+from mnemon.api.door import Door
+from mnemon.chat.asking import Asking
+from mnemon.chat.begin import begin
+from mnemon.chat.events import Done, Failed
+from mnemon.chat.seal import OnSeal, Outcome
+from mnemon.chat.stream import Stream, Streams
+from mnemon.chat.toolcall import Tools
+from mnemon.db.tx import Tx
+from mnemon.errors import Conflict, ModelDown
+from mnemon.llm.protocol import Usage
+from mnemon.sessions import turns
+from mnemon.sessions.lifecycle import TurnStatus
+from mnemon.sessions.record import last_said
+from mnemon.sessions.turns import StoredTurn
+from mnemon.turn import Role, Turn
+
+Kept = dict[str, Any]
+"""A reply that was given before, as JSON."""
+
+
+async def opened(door: Door, asking: Asking, tools: Tools) -> Stream | Kept:
+    """The reply is being made, or was made before for the same Idempotency-Key."""
+    slot = await door.slot()
+    async with door.tx() as tx:
+        if slot is not None:
+            kept = await replies.earlier(tx, door.org, slot)
+            if kept is not None and kept.body is not None:
+                return dict(json.loads(kept.body))
+            if kept is not None and kept.subject is not None:
+                known = await _known(tx, asking, kept.subject)
+                if isinstance(known, dict):
+                    return known
+                asking = known
+        begun = await begin(tx, asking, door.basement.settings)
+        if slot is not None:
+            await replies.keep(tx, door.org, slot, subject=begun.turn.id)
+    streams: Streams = door.request.app.state.streams
+    return streams.start(door.basement, begun, tools, None if slot is None else _keeper(door, slot))
+
+
+async def whole(stream: Stream) -> Done:
+    """The complete reply; ModelDown when there is none."""
+    async for event in stream.events():
+        if isinstance(event, Done):
+            return event
+        if isinstance(event, Failed):
+            raise ModelDown(event.detail, code=event.code)
+    raise ModelDown("The reply ended without a word. Look at the turn.")
+
+
+async def _known(tx: Tx, asking: Asking, turn_id: str) -> Kept | Asking:
+    """What the first request came to: its reply, or, where it failed, the same turn to be answered again."""
+    stored = await turns.find(tx, asking.scope, turn_id)
+    if stored is None:
+        return asking
+    if stored.status is TurnStatus.ANSWERING:
+        raise Conflict(
+            "The first request with this Idempotency-Key is still being answered. Try again in a moment.",
+            code="idempotency_in_progress",
+        )
+    if stored.status is TurnStatus.FAILED:
+        return replace(asking, retries=turn_id)
+    return _reply_of(stored)
+
+
+def _keeper(door: Door, slot: Slot) -> OnSeal:
+    """Keeps a complete reply in the transaction that seals its turn; a failed one may be asked for again."""
+
+    async def keep(tx: Tx, turn: Turn, outcome: Outcome) -> None:
+        if outcome.status is not TurnStatus.ANSWERED:
+            return
+        body = json.dumps(_reply(turn, outcome.reply, outcome.usage)).encode()
+        await replies.keep(tx, door.org, slot, status=200, body=body, subject=turn.id)
+
+    return keep
+
+
+def _reply_of(stored: StoredTurn) -> Kept:
+    return _reply(stored.turn, stored.turn.reply, stored.usage or Usage())
+
+
+def _reply(turn: Turn, reply: str, usage: Usage) -> Kept:
+    said = last_said(turn, Role.ASSISTANT)
+    made = ReplyOut(
+        turn_id=turn.id,
+        session_id=turn.session_id,
+        message_id=said.message_id if said else None,
+        reply=reply,
+        usage=UsageOut.of(usage),
+    )
+    return made.model_dump(by_alias=True)

@@ -1,0 +1,233 @@
+"""The shapes of turns on the wire."""
+
+from typing import Annotated, Any, Self
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from mnemon.api.chat_events import UsageOut
+from mnemon.api.wire import Instant, Json, Name, Text, Wire
+from mnemon.reflection.lifecycle import ReflectionStatus
+from mnemon.reflection.report import Reflection
+from mnemon.sessions.lifecycle import TurnStatus
+from mnemon.sessions.messages import NewMessage
+from mnemon.sessions.record import Incoming
+from mnemon.sessions.turns import Origin, StoredTurn
+from mnemon.turn import DependencyPatch, EntityPatch, Intent, Role, Said, ToolOutcome
+
+Id = Annotated[Text, Field(min_length=1, max_length=500)]
+Ids = Annotated[list[Id], Field(max_length=1000)]
+Count = Annotated[int, Field(ge=0, le=2**31 - 1)]
+Long = Annotated[Text, Field(max_length=200_000)]
+Sentence = Annotated[Text, Field(min_length=1, max_length=4000)]
+
+
+class MessageIn(Wire):
+    role: Role
+    content: Long
+    name: Name | None = None
+    at: Instant | None = None
+
+    def as_new(self) -> NewMessage:
+        return NewMessage(role=self.role, content=self.content, name=self.name, at=self.at)
+
+
+class EntityIn(Wire):
+    id: Id
+    kind: Name
+    name: Id | None = None
+
+
+class DependencyIn(Wire):
+    source: Annotated[Id, Field(alias="from")]
+    target: Annotated[Id, Field(alias="to")]
+    rel: Name | None = None
+
+
+class ToolResultIn(Wire):
+    """What a tool gave back; a structured field that is left out was not given."""
+
+    id: Id
+    action: Name
+    ids: Ids | None = None
+    types: Ids | None = None
+    count: Count | None = None
+    entities: Annotated[list[EntityIn], Field(max_length=1000)] = Field(default_factory=list)
+    dependencies: Annotated[list[DependencyIn], Field(max_length=1000)] = Field(default_factory=list)
+    output: Json = None
+
+    def as_outcome(self) -> ToolOutcome:
+        return ToolOutcome(
+            id=self.id,
+            action=self.action,
+            ids=None if self.ids is None else tuple(self.ids),
+            types=None if self.types is None else tuple(self.types),
+            count=self.count,
+            entities=tuple(EntityPatch(id=one.id, kind=one.kind, name=one.name) for one in self.entities),
+            dependencies=tuple(
+                DependencyPatch(source=one.source, target=one.target, rel=one.rel) for one in self.dependencies
+            ),
+            output=self.output,
+        )
+
+
+class ExpectationIn(BaseModel):
+    """What an action should do, in the agent state's spelling."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    action: Name
+    expected_outcome: Sentence
+    expected_ids: Ids | None = None
+    expected_type: Name | None = None
+    expected_count: Count | None = None
+    invariant: Sentence | None = None
+
+    def as_intent(self) -> Intent:
+        return Intent(
+            action=self.action,
+            expected_outcome=self.expected_outcome,
+            expected_ids=None if self.expected_ids is None else tuple(self.expected_ids),
+            expected_type=self.expected_type,
+            expected_count=self.expected_count,
+            invariant=self.invariant,
+        )
+
+
+class TurnIn(Wire):
+    """A turn that the application ran itself."""
+
+    user_id: Name
+    persona_id: Name | None = None
+    session_id: Name | None = None
+    messages: Annotated[list[MessageIn], Field(min_length=1, max_length=200)]
+    tool_results: Annotated[list[ToolResultIn], Field(max_length=200)] = Field(default_factory=list)
+    expectations: Annotated[list[ExpectationIn], Field(max_length=200)] = Field(default_factory=list)
+
+    def as_incoming(self) -> Incoming:
+        return Incoming(
+            user_name=self.user_id,
+            messages=tuple(one.as_new() for one in self.messages),
+            session_id=self.session_id,
+            tool_results=tuple(one.as_outcome() for one in self.tool_results),
+            intents=tuple(one.as_intent() for one in self.expectations),
+        )
+
+
+class QueuedOut(Wire):
+    job_id: str
+    status: ReflectionStatus
+
+
+class RecordedOut(Wire):
+    """A turn that is stored, and what it changed at once."""
+
+    turn_id: str
+    session_id: str
+    agent_state_update: dict[str, Any] | None
+    reflection: QueuedOut
+
+
+class MessageOut(Wire):
+    id: str
+    role: Role
+    content: str
+    name: str | None
+    at: Instant
+
+    @classmethod
+    def of(cls, said: Said) -> Self:
+        return cls(id=said.message_id, role=said.role, content=said.content, name=said.name, at=said.at)
+
+
+class SectionOut(Wire):
+    stored: int
+    updated: int
+    skipped: int
+    rejected: int
+    due: bool
+    error: str | None = None
+
+
+class RejectionOut(Wire):
+    what: str
+    why: str
+
+
+class ReflectionOut(Wire):
+    """How far the reflection is and what it did; a section that found nothing says so with zeros."""
+
+    job_id: str
+    status: ReflectionStatus
+    attempts: int
+    sections: dict[str, SectionOut]
+    rejected: list[RejectionOut]
+    usage: UsageOut | None
+    error: str | None
+
+    @classmethod
+    def of(cls, reflection: Reflection, labels: tuple[str, ...]) -> Self:
+        blank = SectionOut(stored=0, updated=0, skipped=0, rejected=0, due=False)
+        told = {
+            label: SectionOut(
+                stored=one.stored,
+                updated=one.updated,
+                skipped=one.skipped,
+                rejected=one.rejected,
+                due=one.due,
+                error=one.error,
+            )
+            for label, one in reflection.sections.items()
+        }
+        return cls(
+            job_id=reflection.job_id,
+            status=reflection.status,
+            attempts=reflection.attempts,
+            sections={label: told.get(label, blank) for label in dict.fromkeys([*labels, *told])},
+            rejected=[RejectionOut(what=one.what, why=one.why) for one in reflection.rejected],
+            usage=UsageOut.of(reflection.usage) if reflection.usage else None,
+            error=reflection.error,
+        )
+
+
+class TurnErrorOut(Wire):
+    code: str
+    detail: str
+
+
+class TurnOut(Wire):
+    """A turn with how far it and its reflection are."""
+
+    id: str
+    turn_id: str
+    session_id: str
+    user_id: str
+    persona_id: str | None
+    seq: int
+    at: Instant
+    status: TurnStatus
+    origin: Origin
+    messages: list[MessageOut]
+    usage: UsageOut | None
+    error: TurnErrorOut | None
+    recited: str | None
+    reflection: ReflectionOut | None
+
+    @classmethod
+    def of(cls, stored: StoredTurn, reflection: Reflection | None, labels: tuple[str, ...]) -> Self:
+        turn, error = stored.turn, stored.error
+        return cls(
+            id=turn.id,
+            turn_id=turn.id,
+            session_id=turn.session_id,
+            user_id=turn.user_name,
+            persona_id=turn.scope.persona_id,
+            seq=turn.seq,
+            at=turn.at,
+            status=stored.status,
+            origin=stored.origin,
+            messages=[MessageOut.of(said) for said in turn.messages],
+            usage=UsageOut.of(stored.usage) if stored.usage else None,
+            error=TurnErrorOut(code=error.code, detail=error.detail) if error else None,
+            recited=stored.recited,
+            reflection=ReflectionOut.of(reflection, labels) if reflection else None,
+        )

@@ -1,0 +1,105 @@
+"""The reply is made: the model speaks, our tools run when it calls them, and every piece is passed on as it comes."""
+
+import asyncio
+from collections.abc import Callable
+from contextlib import aclosing
+from dataclasses import replace
+
+from mnemon.basement import Basement
+from mnemon.chat.asking import Begun
+from mnemon.chat.events import Delta, Event, StateChanged, ToolCalled, ToolReturned
+from mnemon.chat.offline import reply_by_rule
+from mnemon.chat.seal import Outcome
+from mnemon.chat.toolcall import Tools, call, specs
+from mnemon.errors import MnemonError
+from mnemon.llm.protocol import ChatRequest, Finished, Message, Text, ToolRequest, ToolSpec, Usage
+from mnemon.sessions.lifecycle import TurnStatus
+from mnemon.sessions.turns import TurnError
+
+_MOST_ROUNDS = 8
+"""Model requests in one turn; after the last one tools are no longer offered."""
+_LEFT = TurnError(code="interrupted", detail="The listener left before the reply was complete.")
+_EMPTY = TurnError(code="model_empty", detail="The model gave an empty reply. Send the message again.")
+
+
+class Answer:
+    """One reply in the making."""
+
+    def __init__(self, basement: Basement, begun: Begun, tools: Tools, emit: Callable[[Event], None]) -> None:
+        self._basement = basement
+        self._begun = begun
+        self._tools = {} if begun.asking.tools else tools
+        self._emit = emit
+        self._said: list[str] = []
+        self._usage: Usage | None = None
+        self._reason = "stop"
+
+    async def made(self) -> Outcome:
+        """How it ended, whatever happened: complete, cut off with what was said so far, or not at all."""
+        try:
+            calls = await self._converse()
+        except asyncio.CancelledError:
+            # Only a listener who left cancels; the record of what was said must still be written.
+            if task := asyncio.current_task():
+                task.uncancel()
+            return self._ended(TurnStatus.INTERRUPTED, error=_LEFT)
+        except MnemonError as error:
+            status = TurnStatus.INTERRUPTED if self._said else TurnStatus.FAILED
+            return self._ended(status, error=TurnError(code=error.code, detail=error.detail))
+        if not calls and not "".join(self._said).strip():
+            return self._ended(TurnStatus.FAILED, error=_EMPTY)
+        return self._ended(TurnStatus.ANSWERED, calls=calls)
+
+    async def _converse(self) -> tuple[ToolRequest, ...]:
+        """The reply is complete; gives the calls that the caller is to run."""
+        conversation = self._begun.conversation
+        for round_ in range(_MOST_ROUNDS):
+            offered = self._begun.asking.tools or (specs(self._tools) if round_ < _MOST_ROUNDS - 1 else ())
+            before = len(self._said)
+            calls = await self._ask(conversation, offered)
+            if not calls or self._begun.asking.tools:
+                return calls
+            said = "".join(self._said[before:])
+            conversation = (*conversation, Message(role="assistant", content=said, tool_requests=calls))
+            for request in calls:
+                conversation = (*conversation, await self._call(request))
+        return ()
+
+    async def _ask(self, conversation: tuple[Message, ...], offered: tuple[ToolSpec, ...]) -> tuple[ToolRequest, ...]:
+        asking = self._begun.asking
+        request = ChatRequest(
+            system=self._begun.context.pack.system,
+            messages=conversation,
+            tools=offered,
+            by_rule=lambda: reply_by_rule(asking.query, self._begun.context.layers),
+            options=asking.options,
+        )
+        calls: list[ToolRequest] = []
+        async with aclosing(self._basement.llm.chat(request)) as events:
+            async for event in events:
+                match event:
+                    case Text():
+                        self._said.append(event.text)
+                        self._emit(Delta(text=event.text))
+                    case ToolRequest():
+                        calls.append(event)
+                        self._emit(ToolCalled(request=event))
+                    case Finished():
+                        self._reason = event.reason
+                        self._usage = event.usage if self._usage is None else self._usage.plus(event.usage)
+        return tuple(calls)
+
+    async def _call(self, request: ToolRequest) -> Message:
+        came = await call(self._basement, self._begun, self._tools, request)
+        for update in came.updates:
+            self._emit(StateChanged(update=update))
+        self._emit(ToolReturned(id=request.id, name=request.name, content=came.content))
+        return Message(role="tool", content=came.text, tool_id=request.id, tool_name=request.name)
+
+    def _ended(
+        self, status: TurnStatus, *, error: TurnError | None = None, calls: tuple[ToolRequest, ...] = ()
+    ) -> Outcome:
+        usage = self._usage or replace(Usage(), model=self._basement.llm.name)
+        reason = "tool_calls" if calls else self._reason
+        reply = "".join(self._said)
+        return Outcome(status=status, reply=reply, usage=usage, reason=reason, calls=calls, error=error)

@@ -1,0 +1,77 @@
+"""The last transaction of a chat turn: what was said is stored, the turn sealed, its reflection due."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+from mnemon.chat.asking import Begun
+from mnemon.db.tx import Tx
+from mnemon.engagement.reading import recital
+from mnemon.jobs.store import postpone
+from mnemon.llm.protocol import ToolRequest, Usage
+from mnemon.memory.upkeep.enqueue import after_turn
+from mnemon.memory.vectors.job import enqueue_embedding
+from mnemon.reflection import job as reflection
+from mnemon.reflection.job import REFLECTION
+from mnemon.sessions import turns
+from mnemon.sessions.lifecycle import TurnStatus, may_become
+from mnemon.sessions.messages import NewMessage
+from mnemon.sessions.record import append
+from mnemon.sessions.turns import TurnError
+from mnemon.turn import Role, Turn
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """How the answering ended."""
+
+    status: TurnStatus
+    reply: str
+    usage: Usage = field(default_factory=Usage)
+    reason: str = "stop"
+    calls: tuple[ToolRequest, ...] = ()
+    """Calls that the caller is to run; the turn waits for their results."""
+    error: TurnError | None = None
+
+
+OnSeal = Callable[[Tx, Turn, Outcome], Awaitable[None]]
+"""Something the door writes in the sealing transaction: the reply kept for a retry."""
+
+
+async def seal(tx: Tx, begun: Begun, outcome: Outcome) -> tuple[Turn, str | None]:
+    """The turn holds the reply and is over, or waits for its caller; also the reply's message id."""
+    turn = begun.turn
+    status = await turns.locked_status(tx, turn.scope, turn.id)
+    if status is None:
+        return turn, None
+    said = len(turn.messages)
+    if outcome.reply or outcome.calls:
+        reply = NewMessage(role=Role.ASSISTANT, content=outcome.reply, tool_requests=outcome.calls)
+        turn = await append(tx, turn, [reply])
+    message_id = turn.messages[-1].message_id if len(turn.messages) > said else None
+    if outcome.calls and outcome.status is TurnStatus.ANSWERED:
+        await _wait(tx, begun, outcome)
+    elif may_become(status, outcome.status):
+        recited = await recital(tx, turn.scope, outcome.reply)
+        await turns.seal(
+            tx,
+            turn.scope,
+            turn.id,
+            outcome.status,
+            usage=outcome.usage,
+            error=outcome.error,
+            recited=recited,
+        )
+        await reflection.queue(tx, turn)
+    await enqueue_embedding(tx, turn.scope)
+    await after_turn(tx, turn.scope)
+    return turn, message_id
+
+
+async def _wait(tx: Tx, begun: Begun, outcome: Outcome) -> None:
+    """The turn waits for the caller as long as a session would for a message."""
+    until = tx.now + timedelta(minutes=30)
+    calls = [call.id for call in outcome.calls]
+    turn = begun.turn
+    await turns.wait_for_caller(tx, turn.scope, turn.id, calls, lease_until=until, usage=outcome.usage)
+    await postpone(tx, turn.scope, REFLECTION, turn.id, due_at=until)

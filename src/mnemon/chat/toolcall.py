@@ -1,0 +1,88 @@
+"""A tool of ours called by the chat model: its result and what it changes in the agent state commit together."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pydantic import ValidationError
+
+from mnemon.agentstate.journal import Update, add_intents, apply_tool_results
+from mnemon.basement import Basement
+from mnemon.chat.asking import Begun
+from mnemon.context.assemble import query_vector
+from mnemon.db.tx import Tx
+from mnemon.errors import MnemonError
+from mnemon.llm.protocol import Json, ToolRequest, ToolSpec
+from mnemon.sessions import turns
+from mnemon.tool import Caller, Tool, ToolReply
+from mnemon.turn import ToolOutcome, Turn
+
+Tools = Mapping[str, Tool]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Called:
+    """What came of a call."""
+
+    content: Json
+    """For the model; an `error` in it says what to do differently."""
+    updates: tuple[Update, ...] = ()
+
+    @property
+    def text(self) -> str:
+        return json.dumps(self.content, ensure_ascii=False)
+
+
+def specs(tools: Tools) -> tuple[ToolSpec, ...]:
+    """The tools as the model is offered them."""
+    return tuple(
+        ToolSpec(name=tool.name, description=tool.description, schema=tool.arguments.model_json_schema())
+        for tool in tools.values()
+    )
+
+
+async def call(basement: Basement, begun: Begun, tools: Tools, request: ToolRequest) -> Called:
+    """The tool has run, or the model is told why it could not."""
+    tool = tools.get(request.name)
+    if tool is None:
+        return Called(content={"error": f"There is no tool {request.name}. There are: {', '.join(tools)}."})
+    try:
+        arguments = tool.arguments.model_validate(request.arguments)
+    except ValidationError as error:
+        return Called(content={"error": f"The arguments cannot be used: {_faults(error)}."})
+    text = tool.text_to_embed(arguments)
+    vector = None if text is None else await query_vector(basement, text)
+    turn = begun.turn
+    caller = Caller(scope=turn.scope, user_name=turn.user_name, session_id=turn.session_id, turn_id=turn.id)
+    try:
+        async with basement.db.tx(turn.scope.org_id) as tx:
+            reply = await tool.run(tx, caller, arguments, vector)
+            updates = await keep(tx, turn, request.id, tool.name, reply)
+    except MnemonError as error:
+        return Called(content={"error": error.detail})
+    return Called(content=reply.content, updates=updates)
+
+
+async def keep(tx: Tx, turn: Turn, call_id: str, action: str, reply: ToolReply) -> tuple[Update, ...]:
+    """The result stands in its turn, and the session's state has taken account of it."""
+    outcome = ToolOutcome(
+        id=call_id,
+        action=action,
+        ids=reply.ids,
+        types=reply.types,
+        count=reply.count,
+        entities=reply.entities,
+        output=reply.content,
+    )
+    await turns.add_tool_results(tx, turn.scope, turn.id, (outcome,), reply.intents)
+    planned = await add_intents(tx, turn.scope, turn.session_id, reply.intents, turn_id=turn.id, at=tx.now)
+    settled = None
+    if reply.reports:
+        settled = await apply_tool_results(tx, turn.scope, turn.session_id, (outcome,), turn_id=turn.id, at=tx.now)
+    return tuple(update for update in (planned, settled) if update is not None)
+
+
+def _faults(error: ValidationError) -> str:
+    return "; ".join(
+        f"{'.'.join(str(part) for part in one['loc'])}: {one['msg']}" for one in error.errors(include_url=False)[:5]
+    )

@@ -1,0 +1,60 @@
+"""What a chat turn is given: the system prompt made of layers, and the session's recent messages."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from mnemon.basement import Basement
+from mnemon.context.layers import layers
+from mnemon.context.manner import caller_instructions
+from mnemon.context.pack import Pack, pack
+from mnemon.db.tx import Tx
+from mnemon.errors import ModelDown
+from mnemon.layer import Ask, Layer
+from mnemon.sessions.close import boundary_of
+from mnemon.sessions.layer import recent_messages, situation
+from mnemon.settings import Settings
+from mnemon.turn import Said
+
+
+@dataclass(frozen=True, kw_only=True)
+class Context:
+    """Everything before the new message."""
+
+    pack: Pack
+    recent: tuple[Said, ...]
+    """The session's last messages, given verbatim after the system prompt."""
+    layers: tuple[Layer, ...]
+    """As the rooms gave them, before the budget."""
+    session_id: str | None
+    """The session that runs; None when the message would begin one."""
+
+
+async def assembled(
+    tx: Tx,
+    ask: Ask,
+    settings: Settings,
+    *,
+    budget: int | None = None,
+    instructions: str | None = None,
+    turn_id: str | None = None,
+) -> Context:
+    """The context for this question. `instructions` are the calling program's; the turn's own messages stay apart."""
+    boundary = boundary_of(settings)
+    where = await situation(tx, ask, boundary)
+    ask = replace(ask, session_id=where.session_id)
+    given = await layers(tx, ask, where)
+    if instructions:
+        given.insert(1, caller_instructions(instructions))
+    recent = await recent_messages(tx, ask, where, turn_id)
+    packed = pack(given, budget or settings.context_budget_tokens)
+    return Context(pack=packed, recent=recent, layers=tuple(given), session_id=where.session_id)
+
+
+async def query_vector(basement: Basement, text: str) -> np.ndarray | None:
+    """The text's embedding, made before any transaction; None while the embedder is down."""
+    try:
+        vector: np.ndarray = (await basement.embedder.embed([text]))[0]
+    except ModelDown:
+        return None
+    return vector

@@ -1,0 +1,38 @@
+"""The layers L1 to L8 in their order, each read from its room."""
+
+from dataclasses import replace
+
+from mnemon.agentstate import layer as agentstate
+from mnemon.context import manner
+from mnemon.db.tx import Tx
+from mnemon.engagement import layer as engagement
+from mnemon.layer import Ask, Item, Layer
+from mnemon.sessions import layer as sessions
+from mnemon.sessions.layer import Situation
+from mnemon.sessions.personas import find_persona
+
+_CONVERSATION = "The conversation with this person so far. Take it up naturally; do not repeat what was settled."
+
+
+async def layers(tx: Tx, ask: Ask, where: Situation) -> list[Layer]:
+    """Every layer that has something to say."""
+    persona = None if ask.scope.persona_id is None else await find_persona(tx, ask.scope, ask.scope.persona_id)
+    own = [
+        manner.who(persona.name if persona else None, persona.prompt if persona else None),
+        manner.how_to_use_memory(),
+        manner.number_discipline(),
+    ]
+    recalled = [
+        await _conversation(tx, ask, where),
+        await agentstate.state(tx, ask),
+    ]
+    told = [*own, *(layer for layer in recalled if layer.items)]
+    # L8 speaks without items too: before the first session it is a preamble.
+    return [*told, await engagement.engagement(tx, ask)]
+
+
+async def _conversation(tx: Tx, ask: Ask, where: Situation) -> Layer:
+    """L6, from two rooms: spine and todos come from memory, the summaries from the sessions."""
+    items: tuple[Item, ...] = await sessions.conversation(tx, ask, where)
+    blank = Layer(name="L6", title="The conversation so far", opening=_CONVERSATION, budget=1200)
+    return replace(blank, items=items)

@@ -1,0 +1,170 @@
+"""Chat streams, remembers what was said, and leaves an honest record whatever happens."""
+
+import json
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import httpx2
+from support.served import Served
+
+from mnemon.access.grants import Grant
+from mnemon.llm.scripted.script import called
+
+
+def events(lines: Iterator[str]) -> Iterator[tuple[str, dict[str, Any]]]:
+    name = ""
+    for line in lines:
+        if line.startswith("event: "):
+            name = line.removeprefix("event: ")
+        elif line.startswith("data: "):
+            yield name, json.loads(line.removeprefix("data: "))
+
+
+def streamed(client: httpx2.Client, message: str, **more: Any) -> list[tuple[str, dict[str, Any]]]:
+    with client.stream("POST", "/api/chat", json={"userId": "ana", "message": message, **more}) as answer:
+        assert answer.status_code == 200
+        assert answer.headers["content-type"].startswith("text/event-stream")
+        return list(events(answer.iter_lines()))
+
+
+def turn(client: httpx2.Client, turn_id: str) -> dict[str, Any]:
+    found: dict[str, Any] = client.get(f"/api/turns/{turn_id}").json()["data"]
+    return found
+
+
+def test_a_reply_is_streamed_piece_by_piece_and_sealed(server: Served, client: httpx2.Client) -> None:
+    server.script.replies("Hello there, Ana!")
+    heard = streamed(client, "Hi, I am Ana.")
+    names = [name for name, _ in heard]
+    assert names[0] == "turn"
+    assert names[-1] == "done"
+    assert set(names[1:-1]) == {"delta"}
+    assert "".join(data["text"] for name, data in heard if name == "delta") == "Hello there, Ana!"
+    done = heard[-1][1]
+    found = turn(client, done["turnId"])
+    assert found["status"] == "answered"
+    assert [one["role"] for one in found["messages"]] == ["user", "assistant"]
+    assert found["messages"][1]["id"] == done["messageId"]
+    assert done["usage"]["outputTokens"] > 0
+    assert found["usage"] == done["usage"]
+
+
+def test_without_streaming_the_reply_is_one_json(server: Served, client: httpx2.Client) -> None:
+    server.script.replies("Hello!")
+    answer = client.post("/api/chat", json={"userId": "ana", "message": "Hi", "stream": False})
+    assert answer.status_code == 200
+    data = answer.json()["data"]
+    assert data["reply"] == "Hello!"
+    assert turn(client, data["turnId"])["sessionId"] == data["sessionId"]
+
+
+def test_the_model_is_given_the_conversation_so_far(server: Served, client: httpx2.Client) -> None:
+    server.script.replies("Nice to meet you.", "You are Ana.")
+    streamed(client, "I am Ana.")
+    streamed(client, "Who am I?")
+    told = [(one.role, one.content) for one in server.script.asked_on("chat")[-1].messages if one.role != "system"]
+    assert told == [("user", "I am Ana."), ("assistant", "Nice to meet you."), ("user", "Who am I?")]
+
+
+def test_a_tool_call_is_shown_run_and_answered(server: Served, client: httpx2.Client) -> None:
+    server.script.replies(
+        called("expect", action="create_task", expected_outcome="one task", expected_count=1), "I expect one task."
+    )
+    heard = streamed(client, "Plan it.")
+    by_name = {name: data for name, data in heard}
+    assert by_name["tool_call"]["name"] == "expect"
+    assert by_name["tool_result"]["content"]["of"] == "create_task"
+    assert by_name["agent_state_update"]["update"]["expectations"][0]["status"] == "pending"
+    assert "".join(data["text"] for name, data in heard if name == "delta") == "I expect one task."
+
+
+def test_agent_state_is_told_only_to_keys_that_may_see_it(server: Served) -> None:
+    client = server.client("acme", grants=frozenset({Grant.CHAT, Grant.MEMORY_READ}))
+    server.script.replies(called("expect", action="a", expected_outcome="b"), "Fine.")
+    assert "agent_state_update" not in {name for name, _ in streamed(client, "Plan it.")}
+
+
+def test_a_client_that_leaves_finds_what_was_said_marked_interrupted(server: Served, client: httpx2.Client) -> None:
+    server.script.replies("one two three four five six seven eight nine ten")
+    server.script.fails("hang", on="chat", after=3)
+    with client.stream("POST", "/api/chat", json={"userId": "ana", "message": "Count."}) as answer:
+        heard = events(answer.iter_lines())
+        first = next(heard)
+        while next(heard)[0] != "delta":
+            pass
+    for _ in range(100):
+        found = turn(client, first[1]["turnId"])
+        if found["status"] != "answering":
+            break
+        time.sleep(0.05)
+    assert found["status"] == "interrupted"
+    assert found["messages"][0]["content"] == "Count."
+    assert "one two three four five".startswith(found["messages"][1]["content"].strip())
+    server.script.heals()
+    server.settled(client)
+    assert turn(client, first[1]["turnId"])["reflection"]["status"] == "done"
+
+
+def test_a_dead_model_is_a_clear_error_and_the_message_is_kept(server: Served, client: httpx2.Client) -> None:
+    for kind in ("dead", "error", "garbage"):
+        server.script.fails(kind, on="chat", times=None)
+        heard = streamed(client, f"Hello {kind}?")
+        assert [name for name, _ in heard] == ["turn", "error"], kind
+        assert heard[1][1]["code"].startswith("model_")
+        found = turn(client, heard[0][1]["turnId"])
+        assert found["status"] == "failed"
+        assert found["messages"][0]["content"] == f"Hello {kind}?"
+        server.script.heals()
+    whole = client.post("/api/chat", json={"userId": "ana", "message": "Now?", "stream": False})
+    assert whole.status_code == 200
+
+
+def test_a_stream_that_breaks_off_keeps_its_beginning(server: Served, client: httpx2.Client) -> None:
+    server.script.replies("one two three four five six seven")
+    server.script.fails("cut", on="chat", after=3, times=None)
+    heard = streamed(client, "Count.")
+    names = [name for name, _ in heard]
+    assert names[-1] == "error"
+    found = turn(client, heard[0][1]["turnId"])
+    assert found["status"] == ("interrupted" if "delta" in names else "failed")
+
+
+def test_the_same_idempotency_key_asks_the_model_once(server: Served, client: httpx2.Client) -> None:
+    server.script.replies("First.", "Second.")
+    body = {"userId": "ana", "message": "Hi", "stream": False}
+    first, second = (client.post("/api/chat", json=body, headers={"Idempotency-Key": "k"}) for _ in range(2))
+    assert first.json()["data"]["reply"] == second.json()["data"]["reply"] == "First."
+    assert first.json()["data"]["turnId"] == second.json()["data"]["turnId"]
+    assert len(server.script.asked_on("chat")) == 1
+    stream = {"userId": "ana", "message": "Hi again"}
+    texts = []
+    for _ in range(2):
+        with client.stream("POST", "/api/chat", json=stream, headers={"Idempotency-Key": "s"}) as answer:
+            heard = list(events(answer.iter_lines()))
+        texts.append("".join(data["text"] for name, data in heard if name == "delta"))
+    assert texts == ["Second.", "Second."]
+
+
+def test_a_failed_request_sent_again_with_its_key_continues_its_turn(server: Served, client: httpx2.Client) -> None:
+    server.script.fails("error", on="chat", times=None)
+    body = {"userId": "ana", "message": "Hi", "stream": False}
+    failed = client.post("/api/chat", json=body, headers={"Idempotency-Key": "k"})
+    assert failed.status_code == 503
+    server.script.heals()
+    server.script.replies("Here I am.")
+    again = client.post("/api/chat", json=body, headers={"Idempotency-Key": "k"}).json()["data"]
+    assert again["reply"] == "Here I am."
+    found = turn(client, again["turnId"])
+    assert [one["role"] for one in found["messages"]] == ["user", "assistant"]
+    assert client.get("/api/sessions", params={"userId": "ana"}).json()["data"][0]["turnCount"] == 1
+
+
+def test_a_persona_speaks_by_its_own_prompt(server: Served, client: httpx2.Client) -> None:
+    made = client.put("/api/personas/coach", json={"name": "Coach", "prompt": "You are a stern running coach."})
+    assert made.status_code == 201
+    assert client.get("/api/personas/coach").json()["data"]["engagement"] == "shared"
+    streamed(client, "Hi", personaId="coach")
+    assert "You are a stern running coach." in server.script.asked_on("chat")[-1].system
+    streamed(client, "Hi")
+    assert "stern" not in server.script.asked_on("chat")[-1].system
