@@ -13,6 +13,7 @@ from mnemon.api.rate import RateLimit
 from mnemon.basement import Basement
 from mnemon.chat.stream import Streams
 from mnemon.clock import Clock, FileClock, SystemClock
+from mnemon.console.squeeze import Squeeze
 from mnemon.db.database import Database
 from mnemon.embedding.connect import connect as connect_embedder
 from mnemon.errors import Misconfigured
@@ -35,6 +36,9 @@ ROUTERS = (
     "turns",
 )
 """Modules of `mnemon.api` whose `router` is served."""
+
+PAGES = ("doorway", "jobs", "live")
+"""Modules of `mnemon.console` whose `router` is served."""
 
 
 def kinds(basement: Basement) -> dict[str, Kind]:
@@ -118,6 +122,9 @@ def make_app(basement: Basement, *, worker: bool = True) -> FastAPI:
     problems.install(app)
     for name in ROUTERS:
         app.include_router(import_module(f"mnemon.api.{name}").router)
+    for name in PAGES:
+        app.include_router(import_module(f"mnemon.console.{name}").router)
+    app.add_middleware(Squeeze)
     app.add_middleware(boundary.Boundary, clock=basement.clock, max_body_bytes=basement.settings.max_body_bytes)
     return app
 

@@ -40,7 +40,7 @@ async def _serve(settings: "Settings", with_worker: bool) -> None:
     from mnemon.api.listening import Listening, bound
     from mnemon.app import make_app
     from mnemon.cli.house import opened_house
-    from mnemon.cli.welcome import first_key, greet
+    from mnemon.cli.welcome import console_link, first_key, greet
     from mnemon.logs import configure_logs
 
     configure_logs(settings.log_level)
@@ -49,7 +49,7 @@ async def _serve(settings: "Settings", with_worker: bool) -> None:
         key = await first_key(basement)
         server = Listening(make_app(basement, worker=with_worker), bound(settings.host, settings.port))
         await server.answering()
-        greet(settings, server.port, key)
+        greet(settings, server.port, key=key, link=await console_link(basement, server.port))
         await server.finished()
 
 

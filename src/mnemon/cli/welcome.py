@@ -2,6 +2,7 @@
 
 from mnemon.access.keys import create_key
 from mnemon.access.organizations import create_organization
+from mnemon.access.signin import make_link
 from mnemon.basement import Basement
 from mnemon.cli.terminal import err, out
 from mnemon.scope import Scope
@@ -19,12 +20,23 @@ async def first_key(basement: Basement) -> str | None:
         return text
 
 
-def greet(settings: Settings, port: int, key: str | None) -> None:
-    """Says where the server is and, at the first start, the key."""
-    url = f"http://{'localhost' if settings.loopback else settings.host}:{port}"
-    offline = " · offline: rules, no language model" if settings.model == "offline" else f" · {settings.model}"
-    out.print(f"[bold]Mnemon[/] answers at {url}{offline}")
+async def console_link(basement: Basement, port: int) -> str:
+    """An address that signs the operator in to the console of `local`, once."""
+    async with basement.db.tx(LOCAL) as tx:
+        token = await make_link(tx, Scope(org_id=LOCAL), actor="operator")
+    return f"{_url(basement.settings, port)}/sign-in/{token}"
+
+
+def greet(settings: Settings, port: int, *, key: str | None, link: str) -> None:
+    """Says where the server is and how to look inside, and at the first start the key."""
+    offline = "offline: rules, no language model" if settings.model == "offline" else settings.model
+    out.print(f"[bold]Mnemon[/] answers at {_url(settings, port)} · {offline}")
+    out.print(f"Console, signed in (once, within 15 minutes): {link}", soft_wrap=True)
     if key is None:
         return
-    out.print(f"\nFirst key of the organization [bold]{LOCAL}[/], shown this once:\n\n  {key}\n")
-    err.print(f"[dim]Try it:[/] mnemon remember 'I live in Austin' · curl {url}/readyz")
+    out.print(f"\nFirst key of the organization [bold]{LOCAL}[/], shown this once:\n\n  {key}\n", soft_wrap=True)
+    err.print("[dim]Try it:[/] mnemon remember 'I live in Austin' · mnemon recall 'where do I live?' · mnemon chat")
+
+
+def _url(settings: Settings, port: int) -> str:
+    return f"http://{settings.host}:{port}"

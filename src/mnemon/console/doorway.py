@@ -40,7 +40,9 @@ async def static(name: str, request: Request) -> Response:
 @router.get("/sign-in")
 async def ask(next: str = "/") -> Response:  # noqa: A002  the word the address uses
     """The page that asks for a key."""
-    return HTMLResponse(render("sign_in.html", {"title": "Sign in", "next": _own(next), "wrong": None}), headers=HEADERS)
+    return HTMLResponse(
+        render("sign_in.html", {"title": "Sign in", "next": _own(next), "wrong": None}), headers=HEADERS
+    )
 
 
 @router.post("/sign-in")

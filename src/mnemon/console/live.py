@@ -1,0 +1,79 @@
+"""Live updates: a page names a topic, and hears when its pulse changed.
+
+A pulse is a short text that differs whenever what the page shows may differ. It is the event's id, so that a browser that
+reconnects with the last one it saw learns at once whether it missed anything.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from hashlib import sha256
+
+from fastapi import APIRouter, Request, Response
+from starlette.responses import StreamingResponse
+
+from mnemon.console.shell import Visit, visitor
+from mnemon.db.tx import Tx
+from mnemon.errors import DatabaseDown, MnemonError
+from mnemon.jobs import store as jobs
+from mnemon.scope import Scope
+
+router = APIRouter(include_in_schema=False)
+EVERY_S = 1.0
+KEEPALIVE = 15
+
+Pulse = Callable[[Tx, Scope, str], Awaitable[str]]
+_pulses: dict[str, Pulse] = {}
+
+
+def pulse(topic: str) -> Callable[[Pulse], Pulse]:
+    """Registers what `topic` or `topic:argument` beats with."""
+
+    def register(function: Pulse) -> Pulse:
+        _pulses[topic] = function
+        return function
+
+    return register
+
+
+@pulse("jobs")
+async def _jobs(tx: Tx, scope: Scope, argument: str) -> str:
+    found = await jobs.jobs(tx, scope, most=200)
+    return "|".join(f"{job.id}{job.status}{job.attempts}" for job in found)
+
+
+@router.get("/live")
+async def live(request: Request, topic: str) -> Response:
+    """An endless stream of `changed` events for one topic."""
+    try:
+        visit = await visitor(request)
+    except MnemonError:
+        return Response(status_code=401)
+    name, _, argument = topic.partition(":")
+    if name not in _pulses:
+        return Response(status_code=404)
+    seen = request.headers.get("Last-Event-ID", "")
+    return StreamingResponse(_changes(visit, _pulses[name], argument, seen), media_type="text/event-stream")
+
+
+async def _changes(visit: Visit, beat: Pulse, argument: str, seen: str) -> AsyncIterator[str]:
+    yield "retry: 1000\n\n"
+    quiet = 0
+    while True:
+        now = await _digest(visit, beat, argument)
+        if now is not None and now != seen:
+            # The first beat of a fresh page only tells it where it stands.
+            kind = "changed" if seen else "standing"
+            seen, quiet = now, 0
+            yield f"event: {kind}\nid: {now}\ndata: \n\n"
+        quiet += 1
+        if quiet % KEEPALIVE == 0:
+            yield ": still here\n\n"
+        await asyncio.sleep(EVERY_S)
+
+
+async def _digest(visit: Visit, beat: Pulse, argument: str) -> str | None:
+    try:
+        async with visit.tx() as tx:
+            return sha256((await beat(tx, visit.org, argument)).encode()).hexdigest()[:16]
+    except DatabaseDown:
+        return None
