@@ -25,6 +25,7 @@ from mnemon.settings import Settings
 ROUTERS = (
     "chat",
     "context",
+    "engagement",
     "entities",
     "health",
     "jobs",

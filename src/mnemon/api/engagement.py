@@ -1,0 +1,49 @@
+"""`/api/engagement`: what is believed about the organization. Read only: reflection alone writes it."""
+
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Query, Response
+
+from mnemon.access.grants import Grant
+from mnemon.api.door import Door, documented, needs
+from mnemon.api.wire import Instant, position_of
+from mnemon.engagement import reading
+from mnemon.engagement.shape import ChangeShape, EngagementShape
+from mnemon.errors import Malformed
+
+router = APIRouter(prefix="/api/engagement", tags=["engagement"])
+
+
+@router.get("", responses=documented(EngagementShape | None))
+async def get_engagement(
+    door: Annotated[Door, needs(Grant.ENGAGEMENT_READ)],
+    expand: Literal["evidence"] | None = None,
+    include: Literal["archived"] | None = None,
+    as_of: Annotated[Instant | None, Query(alias="asOf")] = None,
+) -> Response:
+    """The engagement now, or as it was at `asOf`; null before the first session."""
+    async with door.tx() as tx:
+        document = await reading.engagement(tx, door.org, as_of)
+    if document is None:
+        return door.reply(None)
+    shape = EngagementShape.of(document, expand=expand is not None, archived=include is not None)
+    return door.reply(shape.as_json())
+
+
+@router.get("/history", responses=documented(ChangeShape, page=True))
+async def get_history(
+    door: Annotated[Door, needs(Grant.ENGAGEMENT_READ)],
+    limit: Annotated[int, Query(ge=1, le=200)] = 50,
+    cursor: str | None = None,
+) -> Response:
+    """Every change with its turn and reason, oldest first."""
+    async with door.tx() as tx:
+        entries = await reading.history(tx, door.org, after=_seq(cursor), most=limit + 1)
+    return door.page([ChangeShape.of(entry) for entry in entries], limit=limit, position=lambda change: str(change.seq))
+
+
+def _seq(cursor: str | None) -> int:
+    position = position_of(cursor) or "0"
+    if not position.isascii() or not position.isdigit() or len(position) > 18:
+        raise Malformed("The cursor is not one of ours. Take it unchanged from `meta.nextCursor`.", code="bad_cursor")
+    return int(position)

@@ -1,0 +1,213 @@
+"""The document as the outside reads it: seed 000's fields, and beside them what explains them."""
+
+from typing import Any, Self
+
+from pydantic import BaseModel, ConfigDict
+from pydantic.alias_generators import to_camel
+
+from mnemon.clock import iso
+from mnemon.engagement.delta import DELTA, Entry
+from mnemon.engagement.document import Engagement, Hypothesis, Stage, Unknown
+from mnemon.engagement.lifecycle import confidence_of, is_mixed, outstanding, source_of, would_resolve
+from mnemon.evidence.confidence import Stance, Strength, shown
+from mnemon.evidence.line import EvidenceLine
+
+
+class _Shape(BaseModel):
+    model_config = ConfigDict(alias_generator=to_camel, validate_by_name=True, frozen=True)
+
+
+class EvidenceShape(_Shape):
+    """An evidence line with what stands behind it."""
+
+    id: str
+    line: str
+    quote: str
+    source: str
+    stance: Stance
+    strength: Strength
+    who: str
+    at: str
+    turn_id: str
+    message_id: str
+    resolves: list[str]
+    outstanding: bool
+
+    @classmethod
+    def of(cls, line: EvidenceLine, *, outstanding: bool) -> Self:
+        return cls(
+            id=line.id,
+            line=line.line,
+            quote=line.quote,
+            source=line.source,
+            stance=line.stance,
+            strength=line.strength,
+            who=line.who,
+            at=iso(line.at),
+            turn_id=line.turn_id,
+            message_id=line.message_id,
+            resolves=list(line.resolves),
+            outstanding=outstanding,
+        )
+
+
+class HypothesisShape(_Shape):
+    id: str
+    statement: str
+    confidence: float
+    evidence: list[str] | list[EvidenceShape]
+    falsified_by: str
+    stage: Stage
+    mixed: bool
+    would_resolve: str | None
+    formed_at: str
+    reopened: int
+
+    @classmethod
+    def of(cls, hypothesis: Hypothesis, *, expand: bool) -> Self:
+        return cls(
+            id=hypothesis.id,
+            statement=hypothesis.statement,
+            confidence=shown(confidence_of(hypothesis)),
+            evidence=_evidence(hypothesis, expand=expand),
+            falsified_by=hypothesis.falsified_by,
+            stage=hypothesis.stage,
+            mixed=is_mixed(hypothesis.evidence),
+            would_resolve=would_resolve(hypothesis),
+            formed_at=iso(hypothesis.formed_at),
+            reopened=hypothesis.reopened,
+        )
+
+
+class ArchivedShape(HypothesisShape):
+    note: str
+    archived_at: str | None
+
+    @classmethod
+    def of(cls, hypothesis: Hypothesis, *, expand: bool) -> Self:
+        plain = HypothesisShape.of(hypothesis, expand=expand)
+        archived_at = iso(hypothesis.archived_at) if hypothesis.archived_at else None
+        return cls(**plain.model_dump(), note=hypothesis.note or "", archived_at=archived_at)
+
+
+class FindingShape(_Shape):
+    id: str
+    statement: str
+    source: str
+    recorded_at: str
+    confidence: float
+    evidence: list[str] | list[EvidenceShape]
+
+    @classmethod
+    def of(cls, finding: Hypothesis, *, expand: bool) -> Self:
+        return cls(
+            id=finding.id,
+            statement=finding.statement,
+            source=source_of(finding),
+            recorded_at=iso(finding.promoted_at or finding.formed_at),
+            confidence=shown(confidence_of(finding)),
+            evidence=_evidence(finding, expand=expand),
+        )
+
+
+class AnswerShape(_Shape):
+    quote: str
+    who: str
+    at: str
+    turn_id: str
+    message_id: str
+
+
+class UnknownShape(_Shape):
+    id: str
+    question: str
+    why_it_matters: str
+    asked_at: str
+    answer: AnswerShape | None = None
+
+    @classmethod
+    def of(cls, unknown: Unknown) -> Self:
+        shape = cls(
+            id=unknown.id,
+            question=unknown.question,
+            why_it_matters=unknown.why_it_matters,
+            asked_at=iso(unknown.asked_at),
+        )
+        if unknown.answer is None:
+            return shape
+        answer = AnswerShape(
+            quote=unknown.answer.quote,
+            who=unknown.answer.who,
+            at=iso(unknown.answer.at),
+            turn_id=unknown.answer.turn_id,
+            message_id=unknown.answer.message_id,
+        )
+        return shape.model_copy(update={"answer": answer})
+
+
+class EngagementShape(_Shape):
+    """`weekNumber, hypotheses, unknowns, findings`; on request also what is over: `archived` and `answered`."""
+
+    week_number: int
+    hypotheses: list[HypothesisShape]
+    unknowns: list[UnknownShape]
+    findings: list[FindingShape]
+    archived: list[ArchivedShape] | None = None
+    answered: list[UnknownShape] | None = None
+
+    @classmethod
+    def of(cls, document: Engagement, *, expand: bool = False, archived: bool = False) -> Self:
+        over: dict[str, Any] = {}
+        if archived:
+            over["archived"] = [ArchivedShape.of(each, expand=expand) for each in document.archived]
+            over["answered"] = [UnknownShape.of(each) for each in document.answered]
+        return cls(
+            week_number=document.week,
+            hypotheses=[HypothesisShape.of(each, expand=expand) for each in document.open],
+            unknowns=[UnknownShape.of(each) for each in document.open_unknowns],
+            findings=[FindingShape.of(each, expand=expand) for each in document.findings],
+            **over,
+        )
+
+    def as_json(self) -> dict[str, Any]:
+        """As the wire has it: what was not asked for is not there."""
+        return self.model_dump(mode="json", by_alias=True, exclude_unset=True)
+
+
+class ChangeShape(_Shape):
+    """One change with its turn and reason."""
+
+    seq: int
+    at: str
+    kind: str
+    who: str
+    turn_id: str | None
+    reason: str
+    change: dict[str, Any]
+
+    @classmethod
+    def of(cls, entry: Entry) -> Self:
+        change = _camel(DELTA.dump_python(entry.delta, mode="json"))
+        kind = str(change.pop("kind"))
+        return cls(
+            seq=entry.seq,
+            at=iso(entry.at),
+            kind=kind,
+            who=entry.who,
+            turn_id=entry.turn_id,
+            reason=entry.reason,
+            change=change,
+        )
+
+
+def _evidence(hypothesis: Hypothesis, *, expand: bool) -> list[str] | list[EvidenceShape]:
+    if not expand:
+        return [line.line for line in hypothesis.evidence]
+    waiting = {line.id for line in outstanding(hypothesis.evidence)}
+    return [EvidenceShape.of(line, outstanding=line.id in waiting) for line in hypothesis.evidence]
+
+
+def _camel(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {to_camel(name): _camel(inner) for name, inner in value.items()}
+    return [_camel(inner) for inner in value] if isinstance(value, list) else value

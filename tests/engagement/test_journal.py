@@ -1,0 +1,303 @@
+"""The section over a real database: the journal, the lock, what takes no part, forgetting, the past."""
+
+import asyncio
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from mnemon.access.organizations import create_organization
+from mnemon.engagement import reading, store
+from mnemon.engagement.document import Stage
+from mnemon.engagement.fold import fold
+from mnemon.engagement.forget import forget_person, redact, refold
+from mnemon.engagement.layer import FIRST_SESSION, engagement
+from mnemon.engagement.reflect import EngagementSection, sections
+from mnemon.engagement.scales import Rules
+from mnemon.layer import Ask
+from mnemon.scope import Scope, person
+from mnemon.sessions.personas import EngagementUse, put_persona
+from mnemon.settings import Settings
+from support.engaged import START, answer, claim, piece, turn
+
+ORG = Scope(org_id="acme")
+EAGER = EngagementSection(Rules(first_hypothesis_turns=0))
+
+
+async def apply(db, taken, section=EAGER, **parts):
+    async with db.tx(taken.scope.org_id) as tx:
+        return await section.apply(tx, taken, answer(**parts))
+
+
+async def held(db, org="acme"):
+    async with db.tx(org) as tx:
+        return await store.read(tx, Scope(org_id=org))
+
+
+async def journal(db, org="acme"):
+    async with db.tx(org) as tx:
+        return [entry async for entry in store.journal(tx, Scope(org_id=org))]
+
+
+async def test_there_is_no_document_before_the_first_turn(db, org):
+    assert (await held(db)).document is None
+    report = await apply(db, turn("hello"))
+    state = await held(db)
+    assert (report.stored, report.updated, report.skipped, report.rejected) == (0, 0, 0, ())
+    assert state.document is not None
+    assert (state.document.week, state.document.hypotheses, state.heard, state.seq) == (1, (), 1, 1)
+
+
+async def test_an_applied_answer_is_journalled_with_turn_who_and_reason_and_a_second_time_changes_nothing(db, org):
+    taken = turn("there is a gap")
+    parts = {"form": [claim("The gap costs us time", piece("there is a gap"))]}
+    first = await apply(db, taken, **parts)
+    before = await held(db)
+    second = await apply(db, taken, **parts)
+    assert (first.stored, second.stored, second.skipped) == (2, 0, 2)
+    assert await held(db) == before
+    entries = await journal(db)
+    assert [entry.delta.kind for entry in entries] == ["opened", "formed", "collected"]
+    assert {(entry.turn_id, entry.who, entry.user_id) for entry in entries} == {
+        (taken.id, "dana", person("acme", "dana").user)
+    }
+    assert entries[2].reason == "supports, moderate: confidence 0.50 → 0.65"
+    assert fold(entries) == before.document
+
+
+async def test_the_settings_are_the_gates(db, org):
+    (section,) = sections(Settings(promotion_threshold=0.6, first_hypothesis_turns=2))
+    parts = {"form": [claim("The gap costs us time", piece("there is a gap"))]}
+    early = await apply(db, turn("there is a gap", number=1), section, **parts)
+    assert "1 of 2 user turns" in early.rejected[0].why
+    await apply(db, turn("there is a gap", number=2), section, **parts)
+    document = (await held(db)).document
+    assert document is not None
+    assert document.findings[0].statement == "The gap costs us time"
+
+
+async def test_twenty_reflections_racing_on_one_organization_lose_nothing(db, org):
+    await apply(db, turn("a gap", number=99), form=[claim("The gap costs us time", piece("a gap", strength="weak"))])
+    document = (await held(db)).document
+    assert document is not None
+    target = document.hypotheses[0].id
+
+    async def race(number):
+        taken = turn(f"remark number{number}x and more", number=number, who=f"person{number}")
+        mine = piece(f"remark number{number}x", strength="weak", hypothesis=target, line="A remark.")
+        question = {"question": f"Who is q{number}?", "whyItMatters": "Decides."}
+        stance = {"stance": "contradicts"} if number % 2 else {}
+        return await apply(db, taken, evidence=[{**mine, **stance}], unknowns=[question])
+
+    reports = await asyncio.gather(*(race(number) for number in range(20)))
+    state = await held(db)
+    assert state.document is not None
+    assert [(report.stored, report.rejected) for report in reports] == [(2, ())] * 20
+    assert len(state.document.hypotheses[0].evidence) == 21
+    assert len(state.document.unknowns) == 20
+    assert state.heard == 21
+    entries = await journal(db)
+    assert [entry.seq for entry in entries] == list(range(1, len(entries) + 1))
+    assert fold(entries) == state.document
+
+
+async def test_racing_reflections_are_gated_against_the_current_state(db, org):
+    """Twenty that all form the same claim and all bring the same words make one hypothesis with one line."""
+    same = {"form": [claim("The gap costs us time", piece("a gap", source="Diane"))]}
+    await asyncio.gather(*(apply(db, turn("a gap", number=n, who=f"p{n}"), **same) for n in range(20)))
+    document = (await held(db)).document
+    assert document is not None
+    assert [len(each.evidence) for each in document.hypotheses] == [1]
+
+
+@pytest.mark.parametrize("text", ["Just between us, there is a gap", "there is a gap. Keep this between us."])
+async def test_what_was_said_in_confidence_never_enters(db, org, text):
+    taken = turn(text)
+    async with db.tx("acme") as tx:
+        assert await EAGER.brief(tx, taken) is None
+    report = await apply(db, taken, form=[claim("The gap costs us time", piece("there is a gap"))])
+    assert report.stored == 0
+    assert (await held(db)).document is None
+
+
+async def test_a_persona_with_engagement_switched_off_neither_adds_nor_sees(db, org):
+    async with db.tx("acme") as tx:
+        await put_persona(tx, ORG, "coach", name="Coach", prompt="", engagement=EngagementUse.OFF)
+        await put_persona(tx, ORG, "aria", name="Aria", prompt="", engagement=EngagementUse.SHARED)
+    parts = {
+        "form": [claim("The gap costs us time", piece("there is a gap", line="A gap, the user said so quite plainly."))]
+    }
+    await apply(db, turn("there is a gap", persona="coach"), **parts)
+    assert (await held(db)).document is None
+    await apply(db, turn("there is a gap", number=2, persona="aria"), **parts)
+    recital = "You know, a gap, the user said so quite plainly and often."
+    async with db.tx("acme") as tx:
+        off = await engagement(tx, asking("coach"))
+        on = await engagement(tx, asking("aria"))
+        assert await reading.recital(tx, person("acme", "dana", "coach"), recital) is None
+        assert await reading.recital(tx, person("acme", "dana", "aria"), recital) is not None
+    assert (off.opening, off.items) == ("", ())
+    assert "The gap costs us time" in on.items[0].text
+
+
+def asking(persona=None):
+    return Ask(scope=person("acme", "dana", persona), query="hello", vector=None, now=START)
+
+
+async def test_the_layer_is_the_preamble_before_the_first_session(db, org):
+    async with db.tx("acme") as tx:
+        assert (await engagement(tx, asking())).opening == FIRST_SESSION
+    await apply(db, turn("hello"))
+    async with db.tx("acme") as tx:
+        assert "week 1 (orientation)" in (await engagement(tx, asking())).opening
+
+
+async def test_the_brief_shows_the_ids_an_answer_may_name(db, org):
+    taken = turn("a gap; perhaps none")
+    await apply(
+        db,
+        taken,
+        form=[claim("The gap costs us time", piece("a gap"), piece("perhaps none", stance="contradicts"))],
+        unknowns=[{"question": "Who owns it?", "whyItMatters": "Decides."}],
+    )
+    async with db.tx("acme") as tx:
+        brief = await EAGER.brief(tx, taken)
+    document = (await held(db)).document
+    assert brief is not None
+    assert document is not None
+    hypothesis = document.hypotheses[0]
+    assert f"- {hypothesis.id} [0.50, mixed]: The gap costs us time" in brief.state
+    assert f"- {hypothesis.evidence[1].id} contradicts, moderate, outstanding (dana)" in brief.state
+    assert f"- {document.unknowns[0].id}: Who owns it?" in brief.state
+
+
+async def test_organizations_share_nothing(db, org):
+    async with db.tx("globex") as tx:
+        await create_organization(tx)
+    await apply(db, turn("a gap"), form=[claim("The gap costs us time", piece("a gap"))])
+    assert (await held(db, "globex")).document is None
+    async with db.tx("globex") as tx:
+        assert (await store.read(tx, ORG)).document is None
+        assert [entry async for entry in store.journal(tx, ORG)] == []
+
+
+async def test_the_state_of_a_past_moment_is_told(db, org):
+    await apply(db, turn("a gap"), form=[claim("The gap costs us time", piece("a gap"))])
+    document = (await held(db)).document
+    assert document is not None
+    target = document.hypotheses[0].id
+    later = turn("a wide gap", number=2, at=START + timedelta(days=2))
+    await apply(db, later, evidence=[piece("a wide gap", hypothesis=target, strength="strong")])
+    async with db.tx("acme") as tx:
+        past = await reading.engagement(tx, ORG, as_of=START + timedelta(days=1))
+        assert await reading.engagement(tx, ORG, as_of=START - timedelta(days=1)) is None
+        assert (
+            await reading.engagement(tx, ORG, as_of=START + timedelta(days=3)) == (await store.read(tx, ORG)).document
+        )
+    assert past == document
+
+
+async def with_a_finding(db):
+    """Dana forms a claim, Tom's words make it a finding."""
+    await apply(
+        db, turn("KPIs came unannounced"), form=[claim("The KPIs came unannounced", piece("KPIs came unannounced"))]
+    )
+    document = (await held(db)).document
+    assert document is not None
+    target = document.hypotheses[0].id
+    tom = turn("Tom here, nobody was told", number=2, who="tom", at=START + timedelta(days=1))
+    await apply(db, tom, evidence=[piece("nobody was told", hypothesis=target, strength="strong", source="Tom")])
+    document = (await held(db)).document
+    assert document is not None
+    assert document.findings
+    return tom
+
+
+async def test_forgetting_a_person_removes_their_part_and_reopens_what_stood_on_it(db, org):
+    tom = await with_a_finding(db)
+    before = await held(db)
+    async with db.tx("acme") as tx:
+        counts = await forget_person(tx, tom.scope, tx.now)
+    state = await held(db)
+    assert counts == {"engagement_journal": 2, "engagement_turns": 1}
+    assert state.document is not None
+    assert state.heard == 1
+    assert state.seq > before.seq
+    (left,) = state.document.hypotheses
+    assert left.stage is Stage.COLLECTING
+    assert [line.who for line in left.evidence] == ["dana"]
+    entries = await journal(db)
+    assert "Tom" not in repr(entries) + repr(state.document)
+    assert fold(entries) == state.document
+
+
+async def test_forgetting_everyone_leaves_an_engagement_that_has_not_begun(db, org):
+    tom = await with_a_finding(db)
+    async with db.tx("acme") as tx:
+        await forget_person(tx, tom.scope, tx.now)
+        await forget_person(tx, person("acme", "dana"), tx.now)
+    state = await held(db)
+    assert state.document is None
+    assert state.heard == 0
+    await apply(db, turn("hello again", number=7))
+    assert (await held(db)).document is not None
+
+
+async def test_a_forgotten_persons_promotion_goes_with_their_turn_even_if_they_only_finished_it(db, org):
+    await with_a_finding(db)
+    async with db.tx("acme") as tx:
+        await forget_person(tx, person("acme", "dana"), tx.now)
+    document = (await held(db)).document
+    assert document is not None
+    assert document.hypotheses == ()
+
+
+async def test_redacting_a_quote_removes_what_cites_it_and_what_its_turn_made_of_it(db, org):
+    tom = await with_a_finding(db)
+    text = "nobody was told"
+    start = tom.messages[0].content.index(text)
+    async with db.tx("acme") as tx:
+        place = {"turn_id": tom.id, "message_id": tom.messages[0].message_id, "start": start, "end": start + 15}
+        removed = await redact(tx, tom.scope, tx.now, **place, text=text)
+        again = await redact(tx, tom.scope, tx.now, **place, text=text)
+    document = (await held(db)).document
+    assert (removed, again) == (1, 0)
+    assert document is not None
+    assert text not in repr(document) + repr(await journal(db))
+    assert document.hypotheses[0].stage is Stage.COLLECTING
+
+
+async def test_redacting_reaches_the_words_wherever_they_were_repeated(db, org):
+    tom = turn("the code word is Zebra42", who="tom")
+    await apply(db, tom, unknowns=[{"question": "Is Zebra42 still in use?", "whyItMatters": "It opens the plant."}])
+    async with db.tx("acme") as tx:
+        place = {"turn_id": tom.id, "message_id": tom.messages[0].message_id, "start": 0, "end": 24}
+        assert await redact(tx, tom.scope, tx.now, **place, text="the code word is Zebra42") == 1
+    assert "Zebra42" not in repr(await held(db)) + repr(await journal(db))
+
+
+async def test_folding_again_changes_nothing_but_the_version(db, org):
+    await with_a_finding(db)
+    before = await held(db)
+    async with db.tx("acme") as tx:
+        await refold(tx, ORG, tx.now)
+    after = await held(db)
+    assert after == replace(before, seq=after.seq)
+
+
+async def test_an_answer_that_is_left_out_still_counts_the_turn(db, org):
+    async with db.tx("acme") as tx:
+        report = await EAGER.apply(tx, turn("hello"), EAGER.answer.model_validate({}))
+    assert (report.stored, (await held(db)).heard) == (0, 1)
+
+
+async def test_offline_passes_the_same_gates(db, org):
+    taken = turn("We don't know whether the slowdown is cultural, and it matters because it costs us $3M.")
+    async with db.tx("acme") as tx:
+        brief = await EAGER.brief(tx, taken)
+        assert brief is not None
+        report = await EAGER.apply(tx, taken, EAGER.by_rule(taken, brief))
+    document = (await held(db)).document
+    assert report.stored == 1
+    assert document is not None
+    assert document.unknowns[0].why_it_matters == "It costs us $3M."
