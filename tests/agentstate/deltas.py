@@ -54,17 +54,17 @@ expectations = st.builds(
     expected_ids=st.none() | few(entity_ids, 2),
     expected_type=st.none() | st.just("task"),
     expected_count=st.none() | st.integers(0, 2),
-    status=st.none() | st.sampled_from(ExpectationStatus),
+    status=st.sampled_from([None, None, *ExpectationStatus]),
 )
 items = st.one_of(
     st.builds(
         AddItem,
         item=st.builds(
             Item,
-            id=st.sampled_from([f"i{n}" for n in range(8)]),
+            id=st.sampled_from(["i1", "i2", "i3", "i4"]),
             kind=st.sampled_from(ItemKind),
             title=names,
-            status=st.sampled_from([ItemStatus.ACTIVE, ItemStatus.ACTIVE, ItemStatus.RESOLVED]),
+            status=st.sampled_from(ItemStatus),
             related_entity_ids=st.none() | few(entity_ids, 2),
             created_at=st.just(NOW),
             updated_at=st.just(NOW),
@@ -72,16 +72,16 @@ items = st.one_of(
     ),
     st.builds(
         UpdateItem,
-        id=st.sampled_from([f"i{n}" for n in range(9)]),
+        id=st.sampled_from(["i1", "i2", "i3", "i4", "i5"]),
         patch=st.builds(
             ItemPatch,
             title=st.none() | names,
             details=st.none() | names,
-            status=st.none() | st.sampled_from(ItemStatus),
+            status=st.sampled_from([None, ItemStatus.ACTIVE, ItemStatus.DISCARDED, ItemStatus.RESOLVED]),
             related_entity_ids=st.none() | few(entity_ids, 2),
         ),
     ),
-    st.builds(RemoveItem, id=st.sampled_from([f"i{n}" for n in range(9)])),
+    st.builds(RemoveItem, id=st.sampled_from(["i1", "i2", "i3", "i4", "i5"])),
 )
 deltas = st.one_of(
     st.builds(Delta, entities=few(entities), dependencies=few(dependencies)),
