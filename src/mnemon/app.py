@@ -23,6 +23,7 @@ from mnemon.llm.protocol import Llm
 from mnemon.settings import Settings
 
 ROUTERS = (
+    "agents",
     "chat",
     "context",
     "engagement",
@@ -32,6 +33,8 @@ ROUTERS = (
     "memories",
     "personas",
     "recall",
+    "results",
+    "runs",
     "sessions",
     "todos",
     "turns",
@@ -49,6 +52,7 @@ def kinds(basement: Basement) -> dict[str, Kind]:
     from mnemon.memory.upkeep.spine_job import kinds as spines
     from mnemon.memory.vectors.job import kinds as embedding
     from mnemon.reflection.sections import kinds as reflecting
+    from mnemon.runs.job import kinds as running
     from mnemon.sessions.close import kinds as closing
 
     rooms: tuple[tuple[Kind, ...], ...] = (
@@ -57,6 +61,7 @@ def kinds(basement: Basement) -> dict[str, Kind]:
         matching(basement),
         closing(basement),
         reflecting(basement),
+        running(basement),
         spines(basement),
     )
     return {kind.name: kind for room in rooms for kind in room}

@@ -97,7 +97,7 @@ async def test_an_mcp_call_arrives_with_the_runs_token(settings: Settings, scrip
     assert "mcp__orchestrator__get_my_decisions" in script.asked[0].tools
     assert "mcp__orchestrator__get_my_decisions" in script.asked[0].system
     assert seen.of("tool_call")[0]["name"] == "mcp__orchestrator__get_my_decisions"
-    assert "range unresolved" in seen.of("tool_result")[0]["output"]
+    assert "range unresolved" in seen.of("tool_result")[0]["content"]
 
 
 async def test_without_review_no_tool_is_offered(driver: ClaudeDriver, script: Script) -> None:

@@ -142,7 +142,7 @@ def test_calls_and_their_results_become_events_with_the_tools_name() -> None:
     made = events_of({"type": "assistant", "message": {"content": [call]}}, names)
     made += events_of({"type": "user", "message": {"content": [result]}}, names)
     assert [event.type for event in made] == ["tool_call", "tool_result"]
-    assert made[1].data == {"id": "t1", "name": "mcp__orchestrator__get_my_decisions", "output": "2d ago"}
+    assert made[1].data == {"id": "t1", "name": "mcp__orchestrator__get_my_decisions", "content": "2d ago"}
 
 
 @pytest.mark.parametrize(

@@ -74,7 +74,7 @@ async def test_with_review_the_decisions_are_called_for_first_and_shown_in_the_e
     await ModelDriver(ScriptedLlm(script)).perform(task(review=review("2d ago · WAIT · range unresolved")), seen)
     assert [event.type for event in seen.events][:2] == ["tool_call", "tool_result"]
     assert seen.of("tool_call")[0]["name"] == "get_my_decisions"
-    assert seen.of("tool_result")[0]["output"] == "2d ago · WAIT · range unresolved"
+    assert seen.of("tool_result")[0]["content"] == "2d ago · WAIT · range unresolved"
     first = script.asked[0]
     assert first.tools == ("get_my_decisions",)
     assert [m.role for m in first.messages] == ["user", "assistant", "tool"]
@@ -85,7 +85,7 @@ async def test_without_review_the_tool_is_neither_offered_nor_answered() -> None
     script.replies(called("get_my_decisions"), "Done.")
     await ModelDriver(ScriptedLlm(script)).perform(task(), seen)
     assert all(asked.tools == () for asked in script.asked)
-    assert seen.of("tool_result")[0]["output"] == "There is no tool get_my_decisions."
+    assert seen.of("tool_result")[0]["content"] == "There is no tool get_my_decisions."
 
 
 async def test_a_model_that_never_stops_calling_tools_fails_the_run() -> None:

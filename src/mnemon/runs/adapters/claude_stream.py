@@ -95,7 +95,7 @@ def _block(block: dict[str, Any], names: dict[str, str]) -> list[Event]:
             return [_event(EventType.TOOL_CALL, id=block.get("id"), name=block.get("name"), arguments=given)]
         case "tool_result":
             call = str(block.get("tool_use_id"))
-            return [_event(EventType.TOOL_RESULT, id=call, name=names.get(call), output=_text(block.get("content")))]
+            return [_event(EventType.TOOL_RESULT, id=call, name=names.get(call), content=_text(block.get("content")))]
         case _:
             return []
 

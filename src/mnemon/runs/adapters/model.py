@@ -118,7 +118,7 @@ class ModelDriver:
             output = await task.review.read()
         else:
             output = f"There is no tool {request.name}."
-        await emit(Event(type=EventType.TOOL_RESULT, data={**shown, "output": output}))
+        await emit(Event(type=EventType.TOOL_RESULT, data={**shown, "content": output}))
         return Message(role="tool", content=output, tool_id=request.id, tool_name=request.name)
 
     async def _fill(self, task: Task, card: CardDefinition, talk: _Talk) -> dict[str, object]:

@@ -1,0 +1,211 @@
+"""`/api/prices`, `/api/cards` and `/api/calibration`: what decides about decisions, and what became of them."""
+
+from typing import Annotated, Any, Literal, Self
+
+from fastapi import APIRouter, Body, Query, Response
+from pydantic import Field
+
+from mnemon.access.grants import Grant
+from mnemon.api.door import Door, documented, needs
+from mnemon.api.run_shapes import RunOut
+from mnemon.api.runs import cards_of
+from mnemon.api.wire import Instant, Name, Wire
+from mnemon.db.tx import Tx
+from mnemon.runs.agents import get_agent
+from mnemon.runs.calibration import Bin, Calibration, Reliability
+from mnemon.runs.card import CardDefinition, Rule, SlotType
+from mnemon.runs.filling import schema_of
+from mnemon.runs.resolution import Price
+from mnemon.runs.settlement import push_prices
+from mnemon.runs.track_record import track_record
+
+router = APIRouter(prefix="/api", tags=["results"])
+Reading = Annotated[Door, needs(Grant.AGENTS_READ)]
+Writing = Annotated[Door, needs(Grant.AGENTS_WRITE)]
+Level = Annotated[float, Field(ge=0, le=1e15, allow_inf_nan=False)]
+
+
+class PriceIn(Wire):
+    """A market's price at a moment; a bar also says how low and high it went."""
+
+    symbol: Annotated[Name, Field(max_length=40)]
+    price: Level
+    at: Instant | None = None
+    low: Level | None = None
+    high: Level | None = None
+
+
+class PushedOut(Wire):
+    stored: int
+    resolved: list[RunOut]
+
+
+class SlotOut(Wire):
+    name: str
+    type: SlotType
+    help: str
+    required: bool
+    choices: list[str]
+    min: float | None
+    max: float | None
+
+
+class ResolutionOut(Wire):
+    rule: Rule
+    right: list[str]
+    wrong: list[str]
+    slots: dict[str, str]
+    """Which slot plays which part: symbol, side, entry, take_profit, stop_loss, expires_at."""
+
+
+class CardOut(Wire):
+    type: str
+    title: str
+    purpose: str
+    slots: list[SlotOut]
+    headline: list[str]
+    tone_slot: str | None
+    subject: str | None
+    confidence: str | None
+    re_examinable: bool | Literal["until_resolved"]
+    re_examine_actions: list[str]
+    resolution: ResolutionOut
+    answer_schema: dict[str, Any] = Field(alias="schema")
+    """The JSON schema, titled `Card`, of an answer that fills it."""
+
+    @classmethod
+    def of(cls, card: CardDefinition) -> Self:
+        return cls(
+            type=card.type,
+            title=card.title,
+            purpose=card.purpose,
+            slots=[
+                SlotOut(
+                    name=slot.name,
+                    type=slot.type,
+                    help=slot.help,
+                    required=slot.required,
+                    choices=list(slot.choices),
+                    min=slot.min,
+                    max=slot.max,
+                )
+                for slot in card.slots
+            ],
+            headline=list(card.headline),
+            tone_slot=card.tone.slot,
+            subject=card.subject,
+            confidence=card.confidence,
+            re_examinable=card.re_examinable,
+            re_examine_actions=list(card.re_examine_actions),
+            resolution=_resolution(card),
+            answer_schema=schema_of(card),
+        )
+
+
+class BinOut(Wire):
+    start: float = Field(alias="from")
+    end: float = Field(alias="to")
+    count: int
+    mean_stated: float | None
+    share_right: float | None
+
+    @classmethod
+    def of(cls, part: Bin) -> Self:
+        return cls(
+            start=part.start,
+            end=part.end,
+            count=part.count,
+            mean_stated=part.mean_stated,
+            share_right=part.share_right,
+        )
+
+
+class ReliabilityOut(Wire):
+    count: int
+    right: int
+    hit_rate: float | None
+    brier: float | None
+    bins: list[BinOut]
+    enough: bool
+    note: str | None
+
+    @classmethod
+    def of(cls, found: Reliability) -> Self:
+        return cls(
+            count=found.count,
+            right=found.right,
+            hit_rate=found.hit_rate,
+            brier=found.brier,
+            bins=[BinOut.of(part) for part in found.bins],
+            enough=found.enough,
+            note=found.note,
+        )
+
+
+class CalibrationOut(ReliabilityOut):
+    """Stated confidence against what happened; `convictions` is the same for later re-examinations."""
+
+    agent_id: str | None
+    card_type: str | None
+    resolved: int
+    judged: int
+    convictions: ReliabilityOut
+
+    @classmethod
+    def made(cls, found: Calibration) -> Self:
+        stated = ReliabilityOut.of(found.stated)
+        return cls(
+            **{name: getattr(stated, name) for name in ReliabilityOut.model_fields},
+            agent_id=found.agent_id,
+            card_type=found.card_type,
+            resolved=found.resolved,
+            judged=found.judged,
+            convictions=ReliabilityOut.of(found.convictions),
+        )
+
+
+class TrackRecordOut(CalibrationOut):
+    """All together, and `groups` by agent and card type."""
+
+    groups: list[CalibrationOut] = Field(default_factory=list)
+
+
+@router.post("/prices", responses=documented(PushedOut))
+async def push(body: Annotated[list[PriceIn], Body(max_length=5000)], door: Writing) -> Response:
+    """The prices are kept, and open trades they touch are resolved."""
+    cards = cards_of(door)
+
+    async def effect(tx: Tx) -> PushedOut:
+        prices = [Price(symbol=p.symbol, price=p.price, at=p.at or tx.now, low=p.low, high=p.high) for p in body]
+        done = await push_prices(tx, door.org, prices, cards)
+        return PushedOut(stored=done.stored, resolved=[RunOut.of(run, cards) for run in done.resolved])
+
+    return await door.write(effect)
+
+
+@router.get("/cards", responses=documented(CardOut, page=True))
+async def list_cards(door: Reading) -> Response:
+    """Every card type."""
+    cards = [CardOut.of(card) for card in cards_of(door).values()]
+    return door.page(cards, limit=len(cards), position=lambda card: card.type)
+
+
+@router.get("/calibration", responses=documented(TrackRecordOut))
+async def calibration(
+    door: Reading, agent_id: Annotated[str | None, Query(alias="agentId", max_length=100)] = None
+) -> Response:
+    """What agents said they were sure of, against what happened."""
+    async with door.tx() as tx:
+        if agent_id is not None:
+            await get_agent(tx, door.org, agent_id)
+        found = await track_record(tx, door.org, cards_of(door), agent_id)
+    overall = TrackRecordOut.made(found.overall)
+    groups = [CalibrationOut.made(group) for group in found.groups]
+    return door.reply(overall.model_copy(update={"groups": groups}))
+
+
+def _resolution(card: CardDefinition) -> ResolutionOut:
+    rule = card.resolution
+    parts = ("symbol", "side", "entry", "take_profit", "stop_loss", "expires_at")
+    named = {part: getattr(rule, part) for part in parts if getattr(rule, part)}
+    return ResolutionOut(rule=rule.rule, right=list(rule.right), wrong=list(rule.wrong), slots=named)

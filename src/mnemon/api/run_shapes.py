@@ -1,0 +1,126 @@
+"""Runs, decisions and re-examinations as the wire shows them."""
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+from pydantic import Field
+
+from mnemon.api.wire import Instant, Wire
+from mnemon.runs import re_examination
+from mnemon.runs.card import Cards
+from mnemon.runs.decision import Decision
+from mnemon.runs.run import ResolutionStatus, Run, RunKind, RunStatus, RunUsage
+
+
+class RunUsageOut(Wire):
+    """What a run cost, its council included."""
+
+    calls: int
+    input_tokens: int
+    output_tokens: int
+    cached_tokens: int
+    latency_ms: float
+    cost_usd: float | None
+    model: str
+
+    @classmethod
+    def of(cls, usage: RunUsage) -> Self:
+        return cls(
+            calls=usage.calls,
+            input_tokens=usage.input_tokens,
+            output_tokens=usage.output_tokens,
+            cached_tokens=usage.cached_tokens,
+            latency_ms=round(usage.latency_ms, 1),
+            cost_usd=usage.cost_usd,
+            model=usage.model,
+        )
+
+
+class RunOut(Wire):
+    id: str
+    agent_id: str
+    kind: RunKind
+    status: RunStatus
+    prompt: str
+    slot: Instant | None
+    session_id_before: str | None
+    session_id_after: str | None
+    parent_run_id: str | None
+    card_type: str
+    result_json: dict[str, Any] | None
+    headline: str | None
+    tone: str | None
+    resolution_status: ResolutionStatus | None
+    outcome: str | None
+    resolved_at: Instant | None
+    resolution_note: str | None
+    re_examinable: bool
+    conviction: int | None
+    """The latest re-examination's score."""
+    usage: RunUsageOut
+    created_at: Instant
+    started_at: Instant | None
+    finished_at: Instant | None
+    error: str | None
+
+    @classmethod
+    def of(cls, run: Run, cards: Cards, again: Sequence[Run] = ()) -> Self:
+        return cls(**fields_of(run, cards, again))
+
+
+class ReExaminationOut(RunOut):
+    """A re-examination with its card's fields, spelled as the card spells them."""
+
+    conviction_score: int | None = Field(alias="conviction_score")
+    notes: str | None
+    suggested_action: str | None = Field(alias="suggested_action")
+
+    @classmethod
+    def of(cls, run: Run, cards: Cards, again: Sequence[Run] = ()) -> Self:
+        values = run.result or {}
+        named = {name: values.get(name) for name in ("conviction_score", "notes", "suggested_action")}
+        return cls(**fields_of(run, cards, again), **named)
+
+
+class DecisionOut(Wire):
+    run_id: str
+    at: Instant
+    headline: str
+    line: str
+
+    @classmethod
+    def of(cls, decision: Decision) -> Self:
+        return cls(run_id=decision.run_id, at=decision.at, headline=decision.headline, line=decision.line)
+
+
+def fields_of(run: Run, cards: Cards, again: Sequence[Run]) -> dict[str, Any]:
+    """The run's fields; `again` are re-examinations among which its own are looked for."""
+    card = cards.get(run.card_type)
+    scores = [(r.result or {}).get("conviction_score") for r in again if r.parent_run_id == run.id]
+    known = [score for score in scores if isinstance(score, int)]
+    return {
+        "id": run.id,
+        "agent_id": run.agent_id,
+        "kind": run.kind,
+        "status": run.status,
+        "prompt": run.prompt,
+        "slot": run.slot,
+        "session_id_before": run.session_id_before,
+        "session_id_after": run.session_id_after,
+        "parent_run_id": run.parent_run_id,
+        "card_type": run.card_type,
+        "result_json": run.result,
+        "headline": run.headline,
+        "tone": card.tone_of(run.result) if card and run.result is not None else None,
+        "resolution_status": run.resolution_status,
+        "outcome": run.outcome,
+        "resolved_at": run.resolved_at,
+        "resolution_note": run.resolution_note,
+        "re_examinable": re_examination.why_not(run, card) is None,
+        "conviction": known[-1] if known else None,
+        "usage": RunUsageOut.of(run.usage),
+        "created_at": run.created_at,
+        "started_at": run.started_at,
+        "finished_at": run.finished_at,
+        "error": run.error,
+    }

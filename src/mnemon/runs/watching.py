@@ -1,0 +1,60 @@
+"""Following a run or a chat turn while it goes on, from any process."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+
+from mnemon.db.database import Database
+from mnemon.db.tx import Tx
+from mnemon.runs import agent_store, store
+from mnemon.runs.run import OVER
+from mnemon.runs.store import Recorded
+from mnemon.scope import Scope
+
+LOOK_S = 0.15
+QUIET_S = 15.0
+
+Over = Callable[[Tx], Awaitable[bool]]
+
+
+async def watch_run(db: Database, scope: Scope, run_id: str, *, after: int = 0) -> AsyncIterator[Recorded | None]:
+    """The run's events after a place, until it is over or gone; None now and then while nothing happens."""
+
+    async def over(tx: Tx) -> bool:
+        run = await store.run(scope, tx, run_id)
+        return run is None or run.status in OVER
+
+    async for event in _watch(db, scope, run_id, after, over):
+        yield event
+
+
+async def watch_chat(db: Database, scope: Scope, turn_id: str) -> AsyncIterator[Recorded | None]:
+    """The chat turn's events, until it has its reply or none will come."""
+
+    async def over(tx: Tx) -> bool:
+        exchange = await agent_store.exchange(scope, tx, turn_id)
+        return exchange is None or exchange.status in OVER
+
+    async for event in _watch(db, scope, turn_id, 0, over):
+        yield event
+
+
+async def _watch(db: Database, scope: Scope, run_id: str, after: int, over: Over) -> AsyncIterator[Recorded | None]:
+    quiet = 0.0
+    while True:
+        async with db.tx(scope.org_id) as tx:
+            # Asked before the events are read, so that whatever came before the end is among them.
+            ended = await over(tx)
+            found = await store.events(scope, tx, run_id, after=after)
+        for event in found:
+            after = event.seq
+            yield event
+        if ended and not found:
+            return
+        if found:
+            quiet = 0.0
+            continue
+        await asyncio.sleep(LOOK_S)
+        quiet += LOOK_S
+        if quiet >= QUIET_S:
+            quiet = 0.0
+            yield None
