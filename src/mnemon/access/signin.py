@@ -1,8 +1,8 @@
 """Signing in to the console: a link that works once opens a session that a cookie carries.
 
-        serve, `mnemon console`            first visit                     sign out, or 14 days
-    ───────────────────────► link ───────────────────► session ───────────────────► (gone)
-                              └── 15 minutes: gone
+    serve, `mnemon console`            first visit                     sign out, or 14 days
+───────────────────────► link ───────────────────► session ───────────────────► (gone)
+                          └── 15 minutes: gone
 """
 
 import hmac
@@ -70,9 +70,7 @@ def csrf_token(secret: str) -> str:
     return hmac.new(secret.encode(), b"csrf", sha256).hexdigest()
 
 
-async def _insert(
-    tx: Tx, scope: Scope, kind: str, actor: str, grants: frozenset[Grant], life: timedelta
-) -> str:
+async def _insert(tx: Tx, scope: Scope, kind: str, actor: str, grants: frozenset[Grant], life: timedelta) -> str:
     secret = secrets.token_hex(32)
     await tx.run(
         SQL["insert_signin"],

@@ -12,7 +12,7 @@ from mnemon.access import keys, signin
 from mnemon.basement import Basement
 from mnemon.console.paper import render
 from mnemon.console.shell import COOKIE, HEADERS, visitor
-from mnemon.errors import MnemonError, NotFound
+from mnemon.errors import MnemonError, NotAllowed, NotFound
 from mnemon.scope import Scope
 
 router = APIRouter(include_in_schema=False)
@@ -82,6 +82,8 @@ async def with_link(token: str, request: Request) -> Response:
 async def leave(request: Request) -> Response:
     """The session is over."""
     visit = await visitor(request)
+    if (await request.form()).get("csrf") != visit.csrf:
+        raise NotAllowed("The form is not from this session. Reload the page and try again.", code="csrf")
     _, secret = signin.split(request.cookies[COOKIE])
     async with visit.tx() as tx:
         await signin.close_session(tx, visit.org, secret)

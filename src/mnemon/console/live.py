@@ -1,7 +1,7 @@
 """Live updates: a page names a topic, and hears when its pulse changed.
 
-A pulse is a short text that differs whenever what the page shows may differ. It is the event's id, so that a browser that
-reconnects with the last one it saw learns at once whether it missed anything.
+A pulse is a short text that differs whenever what the page shows may differ. Its hash is the event's id, so that a browser
+that reconnects with the last one it saw learns at once whether it missed anything.
 """
 
 import asyncio

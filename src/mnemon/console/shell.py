@@ -74,7 +74,7 @@ class Visit:
 
     def address(self, **changes: str | int | None) -> str:
         """This page's address with some of its state changed; None takes a word out."""
-        words = {**self.request.query_params, **{k: v for k, v in changes.items()}}
+        words = {**self.request.query_params, **changes}
         kept = {name: value for name, value in words.items() if value not in (None, "")}
         return f"{self.path}?{urlencode(kept)}" if kept else self.path
 
