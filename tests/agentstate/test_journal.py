@@ -1,0 +1,248 @@
+"""The journal over a real database: versions, two writers, a reflection's section, forgetting, the layer."""
+
+import asyncio
+from datetime import datetime, timedelta
+
+import pytest
+
+from mnemon.agentstate import journal, store
+from mnemon.agentstate.change import fold
+from mnemon.agentstate.delta import AssumptionProposal, Delta
+from mnemon.agentstate.follow import Bell, follow
+from mnemon.agentstate.forget import forget_person, refold
+from mnemon.agentstate.journal import Source
+from mnemon.agentstate.layer import state as l7
+from mnemon.agentstate.reflect import SECTIONS, AgentStateReflection
+from mnemon.agentstate.state import AgentState, Entity, ExpectationStatus
+from mnemon.agentstate.store import Who
+from mnemon.clock import ManualClock
+from mnemon.db.database import Database
+from mnemon.errors import Stale
+from mnemon.layer import Ask
+from mnemon.scope import Scope
+from mnemon.sessions.people import ensure_person
+from mnemon.turn import EntityPatch, Intent, Role, Said, ToolOutcome, Turn
+
+SESSION = "ses_1"
+SECTION = SECTIONS[0]
+BY_API = Source(who=Who.API, reason="test")
+
+
+@pytest.fixture
+async def ann(db: Database, org: str) -> Scope:
+    async with db.tx(org) as tx:
+        return await ensure_person(tx, org, "ann")
+
+
+def turn(scope: Scope, at: datetime, **fields: object) -> Turn:
+    said = Said(message_id="msg_1", role=Role.USER, content="Assumption: it is safe", name=None, at=at)
+    made = {"id": "trn_1", "session_id": SESSION, "seq": 1, "user_name": "ann", "messages": (said,), **fields}
+    return Turn(scope=scope, at=at, **made)  # type: ignore[arg-type]
+
+
+def knows(name: str) -> Delta:
+    return Delta(entities=(Entity(id=name, kind="thing"),))
+
+
+async def read(db: Database, scope: Scope) -> store.Held:
+    async with db.tx(scope.org_id) as tx:
+        return await store.read(tx, scope, SESSION)
+
+
+async def history(db: Database, scope: Scope) -> list[store.Entry]:
+    async with db.tx(scope.org_id) as tx:
+        return await store.entries(tx, scope, SESSION, after=0, most=1_000)
+
+
+async def test_a_turn_that_plans_and_is_disappointed_leaves_two_entries_and_one_update(
+    db: Database, ann: Scope, clock: ManualClock
+) -> None:
+    happened = clock.now() - timedelta(days=3)
+    intent = Intent(action="add", expected_outcome="two tasks", expected_count=2)
+    result = ToolOutcome(id="res_1", action="add", count=1, entities=(EntityPatch(id="t1", kind="task"),))
+    async with db.tx(ann.org_id) as tx:
+        update = await journal.record_turn(tx, turn(ann, happened, intents=(intent,), tool_results=(result,)))
+    assert update is not None
+    [expectation] = update.change.expectations or ()
+    [assumption] = update.change.assumptions or ()
+    assert (update.version, expectation.status) == (2, ExpectationStatus.FAILED)
+    assert expectation.last_checked_at == clock.now()
+    assert assumption.evidence == ("res_1",)
+    entries = await history(db, ann)
+    assert [(e.seq, e.who, e.reason, e.turn_id, e.at) for e in entries] == [
+        (1, Who.PLANNER, "planned add", "trn_1", happened),
+        (2, Who.TOOL, "result of add", "trn_1", happened),
+    ]
+    held = await read(db, ann)
+    assert fold(AgentState(session_id=SESSION), update.change) == held.state
+    assert fold(fold(AgentState(session_id=SESSION), entries[0].change), entries[1].change) == held.state
+
+
+async def test_a_turn_without_plan_or_results_leaves_no_trace(db: Database, ann: Scope, clock: ManualClock) -> None:
+    async with db.tx(ann.org_id) as tx:
+        assert await journal.record_turn(tx, turn(ann, clock.now())) is None
+    assert (await read(db, ann)).version == 0
+
+
+async def test_a_change_that_changes_nothing_keeps_the_version(db: Database, ann: Scope) -> None:
+    for _ in range(2):
+        async with db.tx(ann.org_id) as tx:
+            amended = await journal.amend(tx, ann, SESSION, knows("a"), BY_API)
+    assert amended.update is None
+    assert (await read(db, ann)).version == 1
+
+
+async def test_of_two_writers_with_one_version_one_is_stale_and_nothing_is_lost(db: Database, ann: Scope) -> None:
+    async def write(name: str) -> bool:
+        async with db.tx(ann.org_id) as tx:
+            await journal.amend(tx, ann, SESSION, knows(name), BY_API, version=0)
+        return True
+
+    outcomes = await asyncio.gather(write("a"), write("b"), return_exceptions=True)
+    assert sorted(type(o).__name__ for o in outcomes) == ["Stale", "bool"]
+    loser = next(name for name, o in zip("ab", outcomes, strict=True) if isinstance(o, Stale))
+    async with db.tx(ann.org_id) as tx:
+        await journal.amend(tx, ann, SESSION, knows(loser), BY_API, version=1)
+    held = await read(db, ann)
+    assert {e.id for e in held.state.current_understanding.entities} == {"a", "b"}
+
+
+async def test_fifty_writers_at_once_each_get_a_version_of_their_own(db: Database, ann: Scope) -> None:
+    async def write(number: int) -> int:
+        async with db.tx(ann.org_id) as tx:
+            amended = await journal.amend(tx, ann, SESSION, knows(f"e{number}"), BY_API)
+        return amended.held.version
+
+    versions = await asyncio.gather(*map(write, range(50)))
+    assert sorted(versions) == list(range(1, 51))
+    assert len((await read(db, ann)).state.current_understanding.entities) == 50
+
+
+async def test_states_of_two_people_and_two_sessions_are_apart(db: Database, ann: Scope) -> None:
+    async with db.tx(ann.org_id) as tx:
+        bob = await ensure_person(tx, ann.org_id, "bob")
+        await journal.amend(tx, ann, SESSION, knows("a"), BY_API)
+        await journal.amend(tx, ann, "ses_2", knows("b"), BY_API)
+        assert (await store.read(tx, bob, SESSION)).version == 0
+        assert (await store.read(tx, ann, "ses_2")).state.current_understanding.entities[0].id == "b"
+
+
+def answer(**update: object) -> AgentStateReflection:
+    return AgentStateReflection.model_validate({"agent_state": {"agent_state_updates": update}})
+
+
+async def test_the_reflection_applies_once_and_reports(db: Database, ann: Scope, clock: ManualClock) -> None:
+    said = turn(ann, clock.now())
+    proposed = answer(
+        assumptions=[{"hypothesis": "It is safe", "confidence": 0.6, "evidence": ["msg_1"]}, {"confidence": 9}],
+        expectations=[{"action": "a", "expected_outcome": "o", "status": "confirmed"}],
+    )
+    async with db.tx(ann.org_id) as tx:
+        report = await SECTION.apply(tx, said, proposed)
+        again = await SECTION.apply(tx, said, proposed)
+    assert (report.stored, report.updated, len(report.rejected)) == (2, 0, 2)
+    assert (again.stored, again.updated, again.skipped) == (0, 0, 1)
+    held = await read(db, ann)
+    assert held.state.assumptions[0].confidence == 0.6
+    assert held.state.expectations[0].status is ExpectationStatus.PENDING
+    assert held.state.last_summarized_at == clock.now()
+    assert held.version == 1
+
+
+async def test_a_models_number_moves_no_assumption_that_is_held(db: Database, ann: Scope, clock: ManualClock) -> None:
+    async with db.tx(ann.org_id) as tx:
+        first = answer(assumptions=[{"id": "h", "hypothesis": "Safe", "confidence": 0.6, "evidence": ["m1"]}])
+        await SECTION.apply(tx, turn(ann, clock.now()), first)
+        higher = answer(assumptions=[{"id": "h", "hypothesis": "Safe", "confidence": 0.99, "evidence": ["m2"]}])
+        report = await SECTION.apply(tx, turn(ann, clock.now(), id="trn_2"), higher)
+        held = await store.read(tx, ann, SESSION)
+    assert held.state.assumptions[0].confidence == 0.6
+    assert held.state.assumptions[0].evidence == ("m1", "m2")
+    assert len(report.rejected) == 1
+
+
+async def test_an_empty_answer_is_reported_with_zeros(db: Database, ann: Scope, clock: ManualClock) -> None:
+    async with db.tx(ann.org_id) as tx:
+        report = await SECTION.apply(tx, turn(ann, clock.now()), answer())
+    assert (report.stored, report.updated, report.skipped, report.rejected) == (0, 0, 0, ())
+    assert (await read(db, ann)).version == 0
+
+
+async def test_the_section_is_due_on_every_turn_and_shows_the_state_with_its_ids(
+    db: Database, ann: Scope, clock: ManualClock
+) -> None:
+    async with db.tx(ann.org_id) as tx:
+        await journal.amend(tx, ann, SESSION, knows("t-17"), BY_API)
+        brief = await SECTION.brief(tx, turn(ann, clock.now()))
+        assert brief is not None
+        assert "t-17" in brief.state
+        report = await SECTION.apply(tx, turn(ann, clock.now()), SECTION.by_rule(turn(ann, clock.now()), brief))
+    assert report.stored == 1
+
+
+def ask(scope: Scope, now: datetime, **fields: object) -> Ask:
+    made = {"session_id": SESSION, "sees_agent_state": True, **fields}
+    return Ask(scope=scope, query="", vector=None, now=now, **made)  # type: ignore[arg-type]
+
+
+async def test_l7_shows_the_state_only_to_who_may_see_it(db: Database, ann: Scope, clock: ManualClock) -> None:
+    async with db.tx(ann.org_id) as tx:
+        await journal.amend(tx, ann, SESSION, knows("t1"), BY_API)
+        layer = await l7(tx, ask(ann, clock.now()))
+        assert (layer.name, [item.text for item in layer.items]) == ("L7", ["Known: thing t1"])
+        assert (await l7(tx, ask(ann, clock.now(), sees_agent_state=False))).items == ()
+        assert (await l7(tx, ask(ann, clock.now(), session_id=None))).items == ()
+        assert (await l7(tx, ask(ann, clock.now(), session_id="ses_9"))).items == ()
+
+
+async def test_forgetting_a_person_removes_state_and_journal(db: Database, ann: Scope, clock: ManualClock) -> None:
+    async with db.tx(ann.org_id) as tx:
+        bob = await ensure_person(tx, ann.org_id, "bob")
+        for scope in (ann, bob):
+            await journal.amend(tx, scope, SESSION, knows("a"), BY_API)
+        counts = await forget_person(tx, ann, clock.now())
+    assert counts == {"agent_states": 1, "agent_state_journal": 1}
+    assert await history(db, ann) == []
+    assert (await read(db, bob)).version == 1
+
+
+async def test_a_redacted_journal_is_folded_again_and_followers_hear_of_it(
+    db: Database, ann: Scope, clock: ManualClock
+) -> None:
+    secret = Delta(assumptions=(AssumptionProposal(id="h", hypothesis="Ann is ill", confidence=0.5),))
+    async with db.tx(ann.org_id) as tx:
+        await journal.amend(tx, ann, SESSION, secret, BY_API)
+        await journal.amend(tx, ann, SESSION, knows("a"), BY_API)
+        await tx.run(
+            "update agent_state_journal set update = replace(update::text, 'Ann is ill', '…')::jsonb "
+            "where org_id = 'acme' and seq = 1"
+        )
+        await refold(tx, ann, clock.now())
+        await refold(tx, ann, clock.now())
+    held = await read(db, ann)
+    assert held.version == 3
+    assert held.state.assumptions[0].hypothesis == "…"
+    assert [e.who for e in await history(db, ann)] == [Who.API, Who.API, Who.FORGETTING]
+    assert not [e for e in await history(db, ann) if "ill" in str(e.change)]
+
+
+async def test_a_follower_gets_what_was_there_and_what_comes(db: Database, ann: Scope) -> None:
+    async with db.tx(ann.org_id) as tx:
+        for name in ("a", "b"):
+            await journal.amend(tx, ann, SESSION, knows(name), BY_API)
+    bell, seen = Bell(db), []
+
+    async def listen() -> None:
+        async for entries in follow(db, bell, ann, SESSION, after=1):
+            seen.extend(entry.seq for entry in entries)
+            if seen[-1:] == [4]:
+                return
+
+    listening = asyncio.create_task(listen())
+    while seen != [2]:
+        await asyncio.sleep(0.01)
+    for name in ("c", "d"):
+        async with db.tx(ann.org_id) as tx:
+            await journal.amend(tx, ann, SESSION, knows(name), BY_API)
+    await asyncio.wait_for(listening, 5)
+    assert seen == [2, 3, 4]

@@ -1,0 +1,86 @@
+"""What rules read from a turn without a model: only what is said in so many words."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from mnemon.agentstate.offline import read
+from mnemon.agentstate.state import AgentState, Item, ItemKind, ItemStatus
+from mnemon.scope import Scope
+from mnemon.turn import Role, Said, Turn
+
+NOW = datetime(2026, 4, 12, 15, 22, tzinfo=UTC)
+OPEN = Item(id="i1", kind=ItemKind.QUESTION, title="Which region?", created_at=NOW, updated_at=NOW)
+
+
+def turn(text: str, role: Role = Role.USER) -> Turn:
+    said = Said(message_id="msg_1", role=role, content=text, name=None, at=NOW)
+    scope = Scope(org_id="acme", user_id="usr_1")
+    return Turn(id="trn", session_id="ses", seq=1, scope=scope, user_name="ann", at=NOW, messages=(said,))
+
+
+def of(text: str, role: Role = Role.USER, *items: Item):
+    answer = read(turn(text, role), AgentState(session_id="ses", items=items))
+    assert answer.agent_state_updates is not None
+    return answer
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Assumption: the cluster is in Frankfurt",
+        "Let's assume the cluster is in Frankfurt",
+        "We assume that the cluster is in Frankfurt",
+        "ok then\n- I'm assuming that the cluster is in Frankfurt",
+    ],
+)
+def test_a_stated_assumption_is_taken_with_its_message_as_evidence(text: str) -> None:
+    [assumption] = of(text).agent_state_updates.assumptions
+    assert assumption.hypothesis == "the cluster is in Frankfurt"
+    assert assumption.confidence == 0.5
+    assert assumption.evidence == ["msg_1"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I assume you are joking",
+        "You should not assume that everything works",
+        "Is that an assumption: yes or no",
+        "We talked about the open question",
+        "Don't write 'Assumption: x'",
+        "",
+    ],
+)
+def test_nothing_is_read_into_other_words(text: str) -> None:
+    answer = of(text)
+    assert answer.agent_state_updates.assumptions == []
+    assert answer.agent_state_item_updates == []
+
+
+def test_a_tool_speaks_for_nobody() -> None:
+    assert of("Assumption: all is well", Role.TOOL).agent_state_updates.assumptions == []
+
+
+def test_open_questions_and_tasks_become_items_once() -> None:
+    added = of("Open question: Which region?\nNext step: call Ann", Role.ASSISTANT).agent_state_item_updates
+    assert [(op.item.kind, op.item.title) for op in added] == [("question", "Which region?"), ("task", "call Ann")]
+    assert of("Open question: which region", Role.USER, OPEN).agent_state_item_updates == []
+
+
+@pytest.mark.parametrize(
+    ("text", "status"), [("Resolved: which region", "resolved"), ("Dropped: Which region?", "discarded")]
+)
+def test_an_open_item_is_closed_by_its_title(text: str, status: str) -> None:
+    [op] = of(text, Role.USER, OPEN).agent_state_item_updates
+    assert (op.id, op.patch.status) == ("i1", ItemStatus(status))
+
+
+def test_a_title_that_two_items_have_closes_neither() -> None:
+    twin = Item(id="i2", kind=ItemKind.TASK, title="Which region?", created_at=NOW, updated_at=NOW)
+    assert of("Resolved: Which region?", Role.USER, OPEN, twin).agent_state_item_updates == []
+
+
+def test_a_hypothesis_is_tentative() -> None:
+    [guess] = of("Hypothesis: the disk is full").agent_state_updates.tentative_hypotheses
+    assert guess.hypothesis == "the disk is full"
