@@ -1,0 +1,299 @@
+"""Seed 000 through the doors: its example, a story of four weeks, what stays out, and who may look."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from mnemon.access.grants import Grant
+from support.engaged import claim, piece
+from support.served import Served, served
+
+SEED = {
+    "weekNumber": 4,
+    "hypotheses": [
+        {
+            "statement": "The largest dollar lever is in Sales→Ops handoffs, not inside Manufacturing.",
+            "confidence": 0.72,
+            "evidence": [
+                "User cited $4.1M on deal-approval handoffs in session 2.",
+                "Diane Ortiz interview surfaced a structural coordination gap.",
+            ],
+        }
+    ],
+    "unknowns": [
+        {
+            "question": "Is the Mfg Ops slowdown cultural or structural?",
+            "whyItMatters": "Determines whether the fix is a process change or a comms rollout.",
+        }
+    ],
+    "findings": [
+        {
+            "statement": "Three new KPIs rolled out to the line floor without briefing.",
+            "source": "Diane Ortiz, 2026-04-12",
+            "recordedAt": "2026-04-12T15:22:00Z",
+        }
+    ],
+}
+LEVER = SEED["hypotheses"][0]["statement"]
+DONE = {"advance": True, "reason": "The work of this week is done."}
+
+
+@pytest.fixture
+def engaged(database_url: str, tmp_path: Path) -> Iterator[Served]:
+    """A server whose clock stands a month before the seed's example."""
+    with served(database_url, tmp_path, start="2026-03-16T09:00:00Z") as running:
+        yield running
+
+
+class Talk:
+    """A conversation whose reflections are scripted."""
+
+    def __init__(self, server: Served, client: httpx2.Client) -> None:
+        self.server = server
+        self.client = client
+
+    def say(
+        self, text: str, *, user: str = "dana", at: str | None = None, persona: str | None = None, **parts: Any
+    ) -> Any:
+        """A chat turn, reflected; gives its engagement report."""
+        if at is not None:
+            self.server.set_time(at)
+        self.server.script.answers("Reflection", {"engagement": parts})
+        body = {"userId": user, "message": text, "stream": False}
+        reply = self.client.post("/api/chat", json=body if persona is None else {**body, "personaId": persona})
+        assert reply.status_code == 200, reply.text
+        self.server.settled(self.client)
+        self.turn_id = reply.json()["data"]["turnId"]
+        reflection = self.client.get(f"/api/turns/{self.turn_id}").json()["data"]["reflection"]
+        assert reflection["status"] == "done", reflection
+        return {**reflection["sections"]["engagement"], "why": [each["why"] for each in reflection["rejected"]]}
+
+    def state(self, query: str = "") -> Any:
+        reply = self.client.get(f"/api/engagement{query}")
+        assert reply.status_code == 200, reply.text
+        return reply.json()["data"]
+
+    def layer(self, persona: str | None = None) -> str:
+        """L8 as chat would be given it."""
+        body = {"userId": "dana", "query": "what now?", **({} if persona is None else {"personaId": persona})}
+        layers = self.client.post("/api/context", json=body).json()["data"]["layers"]
+        return next((layer["text"] for layer in layers if layer["name"] == "L8"), "")
+
+
+@pytest.fixture
+def talk(engaged: Served) -> Talk:
+    return Talk(engaged, engaged.client("acme"))
+
+
+def seed_fields(data: Any) -> Any:
+    """The document without what Mnemon adds to the seed's fields."""
+    kept = {name: set(SEED[name][0]) for name in ("hypotheses", "unknowns", "findings")}
+    only = {
+        name: [{field: entry[field] for field in entry if field in fields} for entry in data[name]]
+        for name, fields in kept.items()
+    }
+    return {"weekNumber": data["weekNumber"], **only}
+
+
+def test_the_seeds_example_field_for_field(talk: Talk) -> None:
+    assert talk.state() is None
+    assert "first session" in talk.layer()
+    talk.say("We make valves, and orders slow down somewhere between sales and the plant.", unknowns=SEED["unknowns"])
+    talk.say("Manufacturing says it is sales, sales says it is manufacturing.")
+    talk.say(
+        "We lose $4.1M on deal-approval handoffs, finance worked it out.",
+        at="2026-03-23T09:00:00Z",
+        form=[
+            claim(
+                LEVER,
+                piece("$4.1M on deal-approval handoffs", line=SEED["hypotheses"][0]["evidence"][0]),
+                falsified_by="A breakdown shows larger losses inside Manufacturing.",
+            )
+        ],
+        week=DONE,
+    )
+    lever = talk.state()["hypotheses"][0]["id"]
+    second = piece(
+        "nobody coordinates between the two",
+        line=SEED["hypotheses"][0]["evidence"][1],
+        strength="weak",
+        source="Diane Ortiz",
+        hypothesis=lever,
+    )
+    talk.say(
+        "I spoke with Diane Ortiz. She says nobody coordinates between the two.",
+        at="2026-04-06T09:00:00Z",
+        evidence=[second],
+        week=DONE,
+    )
+    talk.say(
+        "Diane Ortiz wrote: three new KPIs rolled out to the line floor without briefing. The memo is attached.",
+        at="2026-04-12T15:22:00Z",
+        form=[
+            claim(
+                SEED["findings"][0]["statement"],
+                piece(
+                    "three new KPIs rolled out to the line floor without briefing",
+                    strength="strong",
+                    source="Diane Ortiz",
+                ),
+                piece("The memo is attached", line="A memo backs it.", source="memo"),
+                falsified_by="A briefing is on record.",
+            )
+        ],
+        week=DONE,
+    )
+    assert seed_fields(talk.state()) == SEED
+
+
+def test_twelve_turns_over_four_weeks(talk: Talk) -> None:
+    """Orientation, hypotheses, mixed evidence, a finding, its reopening, an archive, and a week at a time."""
+    early = talk.say("Hello, I run operations.", form=[claim("Ops is slow", falsified_by="it is fast")], week=DONE)
+    assert early["stored"] == 0
+    assert [why.split(":")[0] for why in early["why"]] == ["first-hypothesis gate", "week 1 (orientation) is not done"]
+    talk.say(
+        "Orders take long.", unknowns=[{"question": "Who approves deals?", "whyItMatters": "Finds the bottleneck."}]
+    )
+    assert talk.say("We want them faster.", week=DONE)["updated"] == 1
+    assert "week 2 (hypothesis collection)" in talk.layer()
+    vetoed = talk.say("As I said.", at="2026-03-23T09:00:00Z", week=DONE)
+    assert "at least one hypothesis" in vetoed["why"][0]
+    talk.say(
+        "Approvals wait 9 days on average, the log shows it.",
+        form=[
+            claim(
+                "Approvals are the bottleneck", piece("Approvals wait 9 days on average", line="The log shows 9 days.")
+            ),
+            claim("The plant lacks people", piece("the log shows it", strength="weak"), falsified_by="shifts are full"),
+        ],
+        week=DONE,
+    )
+    approvals, people = (each["id"] for each in talk.state()["hypotheses"])
+    talk.say("Tom says approvals take an hour.", at="2026-03-30T09:00:00Z", evidence=[
+        piece("approvals take an hour", line="Tom says it takes an hour.", source="Tom", stance="contradicts",
+              strength="weak", hypothesis=approvals),
+    ], wouldResolve=[{"hypothesis": approvals, "text": "The approval log of one plant."}])  # fmt: skip
+    mixed = next(each for each in talk.state("?expand=evidence")["hypotheses"] if each["id"] == approvals)
+    assert (mixed["mixed"], mixed["wouldResolve"]) == (True, "The approval log of one plant.")
+    assert "The approval log of one plant." in talk.layer()
+    contradiction = mixed["evidence"][1]["id"]
+    talk.say("The log of plant 2 shows long waits in every order.", evidence=[
+        piece("shows long waits in every order", line="A plant's log shows it.", source="log", strength="strong",
+              hypothesis=approvals),
+    ])  # fmt: skip
+    assert talk.state()["findings"] == []
+    talk.say("Tom meant the small orders only.", evidence=[
+        piece("Tom meant the small orders only", line="Tom spoke of small orders.", source="Tom", strength="strong",
+              hypothesis=approvals, resolves=[contradiction]),
+    ], week=DONE)  # fmt: skip
+    assert [each["id"] for each in talk.state()["findings"]] == [approvals]
+    assert "week 4 (synthesis)" in talk.layer()
+    talk.say("All shifts are full, by the way.", at="2026-04-06T09:00:00Z", evidence=[
+        piece("All shifts are full", stance="contradicts", strength="strong", hypothesis=people),
+    ], archive=[{"hypothesis": people, "note": "Shifts are full."}])  # fmt: skip
+    unknown = talk.state()["unknowns"][0]["id"]
+    talk.say(
+        "The regional lead approves deals.", answered=[{"unknown": unknown, "quote": "The regional lead approves"}]
+    )
+    talk.say("New log: approvals were automated last week.", evidence=[
+        piece("approvals were automated last week", stance="contradicts", strength="moderate", hypothesis=approvals),
+    ])  # fmt: skip
+    talk.say("So we look elsewhere.", week=DONE)
+
+    state = talk.state("?include=archived")
+    assert state["weekNumber"] == 5
+    assert state["findings"] == []
+    assert [(each["id"], each["reopened"], len(each["evidence"])) for each in state["hypotheses"]] == [
+        (approvals, 1, 5)
+    ]
+    assert [(each["id"], each["note"]) for each in state["archived"]] == [(people, "Shifts are full.")]
+    assert state["answered"][0]["answer"]["quote"] == "The regional lead approves"
+    assert "archived" not in talk.state()
+    past = talk.state("?asOf=2026-04-01T00:00:00Z")
+    assert (past["weekNumber"], [each["id"] for each in past["findings"]]) == (4, [approvals])
+    assert talk.state("?asOf=2026-03-01T00:00:00Z") is None
+    changes = history(talk.client)
+    assert [change["seq"] for change in changes] == list(range(1, len(changes) + 1))
+    assert [change["kind"] for change in changes if change["kind"] in ("promoted", "reopened", "archived", "advanced")] == [
+        "advanced", "advanced", "promoted", "advanced", "archived", "reopened", "advanced",
+    ]  # fmt: skip
+    assert all(change["turnId"] and change["who"] == "dana" and change["reason"] for change in changes)
+
+
+def history(client: httpx2.Client) -> list[Any]:
+    """All changes, page by page."""
+    found: list[Any] = []
+    cursor = None
+    while True:
+        page = client.get(
+            "/api/engagement/history", params={"limit": 5, **({"cursor": cursor} if cursor else {})}
+        ).json()
+        found += page["data"]
+        cursor = page["meta"]["nextCursor"]
+        if cursor is None:
+            return found
+
+
+def ready(talk: Talk) -> None:
+    """Three user turns have been heard."""
+    for text in ("Hello.", "We make valves.", "Go on."):
+        talk.say(text)
+
+
+def test_expanded_evidence_tells_stance_source_and_time(talk: Talk) -> None:
+    ready(talk)
+    talk.say("there is a gap", form=[claim("The gap costs us time", piece("there is a gap", source="Diane Ortiz"))])
+    (line,) = talk.state("?expand=evidence")["hypotheses"][0]["evidence"]
+    assert (line["stance"], line["strength"], line["source"]) == ("supports", "moderate", "Diane Ortiz")
+    assert (line["who"], line["at"], line["quote"]) == ("dana", "2026-03-16T09:00:00Z", "there is a gap")
+    assert line["turnId"] == talk.turn_id
+
+
+def test_an_invented_figure_or_quote_stays_out_and_is_reported(talk: Talk) -> None:
+    ready(talk)
+    report = talk.say(
+        "We lose money on handoffs.",
+        form=[
+            claim("Handoffs lose money", piece("We lose money on handoffs", line="Handoffs cost $4.1M.")),
+            claim("Handoffs lose time", piece("We lose time on handoffs")),
+        ],
+    )
+    assert (report["stored"], report["rejected"]) == (0, 4)
+    assert any("“$4.1M”" in why for why in report["why"])
+    assert any("quote gate" in why for why in report["why"])
+    assert talk.state()["hypotheses"] == []
+
+
+def test_what_stays_between_two_and_a_persona_that_takes_no_part_never_enter(talk: Talk) -> None:
+    ready(talk)
+    before = history(talk.client)
+    gap = {"form": [claim("The gap costs us time", piece("there is a gap"))]}
+    talk.say("Just between us, there is a gap.", **gap)
+    body = {"name": "Coach", "prompt": "", "engagement": "off"}
+    assert talk.client.put("/api/personas/coach", json=body).status_code in (200, 201)
+    talk.say("there is a gap", persona="coach", **gap)
+    assert history(talk.client) == before
+    assert "L8" not in talk.layer("coach")
+    assert talk.layer("coach") == ""
+    assert talk.layer("aria") != ""
+
+
+def test_there_is_no_writing_verb_and_organizations_are_apart(talk: Talk) -> None:
+    ready(talk)
+    talk.say("there is a gap", form=[claim("The gap costs us time", piece("there is a gap"))])
+    for verb in ("POST", "PUT", "PATCH", "DELETE"):
+        assert talk.client.request(verb, "/api/engagement", json={}).status_code == 405
+    assert talk.server.client("globex").get("/api/engagement").json()["data"] is None
+    assert talk.server.client("globex").get("/api/engagement/history").json()["data"] == []
+    narrow = talk.server.client("acme", grants=frozenset({Grant.CHAT}))
+    assert narrow.get("/api/engagement").status_code == 403
+
+
+@pytest.mark.parametrize(
+    "query", ["?expand=all", "?include=x", "?asOf=yesterday", "/history?cursor=!!", "/history?cursor=eHl6"]
+)
+def test_a_bad_question_is_told_so(talk: Talk, query: str) -> None:
+    assert talk.client.get(f"/api/engagement{query}").status_code in (400, 422)
