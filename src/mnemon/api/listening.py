@@ -68,7 +68,9 @@ class Listening(uvicorn.Server):
 
 def bound(host: str, port: int) -> socket.socket:
     """A socket on that address; a taken port is a sentence, not a traceback."""
-    sock = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
+    # Named as TCP: asyncio sets TCP_NODELAY only then, and without it each kept-alive answer waits 40 ms for an ACK.
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    sock = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         sock.bind((host, port))

@@ -51,8 +51,17 @@ def chosen(**flags: Any) -> "Settings":
 
 def run(work: Coroutine[Any, Any, R]) -> R:
     """Runs the work; an error of ours becomes a sentence on stderr and an exit code, never a traceback."""
-    with told():
-        return asyncio.run(work)
+    with told(), asyncio.Runner(loop_factory=_loop) as runner:
+        return runner.run(work)
+
+
+def _loop() -> asyncio.AbstractEventLoop:
+    """uvloop where it is installed; it does the same with less time."""
+    try:
+        import uvloop
+    except ImportError:
+        return asyncio.new_event_loop()
+    return uvloop.new_event_loop()
 
 
 @contextmanager
