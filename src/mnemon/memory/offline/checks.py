@@ -8,9 +8,12 @@ from mnemon.memory.offline.words import LOOSE_KIN, NOT_NAMES, NOT_PLACES, OCCUPA
 
 _TITLE = re.compile(r"^(?:Dr|Mr|Mrs|Ms|Prof)\.? ")
 _NO_OBJECT = re.compile(
-    r"^(?:it|its|it's|this|that|these|those|you|your|yours|him|his|her|them|their|me|us|how|when|where|what|why|who|if|one"
-    r"|to (?:see|know|hear|be|think|say|have|get|go|do|talk|ask)|being|seeing|having|the (?!sea\b|ocean|mountains?|outdoors|"
-    r"beach|countryside|theat|cold\b|heat\b|rain|city\b|(?-i:[A-Z]))|both|either|all of|some of|such|so|as|waiting|nothing"
+    r"^(?:it|its|it's|this|that|these|those|you|your|yours|him|his|her|them|their|me|us|how|when|where|what|why"
+    r"|who|if|one"
+    r"|to (?:see|know|hear|be|think|say|have|get|go|do|talk|ask)|being|seeing|having|the (?!sea\b|ocean"
+    r"|mountains?|outdoors|"
+    r"beach|countryside|theat|cold\b|heat\b|rain|city\b|(?-i:[A-Z]))|both|either|all of|some of|such|so|as"
+    r"|waiting|nothing"
     r"|everything|something|someone|anything|doing|making it|my (?:new|old)|option|number)\b|^[^a-zA-ZÀ-ÿ]",
     re.IGNORECASE,
 )
@@ -20,12 +23,15 @@ _MONTH = (
 )
 _DATE = re.compile(
     rf"^(?:on |in |the )*(?:{_MONTH}\.?(?: (?:the )?\d{{1,2}}(?:st|nd|rd|th)?)?(?:,? \d{{4}})?"
-    rf"|\d{{1,2}}(?:st|nd|rd|th)?(?: of)? {_MONTH}\.?(?:,? \d{{4}})?|\d{{1,4}}[./-]\d{{1,2}}(?:[./-]\d{{2,4}})?|\d{{4}})\Z",
+    rf"|\d{{1,2}}(?:st|nd|rd|th)?(?: of)? {_MONTH}\.?(?:,? \d{{4}})?|\d{{1,4}}[./-]\d{{1,2}}(?:[./-]\d{{2,4}})?"
+    rf"|\d{{4}})\Z",
     re.IGNORECASE,
 )
 _WHEN = re.compile(
-    rf"^(?:(?:on|in|by|at|this|next|the|end of|early|mid|late|around|coming)[ -])*(?:{_MONTH}\b.*|\d.*|(?:mon|tues|wednes|thurs"
-    r"|fri|satur|sun)day.*|(?:week|month|year|quarter|spring|summer|fall|autumn|winter|q[1-4])\b.*|tomorrow|tonight)\Z",
+    rf"^(?:(?:on|in|by|at|this|next|the|end of|early|mid|late|around|coming)[ -])*(?:{_MONTH}\b.*|\d.*|(?:mon"
+    rf"|tues|wednes|thurs"
+    r"|fri|satur|sun)day.*|(?:week|month|year|quarter|spring|summer|fall|autumn|winter|q[1-4])\b.*|tomorrow"
+    r"|tonight)\Z",
     re.IGNORECASE,
 )
 

@@ -2,16 +2,16 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import Literal
 
+from mnemon.evidence.privacy import said_in_confidence
 from mnemon.memory.answer import EntityAnswer, MemoryAnswer, TodoAnswer
 from mnemon.memory.fact import EntityType, MemoryType
 from mnemon.memory.offline.guards import is_passing, is_promise, is_statement, is_told
 from mnemon.memory.offline.people import PEOPLE
 from mnemon.memory.offline.profile import PROFILE
 from mnemon.memory.offline.projects import PROJECTS
-from mnemon.memory.offline.promises import DONE, DROPPED, PROMISES, SMALL, STRUGGLES
-from mnemon.memory.offline.reading import Clause, clauses, is_private
+from mnemon.memory.offline.promises import DONE, DROPPED, PAST, PROMISES, SMALL, STRUGGLES
+from mnemon.memory.offline.reading import Clause, clauses
 from mnemon.memory.offline.rule import Rule, filled, shortened
 from mnemon.memory.todos.todo import TodoKind
 from mnemon.memory.words import terms
@@ -23,7 +23,7 @@ TABLES: tuple[tuple[Rule, ...], ...] = (PROFILE, PEOPLE, PROJECTS)
 
 def extract_memories(text: str) -> list[MemoryAnswer]:
     """What is to be remembered of the person's message; each with the words it rests on."""
-    private = True if is_private(text) else None
+    private = True if said_in_confidence(text) else None
     found: dict[tuple[object, ...], MemoryAnswer] = {}
     for clause in clauses(text):
         if not is_statement(clause):
@@ -117,16 +117,15 @@ def _opened(clause: Clause, message: str) -> Iterator[TodoAnswer]:
 
 def _closed(clause: Clause, message: str, open_todos: Sequence[str]) -> Iterator[TodoAnswer]:
     """Whether the clause says that something on the list is over: a word of ending, and what the todo is about."""
-    op: Literal["done", "drop"] | None = None
-    if DROPPED.search(clause.text):
-        op = "drop"
-    elif DONE.match(clause.text) and is_statement(clause):
-        op = "done"
-    if op is None or not is_told(clause):
+    dropped = DROPPED.search(clause.text)
+    ended = None if dropped else DONE.match(clause.text)
+    if not (dropped and is_told(clause)) and not (ended and is_statement(clause)):
         return
-    said = set(terms(clause.text))
+    verb = ended["verb"].lower() if ended else ""
+    rest = set(terms(clause.text[ended.end() if ended else 0 :]))
+    said = rest | set(terms(PAST.get(verb, verb)))
     about = {content: set(terms(content)) - SMALL for content in open_todos}
-    meant = [content for content, words in about.items() if words and len(words & said) >= 0.6 * len(words)]
+    meant = [content for content, words in about.items() if words & rest and len(words & said) >= len(words) / 2]
     if len(meant) == 1:
         quote = message[clause.start : clause.start + len(clause.text)].strip()
-        yield TodoAnswer(op=op, content=meant[0], quote=quote)
+        yield TodoAnswer(op="drop" if dropped else "done", content=meant[0], quote=quote)

@@ -1,102 +1,140 @@
-"""What makes a sentence no statement of fact: then nothing is taken from it."""
+"""What makes a sentence no statement of fact: then nothing is taken from it.
+
+Tables of words and phrases, several a line, divided by `/`; a line in slashes `/…/` is a pattern of its own.
+"""
 
 import re
 
+from mnemon.memory.offline.phrases import phrases
 from mnemon.memory.offline.reading import Clause
 
 
-def _table(*entries: str) -> re.Pattern[str]:
-    return re.compile(r"(?:%s)" % "|".join(entries), re.IGNORECASE)
+def table(entries: str) -> re.Pattern[str]:
+    """A pattern that finds any of the phrases as whole words, or any of the patterns."""
+    parts = []
+    for line in filter(None, map(str.strip, entries.splitlines())):
+        if line.startswith("/") and line.endswith("/") and len(line) > 2:
+            parts.append(line[1:-1])
+        else:
+            parts.append(rf"\b(?:{phrases(line)})\b")
+    return re.compile("|".join(parts), re.IGNORECASE)
 
 
-HARMLESS = _table(
-    r"\bcan't (?:stand|bear)\b", r"\bsay no\b", r"\byou can (?:reach|email|call|text|write) me\b", r"\bdream job\b"
+HARMLESS = table(
+    r"""
+    can't stand / can't bear / say no / dream job / don't let me forget
+    you can (?:reach|email|call|text|write) me
+    """
 )
-"""Looks like a negation or a report, and is none."""
+"""Looks like a negation, a request or a report, and is none."""
 
-QUESTION = _table(
-    r"\?[\"')\s]*$",
-    r"^(?:who|whom|whose|what|what's|where|where's|when|when's|why|how|how's|which)\b",
-    r"^(?:do|does|did|am|are|was|were|can|could|would|should|shall|may|has|had) ",
-    r"^(?:is|will|have) (?!a |an |my |is |works |lives |loves |likes |two |three )",
-    r"^(?:don't|doesn't|didn't|isn't|aren't|won't|can't|couldn't|wouldn't|haven't|hasn't) ",
-    r", (?:right|correct|no|yes|yeah|huh|eh|or not)\s*$",
-    r"\bdo(?:es)? you (?:know|think|remember)\b",
-    r"\bguess (?:who|what|where|how)\b",
-)
-
-_ORDERS = (
-    "write|draft|translate|say|pretend|let's|let us|let me|tell|help|act|imagine|find|suppose|supposing|complete|give|show"
-    "|make|create|explain|list|rewrite|summari[sz]e|check|fix|add|send|search|look|play|role-?play|answer|respond|reply"
-    "|ask|describe|generate|compose|assume|assuming|consider|think|repeat|read|finish|fill|spell|sing|use|try|set|book"
-    "|order|schedule|suggest|recommend|compare|calculate|convert|correct|proofread|edit|change|replace|delete|remove"
-    "|forget|ignore|teach|guess|remind|continue|format|paraphrase|improve|review|design|plan|prepare|outline|brainstorm"
-    "|quote|cite|define|name|pick|choose|start|stop|open|close|save|store|update|turn|put|keep|bring|take|get|go|come"
-    "|buy|hold|wait|listen|watch|be|do|don't|never|always"
-)
-REQUEST = _table(
-    rf"^(?:please |kindly |now |then |just )*(?:{_ORDERS})\b",
-    r"\b(?:can|could|would|will) you\b",
-    r"\b(?:saying|says|say|stating|states|stated|like|phrase|sentence|line|caption|slogan|title|template|example) ?:? (?:that )?(?=i\b|i'm|my )",
-    r"\bcall me (?:a|an|back|later|when|if|at|on|in|tomorrow|tonight|today)\b",
-    r"\bi (?:need|want|would like|'d like) you to\b",
+QUESTION = table(
+    r"""
+    /\?["')\s]*$/
+    /^(?:who|whom|whose|what|what's|where|where's|when|when's|why|how|how's|which)\b/
+    /^(?:do|does|did|am|are|was|were|can|could|would|should|shall|may|has|had) /
+    /^(?:is|will|have) (?!a |an |my |is |works |lives |loves |likes |two |three )/
+    /^(?:don't|doesn't|didn't|isn't|aren't|won't|can't|couldn't|wouldn't|haven't|hasn't) /
+    /, (?:right|correct|no|yes|yeah|huh|eh|or not)\s*$/
+    do you know / do you think / do you remember
+    guess who / guess what / guess where / guess how
+    """
 )
 
-HYPOTHETICAL = _table(
-    r"\b(?:if|unless|imagine|suppose|supposing|assuming|pretend|pretending|wish|hypothetically|as though|as if|in case)\b",
-    r"\b(?:let's say|what if|even if|were i|had i|in theory|for example|for instance|e\.g\.)",
-    r"^(?:when|once|until|before|after|as soon as) ",
-    r"\bin (?:my|the|a) (?:dream|dreams|game|past life|next life|previous life|novel|story|movie|film|play|book|song)\b",
+_ORDERS = """
+    write draft translate say pretend let's let tell help act imagine find suppose supposing complete give show
+    make create explain list rewrite summarize summarise check fix add send search look play roleplay role-play
+    answer respond reply ask describe generate compose assume assuming consider think repeat read finish fill
+    spell sing use try set book order schedule suggest recommend compare calculate convert correct proofread
+    edit change replace delete remove forget ignore teach guess remind continue format paraphrase improve review
+    design plan prepare outline brainstorm quote cite define name pick choose start stop open close save store
+    update turn put keep bring take get go come buy hold wait listen watch be do don't never always email text
+    message
+    """
+REQUEST = table(
+    rf"""
+    /^(?:please |kindly |now |then |just )*(?:{"|".join(_ORDERS.split())})\b/
+    can you / could you / would you / will you
+    /\b(?:saying|says|say|stating|states|stated|like|phrase|sentence|line|caption) ?:? (?:that )?(?=i\b|i'm|my )/
+    /\b(?:slogan|title|template|example) ?:? (?:that )?(?=i\b|i'm|my )/
+    call me (?:a|an|back|later|when|if|at|on|in|tomorrow|tonight|today)
+    i (?:need|want|would like|'d like) you to
+    """
+)
+
+HYPOTHETICAL = table(
+    r"""
+    if / unless / imagine / suppose / supposing / assuming / pretend / pretending / wish / hypothetically
+    as though / as if / in case / let's say / what if / even if / were i / had i / in theory
+    for example / for instance
+    /^(?:when|once|until|before|after|as soon as) /
+    in (?:my|the|a) (?:dreams?|game|past life|next life|previous life|novel|story|movie|film|play|book|song)
+    """
 )
 """Of the whole sentence: what follows is not the case, or not yet."""
 
-UNCERTAIN = _table(
-    r"\b(?:would|could|might|should|shall|maybe|perhaps|probably|possibly|potentially|supposedly|allegedly|apparently)\b",
-    r"\b(?:i|we|he|she|they|it)'(?:d|ll)\b(?! rather)",
-    r"\b(?-i:will|may|can)\b",
-    r"\b(?:hope|hopes|hoping|dream|dreams|dreaming|someday|some day|one day|plan|plans|planning|considering|thinking)\b",
-    r"\b(?:want|wants|wanted|trying|tried|going|about|looking|able|ready|supposed|willing|tempted|hesitant|due) to\b",
-    r"\b(?:gonna|wanna|almost|nearly|kind of|sort of|technically|theoretically|feel like|feels like|look like|sound like)\b",
-    r"\b(?:i think|i guess|i believe|i suppose|i assume|i bet|not sure|i doubt|seems?|seemed)\b",
+UNCERTAIN = table(
+    r"""
+    would / could / might / should / shall / maybe / perhaps / probably / possibly / potentially
+    supposedly / allegedly / apparently / technically / theoretically
+    /\b(?:i|we|he|she|they|it)'(?:d|ll)\b(?! rather)/
+    /\b(?-i:will|may|can)\b/
+    hope / hopes / hoping / dream / dreams / dreaming / someday / some day / one day
+    plan / plans / planning / considering / thinking
+    (?:want|wants|wanted|trying|tried|going|about|looking|able|ready|supposed|willing|tempted|hesitant|due) to
+    gonna / wanna / almost / nearly / kind of / sort of / feel like / feels like / look like / sound like
+    i think / i guess / i believe / i suppose / i assume / i bet / not sure / i doubt / seem / seems / seemed
+    """
 )
 """Of the clause: said with less than certainty, or of what is to come."""
 
-NEGATED = _table(
-    r"\b(?:not|never|no|nobody|none|nothing|neither|nor|hardly|barely|scarcely|rarely|without|cannot|nowhere)\b",
-    r"\b\w+n't\b",
-    r"\b(?:used to|no longer|anymore|any more|any longer|quit|stopped|gave up|until|formerly|previously|former|ex)\b",
-    r"\b(?:pretended|forgot|failed|refused|instead of)\b",
+NEGATED = table(
+    r"""
+    not / never / no / nobody / none / nothing / neither / nor / hardly / barely / scarcely / rarely / without / cannot
+    \w+n't
+    used to / no longer / anymore / any more / any longer / quit / stopped / gave up / until
+    formerly / previously / former / ex / pretended / forgot / failed / refused / instead of
+    """
 )
 
-REPORTED = _table(
-    r"\b(?:said|says|say|saying|told|tells|tell|claims?|claimed|according to|thinks|thought|believes?|believed|heard|hear)\b",
-    r"\b(?:read that|wrote|writes|rumou?rs?|rumou?red|put it|puts it|quotes?|quoted|quoting|lyrics?|horoscope|asked|asks)\b",
-    r"\b(?:called it|reportedly|mentioned|insists?|insisted|joked?|jokes|swears?|swore|announced|tweeted|posted|replied)\b",
-    r"\b(?:the|this|that) (?:song|movie|film|book|ad|advert|form|character|article|story|novel|quote|email|letter|sign"
-    r"|headline|poem|prompt|question|sentence|text|document|website|page|post|tweet|joke|protagonist|hero|actor)\b",
-    r"\bcharacter\b",
-    r"\x00",
+REPORTED = table(
+    r"""
+    said / says / say / saying / told / tells / tell / claim / claims / claimed / according to / thinks / thought
+    believes? / believed / heard / hear / read that / wrote / writes / rumou?rs? / rumou?red / put it / puts it
+    quotes? / quoted / quoting / lyrics? / horoscope / asked / asks / called it / reportedly / mentioned / insists?
+    insisted / joked? / jokes / swears? / swore / announced / tweeted / posted / replied / character
+    (?:the|this|that) (?:song|movie|film|ad|advert|story|novel|quote|headline|poem|sentence|joke|protagonist|hero|actor)
+    /\x00/
+    """
 )
 """Someone else's words, or words about words."""
 
-IRONIC = _table(
-    r"\byeah,? right\b",
-    r"\boh,? (?:great|sure|joy|wonderful|perfect|fantastic|how)\b",
-    r"\b(?:totally|obviously|just love|so much fun|thanks a lot|of course i|clearly|kidding|joking|jk|lol|lmao|haha+|rofl)\b",
-    r"^(?:sure|yeah|right|great|wow|wonderful),",
-    r"(?:^|\s)/s\b",
-    r"[🙄😂🤣😅😜😏😆🙃]",
+IRONIC = table(
+    r"""
+    yeah,? right
+    oh,? (?:great|sure|joy|wonderful|perfect|fantastic|how)
+    totally / obviously / just love / so much fun / thanks a lot / of course i / clearly / kidding / joking
+    jk / lol / lmao / haha+ / rofl
+    /^(?:sure|yeah|right|great|wow|wonderful),/
+    /(?:^|\s)\/s\b/
+    /[🙄😂🤣😅😜😏😆🙃]/
+    """
 )
 
-WAVERING = _table(
-    r"\b(?:maybe|perhaps|probably|possibly|might|someday|some day|one day|eventually|never|would|could|no longer|won't)\b",
-    r"\b(?:i think|i guess|i suppose|i doubt|if)\b",
+WAVERING = table(
+    r"""
+    maybe / perhaps / probably / possibly / might / someday / some day / one day / eventually / never / would / could
+    no longer / won't / i think / i guess / i suppose / i doubt / if
+    """
 )
 """A promise that is none."""
 
-PASSING = _table(
-    r"\b(?:today|tonight|this (?:morning|afternoon|evening|week|weekend|month|time|minute|second)|right now|at the moment)\b",
-    r"\b(?:for now|for a (?:bit|while|second|minute)|temporarily|yesterday|tomorrow|these few|so far|sometimes|somehow)\b",
+PASSING = table(
+    r"""
+    today / tonight / yesterday / tomorrow / right now / at the moment / for now / temporarily / so far / sometimes
+    this (?:morning|afternoon|evening|week|weekend|month|time|minute|second)
+    for a (?:bit|while|second|minute)
+    """
 )
 """True for a day: not worth remembering."""
 
@@ -105,15 +143,15 @@ def is_statement(clause: Clause) -> bool:
     """Whether the person states what is the case."""
     sentence, text = HARMLESS.sub(" ", clause.sentence), HARMLESS.sub(" ", clause.text)
     whole = (QUESTION, REQUEST, HYPOTHETICAL, REPORTED, IRONIC)
-    return not any(table.search(sentence) for table in whole) and not any(
-        table.search(text) for table in (UNCERTAIN, NEGATED)
+    return not any(guard.search(sentence) for guard in whole) and not any(
+        guard.search(text) for guard in (UNCERTAIN, NEGATED)
     )
 
 
 def is_told(clause: Clause) -> bool:
     """Whether it is the person's own telling: no question, no supposition, nobody else's words, no irony."""
     sentence = HARMLESS.sub(" ", clause.sentence)
-    return not any(table.search(sentence) for table in (QUESTION, HYPOTHETICAL, REPORTED, IRONIC))
+    return not any(guard.search(sentence) for guard in (QUESTION, HYPOTHETICAL, REPORTED, IRONIC))
 
 
 def is_promise(clause: Clause) -> bool:

@@ -7,7 +7,8 @@ from mnemon.memory.offline.words import BARE_KIN, KIN
 
 _KIN = "|".join(sorted(KIN, key=len, reverse=True))
 _ROLE = (
-    rf"(?:(?:best|older|younger|little|big|eldest|oldest|youngest|new|former|close|twin|business|old|good) )*(?:{_KIN})"
+    rf"(?:(?:best|older|younger|little|big|eldest|oldest|youngest|new|former|close|twin|business|old"
+    rf"|good) )*(?:{_KIN})"
 )
 _NAME = r"(?-i:(?:(?:Dr|Mr|Mrs|Ms|Prof)\.? )?[A-ZÀ-Þ][\w'-]*\w(?: [A-ZÀ-Þ][\w'-]*\w){0,2})"
 WHO = (
@@ -77,7 +78,7 @@ ABOUT: tuple[Rule, ...] = (
     _about(r"(?:really |absolutely )?(?:likes?|loves?|enjoys?|prefers?|hates?|dislikes?) (?P<x>.+)", "{x}",
            FactType.PREFERENCE, x=checks.thing),
     _about(r"is (?:an? )?(?P<x>vegetarian|vegan)", "diet", FactType.PREFERENCE),
-    rule(r"(?:(?:my|our) (?P<kin>%s)|(?P<name>%s))'s birthday is (?P<date>.+)" % (_KIN, _NAME),
+    rule(rf"(?:(?:my|our) (?P<kin>{_KIN})|(?P<name>{_NAME}))'s birthday is (?P<date>.+)",
          type=MemoryType.PEOPLE, attribute="birthday", entity="person:{person}",
          checks={"name": checks.person, "date": checks.date}),
 )  # fmt: skip

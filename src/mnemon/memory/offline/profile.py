@@ -8,10 +8,15 @@ from mnemon.memory.offline.words import CONDITIONS, DIETS, PETS, TRAITS
 _BE = r"(?:i am|i'm|im|we are|we're)"
 _HAVE = r"(?:i have|i've|we have|we've)"
 _ADV = (
-    r"(?: (?:really|actually|currently|now|also|still|mostly|mainly|absolutely|particularly|especially|quite|always|usually"
-    r"|originally|personally|generally|definitely|truly|recently|simply|both|strongly|already|finally|only|just|much))*"
+    r"(?: (?:really|actually|currently|now|also|still|mostly|mainly|absolutely|particularly|especially|quite"
+    r"|always|usually"
+    r"|originally|personally|generally|definitely|truly|recently|simply|both|strongly|already|finally|only|just"
+    r"|much))*"
 )
-_SINCE = r"(?: (?:now|these days|currently|for .+|since .+|in \d{4}|last .+|with .+|\w+ (?:years?|months?|weeks?) ago|as .+))*"
+_SINCE = (
+    r"(?: (?:now|these days|currently|for .+|since .+|in \d{4}|last .+|with .+|\w+ (?:years?|months?|weeks?) ago"
+    r"|as .+))*"
+)
 _CAP = r"(?-i:[A-ZÀ-Þ][\w.'&-]*(?: (?:of|the|de|la|del|van|von|and|&|on) [A-ZÀ-Þ][\w.'&-]*| [A-ZÀ-Þ][\w.'&-]*)*)"
 _PLACE = rf"(?P<place>{_CAP}(?:, {_CAP})*|(?-i:[a-z]+(?: [a-z]+)?))"
 _ORG = rf"(?P<org>(?:the |an? )?(?:{_CAP}|(?-i:[a-z]+(?: [a-z]+)?)))"
@@ -22,7 +27,8 @@ _FAVOURITE = r"(?:favou?rite|preferred)"
 WHO_AND_WHERE: tuple[Rule, ...] = (
     rule(rf"my (?:full |first |real )?name(?:'s| is) {_NAME}", attribute="name", checks={"name": checks.own_name}),
     rule(
-        rf"(?:(?:you can |please )?call me|(?:people|everyone|everybody|my friends|they|most people)(?: all)? calls? me"
+        rf"(?:(?:you can |please )?call me|(?:people|everyone|everybody|my friends|they"
+        rf"|most people)(?: all)? calls? me"
         rf"|i'm called|i am called|i go by|name's) {_NAME}",
         attribute="name",
         checks={"name": checks.own_name},
@@ -80,8 +86,10 @@ WHO_AND_WHERE: tuple[Rule, ...] = (
         attribute="speaks_{x}",
     ),
     rule(
-        r"my (?P<kind>address|shoe size|blood type|star sign|anniversary|wedding anniversary|username|nickname|zip code|"
-        r"postcode|height|weight|license plate|github handle|twitter handle|handle)(?: is|:) (?P<x>(?!not |a |the |very )\S.*)",
+        r"my (?P<kind>address|shoe size|blood type|star sign|anniversary|wedding anniversary|username|nickname"
+        r"|zip code|"
+        r"postcode|height|weight|license plate|github handle|twitter handle|handle)(?: is|:) (?P<x>(?!not |a "
+        r"|the |very )\S.*)",
         attribute="{kind}",
     ),
     rule(r"my (?:hometown|home town) is (?P<x>(?-i:[A-Z]).+)", attribute="from"),
@@ -103,7 +111,8 @@ FAMILY_AND_BODY: tuple[Rule, ...] = (
         passing=True,
     ),
     rule(
-        rf"{_HAVE} (?P<x>{_NUMBER} (?:\w+ )?(?:siblings|brothers?|sisters?)(?: and {_NUMBER} (?:brothers?|sisters?))?)",
+        rf"{_HAVE} (?P<x>{_NUMBER} (?:\w+ )?(?:siblings|brothers?|sisters?)(?: and {_NUMBER} (?:brothers?"
+        rf"|sisters?))?)",
         attribute="siblings",
     ),
     rule(
@@ -212,7 +221,8 @@ WORK_AND_STUDY: tuple[Rule, ...] = (
     ),
     rule(rf"{_BE}{_ADV} (?P<x>self-employed|freelancing|a freelancer|unemployed|between jobs)", attribute="employer"),
     rule(
-        rf"i{_ADV} (?:run|own|founded|started) (?:an? |my own )(?P<x>(?:\w+ ){{0,3}}(?:bakery|shop|store|company|startup"
+        rf"i{_ADV} (?:run|own|founded|started) (?:an? |my own )(?P<x>(?:\w+ ){{0,3}}(?:bakery|shop|store"
+        rf"|company|startup"
         r"|restaurant|cafe|café|business|studio|agency|farm|gym|school|salon|bar|bookstore|firm|practice|nonprofit"
         r"|charity|blog|podcast|newsletter))(?: .+)?",
         attribute="runs",
@@ -227,8 +237,10 @@ WORK_AND_STUDY: tuple[Rule, ...] = (
         attribute="degree",
     ),
     rule(
-        rf"i{_ADV} play (?:the )?(?P<x>guitar|piano|violin|cello|drums|flute|bass|saxophone|trumpet|clarinet|ukulele|viola"
-        r"|harp|chess|tennis|soccer|football|basketball|volleyball|golf|squash|hockey|baseball|rugby|badminton)(?: .+)?",
+        rf"i{_ADV} play (?:the )?(?P<x>guitar|piano|violin|cello|drums|flute|bass|saxophone|trumpet|clarinet"
+        rf"|ukulele|viola"
+        r"|harp|chess|tennis|soccer|football|basketball|volleyball|golf|squash|hockey|baseball|rugby"
+        r"|badminton)(?: .+)?",
         attribute="plays_{x}",
     ),
     rule(
@@ -246,7 +258,10 @@ PREFERENCES: tuple[Rule, ...] = tuple(
         (rf"(?:i{_ADV} prefer|prefers) (?P<x>.+?)(?: (?:over|to|rather than|instead of) .+)?", "{x}"),
         (r"i'd rather (?:have|get|use|read|see|drink|eat|take) (?P<x>.+?)(?: than .+)?", "{x}"),
         (
-            rf"(?:i{_ADV} (?:like|love|enjoy|adore|hate|dislike|loathe|detest)|likes|loves|enjoys|hates|dislikes) (?P<x>.+)",
+            (
+                rf"(?:i{_ADV} (?:like|love|enjoy|adore|hate|dislike|loathe|detest)|likes|loves|enjoys|hates"
+                rf"|dislikes) (?P<x>.+)"
+            ),
             "{x}",
         ),
         (r"i can't (?:stand|bear) (?P<x>.+)", "{x}"),
@@ -261,17 +276,30 @@ PREFERENCES: tuple[Rule, ...] = tuple(
 _OFTEN = (
     r"(?:every(?: other| single)? \w+(?: (?:morning|evening|night|afternoon))?|each \w+|daily|weekly|once an? \w+"
     r"|twice an? \w+|(?:two|three|four|five|six|\d)(?: or \w+)? (?:times|days|nights) an? \w+"
-    r"|on (?:mon|tues|wednes|thurs|fri|satur|sun)days|on weekends|on weekdays|at weekends|most (?:days|mornings|evenings))"
+    r"|on (?:mon|tues|wednes|thurs|fri|satur|sun)days|on weekends|on weekdays|at weekends|most (?:days|mornings"
+    r"|evenings))"
 )
-_DO = r"(?P<x>(?!am |was |forget |keep |lose |miss |want  |have |had |need |see |know |get |love |like |hate |wonder |feel |think )[a-z]+(?: [^,]+?)??)"
+_DO = (
+    r"(?P<x>(?!am |was |forget |keep |lose |miss |want |have |had |need |see |know |get |love |like |hate |wonder "
+    r"|feel |think )[a-z]+(?: [^,]+?)??)"
+)
 
 HABITS: tuple[Rule, ...] = tuple(
     rule(pattern, fact=FactType.HABIT, attribute="{x}", checks={"x": checks.thing})
     for pattern in (
-        rf"(?:{_BE}(?: more of| definitely| very much)?|is) an? (?P<x>(?:morning|evening|night) person|night owl|early bird)",
+        (
+            rf"(?:{_BE}(?: more of| definitely| very much)?|is) an? (?P<x>(?:morning|evening|night) person"
+            rf"|night owl|early bird)"
+        ),
         rf"i {_DO} {_OFTEN}(?: .+)?",
-        r"i (?P<x>wake up|get up|go to bed|go to sleep|start work|finish work|have lunch|eat dinner) (?:at|around|by) \d.*",
-        r"i (?P<x>commute|bike to work|walk to work|cycle to work|take the (?:bus|train|subway|tram) to work)(?: by .+| for .+)?",
+        (
+            r"i (?P<x>wake up|get up|go to bed|go to sleep|start work|finish work|have lunch|eat dinner) (?:at"
+            r"|around|by) \d.*"
+        ),
+        (
+            r"i (?P<x>commute|bike to work|walk to work|cycle to work|take the (?:bus|train|subway"
+            r"|tram) to work)(?: by .+| for .+)?"
+        ),
         rf"{_OFTEN},? i {_DO}(?: (?:at|with|before|after|in|for) .+)?",
         rf"i (?:usually|always|typically|normally|regularly) {_DO}(?: (?:at|with|before|after|in|for|around|by) .+)?",
     )
@@ -282,8 +310,11 @@ FRICTIONS: tuple[Rule, ...] = tuple(
     for pattern in (
         rf"i{_ADV} struggle (?:with|to) (?P<x>.+)",
         rf"i{_ADV} have (?:a lot of |real |great )?(?:trouble|difficulty|problems|a hard time) (?:with )?(?P<x>.+)",
-        r"i (?:keep|always keep) (?P<x>(?:forgetting|losing|missing|procrastinating|postponing|putting off|avoiding|failing"
-        r"|mixing up|oversleeping)(?: .+)?)",
+        (
+            r"i (?:keep|always keep) (?P<x>(?:forgetting|losing|missing|procrastinating|postponing|putting off"
+            r"|avoiding|failing"
+            r"|mixing up|oversleeping)(?: .+)?)"
+        ),
         r"i always (?P<x>(?:forget|lose|miss|mix up|oversleep|procrastinate)(?: .+)?)",
         r"i find it (?:very |really |so )?(?:hard|difficult|tough) to (?P<x>.+)",
     )

@@ -4,16 +4,12 @@ from mnemon.memory.fact import MemoryType
 from mnemon.memory.offline import checks
 from mnemon.memory.offline.reading import Clause
 from mnemon.memory.offline.rule import Check, Rule, rule
+from mnemon.memory.offline.words import NOT_MADE
 
 _BE = r"(?:(?:i am|i'm|im|we are|we're|our team is|my team is)(?: currently| also| now| still)? )"
 _NAME = r"(?-i:[A-Z][\w'-]*(?: [A-Z][\w'-]*){0,2})"
 _THE = r"(?:the |an? |my |our |some |this |new |a new )*"
 _CUT = r"(?: (?:for|with|about|that|which|to|in|at|on|using|called|and) .+)?"
-_NOT_MADE = (
-    "it", "this", "that", "myself", "me", "things", "stuff", "something", "headache", "cold", "up", "on", "monday",
-    "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday", "weekends", "holidays", "tan", "muscle", "trust",
-    "momentum", "time", "one", "them", "these", "those", "him", "her", "you", "what", "how", "migraine", "rash",
-)  # fmt: skip
 
 
 def made(caught: str, clause: Clause) -> bool:
@@ -22,7 +18,7 @@ def made(caught: str, clause: Clause) -> bool:
     return (
         bool(words)
         and words[0] not in ("we", "we're", "i", "i'm", "they", "they're", "he", "she", "apple")
-        and not set(words) & set(_NOT_MADE)
+        and not NOT_MADE & set(words)
         and len(words) <= 6
     )
 
@@ -39,21 +35,26 @@ PROJECTS: tuple[Rule, ...] = (
     _project(rf"(?:{_BE})?working on {_THE}(?P<what>[\w' -]+?){_CUT}"),
     _project(rf"{_BE}(?:building|developing|designing|creating|making|organi[sz]ing|renovating|prototyping) "
              rf"{_THE}(?P<what>[\w' -]+?){_CUT}"),
-    _project(rf"{_BE}writing {_THE}(?P<what>(?:\w+ ){{0,2}}(?:novel|book|thesis|dissertation|paper|screenplay|memoir|blog"
+    _project(rf"{_BE}writing {_THE}(?P<what>(?:\w+ ){{0,2}}(?:novel|book|thesis|dissertation|paper|screenplay"
+             rf"|memoir|blog"
              rf"|grant|app|library|compiler|game|musical|opera|cookbook|play|script|series|report)){_CUT}"),
     _project(rf"(?:my|our|the) (?:startup|company|project|app|product|team|band|podcast|book|game|newsletter)"
              rf"(?:'s name is| is called| is named) [\"']?(?P<what>{_NAME})[\"']?"),
-    _project(rf"(?:{_BE}|we |i )?{_SHIP} {_THE}(?P<what>[\w' -]+?),? (?P<when>(?:on|in|by|next|this|at|early|mid|late|tomorrow).*)",
+    _project(rf"(?:{_BE}|we |i )?{_SHIP} {_THE}(?P<what>[\w' -]+?),? (?P<when>(?:on|in|by|next|this|at|early"
+             rf"|mid|late|tomorrow).*)",
              "launch", when=checks.when),
     _project(rf"(?P<what>{_NAME}) {_SHIP} (?P<when>(?:on|in|by|next|this|at|tomorrow).*)", "launch", when=checks.when),
     _project(rf"the deadline for {_THE}(?P<what>[\w' -]+?) is (?P<when>.+)", "deadline", when=checks.when),
     _project(rf"(?P<what>{_NAME}) is due (?P<when>.+)", "deadline", when=checks.when),
     _project(rf"the budget for {_THE}(?P<what>[\w' -]+?) is (?P<x>(?:about |around )?[$€£]?\d.*)", "budget"),
     _project(r"(?:our |my |the )?(?:project )?deadline is (?P<when>.+)", "deadline", entity=None, when=checks.when),
-    _project(r"(?:our |my |the )?(?:launch|release) is (?:scheduled for|planned for|on|in|set for) (?P<when>.+)", "launch",
+    _project(r"(?:our |my |the )?(?:launch|release) is (?:scheduled for|planned for|on|in|set for) "
+             r"(?P<when>.+)", "launch",
              entity=None, when=checks.when),
-    _project(rf"(?:we|i)(?: are|'re|'m)? us(?:e|ing) (?P<x>[\w ,.+#-]+?) for (?:the |our )?(?P<what>{_NAME})(?: project)?", "uses"),
-    _project(r"(?:the |our |my )?(?:project|app|product|backend|frontend|site|website|stack|codebase) (?:uses|is built (?:with|on|in)"
+    _project(rf"(?:we|i)(?: are|'re|'m)? us(?:e|ing) (?P<x>[\w ,.+#-]+?) for (?:the |our )?"
+             rf"(?P<what>{_NAME})(?: project)?", "uses"),
+    _project(r"(?:the |our |my )?(?:project|app|product|backend|frontend|site|website|stack|codebase) (?:uses"
+             r"|is built (?:with|on|in)"
              r"|runs on|is written in) (?P<x>.+)", entity=None),
     _project(rf"{_BE}(?:migrating(?: everything| our \w+)?|moving (?:everything|our \w+)) to (?P<what>{_NAME}){_CUT}",
              "migration"),

@@ -9,17 +9,22 @@ from mnemon.memory.todos.todo import TodoKind
 from mnemon.memory.words import terms
 
 _SOON = (
-    r"(?:today|tonight|tomorrow(?: \w+)?|this \w+|next \w+|later|soon|now|by \w+(?: \w+)?|on \w+day\w*|at \d\S*|before \w+"
+    r"(?:today|tonight|tomorrow(?: \w+)?|this \w+|next \w+|later|soon|now|by \w+(?: \w+)?|on \w+day\w*|at \d\S*"
+    r"|before \w+"
     r"|after \w+|in (?:an?|the|\d+) \w+|first thing)"
 )
 _EMPTY = (
-    r"(?!be\b|see\b|say\b|admit|go\b$|go now|let you know|think|have (?:the|a|an|to)\b|take (?:it|that|the|a look|both)"
-    r"|wait|try\b|pass\b|bite|never|not\b|always|probably|definitely not|leave (?:it|you)|tell you|keep (?:you|that|it)"
-    r"|get back to you|do (?:it|that|so)$|check (?:it|that) out|give (?:you|it)|ask (?:you|again)|need|want|love|miss|stop"
-    r"|disagree|assume|believe|guess|hear|know|like|look|make do|manage|mention|put it|remember|talk|use (?:it|that)|you\b"
+    r"(?!be\b|see\b|say\b|admit|go\b$|go now|let you know|think|have (?:the|a|an|to)\b|take (?:it|that|the"
+    r"|a look|both)"
+    r"|wait|try\b|pass\b|bite|never|not\b|always|probably|definitely not|leave (?:it|you)|tell you|keep (?:you"
+    r"|that|it)"
+    r"|get back to you|do (?:it|that|so)$|check (?:it|that) out|give (?:you|it)|ask (?:you|again)|need|want"
+    r"|love|miss|stop"
+    r"|disagree|assume|believe|guess|hear|know|like|look|make do|manage|mention|put it|remember|talk|use (?:it"
+    r"|that)|you\b"
     r"|read it|live|die|run$|sleep on)"
 )
-_DO = rf"{_EMPTY}(?P<what>[a-z]+ .+)"
+_DO = rf"{_EMPTY}(?P<what>(?-i:[a-z])[a-z]* .+)"
 _OFTEN = (
     r"(?:every (?:single )?\w+|each \w+|daily|weekly|regularly|more often|once an? \w+|twice an? \w+"
     r"|(?:two|three|four|five|\d) (?:times|days|nights|evenings|mornings) an? \w+)"
@@ -39,10 +44,12 @@ def _promise(pattern: str, kind: TodoKind) -> Promise:
 
 
 PROMISES: tuple[Promise, ...] = (
-    _promise(rf"i (?:want|would like|need|have|plan|promised|promised myself|aim|intend) to (?P<what>[a-z]+.* {_OFTEN}.*)",
+    _promise(rf"i (?:want|would like|need|have|plan|promised|promised myself|aim|intend) to "
+             rf"(?P<what>[a-z]+.* {_OFTEN}.*)",
              TodoKind.HABIT),
     _promise(rf"i(?:'m| am) (?:trying|going|determined) to (?P<what>[a-z]+.* {_OFTEN}.*)", TodoKind.HABIT),
-    _promise(r"i(?:'m| am) (?:still )?(?:undecided|torn|on the fence|unsure|not sure) (?:about|between|whether) (?P<what>.+)",
+    _promise(r"i(?:'m| am) (?:still )?(?:undecided|torn|on the fence|unsure|not sure) (?:about|between"
+             r"|whether) (?P<what>.+)",
              TodoKind.THREAD),
     _promise(r"i(?:'m| am) still (?:deciding|figuring out|debating|weighing|considering|wondering) (?P<what>.+)",
              TodoKind.THREAD),
@@ -52,7 +59,8 @@ PROMISES: tuple[Promise, ...] = (
     _promise(r"i don't know yet (?P<what>(?:whether|if|how|which|where|when) .+)", TodoKind.THREAD),
     _promise(rf"i(?:'ll| will) {_DO}", TodoKind.COMMITMENT),
     _promise(rf"i(?:'m| am) (?:going to|gonna) {_DO}", TodoKind.COMMITMENT),
-    _promise(rf"i (?:need|have|'ve got|must remember|promised(?: \w+)?|agreed|committed) to {_DO}", TodoKind.COMMITMENT),
+    _promise(rf"i(?:'ve got| have got| need| have| must remember| promised(?: \w+)?| agreed| committed) to {_DO}",
+             TodoKind.COMMITMENT),
     _promise(rf"i must {_DO}", TodoKind.COMMITMENT),
     _promise(rf"(?:please )?(?:remind me|don't let me forget) to {_DO}", TodoKind.COMMITMENT),
     _promise(r"i (?:promised|owe) (?P<what>(?-i:[A-Z])\w+ .+)", TodoKind.COMMITMENT),
@@ -62,23 +70,29 @@ PROMISES: tuple[Promise, ...] = (
 STRUGGLES: tuple[Rule, ...] = FRICTIONS
 
 DONE = re.compile(
-    r"(?:i|we)(?:'ve| have)?(?: just| already| finally| also)* (?:finished|completed|done|did|sent|called|paid|booked|bought|"
-    r"submitted|handed in|fixed|wrote|written|signed|made|went|took|returned|delivered|cleaned|scheduled|ordered|picked up|"
-    r"dropped off|renewed|cancell?ed|emailed|texted|met|visited|read|ran|walked|talked|spoke|decided|sorted|updated|shipped"
-    r"|published|registered|filed|applied|watered|cooked|got|moved|washed|painted|repaired|replaced|\w+ed)\b",
+    r"(?:i|we)(?:'ve| have)?(?: just| already| finally| also)* "
+    r"(?P<verb>done|did|sent|paid|bought|handed in|wrote|written|made|went|took|met|read|ran|spoke|got|\w+ed)\b",
     re.IGNORECASE,
 )
 """How a person says that something is over."""
 
+PAST = {
+    "sent": "send", "went": "go", "bought": "buy", "paid": "pay", "wrote": "write", "written": "write", "made": "make",
+    "took": "take", "met": "meet", "ran": "run", "spoke": "speak", "got": "get", "did": "do", "done": "do",
+}  # fmt: skip
+"""Past forms that no stemmer knows."""
+
 SMALL = frozenset(
-    terms("ll go get need must tomorrow today tonight week weekend morning evening monday tuesday wednesday thursday friday "
-          "saturday sunday next later soon remind forget promised going every")
+    terms("ll go get need must tomorrow today tonight week weekend morning evening monday tuesday wednesday thursday "
+          "friday saturday sunday next later soon remind forget promised going every want like tri plan")
 )  # fmt: skip
 """Words of a todo that say when or that, not what."""
 
 DROPPED = re.compile(
-    r"\b(?:i won't|i will not|i'm not going to|i am not going to|i've decided not to|i decided not to|i decided against"
-    r"|forget about|never ?mind|i gave up on|i dropped|i'm dropping|no need to|i don't (?:need|have|want) to|i no longer"
+    r"\b(?:i won't|i will not|i'm not going to|i am not going to|i've decided not to|i decided not to"
+    r"|i decided against"
+    r"|forget about|never ?mind|i gave up on|i dropped|i'm dropping|no need to|i don't (?:need|have|want) to"
+    r"|i no longer"
     r"|i cancell?ed|scrap|skip)\b",
     re.IGNORECASE,
 )

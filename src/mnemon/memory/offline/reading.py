@@ -3,13 +3,19 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 
 from mnemon.memory.entities.lexicon import KNOWN_NAMES
+from mnemon.memory.offline.phrases import phrases
 from mnemon.memory.offline.words import WORDS_TOO
 
 LONGEST_MESSAGE = 6_000
 """Beyond this a message is a pasted text, and not the person's own words."""
+LONGEST_SENTENCE = 600
 LONGEST_CLAUSE = 300
+MOST_SENTENCES = 60
+MOST_CLAUSES = 8
+"""A sentence with more is a list."""
 
 # One character for one, so that a place in the plain text is the same place in the message.
 _PLAIN = str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"', "\u00a0": " "})
@@ -24,22 +30,20 @@ _NAMED = re.compile(r"\b(?:called|named)\s+$")
 _WORD = re.compile(r"[^\W\d_]+")
 _QUOTED_LINE = re.compile(r"^[ \t]*>.*$", re.MULTILINE)
 
-PRIVATE = re.compile(
-    r"\b(?:just |strictly )?between (?:us|you and me|the two of us)\b|\b(?:do not|don't) (?:tell|share|mention|repeat) "
-    r"(?:this|it|that|anyone|anybody|any ?one else|a soul)\b|\bkeep (?:this|it|that) (?:private|secret|confidential|quiet"
-    r"|to yourself|between)\b|\b(?:off the record|confidentially|in confidence|this is (?:a secret|confidential|private))\b",
-    re.IGNORECASE,
-)
-
-_OPENERS = (
-    r"hi there|hi|hey there|hey|hello there|hello|good (?:morning|afternoon|evening)|thanks(?: so much| a lot)?|thank you"
-    r"|ok|okay|so|well|also|and|but|oh|yes|yeah|yep|no|nope|actually|basically|btw|by the way|fyi|for context|for the record"
-    r"|for reference|just so you know|just to let you know|in case you(?:'re| are) wondering|quick intro|quick note|a bit about me"
-    r"|about me|background|context|first of all|first|anyway|honestly|to be honest|personally|currently|lately|these days"
-    r"|nice to meet you|sure thing|great|cool|perfect|right|one more thing|another thing|fun fact|update|correction"
-    r"|(?:please |pls )?(?:remember|note|keep in mind|don't forget|make a note|be aware)(?: that)?"
-    r"|you should know(?: that)?|i should (?:mention|add)(?: that)?|i forgot to (?:mention|say)(?: that)?"
-    r"|(?:just |strictly )?between (?:us|you and me)|(?:please )?don't tell anyone|off the record|confidentially|please"
+_OPENERS = phrases(
+    r"""
+    hi there / hi / hey there / hey / hello there / hello / good (?:morning|afternoon|evening) / nice to meet you
+    thanks(?: so much| a lot)? / thank you / ok / okay / so / well / also / and / but / oh
+    yes / yeah / yep / no / nope
+    actually / basically / honestly / to be honest / personally / currently / lately / these days / anyway / right
+    btw / by the way / fyi / for context / for the record / for reference / just so you know / just to let you know
+    in case you(?:'re| are) wondering / quick intro / quick note / a bit about me / about me / background / context
+    first of all / first / sure thing / great / cool / perfect / one more thing / another thing / fun fact
+    update / correction / please
+    (?:please |pls )?(?:remember|note|keep in mind|don't forget|make a note|be aware)(?: that)?
+    you should know(?: that)? / i should (?:mention|add)(?: that)? / i forgot to (?:mention|say)(?: that)?
+    (?:just |strictly )?between (?:us|you and me) / (?:please )?don't tell anyone / off the record / confidentially
+    """
 )
 _OPENER = re.compile(rf"(?:{_OPENERS})(?:\s*[,:!;.–—-]+\s*|\s+)(?:(?:but|and|so|that)\s+)?", re.IGNORECASE)
 _SUBJECT = r"(?=(?:I|I'm|I've|I'd|i|i'm|im|i've|my|My|we|We|we're|We're|our|Our)\b)"
@@ -71,11 +75,6 @@ def plain(message: str) -> str:
     return message.translate(_PLAIN)
 
 
-def is_private(message: str) -> bool:
-    """Whether the person asks to keep it between themselves and whom they speak to."""
-    return PRIVATE.search(plain(message)) is not None
-
-
 def clauses(message: str) -> Iterator[Clause]:
     """The message's clauses in order; none of a pasted text."""
     text = plain(message)
@@ -84,10 +83,13 @@ def clauses(message: str) -> Iterator[Clause]:
     careless = not any(letter.isupper() for letter in text)
     if careless:
         text = _WORD.sub(_with_capital, text)
-    for start, end in _sentences(_without_quotations(text)):
+    own = _without_quotations(text)
+    for start, end in islice(_sentences(own), MOST_SENTENCES):
         begin = start + len(_opening(text[start:end]))
-        sentence = _without_quotations(text)[begin:end]
-        for place, piece in _pieces(sentence):
+        sentence = own[begin:end]
+        if len(sentence) > LONGEST_SENTENCE:
+            continue
+        for place, piece in islice(_pieces(sentence), MOST_CLAUSES):
             if piece and len(piece) <= LONGEST_CLAUSE:
                 yield Clause(
                     start=begin + place,
@@ -108,7 +110,7 @@ def _without_quotations(text: str) -> str:
 
     def blank(found: re.Match[str]) -> str:
         inside = found[0].strip("\"'")
-        if _NAMED.search(text[: found.start()]) and len(inside.split()) <= 3:
+        if _NAMED.search(text[max(0, found.start() - 12) : found.start()]) and len(inside.split()) <= 3:
             return found[0]
         return "\x00" * len(found[0])
 
@@ -120,7 +122,7 @@ def _without_quotations(text: str) -> str:
 def _sentences(text: str) -> Iterator[tuple[int, int]]:
     start = 0
     for found in _END.finditer(text):
-        if found["stop"] == "." and _ABBREVIATION.search(text[start : found.end()]):
+        if found["stop"] == "." and _ABBREVIATION.search(text[max(start, found.end() - 8) : found.end()]):
             continue
         yield from _trimmed(text, start, found.end())
         start = found.end()

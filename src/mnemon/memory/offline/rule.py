@@ -12,13 +12,16 @@ Check = Callable[[str, Clause], bool]
 """Whether what a group caught is what the rule means by it."""
 
 _CUT = re.compile(
-    r"\s*(?:[,;(]|\s(?:in|on|for|with|during|at \d\S*|around \d\S*|at around|after|before|because|when|while|since|so|but|over|than|rather|instead"
-    r"|as|by|every|each|once|twice|until|especially|most of|more than|a lot|very much|so much)\b|\s(?:these days|now)$).*$",
+    r"\s*(?:[,;(]|\s(?:in|on|for|with|during|at \d\S*|around \d\S*|at around|after|before|because|when|while"
+    r"|since|so|but|over|than|rather|instead"
+    r"|as|by|every|each|once|twice|until|especially|most of|more than|a lot|very much|so much)\b"
+    r"|\s(?:these days|now)$).*$",
     re.IGNORECASE,
 )
 _LEADING = re.compile(r"^(?:an?|the|some|to|any|really|very|just|little|big|all|new|our|small) ", re.IGNORECASE)
 LONGEST_OBJECT = 6
 """Words an attribute may have; a longer one is no name for anything."""
+LONGEST_ATTRIBUTE = 80
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,4 +62,5 @@ def filled(template: str, found: re.Match[str]) -> str | None:
     except KeyError:
         return None
     words = attribute.strip("_").split("_")
-    return attribute if all(values.values()) and len(words) <= LONGEST_OBJECT + 1 else None
+    fits = len(words) <= LONGEST_OBJECT + 1 and len(attribute) <= LONGEST_ATTRIBUTE
+    return attribute if all(values.values()) and fits else None
