@@ -24,6 +24,7 @@ from mnemon.settings import Settings
 
 ROUTERS = (
     "agents",
+    "agentstate",
     "chat",
     "context",
     "engagement",
@@ -31,6 +32,7 @@ ROUTERS = (
     "health",
     "jobs",
     "memories",
+    "openai",
     "personas",
     "recall",
     "results",

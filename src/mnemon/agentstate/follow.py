@@ -6,7 +6,7 @@ lost costs a second and nothing else.
 
 import asyncio
 from collections import defaultdict
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, Iterator
 from contextlib import contextmanager, suppress
 
 import psycopg
@@ -59,7 +59,7 @@ class Bell:
             await asyncio.sleep(LOOK_EVERY_S)
 
 
-async def follow(db: Database, bell: Bell, scope: Scope, session_id: str, *, after: int) -> AsyncIterator[list[Entry]]:
+async def follow(db: Database, bell: Bell, scope: Scope, session_id: str, *, after: int) -> AsyncGenerator[list[Entry]]:
     """Batches of entries after this seq, forever; an empty one at least every second, as a sign of life.
 
     While the database is away it waits; what was written meanwhile or elsewhere comes then.

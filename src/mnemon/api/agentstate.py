@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import AsyncIterator
+from contextlib import aclosing
 from dataclasses import replace
 from typing import Annotated, Any
 
@@ -193,15 +194,16 @@ async def _owner(tx: Tx, door: Door, session_id: str) -> Scope:
 async def _events(door: Door, scope: Scope, session_id: str, after: int) -> AsyncIterator[str]:
     quiet = 0
     yield "retry: 1000\n\n"
-    async for entries in follow(door.basement.db, _bell(door), scope, session_id, after=after):
-        for entry in entries:
-            update = Update(session_id=session_id, version=entry.seq, change=entry.change)
-            data = json.dumps(event_body(update), ensure_ascii=False)
-            yield f"id: {entry.seq}\nevent: agent_state_update\ndata: {data}\n\n"
-        quiet = 0 if entries else quiet + 1
-        if quiet == _SIGN_OF_LIFE_EVERY:
-            quiet = 0
-            yield ": still here\n\n"
+    async with aclosing(follow(door.basement.db, _bell(door), scope, session_id, after=after)) as batches:
+        async for entries in batches:
+            for entry in entries:
+                update = Update(session_id=session_id, version=entry.seq, change=entry.change)
+                data = json.dumps(event_body(update), ensure_ascii=False)
+                yield f"id: {entry.seq}\nevent: agent_state_update\ndata: {data}\n\n"
+            quiet = 0 if entries else quiet + 1
+            if quiet == _SIGN_OF_LIFE_EVERY:
+                quiet = 0
+                yield ": still here\n\n"
 
 
 def _bell(door: Door) -> Bell:
