@@ -38,7 +38,7 @@ async def load(tx: Tx, scope: Scope, entries: Sequence[SeedEntry], *, vectors: V
     outcomes = [one.outcome for one in await remember(tx, scope, facts_of(new), vectors=vectors)] if new else []
     archived = await _outdated(tx, scope, gone, wanted) if gone else 0
     if new or gone:
-        await store.put_seed(tx, scope, [_plain(entry) for entry in wanted])
+        await keep(tx, scope, wanted)
     return Seeded(
         entries=tuple(wanted),
         stored=outcomes.count(Outcome.CREATED),
@@ -46,6 +46,11 @@ async def load(tx: Tx, scope: Scope, entries: Sequence[SeedEntry], *, vectors: V
         skipped=len(wanted) - len(new) + outcomes.count(Outcome.SKIPPED),
         archived=archived,
     )
+
+
+async def keep(tx: Tx, scope: Scope, entries: Sequence[SeedEntry]) -> None:
+    """The person's seed is these entries; no memory has changed."""
+    await store.put_seed(tx, scope, [_plain(entry) for entry in entries])
 
 
 async def profile(tx: Tx, scope: Scope) -> list[SeedEntry]:

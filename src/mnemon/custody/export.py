@@ -1,0 +1,68 @@
+"""A person's data as lines of JSON: the same data gives the same bytes, wherever it stands."""
+
+import json
+import tempfile
+from collections.abc import AsyncIterator, Iterator
+from typing import IO, Any
+
+from mnemon.custody import rows
+from mnemon.custody.catalog import exported, persons_tables
+from mnemon.db.database import Database
+from mnemon.db.tx import Tx
+from mnemon.errors import NotFound
+from mnemon.scope import Scope
+from mnemon.sessions.people import external_name
+
+FORMAT = "mnemon-export"
+VERSION = 1
+_IN_MEMORY = 4 * 1024 * 1024
+_PIECE = 64 * 1024
+
+
+async def export(tx: Tx, scope: Scope) -> AsyncIterator[bytes]:
+    """The person's rows, a line each: a heading, then table by table in the order of their keys, then the count.
+
+    No time of export, no internal id and no revision is in it, so that export, import and export give the same bytes.
+    """
+    name = await external_name(tx, scope)
+    if name is None:
+        raise NotFound("user")
+    yield line({"format": FORMAT, "version": VERSION, "userId": name})
+    total = 0
+    for table in sorted(await persons_tables(tx), key=lambda one: one.name):
+        if not exported(table):
+            continue
+        async for row in rows.as_json(tx, scope, table):
+            total += 1
+            yield f'{{"table":"{table.name}","row":{row["row"]}}}\n'.encode()
+    yield line({"end": True, "rows": total})
+
+
+def line(value: Any) -> bytes:
+    """The value as one line."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+
+
+async def export_file(db: Database, scope: Scope) -> IO[bytes]:
+    """A temporary file with the whole export, as of one moment, open at its beginning; gone when closed.
+
+    Written before the first byte is sent, so that a slow reader holds no transaction open.
+    """
+    file = tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY)  # noqa: SIM115  the reader closes it
+    try:
+        async with db.tx(scope.org_id) as tx:
+            await tx.run("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+            async for one in export(tx, scope):
+                file.write(one)
+    except BaseException:
+        file.close()
+        raise
+    file.seek(0)
+    return file
+
+
+def chunks(file: IO[bytes]) -> Iterator[bytes]:
+    """The file's bytes, a piece at a time; it is closed afterwards."""
+    with file:
+        while piece := file.read(_PIECE):
+            yield piece

@@ -1,0 +1,162 @@
+"""Bringing a person's exported data in: ids stay as they were, the owner is whom the import is for."""
+
+import json
+from collections import Counter
+from collections.abc import AsyncIterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import psycopg
+
+from mnemon.custody import ledger, rows
+from mnemon.custody.catalog import SQL, Table, exported, persons_tables
+from mnemon.custody.export import FORMAT, VERSION
+from mnemon.custody.replay import forget_again
+from mnemon.db.tx import Tx
+from mnemon.errors import Conflict, Fault, Invalid
+from mnemon.jobs.store import enqueue
+from mnemon.memory.upkeep.enqueue import after_write
+from mnemon.memory.vectors.job import enqueue_embedding
+from mnemon.scope import Scope
+from mnemon.sessions.people import bump_revision, ensure_person
+from mnemon.sessions.record import CLOSE
+
+_PAGE = 500
+
+
+@dataclass(frozen=True, kw_only=True)
+class Imported:
+    """What came in."""
+
+    user_id: str
+    """What the application calls the person."""
+    stored: dict[str, int]
+    """New rows, per table."""
+    kept: dict[str, int]
+    """Rows that were there already and stayed as they were, per table."""
+
+
+async def take_in(tx: Tx, org_id: str, lines: AsyncIterable[bytes], *, user_id: str | None = None) -> Imported:
+    """Every row of the export is there, for the person it names or for `user_id`; or nothing is changed."""
+    numbered = _numbered(lines)
+    heading = await anext(numbered, (1, None))
+    name = user_id or _name_of(heading[1])
+    scope = await ensure_person(tx, org_id, name)
+    revision = await bump_revision(tx, scope)
+    known = {table.name: table for table in await persons_tables(tx) if exported(table)}
+    gathered: dict[str, list[tuple[int, dict[str, Any]]]] = {table: [] for table in known}
+    total = await _gather(numbered, gathered)
+    stored: Counter[str] = Counter()
+    for name_of_table, table in known.items():
+        stored[name_of_table] = await _add(tx, scope, table, gathered[name_of_table], revision)
+    await _forget_what_was_forgotten(tx, scope)
+    if total:
+        await _resume(tx, scope)
+    kept = {table: len(found) - stored[table] for table, found in gathered.items()}
+    return Imported(
+        user_id=name,
+        stored={table: stored[table] for table, found in sorted(gathered.items()) if found},
+        kept={table: number for table, number in sorted(kept.items()) if number},
+    )
+
+
+async def _numbered(lines: AsyncIterable[bytes]) -> Any:
+    number = 0
+    async for raw in lines:
+        number += 1
+        if not raw.strip():
+            continue
+        try:
+            yield number, json.loads(raw)
+        except (ValueError, RecursionError):
+            raise _bad(number, "is not JSON") from None
+
+
+def _name_of(heading: Any) -> str:
+    if not isinstance(heading, dict) or heading.get("format") != FORMAT:
+        raise _bad(1, f"is not the heading of an export (`format: {FORMAT}`)")
+    if heading.get("version") != VERSION:
+        raise _bad(1, f"is of a version this server does not know; it knows {VERSION}")
+    name = heading.get("userId")
+    if not isinstance(name, str) or not 1 <= len(name.strip()) <= 200 or "\0" in name:
+        raise _bad(1, "names no `userId`")
+    return name
+
+
+async def _gather(numbered: Any, gathered: Mapping[str, list[tuple[int, dict[str, Any]]]]) -> int:
+    total, ended = 0, False
+    async for number, value in numbered:
+        if ended:
+            raise _bad(number, "follows the end of the export")
+        if isinstance(value, dict) and value.get("end") is True:
+            ended = True
+            if value.get("rows") != total:
+                raise _bad(number, f"says {value.get('rows')} rows, {total} came")
+            continue
+        if not isinstance(value, dict) or not isinstance(value.get("row"), dict):
+            raise _bad(number, "is no row (`table`, `row`)")
+        if value.get("table") not in gathered:
+            raise _bad(number, "names a table this server does not know")
+        gathered[value["table"]].append((number, value["row"]))
+        total += 1
+    if not ended:
+        raise Invalid("The export is cut short: its last line is missing. Export again.", code="export_cut_short")
+    return total
+
+
+async def _add(tx: Tx, scope: Scope, table: Table, found: list[tuple[int, dict[str, Any]]], revision: int) -> int:
+    if "id" in table.columns and found:
+        ids = [row["id"] for _, row in found if isinstance(row.get("id"), str) and "\0" not in row["id"]]
+        if await rows.taken_ids(tx, scope, table, ids):
+            raise Conflict(
+                "Ids of this export belong to another person of this organization. Import it into another "
+                "organization, or forget that person first.",
+                code="ids_taken",
+            )
+    for number, row in found:
+        unknown = sorted(set(row) - set(table.carried))
+        if unknown:
+            raise _bad(number, f"has a column that {table.name} does not have: {unknown[0]}")
+    return sum(
+        [await _add_page(tx, scope, table, found[at : at + _PAGE], revision) for at in range(0, len(found), _PAGE)]
+    )
+
+
+async def _add_page(tx: Tx, scope: Scope, table: Table, found: list[tuple[int, dict[str, Any]]], revision: int) -> int:
+    """Many rows at once; when they do not go in, one by one, to say which line is wrong."""
+    try:
+        async with tx.savepoint():
+            return await rows.add(tx, scope, table, [row for _, row in found], revision=revision)
+    except psycopg.errors.ForeignKeyViolation:
+        raise Conflict(
+            "The export clashes with what this person has already. Forget them first, or import under another name "
+            "(`?userId=`).",
+            code="person_not_empty",
+        ) from None
+    except (psycopg.DataError, psycopg.IntegrityError):
+        if len(found) == 1:
+            raise _bad(found[0][0], f"does not fit into {table.name}") from None
+    return sum([await _add_page(tx, scope, table, [one], revision) for one in found])
+
+
+async def _resume(tx: Tx, scope: Scope) -> None:
+    """What runs after a write runs for what came in: vectors, matching, the end of sessions that were open."""
+    await enqueue_embedding(tx, scope)
+    await after_write(tx, scope)
+    for row in await tx.all(SQL["open_sessions"], org_id=scope.org_id, user_id=scope.user):
+        await enqueue(tx, scope, CLOSE, row["id"])
+
+
+async def _forget_what_was_forgotten(tx: Tx, scope: Scope) -> None:
+    """An export from before something was forgotten does not bring it back."""
+    for entry in await ledger.entries(tx, scope.org_id, subject=scope.user):
+        if entry.kind == "memory":
+            await forget_again(tx, entry)
+
+
+def _bad(number: int, why: str) -> Invalid:
+    return Invalid(
+        f"Line {number} {why}. Send the lines of an export unchanged.",
+        code="bad_export",
+        faults=(Fault(pointer=f"/{number - 1}", detail=why),),
+    )

@@ -1,0 +1,103 @@
+"""Covering the traces of something forgotten wherever they stand: in the person's tables, and in the organization's."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from mnemon.custody import rows
+from mnemon.custody.catalog import SQL, UNTOUCHED, Table, tables
+from mnemon.custody.receipt import Tally
+from mnemon.custody.traces import Traces
+from mnemon.db.tx import Row, Tx
+from mnemon.scope import Scope
+
+OWN_RULES = frozenset({
+    "users", "memories", "memory_versions", "embeddings", "tombstones", "entity_aliases", "entity_merges",
+    "entities_kept_apart",
+})  # fmt: skip
+"""Tables whose rows are kept or removed as a whole: what another memory says is that memory's."""
+UNCHANGEABLE = {"runs": ("result", "headline")}
+"""Columns that a trigger keeps as they are once the run has succeeded."""
+_OWN_WORDS = frozenset({"user", "tool"})
+
+
+async def cover_everywhere(tx: Tx, scope: Scope, traces: Traces, tally: Tally) -> list[str]:
+    """No text of the person's has a trace, nor one of the organization's a certain one; the messages that changed."""
+    messages: list[str] = []
+    for table in await tables(tx):
+        if table.name in UNTOUCHED or table.name in OWN_RULES or not table.texts:
+            continue
+        if table.of_person:
+            changed = await _cover_table(tx, scope, table, traces, tally)
+            messages += [str(row["id"]) for row in changed if table.name == "messages"]
+        else:
+            await _cover_table(tx, scope, table, traces.strong(), tally)
+    await _cover_replies(tx, scope, traces.strong(), tally)
+    return messages
+
+
+async def _cover_table(tx: Tx, scope: Scope, table: Table, traces: Traces, tally: Tally) -> list[Row]:
+    tally.redacted[table.name] += 0
+    if not traces.hints:
+        return []
+    done = []
+    for row in await rows.mentioning(tx, scope, table, traces.hints):
+        sentences = not (table.name == "messages" and row["role"] in _OWN_WORDS)
+        changed = {c: new for c in table.texts if (new := _covered(traces, row[c], sentences)) != row[c]}
+        fixed = [column for column in UNCHANGEABLE.get(table.name, ()) if column in changed]
+        for column in fixed:
+            del changed[column]
+            tally.kept[f"{table.name}.{column}"] += 1
+        if changed:
+            await rows.rewrite(tx, scope, table, row, changed)
+            tally.redacted[table.name] += 1
+            done.append(row)
+    return done
+
+
+def _covered(traces: Traces, value: Any, sentences: bool) -> Any:
+    return traces.covered_json(value, sentences=sentences)
+
+
+async def _cover_replies(tx: Tx, scope: Scope, traces: Traces, tally: Tally) -> None:
+    """A kept reply goes on answering its retry, without the forgotten words."""
+    for row in await tx.all(SQL["replies"], org_id=scope.org_id):
+        if row["body"] is None:
+            continue
+        body = _json(bytes(row["body"]))
+        covered = traces.covered_json(body)
+        if covered != body:
+            await _rewrite_reply(tx, scope, row, covered)
+            tally.redacted["replies"] += 1
+
+
+async def blank_replies(tx: Tx, scope: Scope, names: Sequence[str], tally: Tally) -> None:
+    """Replies that name any of these ids say nothing any more."""
+    wanted = frozenset(names)
+    for row in await tx.all(SQL["replies"], org_id=scope.org_id):
+        body = None if row["body"] is None else _json(bytes(row["body"]))
+        if row["subject"] not in wanted and not (wanted & _strings(body)):
+            continue
+        if body is not None:
+            meta = body.get("meta") if isinstance(body, dict) else None
+            await _rewrite_reply(tx, scope, row, {"data": None, "meta": meta})
+            tally.redacted["replies"] += 1
+
+
+async def _rewrite_reply(tx: Tx, scope: Scope, row: Row, body: Any) -> None:
+    text = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
+    await tx.run(SQL["rewrite_reply"], org_id=scope.org_id, caller=row["caller"], key=row["key"], body=text)
+
+
+def _json(body: bytes) -> Any:
+    try:
+        return json.loads(body)
+    except ValueError:
+        return body.decode(errors="replace")
+
+
+def _strings(value: Any) -> frozenset[str]:
+    if isinstance(value, str):
+        return frozenset({value})
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return frozenset(text for one in inner for text in _strings(one))
