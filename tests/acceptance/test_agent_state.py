@@ -1,0 +1,318 @@
+"""Agent state through the doors: reading, changing, following, and the loop of plan, result and correction."""
+
+import json
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import httpx2
+import pytest
+
+from mnemon.access.grants import ALL_GRANTS, Grant
+from support.served import Served
+
+PLAN = {"action": "create_tasks", "expected_outcome": "two tasks exist", "expected_count": 2}
+SHORT = {"id": "res_1", "action": "create_tasks", "count": 1, "ids": ["t1"], "entities": [{"id": "t1", "kind": "task"}]}
+
+
+def turn(client: httpx2.Client, text: str = "Make two tasks.", user: str = "ana", **more: Any) -> dict[str, Any]:
+    body = {"userId": user, "messages": [{"role": "user", "content": text}], **more}
+    answer = client.post("/api/turns", json=body)
+    assert answer.status_code == 202, answer.text
+    made: dict[str, Any] = answer.json()["data"]
+    return made
+
+
+def state(client: httpx2.Client, session: str) -> dict[str, Any]:
+    answer = client.get(f"/api/sessions/{session}/agent-state")
+    assert answer.status_code == 200, answer.text
+    held: dict[str, Any] = answer.json()["data"]
+    return held
+
+
+def patch(client: httpx2.Client, session: str, version: int | str | None, body: Any) -> httpx2.Response:
+    headers = {} if version is None else {"If-Match": f'"{version}"'}
+    return client.patch(f"/api/sessions/{session}/agent-state", json=body, headers=headers)
+
+
+def events(client: httpx2.Client, session: str, most: int, after: str | None = None) -> list[dict[str, Any]]:
+    """The next events of the session, as a program reads them."""
+    seen: list[dict[str, Any]] = []
+    fields: dict[str, str] = {}
+    headers = {} if after is None else {"Last-Event-ID": after}
+    with client.stream("GET", f"/api/sessions/{session}/events", headers=headers) as stream:
+        assert stream.headers["content-type"].startswith("text/event-stream")
+        for line in stream.iter_lines():
+            name, _, value = line.partition(": ")
+            if name:
+                fields[name] = value
+            elif "data" in fields:
+                assert fields["event"] == "agent_state_update"
+                seen.append({"id": fields["id"], **json.loads(fields["data"])})
+                fields = {}
+                if len(seen) == most:
+                    return seen
+    return seen
+
+
+def test_a_session_begins_with_an_empty_state_at_version_zero(client: httpx2.Client) -> None:
+    session = turn(client)["sessionId"]
+    answer = client.get(f"/api/sessions/{session}/agent-state")
+    assert answer.headers["etag"] == '"0"'
+    assert answer.json()["data"] == {
+        "sessionId": session,
+        "version": 0,
+        "current_understanding": {"entities": [], "dependencies": []},
+        "assumptions": [],
+        "expectations": [],
+        "tentative_hypotheses": [],
+        "items": [],
+    }
+
+
+def test_a_disappointing_result_is_told_at_once_and_stays(server: Served, client: httpx2.Client) -> None:
+    made = turn(client, expectations=[PLAN], toolResults=[SHORT])
+    update = made["agentStateUpdate"]["update"]
+    [expectation] = update["expectations"]
+    [assumption] = update["assumptions"]
+    assert expectation["status"] == "failed"
+    assert expectation["last_checked_at"] == "2026-04-12T15:22:00Z"
+    assert assumption["hypothesis"] == 'Expected "two tasks exist" but got "count 1; ids t1"'
+    assert (assumption["confidence"], assumption["evidence"]) == (0.7, ["res_1"])
+    held = state(client, made["sessionId"])
+    assert held["version"] == made["agentStateUpdate"]["version"] == 2
+    assert held["expectations"] == [expectation]
+    assert held["current_understanding"]["entities"] == [{"id": "t1", "kind": "task"}]
+    server.settled(client)
+    assert state(client, made["sessionId"]) == held
+
+
+def test_an_expectation_waits_for_the_next_result_of_its_action_in_a_later_turn(client: httpx2.Client) -> None:
+    first = turn(client, expectations=[PLAN])
+    session = first["sessionId"]
+    assert state(client, session)["expectations"][0]["status"] == "pending"
+    other = {"id": "res_0", "action": "list_tasks", "count": 0}
+    turn(client, "And?", sessionId=session, toolResults=[other])
+    assert state(client, session)["expectations"][0]["status"] == "pending"
+    turn(client, "And now?", sessionId=session, toolResults=[{"id": "res_1", "action": "create_tasks", "count": 2}])
+    assert state(client, session)["expectations"][0]["status"] == "confirmed"
+
+
+def test_the_loop_closes_a_failed_expectation_stands_first_in_the_next_turns_context(
+    server: Served, client: httpx2.Client
+) -> None:
+    session = turn(client, expectations=[PLAN], toolResults=[SHORT])["sessionId"]
+    context = client.post("/api/context", json={"userId": "ana", "sessionId": session, "query": "What now?"})
+    layer = next(one for one in context.json()["data"]["layers"] if one["name"] == "L7")
+    assert "FAILED expectation of create_tasks: two tasks exist" in layer["text"]
+    assert context.json()["data"]["agentState"]["expectations"][0]["status"] == "failed"
+    server.script.replies("I will create the second task.")
+    answer = client.post(
+        "/api/chat", json={"userId": "ana", "sessionId": session, "message": "What now?", "stream": False}
+    )
+    assert answer.status_code == 200, answer.text
+    prompt = server.script.asked_on("chat")[-1]
+    assert "FAILED expectation of create_tasks: two tasks exist" in prompt.system
+
+
+def test_the_reflection_returns_deltas_that_the_reducer_applies(server: Served, client: httpx2.Client) -> None:
+    server.script.answers(
+        "Reflection",
+        {
+            "agent_state": {
+                "agent_state_item_updates": [
+                    {"op": "add", "item": {"id": "q1", "kind": "question", "title": "Which board?"}},
+                    {"op": "update", "id": "nobody", "patch": {"status": "resolved"}},
+                ],
+                "agent_state_updates": {
+                    "assumptions": [{"id": "a1", "hypothesis": "The board is full", "confidence": 0.8}],
+                    "tentative_hypotheses": [{"id": "h1", "hypothesis": "Ana is away"}],
+                },
+            }
+        },
+    )
+    made = turn(client)
+    server.settled(client)
+    held = state(client, made["sessionId"])
+    assert held["items"] == [
+        {
+            "id": "q1",
+            "kind": "question",
+            "title": "Which board?",
+            "status": "active",
+            "createdAt": "2026-04-12T15:22:00Z",
+            "updatedAt": "2026-04-12T15:22:00Z",
+        }
+    ]
+    assert held["lastSummarizedAt"] == "2026-04-12T15:22:00Z"
+    told = client.get(f"/api/turns/{made['turnId']}").json()["data"]["reflection"]
+    assert told["sections"]["agentState"]["stored"] == 3
+    assert {"what": "item nobody", "why": "there is none with this id"} in told["rejected"]
+    server.script.answers(
+        "Reflection",
+        {
+            "agent_state": {
+                "agent_state_item_updates": [{"op": "update", "id": "q1", "patch": {"status": "resolved"}}],
+                "agent_state_updates": {
+                    "assumptions": [
+                        {"id": "a1", "hypothesis": "The board is full", "confidence": 0.99, "contradicted_by": ["m1"]},
+                        {"id": "h1", "hypothesis": "Ana is away", "confidence": 0.6, "evidence": ["m2"]},
+                    ]
+                },
+            }
+        },
+    )
+    turn(client, "It is not full, and Ana is in Rome.", sessionId=made["sessionId"])
+    server.settled(client)
+    held = state(client, made["sessionId"])
+    assert [(a["id"], a["confidence"]) for a in held["assumptions"]] == [("a1", 0.69), ("h1", 0.6)]
+    assert held["tentative_hypotheses"] == []
+    assert held["items"][0]["status"] == "resolved"
+
+
+def test_a_patch_takes_an_update_or_both_kinds_under_their_names(client: httpx2.Client) -> None:
+    session = turn(client)["sessionId"]
+    plain = patch(client, session, 0, {"expectations": [PLAN], "reason": "planning"})
+    assert plain.status_code == 200, plain.text
+    assert plain.json()["data"]["version"] == 1
+    assert plain.json()["data"]["expectations"][0]["id"].startswith("exp_")
+    both = patch(
+        client,
+        session,
+        1,
+        {
+            "agent_state_updates": {"current_understanding": {"dependencies": [{"from": "a", "to": "b"}]}},
+            "agent_state_item_updates": [
+                {"op": "add", "item": {"kind": "note", "title": "n"}},
+                {"op": "remove", "id": "x"},
+            ],
+        },
+    )
+    assert both.json()["data"]["current_understanding"]["dependencies"] == [{"from": "a", "to": "b"}]
+    assert both.json()["data"]["reported"] == [{"what": "item x", "why": "there is none with this id"}]
+    history = client.get(f"/api/sessions/{session}/agent-state/history").json()
+    assert [(one["version"], one["who"], one["reason"]) for one in history["data"]] == [
+        (1, "api", "planning"),
+        (2, "api", "requested over the API"),
+    ]
+    assert history["meta"]["nextCursor"] is None
+
+
+def test_of_two_writers_with_the_same_version_one_gets_412_and_nothing_is_lost(client: httpx2.Client) -> None:
+    session = turn(client)["sessionId"]
+    bodies = [{"current_understanding": {"entities": [{"id": name, "kind": "k"}]}} for name in ("a", "b")]
+    with ThreadPoolExecutor(2) as pool:
+        answers = list(pool.map(lambda body: patch(client, session, 0, body), bodies))
+    assert sorted(answer.status_code for answer in answers) == [200, 412]
+    lost = next(body for body, answer in zip(bodies, answers, strict=True) if answer.status_code == 412)
+    stale = next(answer for answer in answers if answer.status_code == 412)
+    assert stale.json()["code"] == "stale"
+    assert patch(client, session, state(client, session)["version"], lost).status_code == 200
+    assert {e["id"] for e in state(client, session)["current_understanding"]["entities"]} == {"a", "b"}
+
+
+@pytest.mark.parametrize(
+    ("headers", "status", "code"),
+    [
+        ({}, 422, "if_match_required"),
+        ({"If-Match": '"x"'}, 422, "bad_if_match"),
+        ({"If-Match": '"7"'}, 412, "stale"),
+        ({"If-Match": "*"}, 200, None),
+        ({"If-Match": "0"}, 200, None),
+    ],
+)
+def test_if_match_is_needed_and_understood(client: httpx2.Client, headers: dict, status: int, code: str | None) -> None:
+    session = turn(client)["sessionId"]
+    answer = client.patch(f"/api/sessions/{session}/agent-state", json={}, headers=headers)
+    assert (answer.status_code, answer.json().get("code")) == (status, code)
+
+
+@pytest.mark.parametrize(
+    ("body", "pointer"),
+    [
+        ({"assumptions": [{"id": "a", "hypothesis": "h", "confidence": 2}]}, "/assumptions/0/confidence"),
+        ({"hypotheses": []}, "/hypotheses"),
+        ({"agent_state_updates": {"expectations": [{"cuont": 1}]}}, "/agent_state_updates/expectations/0/cuont"),
+    ],
+)
+def test_a_faulty_patch_names_the_field(client: httpx2.Client, body: dict, pointer: str) -> None:
+    answer = patch(client, turn(client)["sessionId"], 0, body)
+    assert answer.status_code == 422
+    assert pointer in [error["pointer"] for error in answer.json()["errors"]]
+
+
+def test_history_is_paged(client: httpx2.Client) -> None:
+    session = turn(client)["sessionId"]
+    for number in range(5):
+        patch(client, session, number, {"current_understanding": {"entities": [{"id": f"e{number}", "kind": "k"}]}})
+    seen: list[int] = []
+    cursor: str | None = ""
+    while cursor is not None:
+        params = {"limit": 2} if cursor == "" else {"limit": 2, "cursor": cursor}
+        page = client.get(f"/api/sessions/{session}/agent-state/history", params=params).json()
+        seen += [one["version"] for one in page["data"]]
+        cursor = page["meta"]["nextCursor"]
+    assert seen == [1, 2, 3, 4, 5]
+
+
+def test_events_resume_where_they_left_off_and_hear_what_comes(client: httpx2.Client) -> None:
+    made = turn(client, expectations=[PLAN], toolResults=[SHORT])
+    session = made["sessionId"]
+    first, second = events(client, session, 2)
+    assert (first["id"], first["update"]["expectations"][0]["status"]) == ("1", "pending")
+    assert (second["id"], second["version"], second["sessionId"]) == ("2", 2, session)
+    assert second["update"]["expectations"][0]["status"] == "failed"
+    assert events(client, session, 1, after="1") == [second]
+    heard: list[dict[str, Any]] = []
+    listening = threading.Thread(target=lambda: heard.extend(events(client, session, 1, after="2")))
+    listening.start()
+    turn(client, "More.", sessionId=session, expectations=[PLAN])
+    listening.join(10)
+    assert [one["id"] for one in heard] == ["3"]
+
+
+@pytest.mark.parametrize("last", ["x", "-1", "1.5", "9" * 40])
+def test_a_last_event_id_that_is_none_is_refused(client: httpx2.Client, last: str) -> None:
+    session = turn(client)["sessionId"]
+    answer = client.get(f"/api/sessions/{session}/events", headers={"Last-Event-ID": last})
+    assert (answer.status_code, answer.json()["code"]) == (400, "bad_place")
+
+
+PATHS = ["agent-state", "agent-state/history", "events"]
+
+
+def test_nothing_of_it_is_shown_without_the_scope(server: Served, client: httpx2.Client) -> None:
+    made = turn(client, expectations=[PLAN], toolResults=[SHORT])
+    blind = server.client("acme", grants=ALL_GRANTS - {Grant.AGENT_STATE_READ, Grant.AGENT_STATE_WRITE})
+    for path in PATHS:
+        answer = blind.get(f"/api/sessions/{made['sessionId']}/{path}")
+        assert (answer.status_code, answer.json()["code"]) == (403, "missing_scope")
+    assert patch(blind, made["sessionId"], 2, {}).status_code == 403
+    assert turn(blind, "Again.", expectations=[PLAN])["agentStateUpdate"] is None
+    asked = {"userId": "ana", "sessionId": made["sessionId"], "query": "?"}
+    context = blind.post("/api/context", json=asked).json()["data"]
+    assert "create_tasks" not in json.dumps(context)
+    assert context.get("agentState") is None
+
+
+def test_a_writer_that_may_not_read_learns_only_the_version(server: Served, client: httpx2.Client) -> None:
+    session = turn(client, expectations=[PLAN])["sessionId"]
+    writer = server.client("acme", grants=ALL_GRANTS - {Grant.AGENT_STATE_READ})
+    assert patch(writer, session, 1, {"expectations": [PLAN]}).json()["data"] == {
+        "sessionId": session,
+        "version": 2,
+        "reported": [],
+    }
+
+
+def test_a_foreign_session_is_like_one_that_never_was(server: Served, client: httpx2.Client) -> None:
+    session = turn(client, expectations=[PLAN])["sessionId"]
+    other = server.client("other")
+    bound = server.client("acme", user="bob")
+    for path in PATHS:
+        never = other.get(f"/api/sessions/ses_01ARZ3NDEKTSV4RRFFQ69G5FAV/{path}")
+        for stranger in (other, bound):
+            answer = stranger.get(f"/api/sessions/{session}/{path}")
+            assert answer.status_code == never.status_code == 404
+            assert answer.json()["detail"] == never.json()["detail"]
+    assert patch(other, session, 1, {}).status_code == 404
