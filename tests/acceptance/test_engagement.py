@@ -1,6 +1,8 @@
 """Seed 000 through the doors: its example, a story of four weeks, what stays out, and who may look."""
 
+import re
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -217,8 +219,9 @@ def test_twelve_turns_over_four_weeks(talk: Talk) -> None:
     assert talk.state("?asOf=2026-03-01T00:00:00Z") is None
     changes = history(talk.client)
     assert [change["seq"] for change in changes] == list(range(1, len(changes) + 1))
-    assert [change["kind"] for change in changes if change["kind"] in ("promoted", "reopened", "archived", "advanced")] == [
-        "advanced", "advanced", "promoted", "advanced", "archived", "reopened", "advanced",
+    told = [change["kind"] for change in changes if change["kind"] not in ("opened", "formed", "collected", "wondered")]
+    assert told == [
+        "advanced", "advanced", "resolvable", "promoted", "advanced", "archived", "answered", "reopened", "advanced",
     ]  # fmt: skip
     assert all(change["turnId"] and change["who"] == "dana" and change["reason"] for change in changes)
 
@@ -297,3 +300,51 @@ def test_there_is_no_writing_verb_and_organizations_are_apart(talk: Talk) -> Non
 )
 def test_a_bad_question_is_told_so(talk: Talk, query: str) -> None:
     assert talk.client.get(f"/api/engagement{query}").status_code in (400, 422)
+
+
+def test_twenty_people_at_once_lose_nothing(talk: Talk) -> None:
+    ready(talk)
+    talk.say("there is a gap", form=[claim("The gap costs us time", piece("there is a gap", strength="weak"))])
+    target = talk.state()["hypotheses"][0]["id"]
+
+    def reflected(asked: Any) -> Any:
+        word = re.search(r"remark (\w+)", asked.prompt)
+        assert word is not None
+        mine = piece(word.group(), line="A remark.", strength="weak", source=word[1], hypothesis=target)
+        stance = "contradicts" if len(word[1]) % 2 else "supports"
+        return {"engagement": {"evidence": [{**mine, "stance": stance}]}}
+
+    talk.server.script.always_answers("Reflection", reflected)
+    with ThreadPoolExecutor(20) as pool:
+        words = [chr(97 + place) * (1 + place % 2) for place in range(20)]
+        bodies = [
+            {"userId": f"user-{word}", "messages": [{"role": "user", "content": f"I have a remark {word} to make"}]}
+            for word in words
+        ]
+        replies = list(pool.map(lambda body: talk.client.post("/api/turns", json=body), bodies))
+    assert {reply.status_code for reply in replies} == {202}
+    talk.server.settled(talk.client)
+    evidence = talk.state("?expand=evidence")["hypotheses"][0]["evidence"]
+    assert sorted(line["source"] for line in evidence[1:]) == sorted(words)
+    changes = history(talk.client)
+    assert [change["seq"] for change in changes] == list(range(1, len(changes) + 1))
+
+
+def test_a_recited_reply_is_flagged_on_its_turn_and_counted(talk: Talk) -> None:
+    ready(talk)
+    line = "Approvals take longer than anybody in the plant would like to admit."
+    talk.say("approvals are slow", form=[claim("Approvals are slow", piece("approvals are slow", line=line))])
+    counted = recitals(talk)
+    talk.server.script.replies("As noted, approvals take longer than anybody in the plant would like.")
+    talk.say("and so?")
+    turn = talk.client.get(f"/api/turns/{talk.turn_id}").json()["data"]
+    assert turn["recited"].startswith("approvals take longer than")
+    assert recitals(talk) == counted + 1
+    talk.server.script.replies("Let us look at who signs first.")
+    talk.say("and then?")
+    assert talk.client.get(f"/api/turns/{talk.turn_id}").json()["data"]["recited"] is None
+
+
+def recitals(talk: Talk) -> float:
+    found = re.search(r"^mnemon_recited_replies_total (\S+)$", talk.client.get("/metrics").text, re.MULTILINE)
+    return float(found[1]) if found else 0.0

@@ -301,3 +301,32 @@ async def test_offline_passes_the_same_gates(db, org):
     assert report.stored == 1
     assert document is not None
     assert document.unknowns[0].why_it_matters == "It costs us $3M."
+
+
+async def test_a_finding_is_judged_by_the_threshold_of_its_promotion(db, org):
+    """With a lower threshold in force, forgetting something else does not take a finding down."""
+    (lenient,) = sections(Settings(promotion_threshold=0.6, first_hypothesis_turns=0))
+    await apply(db, turn("a gap"), lenient, form=[claim("The gap costs us time", piece("a gap"))])
+    await apply(db, turn("hello", number=2, who="tom"), lenient)
+    async with db.tx("acme") as tx:
+        await forget_person(tx, person("acme", "tom"), tx.now)
+    document = (await held(db)).document
+    assert document is not None
+    assert [each.statement for each in document.findings] == ["The gap costs us time"]
+
+
+async def test_redacting_leaves_what_others_said_and_what_only_shares_common_words(db, org):
+    tom = turn("we think there is a gap because of approvals, and the canteen closes", who="tom")
+    await apply(
+        db, tom, form=[claim("There is a gap because nobody cares", piece("there is a gap because of approvals"))]
+    )
+    await apply(db, turn("the canteen closes", number=2), unknowns=[
+        {"question": "Why does the canteen close? The canteen closes early.", "whyItMatters": "Morale."}
+    ])  # fmt: skip
+    text = "the canteen closes"
+    start = tom.messages[0].content.index(text)
+    before = await held(db)
+    async with db.tx("acme") as tx:
+        place = {"turn_id": tom.id, "message_id": tom.messages[0].message_id, "start": start, "end": start + len(text)}
+        assert await redact(tx, tom.scope, tx.now, **place, text=text) == 0
+    assert await held(db) == before

@@ -94,7 +94,7 @@ def test_forgetting_a_person_leaves_nothing_of_theirs_and_no_finding_without_gro
         assert not left
         return
     seq = room.entries[-1].seq
-    document = fold(mended(document, 0.85, START + timedelta(days=9), seq), document)
+    document = fold(mended(document, START + timedelta(days=9), seq), document)
     assert document is not None
     sound(document)
     assert all(line.who != who for each in document.hypotheses for line in each.evidence)

@@ -50,6 +50,8 @@ class Promoted:
     """A hypothesis became a finding."""
 
     hypothesis: str
+    threshold: float
+    """The confidence it had to exceed then, which it must keep exceeding when evidence is forgotten."""
     kind: Literal["promoted"] = "promoted"
 
 

@@ -56,6 +56,8 @@ class Hypothesis:
     would_resolve_at: datetime | None = None
     promoted_at: datetime | None = None
     """When it became a finding; stays when it is reopened."""
+    threshold: float = 0.5
+    """The confidence that its promotion had to exceed."""
     reopened: int = 0
     """How often it was a finding and had to be reopened."""
     note: str | None = None

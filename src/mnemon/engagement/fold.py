@@ -69,7 +69,9 @@ def _changed(
         return replace(held, would_resolve=delta.text, would_resolve_at=entry.at)
     if isinstance(delta, Promoted):
         stage = step(held.stage, Event.PROMOTE)
-        return held if stage is None else replace(held, stage=stage, promoted_at=entry.at)
+        if stage is None:
+            return held
+        return replace(held, stage=stage, promoted_at=entry.at, threshold=delta.threshold)
     if isinstance(delta, Reopened):
         stage = step(held.stage, Event.REOPEN)
         if stage is None:

@@ -10,20 +10,54 @@ from mnemon.engagement import gates, store
 from mnemon.engagement.delta import Advanced, Answered, Archived, Collected, Entry, Formed, Resolvable, Wondered
 from mnemon.engagement.document import Engagement
 from mnemon.engagement.fold import apply
-from mnemon.engagement.scales import Rules
 from mnemon.engagement.settle import mended
 from mnemon.engagement.store import Held
 from mnemon.scope import Scope
 
-_TELLING = re.compile(r"[^\W_]{4,}|\d+")
+_TELLING = re.compile(r"[^\W_]{5,}|\w*\d\w*")
+_COMMON = frozenset(
+    [
+        "about",
+        "above",
+        "after",
+        "again",
+        "being",
+        "below",
+        "because",
+        "before",
+        "could",
+        "every",
+        "first",
+        "going",
+        "other",
+        "people",
+        "really",
+        "should",
+        "still",
+        "their",
+        "there",
+        "these",
+        "thing",
+        "think",
+        "those",
+        "through",
+        "under",
+        "where",
+        "which",
+        "while",
+        "would",
+        "years",
+    ]
+)
+"""Words of five letters and more that tell nothing about where a sentence came from."""
 
 
-async def forget_person(tx: Tx, scope: Scope, now: datetime, rules: Rules | None = None) -> dict[str, int]:
+async def forget_person(tx: Tx, scope: Scope, now: datetime) -> dict[str, int]:
     """Nothing that came from the person's turns is left; counts what was removed, per table."""
     held = await store.lock(tx, scope)
     entries, turns = await store.forget_person(tx, scope)
     if entries or turns:
-        await _refold(tx, scope, now, Held(document=None, seq=held.seq, heard=held.heard - turns), rules or Rules())
+        await _refold(tx, scope, now, Held(document=None, seq=held.seq, heard=held.heard - turns))
     return {"engagement_journal": entries, "engagement_turns": turns}
 
 
@@ -37,7 +71,6 @@ async def redact(
     start: int,
     end: int,
     text: str,
-    rules: Rules | None = None,
 ) -> int:
     """The quote is in no entry: what cites it goes, and what its turn derived from it. How many entries went."""
     held = await store.lock(tx, scope)
@@ -45,26 +78,26 @@ async def redact(
         entry.seq
         async for entry in store.journal(tx, scope)
         if _cites(entry, message_id, start, end)
-        or _repeats(entry, text)
+        or (entry.user_id == scope.user and _repeats(entry, text))
         or (entry.turn_id == turn_id and _derives(entry, text))
     ]
     if not gone:
         return 0
     removed = await store.forget_entries(tx, scope, gone)
-    await _refold(tx, scope, now, held, rules or Rules())
+    await _refold(tx, scope, now, held)
     return removed
 
 
-async def refold(tx: Tx, scope: Scope, now: datetime, rules: Rules | None = None) -> None:
+async def refold(tx: Tx, scope: Scope, now: datetime) -> None:
     """The document is the fold of the journal as that stands now."""
-    await _refold(tx, scope, now, await store.lock(tx, scope), rules or Rules())
+    await _refold(tx, scope, now, await store.lock(tx, scope))
 
 
-async def _refold(tx: Tx, scope: Scope, now: datetime, held: Held, rules: Rules) -> None:
+async def _refold(tx: Tx, scope: Scope, now: datetime, held: Held) -> None:
     document: Engagement | None = None
     async for entry in store.journal(tx, scope):
         document = apply(document, entry)
-    mends = mended(document, rules.promotion_threshold, now, held.seq) if document else []
+    mends = mended(document, now, held.seq) if document else []
     for entry in mends:
         document = apply(document, entry)
     await store.append(tx, scope, mends)
@@ -85,19 +118,24 @@ def _cites(entry: Entry, message_id: str, start: int, end: int) -> bool:
 
 
 def _repeats(entry: Entry, text: str) -> bool:
-    """Whether the entry has the very words, from whatever turn."""
+    """Whether an entry of the same person has the very words, from whatever turn; a single plain word is too little."""
     wanted = gates.normal(text)
-    return bool(wanted) and any(wanted in gates.normal(part) for part in _texts(entry))
+    if len(wanted.split()) < 2 and not any(sign.isdigit() for sign in wanted):
+        return False
+    return any(f" {wanted} " in f" {gates.normal(part)} " for part in _texts(entry))
 
 
 def _derives(entry: Entry, text: str) -> bool:
     """Whether an entry of the same turn may carry the content in other words: it shares a telling word or number."""
-    telling = {word.casefold() for word in _TELLING.findall(text)}
-    return any(telling & {word.casefold() for word in _TELLING.findall(part)} for part in _texts(entry))
+    telling = _telling(text)
+    return any(telling & _telling(part) for part in _texts(entry))
+
+
+def _telling(text: str) -> set[str]:
+    return {word.casefold() for word in _TELLING.findall(text)} - _COMMON
 
 
 def _texts(entry: Entry) -> Iterator[str]:
-    yield entry.reason
     delta = entry.delta
     if isinstance(delta, Collected):
         yield from (delta.evidence.line, delta.evidence.quote)
@@ -112,4 +150,4 @@ def _texts(entry: Entry) -> Iterator[str]:
     elif isinstance(delta, Archived):
         yield delta.note
     elif isinstance(delta, Advanced):
-        return
+        yield entry.reason

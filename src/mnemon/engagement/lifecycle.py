@@ -77,9 +77,9 @@ def is_ready(hypothesis: Hypothesis, threshold: float) -> bool:
     )
 
 
-def still_stands(finding: Hypothesis, threshold: float) -> bool:
-    """Whether a finding would be promoted on the evidence it has now."""
-    return confidence_of(finding) > threshold and not outstanding(finding.evidence)
+def still_stands(finding: Hypothesis) -> bool:
+    """Whether a finding would be promoted on the evidence it has now, by the threshold of its promotion."""
+    return confidence_of(finding) > finding.threshold and not outstanding(finding.evidence)
 
 
 def would_resolve(hypothesis: Hypothesis) -> str | None:

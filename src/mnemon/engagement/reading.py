@@ -2,6 +2,8 @@
 
 from datetime import datetime
 
+from prometheus_client import Counter
+
 from mnemon.db.tx import Tx
 from mnemon.engagement import store
 from mnemon.engagement.delta import Entry
@@ -10,6 +12,8 @@ from mnemon.engagement.fold import apply
 from mnemon.engagement.recital import recited, texts_of
 from mnemon.scope import Scope
 from mnemon.sessions.personas import takes_part_in_engagement
+
+RECITED = Counter("mnemon_recited_replies", "Replies that repeat eight or more words of the engagement in a row.")
 
 
 async def engagement(tx: Tx, scope: Scope, as_of: datetime | None = None) -> Engagement | None:
@@ -32,4 +36,7 @@ async def recital(tx: Tx, scope: Scope, reply: str) -> str | None:
     if not await takes_part_in_engagement(tx, scope):
         return None
     document = (await store.read(tx, scope)).document
-    return None if document is None else recited(reply, texts_of(document))
+    found = None if document is None else recited(reply, texts_of(document))
+    if found is not None:
+        RECITED.inc()
+    return found

@@ -24,16 +24,16 @@ def settled(document: Engagement, threshold: float, turn: Turn, seq: int) -> tup
             user_id=turn.scope.user_id,
             who=turn.user_name,
             reason=_promoted(each, threshold),
-            delta=Promoted(hypothesis=each.id),
+            delta=Promoted(hypothesis=each.id, threshold=threshold),
         )
         for place, each in enumerate(ready[:room], start=1)
     ]
     return entries, [each.statement for each in ready[room:]]
 
 
-def mended(document: Engagement, threshold: float, now: datetime, seq: int) -> list[Entry]:
+def mended(document: Engagement, now: datetime, seq: int) -> list[Entry]:
     """After something was forgotten: findings that lost their ground are reopened."""
-    fallen = [each for each in document.findings if not still_stands(each, threshold)]
+    fallen = [each for each in document.findings if not still_stands(each)]
     return [
         _own(seq + place, now, Reopened(hypothesis=each.id), "evidence it stood on was forgotten")
         for place, each in enumerate(fallen, start=1)
