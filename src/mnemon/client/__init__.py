@@ -1,1 +1,12 @@
-"""The Python client, async and sync. It imports nothing of the server."""
+"""The Python client, async (`Mnemon`) and sync (`SyncMnemon`). It imports nothing of the server.
+
+The one package whose `__init__` gives names: it is what other people's programs import.
+"""
+
+from mnemon.client.asynchronous import Mnemon
+from mnemon.client.errors import ApiError, ClientError, Unreachable
+from mnemon.client.expectation import Verified
+from mnemon.client.sse import Event
+from mnemon.client.sync import SyncMnemon
+
+__all__ = ["ApiError", "ClientError", "Event", "Mnemon", "SyncMnemon", "Unreachable", "Verified"]

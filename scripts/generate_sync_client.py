@@ -1,0 +1,55 @@
+"""Writes the sync client from the async one: `python scripts/generate_sync_client.py`. A house test keeps it fresh."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+CLIENT = Path(__file__).parents[1] / "src" / "mnemon" / "client"
+HEADER = '"""Generated from transport.py and asynchronous.py by scripts/generate_sync_client.py. Do not edit."""\n\n'
+WORDS = (
+    (r"\basync (def|with|for)\b", r"\1"),
+    (r"\bawait ", ""),
+    (r"\b__aenter__\b", "__enter__"),
+    (r"\b__aexit__\b", "__exit__"),
+    (r"\basynccontextmanager\b", "contextmanager"),
+    (r"\bAsyncIterator\b", "Iterator"),
+    (r"\bAsyncClient\b", "Client"),
+    (r"\bAsyncTransport\b", "Transport"),
+    (r"\baclose\b", "close"),
+    (r"\baread\b", "read"),
+    (r"\baiter_lines\b", "iter_lines"),
+    (r"\basyncio\.sleep\b", "time.sleep"),
+    (r"\bMnemon\b", "SyncMnemon"),
+)
+
+
+def generated() -> str:
+    """The synchronous twin of both modules as one."""
+    parts = [(CLIENT / name).read_text(encoding="utf-8") for name in ("transport.py", "asynchronous.py")]
+    imports: list[str] = []
+    bodies: list[str] = []
+    for part in parts:
+        text = re.sub(r'\A""".*?"""\n', "", part, flags=re.DOTALL)
+        text = re.sub(r"    # async only: begin\n.*?    # async only: end\n", "", text, flags=re.DOTALL)
+        found = re.findall(r"^(?:from \S+ import (?:\([^)]*\)|[^\n(]*)|import \S+)\n", text, flags=re.MULTILINE)
+        imports += found
+        bodies.append(re.sub("|".join(map(re.escape, found)), "", text).strip())
+    whole = "".join(dict.fromkeys(imports)) + "\n\n" + "\n\n\n".join(bodies) + "\n"
+    for pattern, instead in WORDS:
+        whole = re.sub(pattern, instead, whole)
+    whole = whole.replace("import asyncio\n", "import time\n")
+    whole = re.sub(r"^from mnemon\.client\.transport import .*\n", "", whole, flags=re.MULTILINE)
+    return tidied(HEADER + whole)
+
+
+def tidied(text: str) -> str:
+    """Sorted and formatted as everything else is."""
+    for command in (("check", "--fix", "-q", "--select", "I,F401", "-"), ("format", "-q", "-")):
+        named = [sys.executable, "-m", "ruff", command[0], "--stdin-filename", str(CLIENT / "sync.py"), *command[1:]]
+        text = subprocess.run(named, input=text, capture_output=True, text=True, check=True, cwd=CLIENT).stdout
+    return text
+
+
+if __name__ == "__main__":
+    (CLIENT / "sync.py").write_text(generated(), encoding="utf-8")

@@ -1,0 +1,33 @@
+"""The whole house inside another program: for a notebook, a script, a test."""
+
+import secrets
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from mnemon.access.keys import create_key, revoke_key
+from mnemon.access.organizations import check_name, create_organization
+from mnemon.api.listening import Listening, bound
+from mnemon.app import make_app
+from mnemon.cli.house import opened_house
+from mnemon.scope import Scope
+from mnemon.settings import load_settings
+
+
+@asynccontextmanager
+async def serving(org: str = "local", **settings: Any) -> AsyncIterator[tuple[str, str]]:
+    """The URL of a server on a free loopback port in this process, and a key that lives as long as it does."""
+    chosen = load_settings(**{"host": "127.0.0.1", "port": 0, **settings})
+    async with opened_house(chosen, migrated=True) as basement:
+        async with basement.db.tx(check_name(org)) as tx:
+            await create_organization(tx)
+            key, text = await create_key(tx, Scope(org_id=org), name=f"in process {secrets.token_hex(3)}")
+        server = Listening(make_app(basement), bound(chosen.host, 0))
+        await server.answering()
+        try:
+            yield f"http://127.0.0.1:{server.port}", text
+        finally:
+            server.should_exit = True
+            await server.finished()
+            async with basement.db.tx(org) as tx:
+                await revoke_key(tx, Scope(org_id=org), key.id)

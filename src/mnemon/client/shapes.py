@@ -1,0 +1,101 @@
+"""What the server gives back, as typed dictionaries with the wire's own names."""
+
+from typing import Any, Literal, NotRequired, TypedDict
+
+MemoryType = Literal["PROFILE", "PEOPLE", "PROJECT", "OPEN_LOOP"]
+Ranking = Literal["similarity", "blended", "hybrid"]
+
+
+class Entity(TypedDict):
+    type: str
+    label: str
+
+
+class Memory(TypedDict):
+    id: str
+    userId: str
+    personaId: str | None
+    type: str
+    content: str
+    entityRefs: list[str]
+    entityLabel: str | None
+    subtype: dict[str, str | None]
+    attribute: NotRequired[str | None]
+    importance: int
+    pinned: bool
+    memoryKey: str
+    source: str
+    status: str
+    confidence: float
+    mentions: int
+    validFrom: str
+    validTo: str | None
+    createdAt: str
+    updatedAt: str
+    provenance: list[dict[str, Any]]
+
+
+class Hit(TypedDict):
+    memory: NotRequired[Memory]
+    message: NotRequired[dict[str, Any]]
+    score: float
+    why: dict[str, Any]
+
+
+class Found(TypedDict):
+    results: list[Hit]
+    entityCards: list[dict[str, Any]]
+
+
+class Message(TypedDict):
+    role: Literal["user", "assistant", "tool"]
+    content: str
+    name: NotRequired[str]
+    at: NotRequired[str]
+
+
+class ToolResult(TypedDict):
+    id: str
+    action: str
+    ids: NotRequired[list[str]]
+    types: NotRequired[list[str]]
+    count: NotRequired[int]
+    entities: NotRequired[list[dict[str, str]]]
+    dependencies: NotRequired[list[dict[str, str]]]
+    output: NotRequired[Any]
+
+
+class Expectation(TypedDict):
+    action: str
+    expected_outcome: str
+    expected_ids: NotRequired[list[str]]
+    expected_type: NotRequired[str]
+    expected_count: NotRequired[int]
+    invariant: NotRequired[str]
+
+
+class Recorded(TypedDict):
+    turnId: str
+    sessionId: str
+    agentStateUpdate: dict[str, Any] | None
+    reflection: dict[str, Any]
+
+
+class Reply(TypedDict):
+    turnId: str
+    sessionId: str
+    messageId: str | None
+    reply: str
+    usage: dict[str, Any]
+
+
+class Context(TypedDict):
+    system: str
+    tokens: int
+    layers: list[dict[str, Any]]
+    leftOut: list[Any]
+
+
+Engagement = dict[str, Any]
+Run = dict[str, Any]
+Agent = dict[str, Any]

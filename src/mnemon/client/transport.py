@@ -1,0 +1,111 @@
+"""Requests with retries: every write carries an Idempotency-Key, so trying again is safe."""
+
+import asyncio
+import random
+import uuid
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
+
+import httpx2
+
+from mnemon.client.errors import ApiError, Unreachable
+from mnemon.client.sse import Event, Reader
+
+RETRIED = frozenset({429, 502, 503, 504})
+_LONGEST_WAIT_S = 10.0
+
+
+class AsyncTransport:
+    """One connection pool to one server with one key."""
+
+    def __init__(self, base_url: str, key: str, *, timeout: float, retries: int) -> None:
+        self._http = httpx2.AsyncClient(
+            base_url=base_url, headers={"Authorization": f"Bearer {key}"}, timeout=timeout, follow_redirects=False
+        )
+        self._retries = retries
+
+    async def close(self) -> None:
+        """The connections are closed."""
+        await self._http.aclose()
+
+    async def send(
+        self,
+        method: str,
+        path: str,
+        *,
+        body: Any = None,
+        query: Mapping[str, Any] | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Any:
+        """The answer's JSON; tried again while that may help."""
+        sent = {**(headers or {})}
+        if method == "POST":
+            sent.setdefault("Idempotency-Key", uuid.uuid4().hex)
+        known = {name: value for name, value in (query or {}).items() if value is not None}
+        for attempt in range(self._retries + 1):
+            try:
+                response = await self._http.request(method, path, json=body, params=known, headers=sent)
+            except httpx2.TransportError as error:
+                if attempt == self._retries:
+                    raise Unreachable(f"{self._http.base_url} did not answer: {error}") from error
+                await _wait(attempt, None)
+                continue
+            if attempt < self._retries and _passing(response):
+                await _wait(attempt, response.headers.get("Retry-After"))
+                continue
+            return _read(response)
+        raise AssertionError("the last attempt returns or raises")
+
+    @asynccontextmanager
+    async def stream(
+        self, method: str, path: str, *, body: Any = None, headers: Mapping[str, str] | None = None
+    ) -> AsyncIterator[AsyncIterator[Event]]:
+        """The events of an open stream."""
+        try:
+            async with self._http.stream(method, path, json=body, headers=dict(headers or {})) as response:
+                if response.status_code >= 400:
+                    await response.aread()
+                    _read(response)
+                yield _events(response)
+        except httpx2.TransportError as error:
+            raise Unreachable(f"the stream from {self._http.base_url} broke off: {error}") from error
+
+    async def lines(self, path: str) -> AsyncIterator[str]:
+        """The lines of an NDJSON answer, as they come."""
+        async with self._http.stream("GET", path) as response:
+            if response.status_code >= 400:
+                await response.aread()
+                _read(response)
+            async for line in response.aiter_lines():
+                if line:
+                    yield line
+
+
+async def _events(response: httpx2.Response) -> AsyncIterator[Event]:
+    reader = Reader()
+    async for line in response.aiter_lines():
+        event = reader.take(line)
+        if event is not None:
+            yield event
+
+
+async def _wait(attempt: int, told: str | None) -> None:
+    seconds = float(told) if told and told.isdigit() else 0.2 * 2**attempt
+    spread = 0.5 + random.random() / 2  # noqa: S311  jitter, not a secret
+    await asyncio.sleep(min(seconds, _LONGEST_WAIT_S) * spread)
+
+
+def _passing(response: httpx2.Response) -> bool:
+    """Whether the same request may succeed in a moment."""
+    if response.status_code == 409:
+        return bool(response.json().get("code") == "idempotency_in_progress")
+    return response.status_code in RETRIED
+
+
+def _read(response: httpx2.Response) -> Any:
+    if response.status_code >= 400:
+        kind = response.headers.get("content-type", "")
+        problem = response.json() if "json" in kind else {"code": "unknown", "detail": response.text[:300]}
+        raise ApiError(response.status_code, problem)
+    return response.json() if response.content else None
