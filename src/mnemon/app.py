@@ -27,6 +27,7 @@ ROUTERS = (
     "agentstate",
     "chat",
     "context",
+    "custody",
     "engagement",
     "entities",
     "health",
@@ -40,6 +41,7 @@ ROUTERS = (
     "sessions",
     "todos",
     "turns",
+    "users",
 )
 """Modules of `mnemon.api` whose `router` is served."""
 
@@ -49,6 +51,7 @@ PAGES = ("doorway", "jobs", "live")
 
 def kinds(basement: Basement) -> dict[str, Kind]:
     """Every kind of work the rooms know, by name."""
+    from mnemon.custody.outbox import kinds as ledger
     from mnemon.memory.entities.job import kinds as matching
     from mnemon.memory.upkeep.curator_job import kinds as curating
     from mnemon.memory.upkeep.spine_job import kinds as spines
@@ -60,6 +63,7 @@ def kinds(basement: Basement) -> dict[str, Kind]:
     rooms: tuple[tuple[Kind, ...], ...] = (
         curating(basement),
         embedding(basement),
+        ledger(basement),
         matching(basement),
         closing(basement),
         reflecting(basement),
@@ -125,6 +129,7 @@ def make_app(basement: Basement, *, worker: bool = True) -> FastAPI:
         redirect_slashes=False,
     )
     app.state.basement = basement
+    app.state.closing = asyncio.Event()  # set when the server is asked to stop: endless streams end by themselves
     app.state.streams = Streams()
     app.state.rate_limit = RateLimit(basement.settings.rate_limit_per_minute)
     problems.install(app)

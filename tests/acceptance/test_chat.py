@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import httpx2
-from support.served import Served
 
 from mnemon.access.grants import Grant
 from mnemon.llm.scripted.script import called
+from support.served import Served
 
 
 def events(lines: Iterator[str]) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -72,7 +72,7 @@ def test_a_tool_call_is_shown_run_and_answered(server: Served, client: httpx2.Cl
         called("expect", action="create_task", expected_outcome="one task", expected_count=1), "I expect one task."
     )
     heard = streamed(client, "Plan it.")
-    by_name = {name: data for name, data in heard}
+    by_name = dict(heard)
     assert by_name["tool_call"]["name"] == "expect"
     assert by_name["tool_result"]["content"]["of"] == "create_task"
     assert by_name["agent_state_update"]["update"]["expectations"][0]["status"] == "pending"

@@ -3,6 +3,7 @@
 from typing import Any
 
 import httpx2
+
 from support.served import Served
 
 

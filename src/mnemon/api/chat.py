@@ -39,6 +39,7 @@ async def chat(body: ChatIn, door: Annotated[Door, needs(Grant.CHAT)]) -> Respon
         messages=(NewMessage(role=Role.USER, content=body.message),),
         session_id=body.session_id,
         vector=await query_vector(door.basement, body.message),
+        embedder=door.basement.embedder.model,
     )
     reply = await opened(door, asking, chat_tools(door.principal.grants))
     if isinstance(reply, Stream):

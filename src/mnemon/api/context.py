@@ -89,6 +89,8 @@ async def get_context(body: ContextIn, door: Annotated[Door, needs(Grant.CHAT)])
             vector=vector,
             now=tx.now,
             session_id=body.session_id,
+            model=door.basement.embedder.model,
+            ranking=door.basement.settings.chat_ranking,
             sees_agent_state=door.may(Grant.AGENT_STATE_READ),
         )
         context = await assembled(tx, ask, door.basement.settings, budget=body.budget_tokens)

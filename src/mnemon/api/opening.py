@@ -78,7 +78,9 @@ def _keeper(door: Door, slot: Slot) -> OnSeal:
     async def keep(tx: Tx, turn: Turn, outcome: Outcome) -> None:
         if outcome.status is not TurnStatus.ANSWERED:
             return
-        body = json.dumps(_reply(turn, outcome.reply, outcome.usage)).encode()
+        calls = [{"id": one.id, "name": one.name, "arguments": one.arguments} for one in outcome.calls]
+        told = _reply(turn, outcome.reply, outcome.usage) | ({"toolCalls": calls} if calls else {})
+        body = json.dumps(told).encode()
         await replies.keep(tx, door.org, slot, status=200, body=body, subject=turn.id)
 
     return keep

@@ -23,6 +23,8 @@ class Asking:
     session_id: str | None = None
     vector: np.ndarray | None = None
     """The message's embedding, made before the transaction."""
+    embedder: str = ""
+    """The model that made it."""
     retries: str | None = None
     """A turn that failed and is to be answered again."""
     origin: Origin = Origin.CHAT

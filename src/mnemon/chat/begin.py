@@ -41,6 +41,8 @@ async def begin(tx: Tx, asking: Asking, settings: Settings) -> Begun:
         now=turn.at if stored is None else tx.now,
         session_id=turn.session_id,
         sees_agent_state=True,
+        model=asking.embedder,
+        ranking=settings.chat_ranking,
     )
     context = await assembled(tx, ask, settings, instructions=asking.instructions, turn_id=turn.id)
     conversation = _conversation(asking, context.recent)
@@ -93,7 +95,7 @@ async def _asked_again(tx: Tx, asking: Asking, settings: Settings) -> StoredTurn
     """The last turn, when it failed and the caller sends the very same again: a client's own retry."""
     if asking.retries is not None:
         return await turns.find(tx, asking.scope, asking.retries)
-    if asking.resent is None:
+    if asking.origin is not turns.Origin.OPENAI:
         return None
     last = await turns.last_of_person(tx, asking.scope)
     if last is None or last[1] is not TurnStatus.FAILED:

@@ -34,6 +34,14 @@ class Stream:
         self.sealing = False
         """From here on the reply is complete or given up, and nothing may stop its storing."""
 
+    @property
+    def turn_id(self) -> str:
+        return self.begun.turn.id
+
+    @property
+    def session_id(self) -> str:
+        return self.begun.turn.session_id
+
     def emit(self, event: Event) -> None:
         self._heard.put_nowait(event)
 

@@ -1,12 +1,12 @@
 """The layers L1 to L8 in their order, each read from its room."""
 
-from dataclasses import replace
-
 from mnemon.agentstate import layer as agentstate
 from mnemon.context import manner
 from mnemon.db.tx import Tx
 from mnemon.engagement import layer as engagement
 from mnemon.layer import Ask, Item, Layer
+from mnemon.memory import layer as memory
+from mnemon.memory.upkeep.store import latest_spine
 from mnemon.sessions import layer as sessions
 from mnemon.sessions.layer import Situation
 from mnemon.sessions.personas import find_persona
@@ -23,6 +23,8 @@ async def layers(tx: Tx, ask: Ask, where: Situation) -> list[Layer]:
         manner.number_discipline(),
     ]
     recalled = [
+        await memory.person(tx, ask),
+        await memory.relevant(tx, ask),
         await _conversation(tx, ask, where),
         await agentstate.state(tx, ask),
     ]
@@ -33,6 +35,25 @@ async def layers(tx: Tx, ask: Ask, where: Situation) -> list[Layer]:
 
 async def _conversation(tx: Tx, ask: Ask, where: Situation) -> Layer:
     """L6, from two rooms: spine and todos come from memory, the summaries from the sessions."""
-    items: tuple[Item, ...] = await sessions.conversation(tx, ask, where)
-    blank = Layer(name="L6", title="The conversation so far", opening=_CONVERSATION, budget=1200)
-    return replace(blank, items=items)
+    items = (
+        *await _spine(tx, ask),
+        *await sessions.conversation(tx, ask, where),
+        *await memory.todos(tx, ask),
+    )
+    return Layer(name="L6", title="The conversation so far", opening=_CONVERSATION, items=items, budget=1200)
+
+
+async def _spine(tx: Tx, ask: Ask) -> tuple[Item, ...]:
+    """The person's spine, one entry per part."""
+    spine = await latest_spine(tx, ask.scope)
+    if spine is None:
+        return ()
+    return tuple(
+        Item(
+            text=f"{part.replace('_', ' ').capitalize()} over time: {'; '.join(line.text for line in lines)}",
+            sources=tuple(dict.fromkeys(source for line in lines for source in line.sources)),
+            value=4.5,
+        )
+        for part, lines in spine.lines.items()
+        if lines
+    )

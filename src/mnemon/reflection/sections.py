@@ -7,6 +7,7 @@ from mnemon.basement import Basement
 from mnemon.db.tx import Tx
 from mnemon.engagement.reflect import sections as engagement
 from mnemon.jobs.runner import Kind
+from mnemon.memory.reflect import SECTIONS as MEMORY
 from mnemon.memory.todos.store import open_todos
 from mnemon.reflection import job
 from mnemon.scope import Scope
@@ -20,7 +21,7 @@ LABELS = ("memory", "todos", "engagement", "agentState", "rollingSummary")
 
 def sections(settings: Settings) -> tuple[Section, ...]:
     """Every section there is."""
-    return (*engagement(settings), *AGENT_STATE, RollingSection(_still_to_do))
+    return (*MEMORY, *engagement(settings), *AGENT_STATE, RollingSection(_still_to_do))
 
 
 def kinds(basement: Basement) -> tuple[Kind, ...]:

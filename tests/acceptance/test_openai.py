@@ -1,0 +1,224 @@
+"""The official OpenAI client talks to us with only its base URL and key changed."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import httpx2
+import openai
+import pytest
+from openai import OpenAI
+
+from mnemon.llm.scripted.script import called
+from support.served import Served
+
+TOOLS: list[Any] = [
+    {
+        "type": "function",
+        "function": {
+            "name": "get_weather",
+            "description": "The weather of a city.",
+            "parameters": {"type": "object", "properties": {"city": {"type": "string"}}},
+        },
+    }
+]
+
+
+@pytest.fixture
+def ai(server: Served) -> Iterator[OpenAI]:
+    with OpenAI(base_url=f"{server.url}/v1", api_key=server.key("acme"), max_retries=0) as made:
+        yield made
+
+
+def messages_of(client: httpx2.Client, user: str) -> list[tuple[str, str]]:
+    told: list[tuple[str, str]] = []
+    for session in reversed(client.get("/api/sessions", params={"userId": user}).json()["data"]):
+        listed = client.get(f"/api/sessions/{session['id']}/messages?limit=200").json()["data"]
+        told += [(one["role"], one["content"]) for one in listed]
+    return told
+
+
+def test_a_conversation_resent_whole_stores_each_message_once(
+    server: Served, client: httpx2.Client, ai: OpenAI
+) -> None:
+    server.script.replies("Nice to meet you.", "You live in Austin.", "Bye.")
+    sent: list[Any] = [{"role": "system", "content": "Be brief."}]
+    for text in ("I am Ana and live in Austin.", "Where do I live?", "Bye!"):
+        sent.append({"role": "user", "content": text})
+        made = ai.chat.completions.create(model="any", messages=sent, user="ana")
+        assert made.choices[0].finish_reason == "stop"
+        assert made.usage is not None and made.usage.total_tokens > 0
+        sent.append({"role": "assistant", "content": made.choices[0].message.content})
+    assert messages_of(client, "ana") == [
+        ("user", "I am Ana and live in Austin."),
+        ("assistant", "Nice to meet you."),
+        ("user", "Where do I live?"),
+        ("assistant", "You live in Austin."),
+        ("user", "Bye!"),
+        ("assistant", "Bye."),
+    ]
+    asked = server.script.asked_on("chat")[-1]
+    assert "Be brief." in asked.system
+    assert [one.content for one in asked.messages if one.role == "user"] == [
+        "I am Ana and live in Austin.",
+        "Where do I live?",
+        "Bye!",
+    ]
+
+
+def test_streaming_gives_pieces_and_usage(server: Served, ai: OpenAI) -> None:
+    server.script.replies("one two three")
+    pieces: list[str] = []
+    reasons: list[str | None] = []
+    usage = None
+    for chunk in ai.chat.completions.create(
+        model="any",
+        messages=[{"role": "user", "content": "Count."}],
+        user="ana",
+        stream=True,
+        stream_options={"include_usage": True},
+    ):
+        usage = chunk.usage or usage
+        for choice in chunk.choices:
+            pieces.append(choice.delta.content or "")
+            reasons.append(choice.finish_reason)
+    assert "".join(pieces) == "one two three"
+    assert len([piece for piece in pieces if piece]) > 1
+    assert reasons[-1] == "stop"
+    assert usage is not None and usage.completion_tokens > 0
+
+
+def test_a_second_session_remembers_the_first(server: Served, client: httpx2.Client, ai: OpenAI) -> None:
+    server.script.answers(
+        "Reflection",
+        {
+            "memories": [
+                {
+                    "type": "PROFILE",
+                    "content": "Is allergic to peanuts",
+                    "quote": "I am allergic to peanuts",
+                    "entity": {"type": "person", "label": "self"},
+                    "factType": "fact",
+                    "attribute": "allergy",
+                }
+            ]
+        },
+    )
+    ai.chat.completions.create(
+        model="any", messages=[{"role": "user", "content": "I am allergic to peanuts."}], user="ana"
+    )
+    server.settled(client)
+    server.advance(days=2)
+    server.settled(client)
+    ai.chat.completions.create(
+        model="any", messages=[{"role": "user", "content": "Can I eat a peanut butter sandwich?"}], user="ana"
+    )
+    assert "Is allergic to peanuts" in server.script.asked_on("chat")[-1].system
+    assert len(client.get("/api/sessions", params={"userId": "ana"}).json()["data"]) == 2
+
+
+def test_tool_calls_go_to_the_caller_and_their_results_continue_the_turn(
+    server: Served, client: httpx2.Client, ai: OpenAI
+) -> None:
+    for stream in (False, True):
+        user = f"ana-{stream}"
+        server.script.replies(called("get_weather", city="Austin"), "It is sunny.")
+        sent: list[Any] = [{"role": "user", "content": "How is the weather?"}]
+        first = _completed(ai, sent, user, stream)
+        assert first["finish_reason"] == "tool_calls"
+        [call] = first["tool_calls"]
+        assert (call["name"], call["arguments"]) == ("get_weather", '{"city": "Austin"}')
+        sent.append(
+            {
+                "role": "assistant",
+                "content": None,
+                "tool_calls": [
+                    {"id": call["id"], "type": "function", "function": {k: call[k] for k in ("name", "arguments")}}
+                ],
+            }
+        )
+        sent.append({"role": "tool", "tool_call_id": call["id"], "content": "sunny, 30 degrees"})
+        second = _completed(ai, sent, user, stream)
+        assert second["content"] == "It is sunny."
+        assert second["turn"] == first["turn"]
+        assert messages_of(client, user) == [
+            ("user", "How is the weather?"),
+            ("assistant", ""),
+            ("tool", "sunny, 30 degrees"),
+            ("assistant", "It is sunny."),
+        ]
+        found = client.get(f"/api/turns/{first['turn']}").json()["data"]
+        assert found["status"] == "answered"
+    server.settled(client)
+    assert len(server.script.asked_on("Reflection")) == 2
+
+
+def test_a_caller_who_goes_on_without_the_tools_results_ends_the_waiting_turn(
+    server: Served, client: httpx2.Client, ai: OpenAI
+) -> None:
+    server.script.replies(called("get_weather", city="Austin"), "Never mind then.")
+    first = _completed(ai, [{"role": "user", "content": "How is the weather?"}], "ana", False)
+    _completed(ai, [{"role": "user", "content": "Forget it."}], "ana", False)
+    found = client.get(f"/api/turns/{first['turn']}").json()["data"]
+    assert found["status"] == "interrupted"
+    server.settled(client)
+    assert client.get(f"/api/turns/{first['turn']}").json()["data"]["reflection"]["status"] == "done"
+
+
+def test_without_a_user_each_key_has_one_of_its_own(server: Served) -> None:
+    server.script.replies("One.", "Two.")
+    names = []
+    for _ in range(2):
+        with OpenAI(base_url=f"{server.url}/v1", api_key=server.key("acme"), max_retries=0) as ai:
+            raw = ai.chat.completions.with_raw_response.create(
+                model="any", messages=[{"role": "user", "content": "Hi"}]
+            )
+            names.append(raw.headers["x-mnemon-session-id"])
+    assert len(set(names)) == 2
+
+
+def test_a_failing_model_is_an_error_and_the_clients_own_retry_stores_the_message_once(
+    server: Served, client: httpx2.Client
+) -> None:
+    server.script.fails("error", on="chat", times=None)
+    with OpenAI(base_url=f"{server.url}/v1", api_key=server.key("acme"), max_retries=0) as ai:
+        for _ in range(2):
+            with pytest.raises(openai.InternalServerError):
+                ai.chat.completions.create(model="any", messages=[{"role": "user", "content": "Hi"}], user="ana")
+        server.script.heals()
+        server.script.replies("Hello.")
+        ai.chat.completions.create(model="any", messages=[{"role": "user", "content": "Hi"}], user="ana")
+    assert messages_of(client, "ana") == [("user", "Hi"), ("assistant", "Hello.")]
+
+
+def test_models_are_listed(ai: OpenAI) -> None:
+    assert [model.id for model in ai.models.list()] == ["openai:scripted"]
+    assert ai.models.retrieve("openai:scripted").owned_by == "mnemon"
+
+
+def _completed(ai: OpenAI, sent: list[Any], user: str, stream: bool) -> dict[str, Any]:
+    raw = ai.chat.completions.with_raw_response.create(
+        model="any", messages=sent, user=user, tools=TOOLS, stream=stream
+    )
+    turn = raw.headers["x-mnemon-turn-id"]
+    if not stream:
+        choice = raw.parse().choices[0]
+        calls = [
+            {"id": one.id, "name": one.function.name, "arguments": one.function.arguments}
+            for one in choice.message.tool_calls or []
+        ]
+        return {
+            "turn": turn,
+            "content": choice.message.content,
+            "finish_reason": choice.finish_reason,
+            "tool_calls": calls,
+        }
+    text, calls, reason = "", [], None
+    for chunk in raw.parse():
+        for choice in chunk.choices:
+            text += choice.delta.content or ""
+            reason = choice.finish_reason or reason
+            calls += [
+                {"id": one.id, "name": one.function.name, "arguments": one.function.arguments}
+                for one in choice.delta.tool_calls or []
+            ]
+    return {"turn": turn, "content": text, "finish_reason": reason, "tool_calls": calls}
