@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import AsyncIterable, Mapping
+from collections.abc import AsyncIterable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,11 +36,23 @@ class Imported:
     """Rows that were there already and stayed as they were, per table."""
 
 
-async def take_in(tx: Tx, org_id: str, lines: AsyncIterable[bytes], *, user_id: str | None = None) -> Imported:
-    """Every row of the export is there, for the person it names or for `user_id`; or nothing is changed."""
+async def take_in(
+    tx: Tx,
+    org_id: str,
+    lines: AsyncIterable[bytes],
+    *,
+    user_id: str | None = None,
+    admit: Callable[[str], object] = lambda name: name,
+) -> Imported:
+    """Every row of the export is there, for the person it names or for `user_id`; or nothing is changed.
+
+    `admit` raises for a person the caller may not write.
+    """
     numbered = _numbered(lines)
     heading = await anext(numbered, (1, None))
-    name = user_id or _name_of(heading[1])
+    named = _name_of(heading[1])
+    name = user_id or named
+    admit(name)
     scope = await ensure_person(tx, org_id, name)
     revision = await bump_revision(tx, scope)
     known = {table.name: table for table in await persons_tables(tx) if exported(table)}

@@ -1,0 +1,247 @@
+"""`/api/users`: a person's seed and spine, and everything of theirs taken out or forgotten."""
+
+from typing import Annotated, Any, Self
+
+from fastapi import APIRouter, Path, Response
+from fastapi.exceptions import RequestValidationError
+from pydantic import Field, ValidationError
+from starlette.responses import StreamingResponse
+
+from mnemon.access.grants import Grant
+from mnemon.api.door import Door, documented, needs
+from mnemon.api.memory_shapes import EntityIn
+from mnemon.api.wire import Instant, Name, Wire, Words, storable
+from mnemon.custody.export import chunks, export_file
+from mnemon.custody.forget_person import forget_person
+from mnemon.custody.receipt import Receipt
+from mnemon.db.tx import Tx
+from mnemon.errors import Invalid
+from mnemon.memory.fact import EntityType, FactType, MemoryType
+from mnemon.memory.seed import SeedEntry, entries_of
+from mnemon.memory.spine import Part, SpineVersion
+from mnemon.memory.turnstile import one_at_a_time
+from mnemon.memory.upkeep import store as upkeep
+from mnemon.memory.upkeep.seeding import Seeded, load, profile
+from mnemon.memory.vectors.embed import embed_texts
+from mnemon.sessions.people import ensure_person
+
+router = APIRouter(prefix="/api/users", tags=["users"])
+User = Annotated[Name, Path()]
+MOST_ENTRIES = 1000
+
+
+class SeedEntryIn(Wire):
+    type: MemoryType = MemoryType.PROFILE
+    content: Words
+    entity: EntityIn | None = None
+    fact_type: FactType = FactType.FACT
+    attribute: Name | None = None
+    importance: Annotated[int, Field(ge=0, le=3)] | None = None
+    pinned: bool | None = None
+
+    def entry(self) -> SeedEntry:
+        return SeedEntry(
+            content=self.content.strip(),
+            type=self.type,
+            entity_type=self.entity.type if self.entity else None,
+            entity_label=self.entity.label if self.entity else None,
+            fact_type=self.fact_type,
+            attribute=self.attribute,
+            importance=self.importance,
+            pinned=self.pinned,
+        )
+
+    @classmethod
+    def of(cls, entry: SeedEntry) -> Self:
+        about = (entry.entity_type, entry.entity_label)
+        return cls(
+            type=entry.type,
+            content=entry.content,
+            entity=EntityIn(type=about[0], label=about[1]) if about[0] and about[1] else None,
+            fact_type=entry.fact_type,
+            attribute=entry.attribute,
+            importance=entry.importance,
+            pinned=entry.pinned,
+        )
+
+
+class SeedIn(Wire):
+    profile: Annotated[list[SeedEntryIn | Words], Field(max_length=MOST_ENTRIES)]
+
+    def entries(self) -> tuple[SeedEntry, ...]:
+        return tuple(SeedEntry(content=one.strip()) if isinstance(one, str) else one.entry() for one in self.profile)
+
+
+class SeedOut(Wire):
+    profile: list[SeedEntryIn]
+    loaded_at: Instant
+
+
+class SeededOut(Wire):
+    profile: list[SeedEntryIn]
+    stored: int
+    updated: int
+    skipped: int
+    archived: int
+
+    @classmethod
+    def of(cls, seeded: Seeded) -> Self:
+        return cls(
+            profile=[SeedEntryIn.of(entry) for entry in seeded.entries],
+            stored=seeded.stored,
+            updated=seeded.updated,
+            skipped=seeded.skipped,
+            archived=seeded.archived,
+        )
+
+
+class SpineOut(Wire):
+    version: int
+    content: dict[Part, list[str]]
+    message_count: int
+    made_by: str
+    sources: list[str]
+    created_at: Instant
+
+    @classmethod
+    def of(cls, spine: SpineVersion) -> Self:
+        return cls(
+            version=spine.version,
+            content={part: [line.text for line in spine.lines.get(part, ())] for part in Part},
+            message_count=spine.message_count,
+            made_by=spine.made_by,
+            sources=list(spine.sources),
+            created_at=spine.at,
+        )
+
+
+class ReceiptOut(Wire):
+    id: str
+    at: Instant
+    removed: dict[str, int]
+    redacted: dict[str, int]
+    kept: dict[str, int]
+    total: int
+
+    @classmethod
+    def of(cls, receipt: Receipt) -> Self:
+        return cls(
+            id=receipt.id,
+            at=receipt.at,
+            removed=receipt.removed,
+            redacted=receipt.redacted,
+            kept=receipt.kept,
+            total=receipt.total,
+        )
+
+
+_SEED_ENTRY = {
+    "type": "object",
+    "required": ["content"],
+    "properties": {
+        "type": {"enum": list(MemoryType)},
+        "content": {"type": "string", "minLength": 1, "maxLength": 20_000},
+        "factType": {"enum": list(FactType)},
+        "attribute": {"type": "string", "minLength": 1, "maxLength": 200},
+        "importance": {"type": "integer", "minimum": 0, "maximum": 3},
+        "pinned": {"type": "boolean"},
+        "entity": {
+            "type": "object",
+            "required": ["type", "label"],
+            "properties": {"type": {"enum": list(EntityType)}, "label": {"type": "string", "minLength": 1}},
+        },
+    },
+}
+_SEED_BODY: dict[str, Any] = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            "application/json": {
+                "schema": {
+                    "type": "object",
+                    "required": ["profile"],
+                    "properties": {"profile": {"type": "array", "maxItems": MOST_ENTRIES, "items": _SEED_ENTRY}},
+                }
+            },
+            "text/plain": {"schema": {"type": "string", "description": "A fact a line."}},
+        },
+    }
+}
+
+
+async def _seed_of(door: Door) -> tuple[SeedEntry, ...]:
+    """The entries of the request's body: JSON, or plain text with a fact a line."""
+    body = await door.request.body()
+    if door.request.headers.get("content-type", "").partition(";")[0].strip().lower() != "text/plain":
+        try:
+            return SeedIn.model_validate_json(body).entries()
+        except ValidationError as error:
+            raise RequestValidationError(
+                [{**fault, "loc": ("body", *fault["loc"])} for fault in error.errors(include_url=False)]
+            ) from None
+    try:
+        entries = entries_of(storable(body.decode()))
+    except ValueError:
+        raise Invalid("The text is not valid UTF-8, or has a NUL character.", code="bad_text") from None
+    if len(entries) > MOST_ENTRIES or any(len(entry.content) > 20_000 for entry in entries):
+        raise Invalid(f"A seed has at most {MOST_ENTRIES} facts of 20,000 characters.", code="seed_too_large")
+    return entries
+
+
+@router.put("/{user_id}/seed", responses=documented(SeededOut), openapi_extra=_SEED_BODY)
+async def put_seed(user_id: User, door: Annotated[Door, needs(Grant.MEMORY_WRITE)]) -> Response:
+    """The person's profile is loaded; loading the same again changes nothing."""
+    scope, entries = door.person(user_id), await _seed_of(door)
+    vectors = await embed_texts(door.basement.embedder, [entry.content for entry in entries])
+
+    async def effect(tx: Tx) -> Seeded:
+        await ensure_person(tx, scope.org_id, user_id)
+        return await load(tx, scope, entries, vectors=vectors)
+
+    async with one_at_a_time([scope.user]):
+        return await door.write(effect, SeededOut.of)
+
+
+@router.get("/{user_id}/seed", responses=documented(SeedOut | None))
+async def get_seed(user_id: User, door: Annotated[Door, needs(Grant.MEMORY_READ)]) -> Response:
+    """The profile as it was loaded; null when there is none."""
+    scope = door.person(user_id)
+    async with door.tx() as tx:
+        seed, entries = await upkeep.seed(tx, scope), await profile(tx, scope)
+    shown = [SeedEntryIn.of(entry) for entry in entries]
+    return door.reply(SeedOut(profile=shown, loaded_at=seed.loaded_at) if seed else None)
+
+
+@router.get("/{user_id}/spine", responses=documented(SpineOut | None))
+async def get_spine(user_id: User, door: Annotated[Door, needs(Grant.MEMORY_READ)]) -> Response:
+    """The long-term summary; null before the first."""
+    async with door.tx() as tx:
+        spine = await upkeep.latest_spine(tx, door.person(user_id))
+    return door.reply(SpineOut.of(spine) if spine else None)
+
+
+_NDJSON: dict[int | str, Any] = {
+    **documented(),
+    200: {
+        "description": "A line of JSON per row.",
+        "content": {"application/x-ndjson": {"schema": {"type": "string"}}},
+    },
+}
+
+
+@router.get("/{user_id}/export", responses=_NDJSON, response_class=Response)
+async def export_user(user_id: User, door: Annotated[Door, needs(Grant.CUSTODY)]) -> Response:
+    """Everything that is kept of the person, as of one moment."""
+    file = await export_file(door.basement.db, door.person(user_id))
+    return StreamingResponse(chunks(file), media_type="application/x-ndjson")
+
+
+@router.delete("/{user_id}", responses=documented(ReceiptOut))
+async def forget_user(user_id: User, door: Annotated[Door, needs(Grant.CUSTODY)]) -> Response:
+    """The person is forgotten; the receipt counts what was removed, per table."""
+    scope = door.person(user_id)
+
+    async def effect(tx: Tx) -> Receipt:
+        return await forget_person(tx, scope)
+
+    return await door.write(effect, ReceiptOut.of)
