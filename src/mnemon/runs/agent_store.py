@@ -91,6 +91,11 @@ async def next_slot_of(scope: Scope, tx: Tx, agent_id: str) -> datetime | None:
     return None if row is None else row["next_slot"]
 
 
+async def next_in_lane(scope: Scope, tx: Tx, agent_id: str) -> int:
+    """The place of whatever is asked of the agent now, after everything asked before."""
+    return int((await tx.one(SQL["next_in_lane"], org_id=scope.org_id, agent_id=agent_id))["asked"])
+
+
 async def set_next_slot(scope: Scope, tx: Tx, agent_id: str, slot: datetime | None) -> None:
     """The agent waits for this slot."""
     await tx.run(SQL["set_next_slot"], org_id=scope.org_id, agent_id=agent_id, next_slot=slot)

@@ -55,7 +55,7 @@ async def ask_chat(tx: Tx, scope: Scope, agent_id: str, message: str) -> str:
     turn_id = tx.new_id("trn")
     await agent_store.insert_exchange(scope, tx, agent.id, turn_id)
     await agent_store.insert_message(scope, tx, agent.id, turn_id, "user", message)
-    await work.enqueue(tx, scope, CHAT, turn_id, lane=lane(agent.id))
+    await _line_up(tx, scope, agent.id, CHAT, turn_id)
     return turn_id
 
 
@@ -84,7 +84,7 @@ async def queue(tx: Tx, scope: Scope, agent: Agent, run_id: str) -> Run:
     """The stored run waits in its agent's lane, which lets one through at a time."""
     run = await get_run(tx, scope, run_id)
     await say_status(tx, scope, run)
-    await work.enqueue(tx, scope, RUN, run_id, lane=lane(agent.id))
+    await _line_up(tx, scope, agent.id, RUN, run_id)
     return run
 
 
@@ -96,6 +96,7 @@ async def say_status(tx: Tx, scope: Scope, run: Run) -> None:
     await store.add_event(scope, tx, run.id, run.agent_id, Event(type=EventType.STATUS, data=dict(data)))
 
 
-def lane(agent_id: str) -> str:
+async def _line_up(tx: Tx, scope: Scope, agent_id: str, kind: str, key: str) -> None:
     """Chat and runs of one agent share one lane: two that resume one session at once would lose an answer."""
-    return f"agent:{agent_id}"
+    seq = await agent_store.next_in_lane(scope, tx, agent_id)
+    await work.enqueue(tx, scope, kind, key, lane=f"agent:{agent_id}", seq=seq)

@@ -29,6 +29,10 @@ update agents set name = %(name)s, adapter = %(adapter)s, skill = %(skill)s, def
   config = %(config)s, updated_at = %(now)s
 where org_id = %(org_id)s and agent_id = %(agent_id)s
 
+-- name: next_in_lane
+-- The place in the agent's lane of whatever is asked of it now.
+update agents set asked = asked + 1 where org_id = %(org_id)s and agent_id = %(agent_id)s returning asked
+
 -- name: set_next_slot
 update agents set next_slot = %(next_slot)s where org_id = %(org_id)s and agent_id = %(agent_id)s
 

@@ -11,6 +11,7 @@ create table agents (
   team           text[] not null,
   card_type      text not null,
   config         jsonb not null,
+  asked          bigint not null default 0,
   created_at     timestamptz not null,
   updated_at     timestamptz not null,
   primary key (org_id, agent_id)
