@@ -24,6 +24,8 @@ class Caller:
     turn_id: str | None = None
     agent_id: str | None = None
     """The agent whose run's token made the call: whose decisions are its own."""
+    embedder: str = ""
+    """The model that made the vector a tool is given."""
     may: Callable[[str], bool] = field(default=lambda grant: True)
     """Whether the caller's key has this scope."""
 
@@ -34,6 +36,8 @@ class ToolReply:
 
     content: dict[str, Any]
     """For the model, as JSON."""
+    action: str | None = None
+    """The action it is the result of, where that is not the tool itself."""
     ids: tuple[str, ...] | None = None
     """What it made, changed or found: what an expectation is checked against."""
     types: tuple[str, ...] | None = None

@@ -6,16 +6,15 @@ from dataclasses import dataclass
 
 from pydantic import ValidationError
 
-from mnemon.agentstate.journal import Update, add_intents, apply_tool_results
+from mnemon.agentstate.journal import Update
 from mnemon.basement import Basement
 from mnemon.chat.asking import Begun
 from mnemon.context.assemble import query_vector
-from mnemon.db.tx import Tx
 from mnemon.errors import MnemonError
 from mnemon.llm.protocol import Json, ToolRequest, ToolSpec
 from mnemon.sessions import turns
-from mnemon.tool import Caller, Tool, ToolReply
-from mnemon.turn import ToolOutcome, Turn
+from mnemon.tool import Caller, Tool
+from mnemon.tools.offered import run_tool
 
 Tools = Mapping[str, Tool]
 
@@ -53,33 +52,20 @@ async def call(basement: Basement, begun: Begun, tools: Tools, request: ToolRequ
     text = tool.text_to_embed(arguments)
     vector = None if text is None else await query_vector(basement, text)
     turn = begun.turn
-    caller = Caller(scope=turn.scope, user_name=turn.user_name, session_id=turn.session_id, turn_id=turn.id)
+    caller = Caller(
+        scope=turn.scope,
+        user_name=turn.user_name,
+        session_id=turn.session_id,
+        turn_id=turn.id,
+        embedder=basement.embedder.model,
+    )
     try:
         async with basement.db.tx(turn.scope.org_id) as tx:
-            reply = await tool.run(tx, caller, arguments, vector)
-            updates = await keep(tx, turn, request.id, tool.name, reply)
+            ran = await run_tool(tx, tool, caller, arguments, vector, call_id=request.id)
+            await turns.add_tool_results(tx, turn.scope, turn.id, (ran.outcome,), ran.reply.intents)
     except MnemonError as error:
         return Called(content={"error": error.detail})
-    return Called(content=reply.content, updates=updates)
-
-
-async def keep(tx: Tx, turn: Turn, call_id: str, action: str, reply: ToolReply) -> tuple[Update, ...]:
-    """The result stands in its turn, and the session's state has taken account of it."""
-    outcome = ToolOutcome(
-        id=call_id,
-        action=action,
-        ids=reply.ids,
-        types=reply.types,
-        count=reply.count,
-        entities=reply.entities,
-        output=reply.content,
-    )
-    await turns.add_tool_results(tx, turn.scope, turn.id, (outcome,), reply.intents)
-    planned = await add_intents(tx, turn.scope, turn.session_id, reply.intents, turn_id=turn.id, at=tx.now)
-    settled = None
-    if reply.reports:
-        settled = await apply_tool_results(tx, turn.scope, turn.session_id, (outcome,), turn_id=turn.id, at=tx.now)
-    return tuple(update for update in (planned, settled) if update is not None)
+    return Called(content=ran.reply.content, updates=ran.updates)
 
 
 def _faults(error: ValidationError) -> str:

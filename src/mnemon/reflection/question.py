@@ -7,7 +7,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError, create_model
 
 from mnemon.clock import iso
-from mnemon.evidence.quote import rendered
+from mnemon.evidence.quote import OWN_TOOLS, rendered
 from mnemon.fence import escape, verbatim
 from mnemon.llm.protocol import Json, Purpose, Question
 from mnemon.section import Brief, Section
@@ -103,7 +103,7 @@ def _prompt(turn: Turn, due: Sequence[Due], faults: Mapping[str, str]) -> str:
     parts += [
         verbatim(f"tool result {escape(result.id)} of {escape(result.action)}", rendered(result.output)[:_OUTPUT_LIMIT])
         for result in turn.tool_results
-        if result.output is not None
+        if result.output is not None and result.action not in OWN_TOOLS
     ]
     for one in due:
         parts.append(f"## Section `{one.section.name}`\n{one.brief.instructions}")

@@ -1,0 +1,102 @@
+"""Tools whose work is done in a sibling room: what they call is handed to them where they are served."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field
+
+from mnemon.db.tx import Tx
+from mnemon.tool import Caller, ToolReply
+
+ReadContext = Callable[[Tx, Caller, str, np.ndarray | None, int | None], Awaitable[dict[str, Any]]]
+"""The context pack for a query, as the wire shows it: transaction, caller, query, its vector, budget in tokens."""
+ForgetMemory = Callable[[Tx, Caller, str], Awaitable[dict[str, Any]]]
+"""The receipt of forgetting a memory: transaction, caller, memory id."""
+ReadEngagement = Callable[[Tx, Caller], Awaitable[dict[str, Any] | None]]
+"""The engagement as the wire shows it; None before the first session."""
+
+
+class ForWhat(BaseModel):
+    """What a context is wanted for."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    query: str = Field(min_length=1, max_length=20_000, description="The message to be answered.")
+    budget_tokens: int | None = Field(None, ge=200, le=200_000)
+
+
+class GetContext:
+    """Reads what a chat turn would be given."""
+
+    name = "get_context"
+    description = "Everything that is known and may matter for answering a message, as a system prompt."
+    arguments: type[BaseModel] = ForWhat
+    needs = "chat"
+
+    def __init__(self, read: ReadContext) -> None:
+        self._read = read
+
+    def text_to_embed(self, arguments: BaseModel) -> str | None:
+        assert isinstance(arguments, ForWhat)
+        return arguments.query
+
+    async def run(self, tx: Tx, caller: Caller, arguments: BaseModel, vector: np.ndarray | None) -> ToolReply:
+        """The context pack."""
+        assert isinstance(arguments, ForWhat)
+        given = await self._read(tx, caller, arguments.query, vector, arguments.budget_tokens)
+        return ToolReply(content=given, reports=False)
+
+
+class Which(BaseModel):
+    """A memory by its id."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    id: str = Field(min_length=1, max_length=200, description="The memory's id, as `recall` gives it.")
+
+
+class Forget:
+    """Really forgets."""
+
+    name = "forget"
+    description = "Forget one memory for good, wherever it stands. Only when the person asks for it."
+    arguments: type[BaseModel] = Which
+    needs = "custody"
+
+    def __init__(self, forget: ForgetMemory) -> None:
+        self._forget = forget
+
+    def text_to_embed(self, arguments: BaseModel) -> str | None:
+        return None
+
+    async def run(self, tx: Tx, caller: Caller, arguments: BaseModel, vector: np.ndarray | None) -> ToolReply:
+        """The receipt."""
+        assert isinstance(arguments, Which)
+        receipt = await self._forget(tx, caller, arguments.id)
+        return ToolReply(content=receipt, ids=(arguments.id,), types=("memory",), count=1)
+
+
+class Nothing(BaseModel):
+    """Nothing is needed."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class GetEngagement:
+    """Reads what is believed about the organization."""
+
+    name = "get_engagement"
+    description = "The engagement: its week, hypotheses with confidence and evidence, unknowns, findings."
+    arguments: type[BaseModel] = Nothing
+    needs = "engagement:read"
+
+    def __init__(self, read: ReadEngagement) -> None:
+        self._read = read
+
+    def text_to_embed(self, arguments: BaseModel) -> str | None:
+        return None
+
+    async def run(self, tx: Tx, caller: Caller, arguments: BaseModel, vector: np.ndarray | None) -> ToolReply:
+        """The engagement as it stands."""
+        return ToolReply(content={"engagement": await self._read(tx, caller)}, reports=False)
