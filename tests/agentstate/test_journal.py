@@ -230,13 +230,13 @@ async def test_a_follower_gets_what_was_there_and_what_comes(db: Database, ann: 
     async with db.tx(ann.org_id) as tx:
         for name in ("a", "b"):
             await journal.amend(tx, ann, SESSION, knows(name), BY_API)
-    bell, seen = Bell(db), []
+    bell, seen, enough = Bell(db), [], asyncio.Event()
 
     async def listen() -> None:
-        async for entries in follow(db, bell, ann, SESSION, after=1):
+        async for entries in follow(db, bell, ann, SESSION, after=1, until=enough):
             seen.extend(entry.seq for entry in entries)
             if seen[-1:] == [4]:
-                return
+                enough.set()
 
     listening = asyncio.create_task(listen())
     while seen != [2]:

@@ -60,12 +60,12 @@ class Bell:
 
 
 async def follow(db: Database, bell: Bell, scope: Scope, session_id: str, *, after: int) -> AsyncGenerator[list[Entry]]:
-    """Batches of entries after this seq, forever; an empty one at least every second, as a sign of life.
+    """Batches of entries after this seq until told to stop; an empty one at least every second, as a sign of life.
 
     While the database is away it waits; what was written meanwhile or elsewhere comes then.
     """
     with bell.heard(session_id) as event:
-        while True:
+        while not until.is_set():
             event.clear()
             entries: list[Entry] = []
             with suppress(DatabaseDown):

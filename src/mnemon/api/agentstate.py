@@ -194,7 +194,9 @@ async def _owner(tx: Tx, door: Door, session_id: str) -> Scope:
 async def _events(door: Door, scope: Scope, session_id: str, after: int) -> AsyncIterator[str]:
     quiet = 0
     yield "retry: 1000\n\n"
-    async with aclosing(follow(door.basement.db, _bell(door), scope, session_id, after=after)) as batches:
+    closing = door.request.app.state.closing
+    following = follow(door.basement.db, _bell(door), scope, session_id, after=after, until=closing)
+    async with aclosing(following) as batches:
         async for entries in batches:
             for entry in entries:
                 update = Update(session_id=session_id, version=entry.seq, change=entry.change)

@@ -29,6 +29,7 @@ class Listening(uvicorn.Server):
             lifespan="on",
         )
         super().__init__(config)
+        self._app = app
         self.port: int = sock.getsockname()[1]
         self._sock = sock
         self._answering = asyncio.Event()
@@ -53,6 +54,10 @@ class Listening(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets=sockets)
         self._answering.set()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._app.state.closing.set()
+        await super().shutdown(sockets=sockets)
 
     async def answering(self) -> None:
         """It answers, or the reason why it cannot is raised."""
