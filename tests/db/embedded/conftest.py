@@ -13,7 +13,7 @@ import psycopg
 import pytest
 
 from mnemon.db.embedded.cluster import ensure_running
-from mnemon.db.embedded.postmaster import servers_on
+from support.processes import servers_on
 
 HOLD = """
 import asyncio, sys

@@ -12,11 +12,12 @@ import pytest
 from mnemon.db.embedded.binaries import find_binaries
 from mnemon.db.embedded.cluster import Cluster, ensure_running
 from mnemon.db.embedded.layout import Layout
-from mnemon.db.embedded.postmaster import is_server_on, parse_postmaster, read_postmaster, servers_on
+from mnemon.db.embedded.postmaster import is_server_on, parse_postmaster, read_postmaster
 from mnemon.db.embedded.programs import start_detached
 from mnemon.db.embedded.runner import choose_runner
 from mnemon.db.embedded.start import ensure_started
 from mnemon.errors import DatabaseDown
+from support.processes import servers_on
 
 pytestmark = pytest.mark.timeout(60)
 

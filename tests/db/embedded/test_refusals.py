@@ -16,9 +16,9 @@ import pytest
 from mnemon.db.embedded.binaries import find_binaries
 from mnemon.db.embedded.cluster import ensure_running
 from mnemon.db.embedded.configuration import choose_socket_dir
-from mnemon.db.embedded.postmaster import servers_on
 from mnemon.db.embedded.runner import choose_runner
 from mnemon.errors import DatabaseDown, Misconfigured
+from support.processes import servers_on
 
 pytestmark = pytest.mark.timeout(60)
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount a small disk or change owners")

@@ -121,6 +121,38 @@ def _import_paths() -> list[str]:
     return [str(Path(module.__file__ or "").parent.parent) for module in (mnemon, installed)]
 
 
+IN_A_CONTAINER = """
+import asyncio, ctypes, os, sys
+from pathlib import Path
+if len(sys.argv) == 2:
+    libc = ctypes.CDLL(None)
+    for capability in range(64):
+        if capability not in (0, 1, 3, 4, 5, 6, 7, 8, 10, 13, 18, 27, 29, 31):  # what a container leaves to root
+            libc.prctl(24, capability, 0, 0, 0)
+    os.execv(sys.executable, [sys.executable, sys.argv[0], sys.argv[1], "dropped"])
+from mnemon.db.embedded.cluster import ensure_running
+async def main():
+    one, two = await ensure_running(Path(sys.argv[1])), await ensure_running(Path(sys.argv[1]))
+    assert one.pid == two.pid
+    os.kill(one.pid, 9)
+    three = await ensure_running(Path(sys.argv[1]))
+    print(three.pid != one.pid, [line for line in open(f"/proc/{three.pid}/status") if "CapEff" in line])
+    for cluster in (one, two, three):
+        await cluster.stop()
+asyncio.run(main())
+"""
+
+
+def test_with_the_few_capabilities_of_a_container_it_runs_too(data_dir: Path, tmp_path: Path) -> None:
+    tmp_path.chmod(0o700)
+    script = tmp_path / "script.py"
+    script.write_text(IN_A_CONTAINER)
+    done = subprocess.run([sys.executable, str(script), str(data_dir)], capture_output=True, text=True, timeout=50)
+    assert done.stderr == ""
+    assert done.stdout == "True ['CapEff:\\t0000000000000002\\n']\n"
+    assert not (data_dir / "postgres" / "postmaster.pid").exists()
+
+
 def _python_for_everybody() -> str:
     for python in (sys.executable, "/usr/bin/python3"):
         try:

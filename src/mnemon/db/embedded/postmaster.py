@@ -62,16 +62,11 @@ def is_server_on(pid: int, pgdata: Path) -> bool:
     try:
         program = Path(f"/proc/{pid}/exe").readlink().name.removesuffix(" (deleted)")
         return program == "postgres" and Path(f"/proc/{pid}/cwd").samefile(pgdata)
+    except PermissionError:
+        # In a container even root may not look at another user's process that closely.
+        return _named_in_command_line(pid, pgdata)
     except OSError:
         return False
-
-
-def servers_on(pgdata: Path) -> tuple[int, ...]:
-    """Every PostgreSQL process that still works on this directory, orphans of a killed server included."""
-    if sys.platform != "linux":
-        return ()
-    pids = (int(entry) for entry in os.listdir("/proc") if entry.isdigit())  # noqa: PTH208 - names are all we need
-    return tuple(pid for pid in pids if is_server_on(pid, pgdata))
 
 
 def is_process(pid: int) -> bool:
@@ -83,6 +78,14 @@ def is_process(pid: int) -> bool:
     except PermissionError:
         return True
     return True
+
+
+def _named_in_command_line(pid: int, pgdata: Path) -> bool:
+    try:
+        program, *words = Path(f"/proc/{pid}/cmdline").read_text().split("\0")
+    except (OSError, UnicodeDecodeError):
+        return False
+    return Path(program).name == "postgres" and str(pgdata) in words
 
 
 def _named_in_process_list(pid: int, pgdata: Path) -> bool:

@@ -15,7 +15,6 @@ from mnemon.db.embedded.postmaster import (
     is_server_on,
     named_pid,
     read_postmaster,
-    servers_on,
 )
 from mnemon.db.embedded.programs import start_detached
 from mnemon.db.embedded.runner import Runner
@@ -25,7 +24,9 @@ from mnemon.errors import DatabaseDown
 POLL_SECONDS = 0.02
 SAY_EVERY_SECONDS = 3.0
 STALL_SECONDS = 120.0
-ORPHAN_SECONDS = 10.0
+ORPHANS = "pre-existing shared memory block"
+ORPHAN_ATTEMPTS = 50
+ORPHAN_PAUSE_SECONDS = 0.2
 LOG_LIMIT_BYTES = 10 * 1024 * 1024
 
 
@@ -47,14 +48,23 @@ async def ensure_started(
         # None when it was on its way out; then a new one follows.
         if (ready := await _wait_until_ready(layout, running, report, stall_seconds)) is not None:
             return ready
-    launched = await _launch(layout, binaries, runner, report)
-    if (ready := await _wait_until_ready(layout, launched, report, stall_seconds)) is not None:
-        return ready
-    raise diagnose(log_since(layout.log, launched.log_from), data_dir=layout.data_dir)
+    for attempt in range(ORPHAN_ATTEMPTS):
+        launched = await _launch(layout, binaries, runner, report if attempt == 0 else _quiet)
+        if (ready := await _wait_until_ready(layout, launched, report, stall_seconds)) is not None:
+            return ready
+        words = log_since(layout.log, launched.log_from)
+        if ORPHANS not in words:
+            break
+        # Backends whose postmaster was killed notice it and end; PostgreSQL starts only after that.
+        await asyncio.sleep(ORPHAN_PAUSE_SECONDS)
+    raise diagnose(words, data_dir=layout.data_dir)
+
+
+def _quiet(_message: str) -> None:
+    """What was said at the first attempt is not said again."""
 
 
 async def _launch(layout: Layout, binaries: Binaries, runner: Runner, report: Report) -> Launched:
-    await _wait_for_orphans(layout, report)
     try:
         _rotate(layout.log)
         log_from = _size(layout.log)
@@ -73,16 +83,6 @@ async def _launch(layout: Layout, binaries: Binaries, runner: Runner, report: Re
         stale_pid=left if left is not None and is_process(left) else None,
     )
     return Launched(pid=pid, log_from=log_from)
-
-
-async def _wait_for_orphans(layout: Layout, report: Report) -> None:
-    """Backends whose postmaster was killed notice it and end; a new server must not start before."""
-    waited = 0.0
-    while servers_on(layout.pgdata) and waited < ORPHAN_SECONDS:
-        if waited == 0:
-            report("waiting for the processes of a killed database server to end")
-        await asyncio.sleep(POLL_SECONDS)
-        waited += POLL_SECONDS
 
 
 async def _wait_until_ready(
