@@ -59,7 +59,9 @@ class Bell:
             await asyncio.sleep(LOOK_EVERY_S)
 
 
-async def follow(db: Database, bell: Bell, scope: Scope, session_id: str, *, after: int) -> AsyncGenerator[list[Entry]]:
+async def follow(
+    db: Database, bell: Bell, scope: Scope, session_id: str, *, after: int, until: asyncio.Event
+) -> AsyncGenerator[list[Entry]]:
     """Batches of entries after this seq until told to stop; an empty one at least every second, as a sign of life.
 
     While the database is away it waits; what was written meanwhile or elsewhere comes then.
