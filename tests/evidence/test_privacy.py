@@ -17,6 +17,11 @@ from mnemon.evidence.privacy import said_in_confidence
         "Off the record, the plant closes.",
         "JUST BETWEEN YOU AND ME the plant closes",
         "this is confidential",
+        "For your ears only: the plant closes.",
+        "The plant closes. Please don't share this.",
+        "What I told you stays in this room.",
+        "Please keep it quiet, the plant closes.",
+        "JUST  BETWEEN\nUS: the plant closes",
     ],
 )
 def test_said_in_confidence(text):
@@ -32,6 +37,9 @@ def test_said_in_confidence(text):
         "The distance between the two of us is a mile.",
         "Our confidence in the plan is high.",
         "The record was off by two.",
+        "Please don't share this account between users, it slows things down.",
+        "The contract stays here with legal.",
+        "It is a secret sauce to some.",
         "",
     ],
 )

@@ -1,6 +1,6 @@
 """`mnemon engagement`: the state as a consultant's page."""
 
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -94,6 +94,7 @@ def _page(org: str, document: "Engagement", *, archived: bool) -> "list[Renderab
     row = week(document.week)
     parts: list[RenderableType] = [
         Rule(Text(f"Engagement of {org} · week {document.week}, {row.work}", style="bold"), align="left"),
+        Text(f"The next week needs {row.needs}.", style="dim"),
         Padding(Text("Hypotheses", style="bold"), (1, 0, 0, 0)),
     ]
     parts += [block for each in document.open for block in _hypothesis(each)] or [Text("  none yet", style="dim")]
@@ -168,15 +169,31 @@ def _history(entries: "list[Entry]") -> "RenderableType":
     from rich.text import Text
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for title in ("seq", "when", "what", "who", "turn", "why"):
+    for title in ("seq", "when", "who", "change", "why"):
         table.add_column(title, justify="right" if title == "seq" else "left", overflow="fold")
+    named: dict[str, str] = {}
     for entry in entries:
-        table.add_row(
-            str(entry.seq),
-            f"{entry.at:%Y-%m-%d %H:%M}",
-            entry.delta.kind,
-            Text(entry.who),
-            entry.turn_id or "",
-            Text(entry.reason),
-        )
+        change = Text.assemble((entry.delta.kind, "bold"), " ", _about(entry, named))
+        why = Text.assemble(entry.reason, (f"\n{entry.turn_id}" if entry.turn_id else "", "dim"))
+        table.add_row(str(entry.seq), f"{entry.at.astimezone(UTC):%Y-%m-%d %H:%M}", Text(entry.who), change, why)
     return table
+
+
+def _about(entry: "Entry", named: dict[str, str]) -> str:
+    """What a change is about: the claim or question, remembered by its id from where it was first told."""
+    from mnemon.engagement.delta import Advanced, Answered, Collected, Formed, Opened, Wondered
+
+    delta = entry.delta
+    if isinstance(delta, Opened):
+        return "the engagement"
+    if isinstance(delta, Advanced):
+        return f"to week {delta.week}"
+    if isinstance(delta, Formed):
+        named[delta.hypothesis] = delta.statement
+    elif isinstance(delta, Wondered):
+        named[delta.unknown] = delta.question
+    if isinstance(delta, Collected):
+        return delta.evidence.line
+    if isinstance(delta, Answered | Wondered):
+        return named.get(delta.unknown, delta.unknown)
+    return named.get(delta.hypothesis, delta.hypothesis)

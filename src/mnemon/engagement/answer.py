@@ -1,6 +1,8 @@
 """What the model is asked for: the `engagement` section of the `Reflection` answer."""
 
-from pydantic import BaseModel, ConfigDict, Field
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic.alias_generators import to_camel
 
 from mnemon.evidence.confidence import Stance, Strength
@@ -8,6 +10,12 @@ from mnemon.evidence.confidence import Stance, Strength
 
 class _Asked(BaseModel):
     model_config = ConfigDict(alias_generator=to_camel, validate_by_name=True, extra="ignore")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_nulls(cls, given: Any) -> Any:
+        """Models write null for what they leave out."""
+        return {name: value for name, value in given.items() if value is not None} if isinstance(given, dict) else given
 
 
 class Piece(_Asked):

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable
+from datetime import UTC
 
 from mnemon.engagement.answer import Form, Piece
 from mnemon.evidence.line import EvidenceLine
@@ -91,7 +92,7 @@ def evidence_line(
         stance=piece.stance,
         strength=piece.strength,
         who=passage.who,
-        at=turn.at,
+        at=turn.at.astimezone(UTC),
         turn_id=turn.id,
         message_id=passage.message_id,
         start=quotation.start,

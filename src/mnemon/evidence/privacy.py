@@ -4,20 +4,24 @@ import re
 
 from mnemon.turn import Turn
 
+_US = r"between\s+(?:us|you\s+and\s+(?:me|i)|the\s+two\s+of\s+us|ourselves)\b"
+_IT = r"(?:this|that|it|these|those|all\s+this|what\s+i\s+(?:say|said|told\s+you))"
+_BEGIN = r"(?:^|[.!?;:,(—–-]\s*)"
+_END = r"\s*(?:[,.:;!)—–-]|$)"
 _PHRASES = (
-    r"\b(?:just|strictly|only)\s+between\s+(?:us|you\s+and\s+(?:me|i)|the\s+two\s+of\s+us|ourselves)\b",
+    rf"\b(?:just|strictly|only)\s+{_US}",
+    rf"\b(?:keep|keeping|kept|stays?|staying|remains?)\s+(?:{_IT}\s+)?(?:strictly\s+|just\s+)?{_US}",
+    rf"{_BEGIN}(?:this\s+is\s+)?{_US}{_END}",
+    rf"\bkeep\s+{_IT}\s+(?:to\s+yourself|private|confidential|secret|quiet|off\s+the\s+record)\b",
     (
-        r"\b(?:keep|keeping|kept|stays?|staying|remains?)\s+(?:(?:this|that|it|these|those|all\s+this|what\s+i\s+(?:say|said))\s+)?"
-        r"(?:strictly\s+|just\s+)?between\s+(?:us|you\s+and\s+(?:me|i)|the\s+two\s+of\s+us|ourselves)\b"
+        rf"\b(?:don['’]?t|do\s+not|never)\s+(?:tell|share|repeat|mention)\s+(?:{_IT}\s+)?(?:to\s+|with\s+)?"
+        r"(?:anyone|anybody|a\s+soul|(?:the\s+)?others)\b"
     ),
-    r"(?:^|[.!?;:,(—–-]\s*)(?:this\s+is\s+)?between\s+(?:us|you\s+and\s+(?:me|i)|the\s+two\s+of\s+us|ourselves)\s*(?:[,.:;!)—–-]|$)",
-    r"\bkeep\s+(?:this|that|it|these|those)\s+(?:to\s+yourself|private|confidential|secret|off\s+the\s+record)\b",
-    (
-        r"\b(?:please\s+)?(?:don['’]?t|do\s+not|never)\s+(?:tell|share|repeat|mention)\s+(?:(?:this|that|it)\s+)?"
-        r"(?:to\s+|with\s+)?(?:anyone|anybody|a\s+soul|(?:the\s+)?others)\b"
-    ),
-    r"\b(?:this|that|it)(?:\s+is|['’]s)\s+(?:strictly\s+)?(?:confidential|off\s+the\s+record|a\s+secret|our\s+secret)\b",
-    r"(?:^|[.!?;:,(—–-]\s*)(?:strictly\s+)?(?:off\s+the\s+record|in\s+(?:strict\s+)?confidence|confidentially)\s*[,.:;!)—–-]",
+    rf"\b(?:don['’]?t|do\s+not)\s+(?:share|repeat|spread)\s+{_IT}{_END}",
+    rf"\b{_IT}(?:\s+is|['’]s)\s+(?:strictly\s+)?(?:confidential|off\s+the\s+record|(?:a|our)\s+secret){_END}",
+    rf"\b{_IT}\s+(?:stays|must\s+stay|should\s+stay)\s+(?:here|in\s+this\s+room|private|confidential)\b",
+    rf"{_BEGIN}(?:strictly\s+)?(?:off\s+the\s+record|in\s+(?:strict\s+)?confidence|confidentially)\s*[,.:;!)—–-]",
+    r"\bfor\s+your\s+(?:ears|eyes)\s+only\b",
 )
 _PRIVATE = re.compile("|".join(f"(?:{phrase})" for phrase in _PHRASES), re.IGNORECASE)
 _NOT = re.compile(r"\b(?:not|n['’]t|no\s+longer|isn['’]t|never\s+was)\s+(?:\w+\s+)?$", re.IGNORECASE)

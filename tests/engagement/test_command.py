@@ -1,0 +1,97 @@
+"""`mnemon engagement`, over a real database."""
+
+import asyncio
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from mnemon.access.organizations import create_organization
+from mnemon.cli.main import app
+from mnemon.clock import ManualClock
+from mnemon.db.database import Database
+from mnemon.engagement.reflect import EngagementSection
+from mnemon.engagement.scales import Rules
+from support.engaged import START, answer, claim, piece, turn
+
+TURN = turn("KPIs came unannounced; nobody was told; perhaps culture")
+ANSWER = answer(
+    form=[
+        claim("KPIs [bold] unannounced", piece("KPIs came unannounced", strength="strong"), piece("nobody was told")),
+        claim(
+            "The slowdown is structural",
+            piece("nobody was told", line="Nobody was told."),
+            piece("perhaps culture", stance="contradicts", strength="weak", source="Tom"),
+            falsified_by="interviews point to culture",
+        ),
+        claim("The plant lacks people"),
+    ],
+    archive=[{"hypothesis": "The plant lacks people", "note": "Shifts are full."}],
+    unknowns=[{"question": "Who owns it?", "whyItMatters": "Decides the fix."}],
+)
+
+
+@pytest.fixture
+def shown(database_url, monkeypatch):
+    """Runs the command over an organization with a little history."""
+    monkeypatch.setenv("MNEMON_DATABASE_URL", database_url)
+    monkeypatch.setenv("COLUMNS", "120")
+
+    async def begin():
+        db = Database(database_url, ManualClock(START), pool_size=2)
+        await db.open()
+        for org in ("acme", "empty"):
+            async with db.tx(org) as tx:
+                await create_organization(tx)
+        async with db.tx("acme") as tx:
+            await EngagementSection(Rules(first_hypothesis_turns=0)).apply(tx, TURN, ANSWER)
+        await db.close()
+
+    asyncio.run(begin())
+    return lambda *words: CliRunner().invoke(app, ["engagement", *words])
+
+
+def test_the_page_shows_confidence_what_resolves_unknowns_and_sources(shown):
+    page = shown("--org", "acme")
+    assert page.exit_code == 0, page.output
+    for words in (
+        "week 1, orientation",
+        "███████████░░░░░░░░░ 0.56  The slowdown is structural",
+        "+ Nobody was told.  dana, 2026-04-12, moderate",
+        "− Said: perhaps culture  Tom, 2026-04-12, weak",
+        "this would resolve it: interviews point to culture",
+        "? Who owns it?",
+        "✓ KPIs [bold] unannounced",
+        "dana, 2026-04-12",
+    ):
+        assert words in page.stdout
+    assert "The plant lacks people" not in page.stdout
+    assert "Shifts are full." in shown("--org", "acme", "--archived").stdout
+
+
+def test_the_history_tells_what_changed_and_why(shown):
+    told = shown("--org", "acme", "--history").stdout
+    assert "promoted KPIs [bold] unannounced" in told
+    assert "archived The plant lacks people" in told
+    assert "confidence 0.86, above 0.85" in told
+
+
+def test_programs_get_json(shown):
+    document = json.loads(shown("--org", "acme", "--json").stdout)
+    assert document["findings"][0]["source"] == "dana, 2026-04-12"
+    assert document["hypotheses"][0]["evidence"][1]["stance"] == "contradicts"
+    changes = json.loads(shown("--org", "acme", "--history", "--json").stdout)
+    assert changes[0]["kind"] == "opened"
+    assert json.loads(shown("--org", "empty", "--json").stdout) is None
+    assert json.loads(shown("--org", "acme", "--json", "--as-of", "2026-01-01T00:00:00Z").stdout) is None
+
+
+def test_an_empty_engagement_teaches_how_it_begins(shown):
+    empty = shown("--org", "empty")
+    assert (empty.exit_code, empty.stdout) == (0, "")
+    assert "mnemon chat" in empty.stderr
+
+
+def test_what_cannot_be_shown_is_told_with_an_exit_code(shown):
+    assert shown("--org", "nowhere").exit_code == 3
+    assert shown("--org", "acme", "--as-of", "yesterday").exit_code == 2
