@@ -40,12 +40,14 @@ async def _serve(settings: "Settings", with_worker: bool) -> None:
     from mnemon.api.listening import Listening, bound
     from mnemon.app import make_app
     from mnemon.cli.house import opened_house
+    from mnemon.cli.operator import assert_embedder
     from mnemon.cli.welcome import console_link, first_key, greet
     from mnemon.logs import configure_logs
 
     configure_logs(settings.log_level)
     async with opened_house(settings, migrated=True) as basement:
         await assert_role(basement)
+        await assert_embedder(basement)
         key = await first_key(basement)
         server = Listening(make_app(basement, worker=with_worker), bound(settings.host, settings.port))
         await server.answering()
@@ -69,11 +71,13 @@ def worker(data_dir: DataDir = None, database_url: DatabaseUrl = None) -> None:
 async def _work(settings: "Settings") -> None:
     from mnemon.app import make_runner
     from mnemon.cli.house import opened_house
+    from mnemon.cli.operator import assert_embedder
     from mnemon.logs import configure_logs
 
     configure_logs(settings.log_level)
     async with opened_house(settings) as basement:
         await assert_role(basement)
+        await assert_embedder(basement)
         runner = make_runner(basement)
         asked = asyncio.Event()
         for number in (signal.SIGINT, signal.SIGTERM):

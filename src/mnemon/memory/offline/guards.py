@@ -131,7 +131,7 @@ WAVERING = table(
 
 PASSING = table(
     r"""
-    today / tonight / yesterday / tomorrow / right now / at the moment / for now / temporarily / so far / sometimes
+    today / tonight / yesterday / tomorrow / right now / at the moment / for (?:now|the moment) / temporarily / so far / sometimes
     this (?:morning|afternoon|evening|week|weekend|month|time|minute|second)
     for a (?:bit|while|second|minute)
     """

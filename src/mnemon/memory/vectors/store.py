@@ -62,6 +62,7 @@ async def save(
     ]
     if rows:
         await tx.many(SQL["save"], rows)
+        await tx.run(SQL["begin_active"], org_id=scope.org_id, model=model, now=tx.now)
 
 
 async def displace(tx: Tx, scope: Scope, memory_id: str, number: int, *, revision: int) -> None:
