@@ -2,8 +2,21 @@
 
 import logging
 import sys
+import traceback
 
 import structlog
+
+
+def where_it_failed(logger: object, method: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:
+    """An exception as its type and the lines it passed: its message and its variables may hold what a person said."""
+    info = event.pop("exc_info", None)
+    if info is True:
+        info = sys.exc_info()
+    elif isinstance(info, BaseException):
+        info = (type(info), info, info.__traceback__)
+    if isinstance(info, tuple) and info[0] is not None:
+        event["exception"] = "".join(traceback.format_tb(info[2])) + info[0].__qualname__
+    return event
 
 
 def configure_logs(level: str) -> None:
@@ -13,11 +26,9 @@ def configure_logs(level: str) -> None:
         structlog.stdlib.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
     ]
-    terminal = sys.stderr.isatty()
     last: structlog.typing.Processor = (
-        structlog.dev.ConsoleRenderer() if terminal else structlog.processors.JSONRenderer()
+        structlog.dev.ConsoleRenderer() if sys.stderr.isatty() else structlog.processors.JSONRenderer()
     )
-    tail = [last] if terminal else [structlog.processors.format_exc_info, last]
     structlog.configure(
         processors=[*shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
         logger_factory=structlog.stdlib.LoggerFactory(),
@@ -28,7 +39,7 @@ def configure_logs(level: str) -> None:
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
             foreign_pre_chain=shared,
-            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *tail],
+            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, where_it_failed, last],
         )
     )
     root = logging.getLogger()
