@@ -1,0 +1,150 @@
+"""Runs in a terminal: a table, a page, a line per event, and the wire's JSON."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from datetime import datetime
+from typing import Any
+
+from pydantic.alias_generators import to_camel
+from rich.console import Group, RenderableType
+from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
+
+from mnemon.clock import iso
+from mnemon.runs.decision import ago
+from mnemon.runs.run import Run, RunStatus
+from mnemon.runs.store import Recorded
+
+_COLOUR = {
+    RunStatus.QUEUED: "dim",
+    RunStatus.RUNNING: "cyan",
+    RunStatus.SUCCEEDED: "green",
+    RunStatus.FAILED: "red",
+    RunStatus.CANCELLED: "yellow",
+}
+_BAR = 20
+
+
+def runs_table(found: Sequence[Run], again: Sequence[Run], names: dict[str, str], now: datetime) -> Table:
+    """A line a run."""
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for heading in ("When", "Agent", "Kind", "Status", "Decision", "Now", "Id"):
+        wide = heading == "Decision"
+        table.add_column(heading, no_wrap=not wide, overflow="fold" if wide else "ellipsis")
+    for run in found:
+        table.add_row(
+            ago(now - run.created_at),
+            escape(names.get(run.agent_id, run.agent_id)),
+            run.kind,
+            Text(run.status, style=_COLOUR[run.status]),
+            escape(run.headline or run.error or ""),
+            _standing(run, again),
+            run.id,
+        )
+    return table
+
+
+def run_page(run: Run, again: Sequence[Run], name: str, now: datetime) -> RenderableType:
+    """Everything about one run."""
+    rows = Table(box=None, show_header=False, pad_edge=False)
+    rows.add_column(style="dim")
+    rows.add_column(overflow="fold")
+    rows.add_row("run", f"{run.id} · {run.kind} · {ago(now - run.created_at)}")
+    if run.parent_run_id:
+        rows.add_row("looks again at", run.parent_run_id)
+    for slot, value in (run.result or {}).items():
+        rows.add_row(slot, escape(", ".join(value) if isinstance(value, list) else str(value)))
+    if run.resolution_status:
+        words = " · ".join(part for part in (run.resolution_status, run.outcome, run.resolution_note) if part)
+        rows.add_row("resolution", escape(words))
+    if run.session_id_before or run.session_id_after:
+        rows.add_row("session", f"{run.session_id_before or 'fresh'} → {run.session_id_after or 'not kept'}")
+    if run.error:
+        rows.add_row("error", Text(run.error, style="red"))
+    rows.add_row("cost", _cost(run))
+    title = Text(f"{name} ", style="bold").append(run.status, style=_COLOUR[run.status])
+    if run.headline:
+        title.append(f"  {run.headline}", style="bold")
+    return Group(title, rows, *_convictions(again, now))
+
+
+def event_words(event: Recorded | None) -> str | None:
+    """A line for what a person wants to see go by; None for the rest."""
+    if event is None:
+        return None
+    data = event.data
+    match event.type:
+        case "status":
+            return f"[dim]{data['status']}[/]"
+        case "tool_call":
+            return f"[dim]calls {escape(str(data['name']))}[/]"
+        case "consultation" if "report" in data:
+            return f"[dim]{escape(data['name'])} reports[/]"
+        case "consultation" if "error" in data:
+            return f"[yellow]! {escape(data['name'])} has no report: {escape(data['error'])}[/]"
+        case "consultation":
+            return f"[dim]asks {escape(data['name'])}{', blind' if data.get('blind') else ''}[/]"
+        case "session" | "skipped":
+            return f"[yellow]! {escape(data['note'])}[/]"
+        case _:
+            return None
+
+
+def run_json(run: Run, again: Sequence[Run]) -> dict[str, Any]:
+    """The run in the wire's spelling."""
+    times = {name: getattr(run, name) for name in ("slot", "resolved_at", "created_at", "started_at", "finished_at")}
+    return {
+        "id": run.id,
+        "agentId": run.agent_id,
+        "kind": run.kind.value,
+        "status": run.status.value,
+        "prompt": run.prompt,
+        "sessionIdBefore": run.session_id_before,
+        "sessionIdAfter": run.session_id_after,
+        "parentRunId": run.parent_run_id,
+        "cardType": run.card_type,
+        "resultJson": run.result,
+        "headline": run.headline,
+        "resolutionStatus": run.resolution_status.value if run.resolution_status else None,
+        "outcome": run.outcome,
+        "resolutionNote": run.resolution_note,
+        "conviction": _latest(run, again),
+        "usage": {to_camel(name): value for name, value in asdict(run.usage).items()},
+        "error": run.error,
+        **{to_camel(name): iso(at) if at else None for name, at in times.items()},
+    }
+
+
+def _standing(run: Run, again: Sequence[Run]) -> str:
+    score = _latest(run, again)
+    said = f"conviction {score}" if score is not None else ""
+    return " · ".join(part for part in (run.outcome or run.resolution_status or "", said) if part)
+
+
+def _latest(run: Run, again: Sequence[Run]) -> int | None:
+    scores = [(one.result or {}).get("conviction_score") for one in again if one.parent_run_id == run.id]
+    known = [score for score in scores if isinstance(score, int)]
+    return known[-1] if known else None
+
+
+def _cost(run: Run) -> str:
+    usage = run.usage
+    money = f" · ${usage.cost_usd:.4f}" if usage.cost_usd is not None else ""
+    model = f" · {usage.model}" if usage.model else ""
+    return f"{usage.calls} calls · {usage.input_tokens} tokens in · {usage.output_tokens} out{money}{model}"
+
+
+def _convictions(again: Sequence[Run], now: datetime) -> list[RenderableType]:
+    """The history of conviction, oldest first, a bar and its number each."""
+    lines: list[RenderableType] = [Text("\nconviction history", style="dim")] if again else []
+    for one in again:
+        values = one.result or {}
+        score = values.get("conviction_score")
+        if not isinstance(score, int):
+            lines.append(Text(f"  {ago(now - one.created_at):>9}  {one.status}: {one.error or ''}", style="dim"))
+            continue
+        bar = "█" * round(_BAR * score / 100)
+        said = f"  {ago(now - one.created_at):>9}  {bar:<{_BAR}} {score:>3}  {values.get('suggested_action')}"
+        lines.append(Text(f"{said}  {values.get('notes')}"))
+    return lines
