@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import AsyncIterable, Callable, Mapping
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,8 +49,7 @@ async def take_in(
     `admit` raises for a person the caller may not write.
     """
     numbered = _numbered(lines)
-    heading = await anext(numbered, (1, None))
-    named = _name_of(heading[1])
+    named = _name_of(await _first(numbered))
     name = user_id or named
     admit(name)
     scope = await ensure_person(tx, org_id, name)
@@ -72,7 +71,7 @@ async def take_in(
     )
 
 
-async def _numbered(lines: AsyncIterable[bytes]) -> Any:
+async def _numbered(lines: AsyncIterable[bytes]) -> AsyncIterator[tuple[int, Any]]:
     number = 0
     async for raw in lines:
         number += 1
@@ -82,6 +81,12 @@ async def _numbered(lines: AsyncIterable[bytes]) -> Any:
             yield number, json.loads(raw)
         except (ValueError, RecursionError):
             raise _bad(number, "is not JSON") from None
+
+
+async def _first(numbered: AsyncIterator[tuple[int, Any]]) -> Any:
+    async for _, value in numbered:
+        return value
+    return None
 
 
 def _name_of(heading: Any) -> str:
@@ -95,7 +100,9 @@ def _name_of(heading: Any) -> str:
     return name
 
 
-async def _gather(numbered: Any, gathered: Mapping[str, list[tuple[int, dict[str, Any]]]]) -> int:
+async def _gather(
+    numbered: AsyncIterator[tuple[int, Any]], gathered: Mapping[str, list[tuple[int, dict[str, Any]]]]
+) -> int:
     total, ended = 0, False
     async for number, value in numbered:
         if ended:
