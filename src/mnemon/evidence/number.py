@@ -1,7 +1,8 @@
 """The number gate: which figures may stand in a text, given the sources it cites.
 
-Three tiers. A figure that somebody shared stands in the cited source, in whatever spelling. A typical range stands in
-no source and says so: it is a range, and its sentence hedges it. Any other figure keeps the text out.
+Three tiers. A figure that somebody shared stands in the cited source, in whatever spelling. A typical one stands in no
+source and says so: it is a range, or named as approximate, and its sentence hedges it as typical. Any other figure
+keeps the text out.
 """
 
 import re
@@ -41,6 +42,9 @@ _SOFT = re.compile(
     r"\b(?:roughly|about|around|approximately|perhaps|likely|may|might|can|could|suggests?|seems?|estimated?"
     r"|somewhere|something\s+like|on\s+the\s+order\s+of)\b",
     re.IGNORECASE,
+)
+_APPROXIMATELY = re.compile(
+    r"(?:\b(?:around|about|roughly|approximately|circa|something\s+like)\s+|[~≈]\s?)$", re.IGNORECASE
 )
 _LOW_END = re.compile(
     r"\b(?:at\s+least|minimum(?:\s+of)?|no\s+less\s+than|over|more\s+than|starting\s+at|upwards\s+of)\s+$",
@@ -84,7 +88,10 @@ def same(one: Figure, other: Figure) -> bool:
 def _tier(text: str, figure: Figure, shared: Sequence[Figure]) -> Tier:
     if _stands(text, figure, shared):
         return Tier.SHARED
-    if figure.is_range and _hedged(_sentence(text, figure)):
+    sentence = _sentence(text, figure)
+    if figure.is_range and _hedged(sentence):
+        return Tier.TYPICAL
+    if _TYPICAL.search(sentence) and _APPROXIMATELY.search(preceding(text, figure)):
         return Tier.TYPICAL
     return Tier.UNSOURCED
 

@@ -28,7 +28,15 @@ _NOUNS = (
     r"|line|site|team|store|batch|lot|group|cluster|scenario|exhibit|note|milestone|layer|horizon|workstream"
     r"|iteration|generation|series|grade|category|zone|region|gate|bay|dock|cell|station|warehouse)"
 )
-_COUNTED_OUT = r"(?<!\ba )(?<!\ban )(?<!\bper )(?<!\beach )(?<!\bevery )(?<!\bthis )(?<!\blast )(?<!\bnext )(?<!\bone )"
+_COUNTS = (
+    r"(?!\s+(?:people|persons|staff|orders|hours|days|weeks|months|years|minutes|units|employees|customers|clients|deals"
+    r"|handoffs|steps|approvals|workers|times|users|managers)\b)"
+)
+"""A number before one of these counts them: "in the group 12 people left"."""
+_COUNTED_OUT = (
+    r"(?<!\ba )(?<!\ban )(?<!\bper )(?<!\beach )(?<!\bevery )(?<!\bthis )(?<!\bthat )(?<!\blast )(?<!\bnext )"
+    r"(?<!\bone )(?<!\bpast )"
+)
 """Before a noun, these say that the number after it counts something else: "last week 14 handoffs"."""
 _NUMERAL = rf"(?:\d+(?:\.\d+)*[a-z]?\b|{_NUMBER_WORD}\b)"
 
@@ -40,6 +48,7 @@ _ANY_CASE = (
         r"\b24/7\b|\b1:1\b|\b(?:one|1)-(?:on|to)-(?:one|1)\b|\b9-to-5\b|(?<![$€£\d])\b401\s?\(?k\)?(?!\w)|\b(?:10|8)-K\b"
         r"|\b(?:single|double|triple)[- ]digits?\b|\bzero[- ](?:sum|tolerance|day)\b|\b(?:one|two)-(?:way|sided)\b"
         r"|\bone-offs?\b|\bno one\b|\bone another\b|\bone day\b|\bone by one\b|\bone or two\b|\b360[- ]degrees?\b"
+        r"|\bfortune \d+\b|\bs&p 500\b|\bftse 100\b|\bsix sigma\b|\bbig (?:three|four|five)\b|\bfive whys\b"
     ),
     # numbered lists
     r"(?m:^\s*\(?\d{1,2}[.)]\s)|(?<=[.!?;:])\s+\d{1,2}[.)]\s|\(\d{1,2}\)",
@@ -51,13 +60,24 @@ _ANY_CASE = (
     rf"\b\d{{1,2}}(?::\d\d)?\s?(?:[ap]m\b|[ap]\.m\.?)(?:\s?(?:{_DASH}|to)\s?\d{{1,2}}(?::\d\d)?\s?(?:[ap]m\b|[ap]\.m\.?))?",
     r"\b\d{1,2}:\d\d(?::\d\d)?\b",
     rf"\b(?:\d{{1,2}}|{_NUMBER_WORD})\s+o['’]clock\b",
+    rf"\b(?:half|(?:a\s+)?quarter)\s+(?:past|to|after)\s+(?:\d{{1,2}}|{_NUMBER_WORD})\b",
+    (
+        r"\bat\s+\d{1,2}(?=\s+(?:sharp|today|tomorrow|tonight|on\s+(?:mon|tue|wed|thu|fri|sat|sun)"
+        r"|in\s+the\s+(?:morning|afternoon|evening)))"
+    ),
     rf"\b(?:from|between)\s+{_YEAR}\s+(?:to|and|until|through)\s+{_YEAR}\b{_MEASURED}",
     rf"\b{_YEAR}\s?[-–/]\s?(?:{_YEAR}|\d\d)\b{_MEASURED}",
     (
         rf"\b(?:in|since|during|until|till|year|years|late|early|mid|end of|start of|summer of|spring of|fall of"
         rf"|winter of|fiscal)[\s-]+{_YEAR}\b{_MEASURED}"
     ),
-    rf"\b(?:by|before|after|through)\s+{_YEAR}\b{_MEASURED}(?!\s+[a-z]+s\b)",
+    (
+        rf"\b(?:by|before|after|through|for|from|to|of|vs\.?|versus|than)\s+{_YEAR}\b{_MEASURED}(?=\s*(?:$|[.,;:!?)\n—–-]"
+        rf"|\s(?:and|or|the|a|was|were|is|are|will|with|by|we|they|i|as|to|in|on|when|while|it|there|at|that|which|but"
+        rf"|because|if)\b))"
+    ),
+    rf"(?:^|(?<=[.!?]\s)){_YEAR}(?=\s+(?:was|is|will|has|saw|looks?|should|would|could|brought|turned|began|ended)\b)",
+    rf"\b(?:spring|summer|fall|autumn|winter)\s+{_YEAR}\b{_MEASURED}",
     rf"\(\s?{_YEAR}\s?\)|\b{_YEAR}['’]s\b|\b(?:19|20)\d0s\b|['’]\d0s\b",
     rf"\b{_YEAR}\s+(?=(?:budget|plan|planning|results|strategy|targets?|forecast|season|fiscal|report|edition)\b)",
     # ordinals
@@ -68,14 +88,16 @@ _ANY_CASE = (
     ),
     # references
     (
-        rf"{_COUNTED_OUT}\b{_NOUNS}s?\s+(?:no\.?\s?|number\s+|#\s?)?{_NUMERAL}"
-        rf"(?:(?:\s?,\s?|\s+and\s+|\s+or\s+|\s+to\s+|\s?[-–&/]\s?){_NUMERAL})*{_MEASURED}"
+        rf"{_COUNTED_OUT}\b{_NOUNS}s?[\s-]+(?:no\.?\s?|number\s+|#\s?)?{_NUMERAL}"
+        rf"(?:(?:\s?,\s?|\s+and\s+|\s+or\s+|\s+to\s+|\s?[-–&/]\s?){_NUMERAL})*{_MEASURED}{_COUNTS}"
     ),
     rf"§+\s?\d+(?:\.\d+)*|\b(?:(?:no|art|sec|fig|vol|p)\.\s?\d+|number\s+{_NUMERAL}){_MEASURED}|#\s?\d+\b",
     r"\b(?!\d{1,3}(?:\.\d{3})+(?:,\d+)?\b)\d+(?:\.\d+){2,}\b",
     r"\bv\d+(?:\.\d+)*\b",
 )
 _EXACT_CASE = (
+    # parts of a year
+    rf"\b(?:[QH][1-4]|FY|CY)[\s-]?(?:of\s+)?(?:{_YEAR}|['’]\d\d)\b|\b{_YEAR}[\s-]?[QH][1-4]\b|\b[1-4][QH](?:\d\d){{1,2}}\b",
     # dates with a month's name
     rf"\b\d{{1,2}}(?:st|nd|rd|th)?(?:\s?{_DASH}\s?\d{{1,2}})?(?:\s+of)?\s+{_MONTHS}(?:,?\s+{_YEAR}\b)?",
     rf"\b{_MONTHS}\s+\d{{1,2}}(?:st|nd|rd|th)?(?:\s?{_DASH}\s?\d{{1,2}})?(?:,\s?{_YEAR}|\s+{_YEAR})?\b{_MEASURED}",
@@ -85,7 +107,7 @@ _EXACT_CASE = (
         r"\b(?!(?:US|A|C|R)\$|(?:USD|EUR|GBP|CHF|JPY|INR|CAD|AUD|CNY|RMB|SEK|NOK|DKK|PLN|BRL|MXN|SGD|HKD|ZAR|Rs)-?\d)"
         r"[A-Z][A-Za-z]*-?\d[A-Za-z\d]*(?:-\d+|['’]\d\d)?\b"
     ),
-    r"\b\d(?:D|G|FA)\b",
+    r"\b\d(?:D|G|FA|PL|S)\b",
     (
         rf"\b(?:ISO|SOC|IEC|DIN|EN|RFC|PEP|IFRS|Industry|Web|Boeing|Airbus|Windows|Office|Python)[ -]\d+(?:\.\d+)*\b"
         rf"{_MEASURED}"
