@@ -6,7 +6,6 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import httpx2
-import pytest
 
 from mnemon.access.grants import ALL_GRANTS, Grant
 from support.served import Served
@@ -211,34 +210,30 @@ def test_of_two_writers_with_the_same_version_one_gets_412_and_nothing_is_lost(c
     assert {e["id"] for e in state(client, session)["current_understanding"]["entities"]} == {"a", "b"}
 
 
-@pytest.mark.parametrize(
-    ("headers", "status", "code"),
-    [
+def test_if_match_is_needed_and_understood(client: httpx2.Client) -> None:
+    session = turn(client)["sessionId"]
+    for headers, status, code in [
         ({}, 422, "if_match_required"),
         ({"If-Match": '"x"'}, 422, "bad_if_match"),
         ({"If-Match": '"7"'}, 412, "stale"),
         ({"If-Match": "*"}, 200, None),
         ({"If-Match": "0"}, 200, None),
-    ],
-)
-def test_if_match_is_needed_and_understood(client: httpx2.Client, headers: dict, status: int, code: str | None) -> None:
+    ]:
+        answer = client.patch(f"/api/sessions/{session}/agent-state", json={}, headers=headers)
+        assert (answer.status_code, answer.json().get("code")) == (status, code)
+
+
+def test_a_faulty_patch_names_the_field(client: httpx2.Client) -> None:
     session = turn(client)["sessionId"]
-    answer = client.patch(f"/api/sessions/{session}/agent-state", json={}, headers=headers)
-    assert (answer.status_code, answer.json().get("code")) == (status, code)
-
-
-@pytest.mark.parametrize(
-    ("body", "pointer"),
-    [
+    for body, pointer in [
         ({"assumptions": [{"id": "a", "hypothesis": "h", "confidence": 2}]}, "/assumptions/0/confidence"),
         ({"hypotheses": []}, "/hypotheses"),
         ({"agent_state_updates": {"expectations": [{"cuont": 1}]}}, "/agent_state_updates/expectations/0/cuont"),
-    ],
-)
-def test_a_faulty_patch_names_the_field(client: httpx2.Client, body: dict, pointer: str) -> None:
-    answer = patch(client, turn(client)["sessionId"], 0, body)
-    assert answer.status_code == 422
-    assert pointer in [error["pointer"] for error in answer.json()["errors"]]
+    ]:
+        answer = patch(client, session, 0, body)
+        assert answer.status_code == 422
+        assert pointer in [error["pointer"] for error in answer.json()["errors"]]
+    assert state(client, session)["version"] == 0
 
 
 def test_history_is_paged(client: httpx2.Client) -> None:
@@ -271,11 +266,27 @@ def test_events_resume_where_they_left_off_and_hear_what_comes(client: httpx2.Cl
     assert [one["id"] for one in heard] == ["3"]
 
 
-@pytest.mark.parametrize("last", ["x", "-1", "1.5", "9" * 40])
-def test_a_last_event_id_that_is_none_is_refused(client: httpx2.Client, last: str) -> None:
+def test_a_last_event_id_that_is_none_is_refused(client: httpx2.Client) -> None:
     session = turn(client)["sessionId"]
-    answer = client.get(f"/api/sessions/{session}/events", headers={"Last-Event-ID": last})
-    assert (answer.status_code, answer.json()["code"]) == (400, "bad_place")
+    for last in ("x", "-1", "1.5", "9" * 40):
+        answer = client.get(f"/api/sessions/{session}/events", headers={"Last-Event-ID": last})
+        assert (answer.status_code, answer.json()["code"]) == (400, "bad_place")
+
+
+def test_the_hit_rate_counts_each_settled_expectation_once(server: Served, client: httpx2.Client) -> None:
+    session = turn(client, expectations=[PLAN, PLAN, PLAN], toolResults=[SHORT])["sessionId"]
+    turn(client, "Again.", sessionId=session, toolResults=[{**SHORT, "id": "res_2", "count": 2}])
+    turn(client, user="bob", expectations=[{**PLAN, "action": "x"}], toolResults=[{**SHORT, "action": "x", "count": 2}])
+    data = client.get("/api/agent-state/hit-rate", params={"userId": "ana"}).json()["data"]
+    assert data == {
+        "confirmed": 1,
+        "failed": 1,
+        "rate": 0.5,
+        "actions": [{"action": "create_tasks", "confirmed": 1, "failed": 1, "rate": 0.5}],
+    }
+    assert client.get("/api/agent-state/hit-rate").json()["data"]["confirmed"] == 2
+    assert server.client("other").get("/api/agent-state/hit-rate").json()["data"]["rate"] is None
+    assert server.client("acme", user="bob").get("/api/agent-state/hit-rate").json()["data"]["failed"] == 0
 
 
 PATHS = ["agent-state", "agent-state/history", "events"]

@@ -110,6 +110,12 @@ async def sessions_of(tx: Tx, scope: Scope) -> list[str]:
     return [str(row["session_id"]) for row in rows]
 
 
+async def settled(tx: Tx, scope: Scope, *, most: int) -> list[tuple[str, int, int]]:
+    """Each action with how many of its expectations were confirmed and how many failed."""
+    rows = await tx.all(SQL["hit_rates"], org_id=scope.org_id, user_id=scope.user_id, most=most)
+    return [(str(row["action"]), int(row["confirmed"]), int(row["failed"])) for row in rows]
+
+
 async def delete_person(tx: Tx, scope: Scope) -> dict[str, int]:
     """Every state and journal of the person is gone; counted per table."""
     journal = await tx.run(SQL["forget_person_journal"], org_id=scope.org_id, user_id=scope.user)

@@ -8,34 +8,29 @@ from dataclasses import replace
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Path, Query, Response
-from pydantic import BaseModel, WrapValidator
+from pydantic import WrapValidator
 from starlette.responses import StreamingResponse
 
 from mnemon.access.grants import Grant
 from mnemon.agentstate import store
 from mnemon.agentstate.change import CHANGE, Change
 from mnemon.agentstate.follow import Bell, follow
+from mnemon.agentstate.hit_rate import hit_rates
 from mnemon.agentstate.journal import Amended, Source, Update, amend
 from mnemon.agentstate.proposal import AgentStatePatch
 from mnemon.agentstate.reading import delta_of
-from mnemon.agentstate.state import (
-    DOCUMENT,
-    Assumption,
-    Expectation,
-    Item,
-    TentativeHypothesis,
-    Understanding,
-)
+from mnemon.agentstate.state import DOCUMENT, Assumption
 from mnemon.agentstate.store import Entry, Held, Who
+from mnemon.api.agentstate_shapes import AgentStateOut, EntryOut, HitRateOut, UpdateOut
 from mnemon.api.door import Door, documented, needs
-from mnemon.api.wire import Instant, Wire, position_of
+from mnemon.api.wire import Name, position_of
 from mnemon.clock import iso
 from mnemon.db.tx import Tx
 from mnemon.errors import Invalid, Malformed, NotFound
 from mnemon.scope import Scope
 from mnemon.sessions import store as sessions
 
-router = APIRouter(prefix="/api/sessions/{session_id}", tags=["agent state"])
+router = APIRouter(prefix="/api", tags=["agent state"])
 
 SessionId = Annotated[str, Path(max_length=200)]
 Reads = Annotated[Door, needs(Grant.AGENT_STATE_READ)]
@@ -52,40 +47,7 @@ def _strictly(value: Any) -> Any:
 PatchBody = Annotated[AgentStatePatch, WrapValidator(lambda value, _: _strictly(value))]
 
 
-class AgentStateOut(BaseModel):
-    """The agent state of a session, in its specification's spelling."""
-
-    sessionId: str  # noqa: N815
-    version: int
-    current_understanding: Understanding
-    assumptions: list[Assumption]
-    expectations: list[Expectation]
-    tentative_hypotheses: list[TentativeHypothesis]
-    items: list[Item]
-    lastSummarizedAt: Instant | None = None  # noqa: N815
-
-
-class UpdateOut(BaseModel):
-    """One change: what `agent_state_update` tells."""
-
-    sessionId: str  # noqa: N815
-    version: int
-    update: Change
-
-
-class EntryOut(Wire):
-    """One entry of the journal."""
-
-    version: int
-    turn_id: str | None
-    who: Who
-    reason: str
-    at: Instant
-    recorded_at: Instant
-    update: Change
-
-
-@router.get("/agent-state", responses=documented(AgentStateOut))
+@router.get("/sessions/{session_id}/agent-state", responses=documented(AgentStateOut))
 async def get_agent_state(session_id: SessionId, door: Reads) -> Response:
     """What the agent holds true in this session; empty at version 0 before anything was recorded."""
     async with door.tx() as tx:
@@ -93,7 +55,7 @@ async def get_agent_state(session_id: SessionId, door: Reads) -> Response:
     return door.reply(document(held), headers={"ETag": f'"{held.version}"'})
 
 
-@router.get("/agent-state/history", responses=documented(EntryOut, page=True))
+@router.get("/sessions/{session_id}/agent-state/history", responses=documented(EntryOut, page=True))
 async def get_history(
     session_id: SessionId,
     door: Reads,
@@ -108,7 +70,7 @@ async def get_history(
     return door.page([_entry(e) for e in entries], limit=limit, position=lambda e: str(e["version"]))
 
 
-@router.patch("/agent-state", responses=documented(AgentStateOut))
+@router.patch("/sessions/{session_id}/agent-state", responses=documented(AgentStateOut))
 async def patch_agent_state(
     session_id: SessionId,
     door: Writes,
@@ -127,7 +89,7 @@ async def patch_agent_state(
     return await door.write(effect, lambda amended: _amended(amended, seen=door.may(Grant.AGENT_STATE_READ)))
 
 
-@router.get("/events", responses=documented(UpdateOut), response_class=StreamingResponse)
+@router.get("/sessions/{session_id}/events", responses=documented(UpdateOut), response_class=StreamingResponse)
 async def get_events(
     session_id: SessionId, door: Reads, last_event_id: Annotated[str | None, Header()] = None
 ) -> Response:
@@ -137,6 +99,15 @@ async def get_events(
         scope = await _owner(tx, door, session_id)
     stream = _events(door, scope, session_id, after)
     return StreamingResponse(stream, media_type="text/event-stream", headers={"Cache-Control": "no-store"})
+
+
+@router.get("/agent-state/hit-rate", responses=documented(HitRateOut))
+async def get_hit_rate(door: Reads, user_id: Annotated[Name | None, Query(alias="userId")] = None) -> Response:
+    """How often actions did what was expected of them, in one person's sessions or in all of the organization's."""
+    scope = door.org if user_id is None else door.person(user_id)
+    async with door.tx() as tx:
+        total, actions = await hit_rates(tx, replace(scope, user_id=scope.user_id or door.bound_user_id))
+    return door.reply(HitRateOut.of(total, actions))
 
 
 def event_body(update: Update) -> dict[str, Any]:
