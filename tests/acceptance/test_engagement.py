@@ -348,3 +348,38 @@ def test_a_recited_reply_is_flagged_on_its_turn_and_counted(talk: Talk) -> None:
 def recitals(talk: Talk) -> float:
     found = re.search(r"^mnemon_recited_replies_total (\S+)$", talk.client.get("/metrics").text, re.MULTILINE)
     return float(found[1]) if found else 0.0
+
+
+def test_the_version_is_the_etag(talk: Talk) -> None:
+    assert talk.client.get("/api/engagement").headers["ETag"] == '"0"'
+    talk.say("Hello.")
+    assert talk.client.get("/api/engagement").headers["ETag"] == '"1"'
+    assert talk.client.get("/api/engagement?asOf=2026-01-01T00:00:00Z").headers["ETag"] == '"0"'
+
+
+def test_a_forgotten_person_leaves_no_word_in_it(talk: Talk) -> None:
+    ready(talk)
+    talk.say("there is a gap", form=[claim("The gap costs us time", piece("there is a gap"))])
+    talk.say("Zanzibar is the word", user="tom", evidence=[
+        piece("Zanzibar is the word", hypothesis="The gap costs us time", strength="strong", source="Tom Zander"),
+    ])  # fmt: skip
+    assert talk.state()["findings"]
+    reply = talk.client.delete("/api/users/tom")
+    assert reply.status_code == 200
+    assert reply.json()["data"]["removed"]["engagement_journal"] == 2
+    assert talk.state()["findings"] == []
+    assert talk.state()["hypotheses"][0]["confidence"] == 0.65
+    told = talk.client.get("/api/engagement?expand=evidence&include=archived").text + str(history(talk.client))
+    assert "Zan" not in told
+
+
+def test_offline_it_begins_with_the_first_turn_and_takes_up_what_is_said_to_be_unknown(offline_server: Served) -> None:
+    client = offline_server.client("acme")
+    said = "We don't know whether the slowdown is cultural, and it matters because it decides the fix."
+    body = {"userId": "dana", "messages": [{"role": "user", "content": said}]}
+    assert client.get("/api/engagement").json()["data"] is None
+    assert client.post("/api/turns", json=body).status_code == 202
+    offline_server.settled(client)
+    state = client.get("/api/engagement").json()["data"]
+    assert (state["weekNumber"], state["hypotheses"], state["findings"]) == (1, [], [])
+    assert [unknown["question"] for unknown in state["unknowns"]] == ["Whether the slowdown is cultural?"]

@@ -23,11 +23,12 @@ async def get_engagement(
 ) -> Response:
     """The engagement now, or as it was at `asOf`; null before the first session."""
     async with door.tx() as tx:
-        document = await reading.engagement(tx, door.org, as_of)
-    if document is None:
-        return door.reply(None)
-    shape = EngagementShape.of(document, expand=expand is not None, archived=include is not None)
-    return door.reply(shape.as_json())
+        held = await reading.at(tx, door.org, as_of)
+    headers = {"ETag": f'"{held.seq}"'}
+    if held.document is None:
+        return door.reply(None, headers=headers)
+    shape = EngagementShape.of(held.document, expand=expand is not None, archived=include is not None)
+    return door.reply(shape.as_json(), headers=headers)
 
 
 @router.get("/history", responses=documented(ChangeShape, page=True))
