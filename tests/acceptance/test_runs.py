@@ -166,6 +166,7 @@ def by_specialists(asked: Asked) -> bool:
 
 def test_a_lead_and_two_specialists_re_examine_an_open_trade(server: Served, client: httpx2.Client) -> None:
     lead = council(client)
+    client.patch(f"/api/agents/{lead['id']}", json={"adapterConfig": {"reviewDecisions": True}})
     for member in lead["team"]:
         client.post(f"/api/agents/{member}/chat", json={"message": "My secret word is FALCON.", "stream": False})
         server.script.answers("Card", {**TRADE, "summary": "HERON was here"})
@@ -190,12 +191,17 @@ def test_a_lead_and_two_specialists_re_examine_an_open_trade(server: Served, cli
         for secret in ("64250", "71900", "61480", "LONG", "breakout", "0.72", "funding", "FALCON", "HERON", "decision"):
             assert secret not in said, secret
 
+    assert list(again["resultJson"]) == ["conviction_score", "notes", "suggested_action"]
+
     led = [asked for asked in server.script.asked if not by_specialists(asked)]
     for told in ("64250", "71900", "61480", "breakout above the range", "funding flips negative", "HOLD, CLOSE, SCALE"):
         assert told in led[0].prompt
     assert "fresh read of SKILL-Macro" in led[0].prompt
     assert "fresh read of SKILL-Chart" in led[0].prompt
-    consulted = [d for n, d in events_in(client.get(f"/api/runs/{again['id']}/events").text) if n == "consultation"]
+    events = events_in(client.get(f"/api/runs/{again['id']}/events").text)
+    steps = [name for name, _ in events if name not in {"status", "delta"}]
+    assert steps == ["tool_call", "tool_result", *["consultation"] * 4, "card"]
+    consulted = [data for name, data in events if name == "consultation"]
     assert {d["name"] for d in consulted if d.get("blind")} == {"Macro", "Chart"}
 
 

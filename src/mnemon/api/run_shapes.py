@@ -109,7 +109,7 @@ def fields_of(run: Run, cards: Cards, again: Sequence[Run]) -> dict[str, Any]:
         "session_id_after": run.session_id_after,
         "parent_run_id": run.parent_run_id,
         "card_type": run.card_type,
-        "result_json": run.result,
+        "result_json": card.in_order(run.result) if card and run.result is not None else run.result,
         "headline": run.headline,
         "tone": card.tone_of(run.result) if card and run.result is not None else None,
         "resolution_status": run.resolution_status,

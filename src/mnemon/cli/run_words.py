@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from mnemon.clock import iso
+from mnemon.runs.card import Cards
 from mnemon.runs.decision import ago
 from mnemon.runs.run import Run, RunStatus
 from mnemon.runs.store import Recorded
@@ -45,7 +46,7 @@ def runs_table(found: Sequence[Run], again: Sequence[Run], names: dict[str, str]
     return table
 
 
-def run_page(run: Run, again: Sequence[Run], name: str, now: datetime) -> RenderableType:
+def run_page(run: Run, again: Sequence[Run], name: str, now: datetime, cards: Cards) -> RenderableType:
     """Everything about one run."""
     rows = Table(box=None, show_header=False, pad_edge=False)
     rows.add_column(style="dim")
@@ -53,7 +54,9 @@ def run_page(run: Run, again: Sequence[Run], name: str, now: datetime) -> Render
     rows.add_row("run", f"{run.id} · {run.kind} · {ago(now - run.created_at)}")
     if run.parent_run_id:
         rows.add_row("looks again at", run.parent_run_id)
-    for slot, value in (run.result or {}).items():
+    card = cards.get(run.card_type)
+    values = run.result or {}
+    for slot, value in (card.in_order(values) if card else values).items():
         rows.add_row(slot, escape(", ".join(value) if isinstance(value, list) else str(value)))
     if run.resolution_status:
         words = " · ".join(part for part in (run.resolution_status, run.outcome, run.resolution_note) if part)

@@ -65,6 +65,7 @@ def show(run_id: RunId, org: Org = "local", as_json: AsJson = False) -> None:
     from mnemon.runs import store
     from mnemon.runs.agents import get_agent
     from mnemon.runs.ask import get_run
+    from mnemon.runs.card import load_cards
 
     async def work(house: "Basement", scope: Any, tx: Any) -> Any:
         found = await get_run(tx, scope, run_id)
@@ -75,7 +76,7 @@ def show(run_id: RunId, org: Org = "local", as_json: AsJson = False) -> None:
     if as_json:
         print_json({**run_json(found, again), "reExaminations": [run_json(one, ()) for one in again]})
     else:
-        out.print(run_page(found, again, name, now))
+        out.print(run_page(found, again, name, now, load_cards(chosen().cards_dir)))
 
 
 @runs.command("watch")
@@ -140,6 +141,7 @@ def followed(org: str, ask: Any, *, as_json: bool) -> None:
     from mnemon.runs import store
     from mnemon.runs.agents import get_agent
     from mnemon.runs.ask import get_run
+    from mnemon.runs.card import load_cards
     from mnemon.runs.run import RunStatus
     from mnemon.runs.watching import watch_run
 
@@ -162,7 +164,7 @@ def followed(org: str, ask: Any, *, as_json: bool) -> None:
     if as_json:
         print_json(run_json(done, again))
     else:
-        out.print(run_page(done, again, name, now))
+        out.print(run_page(done, again, name, now, load_cards(chosen().cards_dir)))
     if done.status is not RunStatus.SUCCEEDED:
         raise typer.Exit(1)
 

@@ -72,6 +72,8 @@ class Task:
     """What that session holds, where its transcript is in our store."""
     review: Review | None = None
     """None: reviewing decisions is not offered."""
+    convene: Callable[[], Awaitable[str]] | None = None
+    """For a lead: the prompt with what the council reports; asked for once, after the review."""
     blind: bool = False
     """A consultation during a re-examination: no session, no decision and no file may be within reach."""
 

@@ -122,6 +122,11 @@ class CardDefinition:
         parts = (_shown(values.get(name)) for name in self.headline)
         return SEPARATOR.join(part for part in parts if part)
 
+    def in_order(self, values: Values) -> dict[str, Value]:
+        """The values in the order of the slots, which a stored object does not keep."""
+        known = {slot.name: values[slot.name] for slot in self.slots if slot.name in values}
+        return {**known, **values}
+
     def tone_of(self, values: Values) -> Tone:
         """How the card is coloured; neutral where the file says nothing."""
         value = values.get(self.tone.slot) if self.tone.slot else None

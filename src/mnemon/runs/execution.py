@@ -191,9 +191,15 @@ class Execution:
             return Ending(outcome=None, usage=RunUsage(), error=error.detail)
 
     async def _performed(self, scope: Scope, prepared: Prepared, emit: Emit) -> Ending:
-        blind = prepared.run.kind is RunKind.RE_EXAMINATION
-        reports, spent = await council.convene(self._drivers, scope.org_id, prepared.council, emit, blind=blind)
-        task = replace(prepared.task, prompt=with_reports(prepared.task.prompt, reports))
+        spent = RunUsage()
+
+        async def convene() -> str:
+            nonlocal spent
+            blind = prepared.run.kind is RunKind.RE_EXAMINATION
+            reports, spent = await council.convene(self._drivers, scope.org_id, prepared.council, emit, blind=blind)
+            return with_reports(prepared.task.prompt, reports)
+
+        task = replace(prepared.task, convene=convene if prepared.council else None)
         try:
             outcome = await self._drivers[prepared.agent.adapter].perform(task, emit)
         except RunFailed as error:

@@ -145,7 +145,7 @@ def _symbol(slot: Slot, given: Any) -> str:
     return text
 
 
-def _bounded(slot: Slot, given: Any) -> float:
+def _bounded(slot: Slot, given: Any) -> int | float:
     number = _number(given)
     if slot.min is not None and number < slot.min:
         raise ValueError(f"must be at least {slot.min:g}")
@@ -153,7 +153,7 @@ def _bounded(slot: Slot, given: Any) -> float:
         raise ValueError(f"must be at most {slot.max:g}")
     if slot.above is not None and number <= slot.above:
         raise ValueError(f"must be above {slot.above:g}")
-    return number
+    return int(given) if isinstance(given, int) else number
 
 
 def _integer(slot: Slot, given: Any) -> int:

@@ -83,9 +83,8 @@ def blind_subject(card: CardDefinition, values: Values) -> str | None:
 
 
 def _slots(card: CardDefinition, values: Values) -> str:
-    known = [slot.name for slot in card.slots if slot.name in values]
-    rest = [name for name in values if name not in known]
-    return "\n".join(f"- {name}: {json.dumps(values[name], ensure_ascii=False)}" for name in [*known, *rest])
+    ordered = card.in_order(values).items()
+    return "\n".join(f"- {name}: {json.dumps(value, ensure_ascii=False)}" for name, value in ordered)
 
 
 def _answer_format(card: CardDefinition) -> str:

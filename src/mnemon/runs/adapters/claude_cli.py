@@ -10,7 +10,7 @@ import signal
 import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mnemon.errors import Misconfigured
@@ -53,6 +53,8 @@ class ClaudeDriver:
 
     async def perform(self, task: Task, emit: Emit) -> Outcome:
         binary = self._binary()
+        if task.convene:
+            task = replace(task, prompt=await task.convene(), convene=None)
         async with self._placed(task) as (place, files):
             wanted = task.session_id if task.access is not Access.NONE else None
             resume = wanted if is_session(wanted) else None

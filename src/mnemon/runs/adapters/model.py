@@ -46,30 +46,32 @@ class ModelDriver:
         self._llm = llm
 
     async def perform(self, task: Task, emit: Emit) -> Outcome:
-        talk = _Talk([*spoken(task.history), Message(role="user", content=task.prompt)])
+        talk = _Talk(spoken(task.history))
         try:
-            await self._review(task, talk, emit)
+            prompt = await self._open(task, talk, emit)
             await self._converse(task, talk, emit)
-            answer = await self._fill(task, task.card, talk) if task.card else None
+            answer = await self._fill(task, task.card, prompt, talk) if task.card else None
         except ModelDown as error:
             raise RunFailed(error.detail, usage=talk.usage) from error
         kept = task.access is Access.EXTEND
-        added = talk.messages[len(task.history) :]
         return Outcome(
             reply=talk.reply,
             answer=answer,
             session_id=(task.session_id or task.fresh_session_id) if kept else None,
-            transcript=tuple(added) if kept else (),
+            transcript=tuple(talk.messages[len(task.history) :]) if kept else (),
             usage=talk.usage,
         )
 
-    async def _review(self, task: Task, talk: _Talk, emit: Emit) -> None:
-        """The agent's decisions stand at the beginning, called for as the model would call for them."""
-        if task.review is None:
-            return
-        request = ToolRequest(id="review_first", name=REVIEW_TOOL, arguments={})
-        talk.messages.append(Message(role="assistant", tool_requests=(request,)))
-        talk.messages.append(await self._called(task, request, emit))
+    async def _open(self, task: Task, talk: _Talk, emit: Emit) -> str:
+        """The prompt stands, followed by the agent's decisions, called for as the model would call for them."""
+        first = ToolRequest(id="review_first", name=REVIEW_TOOL, arguments={})
+        reviewed = await self._called(task, first, emit) if task.review else None
+        prompt = await task.convene() if task.convene else task.prompt
+        talk.messages.append(Message(role="user", content=prompt))
+        if reviewed:
+            talk.messages.append(Message(role="assistant", tool_requests=(first,)))
+            talk.messages.append(reviewed)
+        return prompt
 
     async def _converse(self, task: Task, talk: _Talk, emit: Emit) -> None:
         for _ in range(task.agent.config.max_turns):
@@ -121,15 +123,15 @@ class ModelDriver:
         await emit(Event(type=EventType.TOOL_RESULT, data={**shown, "content": output}))
         return Message(role="tool", content=output, tool_id=request.id, tool_name=request.name)
 
-    async def _fill(self, task: Task, card: CardDefinition, talk: _Talk) -> dict[str, object]:
+    async def _fill(self, task: Task, card: CardDefinition, prompt: str, talk: _Talk) -> dict[str, object]:
         answer = await self._llm.answer(
             Question(
                 title=TITLE,
                 schema=schema_of(card),
                 system=task.system,
-                prompt=f"{task.prompt}\n\nYour analysis:\n{talk.reply}\n\n{card_instruction(card)}",
+                prompt=f"{prompt}\n\nYour analysis:\n{talk.reply}\n\n{card_instruction(card)}",
                 purpose=Purpose.RUN,
-                by_rule=lambda: offline_card(card, task.prompt),
+                by_rule=lambda: offline_card(card, prompt),
             )
         )
         talk.usage = talk.usage.plus_call(answer.usage)
