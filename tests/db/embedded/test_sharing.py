@@ -1,5 +1,6 @@
 """Several processes use one server: the first starts it, the last stops it, the killed ones are noticed."""
 
+import asyncio
 from collections.abc import Callable
 from pathlib import Path
 
@@ -113,6 +114,19 @@ async def test_the_keeper_leaves_a_server_alone_when_somebody_came_back(
     cluster = await ensure_running(data_dir)
     assert not eventually(lambda: not is_server_on(pid, data_dir / "postgres"), seconds=3.0)
     await cluster.stop()
+
+
+def test_it_starts_from_the_loop_that_the_server_uses_too(data_dir: Path) -> None:
+    """uvloop leaves pipes open in its children; a detached server must not hold on to them."""
+    uvloop = pytest.importorskip("uvloop")
+
+    async def start_and_stop() -> None:
+        async with asyncio.timeout(20):
+            cluster = await ensure_running(data_dir)
+        await cluster.stop()
+
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(start_and_stop())
 
 
 async def test_only_root_and_the_owner_may_connect(data_dir: Path) -> None:

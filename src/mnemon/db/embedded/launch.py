@@ -75,6 +75,9 @@ def detach(order: Order, log: str) -> int:
         nothing = os.open(os.devnull, os.O_RDONLY)
         for source, target in ((nothing, 0), (words, 1), (words, 2)):
             os.dup2(source, target)
+        # Whatever else came along: some event loops leave their pipes open, and would wait for this process's end.
+        os.closerange(3, write_end)
+        os.closerange(write_end + 1, 4096)
         execute(order)
     except (OSError, Refused) as error:
         os.write(write_end, str(error).encode())
