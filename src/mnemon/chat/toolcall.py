@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 
 from pydantic import ValidationError
 
@@ -34,10 +35,7 @@ class Called:
 
 def specs(tools: Tools) -> tuple[ToolSpec, ...]:
     """The tools as the model is offered them."""
-    return tuple(
-        ToolSpec(name=tool.name, description=tool.description, schema=tool.arguments.model_json_schema())
-        for tool in tools.values()
-    )
+    return tuple(_spec(tool) for tool in tools.values())
 
 
 async def call(basement: Basement, begun: Begun, tools: Tools, request: ToolRequest) -> Called:
@@ -66,6 +64,12 @@ async def call(basement: Basement, begun: Begun, tools: Tools, request: ToolRequ
     except MnemonError as error:
         return Called(content={"error": error.detail})
     return Called(content=ran.reply.content, updates=ran.updates)
+
+
+@cache
+def _spec(tool: Tool) -> ToolSpec:
+    """Made once: writing out a schema takes longer than all of the turn's queries."""
+    return ToolSpec(name=tool.name, description=tool.description, schema=tool.arguments.model_json_schema())
 
 
 def _faults(error: ValidationError) -> str:

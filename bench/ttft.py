@@ -1,0 +1,179 @@
+"""How much later the first token comes through Mnemon than from the model itself.
+
+    .venv/bin/python bench/ttft.py --database-url postgresql://… [--turns 200] [--memories 1000]
+
+Starts the scripted model and the server as processes of their own, loads a person's memories, then takes turns in
+pairs: one streamed reply straight from the model, one through `/api/chat`. The difference of the medians is what
+Mnemon adds: authentication, storing the message, recall and the whole context. Once while reflection stands still and
+once while it works on every turn at the same time. The local embedder's time is in it.
+"""
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx2
+import psycopg
+
+BIN = Path(sys.executable).parent
+TOPICS = ("tea", "jazz", "the lake house", "running", "the dashboard", "her sister", "Lisbon", "chess", "bread", "taxes")
+
+
+def main() -> None:
+    """Prints the figures as JSON."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--database-url", required=True, help="a PostgreSQL where a scratch database may be made")
+    parser.add_argument("--turns", type=int, default=200)
+    parser.add_argument("--memories", type=int, default=1000)
+    given = parser.parse_args()
+    with scratch(given.database_url) as url, model() as model_url, tempfile.TemporaryDirectory() as folder:
+        figures = {}
+        for name, flag in (("reflection_idle", "--no-worker"), ("reflection_working", "--worker")):
+            with server(url, model_url, folder, flag) as (base, key):
+                client = httpx2.Client(base_url=base, headers={"Authorization": f"Bearer {key}"}, timeout=60)
+                if name == "reflection_idle":
+                    load(client, given.memories)
+                figures[name] = measured(client, model_url, given.turns)
+                client.close()
+        sys.stdout.write(json.dumps(figures, indent=2) + "\n")
+
+
+def measured(client: httpx2.Client, model_url: str, turns: int) -> dict[str, float]:
+    """Medians and 95th percentiles in milliseconds, direct and through."""
+    direct_client = httpx2.Client(base_url=model_url, timeout=60)
+    direct: list[float] = []
+    through: list[float] = []
+    for number in range(turns + 10):
+        question = f"What do you know about {TOPICS[number % len(TOPICS)]}, number {number}?"
+        one, other = first_direct(direct_client, question), first_through(client, question)
+        if number >= 10:  # the first ones warm connections and statements
+            direct.append(one)
+            through.append(other)
+    direct_client.close()
+    return {
+        "turns": turns,
+        "direct_median_ms": round(statistics.median(direct), 2),
+        "through_median_ms": round(statistics.median(through), 2),
+        "overhead_median_ms": round(statistics.median(through) - statistics.median(direct), 2),
+        "overhead_p95_ms": round(quantile(through, 0.95) - quantile(direct, 0.95), 2),
+    }
+
+
+def first_direct(client: httpx2.Client, question: str) -> float:
+    body = {"model": "scripted", "stream": True, "messages": [{"role": "user", "content": question}]}
+    began = time.perf_counter()
+    with client.stream("POST", "/chat/completions", json=body) as answer:
+        took = None
+        for line in answer.iter_lines():
+            if took is None and line.startswith("data: ") and '"content": "' in line.replace('":"', '": "'):
+                took = time.perf_counter() - began
+    assert took is not None
+    return took * 1000
+
+
+def first_through(client: httpx2.Client, question: str) -> float:
+    began = time.perf_counter()
+    with client.stream("POST", "/api/chat", json={"userId": "bench", "message": question}) as answer:
+        took = None
+        for line in answer.iter_lines():
+            if took is None and line == "event: delta":
+                took = time.perf_counter() - began
+    assert took is not None
+    return took * 1000
+
+
+def load(client: httpx2.Client, number: int) -> None:
+    """The person has this many memories, each different, embedded."""
+    facts = [
+        {
+            "userId": "bench",
+            "type": ("PROFILE", "PEOPLE", "PROJECT")[place % 3],
+            "content": f"Fact {place}: something about {TOPICS[place % len(TOPICS)]} that happened on day {place}",
+            "attribute": f"fact {place}",
+        }
+        for place in range(number)
+    ]
+    for start in range(0, number, 500):
+        answer = client.post("/api/memories/batch", json=facts[start : start + 500])
+        if answer.status_code == 422:
+            answer = client.post("/api/memories/batch", json={"memories": facts[start : start + 500]})
+        answer.raise_for_status()
+
+
+def quantile(values: list[float], share: float) -> float:
+    return sorted(values)[int(share * (len(values) - 1))]
+
+
+@contextmanager
+def scratch(url: str) -> Iterator[str]:
+    """A database of this run's own."""
+    name = f"mnemon_ttft_{os.getpid()}"
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(f'CREATE DATABASE "{name}"')
+    try:
+        yield psycopg.conninfo.make_conninfo(url, dbname=name)
+    finally:
+        with psycopg.connect(url, autocommit=True) as connection:
+            connection.execute(f'DROP DATABASE "{name}" WITH (FORCE)')
+
+
+@contextmanager
+def model() -> Iterator[str]:
+    port = 19_009
+    process = subprocess.Popen([sys.executable, "-m", "mnemon.llm.scripted", "--port", str(port)])
+    try:
+        answered(f"http://127.0.0.1:{port}/v1/models")
+        yield f"http://127.0.0.1:{port}/v1"
+    finally:
+        process.terminate()
+        process.wait()
+
+
+@contextmanager
+def server(url: str, model_url: str, folder: str, flag: str) -> Iterator[tuple[str, str]]:
+    port = 19_010
+    environment = {
+        **os.environ,
+        "MNEMON_DATA_DIR": folder,
+        "MNEMON_DATABASE_URL": url,
+        "MNEMON_MODEL": "openai:scripted",
+        "MNEMON_MODEL_BASE_URL": model_url,
+        "MNEMON_MODEL_API_KEY": "none",
+        "MNEMON_RATE_LIMIT_PER_MINUTE": "0",
+        "MNEMON_LOG_LEVEL": "error",
+        "MNEMON_PORT": str(port),
+    }
+    process = subprocess.Popen([BIN / "mnemon", "serve", flag], env=environment, stdout=subprocess.DEVNULL)
+    try:
+        answered(f"http://127.0.0.1:{port}/healthz")
+        made = subprocess.run(
+            [BIN / "mnemon", "keys", "create", "--name", "bench", "--json"],
+            env=environment, check=True, capture_output=True, text=True,
+        )  # fmt: skip
+        yield f"http://127.0.0.1:{port}", json.loads(made.stdout)["key"]
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def answered(url: str) -> None:
+    for _ in range(300):
+        try:
+            httpx2.get(url, timeout=1)
+        except httpx2.HTTPError:
+            time.sleep(0.1)
+        else:
+            return
+    raise SystemExit(f"{url} did not answer")
+
+
+if __name__ == "__main__":
+    main()
