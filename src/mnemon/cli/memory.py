@@ -88,7 +88,7 @@ def recall(
     as_json: AsJson = False,
 ) -> None:
     """Recall what is known, best first."""
-    from mnemon.cli.house import opened_house, organization
+    from mnemon.cli.house import opened_house
     from mnemon.memory.ranking import Ranking
     from mnemon.memory.recall.query import Query, RecallKind
     from mnemon.memory.recall.search import search
@@ -96,8 +96,9 @@ def recall(
     from mnemon.scope import person
 
     async def work() -> "tuple[Recalled, datetime]":
+        then = _time(as_of)
         async with opened_house(chosen(), migrated=True) as house:
-            await organization(house, org)
+            await _there(house, org)
             kinds = {RecallKind.MEMORIES} | ({RecallKind.MESSAGES} if messages else set())
             wanted = Query(
                 text=query,
@@ -106,7 +107,7 @@ def recall(
                 ranking=Ranking(ranking),
                 kinds=frozenset(kinds),
                 limit=limit,
-                as_of=_time(as_of),
+                as_of=then,
             )
             async with house.db.tx(org) as tx:
                 return await search(tx, person(org, user, persona), wanted), tx.now
