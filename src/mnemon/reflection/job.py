@@ -23,6 +23,7 @@ from mnemon.scope import Scope
 from mnemon.section import Section
 from mnemon.sessions import turns
 from mnemon.sessions.lifecycle import TurnStatus
+from mnemon.sessions.people import bump_revision
 from mnemon.sessions.turns import StoredTurn, TurnError
 from mnemon.turn import Turn
 
@@ -90,6 +91,8 @@ async def _reflect(basement: Basement, attempt: Attempt, sections: Sequence[Sect
             usage = given.usage if plan.reflection.usage is None else plan.reflection.usage.plus(given.usage)
             await store.keep_raw(tx, plan.turn.scope, plan.turn.id, dict(given.raw), usage)
     async with basement.db.tx(attempt.scope.org_id) as tx:
+        # The person's row before the work's, as every writer does: the other way round they would block each other.
+        await bump_revision(tx, plan.turn.scope)
         await attempt.hold(tx)
         done = await applied(tx, plan.turn, plan.due, given, plan.reflection)
         await store.report(tx, plan.turn.scope, done)

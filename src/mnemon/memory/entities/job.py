@@ -22,8 +22,9 @@ def kinds(basement: Basement) -> tuple[Kind, ...]:
             apart = await store.kept_apart(tx, scope)
         proposals = await asyncio.to_thread(open_proposals, spoken, aliases, apart)
         async with basement.db.tx(scope.org_id) as tx:
-            await attempt.hold(tx)
+            # The person's row before the work's, as every writer does: the other way round they would block each other.
             await merge_clear_cases(tx, scope, proposals)
+            await attempt.hold(tx)
             await attempt.settle(tx)
 
     return (Kind(name=MATCH_ENTITIES, run=run),)

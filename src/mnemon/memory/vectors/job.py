@@ -43,8 +43,9 @@ async def _embed_some(basement: Basement, attempt: Attempt, scope: Scope) -> boo
     made = await basement.embedder.embed([one.content for one in waiting])
     vectors = dict(zip(waiting, made, strict=True))
     async with basement.db.tx(scope.org_id) as tx:
-        await attempt.hold(tx)
+        # The person's row before the work's, as every writer does: the other way round they would block each other.
         revision = await bump_revision(tx, scope)
+        await attempt.hold(tx)
         # What was changed or forgotten while the model worked must not get the old text's vector.
         still = set(await store.pending(tx, scope, model, most=BATCH))
         fresh = {(one.kind, one.id): vector for one, vector in vectors.items() if one in still}
