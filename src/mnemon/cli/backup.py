@@ -30,7 +30,13 @@ class Survivor(Protocol):
         ...
 
 
-SURVIVORS: tuple[Callable[[], Survivor], ...] = ()
+def _ledger() -> Survivor:
+    from mnemon.custody.survivor import LedgerSurvivor
+
+    return LedgerSurvivor()
+
+
+SURVIVORS: tuple[Callable[[], Survivor], ...] = (_ledger,)
 """Makes each thing that outlives a restore."""
 
 

@@ -1,0 +1,146 @@
+"""`mnemon export`, `mnemon import` and `mnemon forget`."""
+
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from mnemon.cli.terminal import AsJson, Org, chosen, err, out, print_json, run, told
+
+if TYPE_CHECKING:
+    from mnemon.basement import Basement
+    from mnemon.custody.intake import Imported
+    from mnemon.custody.receipt import Receipt
+
+_CHUNK = 1024 * 1024
+
+
+def register(app: typer.Typer) -> None:
+    """The commands stand in the program."""
+    app.command("export")(export)
+    app.command("import")(import_)
+    app.command("forget")(forget)
+
+
+def export(
+    user: Annotated[str, typer.Argument(help="The person, as your application calls them.")],
+    file: Annotated[Path | None, typer.Argument(help="Where to write; left out: to the terminal or pipe.")] = None,
+    org: Org = "local",
+    as_json: AsJson = False,
+) -> None:
+    """Write everything that is kept of a person, a line of JSON per row."""
+    from mnemon.cli.house import opened_house, organization
+    from mnemon.custody.export import chunks, export_file
+    from mnemon.scope import person
+
+    async def work() -> int:
+        async with opened_house(chosen()) as house:
+            await organization(house, org)
+            made = await export_file(house.db, person(org, user))
+        size = 0
+        with file.open("wb") if file else sys.stdout.buffer as sink:
+            for piece in chunks(made):
+                size += sink.write(piece)
+        return size
+
+    size = run(work())
+    if file and as_json:
+        print_json({"userId": user, "file": str(file), "bytes": size})
+    elif file:
+        out.print(f"{file} holds everything of {user}, {size / 1000:.1f} kB.")
+        err.print(f"[dim]Bring it in elsewhere with:[/] mnemon import {file}")
+
+
+def import_(
+    file: Annotated[Path, typer.Argument(help="A file that `mnemon export` wrote.", exists=True, dir_okay=False)],
+    user: Annotated[str | None, typer.Option("--user", help="For whom; left out: whom the export names.")] = None,
+    org: Org = "local",
+    as_json: AsJson = False,
+) -> None:
+    """Bring a person's export in: all of it, or nothing is changed."""
+    from mnemon.cli.house import opened_house, organization
+    from mnemon.custody.intake import take_in
+
+    async def work() -> "Imported":
+        async with opened_house(chosen(), migrated=True) as house:
+            await organization(house, org)
+            async with house.db.tx(org) as tx:
+                return await take_in(tx, org, _lines(file), user_id=user)
+
+    done = run(work())
+    if as_json:
+        print_json({"userId": done.user_id, "stored": done.stored, "kept": done.kept})
+        return
+    rows, kept = sum(done.stored.values()), sum(done.kept.values())
+    out.print(f"{rows:,} rows of {done.user_id} came in; {kept:,} were there already.")
+
+
+async def _lines(file: Path) -> AsyncIterator[bytes]:
+    with file.open("rb") as source:
+        for line in source:
+            yield line
+
+
+def forget(
+    memory: Annotated[str | None, typer.Argument(help="A memory's id: mem_…")] = None,
+    user: Annotated[str | None, typer.Option("--user", help="Forget this person, with everything.")] = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    org: Org = "local",
+    as_json: AsJson = False,
+) -> None:
+    """Forget a memory or a whole person, everywhere, and count what went."""
+    from mnemon.errors import Invalid
+
+    with told():
+        if (memory is None) == (user is None):
+            raise Invalid(
+                "Name a memory (`mnemon forget mem_…`) or a person (`mnemon forget --user NAME`), one of them."
+            )
+    if not yes and not as_json:
+        what = f"{user} and everything of theirs" if user else memory
+        typer.confirm(f"Forget {what} for good?", abort=True, err=True)
+    _show(run(_forget(memory, user, org)), as_json)
+
+
+async def _forget(memory: str | None, user: str | None, org: str) -> "Receipt":
+    from mnemon.cli.house import opened_house, organization
+    from mnemon.custody.forget_memory import forget_memory
+    from mnemon.custody.forget_person import forget_person
+    from mnemon.memory.browse import locate
+    from mnemon.scope import Scope, person
+
+    async with opened_house(chosen()) as house:
+        await organization(house, org)
+        async with house.db.tx(org) as tx:
+            if user is not None:
+                receipt = await forget_person(tx, person(org, user))
+            else:
+                receipt = await forget_memory(tx, await locate(tx, Scope(org_id=org), str(memory)), str(memory))
+        await _keep_ledger(house, org)
+    return receipt
+
+
+async def _keep_ledger(house: "Basement", org: str) -> None:
+    """The ledger's file is up to date, whether or not a worker runs."""
+    from mnemon.custody import ledger
+
+    async with house.db.tx(org) as tx:
+        entries = await ledger.entries(tx, org)
+    ledger.keep_in_file(house.settings.data_dir / ledger.FILE, entries)
+
+
+def _show(receipt: "Receipt", as_json: bool) -> None:
+    from mnemon.clock import iso
+
+    if as_json:
+        plain: dict[str, Any] = {"id": receipt.id, "at": iso(receipt.at), **receipt.plain(), "total": receipt.total}
+        print_json(plain)
+        return
+    out.print(f"Forgotten: {receipt.total:,} rows. Receipt {receipt.id}.")
+    for table, number in receipt.removed.items():
+        if number:
+            out.print(f"  {number:>8,}  {table}")
+    for table, number in receipt.redacted.items():
+        out.print(f"  {number:>8,}  {table}, words covered")

@@ -1,0 +1,40 @@
+"""What of custody outlives a restore: the ledger, taken along from the old database and applied to the restored one."""
+
+import asyncio
+
+import psycopg
+from psycopg.rows import dict_row
+
+from mnemon.basement import Basement
+from mnemon.custody import ledger
+from mnemon.custody.ledger import Entry, entry_of
+from mnemon.custody.replay import replay
+
+
+class LedgerSurvivor:
+    """Carries the ledger over a restore, so that what was forgotten since the backup stays forgotten."""
+
+    def __init__(self) -> None:
+        self._entries: dict[str, Entry] = {}
+
+    async def take(self, url: str) -> None:
+        """The entries of the database that is about to be replaced are remembered."""
+        async with await psycopg.AsyncConnection.connect(url, row_factory=dict_row) as connection:
+            there = await (await connection.execute("select to_regclass('forgotten') as name")).fetchone()
+            if there is None or there["name"] is None:
+                return
+            # Every organization's: the operator restores all of them at once.
+            async for row in await connection.execute("select * from forgotten order by org_id, id"):
+                entry = entry_of(row)
+                self._entries[entry.id] = entry
+
+    async def give(self, basement: Basement) -> str:
+        """What was forgotten since the backup is forgotten again; those entries and the file's."""
+        path = basement.settings.data_dir / ledger.FILE
+        kept = await asyncio.to_thread(ledger.from_file, path)
+        entries = {**{entry.id: entry for entry in kept}, **self._entries}
+        again = await replay(basement.db, entries.values())
+        await asyncio.to_thread(ledger.keep_in_file, path, entries.values())
+        if not again:
+            return "Nothing had been forgotten since the backup."
+        return f"{again} forgettings since the backup were carried out again."
