@@ -1,5 +1,6 @@
 """The doctor says what is so, how bad it is and the line that mends it; it changes nothing and never falls over."""
 
+import asyncio
 import json
 import socket
 from collections.abc import Callable
@@ -14,6 +15,10 @@ from typer.testing import CliRunner
 from mnemon.cli.checkup import machine
 from mnemon.cli.checkup.finding import State
 from mnemon.cli.main import app
+from mnemon.clock import SystemClock
+from mnemon.db.database import Database
+from mnemon.memory.vectors.active import flip
+from mnemon.scope import Scope
 
 pytestmark = pytest.mark.timeout(60)
 Report = dict[str, dict[str, Any]]
@@ -98,6 +103,22 @@ def test_an_embedded_database_is_looked_into_and_left_stopped(doctor: Callable[.
     assert "finished making" in doctor()["cluster"]["detail"]
     (tmp_path / "data" / "postgres").rename(tmp_path / "elsewhere")
     assert "is gone" in doctor()["cluster"]["detail"]
+
+
+def test_vectors_of_another_embedder_fail(doctor: Callable[..., Report], database_url: str) -> None:
+    assert CliRunner().invoke(app, ["orgs", "create", "acme"], env={"MNEMON_DATABASE_URL": database_url}).exit_code == 0
+    asyncio.run(_flip(database_url, "another-embedder"))
+    found = doctor(database_url=database_url)
+    assert found["vectors"]["state"] == "fail"
+    assert "mnemon reembed" in found["vectors"]["detail"]
+
+
+async def _flip(url: str, model: str) -> None:
+    db = Database(url, SystemClock(), pool_size=2)
+    await db.open()
+    async with db.tx("acme") as tx:
+        await flip(tx, Scope(org_id="acme"), model)
+    await db.close()
 
 
 def test_missing_programs_fail(doctor: Callable[..., Report], tmp_path: Path) -> None:

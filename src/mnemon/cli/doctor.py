@@ -113,5 +113,6 @@ async def _look_into(settings: "Settings", url: str) -> "AsyncIterator[Finding]"
             yield fail("database", explain(error, url))
             return
     if usable:
-        async for one in database.inside(url, models.usable_clock(settings), owns=settings.migration_url is None):
+        owns, embedder = settings.migration_url is None, models.embedder_name(settings)
+        async for one in database.inside(url, models.usable_clock(settings), owns=owns, embedder=embedder):
             yield one

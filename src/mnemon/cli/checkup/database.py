@@ -19,8 +19,9 @@ from mnemon.db.embedded.runner import choose_runner
 from mnemon.db.explain import CONNECT_SECONDS, check_server, explain, target_of
 from mnemon.db.migrate import applied, refuse_what_differs, shipped
 from mnemon.db.role import assert_bound
-from mnemon.errors import MnemonError
+from mnemon.errors import Misconfigured, MnemonError
 from mnemon.jobs import store as jobs
+from mnemon.memory.vectors.active import assert_active
 from mnemon.settings import Settings
 
 LATE = timedelta(minutes=1)
@@ -108,7 +109,7 @@ async def schema(connection: psycopg.AsyncConnection) -> tuple[Finding, bool]:
     return ok("schema", f"All {len(known)} migrations are applied."), True
 
 
-async def inside(url: str, clock: Clock, *, owns: bool) -> AsyncIterator[Finding]:
+async def inside(url: str, clock: Clock, *, owns: bool, embedder: str | None) -> AsyncIterator[Finding]:
     """Walls, work and organizations of a database whose schema is right."""
     db = Database(url, clock, pool_size=2)
     await db.open()
@@ -117,6 +118,8 @@ async def inside(url: str, clock: Clock, *, owns: bool) -> AsyncIterator[Finding
         yield await _work(db, clock)
         if owns:  # another login sees no organization but its own
             yield await _organizations(db)
+            if embedder is not None:
+                yield await _vectors(db, embedder)
     except MnemonError as error:
         yield failed("database", error)
     finally:
@@ -145,6 +148,15 @@ async def _work(db: Database, clock: Clock) -> Finding:
             "work", f"Work has been due for {late} s, and nobody takes it.", "mnemon serve  # or: mnemon worker"
         )
     return ok("work", "Nothing is overdue or parked.")
+
+
+async def _vectors(db: Database, embedder: str) -> Finding:
+    try:
+        async with db.owner_tx() as tx:
+            await assert_active(tx, embedder)
+    except Misconfigured as error:
+        return failed("vectors", error)
+    return ok("vectors", f"What is stored was embedded by {embedder}, or is about to be.")
 
 
 async def _organizations(db: Database) -> Finding:

@@ -32,6 +32,15 @@ def model(settings: Settings) -> Finding:
     return ok("model", f"{settings.model}{at} is set up; it was not asked anything.")
 
 
+def embedder_name(settings: Settings) -> str | None:
+    """The name that the embedder's vectors are stored under; None when the setting names none."""
+    key = settings.embedder_api_key.get_secret_value() if settings.embedder_api_key else None
+    try:
+        return connect_embedder(settings.embedder, base_url=settings.embedder_base_url, api_key=key).model
+    except MnemonError:
+        return None
+
+
 async def embedder(settings: Settings) -> Finding:
     """The embedder loads; the local one is tried."""
     key = settings.embedder_api_key.get_secret_value() if settings.embedder_api_key else None
