@@ -131,7 +131,8 @@ WAVERING = table(
 
 PASSING = table(
     r"""
-    today / tonight / yesterday / tomorrow / right now / at the moment / for (?:now|the moment) / temporarily / so far / sometimes
+    today / tonight / yesterday / tomorrow / right now / at the moment / temporarily / so far / sometimes
+    for (?:now|the moment)
     this (?:morning|afternoon|evening|week|weekend|month|time|minute|second)
     for a (?:bit|while|second|minute)
     """
