@@ -32,6 +32,7 @@ class Working:
     clock: ManualClock
     folder: Path
     script: Script = field(default_factory=Script)
+    settings: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.script.always_answers("Card", WAIT)
@@ -47,7 +48,7 @@ class Working:
             reflector=llm,
             embedder=connect("local"),
             clock=self.clock,
-            settings=Settings(data_dir=self.folder),
+            settings=Settings(data_dir=self.folder, **self.settings),
         )
         return Runner(self.db, self.clock, {kind.name: kind for kind in kinds(basement)})
 
@@ -59,6 +60,10 @@ class Working:
     async def ask(self, agent: Agent, prompt: str | None = None) -> Run:
         async with self.db.tx(self.org) as tx:
             return await ask.ask_run(tx, self.scope, agent.id, prompt)
+
+    async def re_examine(self, run: Run) -> Run:
+        async with self.db.tx(self.org) as tx:
+            return await ask.ask_re_examination(tx, self.scope, run.id, self.cards)
 
     async def read(self, run: Run) -> Run:
         async with self.db.tx(self.org) as tx:

@@ -1,0 +1,73 @@
+"""Turns in a real database with a scripted model in process: for tests of what follows a turn."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pydantic import BaseModel, create_model
+
+from mnemon.basement import Basement
+from mnemon.clock import Clock
+from mnemon.db.database import Database
+from mnemon.db.tx import Tx
+from mnemon.embedding.fake import FakeEmbedder
+from mnemon.jobs.runner import Runner
+from mnemon.llm.scripted.model import ScriptedLlm
+from mnemon.llm.scripted.script import Script
+from mnemon.reflection import job
+from mnemon.scope import person
+from mnemon.section import Brief, Report, Section
+from mnemon.sessions.boundary import Boundary
+from mnemon.sessions.messages import NewMessage
+from mnemon.sessions.record import Incoming, record
+from mnemon.settings import Settings
+from mnemon.turn import Role, Turn
+
+
+def basement_of(db: Database, clock: Clock, script: Script | None = None, **settings: Any) -> Basement:
+    """A basement over the test's database."""
+    llm = ScriptedLlm(script)
+    return Basement(db=db, llm=llm, reflector=llm, embedder=FakeEmbedder(), clock=clock, settings=Settings(**settings))
+
+
+def runner_of(basement: Basement, sections: Sequence[Section], **options: Any) -> Runner:
+    """A runner that reflects with these sections only."""
+    return Runner(basement.db, basement.clock, {kind.name: kind for kind in job.kinds(basement, sections)}, **options)
+
+
+async def told(db: Database, text: str, *, user: str = "ana", persona: str | None = None) -> Turn:
+    """A recorded turn of one message, its reflection queued."""
+    incoming = Incoming(user_name=user, messages=(NewMessage(role=Role.USER, content=text),))
+    async with db.tx("acme") as tx:
+        turn = await record(tx, person("acme", user, persona), incoming, Boundary())
+        await job.queue(tx, turn)
+    return turn
+
+
+@dataclass
+class Notes:
+    """A section that keeps what it was given in memory, and fails where it is told to."""
+
+    name: str = "notes"
+    label: str = "notes"
+    applied: list[tuple[str, int, Any]] = field(default_factory=list)
+    """Session, place of the turn, and what was noted."""
+    broken: set[str] = field(default_factory=set)
+    """Notes that cannot be applied."""
+
+    def __post_init__(self) -> None:
+        shape: Any = {self.name: (list[str], [])}
+        self.answer: type[BaseModel] = create_model(f"{self.name.capitalize()}Answer", **shape)
+
+    async def brief(self, tx: Tx, turn: Turn) -> Brief | None:
+        return Brief(instructions=f"What to note as {self.name}.")
+
+    def by_rule(self, turn: Turn, brief: Brief) -> BaseModel:
+        return self.answer.model_validate({self.name: [turn.user_text]})
+
+    async def apply(self, tx: Tx, turn: Turn, answer: BaseModel) -> Report:
+        given = getattr(answer, self.name)
+        if self.broken & set(given):
+            raise ValueError("this note cannot be applied")
+        self.applied.append((turn.session_id, turn.seq, given))
+        return Report(stored=len(given))
