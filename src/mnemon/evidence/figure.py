@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import lru_cache
 
 from mnemon.evidence import numeral
 from mnemon.evidence.reference import without_references
@@ -109,6 +110,7 @@ class Figure:
         return self.low != self.high
 
 
+@lru_cache(maxsize=32)
 def figures(text: str) -> tuple[Figure, ...]:
     """Every figure in the text, in order; dates, times, ordinals and references are none."""
     masked = without_references(text)
