@@ -1,0 +1,193 @@
+"""A turn is reflected by one call, section by section, in order, once, whatever fails on the way."""
+
+import asyncio
+from datetime import timedelta
+from typing import Any
+
+from mnemon.clock import ManualClock
+from mnemon.db.database import Database
+from mnemon.jobs.runner import Runner
+from mnemon.llm.scripted.script import Asked, Script
+from mnemon.reflection import job, store
+from mnemon.reflection.lifecycle import ReflectionStatus
+from mnemon.reflection.report import Reflection
+from mnemon.scope import Scope, person
+from mnemon.section import Section
+from mnemon.sessions import turns
+from mnemon.sessions.boundary import Boundary
+from mnemon.sessions.lifecycle import TurnStatus
+from mnemon.sessions.messages import NewMessage
+from mnemon.sessions.record import Incoming, record
+from mnemon.turn import Role, Turn
+from support.reflecting import Notes, basement_of, runner_of, told
+
+
+async def reflection_of(db: Database, turn: Turn) -> Reflection:
+    async with db.tx("acme") as tx:
+        found = await store.find(tx, turn.scope, turn.id)
+    assert found is not None
+    return found
+
+
+async def run_out(runner: Runner, clock: ManualClock, times: int = 8) -> None:
+    """Everything is tried until it is done or parked."""
+    for _ in range(times):
+        await runner.drain()
+        clock.advance(timedelta(minutes=10))
+
+
+async def test_one_call_serves_all_sections(db: Database, org: str, clock: ManualClock) -> None:
+    script = Script()
+    script.answers("Reflection", {"notes": ["a", "b"], "marks": ["c"]})
+    notes, marks = Notes(), Notes("marks", "marksLabel")
+    turn = await told(db, "hello")
+    await runner_of(basement_of(db, clock, script), [notes, marks]).drain()
+    done = await reflection_of(db, turn)
+    assert done.status is ReflectionStatus.DONE
+    assert {label: one.stored for label, one in done.sections.items()} == {"notes": 2, "marksLabel": 1}
+    assert len(script.asked) == 1
+    assert done.usage is not None
+    assert done.usage.input_tokens > 0
+
+
+async def test_a_part_that_does_not_validate_is_asked_for_once_more_by_itself(
+    db: Database, org: str, clock: ManualClock
+) -> None:
+    script = Script()
+    script.answers("Reflection", {"notes": "no list", "marks": ["c"]}, {"notes": ["a"]})
+    turn = await told(db, "hello")
+    await runner_of(basement_of(db, clock, script), [Notes(), Notes("marks", "marks")]).drain()
+    assert (await reflection_of(db, turn)).status is ReflectionStatus.DONE
+    assert [sorted((asked.schema or {})["properties"]) for asked in script.asked] == [["marks", "notes"], ["notes"]]
+
+
+async def test_a_bad_section_keeps_the_others_and_only_it_is_asked_again(
+    db: Database, org: str, clock: ManualClock
+) -> None:
+    script = Script()
+    bad: dict[str, Any] = {"notes": "no list"}
+    script.answers("Reflection", {**bad, "marks": ["c"]}, bad, {"notes": ["a"]})
+    notes, marks = Notes(), Notes("marks", "marks")
+    turn = await told(db, "hello")
+    runner = runner_of(basement_of(db, clock, script), [notes, marks])
+    await runner.drain()
+    failed = await reflection_of(db, turn)
+    assert failed.status is ReflectionStatus.FAILED
+    assert failed.sections["marks"].stored == 1
+    assert "cannot be used" in (failed.sections["notes"].error or "")
+    clock.advance(timedelta(minutes=10))
+    await runner.drain()
+    assert (await reflection_of(db, turn)).status is ReflectionStatus.DONE
+    assert len(marks.applied) == 1
+    assert list((script.asked[-1].schema or {})["properties"]) == ["notes"]
+
+
+async def test_a_section_that_cannot_be_applied_undoes_itself_alone(db: Database, org: str, clock: ManualClock) -> None:
+    script = Script()
+    script.always_answers("Reflection", {"notes": ["poison"], "marks": ["c"]})
+    notes, marks = Notes(broken={"poison"}), Notes("marks", "marks")
+    turn = await told(db, "hello")
+    runner = runner_of(basement_of(db, clock, script, max_attempts=2), [notes, marks])
+    await run_out(runner, clock)
+    parked = await reflection_of(db, turn)
+    assert parked.status is ReflectionStatus.PARKED
+    assert parked.attempts == 2
+    assert len(marks.applied) == 1
+    notes.broken.clear()
+    async with db.tx(org) as tx:
+        await job.run_again(tx, Scope(org_id=org), turn.id)
+    await runner.drain()
+    assert (await reflection_of(db, turn)).status is ReflectionStatus.DONE
+    assert len(marks.applied) == 1
+
+
+async def test_turns_of_a_session_are_reflected_in_order_and_one_at_a_time(
+    db: Database, org: str, clock: ManualClock
+) -> None:
+    notes = Notes()
+    for number in range(12):
+        await told(db, f"a{number}", user="ana")
+        await told(db, f"b{number}", user="bob")
+    await runner_of(basement_of(db, clock), [notes], concurrency=6).drain()
+    for session in {one[0] for one in notes.applied}:
+        assert [seq for name, seq, _ in notes.applied if name == session] == list(range(1, 13))
+
+
+async def test_a_parked_turn_holds_up_nobody(db: Database, org: str, clock: ManualClock) -> None:
+    script = Script()
+
+    def answer(asked: Asked) -> dict[str, Any]:
+        return {"notes": ["poison" if "first" in asked.prompt else "fine"]}
+
+    script.always_answers("Reflection", answer)
+    notes = Notes(broken={"poison"})
+    first, second = await told(db, "first"), await told(db, "second")
+    await run_out(runner_of(basement_of(db, clock, script, max_attempts=2), [notes]), clock)
+    assert (await reflection_of(db, first)).status is ReflectionStatus.PARKED
+    assert (await reflection_of(db, second)).status is ReflectionStatus.DONE
+
+
+async def test_a_kept_answer_is_applied_without_asking_again(db: Database, org: str, clock: ManualClock) -> None:
+    script = Script()
+    turn = await told(db, "hello")
+    async with db.tx(org) as tx:
+        await store.keep_raw(tx, turn.scope, turn.id, {"notes": ["kept"]}, None)
+    notes = Notes()
+    await runner_of(basement_of(db, clock, script), [notes]).drain()
+    assert [given for _, _, given in notes.applied] == [["kept"]]
+    assert script.asked == []
+
+
+async def test_a_worker_that_lost_its_lease_applies_nothing(db: Database, org: str, clock: ManualClock) -> None:
+    slow, quick = Script(), Script()
+    slow.fails("slow", seconds=0.4)
+    slow.always_answers("Reflection", {"notes": ["from the dead"]})
+    quick.always_answers("Reflection", {"notes": ["alive"]})
+    notes = Notes()
+    turn = await told(db, "hello")
+    first = runner_of(basement_of(db, clock, slow), [notes])
+    await first.take()
+    await asyncio.sleep(0.1)
+    clock.advance(timedelta(minutes=5))
+    await runner_of(basement_of(db, clock, quick), [notes]).drain()
+    await asyncio.sleep(0.6)
+    await first.stop()
+    assert [given for _, _, given in notes.applied] == [["alive"]]
+    assert (await reflection_of(db, turn)).status is ReflectionStatus.DONE
+
+
+async def test_a_turn_whose_answering_process_died_is_sealed_and_reflected(
+    db: Database, org: str, clock: ManualClock
+) -> None:
+    incoming = Incoming(
+        user_name="ana",
+        messages=(NewMessage(role=Role.USER, content="hello"),),
+        status=TurnStatus.ANSWERING,
+        lease_until=clock.now() + timedelta(seconds=60),
+    )
+    async with db.tx(org) as tx:
+        turn = await record(tx, person(org, "ana"), incoming, Boundary())
+        await job.queue(tx, turn, due_at=clock.now() + timedelta(seconds=60))
+    later = await told(db, "and another", user="ana")
+    notes = Notes()
+    runner = runner_of(basement_of(db, clock), [notes])
+    await runner.drain()
+    assert notes.applied == []
+    clock.advance(timedelta(seconds=61))
+    await runner.drain()
+    async with db.tx(org) as tx:
+        found = await turns.find(tx, Scope(org_id=org), turn.id)
+    assert found is not None
+    assert found.status is TurnStatus.INTERRUPTED
+    assert [seq for _, seq, _ in notes.applied] == [turn.seq, later.seq]
+
+
+async def test_a_turn_that_was_forgotten_meanwhile_is_no_error(db: Database, org: str, clock: ManualClock) -> None:
+    turn = await told(db, "hello")
+    async with db.tx(org) as tx:
+        await tx.run("delete from messages where org_id = 'acme'")
+        await tx.run("delete from turns where org_id = 'acme'")
+    sections: list[Section] = [Notes()]
+    assert await runner_of(basement_of(db, clock), sections).drain() == 1
+    async with db.tx(org) as tx:
+        assert await turns.find(tx, Scope(org_id=org), turn.id) is None
