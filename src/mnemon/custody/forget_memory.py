@@ -115,7 +115,7 @@ async def clear(tx: Tx, scope: Scope, traces: Traces, entry: Entry, tally: Tally
     await _clear_spines(tx, scope, entry.memory_ids, tally)
     await _clear_seed(tx, scope, traces)
     whole = Traces(phrases=traces.phrases, marks=traces.marks, copies=copies)
-    changed = [row["id"] for row in touched] + await cover_everywhere(tx, scope, whole, tally)
+    changed = [row["id"] for row in touched] + await cover_everywhere(tx, scope, whole, entry.memory_ids, tally)
     tally.removed["embeddings"] += await tx.run(SQL["drop_message_embeddings"], **_owner(scope), ids=changed)
     if tally.redacted["agent_state_journal"]:
         await agentstate.refold(tx, scope, tx.now)

@@ -19,7 +19,7 @@ order by c.relname;
 
 -- name: lock_person
 -- The person's row is locked and their revision one higher: nobody writes anything of theirs meanwhile.
-update users set revision = revision + 1 where org_id = %(org_id)s and user_id = %(user_id)s
+update users set revision = revision + 1, forgettings = forgettings + 1 where org_id = %(org_id)s and user_id = %(user_id)s
 returning external_id, revision;
 
 -- name: person_ids

@@ -1,7 +1,7 @@
 """Covering the traces of something forgotten wherever they stand: in the person's tables, and in the organization's."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from mnemon.custody import rows
@@ -21,8 +21,13 @@ UNCHANGEABLE = {"runs": ("result", "headline")}
 _OWN_WORDS = frozenset({"user", "tool"})
 
 
-async def cover_everywhere(tx: Tx, scope: Scope, traces: Traces, tally: Tally) -> list[str]:
-    """No text of the person's has a trace, nor one of the organization's a certain one; the messages that changed."""
+async def cover_everywhere(
+    tx: Tx, scope: Scope, traces: Traces, memory_ids: Collection[str], tally: Tally
+) -> list[str]:
+    """No text of the person's has a trace, nor one of the organization's a certain one; the messages that changed.
+
+    `memory_ids` are what is forgotten: a kept reply that shows one of them shows its id alone.
+    """
     messages: list[str] = []
     for table in await tables(tx):
         if table.name in UNTOUCHED or table.name in OWN_RULES or not table.texts:
@@ -32,7 +37,7 @@ async def cover_everywhere(tx: Tx, scope: Scope, traces: Traces, tally: Tally) -
             messages += [str(row["id"]) for row in changed if table.name == "messages"]
         else:
             await _cover_table(tx, scope, table, traces.strong(), tally)
-    await _cover_replies(tx, scope, traces.strong(), tally)
+    await _cover_replies(tx, scope, traces.strong(), memory_ids, tally)
     return messages
 
 
@@ -59,16 +64,27 @@ def _covered(traces: Traces, value: Any, sentences: bool) -> Any:
     return traces.covered_json(value, sentences=sentences)
 
 
-async def _cover_replies(tx: Tx, scope: Scope, traces: Traces, tally: Tally) -> None:
+async def _cover_replies(tx: Tx, scope: Scope, traces: Traces, memory_ids: Collection[str], tally: Tally) -> None:
     """A kept reply goes on answering its retry, without the forgotten words."""
     for row in await tx.all(SQL["replies"], org_id=scope.org_id):
         if row["body"] is None:
             continue
         body = _json(bytes(row["body"]))
-        covered = traces.covered_json(body)
+        covered = traces.covered_json(_bare(body, memory_ids))
         if covered != body:
             await _rewrite_reply(tx, scope, row, covered)
             tally.redacted["replies"] += 1
+
+
+def _bare(value: Any, memory_ids: Collection[str]) -> Any:
+    """The value with every object of a forgotten memory reduced to its id."""
+    if isinstance(value, list):
+        return [_bare(one, memory_ids) for one in value]
+    if not isinstance(value, dict):
+        return value
+    if isinstance(value.get("id"), str) and value["id"] in memory_ids:
+        return {"id": value["id"], "forgotten": True}
+    return {name: _bare(one, memory_ids) for name, one in value.items()}
 
 
 async def blank_replies(tx: Tx, scope: Scope, names: Sequence[str], tally: Tally) -> None:

@@ -6,7 +6,7 @@ moment the turn begins, so that a later turn cannot overtake one that is still b
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from mnemon.basement import Basement
 from mnemon.db.tx import Tx
@@ -23,7 +23,7 @@ from mnemon.scope import Scope
 from mnemon.section import Section
 from mnemon.sessions import turns
 from mnemon.sessions.lifecycle import TurnStatus
-from mnemon.sessions.people import bump_revision
+from mnemon.sessions.people import forgettings_of, hold_person
 from mnemon.sessions.turns import StoredTurn, TurnError
 from mnemon.turn import Turn
 
@@ -37,6 +37,8 @@ class _Plan:
     turn: Turn
     due: list[Due]
     reflection: Reflection
+    forgettings: int | None
+    """How often something of the person's had been forgotten when the turn was read."""
 
 
 async def queue(tx: Tx, turn: Turn, *, due_at: datetime | None = None) -> str:
@@ -87,19 +89,32 @@ async def _reflect(basement: Basement, attempt: Attempt, sections: Sequence[Sect
     given = await _ask(basement, attempt, plan)
     if given.usage is not None:
         async with basement.db.tx(attempt.scope.org_id) as tx:
-            await attempt.hold(tx)
+            if not await _hold(tx, attempt, plan):
+                return
             usage = given.usage if plan.reflection.usage is None else plan.reflection.usage.plus(given.usage)
             await store.keep_raw(tx, plan.turn.scope, plan.turn.id, dict(given.raw), usage)
     async with basement.db.tx(attempt.scope.org_id) as tx:
-        # The person's row before the work's, as every writer does: the other way round they would block each other.
-        await bump_revision(tx, plan.turn.scope)
-        await attempt.hold(tx)
+        if not await _hold(tx, attempt, plan):
+            return
         done = await applied(tx, plan.turn, plan.due, given, plan.reflection)
         await store.report(tx, plan.turn.scope, done)
         if done.status is ReflectionStatus.DONE:
             await attempt.settle(tx)
     if done.status is not ReflectionStatus.DONE:
         raise ModelDown(f"Sections are still open: {', '.join(done.open_sections)}. They are asked for again.")
+
+
+async def _hold(tx: Tx, attempt: Attempt, plan: _Plan) -> bool:
+    """The turn's person and work are ours; whether nothing of theirs was forgotten since the turn was read.
+
+    If something was, the answer may hold it: it is dropped and the turn is read again. The person's row is locked
+    before the work's, as every writer does: the other way round they would block each other.
+    """
+    same = await hold_person(tx, plan.turn.scope) == plan.forgettings
+    await attempt.hold(tx)
+    if not same:
+        await attempt.repeat(tx, after=timedelta(0))
+    return same
 
 
 async def _plan(tx: Tx, attempt: Attempt, sections: Sequence[Section]) -> _Plan | None:
@@ -110,6 +125,7 @@ async def _plan(tx: Tx, attempt: Attempt, sections: Sequence[Section]) -> _Plan 
             await attempt.settle(tx)
         return None
     turn = stored.turn
+    forgettings = await forgettings_of(tx, turn.scope)
     await store.queue(tx, turn.scope, turn.id, attempt.item.job_id)
     reflection = await store.find(tx, turn.scope, turn.id)
     assert reflection is not None
@@ -118,7 +134,7 @@ async def _plan(tx: Tx, attempt: Attempt, sections: Sequence[Section]) -> _Plan 
         return None
     await store.start(tx, turn.scope, turn.id)
     due, reflection = await briefed(tx, turn, sections, reflection)
-    return _Plan(turn=turn, due=due, reflection=reflection)
+    return _Plan(turn=turn, due=due, reflection=reflection, forgettings=forgettings)
 
 
 async def _is_over(tx: Tx, attempt: Attempt, stored: StoredTurn) -> bool:

@@ -1,6 +1,7 @@
 """The end of a session: marked when it has gone stale or was closed, then summarized by one model call."""
 
 from dataclasses import replace
+from datetime import timedelta
 
 from pydantic import ValidationError
 
@@ -15,6 +16,7 @@ from mnemon.llm.protocol import Purpose, Question
 from mnemon.scope import Scope
 from mnemon.sessions import messages, store
 from mnemon.sessions.boundary import Boundary, end_of, ending_by_request, has_ended
+from mnemon.sessions.people import hold_person
 from mnemon.sessions.record import CLOSE
 from mnemon.sessions.session import EndedBy, Session
 from mnemon.sessions.summary import SYSTEM, SessionSummary, summarize_by_rule, transcript
@@ -59,6 +61,8 @@ def kinds(basement: Basement) -> tuple[Kind, ...]:
 async def _close(basement: Basement, attempt: Attempt) -> None:
     boundary = boundary_of(basement.settings)
     async with basement.db.tx(attempt.scope.org_id) as tx:
+        found = await store.find(tx, attempt.scope, attempt.key)
+        forgettings = None if found is None else await hold_person(tx, found[1])
         await attempt.hold(tx)
         ended = await _mark(tx, attempt, boundary)
         if ended is None:
@@ -67,7 +71,11 @@ async def _close(basement: Basement, attempt: Attempt) -> None:
         said = await _said(tx, scope, session.id)
     summary, by = await _summary(basement, session, said)
     async with basement.db.tx(scope.org_id) as tx:
+        same = await hold_person(tx, scope) == forgettings
         await attempt.hold(tx)
+        if not same:  # something was forgotten while the model worked, and the summary may hold it
+            await attempt.repeat(tx, after=timedelta(0))
+            return
         sources = [one.message_id for one in said]
         await store.summarize(tx, scope, session.id, summary, seq=seq, by=by, sources=sources)
         await attempt.settle(tx)

@@ -20,6 +20,21 @@ async def bump_revision(tx: Tx, scope: Scope) -> int:
     return int(row["revision"])
 
 
+async def hold_person(tx: Tx, scope: Scope) -> int | None:
+    """The person's row is locked; how often something of theirs was forgotten, None for one never seen.
+
+    Locked before the row of any work: writers hold the person and then enqueue, so a job does it in the same order.
+    """
+    row = await tx.maybe(SQL["hold_person"], org_id=scope.org_id, user_id=scope.user)
+    return None if row is None else int(row["forgettings"])
+
+
+async def forgettings_of(tx: Tx, scope: Scope) -> int | None:
+    """How often something of the person's was forgotten, without a lock; None for one never seen."""
+    row = await tx.maybe(SQL["forgettings"], org_id=scope.org_id, user_id=scope.user)
+    return None if row is None else int(row["forgettings"])
+
+
 async def revision(tx: Tx, scope: Scope) -> int:
     """The person's revision; 0 for one never seen."""
     row = await tx.maybe(SQL["revision"], org_id=scope.org_id, user_id=scope.user)

@@ -6,6 +6,12 @@ on conflict (org_id, user_id) do nothing
 -- name: bump_revision
 update users set revision = revision + 1 where org_id = %(org_id)s and user_id = %(user_id)s returning revision
 
+-- name: hold_person
+select forgettings from users where org_id = %(org_id)s and user_id = %(user_id)s for update
+
+-- name: forgettings
+select forgettings from users where org_id = %(org_id)s and user_id = %(user_id)s
+
 -- name: revision
 select revision from users where org_id = %(org_id)s and user_id = %(user_id)s
 

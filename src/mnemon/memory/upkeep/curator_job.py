@@ -23,7 +23,7 @@ from mnemon.memory.upkeep.enqueue import CURATE, count_at_last_run
 from mnemon.memory.upkeep.store import CuratorRun
 from mnemon.memory.vectors.embed import Vectors, embed_texts
 from mnemon.scope import Scope
-from mnemon.sessions.people import bump_revision
+from mnemon.sessions.people import hold_person
 from mnemon.sessions.state import note_curator_run
 
 _MOST = 500
@@ -53,8 +53,7 @@ def kinds(basement: Basement) -> tuple[Kind, ...]:
         )
         vectors = await embed_texts(basement.embedder, [fold.content.strip() for fold in plan.folds])
         async with basement.db.tx(scope.org_id) as tx:
-            # The person's row before the work's, as every writer does: the other way round they would block each other.
-            await bump_revision(tx, scope)
+            await hold_person(tx, scope)
             await attempt.hold(tx)
             await apply(tx, scope, plan, made_by=basement.reflector.name, vectors=vectors)
             await attempt.settle(tx)

@@ -1,5 +1,7 @@
 """Writing the next spine when enough was said since the last."""
 
+from datetime import timedelta
+
 from mnemon.basement import Basement
 from mnemon.db.tx import Tx
 from mnemon.jobs.runner import Attempt, Kind
@@ -11,6 +13,7 @@ from mnemon.memory.upkeep import store
 from mnemon.memory.upkeep.asking import ask
 from mnemon.memory.upkeep.enqueue import SPINE, messages_since_spine
 from mnemon.scope import Scope
+from mnemon.sessions.people import forgettings_of, hold_person
 from mnemon.sessions.state import total_messages
 
 _MOST = 200
@@ -35,6 +38,7 @@ def kinds(basement: Basement) -> tuple[Kind, ...]:
             since = await messages_since_spine(tx, scope)
             last = await store.latest_spine(tx, scope)
             known = await material(tx, scope)
+            forgettings = await forgettings_of(tx, scope)
         if not rebuild and not rules.due(since):
             return
         answer = await ask(
@@ -46,7 +50,11 @@ def kinds(basement: Basement) -> tuple[Kind, ...]:
             by_rule=lambda: rules.by_rule(known),
         )
         async with basement.db.tx(scope.org_id) as tx:
+            same = await hold_person(tx, scope) == forgettings
             await attempt.hold(tx)
+            if not same:  # something was forgotten while the model worked, and the lines may hold it
+                await attempt.repeat(tx, after=timedelta(0))
+                return
             await _write(tx, scope, answer, last=last, since=since, made_by=basement.reflector.name)
             await attempt.settle(tx)
 

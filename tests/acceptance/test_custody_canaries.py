@@ -1,0 +1,16 @@
+"""Canaries, the short version of tests/soak: what is forgotten stands in no dump, no log, no export."""
+
+from support.canaries import Canaries
+
+
+def test_forgotten_canaries_stand_nowhere(server, client, capfd):
+    canaries = Canaries(server, client, count=40)
+    canaries.plant()
+    planted = set(canaries.in_database())
+    assert planted == set(canaries.words)
+    assert canaries.forget() >= 40
+    assert canaries.places() == []
+    assert canaries.in_export() == []
+    logs = capfd.readouterr()
+    assert canaries.in_text(logs.out + logs.err) == []
+    assert "Soup is good" in client.get("/api/users/ann/export").text

@@ -1,0 +1,32 @@
+"""Two hundred planted canaries, forgotten one memory at a time or with the whole person: found nowhere afterwards."""
+
+import pytest
+
+from support.canaries import Canaries
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(900)
+def test_two_hundred_canaries_are_forgotten_memory_by_memory(server, client, capfd):
+    canaries = Canaries(server, client, count=200)
+    canaries.plant()
+    assert set(canaries.in_database()) == set(canaries.words)
+    assert canaries.forget() >= 200
+    assert canaries.places() == []
+    assert canaries.in_export() == []
+    logs = capfd.readouterr()
+    assert canaries.in_text(logs.out + logs.err) == []
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(900)
+def test_two_hundred_canaries_are_forgotten_with_the_person(server, client, capfd):
+    canaries = Canaries(server, client, count=200)
+    canaries.plant()
+    assert set(canaries.in_database()) == set(canaries.words)
+    receipt = client.delete("/api/users/ann").json()["data"]
+    assert receipt["removed"]["memories"] > 0
+    server.settled(client)
+    assert canaries.places() == []
+    logs = capfd.readouterr()
+    assert canaries.in_text(logs.out + logs.err) == []
