@@ -115,10 +115,11 @@ async def list_messages(agent_id: str, door: Reading, limit: Limit = 50, cursor:
 async def chat(agent_id: str, body: AgentChatIn, door: Writing) -> Response:
     """The agent's reply: Server-Sent Events, or one JSON with `stream: false`."""
     turn_id, session_id = await _asked(door, agent_id, body.message)
+    closing = door.request.app.state.closing
     if body.stream:
-        lines = chat_lines(door.basement.db, door.org, turn_id, session_id)
+        lines = chat_lines(door.basement.db, door.org, turn_id, session_id, closing)
         return StreamingResponse(lines, media_type="text/event-stream", headers=HEADERS)
-    async for _ in watch_chat(door.basement.db, door.org, turn_id):
+    async for _ in watch_chat(door.basement.db, door.org, turn_id, until=closing):
         pass
     return door.reply(await _whole(door, turn_id))
 

@@ -1,5 +1,6 @@
 """Events of runs and of agents' chats as Server-Sent Events."""
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 from typing import Any
@@ -26,10 +27,12 @@ def run_line(event: Recorded | None) -> str:
     return f"id: {event.seq}\nevent: {event.type}\ndata: {data}\n\n"
 
 
-async def chat_lines(db: Database, scope: Scope, turn_id: str, session_id: str | None) -> AsyncIterator[str]:
+async def chat_lines(
+    db: Database, scope: Scope, turn_id: str, session_id: str | None, until: asyncio.Event
+) -> AsyncIterator[str]:
     """An agent's chat turn as the chat's own events: turn, delta…, then done or error."""
     yield line("turn", {"turnId": turn_id, "sessionId": session_id})
-    async for event in watch_chat(db, scope, turn_id):
+    async for event in watch_chat(db, scope, turn_id, until=until):
         if event is None:
             yield STILL_HERE
         elif event.type in CHAT_EVENTS:
@@ -43,8 +46,10 @@ async def chat_end(db: Database, scope: Scope, turn_id: str) -> dict[str, Any]:
     async with db.tx(scope.org_id) as tx:
         exchange = await agent_store.exchange(scope, tx, turn_id)
         reply = await agent_store.message_of_turn(scope, tx, turn_id, "assistant")
-    if exchange is None or reply is None or exchange.status is not RunStatus.SUCCEEDED:
-        why = exchange.error if exchange and exchange.error else "The agent was deleted meanwhile."
+    if exchange is None:
+        return {"code": "chat_failed", "detail": "The agent was deleted meanwhile.", "turnId": turn_id}
+    if reply is None or exchange.status is not RunStatus.SUCCEEDED:
+        why = exchange.error or "The server is stopping; the reply will stand in the agent's messages."
         return {"code": "chat_failed", "detail": why, "turnId": turn_id}
     usage = RunUsageOut.of(exchange.usage).model_dump(mode="json", by_alias=True)
     return {"turnId": turn_id, "messageId": reply.id, "sessionId": exchange.session_id_after, "usage": usage}

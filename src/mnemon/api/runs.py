@@ -64,10 +64,10 @@ async def run_events(
     """What happens in the run, as Server-Sent Events, from the start or after `Last-Event-ID`, until it is over."""
     async with door.tx() as tx:
         await get_run(tx, door.org, run_id)
-    after = place_of(last_event_id)
+    after, closing = place_of(last_event_id), door.request.app.state.closing
 
     async def lines() -> AsyncIterator[str]:
-        async for event in watch_run(door.basement.db, door.org, run_id, after=after):
+        async for event in watch_run(door.basement.db, door.org, run_id, after=after, until=closing):
             yield run_line(event)
 
     return StreamingResponse(lines(), media_type="text/event-stream", headers=HEADERS)

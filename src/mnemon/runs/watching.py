@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import suppress
 
 from mnemon.db.database import Database
 from mnemon.db.tx import Tx
@@ -16,31 +17,37 @@ QUIET_S = 15.0
 Over = Callable[[Tx], Awaitable[bool]]
 
 
-async def watch_run(db: Database, scope: Scope, run_id: str, *, after: int = 0) -> AsyncIterator[Recorded | None]:
+async def watch_run(
+    db: Database, scope: Scope, run_id: str, *, after: int = 0, until: asyncio.Event | None = None
+) -> AsyncIterator[Recorded | None]:
     """The run's events after a place, until it is over or gone; None now and then while nothing happens."""
 
     async def over(tx: Tx) -> bool:
         run = await store.run(scope, tx, run_id)
         return run is None or run.status in OVER
 
-    async for event in _watch(db, scope, run_id, after, over):
+    async for event in _watch(db, scope, run_id, after, over, until or asyncio.Event()):
         yield event
 
 
-async def watch_chat(db: Database, scope: Scope, turn_id: str) -> AsyncIterator[Recorded | None]:
+async def watch_chat(
+    db: Database, scope: Scope, turn_id: str, *, until: asyncio.Event | None = None
+) -> AsyncIterator[Recorded | None]:
     """The chat turn's events, until it has its reply or none will come."""
 
     async def over(tx: Tx) -> bool:
         exchange = await agent_store.exchange(scope, tx, turn_id)
         return exchange is None or exchange.status in OVER
 
-    async for event in _watch(db, scope, turn_id, 0, over):
+    async for event in _watch(db, scope, turn_id, 0, over, until or asyncio.Event()):
         yield event
 
 
-async def _watch(db: Database, scope: Scope, run_id: str, after: int, over: Over) -> AsyncIterator[Recorded | None]:
+async def _watch(
+    db: Database, scope: Scope, run_id: str, after: int, over: Over, until: asyncio.Event
+) -> AsyncIterator[Recorded | None]:
     quiet = 0.0
-    while True:
+    while not until.is_set():
         async with db.tx(scope.org_id) as tx:
             # Asked before the events are read, so that whatever came before the end is among them.
             ended = await over(tx)
@@ -48,12 +55,13 @@ async def _watch(db: Database, scope: Scope, run_id: str, after: int, over: Over
         for event in found:
             after = event.seq
             yield event
-        if ended and not found:
-            return
         if found:
             quiet = 0.0
             continue
-        await asyncio.sleep(LOOK_S)
+        if ended:
+            return
+        with suppress(TimeoutError):
+            await asyncio.wait_for(until.wait(), LOOK_S)
         quiet += LOOK_S
         if quiet >= QUIET_S:
             quiet = 0.0

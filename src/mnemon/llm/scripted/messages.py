@@ -8,18 +8,25 @@ Every request is a chat: `script.replies(…)` says what comes back, and the sam
 """
 
 import asyncio
+import itertools
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 from urllib.parse import urlsplit
+from uuid import uuid4
 
 from mnemon.llm.protocol import Json, Message, ToolRequest, Usage
-from mnemon.llm.scripted.script import CHAT, Asked, Reply, counted
+from mnemon.llm.scripted.script import CHAT, Asked, Reply, Script, counted
 from mnemon.llm.scripted.server import Reader, ScriptedServer, Writer, _fail, _read, _send, _stream
 
 
 class ScriptedMessages(ScriptedServer):
     """Serves `/v1/messages`, streamed and whole, and `/v1/messages/count_tokens`."""
+
+    def __init__(self, script: Script | None = None, *, port: int = 0) -> None:
+        super().__init__(script, port=port)
+        self._numbers = itertools.count(1)
 
     @property
     def root(self) -> str:
@@ -44,7 +51,7 @@ class ScriptedMessages(ScriptedServer):
         if fault and fault.kind == "slow":
             await asyncio.sleep(fault.seconds)
             fault = None
-        reply = self.script.next_reply(asked)
+        reply = _numbered(self.script.next_reply(asked), next(self._numbers))
         if asked.stream:
             return await _stream(writer, events(asked, reply), fault)
         return await _send(writer, 200, whole(asked, reply), fault=fault)
@@ -96,6 +103,12 @@ def error(kind: str, message: str) -> Json:
     return {"type": "error", "error": {"type": kind, "message": message}}
 
 
+def _numbered(reply: Reply, number: int) -> Reply:
+    """The reply with call ids of its own: a client that resumes a session takes a repeated id for the same call."""
+    calls = tuple(replace(call, id=f"toolu_{number:04}_{place}") for place, call in enumerate(reply.calls))
+    return replace(reply, calls=calls)
+
+
 def _messages(raw: Json) -> Iterator[Message]:
     """One message of the wire is several of ours when it carries tool results."""
     content = raw.get("content")
@@ -124,7 +137,13 @@ def _reason(reply: Reply) -> str:
 
 
 def _envelope(asked: Asked) -> Json:
-    return {"id": "msg_scripted", "type": "message", "role": "assistant", "model": asked.model, "stop_sequence": None}
+    return {
+        "id": f"msg_{uuid4().hex}",
+        "type": "message",
+        "role": "assistant",
+        "model": asked.model,
+        "stop_sequence": None,
+    }
 
 
 def _usage(asked: Asked, reply: Reply) -> Json:

@@ -5,6 +5,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 
 from mnemon.errors import ModelDown
+from mnemon.llm.prices import cost_usd
 from mnemon.llm.protocol import (
     ChatRequest,
     Finished,
@@ -76,7 +77,7 @@ class ModelDriver:
     async def _converse(self, task: Task, talk: _Talk, emit: Emit) -> None:
         for _ in range(task.agent.config.max_turns):
             text, requests, usage = await self._turn(task, talk.messages, emit)
-            talk.usage = talk.usage.plus_call(usage)
+            talk.usage = talk.usage.plus_call(usage, cost_usd(usage))
             talk.messages.append(Message(role="assistant", content=text, tool_requests=requests))
             if not requests:
                 talk.reply = text
@@ -134,7 +135,7 @@ class ModelDriver:
                 by_rule=lambda: offline_card(card, prompt),
             )
         )
-        talk.usage = talk.usage.plus_call(answer.usage)
+        talk.usage = talk.usage.plus_call(answer.usage, cost_usd(answer.usage))
         talk.messages.append(Message(role="user", content=card_instruction(card)))
         talk.messages.append(Message(role="assistant", content=answer.text))
         return answer.value
