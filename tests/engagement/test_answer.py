@@ -2,7 +2,9 @@ import pytest
 from pydantic import ValidationError
 
 from mnemon.engagement.answer import EngagementReflection
-from support.engaged import answer, claim, piece
+from mnemon.engagement.lifecycle import confidence_of
+from mnemon.evidence.confidence import shown
+from support.engaged import Room, answer, claim, piece
 
 
 def test_what_is_left_out_or_null_found_nothing():
@@ -32,3 +34,35 @@ def test_the_contracts_fields_are_the_schemas():
 def test_a_stance_nobody_knows_is_refused():
     with pytest.raises(ValidationError):
         answer(form=[claim("The gap costs us time", piece("a gap", stance="doubts"))])
+
+
+def test_every_text_is_asked_for_but_a_missing_one_is_for_the_gates():
+    schema = EngagementReflection.model_json_schema(by_alias=True)["$defs"]
+    assert schema["Form"]["required"] == ["statement", "falsifiedBy", "evidence"]
+    assert "resolves" not in schema["Landing"]["required"]
+    assert "required" not in schema["Proposal"]
+    assert answer(form=[{"statement": "The gap costs us time"}]).engagement.form[0].falsified_by == ""
+
+
+def test_an_entry_with_a_part_missing_costs_itself_only():
+    room = Room()
+    outcome = room.say(
+        "there is a gap",
+        form=[
+            {"statement": "The gap costs us time", "evidence": [piece("there is a gap")]},
+            claim("The gap is wide", {"line": "A gap.", "stance": "supports", "strength": "weak"}),
+            claim("The gap is ours", piece("there is a gap")),
+        ],
+        archive=[{"hypothesis": "The gap is ours"}],
+        unknowns=[{"question": "Who owns it?"}],
+        answered=[{}],
+        evidence=[{"stance": "supports", "strength": "weak"}],
+    )
+    assert [each.statement for each in room.state.open] == ["The gap is ours"]
+    assert len(outcome.report.rejected) == 7
+
+
+def test_a_models_own_confidence_is_never_taken_over():
+    room = Room()
+    room.say("there is a gap", form=[{**claim("The gap costs us time", piece("there is a gap")), "confidence": 0.99}])
+    assert shown(confidence_of(room.state.hypotheses[0])) == 0.65

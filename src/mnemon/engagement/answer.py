@@ -8,8 +8,15 @@ from pydantic.alias_generators import to_camel
 from mnemon.evidence.confidence import Stance, Strength
 
 
+def _all_asked_for(schema: dict[str, Any]) -> None:
+    """The model is asked for every text; that one is missing is for the gates to say, and costs one entry only."""
+    schema["required"] = [name for name in schema["properties"] if name != "resolves"]
+
+
 class _Asked(BaseModel):
-    model_config = ConfigDict(alias_generator=to_camel, validate_by_name=True, extra="ignore")
+    model_config = ConfigDict(
+        alias_generator=to_camel, validate_by_name=True, extra="ignore", json_schema_extra=_all_asked_for
+    )
 
     @model_validator(mode="before")
     @classmethod
@@ -21,11 +28,11 @@ class _Asked(BaseModel):
 class Piece(_Asked):
     """One piece of evidence."""
 
-    line: str = Field(description="One short attributed sentence.")
+    line: str = Field(default="", description="One short attributed sentence.")
     quote: str = Field(
-        description="The words it rests on, copied character by character from a message or tool result."
+        default="", description="The words it rests on, copied character by character from a message or tool result."
     )
-    source: str = Field(description="Whose words they are: a person's name, a document, a tool.")
+    source: str = Field(default="", description="Whose words they are: a person's name, a document, a tool.")
     stance: Stance
     strength: Strength
 
@@ -33,44 +40,44 @@ class Piece(_Asked):
 class Form(_Asked):
     """A new hypothesis."""
 
-    statement: str
-    falsified_by: str = Field(description="What would show it wrong.")
+    statement: str = ""
+    falsified_by: str = Field(default="", description="What would show it wrong.")
     evidence: list[Piece] = []
 
 
 class Landing(Piece):
     """Evidence for or against a hypothesis or finding that is on record."""
 
-    hypothesis: str = Field(description="Its id.")
+    hypothesis: str = Field(default="", description="Its id.")
     resolves: list[str] = Field(default=[], description="Ids of contradicting evidence that this settles.")
 
 
 class WouldResolve(_Asked):
     """What would settle mixed evidence."""
 
-    hypothesis: str
-    text: str
+    hypothesis: str = ""
+    text: str = ""
 
 
 class Question(_Asked):
     """Something not known yet."""
 
-    question: str
-    why_it_matters: str = Field(description="Why the answer changes the recommendation.")
+    question: str = ""
+    why_it_matters: str = Field(default="", description="Why the answer changes the recommendation.")
 
 
 class AnswerTo(_Asked):
     """The quote that answers an unknown."""
 
-    unknown: str = Field(description="Its id.")
-    quote: str
+    unknown: str = Field(default="", description="Its id.")
+    quote: str = ""
 
 
 class Archive(_Asked):
     """A hypothesis to give up."""
 
-    hypothesis: str
-    note: str = Field(description="Why.")
+    hypothesis: str = ""
+    note: str = Field(default="", description="Why.")
 
 
 class Advance(_Asked):
@@ -82,6 +89,8 @@ class Advance(_Asked):
 
 class Proposal(_Asked):
     """Everything the model proposes for the engagement after one turn."""
+
+    model_config = ConfigDict(json_schema_extra=None)
 
     form: list[Form] = []
     evidence: list[Landing] = []

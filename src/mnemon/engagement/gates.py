@@ -14,7 +14,7 @@ from mnemon.turn import Turn
 LONGEST = 400
 """Characters of any sentence in the state."""
 LONGEST_SOURCE = 120
-LONGEST_QUOTE = 600
+LONGEST_QUOTE = 1_000
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 _SPACES = re.compile(r"\s+")
 _WORD = re.compile(r"\w+")
