@@ -61,7 +61,7 @@ def pack(layers: Sequence[Layer], budget: int) -> Pack:
     packed = [_render(layer, [one.item for one in kept if one.layer == index]) for index, layer in enumerate(layers)]
     shown = tuple(layer for layer in packed if layer.text)
     system = "\n\n".join(layer.text for layer in shown)
-    return Pack(system=system, tokens=estimate_tokens(system), layers=shown, left_out=tuple(left_out))
+    return Pack(system=system, tokens=sum(layer.tokens for layer in shown), layers=shown, left_out=tuple(left_out))
 
 
 def _within_layer(index: int, layer: Layer, left_out: list[LeftOut]) -> list[_Kept]:
@@ -122,4 +122,10 @@ def _render(layer: Layer, items: Sequence[Item]) -> PackedLayer:
         parts = []
     text = "\n".join([f"## {layer.title}", *parts]) if parts else ""
     sources = tuple(dict.fromkeys(source for item in items for source in item.sources))
-    return PackedLayer(name=layer.name, title=layer.title, text=text, tokens=estimate_tokens(text), sources=sources)
+    return PackedLayer(
+        name=layer.name,
+        title=layer.title,
+        text=text,
+        tokens=estimate_tokens(f"{text}\n\n") if text else 0,
+        sources=sources,
+    )
