@@ -5,19 +5,26 @@ from mnemon.errors import Misconfigured
 
 
 def connect(name: str, *, base_url: str | None = None, api_key: str | None = None, timeout: float = 10.0) -> Embedder:
-    """The embedder that `MNEMON_EMBEDDER` names: `local`, `openai:model[@dimension]` or `fake`. Nothing is sent yet."""
+    """The embedder that `MNEMON_EMBEDDER` names: `local`, `minilm`, `openai:model[@dimension]` or `fake`."""
     vendor, colon, model = name.partition(":")
     if name == "local":
         from mnemon.embedding.local import LocalEmbedder
 
         return LocalEmbedder()
+    if name == "minilm":
+        from mnemon.embedding.cache import CachedEmbedder
+        from mnemon.embedding.minilm import MiniLmEmbedder
+
+        return CachedEmbedder(MiniLmEmbedder())
     if name == "fake":
         from mnemon.embedding.fake import FakeEmbedder
 
         return FakeEmbedder()
     if vendor == "openai" and colon and model:
         return _endpoint(model, base_url or None, api_key or None, timeout)
-    raise Misconfigured(f"MNEMON_EMBEDDER={name!r} is not known. Use local, openai:model or openai:model@dimension.")
+    raise Misconfigured(
+        f"MNEMON_EMBEDDER={name!r} is not known. Use local, minilm, openai:model or openai:model@dimension."
+    )
 
 
 def _endpoint(model: str, base_url: str | None, api_key: str | None, timeout: float) -> Embedder:

