@@ -178,3 +178,14 @@ async def test_agents_keep_their_own_lanes(working: Working) -> None:
     began = asyncio.get_running_loop().time()
     await working.runner().drain()
     assert asyncio.get_running_loop().time() - began < 1.4
+
+
+async def test_what_no_database_can_hold_does_not_stop_a_run(working: Working) -> None:
+    agent = await working.agent(config={"memoryEnabled": True})
+    working.script.replies("a NUL \0 and half a pair \ud800.")
+    working.script.answers("Card", {"decision": "WA\0IT", "summary": "odd \udc00 text"})
+    run = await working.ask(agent)
+    await working.runner().drain()
+    after = await working.read(run)
+    assert after.status is RunStatus.SUCCEEDED, after.error
+    assert after.result == {"decision": "WAIT", "summary": "odd ? text"}

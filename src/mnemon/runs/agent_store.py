@@ -13,6 +13,7 @@ from mnemon.llm.protocol import Message, ToolRequest
 from mnemon.runs.active_memory import ActiveMemory
 from mnemon.runs.agent import Adapter, Agent, AgentRole, Draft, read_config, write_config
 from mnemon.runs.run import RunStatus, RunUsage
+from mnemon.runs.storable import storable
 from mnemon.scope import Scope
 
 SQL = statements("mnemon.runs")
@@ -160,7 +161,7 @@ async def extend_transcript(scope: Scope, tx: Tx, agent_id: str, session_id: str
     owner = {"org_id": scope.org_id, "agent_id": agent_id, "session_id": session_id}
     length = (await tx.one(SQL["transcript_length"], **owner))["length"]
     rows = [
-        {**owner, "seq": seq, "message": Jsonb(_message_row(message)), "now": tx.now}
+        {**owner, "seq": seq, "message": Jsonb(storable(_message_row(message))), "now": tx.now}
         for seq, message in enumerate(added, length + 1)
     ]
     if rows:
@@ -191,7 +192,7 @@ async def update_exchange(scope: Scope, tx: Tx, changed: Exchange) -> None:
         memory_generation=changed.memory_generation,
         usage=Jsonb(asdict(changed.usage)),
         finished_at=changed.finished_at,
-        error=changed.error,
+        error=storable(changed.error),
     )
 
 
@@ -205,7 +206,7 @@ async def insert_message(scope: Scope, tx: Tx, agent_id: str, turn_id: str, role
         agent_id=agent_id,
         turn_id=turn_id,
         role=role,
-        content=content,
+        content=storable(content),
         now=tx.now,
     )
     return message_id

@@ -8,6 +8,7 @@ from typing import Any
 from mnemon.clock import parse_time
 from mnemon.errors import Invalid
 from mnemon.runs.card import RE_EXAMINATION, CardDefinition, Rule, Slot, SlotType, Value, Values
+from mnemon.runs.storable import storable
 
 TITLE = "Card"
 MOST_TEXT = 20_000
@@ -37,6 +38,7 @@ def schema_of(card: CardDefinition) -> dict[str, Any]:
 
 def fill(card: CardDefinition, answer: dict[str, Any]) -> dict[str, Value]:
     """The card's values as they will be kept. Raises NotFilled with every reason at once."""
+    answer = storable(answer)
     values: dict[str, Value] = {}
     reasons = [f"`{name}` is no slot of it" for name in answer if name not in {slot.name for slot in card.slots}]
     for slot in card.slots:
