@@ -17,7 +17,7 @@ NOW = datetime(2026, 4, 12, 15, 22, tzinfo=UTC)
 
 
 def strict(body: Any) -> AgentStatePatch:
-    return AgentStatePatch.model_validate(body, context={"strict": True}, extra="forbid")
+    return AgentStatePatch.model_validate(body, context={"strict": True})
 
 
 def delta(deltas: AgentStateDeltas | AgentStatePatch):
@@ -91,18 +91,24 @@ def test_a_request_with_a_fault_is_refused_with_its_place(body: Any, place: str)
 def test_a_model_answer_loses_only_its_unreadable_members_and_says_which() -> None:
     answer = AgentStateDeltas.model_validate(
         {
-            "agent_state_item_updates": [{"op": "remove", "id": "x"}, {"op": "explode"}, 7],
+            "agent_state_item_updates": [
+                {"op": "remove", "id": "x"},
+                {"op": "explode"},
+                7,
+                {"op": "add", "item": {"kind": "task", "title": "t", "x": 1}},
+            ],
             "agent_state_updates": {
                 "current_understanding": {"entities": [{"id": "e"}, {"id": "f", "kind": "k", "colour": "red"}]},
                 "assumptions": [{"hypothesis": "x", "confidence": "high"}, {"hypothesis": "y"}],
                 "mood": "fine",
             },
+            "mood": "fine",
         }
     )
     read = delta(answer)
     assert [e.id for e in read.entities] == ["f"]
     assert [a.hypothesis for a in read.assumptions] == ["y"]
-    assert len(read.items) == 1
+    assert len(read.items) == 2
     assert [rejection.what for rejection in unreadable(answer)] == [
         "agent_state_item_updates[1]",
         "agent_state_item_updates[2]",

@@ -43,7 +43,7 @@ def _readable(name: str, members: list[Any], adapter: TypeAdapter[Any], unreadab
     kept = []
     for place, member in enumerate(members):
         try:
-            kept.append(adapter.validate_python(member))
+            kept.append(adapter.validate_python(member, extra="ignore"))
         except ValidationError as error:
             first = error.errors(include_url=False, include_input=False)[0]
             field = ".".join(str(part) for part in first["loc"])
@@ -51,7 +51,13 @@ def _readable(name: str, members: list[Any], adapter: TypeAdapter[Any], unreadab
     return kept
 
 
-class Sifting(BaseModel):
+class Proposed(BaseModel):
+    """Part of a proposal; a field that nobody knows is a fault, unless the reader sifts."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class Sifting(Proposed):
     """Takes what it can read of its lists and keeps account of the rest, unless the reader is strict."""
 
     sifted: ClassVar[Mapping[str, TypeAdapter[Any]]] = {}
@@ -78,11 +84,12 @@ class Sifting(BaseModel):
             if name in cls.sifted and isinstance(members, list)
             else members
             for name, members in value.items()
+            if name in cls.model_fields
         }
         return handler(readable).without(unreadable)
 
 
-class ProposedEntity(BaseModel):
+class ProposedEntity(Proposed):
     """An entity, identified by its id."""
 
     id: Id
@@ -90,10 +97,10 @@ class ProposedEntity(BaseModel):
     name: Word | None = None
 
 
-class ProposedDependency(BaseModel):
+class ProposedDependency(Proposed):
     """A relation, identified by all three fields."""
 
-    model_config = ConfigDict(validate_by_name=True, serialize_by_alias=True)
+    model_config = ConfigDict(validate_by_name=True, serialize_by_alias=True, extra="forbid")
 
     source: Id = Field(alias="from")
     target: Id = Field(alias="to")
@@ -112,7 +119,7 @@ class ProposedUnderstanding(Sifting):
     dependencies: list[ProposedDependency] | None = None
 
 
-class ProposedAssumption(BaseModel):
+class ProposedAssumption(Proposed):
     """A new assumption, or evidence about one that is held; the confidence counts only for a new one."""
 
     id: Id | None = None
@@ -122,7 +129,7 @@ class ProposedAssumption(BaseModel):
     contradicted_by: Ids | None = Field(None, description="Ids of evidence that speaks against it.")
 
 
-class ProposedExpectation(BaseModel):
+class ProposedExpectation(Proposed):
     """A new expectation, or with an id a change to a pending one."""
 
     id: Id | None = None
@@ -136,7 +143,7 @@ class ProposedExpectation(BaseModel):
     last_checked_at: When | None = None
 
 
-class ProposedHypothesis(BaseModel):
+class ProposedHypothesis(Proposed):
     """Something that may be true and has no evidence yet."""
 
     id: Id | None = None
@@ -144,7 +151,7 @@ class ProposedHypothesis(BaseModel):
     reason: Prose | None = None
 
 
-class ProposedItem(BaseModel):
+class ProposedItem(Proposed):
     """A new item; what it leaves out is filled in."""
 
     id: Id | None = None
@@ -157,7 +164,7 @@ class ProposedItem(BaseModel):
     updatedAt: When | None = None  # noqa: N815
 
 
-class ProposedPatch(BaseModel):
+class ProposedPatch(Proposed):
     """The fields of an item that change; its id and its times are not among them and are passed over."""
 
     id: Id | None = None
@@ -170,18 +177,18 @@ class ProposedPatch(BaseModel):
     updatedAt: When | None = None  # noqa: N815
 
 
-class AddsItem(BaseModel):
+class AddsItem(Proposed):
     op: Literal["add"]
     item: ProposedItem
 
 
-class UpdatesItem(BaseModel):
+class UpdatesItem(Proposed):
     op: Literal["update"]
     id: Id
     patch: ProposedPatch
 
 
-class RemovesItem(BaseModel):
+class RemovesItem(Proposed):
     op: Literal["remove"]
     id: Id
 

@@ -41,7 +41,7 @@ _SIGN_OF_LIFE_EVERY = 15
 
 def _strictly(value: Any) -> Any:
     """The body, read without leaving anything out."""
-    return AgentStatePatch.model_validate(value, context={"strict": True}, extra="forbid")
+    return AgentStatePatch.model_validate(value, context={"strict": True})
 
 
 PatchBody = Annotated[AgentStatePatch, WrapValidator(lambda value, _: _strictly(value))]

@@ -32,15 +32,15 @@ class UpdateOut(BaseModel):
     update: Change
 
 
-class EntryOut(Wire):
+class EntryOut(BaseModel):
     """One entry of the journal."""
 
     version: int
-    turn_id: str | None
+    turnId: str | None  # noqa: N815
     who: Who
     reason: str
     at: Instant
-    recorded_at: Instant
+    recordedAt: Instant  # noqa: N815
     update: Change
 
 
