@@ -7,6 +7,7 @@ from importlib import import_module
 from importlib.metadata import version
 
 from fastapi import FastAPI
+from starlette.routing import Route
 
 from mnemon.api import boundary, problems
 from mnemon.api.rate import RateLimit
@@ -20,6 +21,8 @@ from mnemon.errors import Misconfigured
 from mnemon.jobs.runner import Kind, Runner
 from mnemon.llm.connect import connect as connect_llm
 from mnemon.llm.protocol import Llm
+from mnemon.mcp.http import PATH as MCP_PATH
+from mnemon.mcp.http import McpDoor
 from mnemon.settings import Settings
 
 ROUTERS = (
@@ -137,6 +140,8 @@ def make_app(basement: Basement, *, worker: bool = True) -> FastAPI:
         app.include_router(import_module(f"mnemon.api.{name}").router)
     for name in PAGES:
         app.include_router(import_module(f"mnemon.console.{name}").router)
+    app.state.mcp = McpDoor(basement)
+    app.router.routes.append(Route(MCP_PATH, endpoint=app.state.mcp, methods=["GET", "POST", "DELETE"]))
     app.add_middleware(Squeeze)
     app.add_middleware(boundary.Boundary, clock=basement.clock, max_body_bytes=basement.settings.max_body_bytes)
     return app
@@ -149,7 +154,7 @@ def make_runner(basement: Basement) -> Runner:
 
 @asynccontextmanager
 async def _lifespan(app: FastAPI, basement: Basement, worker: bool) -> AsyncIterator[None]:
-    async with _answering(app), _working(basement, worker):
+    async with app.state.mcp.running(), _answering(app), _working(basement, worker):
         yield
 
 

@@ -1,0 +1,50 @@
+"""`mnemon mcp`: the tools over stdin and stdout."""
+
+from typing import Annotated
+
+import typer
+
+from mnemon.cli.terminal import Org, chosen, run
+
+
+def register(app: typer.Typer) -> None:
+    """The command stands in the program."""
+    app.command("mcp")(mcp)
+
+
+def mcp(
+    user: Annotated[str, typer.Option("--user", help="The person whose memory it is.")] = "me",
+    org: Org = "local",
+    persona: Annotated[str | None, typer.Option("--persona", help="The persona they speak with.")] = None,
+    session: Annotated[str | None, typer.Option("--session", help="A session, for expectations.")] = None,
+    key: Annotated[
+        str | None,
+        typer.Option("--key", envvar="MNEMON_KEY", help="Act with a key's scopes instead of the operator's."),
+    ] = None,
+) -> None:
+    """Serve the tools over MCP on stdin and stdout."""
+    settings = chosen()
+
+    async def work() -> None:
+        from mnemon.access.grants import ALL_GRANTS
+        from mnemon.cli.house import opened_house, organization
+        from mnemon.logs import configure_logs
+        from mnemon.mcp.caller import Visitor, with_key
+        from mnemon.mcp.stdio import serve_stdio
+        from mnemon.sessions.people import ensure_person
+        from mnemon.sessions.record import named_session
+
+        configure_logs(settings.log_level)
+        async with opened_house(settings, migrated=True) as basement:
+            if key is not None:
+                visitor = await with_key(basement, key, userId=user, personaId=persona, sessionId=session)
+            else:
+                scope = await organization(basement, org)
+                async with basement.db.tx(scope.org_id) as tx:
+                    scope, _ = await named_session(tx, await ensure_person(tx, org, user, persona), session)
+                visitor = Visitor(
+                    org_id=org, grants=ALL_GRANTS, user_name=user, persona_id=scope.persona_id, session_id=session
+                )
+            await serve_stdio(basement, visitor)
+
+    run(work())

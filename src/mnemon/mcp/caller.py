@@ -1,0 +1,107 @@
+"""Who calls over MCP: a key's holder, who names a person in the address, or an agent's own run."""
+
+from dataclasses import dataclass
+
+from starlette.requests import Request
+
+from mnemon.access.grants import Grant
+from mnemon.access.keys import authenticate, split
+from mnemon.basement import Basement
+from mnemon.errors import NotAllowed, Unauthenticated
+from mnemon.runs.tokens import authenticate_run_token, split_run_token
+from mnemon.scope import Scope, person
+from mnemon.sessions.people import ensure_person
+from mnemon.sessions.record import named_session
+from mnemon.tool import Caller
+
+LONGEST_NAME = 200
+
+
+@dataclass(frozen=True, kw_only=True)
+class Visitor:
+    """Someone whose credential was checked, and what they may be offered."""
+
+    org_id: str
+    grants: frozenset[Grant]
+    user_name: str
+    persona_id: str | None = None
+    session_id: str | None = None
+    agent_id: str | None = None
+    """Set for a run: then only its own decisions are within reach, and only if its agent reviews them."""
+    reviews: bool = False
+
+    @property
+    def scope(self) -> Scope:
+        return person(self.org_id, self.user_name, self.persona_id)
+
+
+async def from_request(request: Request, basement: Basement) -> Visitor:
+    """Who the request's bearer is; `userId`, `personaId` and `sessionId` stand in the address."""
+    scheme, _, bearer = request.headers.get("Authorization", "").partition(" ")
+    if scheme.lower() != "bearer" or not bearer:
+        raise Unauthenticated("No key was sent. Add `Authorization: Bearer mnk_<org>_<secret>`.")
+    run = split_run_token(bearer.strip())
+    if run is not None:
+        return await _run(basement, *run)
+    words = {name: _name(request.query_params.get(name)) for name in ("userId", "personaId", "sessionId")}
+    return await with_key(basement, bearer.strip(), **words)
+
+
+async def with_key(
+    basement: Basement,
+    bearer: str,
+    *,
+    userId: str | None = None,  # noqa: N803  the wire's words
+    personaId: str | None = None,  # noqa: N803
+    sessionId: str | None = None,  # noqa: N803
+) -> Visitor:
+    """The holder of a key. Without a person named, the key has one of its own."""
+    org_id, secret = split(bearer)
+    async with basement.db.tx(org_id) as tx:
+        principal = await authenticate(tx, secret)
+        if principal.bound_user is not None and userId not in (None, principal.bound_user):
+            raise NotAllowed("This key speaks for one person only, and not for this one.", code="key_bound_to_user")
+        name = principal.bound_user or userId or f"key:{principal.key_id}"
+        scope = await ensure_person(tx, org_id, name, personaId)
+        if sessionId is not None:
+            scope, _ = await named_session(tx, scope, sessionId)
+    return Visitor(
+        org_id=org_id,
+        grants=principal.grants,
+        user_name=name,
+        persona_id=scope.persona_id,
+        session_id=sessionId,
+    )
+
+
+async def _run(basement: Basement, org_id: str, secret: str) -> Visitor:
+    async with basement.db.tx(org_id) as tx:
+        known = await authenticate_run_token(tx, secret)
+    grants = frozenset({Grant.AGENTS_READ})
+    return Visitor(
+        org_id=org_id,
+        grants=grants,
+        user_name=f"agent:{known.agent_id}",
+        agent_id=known.agent_id,
+        reviews=known.reviews,
+    )
+
+
+def as_caller(visitor: Visitor, basement: Basement) -> Caller:
+    """The visitor as a tool sees them."""
+    return Caller(
+        scope=Scope(org_id=visitor.org_id) if visitor.agent_id else visitor.scope,
+        user_name=visitor.user_name,
+        session_id=visitor.session_id,
+        agent_id=visitor.agent_id,
+        embedder=basement.embedder.model,
+        may=lambda grant: grant in visitor.grants,
+    )
+
+
+def _name(text: str | None) -> str | None:
+    if text is None or not text.strip():
+        return None
+    if len(text) > LONGEST_NAME or "\0" in text:
+        raise NotAllowed("A name in the address is too long or has a NUL character.", code="bad_name")
+    return text

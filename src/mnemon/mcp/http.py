@@ -1,0 +1,75 @@
+"""MCP over streamable HTTP at `/mcp`, with the same keys as everything else."""
+
+from contextlib import AbstractAsyncContextManager
+from typing import Any
+
+from mcp.server.context import ServerRequestContext
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from mcp.server.transport_security import TransportSecuritySettings
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.types import Receive, Scope, Send
+
+from mnemon.basement import Basement
+from mnemon.errors import MnemonError, NotAllowed, Unavailable
+from mnemon.mcp.caller import Visitor, from_request
+from mnemon.mcp.server import make_server
+
+PATH = "/mcp"
+
+
+class McpDoor:
+    """An ASGI application: checks the bearer of every request, then lets the protocol answer.
+
+    No session is kept between requests, so any server of a cluster can answer any of them.
+    """
+
+    def __init__(self, basement: Basement) -> None:
+        self._basement = basement
+        security = TransportSecuritySettings(
+            enable_dns_rebinding_protection=basement.settings.loopback,
+            allowed_hosts=["127.0.0.1:*", "localhost:*", "[::1]:*", "127.0.0.1", "localhost"],
+            allowed_origins=["http://127.0.0.1:*", "http://localhost:*", "http://[::1]:*"],
+        )
+        self._manager = StreamableHTTPSessionManager(
+            make_server(basement, _known),
+            stateless=True,
+            json_response=True,
+            security_settings=security,
+            max_request_body_size=basement.settings.max_body_bytes,
+        )
+
+    def running(self) -> AbstractAsyncContextManager[None]:
+        """For the application's lifespan: requests are answered inside."""
+        return self._manager.run()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            visitor = await from_request(Request(scope), self._basement)
+        except MnemonError as error:
+            await _refusal(error)(scope, receive, send)
+            return
+        scope.setdefault("state", {})["visitor"] = visitor
+        await self._manager.handle_request(scope, receive, send)
+
+
+async def _known(ctx: ServerRequestContext[Any, Any]) -> Visitor:
+    """The visitor that the door checked for this very request."""
+    request = ctx.request
+    assert isinstance(request, Request)
+    visitor: Visitor = request.state.visitor
+    return visitor
+
+
+def _refusal(error: MnemonError) -> JSONResponse:
+    """As the protocol wants it: a JSON-RPC error with the status of the cause."""
+    status = 503 if isinstance(error, Unavailable) else 403 if isinstance(error, NotAllowed) else 401
+    headers = (
+        {"WWW-Authenticate": 'Bearer realm="mnemon"'}
+        if status == 401
+        else {"Retry-After": "2"}
+        if status == 503
+        else {}
+    )
+    body = {"jsonrpc": "2.0", "id": None, "error": {"code": -32001, "message": f"{error.detail} ({error.code})"}}
+    return JSONResponse(body, status, headers)

@@ -1,0 +1,113 @@
+"""The tools a visitor is offered, and running one: the same tools that chat and runs have."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import mcp_types as types
+import numpy as np
+from pydantic import ValidationError
+
+from mnemon.basement import Basement
+from mnemon.clock import iso
+from mnemon.context.assemble import assembled, query_vector
+from mnemon.custody.forget_memory import forget_memory
+from mnemon.db.tx import Tx
+from mnemon.engagement.reading import shown_to
+from mnemon.errors import MnemonError
+from mnemon.layer import Ask
+from mnemon.mcp.caller import Visitor, as_caller
+from mnemon.tool import Caller, Tool
+from mnemon.tools.decisions import GetMyDecisions
+from mnemon.tools.offered import all_tools, run_tool
+
+READS = frozenset({"recall", "get_context", "get_engagement", "list_todos", "get_my_decisions"})
+
+
+class Offer:
+    """Every tool of the house over one basement."""
+
+    def __init__(self, basement: Basement) -> None:
+        self._basement = basement
+        self._tools = all_tools(context=self._context, forget=_forget, engagement=_engagement)
+
+    def to(self, visitor: Visitor) -> Mapping[str, Tool]:
+        """What this visitor may call; a run is offered its decisions alone, and only if its agent reviews them."""
+        if visitor.agent_id is not None:
+            return {GetMyDecisions.name: self._tools[GetMyDecisions.name]} if visitor.reviews else {}
+        own = {name: tool for name, tool in self._tools.items() if tool.needs in visitor.grants}
+        own.pop(GetMyDecisions.name, None)
+        return own
+
+    def listed(self, visitor: Visitor) -> list[types.Tool]:
+        """The same as MCP describes tools."""
+        return [
+            types.Tool(
+                name=tool.name,
+                description=tool.description,
+                input_schema=_schema(tool),
+                annotations=types.ToolAnnotations(
+                    read_only_hint=tool.name in READS, destructive_hint=tool.name == "forget", open_world_hint=False
+                ),
+            )
+            for tool in self.to(visitor).values()
+        ]
+
+    async def call(self, visitor: Visitor, name: str, given: Mapping[str, Any], call_id: str) -> types.CallToolResult:
+        """What the tool gave back; what went wrong is said to the model, so that it can do better."""
+        tool = self.to(visitor).get(name)
+        if tool is None:
+            return failed(f"There is no tool {name!r} for this key. `tools/list` tells which there are.")
+        try:
+            arguments = tool.arguments.model_validate(given)
+            text = tool.text_to_embed(arguments)
+            vector = None if text is None else await query_vector(self._basement, text)
+            caller = as_caller(visitor, self._basement)
+            async with self._basement.db.tx(visitor.org_id) as tx:
+                ran = await run_tool(tx, tool, caller, arguments, vector, call_id=call_id)
+        except ValidationError as error:
+            wrong = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors())
+            return failed(f"The arguments do not fit: {wrong}.")
+        except MnemonError as error:
+            return failed(f"{error.detail} ({error.code})")
+        return types.CallToolResult(
+            content=[types.TextContent(text=json.dumps(ran.reply.content, ensure_ascii=False))],
+            structured_content=ran.reply.content,
+        )
+
+    async def _context(
+        self, tx: Tx, caller: Caller, query: str, vector: np.ndarray | None, budget: int | None
+    ) -> dict[str, Any]:
+        ask = Ask(
+            scope=caller.scope,
+            query=query,
+            vector=vector,
+            now=tx.now,
+            session_id=caller.session_id,
+            model=caller.embedder,
+            ranking=self._basement.settings.chat_ranking,
+            sees_agent_state=caller.may("agent-state:read"),
+        )
+        pack = (await assembled(tx, ask, self._basement.settings, budget=budget)).pack
+        return {"system": pack.system, "tokens": pack.tokens, "leftOut": len(pack.left_out)}
+
+
+def failed(words: str) -> types.CallToolResult:
+    """A tool error in words a model can act on."""
+    return types.CallToolResult(content=[types.TextContent(text=words)], is_error=True)
+
+
+async def _forget(tx: Tx, caller: Caller, memory_id: str) -> dict[str, Any]:
+    receipt = await forget_memory(tx, caller.scope, memory_id)
+    return {"id": receipt.id, "at": iso(receipt.at), "removed": receipt.removed, "redacted": receipt.redacted}
+
+
+async def _engagement(tx: Tx, caller: Caller) -> dict[str, Any] | None:
+    return await shown_to(tx, caller.scope)
+
+
+def _schema(tool: Tool) -> dict[str, Any]:
+    schema = tool.arguments.model_json_schema()
+    schema.pop("title", None)
+    schema.setdefault("properties", {})
+    return schema

@@ -1,0 +1,129 @@
+"""The MCP door, through the official client."""
+
+import asyncio
+import json
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+from mcp import ClientSession, StdioServerParameters
+from mcp.client.stdio import stdio_client
+from mcp.client.streamable_http import streamable_http_client
+from support.served import Served
+
+from mnemon.access.grants import Grant
+
+TOOLS = {"remember", "recall", "forget", "get_context", "get_engagement", "list_todos", "expect", "report_result"}
+
+
+@asynccontextmanager
+async def connected(server: Served, query: str = "?userId=ann", **options: Any) -> AsyncIterator[ClientSession]:
+    key = await asyncio.to_thread(lambda: server.key("acme", **options))
+    http = httpx2.AsyncClient(headers={"Authorization": f"Bearer {key}"}, timeout=20)
+    async with (
+        http,
+        streamable_http_client(f"{server.url}/mcp{query}", http_client=http) as streams,
+        ClientSession(streams[0], streams[1]) as session,
+    ):
+        hello = await session.initialize()
+        assert hello.server_info.name == "orchestrator"
+        yield session
+
+
+async def test_every_tool_of_the_contract_is_offered(server: Served) -> None:
+    async with connected(server) as session:
+        tools = (await session.list_tools()).tools
+    assert {tool.name for tool in tools} == TOOLS
+    assert all(tool.description and tool.input_schema["type"] == "object" for tool in tools)
+
+
+async def test_a_key_is_offered_what_its_scopes_allow(server: Served) -> None:
+    async with connected(server, grants=frozenset({Grant.MEMORY_READ})) as session:
+        assert {tool.name for tool in (await session.list_tools()).tools} == {"recall", "list_todos"}
+        refused = await session.call_tool("remember", {"content": "x"})
+    assert refused.is_error
+
+
+async def test_what_is_remembered_is_recalled_and_forgotten(server: Served) -> None:
+    async with connected(server) as session:
+        stored = await session.call_tool("remember", {"content": "Lives in Austin, Texas", "attribute": "lives_in"})
+        assert not stored.is_error, stored.content
+        found = await session.call_tool("recall", {"query": "where does she live"})
+        (hit,) = found.structured_content["results"]
+        assert hit["content"] == "Lives in Austin, Texas"
+        assert json.loads(found.content[0].text) == found.structured_content
+        gone = await session.call_tool("forget", {"id": hit["id"]})
+        assert gone.structured_content["removed"]["memories"] == 1
+        assert (await session.call_tool("recall", {"query": "Austin"})).structured_content["results"] == []
+
+
+async def test_a_wrong_call_is_explained_to_the_model(server: Served) -> None:
+    async with connected(server) as session:
+        missing = await session.call_tool("recall", {})
+        unknown = await session.call_tool("forget", {"id": "mem_01HW0000000000000000000000"})
+    assert missing.is_error
+    assert "query" in missing.content[0].text
+    assert unknown.is_error
+    assert "not_found" in unknown.content[0].text
+
+
+async def test_expectations_are_verified_in_the_named_session(server: Served) -> None:
+    client = await asyncio.to_thread(server.client)
+    turn = {"userId": "ann", "messages": [{"role": "user", "content": "Hi"}]}
+    session_id = (await asyncio.to_thread(lambda: client.post("/api/turns", json=turn))).json()["data"]["sessionId"]
+    async with connected(server, f"?userId=ann&sessionId={session_id}") as session:
+        wish = {"action": "create_tasks", "expected_outcome": "two tasks", "expected_count": 2}
+        assert not (await session.call_tool("expect", wish)).is_error
+        told = await session.call_tool("report_result", {"action": "create_tasks", "count": 1})
+        assert not told.is_error, told.content
+    state = (await asyncio.to_thread(lambda: client.get(f"/api/sessions/{session_id}/agent-state"))).json()["data"]
+    assert [expectation["status"] for expectation in state["expectations"]] == ["failed"]
+
+
+async def test_resources_show_the_engagement_the_spine_and_entity_cards(server: Served) -> None:
+    async with connected(server) as session:
+        await session.call_tool("remember", {"content": "Alice Chen runs design", "type": "PEOPLE",
+                                             "entity": {"type": "person", "label": "Alice Chen"}})  # fmt: skip
+        uris = {str(resource.uri) for resource in (await session.list_resources()).resources}
+        assert uris == {"mnemon://engagement", "mnemon://spine", "mnemon://entities/person:alice_chen"}
+        card = await session.read_resource("mnemon://entities/person:alice_chen")
+        assert card.contents[0].text.startswith("[person:alice_chen]")
+        assert (await session.read_resource("mnemon://engagement")).contents[0].text == "null"
+
+
+@pytest.mark.parametrize("headers", [{}, {"Authorization": "Bearer nonsense"}])
+def test_without_a_key_nothing_is_answered(server: Served, headers: dict[str, str]) -> None:
+    response = httpx2.post(
+        f"{server.url}/mcp", json={"jsonrpc": "2.0", "id": 1, "method": "tools/list"}, headers=headers
+    )
+    assert response.status_code == 401
+    assert "mnk_" in response.json()["error"]["message"]
+
+
+async def test_a_bound_key_names_nobody_else(server: Served) -> None:
+    key = await asyncio.to_thread(lambda: server.key("acme", user="bob"))
+    headers = {"Authorization": f"Bearer {key}"}
+    async with httpx2.AsyncClient(headers=headers) as http:
+        refused = await http.post(f"{server.url}/mcp?userId=ann", json={"jsonrpc": "2.0", "id": 1, "method": "ping"})
+    assert refused.status_code == 403
+
+
+async def test_the_same_over_stdio(database_url: str, tmp_path: Path) -> None:
+    program = StdioServerParameters(
+        command=str(Path(sys.executable).parent / "mnemon"),
+        args=["mcp", "--user", "ann", "--org", "acme"],
+        env={"MNEMON_DATABASE_URL": database_url, "MNEMON_DATA_DIR": str(tmp_path)},
+    )
+    made = await asyncio.create_subprocess_exec(
+        program.command, "orgs", "create", "acme", env=program.env, stdout=asyncio.subprocess.DEVNULL
+    )
+    assert await made.wait() == 0
+    async with stdio_client(program) as streams, ClientSession(streams[0], streams[1]) as session:
+        await session.initialize()
+        await session.call_tool("remember", {"content": "Is a morning person"})
+        found = await session.call_tool("recall", {"query": "morning"})
+    assert found.structured_content["results"][0]["content"] == "Is a morning person"
