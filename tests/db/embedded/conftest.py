@@ -1,19 +1,17 @@
 """A cluster made once; each test gets its own copy, which is quicker than making another."""
 
 import asyncio
-import shutil
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import psutil
 import psycopg
 import pytest
 
 from mnemon.db.embedded.cluster import ensure_running
-from support.processes import servers_on
+from support.processes import end_servers
 
 HOLD = """
 import asyncio, sys
@@ -99,17 +97,6 @@ def holder() -> Iterator[Callable[..., Holder]]:
     yield start
     for one in started:
         one.kill()
-
-
-def end_servers(data_dir: Path) -> None:
-    """No server works on the directory, and the directory is gone, so that its keeper goes too."""
-    if (data_dir / "postgres").is_dir():
-        for pid in servers_on(data_dir / "postgres"):
-            try:
-                psutil.Process(pid).kill()
-            except psutil.NoSuchProcess:
-                continue
-    shutil.rmtree(data_dir, ignore_errors=True)
 
 
 def wait_for(true: Callable[[], bool], seconds: float = 15.0) -> bool:

@@ -129,6 +129,32 @@ async def test_a_server_on_its_way_out_is_followed_by_a_new_one(
     await second.stop()
 
 
+async def test_a_server_that_is_still_writing_its_pid_file_is_waited_for(data_dir: Path) -> None:
+    cluster = await ensure_running(data_dir)
+    pid_file = data_dir / "postgres" / "postmaster.pid"
+    whole = pid_file.read_text()
+    pid_file.write_text("".join(whole.splitlines(keepends=True)[:5]))
+    coming = asyncio.create_task(ensure_running(data_dir))
+    await asyncio.sleep(0.5)
+    assert not coming.done()
+    pid_file.write_text(whole)
+    second = await coming
+    assert second.pid == cluster.pid
+    await cluster.stop()
+    await second.stop()
+
+
+async def test_no_secret_of_ours_is_in_the_servers_environment(data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MNEMON_MODEL_API_KEY", "sk-very-secret")
+    monkeypatch.setenv("PGOPTIONS", "-c fsync=off")
+    cluster = await ensure_running(data_dir)
+    environment = Path(f"/proc/{cluster.pid}/environ")
+    seen = environment.read_text() if environment.exists() else ""
+    await cluster.stop()
+    assert "sk-very-secret" not in seen
+    assert "PGOPTIONS" not in seen
+
+
 def test_an_unfinished_pid_file_describes_no_server() -> None:
     assert parse_postmaster("") is None
     assert parse_postmaster("123\n/data\n") is None

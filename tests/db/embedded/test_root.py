@@ -4,12 +4,15 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import psycopg
 import pytest
 
 from mnemon.db.embedded.cluster import ensure_running
+from support.processes import end_servers
 
 pytestmark = [
     pytest.mark.timeout(60),
@@ -43,19 +46,24 @@ async def test_closed_parents_stay_closed_and_one_reading_capability_gets_throug
     assert (modes(data_dir), Path("/etc/passwd").read_text()) == before
 
 
-async def test_where_the_way_is_open_no_capability_is_kept(made: Path) -> None:
-    home = Path("/var/tmp") / f"mnemon-test-{os.getpid()}"
-    home.mkdir(mode=0o755)
-    try:
-        data_dir = home / "data"
-        subprocess.run(["cp", "-a", str(made), str(data_dir)], check=True)
-        data_dir.chmod(0o755)
-        cluster = await ensure_running(data_dir, bin_dir=_open_binaries(home))
-        found = status(cluster.pid)
-        await cluster.stop()
-        assert int(found["CapEff"], 16) == int(found["CapPrm"], 16) == 0
-    finally:
-        shutil.rmtree(home, ignore_errors=True)
+@pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """A folder that every user can get into; pytest's own are closed."""
+    folder = Path(tempfile.mkdtemp(prefix="mnemon-test-", dir="/var/tmp"))
+    folder.chmod(0o777)
+    yield folder
+    end_servers(folder / "data")
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+async def test_where_the_way_is_open_no_capability_is_kept(made: Path, open_folder: Path) -> None:
+    data_dir = open_folder / "data"
+    subprocess.run(["cp", "-a", str(made), str(data_dir)], check=True)
+    data_dir.chmod(0o755)
+    cluster = await ensure_running(data_dir, bin_dir=_open_binaries(open_folder))
+    found = status(cluster.pid)
+    await cluster.stop()
+    assert int(found["CapEff"], 16) == int(found["CapPrm"], 16) == 0
 
 
 def _open_binaries(home: Path) -> Path:
@@ -76,12 +84,8 @@ async def test_a_directory_of_an_ordinary_user_stays_that_users(new_dir: Path) -
     assert {path.stat().st_uid for path in (new_dir, *new_dir.iterdir())} == {1}
 
 
-def test_an_ordinary_user_starts_it_too_and_is_told_whose_a_foreign_one_is(new_dir: Path, made: Path) -> None:
+def test_an_ordinary_user_starts_it_too_and_is_told_whose_a_foreign_one_is(open_folder: Path) -> None:
     python = _python_for_everybody()
-    new_dir.mkdir(mode=0o777)
-    new_dir.chmod(0o777)
-    for parent in new_dir.parents[:3]:
-        parent.chmod(parent.stat().st_mode | 0o011)
     script = (
         "import asyncio, sys\nfrom pathlib import Path\n"
         "from mnemon.db.embedded.cluster import ensure_running\nfrom mnemon.errors import MnemonError\n"
@@ -105,12 +109,12 @@ def test_an_ordinary_user_starts_it_too_and_is_told_whose_a_foreign_one_is(new_d
         )
         return done.stdout + done.stderr
 
-    assert as_daemon(new_dir / "data") == "ran\n"
-    shutil.copytree(made, new_dir / "other", ignore=shutil.ignore_patterns("*"))
-    (new_dir / "other").chmod(0o777)
-    (new_dir / "other" / "postgres").mkdir(mode=0o700)
-    os.chown(new_dir / "other" / "postgres", 65534, 65534)
-    assert "belongs to user id 65534, and this is user id 1" in as_daemon(new_dir / "other")
+    assert as_daemon(open_folder / "data") == "ran\n"
+    foreign = open_folder / "foreign"
+    (foreign / "postgres").mkdir(parents=True)
+    foreign.chmod(0o777)
+    os.chown(foreign / "postgres", 65534, 65534)
+    assert "belongs to user id 65534, and this is user id 1" in as_daemon(foreign)
 
 
 def _import_paths() -> list[str]:

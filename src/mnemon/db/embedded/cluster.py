@@ -10,7 +10,7 @@ from mnemon.db.embedded.configuration import DATABASE, OWNER
 from mnemon.db.embedded.creation import ensure_made
 from mnemon.db.embedded.layout import Layout, open_layout
 from mnemon.db.embedded.locks import FileLock, gate
-from mnemon.db.embedded.postmaster import Postmaster, read_postmaster
+from mnemon.db.embedded.postmaster import Postmaster, running_pid
 from mnemon.db.embedded.programs import start_detached
 from mnemon.db.embedded.runner import choose_runner
 from mnemon.db.embedded.start import ensure_started
@@ -65,7 +65,7 @@ class Cluster:
         """Until this process leaves, a server that died is started again, as often as it takes."""
         while not self._left:
             await asyncio.sleep(WATCH_SECONDS)
-            if read_postmaster(self.layout.pgdata) is None:
+            if running_pid(self.layout.pgdata) is None:
                 await self._revive()
 
     async def _revive(self) -> None:
@@ -96,8 +96,8 @@ async def ensure_running(
             presence.take(shared=True)  # only taken for oneself inside the gate, so it is free now
             runner = choose_runner(layout.data_dir, layout.pgdata)
             await ensure_made(layout, binaries, runner, report)
+            await _ensure_keeper(layout, keeper_grace_seconds)  # first, so that no kill leaves a server without one
             server = await ensure_started(layout, binaries, runner, report)
-            await _ensure_keeper(layout, keeper_grace_seconds)
         except BaseException:
             presence.close()
             raise

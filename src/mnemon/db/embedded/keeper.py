@@ -13,7 +13,7 @@ from pathlib import Path
 
 from mnemon.db.embedded.layout import Layout
 from mnemon.db.embedded.locks import FileLock
-from mnemon.db.embedded.postmaster import read_postmaster
+from mnemon.db.embedded.postmaster import running_pid
 from mnemon.db.embedded.stop import stop_server
 
 LOOK_SECONDS = 1.0
@@ -31,7 +31,7 @@ def keep(layout: Layout, grace_seconds: float) -> None:
             continue  # somebody comes or leaves at this moment
         if users.take(shared=False):
             unused += LOOK_SECONDS
-            if read_postmaster(layout.pgdata) is None or unused > grace_seconds:
+            if running_pid(layout.pgdata) is None or unused > grace_seconds:
                 asyncio.run(stop_server(layout.pgdata, _say))
                 return  # still inside the gate, so that who comes next finds no keeper
             users.free()

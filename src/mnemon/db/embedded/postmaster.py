@@ -47,6 +47,12 @@ def read_postmaster(pgdata: Path) -> Postmaster | None:
     return found if found and is_server_on(found.pid, pgdata) else None
 
 
+def running_pid(pgdata: Path) -> int | None:
+    """The process of the server on this directory, even while it is still writing its pid file."""
+    pid = named_pid(pgdata)
+    return pid if pid is not None and is_server_on(pid, pgdata) else None
+
+
 def named_pid(pgdata: Path) -> int | None:
     """The pid in the pid file, whoever has it by now."""
     try:

@@ -13,6 +13,7 @@ from mnemon.db.embedded.runner import Runner
 from mnemon.errors import Misconfigured
 
 LAUNCH = Path(launch.__file__)
+PASSED_ON = ("PATH", "TMPDIR", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "PYTHONPATH", "VIRTUAL_ENV")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,6 +83,5 @@ def _refusal(why: str) -> str:
 
 
 def plain_environment() -> dict[str, str]:
-    """Our environment without what would change PostgreSQL's behaviour or language."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("PG", "LC_", "LANG"))}
-    return kept | {"LC_ALL": "C"}
+    """The few variables PostgreSQL needs: no key of ours, nothing that changes its behaviour or language."""
+    return {name: os.environ[name] for name in PASSED_ON if name in os.environ} | {"LC_ALL": "C"}

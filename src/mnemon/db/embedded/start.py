@@ -15,6 +15,7 @@ from mnemon.db.embedded.postmaster import (
     is_server_on,
     named_pid,
     read_postmaster,
+    running_pid,
 )
 from mnemon.db.embedded.programs import start_detached
 from mnemon.db.embedded.runner import Runner
@@ -43,8 +44,8 @@ async def ensure_started(
     layout: Layout, binaries: Binaries, runner: Runner, report: Report, *, stall_seconds: float = STALL_SECONDS
 ) -> Postmaster:
     """A server runs on the cluster and accepts connections: the one that ran, or a new one."""
-    if (found := read_postmaster(layout.pgdata)) is not None:
-        running = Launched(pid=found.pid, log_from=_size(layout.log))
+    if (found := running_pid(layout.pgdata)) is not None:
+        running = Launched(pid=found, log_from=_size(layout.log))
         # None when it was on its way out; then a new one follows.
         if (ready := await _wait_until_ready(layout, running, report, stall_seconds)) is not None:
             return ready
@@ -80,7 +81,7 @@ async def _launch(layout: Layout, binaries: Binaries, runner: Runner, report: Re
         runner=runner,
         reach=(layout.pgdata, binaries.folder, socket_dir),
         log=layout.log,
-        stale_pid=left if left is not None and is_process(left) else None,
+        stale_pid=left if left is not None and is_process(left) and not is_server_on(left, layout.pgdata) else None,
     )
     return Launched(pid=pid, log_from=log_from)
 
@@ -104,7 +105,7 @@ async def _wait_until_ready(
                 f"{layout.log} and at the disk of {layout.data_dir}; end that process if it hangs, and start again."
             )
         if waited - said >= SAY_EVERY_SECONDS:
-            report(f"the database is recovering, {waited:.0f} s so far: {_last_line(layout.log, launched.log_from)}")
+            report(f"the database is starting, {waited:.0f} s so far: {_last_line(layout.log, launched.log_from)}")
             said = waited
         await asyncio.sleep(POLL_SECONDS)
         waited += POLL_SECONDS

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from mnemon.db.embedded.postmaster import is_server_on, read_postmaster
+from mnemon.db.embedded.postmaster import is_server_on, running_pid
 from mnemon.errors import DatabaseDown
 
 POLL_SECONDS = 0.02
@@ -20,14 +20,14 @@ Report = Callable[[str], None]
 async def stop_server(pgdata: Path, report: Report) -> None:
     """No server runs on the cluster; whoever was connected is cut off, what was committed stays."""
     for order, seconds in ((signal.SIGINT, FAST_STOP_SECONDS), (signal.SIGQUIT, IMMEDIATE_STOP_SECONDS)):
-        server = read_postmaster(pgdata)
-        if server is None:
+        pid = running_pid(pgdata)
+        if pid is None:
             return
         with suppress(ProcessLookupError):
-            os.kill(server.pid, order)
-        if await _gone(server.pid, pgdata, seconds):
+            os.kill(pid, order)
+        if await _gone(pid, pgdata, seconds):
             return
-        report(f"the database (process {server.pid}) did not stop within {seconds:.0f} s")
+        report(f"the database (process {pid}) did not stop within {seconds:.0f} s")
     raise DatabaseDown(f"PostgreSQL on {pgdata} does not stop. End its process (`ps aux | grep postgres`), then go on.")
 
 
