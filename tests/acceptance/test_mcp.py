@@ -87,7 +87,7 @@ async def test_expectations_are_verified_in_the_named_session(server: Served) ->
 async def test_resources_show_the_engagement_the_spine_and_entity_cards(server: Served) -> None:
     async with connected(server) as session:
         await session.call_tool("remember", {"content": "Alice Chen runs design", "type": "PEOPLE",
-                                             "entity": {"type": "person", "label": "Alice Chen"}})  # fmt: skip
+                                             "about": {"type": "person", "label": "Alice Chen"}})  # fmt: skip
         uris = {str(resource.uri) for resource in (await session.list_resources()).resources}
         assert uris == {"mnemon://engagement", "mnemon://spine", "mnemon://entities/person:alice_chen"}
         card = await session.read_resource("mnemon://entities/person:alice_chen")
