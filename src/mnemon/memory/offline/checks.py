@@ -4,7 +4,15 @@ import re
 
 from mnemon.memory.entities.lexicon import KNOWN_NAMES
 from mnemon.memory.offline.reading import Clause
-from mnemon.memory.offline.words import LOOSE_KIN, NOT_NAMES, NOT_PLACES, OCCUPATIONS, SHORT_PLACES
+from mnemon.memory.offline.words import (
+    LOOSE_KIN,
+    NOT_ALLERGENS,
+    NOT_NAMES,
+    NOT_OWN_NAMES,
+    NOT_PLACES,
+    OCCUPATIONS,
+    SHORT_PLACES,
+)
 
 _TITLE = re.compile(r"^(?:Dr|Mr|Mrs|Ms|Prof)\.? ")
 _NO_OBJECT = re.compile(
@@ -17,6 +25,7 @@ _NO_OBJECT = re.compile(
     r"|everything|something|someone|anything|doing|making it|my (?:new|old)|option|number)\b|^[^a-zA-ZÀ-ÿ]",
     re.IGNORECASE,
 )
+_HERE = re.compile(r"\b(?:you|your|yours|it|there|here)\b", re.IGNORECASE)
 _MONTH = (
     r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?"
     r"|nov(?:ember)?|dec(?:ember)?)"
@@ -39,9 +48,11 @@ _WHEN = re.compile(
 def place(caught: str, clause: Clause) -> bool:
     """A place's name: with a capital, or in a message without any capitals a word that is no state of mind."""
     first = caught.split(maxsplit=1)[0].rstrip(",.")
+    if first.lower() in NOT_NAMES or first.lower() in NOT_PLACES:
+        return False
     if first.isupper() and len(first) < 4 and first not in SHORT_PLACES:
         return False
-    return first[0].isupper() or (clause.careless and first not in NOT_PLACES and len(caught.split()) < 4)
+    return first[0].isupper() or (clause.careless and len(caught.split()) < 4)
 
 
 def organization(caught: str, clause: Clause) -> bool:
@@ -81,7 +92,7 @@ def person(caught: str, clause: Clause) -> bool:
 def own_name(caught: str, clause: Clause) -> bool:
     """The person's own name after "my name is" or "call me"."""
     words = caught.split()
-    if any(word.lower() in NOT_NAMES for word in words):
+    if any(word.lower() in NOT_NAMES | NOT_OWN_NAMES for word in words):
         return False
     return words[0][0].isupper() or (clause.careless and words[0] in KNOWN_NAMES)
 
@@ -102,13 +113,31 @@ def kin_of(caught: str, clause: Clause) -> bool:
 
 def occupation(caught: str, clause: Clause) -> bool:
     """A trade: its last word before any "at", "in" or "for" is one."""
+    if re.search(r"\bin my (?:free|spare) time\b|\bstudent of\b", caught):
+        return False
     head = re.split(r"\s+(?:at|in|for|with|from|by|of|who|on|and|working|specializ\w+|based)\b|,", caught)[0].split()
     return bool(head) and head[-1].lower().removesuffix("s") in OCCUPATIONS and len(head) <= 5
 
 
 def thing(caught: str, clause: Clause) -> bool:
     """Something one can like: not a pronoun, not a part of this conversation."""
-    return _NO_OBJECT.search(caught) is None and len(caught.split()) <= 12
+    return _NO_OBJECT.search(caught) is None and _HERE.search(caught) is None and len(caught.split()) <= 12
+
+
+def allergen(caught: str, clause: Clause) -> bool:
+    """Something one can be allergic to, in earnest."""
+    return thing(caught, clause) and not NOT_ALLERGENS & set(caught.lower().split())
+
+
+def employer(caught: str, clause: Clause) -> bool:
+    """An organization's name, after "I joined": with a capital, and no person's."""
+    first = caught.split(maxsplit=1)[0]
+    return first[0].isupper() and first.lower() not in KNOWN_NAMES and first.lower() not in NOT_NAMES
+
+
+def measured(caught: str, clause: Clause) -> bool:
+    """Something with a figure in it."""
+    return any(letter.isdigit() for letter in caught)
 
 
 def date(caught: str, clause: Clause) -> bool:

@@ -73,7 +73,7 @@ ABOUT: tuple[Rule, ...] = (
     _about(r"are (?P<x>\d{1,2}(?:, \d{1,2})* and \d{1,2})(?: years old)?", "age"),
     _about(r"(?:handles|runs|leads|manages|is responsible for|is in charge of|takes care of) (?P<x>.+)", "role",
            x=checks.thing),
-    _about(r"is allergic to (?P<x>.+)", "allergic_to_{x}", x=checks.thing),
+    _about(r"is allergic to (?P<x>.+)", "allergic_to_{x}", x=checks.allergen),
     _about(r"speaks (?P<x>(?-i:[A-Z])\w+.*)", "speaks_{x}"),
     _about(r"(?:really |absolutely )?(?:likes?|loves?|enjoys?|prefers?|hates?|dislikes?) (?P<x>.+)", "{x}",
            FactType.PREFERENCE, x=checks.thing),

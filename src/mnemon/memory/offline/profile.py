@@ -86,12 +86,12 @@ WHO_AND_WHERE: tuple[Rule, ...] = (
         attribute="speaks_{x}",
     ),
     rule(
-        r"my (?P<kind>address|shoe size|blood type|star sign|anniversary|wedding anniversary|username|nickname"
-        r"|zip code|"
-        r"postcode|height|weight|license plate|github handle|twitter handle|handle)(?: is|:) (?P<x>(?!not |a "
-        r"|the |very )\S.*)",
+        r"my (?P<kind>address|shoe size|zip code|postcode|postal code|height|weight)(?: is|:) (?P<x>\S.*)",
         attribute="{kind}",
+        checks={"x": checks.measured},
     ),
+    rule(r"my (?:wedding )?anniversary is(?: on)? (?P<date>.+)", attribute="anniversary", checks={"date": checks.date}),
+    rule(r"my blood type is (?P<x>(?-i:AB|A|B|O)(?: ?[+-]| positive| negative)?)", attribute="blood_type"),
     rule(r"my (?:hometown|home town) is (?P<x>(?-i:[A-Z]).+)", attribute="from"),
     rule(r"i(?:'m| am) (?P<x>\d+(?:\.\d+)? ?(?:cm|m|feet|ft)(?: \d+)?) tall", attribute="height"),
     rule(r"i weigh (?P<x>\d+(?:\.\d+)? ?(?:kg|kilos|pounds|lbs|stone))", attribute="weight"),
@@ -101,7 +101,7 @@ WHO_AND_WHERE: tuple[Rule, ...] = (
 FAMILY_AND_BODY: tuple[Rule, ...] = (
     rule(
         rf"{_BE}{_ADV} (?P<x>(?:happily )?married|single|divorced|widowed|engaged|in a relationship|separated)"
-        r"(?: (?:with|to|for|since) .+)?",
+        r"(?: (?:with|to(?! my )|for|since) .+)?",
         attribute="marital_status",
     ),
     rule(r"i(?:'ve| have) been (?P<x>married|divorced|single|widowed) (?:for|since) .+", attribute="marital_status"),
@@ -149,7 +149,7 @@ FAMILY_AND_BODY: tuple[Rule, ...] = (
     rule(
         rf"{_BE}{_ADV}(?: severely| very| deathly)? allergic to (?P<x>.+)",
         attribute="allergic_to_{x}",
-        checks={"x": checks.thing},
+        checks={"x": checks.allergen},
     ),
     rule(r"i have an? (?P<x>.+) allergy", attribute="allergic_to_{x}", checks={"x": checks.thing}),
     rule(rf"{_BE}{_ADV} (?P<x>{'|'.join(TRAITS)})", attribute="{x}"),
@@ -163,7 +163,7 @@ WORK_AND_STUDY: tuple[Rule, ...] = (
         checks={"org": checks.organization},
     ),
     rule(
-        rf"{_BE}{_ADV} (?:an?|the) (?P<x>.+?) (?:at|for) {_ORG}",
+        rf"{_BE}{_ADV} (?:an?|the) (?P<x>(?!.*\bstudent\b).+?) (?:at|for) {_ORG}",
         attribute="employer",
         checks={"x": checks.occupation, "org": checks.organization},
     ),
@@ -215,9 +215,9 @@ WORK_AND_STUDY: tuple[Rule, ...] = (
     ),
     rule(
         rf"(?:i|{_HAVE}){_ADV} (?:joined|started (?:working )?at|started a new job at|work now at)"
-        rf" {_ORG}{_SINCE}",
+        rf" {_ORG}(?: in \d{{4}}| last \w+| this \w+| as .+| \w+ \w+ ago| in (?-i:[A-Z])\w+)?",
         attribute="employer",
-        checks={"org": lambda caught, _: caught[0].isupper()},
+        checks={"org": checks.employer},
     ),
     rule(rf"{_BE}{_ADV} (?P<x>self-employed|freelancing|a freelancer|unemployed|between jobs)", attribute="employer"),
     rule(
@@ -228,12 +228,13 @@ WORK_AND_STUDY: tuple[Rule, ...] = (
         attribute="runs",
     ),
     rule(
-        rf"(?:i{_ADV} study|{_BE}{_ADV} studying) (?P<x>(?!the |for |it|this|hard|abroad)[\w ]+?)(?: at .+| in .+)?",
+        rf"(?:i{_ADV} study|{_BE}{_ADV} studying) "
+        r"(?P<x>(?!the |for |it|this|hard|abroad|a |an |at |my |your |with )[\w ]+?)(?: at .+| in .+)?",
         attribute="studies",
     ),
     rule(rf"i graduated from {_ORG}{_SINCE}", attribute="graduated_from", checks={"org": checks.organization}),
     rule(
-        r"i have an? (?P<x>(?:phd|ph\.d\.|masters?|master's|bachelors?|bachelor's|mba|degree|doctorate)\b.*)",
+        r"i have an? (?P<x>(?:phd|ph\.d\.|masters?|master's|bachelors?|bachelor's|mba|doctorate|degree in)\b.*)",
         attribute="degree",
     ),
     rule(
@@ -247,7 +248,8 @@ WORK_AND_STUDY: tuple[Rule, ...] = (
         rf"{_BE}{_ADV} learning (?:to (?:play|speak) )?(?:the )?(?P<x>(?-i:[A-Z])\w+|guitar|piano|violin|chess|cello)",
         attribute="learning_{x}",
     ),
-    rule(rf"(?:i{_ADV} drive|my car is) an? (?P<x>.+)", attribute="drives"),
+    rule(rf"i{_ADV} drive an? (?P<x>(?!hard ).+)", attribute="drives"),
+    rule(r"my car is an? (?P<x>(?:\w+ )?(?-i:[A-Z]).*)", attribute="drives"),
     rule(r"(?:i|we) own an? (?P<x>(?!lot|few|bit)[\w ]+)", attribute="owns_{x}"),
     rule(r"i (?:manage|lead|run) (?P<x>(?:an?|the) (?:\w+ ){0,2}team(?: of .+| at .+)?)", attribute="manages"),
 )
@@ -274,14 +276,14 @@ PREFERENCES: tuple[Rule, ...] = tuple(
 )
 
 _OFTEN = (
-    r"(?:every(?: other| single)? \w+(?: (?:morning|evening|night|afternoon))?|each \w+|daily|weekly|once an? \w+"
-    r"|twice an? \w+|(?:two|three|four|five|six|\d)(?: or \w+)? (?:times|days|nights) an? \w+"
+    r"(?:every(?: other| single)? (?!time|one)\w+(?: (?:morning|evening|night|afternoon))?|each \w+|daily|weekly"
+    r"|once an? \w+|twice an? \w+|(?:two|three|four|five|six|\d)(?: or \w+)? (?:times|days|nights) an? \w+"
     r"|on (?:mon|tues|wednes|thurs|fri|satur|sun)days|on weekends|on weekdays|at weekends|most (?:days|mornings"
     r"|evenings))"
 )
 _DO = (
-    r"(?P<x>(?!am |was |forget |keep |lose |miss |want |have |had |need |see |know |get |love |like |hate |wonder "
-    r"|feel |think )[a-z]+(?: [^,]+?)??)"
+    r"(?P<x>(?!\w+ed\b|agree|disagree|say |do\b$|crash|am |was |forget |keep |lose |miss |want |have |had |need |see "
+    r"|know |get |love |like |hate |wonder |feel |think )[a-z]+(?: [^,]+?)??)"
 )
 
 HABITS: tuple[Rule, ...] = tuple(

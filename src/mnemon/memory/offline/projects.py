@@ -4,7 +4,7 @@ from mnemon.memory.fact import MemoryType
 from mnemon.memory.offline import checks
 from mnemon.memory.offline.reading import Clause
 from mnemon.memory.offline.rule import Check, Rule, rule
-from mnemon.memory.offline.words import NOT_MADE
+from mnemon.memory.offline.words import NOT_MADE, NOT_NAMES
 
 _BE = r"(?:(?:i am|i'm|im|we are|we're|our team is|my team is)(?: currently| also| now| still)? )"
 _NAME = r"(?-i:[A-Z][\w'-]*(?: [A-Z][\w'-]*){0,2})"
@@ -12,15 +12,29 @@ _THE = r"(?:the |an? |my |our |some |this |new |a new )*"
 _CUT = r"(?: (?:for|with|about|that|which|to|in|at|on|using|called|and) .+)?"
 
 
+_THINGS_IN_ING = frozenset(
+    {
+        "building",
+        "landing",
+        "pricing",
+        "onboarding",
+        "marketing",
+        "billing",
+        "training",
+        "wedding",
+        "painting",
+        "trading",
+    }
+)
+
+
 def made(caught: str, clause: Clause) -> bool:
     """Something that is made: not a pronoun, a day, or what only happens to one."""
     words = caught.lower().split()
-    return (
-        bool(words)
-        and words[0] not in ("we", "we're", "i", "i'm", "they", "they're", "he", "she", "apple")
-        and not NOT_MADE & set(words)
-        and len(words) <= 6
-    )
+    if not words or len(words) > 6 or NOT_MADE & set(words):
+        return False
+    doing = words[0].endswith("ing") and words[0] not in _THINGS_IN_ING
+    return words[0] not in NOT_NAMES and not doing
 
 
 def _project(
@@ -29,33 +43,32 @@ def _project(
     return rule(pattern, type=MemoryType.PROJECT, attribute=attribute, entity=entity, checks={"what": made, **wanted})
 
 
-_SHIP = r"(?:launch(?:es|ing)?|ship(?:s|ping)?|releas(?:es|ing|e)|goes live|go live|going live)"
+_WE_SHIP = r"(?:launch|ship|release)"
+_SHIPPING = r"(?:launching|shipping|releasing)"
+_SHIPS = r"(?:launches|ships|releases|goes live)"
+_WHEN = r"(?P<when>(?:on|in|by|next|this|at|early|mid|late|tomorrow).*)"
+_THING = r"(?P<what>[\w' -]+?)"
 
 PROJECTS: tuple[Rule, ...] = (
-    _project(rf"(?:{_BE})?working on {_THE}(?P<what>[\w' -]+?){_CUT}"),
+    _project(rf"(?:{_BE})?working on {_THE}{_THING}{_CUT}"),
     _project(rf"{_BE}(?:building|developing|designing|creating|making|organi[sz]ing|renovating|prototyping) "
-             rf"{_THE}(?P<what>[\w' -]+?){_CUT}"),
-    _project(rf"{_BE}writing {_THE}(?P<what>(?:\w+ ){{0,2}}(?:novel|book|thesis|dissertation|paper|screenplay"
-             rf"|memoir|blog"
-             rf"|grant|app|library|compiler|game|musical|opera|cookbook|play|script|series|report)){_CUT}"),
+             rf"(?:an?|the|my|our|some) (?:new )?{_THING}{_CUT}"),
+    _project(rf"{_BE}writing {_THE}(?P<what>(?:\w+ ){{0,2}}(?:novel|book|thesis|dissertation|paper|screenplay|memoir"
+             rf"|blog|grant|app|library|compiler|game|musical|opera|cookbook|play|script|series|report)){_CUT}"),
     _project(rf"(?:my|our|the) (?:startup|company|project|app|product|team|band|podcast|book|game|newsletter)"
              rf"(?:'s name is| is called| is named) [\"']?(?P<what>{_NAME})[\"']?"),
-    _project(rf"(?:{_BE}|we |i )?{_SHIP} {_THE}(?P<what>[\w' -]+?),? (?P<when>(?:on|in|by|next|this|at|early"
-             rf"|mid|late|tomorrow).*)",
-             "launch", when=checks.when),
-    _project(rf"(?P<what>{_NAME}) {_SHIP} (?P<when>(?:on|in|by|next|this|at|tomorrow).*)", "launch", when=checks.when),
-    _project(rf"the deadline for {_THE}(?P<what>[\w' -]+?) is (?P<when>.+)", "deadline", when=checks.when),
+    _project(rf"(?:(?:{_BE})?{_SHIPPING}|(?:we|i) {_WE_SHIP}) {_THE}{_THING},? {_WHEN}", "launch", when=checks.when),
+    _project(rf"(?P<what>{_NAME}) {_SHIPS} {_WHEN}", "launch", when=checks.when),
+    _project(rf"the deadline for {_THE}{_THING} is (?P<when>.+)", "deadline", when=checks.when),
     _project(rf"(?P<what>{_NAME}) is due (?P<when>.+)", "deadline", when=checks.when),
-    _project(rf"the budget for {_THE}(?P<what>[\w' -]+?) is (?P<x>(?:about |around )?[$€£]?\d.*)", "budget"),
+    _project(rf"the budget for {_THE}{_THING} is (?P<x>(?:about |around )?[$€£]?\d.*)", "budget"),
     _project(r"(?:our |my |the )?(?:project )?deadline is (?P<when>.+)", "deadline", entity=None, when=checks.when),
-    _project(r"(?:our |my |the )?(?:launch|release) is (?:scheduled for|planned for|on|in|set for) "
-             r"(?P<when>.+)", "launch",
-             entity=None, when=checks.when),
+    _project(r"(?:our |my |the )?(?:launch|release) is (?:scheduled for|planned for|on|in|set for) (?P<when>.+)",
+             "launch", entity=None, when=checks.when),
     _project(rf"(?:we|i)(?: are|'re|'m)? us(?:e|ing) (?P<x>[\w ,.+#-]+?) for (?:the |our )?"
              rf"(?P<what>{_NAME})(?: project)?", "uses"),
-    _project(r"(?:the |our |my )?(?:project|app|product|backend|frontend|site|website|stack|codebase) (?:uses"
-             r"|is built (?:with|on|in)"
-             r"|runs on|is written in) (?P<x>.+)", entity=None),
+    _project(r"(?:(?:the |our |my )?(?:project|backend|frontend|stack|codebase)|(?:our|my) (?:app|site|website)) "
+             r"(?:uses|is built (?:with|on|in)|runs on|is written in) (?P<x>(?-i:[A-Z]).*)", entity=None),
     _project(rf"{_BE}(?:migrating(?: everything| our \w+)?|moving (?:everything|our \w+)) to (?P<what>{_NAME}){_CUT}",
              "migration"),
 )  # fmt: skip

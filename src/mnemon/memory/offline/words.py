@@ -29,6 +29,10 @@ SHORT_PLACES = frozenset(
     {"UK", "USA", "US", "UAE", "NYC", "LA", "SF", "DC", "NZ", "EU", "KL", "HK", "D.C", "U.S", "U.K"}
 )
 """Places that are all capitals; departments and teams are too."""
+NOT_ALLERGENS = _table("not_allergens")
+"""What one is allergic to in jest."""
+NOT_OWN_NAMES = _table("not_own_names")
+"""What one is called that is no name."""
 NOT_MADE = _table("not_made")
 """What one works on or builds that is no project."""
 
