@@ -161,6 +161,29 @@ async def test_a_models_number_moves_no_assumption_that_is_held(db: Database, an
     assert len(report.rejected) == 1
 
 
+async def test_an_older_turn_reflected_late_adds_and_overwrites_nothing(
+    db: Database, ann: Scope, clock: ManualClock
+) -> None:
+    earlier, later = clock.now() - timedelta(hours=1), clock.now()
+    newer = answer(
+        assumptions=[{"id": "h", "hypothesis": "It is safe now", "confidence": 0.8}],
+        current_understanding={"entities": [{"id": "t1", "kind": "task", "name": "New"}]},
+    )
+    older = answer(
+        assumptions=[{"id": "h", "hypothesis": "It was safe", "confidence": 0.1, "contradicted_by": ["m0"]}],
+        current_understanding={"entities": [{"id": "t1", "kind": "task", "name": "Old"}, {"id": "t0", "kind": "task"}]},
+    )
+    async with db.tx(ann.org_id) as tx:
+        await SECTION.apply(tx, turn(ann, later, id="trn_2", seq=2), newer)
+        report = await SECTION.apply(tx, turn(ann, earlier), older)
+        held = await store.read(tx, ann, SESSION)
+    assert [(e.id, e.name) for e in held.state.current_understanding.entities] == [("t1", "New"), ("t0", None)]
+    [assumption] = held.state.assumptions
+    assert assumption.hypothesis == "It is safe now"
+    assert round(assumption.confidence, 2) == 0.69
+    assert (report.stored, report.updated, report.skipped) == (1, 1, 1)
+
+
 async def test_an_empty_answer_is_reported_with_zeros(db: Database, ann: Scope, clock: ManualClock) -> None:
     async with db.tx(ann.org_id) as tx:
         report = await SECTION.apply(tx, turn(ann, clock.now()), answer())
@@ -246,3 +269,28 @@ async def test_a_follower_gets_what_was_there_and_what_comes(db: Database, ann: 
             await journal.amend(tx, ann, SESSION, knows(name), BY_API)
     await asyncio.wait_for(listening, 5)
     assert seen == [2, 3, 4]
+
+
+async def test_a_lost_notification_costs_a_moment_and_nothing_else(db: Database, ann: Scope) -> None:
+    seen, enough = [], asyncio.Event()
+
+    async def listen() -> None:
+        async for entries in follow(db, Bell(db), ann, SESSION, after=0, until=enough):
+            seen.extend(entry.seq for entry in entries)
+
+    listening = asyncio.create_task(listen())
+    async with db.tx(ann.org_id) as tx:
+        await journal.amend(tx, ann, SESSION, knows("a"), BY_API)
+    async with asyncio.timeout(5):
+        while seen != [1]:
+            await asyncio.sleep(0.02)
+    async with db.tx(ann.org_id) as tx:
+        await tx.run(
+            "insert into agent_state_journal (org_id, user_id, session_id, seq, who, reason, update, at, recorded_at) "
+            "select org_id, user_id, session_id, 2, who, reason, update, at, recorded_at from agent_state_journal"
+        )
+    async with asyncio.timeout(5):
+        while seen != [1, 2]:
+            await asyncio.sleep(0.02)
+    enough.set()
+    await listening

@@ -11,6 +11,7 @@ from mnemon.agentstate.state import (
     ItemKind,
     ItemStatus,
 )
+from mnemon.agentstate.verification import discrepancy_opening
 from mnemon.layer import Item as Entry
 
 _STEP = 0.001
@@ -56,7 +57,7 @@ def _failed(state: AgentState, expectation: Expectation) -> tuple[str, tuple[str
 
 
 def _discrepancy(state: AgentState, expectation: Expectation) -> Assumption | None:
-    opening = f'Expected "{expectation.expected_outcome}" but got'
+    opening = discrepancy_opening(expectation)
     return next((a for a in reversed(state.assumptions) if a.hypothesis.startswith(opening)), None)
 
 

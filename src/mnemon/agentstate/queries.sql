@@ -34,6 +34,13 @@ where org_id = %(org_id)s and user_id = %(user_id)s and session_id = %(session_i
   and turn_id = %(turn_id)s and who = %(who)s
 limit 1
 
+-- name: reflected_after
+-- Whether a reflection on a later turn is in already.
+select 1 from agent_state_journal
+where org_id = %(org_id)s and user_id = %(user_id)s and session_id = %(session_id)s
+  and who = 'reflection' and at > %(at)s
+limit 1
+
 -- name: sessions_of
 -- The sessions of a person that have a state.
 select session_id from agent_states where org_id = %(org_id)s and user_id = %(user_id)s order by session_id

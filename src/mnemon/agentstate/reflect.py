@@ -5,8 +5,8 @@ from dataclasses import replace
 from pydantic import BaseModel
 
 from mnemon.agentstate import offline, store
-from mnemon.agentstate.change import tally
-from mnemon.agentstate.delta import Delta
+from mnemon.agentstate.change import names, tally
+from mnemon.agentstate.delta import AddItem, Delta
 from mnemon.agentstate.journal import Source, amend
 from mnemon.agentstate.proposal import AgentStateDeltas
 from mnemon.agentstate.reading import delta_of, unreadable
@@ -66,10 +66,13 @@ class AgentStateSection:
         unread = unreadable(answer.agent_state)
         held = await store.lock(tx, turn.scope, turn.session_id)
         delta, refused = gated(held.state, delta_of(answer.agent_state, now=tx.now, new_id=tx.new_id))
+        skipped = 0
+        if await store.reflected_after(tx, turn.scope, turn.session_id, turn.at):
+            delta, skipped = only_new(held.state, delta)
         source = Source(who=Who.REFLECTION, reason="reflection on the turn", turn_id=turn.id, at=turn.at)
         amended = await amend(tx, turn.scope, turn.session_id, delta, source)
         stored, updated = tally(held.state, amended.held.state)
-        return Report(stored=stored, updated=updated, rejected=(*unread, *refused, *amended.reported))
+        return Report(stored=stored, updated=updated, skipped=skipped, rejected=(*unread, *refused, *amended.reported))
 
 
 SECTIONS: tuple[Section, ...] = (AgentStateSection(),)
@@ -90,3 +93,25 @@ def gated(state: AgentState, delta: Delta) -> tuple[Delta, tuple[Rejection, ...]
             continue
         kept.append(replace(proposal, status=None, last_checked_at=None))
     return replace(delta, expectations=tuple(kept), summarizes=True), tuple(refused)
+
+
+def only_new(state: AgentState, delta: Delta) -> tuple[Delta, int]:
+    """What an older turn, reflected late, may still add, and how much of it is passed over.
+
+    What later turns hold stays as they left it; evidence counts whenever it comes.
+    """
+    held = {id_ for _, id_ in names(state)}
+    assumptions = tuple(
+        replace(proposal, hypothesis=None, confidence=None) if proposal.id in held else proposal
+        for proposal in delta.assumptions
+    )
+    kept = replace(
+        delta,
+        entities=tuple(e for e in delta.entities if e.id not in held),
+        assumptions=assumptions,
+        expectations=tuple(e for e in delta.expectations if e.id not in held),
+        tentative_hypotheses=tuple(t for t in delta.tentative_hypotheses if t.id not in held),
+        items=tuple(i for i in delta.items if isinstance(i, AddItem)),
+    )
+    lists = ("entities", "expectations", "tentative_hypotheses", "items")
+    return kept, sum(len(getattr(delta, name)) - len(getattr(kept, name)) for name in lists)

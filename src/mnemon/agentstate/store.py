@@ -104,6 +104,12 @@ async def has_turn(tx: Tx, scope: Scope, session_id: str, turn_id: str, who: Who
     return row is not None
 
 
+async def reflected_after(tx: Tx, scope: Scope, session_id: str, at: datetime) -> bool:
+    """Whether the journal has a reflection on a turn later than this time."""
+    row = await tx.maybe(SQL["reflected_after"], org_id=scope.org_id, user_id=scope.user, session_id=session_id, at=at)
+    return row is not None
+
+
 async def sessions_of(tx: Tx, scope: Scope) -> list[str]:
     """The person's sessions that have a state."""
     rows = await tx.all(SQL["sessions_of"], org_id=scope.org_id, user_id=scope.user)

@@ -69,7 +69,7 @@ def _next_settled(state: AgentState, result: ToolOutcome) -> tuple[Expectation |
 def _discrepancy(expectation: Expectation, result: ToolOutcome, id_: str) -> AssumptionProposal:
     return AssumptionProposal(
         id=id_,
-        hypothesis=f'{_expected(expectation)}{_clip(summarize(result))}"',
+        hypothesis=f'{discrepancy_opening(expectation)}{_clip(summarize(result))}"',
         confidence=DISCREPANCY_CONFIDENCE,
         evidence=(result.id,),
     )
@@ -80,11 +80,12 @@ def _disproved(state: AgentState, expectation: Expectation, result: ToolOutcome)
     return tuple(
         AssumptionProposal(id=assumption.id, contradicted_by=(result.id,))
         for assumption in state.assumptions
-        if assumption.hypothesis.startswith(_expected(expectation))
+        if assumption.hypothesis.startswith(discrepancy_opening(expectation))
     )
 
 
-def _expected(expectation: Expectation) -> str:
+def discrepancy_opening(expectation: Expectation) -> str:
+    """How the assumption begins that a failure of this expectation makes."""
     return f'Expected "{_clip(expectation.expected_outcome)}" but got "'
 
 
