@@ -4,11 +4,11 @@ from support.canaries import Canaries
 
 
 def test_forgotten_canaries_stand_nowhere(server, client, capfd):
-    canaries = Canaries(server, client, count=40)
+    canaries = Canaries(server, client, count=16)
     canaries.plant()
     planted = set(canaries.in_database())
     assert planted == set(canaries.words)
-    assert canaries.forget() >= 40
+    assert canaries.forget() >= 16
     assert canaries.places() == []
     assert canaries.in_export() == []
     logs = capfd.readouterr()

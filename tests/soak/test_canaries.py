@@ -1,8 +1,24 @@
 """Two hundred planted canaries, forgotten one memory at a time or with the whole person: found nowhere afterwards."""
 
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx2
 import pytest
 
 from support.canaries import Canaries
+from support.served import Served, served
+
+
+@pytest.fixture
+def server(database_url: str, tmp_path: Path) -> Iterator[Served]:
+    with served(database_url, tmp_path) as running:
+        yield running
+
+
+@pytest.fixture
+def client(server: Served) -> httpx2.Client:
+    return server.client("acme")
 
 
 @pytest.mark.soak

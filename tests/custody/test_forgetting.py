@@ -1,0 +1,332 @@
+"""Forgetting over real rows: derived text goes with its source, what is said elsewhere stays, nothing comes back."""
+
+import json
+from collections.abc import AsyncIterator
+
+import psycopg
+import pytest
+
+from mnemon.custody import ledger
+from mnemon.custody.catalog import persons_tables, tables
+from mnemon.custody.export import export
+from mnemon.custody.forget_memory import forget_memory
+from mnemon.custody.forget_person import forget_person
+from mnemon.custody.intake import take_in
+from mnemon.custody.replay import replay
+from mnemon.db.database import Database
+from mnemon.errors import NotFound
+from mnemon.memory import store as memories
+from mnemon.memory.curator import CuratorPlan, FoldAnswer
+from mnemon.memory.fact import Entity, EntityType, Fact, FactType, Ground, MemoryType
+from mnemon.memory.plan import Outcome
+from mnemon.memory.remember import remember
+from mnemon.memory.seed import entries_of
+from mnemon.memory.spine import Line, Part, SpineVersion
+from mnemon.memory.upkeep import store as upkeep
+from mnemon.memory.upkeep.curator_job import apply
+from mnemon.memory.upkeep.seeding import load, profile
+from mnemon.scope import Scope
+from mnemon.sessions.boundary import Boundary
+from mnemon.sessions.messages import NewMessage
+from mnemon.sessions.people import ensure_person
+from mnemon.sessions.record import Incoming, record
+from mnemon.settings import Settings
+from mnemon.turn import Role, Turn
+
+BOUNDARY = Boundary(idle=Settings().session_boundary, resume=Settings().resume_window)
+
+
+@pytest.fixture
+async def ann(db: Database, org: str) -> Scope:
+    async with db.tx(org) as tx:
+        return await ensure_person(tx, org, "ann")
+
+
+async def said(db: Database, scope: Scope, text: str, reply: str = "Noted.") -> Turn:
+    messages = (NewMessage(role=Role.USER, content=text), NewMessage(role=Role.ASSISTANT, content=reply))
+    async with db.tx(scope.org_id) as tx:
+        return await record(tx, scope, Incoming(user_name="ann", messages=messages), BOUNDARY)
+
+
+def grounded(turn: Turn, content: str, quote: str, **more) -> Fact:
+    message = turn.messages[0]
+    start = message.content.index(quote)
+    ground = Ground(
+        turn_id=turn.id,
+        session_id=turn.session_id,
+        message_id=message.message_id,
+        start=start,
+        end=start + len(quote),
+        quote=quote,
+        at=turn.at,
+    )
+    return Fact(type=MemoryType.PROFILE, content=content, ground=ground, source="shadow_extraction", **more)
+
+
+async def held(db: Database, scope: Scope, *facts: Fact) -> list[str]:
+    async with db.tx(scope.org_id) as tx:
+        return [one.memory.id for one in await remember(tx, scope, facts, extracted=True)]
+
+
+async def forget(db: Database, scope: Scope, memory_id: str):
+    async with db.tx(scope.org_id) as tx:
+        return await forget_memory(tx, scope, memory_id)
+
+
+async def exported(db: Database, scope: Scope) -> str:
+    async with db.tx(scope.org_id) as tx:
+        return b"".join([line async for line in export(tx, scope)]).decode()
+
+
+async def lines(text: str) -> AsyncIterator[bytes]:
+    for line in text.splitlines():
+        yield line.encode()
+
+
+async def test_only_the_quoted_words_of_the_message_are_covered(db, ann):
+    turn = await said(
+        db, ann, "I live in Leeds. The alarm word is marmalade. I ski.", "Leeds! And marmalade it is. Nice."
+    )
+    (secret, _) = await held(
+        db,
+        ann,
+        grounded(turn, "Alarm word is marmalade", "The alarm word is marmalade"),
+        grounded(turn, "Skis", "I ski"),
+    )
+    receipt = await forget(db, ann, secret)
+    async with db.tx(ann.org_id) as tx:
+        rows = await tx.all("select content from messages where org_id = 'acme' order by place")
+    assert [row["content"] for row in rows] == [
+        f"I live in Leeds. {'█' * 27}. I ski.",
+        f"Leeds!{'█' * 21} Nice.",
+    ]
+    assert receipt.removed["memories"] == 1
+    assert receipt.redacted["messages"] == 2
+
+
+async def test_earlier_versions_go_too(db, ann):
+    first = await said(db, ann, "My bank is Wobblebank.")
+    second = await said(db, ann, "My bank is Stablebank now.")
+    (one,) = await held(db, ann, grounded(first, "Banks at Wobblebank", "My bank is Wobblebank", attribute="bank"))
+    await held(db, ann, grounded(second, "Banks at Stablebank", "My bank is Stablebank", attribute="bank"))
+    receipt = await forget(db, ann, one)
+    assert receipt.removed["memory_versions"] == 1
+    text = await exported(db, ann)
+    assert "Wobblebank" not in text
+    assert "Stablebank" not in text
+
+
+async def test_a_fold_made_from_it_goes_and_the_other_fragments_stand_again(db, ann):
+    john = Entity(type=EntityType.PERSON, label="John")
+    facts = [
+        Fact(type=MemoryType.PEOPLE, content="John plays chess", entity=john, fact_type=FactType.HABIT),
+        Fact(type=MemoryType.PEOPLE, content="John hides marmalade", entity=john, fact_type=FactType.FRICTION),
+    ]
+    ids = await held(db, ann, *facts)
+    async with db.tx(ann.org_id) as tx:
+        fold = FoldAnswer(memories=ids, content="John plays chess and hides marmalade")
+        run = await apply(tx, ann, CuratorPlan(folds=[fold]), made_by="test")
+        assert len(run.folded) == 1
+    await forget(db, ann, ids[1])
+    async with db.tx(ann.org_id) as tx:
+        left = await upkeep.global_memories(tx, ann, most=10)
+    assert [(one.id, one.content, one.status) for one in left] == [(ids[0], "John plays chess", "ACTIVE")]
+    assert "marmalade" not in await exported(db, ann)
+
+
+async def test_forgetting_a_fold_forgets_what_it_was_folded_from(db, ann):
+    john = Entity(type=EntityType.PERSON, label="John")
+    facts = [
+        Fact(type=MemoryType.PEOPLE, content=text, entity=john, fact_type=kind)
+        for text, kind in (("John plays chess", FactType.HABIT), ("John drinks tea", FactType.PREFERENCE))
+    ]
+    ids = await held(db, ann, *facts)
+    async with db.tx(ann.org_id) as tx:
+        fold = FoldAnswer(memories=ids, content="John plays chess and drinks tea")
+        run = await apply(tx, ann, CuratorPlan(folds=[fold]), made_by="test")
+    receipt = await forget(db, ann, run.folded[0])
+    assert receipt.removed["memories"] == 3
+    async with db.tx(ann.org_id) as tx:
+        assert await memories.by_ids(tx, ann, [*ids, *run.folded]) == []
+
+
+async def test_spine_lines_made_from_it_go_in_every_version(db, ann):
+    ids = await held(
+        db,
+        ann,
+        Fact(type=MemoryType.PROFILE, content="Hides marmalade"),
+        Fact(type=MemoryType.PROFILE, content="Lives in Leeds"),
+    )
+    async with db.tx(ann.org_id) as tx:
+        for version in (1, 2):
+            profile_lines = (
+                Line(text="Has a thing about jam", sources=(ids[0],)),
+                Line(text="Lives in Leeds", sources=(ids[1],)),
+            )
+            spine = SpineVersion(
+                version=version,
+                lines={Part.PROFILE: profile_lines},
+                message_count=21,
+                total_messages=21 * version,
+                at=tx.now,
+                made_by="test",
+            )
+            await upkeep.add_spine(tx, ann, spine, [])
+    await forget(db, ann, ids[0])
+    async with db.tx(ann.org_id) as tx:
+        kept = await upkeep.spines(tx, ann, most=5)
+    assert [[line.text for line in one.lines[Part.PROFILE]] for one in kept] == [["Lives in Leeds"]] * 2
+
+
+async def test_a_seeded_fact_leaves_the_seed_as_well(db, ann):
+    async with db.tx(ann.org_id) as tx:
+        await load(tx, ann, entries_of("Hides marmalade\nLives in Leeds"))
+        (found,) = [one for one in await upkeep.global_memories(tx, ann, most=5) if "marmalade" in one.content]
+    await forget(db, ann, found.id)
+    async with db.tx(ann.org_id) as tx:
+        assert [entry.content for entry in await profile(tx, ann)] == ["Lives in Leeds"]
+
+
+async def test_what_another_memory_says_stays(db, ann):
+    turn = await said(db, ann, "Anna lives in Leeds. Anna hides marmalade.", "Anna of Leeds, I see.")
+    ids = await held(
+        db,
+        ann,
+        grounded(turn, "Anna lives in Leeds", "Anna lives in Leeds", attribute="a"),
+        grounded(turn, "Anna hides marmalade", "Anna hides marmalade", attribute="b"),
+    )
+    await forget(db, ann, ids[1])
+    text = await exported(db, ann)
+    assert "Anna of Leeds, I see." in text
+    assert "Anna lives in Leeds" in text
+    assert "marmalade" not in text
+
+
+async def test_a_forgotten_fact_is_refused_from_old_turns_and_taken_from_new_ones(db, ann, clock):
+    turn = await said(db, ann, "The alarm word is marmalade.")
+    fact = grounded(turn, "Alarm word is marmalade", "The alarm word is marmalade")
+    (one,) = await held(db, ann, fact)
+    await forget(db, ann, one)
+    async with db.tx(ann.org_id) as tx:
+        (again,) = await remember(tx, ann, [fact], extracted=True)
+    assert (again.outcome, again.why) == (Outcome.SKIPPED, "forgotten")
+    clock.set(clock.now().replace(hour=20))
+    later = await said(db, ann, "The alarm word is marmalade.")
+    async with db.tx(ann.org_id) as tx:
+        said_anew = grounded(later, "Alarm word is marmalade", "The alarm word is marmalade")
+        (anew,) = await remember(tx, ann, [said_anew], extracted=True)
+    assert anew.outcome is Outcome.CREATED
+
+
+async def test_an_export_from_before_does_not_bring_it_back(db, ann):
+    turn = await said(db, ann, "I ski. The alarm word is marmalade.", "Fine.")
+    ids = await held(
+        db,
+        ann,
+        grounded(turn, "Alarm word is marmalade", "The alarm word is marmalade"),
+        grounded(turn, "Skis", "I ski"),
+    )
+    before = await exported(db, ann)
+    await forget(db, ann, ids[0])
+    after = await exported(db, ann)
+    async with db.tx(ann.org_id) as tx:
+        await take_in(tx, ann.org_id, lines(before))
+    assert await exported(db, ann) == after
+    async with db.tx(ann.org_id) as tx:
+        await forget_person(tx, ann)
+        await take_in(tx, ann.org_id, lines(before))
+    text = await exported(db, ann)
+    assert "Skis" in text
+    assert "marmalade" not in text
+
+
+async def test_a_restored_backup_is_brought_up_to_the_ledger(db, ann, clock, tmp_path):
+    turn = await said(db, ann, "I ski. The alarm word is marmalade.", "Fine.")
+    fact = grounded(turn, "Alarm word is marmalade", "The alarm word is marmalade")
+    ids = await held(db, ann, fact, grounded(turn, "Skis", "I ski"))
+    backup = await exported(db, ann)
+    await forget(db, ann, ids[0])
+    forgotten = await exported(db, ann)
+    async with db.tx(ann.org_id) as tx:
+        entries = await ledger.entries(tx, ann.org_id)
+    path = tmp_path / ledger.FILE
+    assert ledger.keep_in_file(path, entries) == 1
+    assert ledger.keep_in_file(path, entries) == 0
+    assert ledger.from_file(path) == entries
+    assert "marmalade" not in path.read_text()
+    # The backup comes back: everything as it was, no ledger.
+    async with db.tx(ann.org_id) as tx:
+        await forget_person(tx, ann)
+        await tx.run("delete from forgotten where org_id = 'acme'")
+        await take_in(tx, ann.org_id, lines(backup))
+    assert await exported(db, ann) == backup
+    assert await replay(db, ledger.from_file(path)) == 1
+    assert await exported(db, ann) == forgotten
+    assert await replay(db, ledger.from_file(path)) == 0
+    async with db.tx(ann.org_id) as tx:
+        (again,) = await remember(tx, ann, [fact], extracted=True)
+    assert again.why == "forgotten"
+
+
+async def test_a_person_forgotten_since_the_backup_is_forgotten_again(db, ann):
+    await held(db, ann, Fact(type=MemoryType.PROFILE, content="Hides marmalade"))
+    backup = await exported(db, ann)
+    async with db.tx(ann.org_id) as tx:
+        await forget_person(tx, ann)
+        entries = await ledger.entries(tx, ann.org_id)
+        await tx.run("delete from forgotten where org_id = 'acme'")
+        await take_in(tx, ann.org_id, lines(backup))
+    assert await replay(db, entries) == 1
+    with pytest.raises(NotFound):
+        await exported(db, ann)
+
+
+async def test_a_new_table_of_a_person_is_covered_by_itself(db, ann, database_url):
+    with psycopg.connect(database_url, autocommit=True) as owner:
+        owner.execute(
+            "create table notes (org_id text, user_id text, id text, words text, primary key (org_id, user_id, id)); "
+            "grant select, insert, update, delete on notes to mnemon_app"
+        )
+    (one,) = await held(db, ann, Fact(type=MemoryType.PROFILE, content="Alarm word is marmalade"))
+    async with db.tx(ann.org_id) as tx:
+        await tx.run("insert into notes values ('acme', %(user)s, 'n1', 'it is marmalade')", user=ann.user)
+    assert '{"table":"notes","row":{"id": "n1", "words": "it is marmalade"}}' in await exported(db, ann)
+    receipt = await forget(db, ann, one)
+    assert receipt.redacted["notes"] == 1
+    async with db.tx(ann.org_id) as tx:
+        gone = await forget_person(tx, ann)
+    assert gone.removed["notes"] == 1
+
+
+async def test_every_table_with_a_person_has_a_key_that_begins_with_them(db):
+    async with db.tx("acme") as tx:
+        for table in await persons_tables(tx):
+            assert table.key[:2] == ("org_id", "user_id"), table.name
+        names = [table.name for table in await tables(tx)]
+    assert names.index("memories") < names.index("memory_versions")
+
+
+async def test_an_organizations_tables_that_name_a_person_are_known(db):
+    """A column that names a person in a table without `user_id` needs a rule of its own; these have one."""
+    async with db.tx("acme") as tx:
+        loose = {
+            (table.name, column)
+            for table in await tables(tx)
+            if not table.of_person
+            for column in table.columns
+            if "user" in column
+        }
+    assert loose <= {
+        ("engagement_journal", "subject_user_id"),
+        ("engagement_turns", "subject_user_id"),
+        ("keys", "bound_user"),
+    }
+
+
+async def test_the_ledger_holds_no_word_of_what_was_forgotten(db, ann):
+    (one,) = await held(db, ann, Fact(type=MemoryType.PROFILE, content="Hides marmalade"))
+    await forget(db, ann, one)
+    async with db.tx(ann.org_id) as tx:
+        rows = await tx.all("select * from forgotten where org_id = 'acme'")
+    assert len(rows) == 1
+    assert "marmalade" not in json.dumps(rows, default=str).lower()
