@@ -16,7 +16,7 @@ from mnemon.memory.offline.words import (
 
 _TITLE = re.compile(r"^(?:Dr|Mr|Mrs|Ms|Prof)\.? ")
 _NO_OBJECT = re.compile(
-    r"^(?:it|its|it's|this|that|these|those|you|your|yours|him|his|her|them|their|me|us|how|when|where|what|why"
+    r"^(?:to$|it|its|it's|this|that|these|those|you|your|yours|him|his|her|them|their|me|us|how|when|where|what|why"
     r"|who|if|one"
     r"|to (?:see|know|hear|be|think|say|have|get|go|do|talk|ask)|being|seeing|having|the (?!sea\b|ocean"
     r"|mountains?|outdoors|"
@@ -25,7 +25,7 @@ _NO_OBJECT = re.compile(
     r"|everything|something|someone|anything|doing|making it|my (?:new|old)|option|number)\b|^[^a-zA-ZÀ-ÿ]",
     re.IGNORECASE,
 )
-_HERE = re.compile(r"\b(?:you|your|yours|it|there|here)\b", re.IGNORECASE)
+_HERE = re.compile(r"\b(?:you|your|yours|it|there|here|them|that|this|those|these|him)\b", re.IGNORECASE)
 _MONTH = (
     r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?"
     r"|nov(?:ember)?|dec(?:ember)?)"

@@ -282,7 +282,7 @@ _OFTEN = (
     r"|evenings))"
 )
 _DO = (
-    r"(?P<x>(?!\w+ed\b|agree|disagree|say |do\b$|crash|am |was |forget |keep |lose |miss |want |have |had |need |see "
+    r"(?P<x>(?!just |\w+ed\b|agree|disagree|say |do\b$|crash|am |was |forget |keep |lose |miss |want |have |had |need |see "
     r"|know |get |love |like |hate |wonder |feel |think )[a-z]+(?: [^,]+?)??)"
 )
 

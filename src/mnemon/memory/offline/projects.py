@@ -31,7 +31,7 @@ _THINGS_IN_ING = frozenset(
 def made(caught: str, clause: Clause) -> bool:
     """Something that is made: not a pronoun, a day, or what only happens to one."""
     words = caught.lower().split()
-    if not words or len(words) > 6 or NOT_MADE & set(words):
+    if words in ([], ["project"], ["thing"], ["app"]) or len(words) > 6 or NOT_MADE & set(words):
         return False
     doing = words[0].endswith("ing") and words[0] not in _THINGS_IN_ING
     return words[0] not in NOT_NAMES and not doing

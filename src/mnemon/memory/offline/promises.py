@@ -5,13 +5,13 @@ from dataclasses import dataclass
 
 from mnemon.memory.offline.profile import FRICTIONS
 from mnemon.memory.offline.rule import Rule
+from mnemon.memory.offline.words import ACTIONS
 from mnemon.memory.todos.todo import TodoKind
 from mnemon.memory.words import terms
 
 _SOON = (
-    r"(?:today|tonight|tomorrow(?: \w+)?|this \w+|next \w+|later|soon|now|by \w+(?: \w+)?|on \w+day\w*|at \d\S*"
-    r"|before \w+"
-    r"|after \w+|in (?:an?|the|\d+) \w+|first thing)"
+    r"(?:today|tonight|tomorrow(?: \w+)?|this (?!time)\w+|next (?!time)\w+|later(?: today)?|by \w+(?: \w+)?"
+    r"|on \w+day\w*|at \d\S*|before \w+|after \w+|in (?:an?|\d+|two|three) (?:minutes?|hours?|days?|weeks?|months?)|first thing)"
 )
 _EMPTY = (
     r"(?!be\b|see\b|say\b|admit|go\b$|go now|let you know|think|have (?:the|a|an|to)\b|take (?:it|that|the"
@@ -22,9 +22,11 @@ _EMPTY = (
     r"|love|miss|stop"
     r"|disagree|assume|believe|guess|hear|know|like|look|make do|manage|mention|put it|remember|talk|use (?:it"
     r"|that)|you\b"
-    r"|read it|live|die|run$|sleep on)"
+    r"|read it|live|die|run$|sleep on|keep|stay|do my best|make (?:it|this|sure|you)|continue|enjoy|chase|have)"
 )
 _DO = rf"{_EMPTY}(?P<what>(?-i:[a-z])[a-z]* .+)"
+_WILL = r"i(?:'ll| will|'m going to| am going to|'m gonna)(?: also| definitely| then| just)?"
+_ACTION = "|".join(sorted(ACTIONS))
 _OFTEN = (
     r"(?:every (?:single )?\w+|each \w+|daily|weekly|regularly|more often|once an? \w+|twice an? \w+"
     r"|(?:two|three|four|five|\d) (?:times|days|nights|evenings|mornings) an? \w+)"
@@ -57,8 +59,8 @@ PROMISES: tuple[Promise, ...] = (
     _promise(r"i (?:still )?(?:need|have) to (?:decide|figure out|make up my mind about|work out) (?P<what>.+)",
              TodoKind.THREAD),
     _promise(r"i don't know yet (?P<what>(?:whether|if|how|which|where|when) .+)", TodoKind.THREAD),
-    _promise(rf"i(?:'ll| will) {_DO}", TodoKind.COMMITMENT),
-    _promise(rf"i(?:'m| am) (?:going to|gonna) {_DO}", TodoKind.COMMITMENT),
+    _promise(rf"{_WILL} {_EMPTY}(?:{_ACTION})\b .+", TodoKind.COMMITMENT),
+    _promise(rf"{_WILL} {_DO} {_SOON}(?:,? .+)?", TodoKind.COMMITMENT),
     _promise(rf"i(?:'ve got| have got| need| have| must remember| promised(?: \w+)?| agreed| committed) to {_DO}",
              TodoKind.COMMITMENT),
     _promise(rf"i must {_DO}", TodoKind.COMMITMENT),

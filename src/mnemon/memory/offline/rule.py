@@ -12,9 +12,10 @@ Check = Callable[[str, Clause], bool]
 """Whether what a group caught is what the rule means by it."""
 
 _CUT = re.compile(
-    r"\s*(?:[,;(]|\s(?:in (?:the|my|our)|on|for|with|during|at \d\S*|around \d\S*|at around|after|before|because|when"
-    r"|while|since|so|but|over|than|rather|instead|as|by|every|each|once|twice|until|especially|most of|more than"
-    r"|a lot|very much|so much|and (?:hates?|likes?|loves?|prefers?|dislikes?|enjoys?))\b|\s(?:these days|now)$).*$",
+    r"\s*(?:[,;(]|\s[-–—]\s|\s(?:in (?:the|my|our)|on|for|with|during|at \d\S*|around \d\S*|at around|after|before"
+    r"|because|when|while|since|so|but|over|than|rather|instead|as|by|every|each|once|twice|until|especially|most of"
+    r"|more than|a lot|very much|so much|and (?:hates?|likes?|loves?|prefers?|dislikes?|enjoys?))\b"
+    r"|\s(?:these days|now|too)$).*$",
     re.IGNORECASE,
 )
 _LEADING = re.compile(r"^(?:[Aa]n?|[Tt]he|some|to|any|really|very|just|little|big|all|new|our|small) ")

@@ -33,6 +33,8 @@ NOT_ALLERGENS = _table("not_allergens")
 """What one is allergic to in jest."""
 NOT_OWN_NAMES = _table("not_own_names")
 """What one is called that is no name."""
+ACTIONS = _table("actions")
+"""What one says one will do and can then have done."""
 NOT_MADE = _table("not_made")
 """What one works on or builds that is no project."""
 
