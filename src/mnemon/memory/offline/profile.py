@@ -282,8 +282,8 @@ _OFTEN = (
     r"|evenings))"
 )
 _DO = (
-    r"(?P<x>(?!just |\w+ed\b|agree|disagree|say |do\b$|crash|am |was |forget |keep |lose |miss |want |have |had |need |see "
-    r"|know |get |love |like |hate |wonder |feel |think )[a-z]+(?: [^,]+?)??)"
+    r"(?P<x>(?!just |\w+ed\b|agree|disagree|say |do\b$|crash|am |was |forget |keep |lose |miss |want |have |had "
+    r"|need |see |know |get |love |like |hate |wonder |feel |think )[a-z]+(?: [^,]+?)??)"
 )
 
 HABITS: tuple[Rule, ...] = tuple(

@@ -11,7 +11,8 @@ from mnemon.memory.words import terms
 
 _SOON = (
     r"(?:today|tonight|tomorrow(?: \w+)?|this (?!time)\w+|next (?!time)\w+|later(?: today)?|by \w+(?: \w+)?"
-    r"|on \w+day\w*|at \d\S*|before \w+|after \w+|in (?:an?|\d+|two|three) (?:minutes?|hours?|days?|weeks?|months?)|first thing)"
+    r"|on \w+day\w*|at \d\S*|before \w+|after \w+|first thing"
+    r"|in (?:an?|\d+|two|three) (?:minutes?|hours?|days?|weeks?|months?))"
 )
 _EMPTY = (
     r"(?!be\b|see\b|say\b|admit|go\b$|go now|let you know|think|have (?:the|a|an|to)\b|take (?:it|that|the"
