@@ -1,0 +1,137 @@
+"""Migrations: applied once, in order, by one process at a time; a fresh schema equals a migrated one."""
+
+import asyncio
+import re
+import sys
+import uuid
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from mnemon.db.migrate import Migration, migrate, pending, shipped
+from mnemon.db.role import assert_bound
+from mnemon.errors import Misconfigured
+
+ROOT = Path(__file__).parents[2]
+NOW = datetime(2026, 4, 12, tzinfo=UTC)
+
+
+@pytest.fixture
+def empty_url(cluster_url: str) -> Iterator[str]:
+    """A database with nothing in it."""
+    name = f"mnemon_empty_{uuid.uuid4().hex[:12]}"
+    with psycopg.connect(cluster_url, autocommit=True) as connection:
+        connection.execute(f'CREATE DATABASE "{name}"')
+    yield psycopg.conninfo.make_conninfo(cluster_url, dbname=name)
+    with psycopg.connect(cluster_url, autocommit=True) as connection:
+        connection.execute(f'DROP DATABASE "{name}" WITH (FORCE)')
+
+
+def written(url: str) -> str:
+    sys.path.insert(0, str(ROOT / "scripts"))
+    try:
+        from write_schema import dumped
+    finally:
+        sys.path.pop(0)
+    return dumped(url)
+
+
+async def test_a_fresh_schema_equals_a_migrated_one(empty_url: str, database_url: str) -> None:
+    schema = (ROOT / "docs" / "schema.sql").read_text()
+    with psycopg.connect(empty_url, autocommit=True) as connection:
+        connection.execute("CREATE EXTENSION vector")
+        connection.execute(schema)  # type: ignore[arg-type]
+    migrated = written(database_url)
+    with psycopg.connect(database_url) as connection:
+        if connection.info.server_version >= 180000:  # older servers dump the same in other words
+            assert migrated == schema, "run scripts/write_schema.py"
+    assert written(empty_url) == migrated
+
+
+async def test_the_second_run_applies_nothing(database_url: str) -> None:
+    assert await pending(database_url) == []
+    assert await migrate(database_url, NOW) == []
+
+
+async def test_many_at_once_apply_each_step_once(empty_url: str) -> None:
+    done = await asyncio.gather(*(migrate(empty_url, NOW) for _ in range(4)))
+    assert sorted(len(applied) for applied in done) == [0, 0, 0, len(shipped())]
+
+
+async def test_a_step_that_fails_leaves_nothing_behind(empty_url: str) -> None:
+    steps = (
+        Migration(number=1, name="good", sql="create table good (org_id text primary key)"),
+        Migration(number=2, name="bad", sql="create table half (org_id text primary key); select 1/0"),
+    )
+    with pytest.raises(psycopg.errors.DivisionByZero):
+        await migrate(empty_url, NOW, steps=steps)
+    with psycopg.connect(empty_url) as connection:
+        tables = {
+            row[0]
+            for row in connection.execute(
+                "select relname from pg_class where relkind = 'r' and relnamespace = 'public'::regnamespace"
+            )
+        }
+    assert tables == {"good", "schema_migrations"}
+
+
+async def test_an_upgrade_keeps_rows_and_secures_new_tables(empty_url: str) -> None:
+    first = Migration(number=1, name="first", sql="create table notes (org_id text primary key, text text)")
+    second = Migration(
+        number=2,
+        name="second",
+        sql="alter table notes add column at timestamptz; create table more (org_id text primary key)",
+    )
+    await migrate(empty_url, NOW, steps=(first,))
+    with psycopg.connect(empty_url, autocommit=True) as connection:
+        connection.execute("insert into notes (org_id, text) values ('acme', 'kept')")
+    assert [step.number for step in await migrate(empty_url, NOW, steps=(first, second))] == [2]
+    with psycopg.connect(empty_url, autocommit=True) as connection:
+        assert connection.execute("select text, at from notes").fetchall() == [("kept", None)]
+        secured = connection.execute("select relname from pg_class where relrowsecurity order by 1").fetchall()
+        assert secured == [("more",), ("notes",)]
+        connection.execute("set role mnemon_app")
+        assert connection.execute("select count(*) from notes").fetchone() == (0,)
+
+
+async def test_a_changed_or_unknown_step_is_refused(empty_url: str) -> None:
+    first = Migration(number=1, name="first", sql="select 1")
+    await migrate(empty_url, NOW, steps=(first,))
+    with pytest.raises(Misconfigured, match="other contents"):
+        await migrate(empty_url, NOW, steps=(Migration(number=1, name="first", sql="select 2"),))
+    with pytest.raises(Misconfigured, match="newer version"):
+        await migrate(empty_url, NOW, steps=())
+
+
+def test_numbers_are_used_once_and_files_are_named_for_what_they_do() -> None:
+    numbers = [step.number for step in shipped()]
+    assert numbers == sorted(set(numbers))
+    assert all(re.fullmatch(r"[a-z][a-z0-9_]+", step.name) for step in shipped())
+
+
+async def test_the_servers_role_is_bound_by_row_level_security(db, org) -> None:  # type: ignore[no-untyped-def]
+    async with db.tx(org) as tx:
+        await assert_bound(tx)
+        assert (await tx.one("select current_user as name"))["name"] == "mnemon_app"
+        assert (await tx.all("select org_id from organizations")) == [{"org_id": org}]
+    async with db.tx(None) as tx:
+        assert await tx.all("select org_id from organizations") == []
+    async with db.owner_tx() as tx:
+        with pytest.raises(Misconfigured, match="not bound"):
+            await assert_bound(tx)
+
+
+async def test_a_pooled_connection_never_carries_an_organization_over(db, org) -> None:  # type: ignore[no-untyped-def]
+    async with db.tx(org) as tx:
+        await tx.run("insert into audit (org_id, id, at, actor, action) values ('acme', 'a', %(at)s, 'x', 'y')", at=NOW)
+    for other in ("globex", None, "globex"):
+        async with db.tx(other) as tx:
+            assert await tx.all("select * from audit") == []
+    with pytest.raises(psycopg.errors.InsufficientPrivilege):
+        async with db.tx("globex") as tx:
+            await tx.run(
+                "insert into audit (org_id, id, at, actor, action) values ('acme', 'b', %(at)s, 'x', 'y')", at=NOW
+            )
