@@ -13,7 +13,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from typer.testing import CliRunner
 
 from mnemon.cli.checkup import machine
-from mnemon.cli.checkup.finding import State
+from mnemon.cli.checkup.check import State
 from mnemon.cli.main import app
 from mnemon.clock import SystemClock
 from mnemon.db.database import Database
@@ -38,8 +38,8 @@ def doctor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Rep
             done = CliRunner().invoke(app, ["doctor", "--json"])
         said = json.loads(done.stdout)
         assert done.exit_code == (0 if said["ok"] else 1)
-        assert said["ok"] == all(one["state"] != "fail" for one in said["findings"])
-        return {one["name"]: one for one in said["findings"]}
+        assert said["ok"] == all(one["state"] != "fail" for one in said["checks"])
+        return {one["name"]: one for one in said["checks"]}
 
     return run
 

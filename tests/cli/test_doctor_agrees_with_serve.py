@@ -33,7 +33,7 @@ def told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple
         assert "Traceback" not in served.stderr
         examined = CliRunner().invoke(app, ["doctor", "--json"], env=env)
         assert examined.exit_code == 1
-        bad = [one["detail"] for one in json.loads(examined.stdout)["findings"] if one["state"] == "fail"]
+        bad = [one["detail"] for one in json.loads(examined.stdout)["checks"] if one["state"] == "fail"]
         return served.exit_code, " ".join(served.stderr.split()), " ".join(bad)
 
     return run

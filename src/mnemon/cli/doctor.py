@@ -10,7 +10,7 @@ from mnemon.cli.terminal import AsJson, out, print_json
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from mnemon.cli.checkup.finding import Finding
+    from mnemon.cli.checkup.check import Check
     from mnemon.settings import Settings
 
 LOOK = {"ok": "[green]ok  [/]", "warn": "[yellow]warn[/]", "fail": "[red]fail[/]"}
@@ -29,13 +29,13 @@ def doctor(data_dir: DataDir = None, database_url: DatabaseUrl = None, as_json: 
     bad = [one for one in found if one.state == "fail"]
     if as_json:
         lines = [{"name": one.name, "state": one.state, "detail": one.detail, "fix": one.fix} for one in found]
-        print_json({"ok": not bad, "findings": lines})
+        print_json({"ok": not bad, "checks": lines})
     else:
         _show(found)
     raise typer.Exit(1 if bad else 0)
 
 
-def _show(found: "list[Finding]") -> None:
+def _show(found: "list[Check]") -> None:
     from rich.markup import escape
 
     for one in found:
@@ -46,12 +46,12 @@ def _show(found: "list[Finding]") -> None:
     out.print(f"\n{counts['ok']} ok, {counts['warn']} to know, {counts['fail']} to mend.")
 
 
-async def _examine(**flags: object) -> "list[Finding]":
+async def _examine(**flags: object) -> "list[Check]":
     import os
     from pathlib import Path
 
     from mnemon.cli.checkup import machine, models
-    from mnemon.cli.checkup.finding import failed
+    from mnemon.cli.checkup.check import failed
     from mnemon.errors import Misconfigured
     from mnemon.settings import load_settings
 
@@ -69,9 +69,9 @@ async def _examine(**flags: object) -> "list[Finding]":
     return [*found, machine.completion(Path.home(), os.environ.get("SHELL", ""))]
 
 
-async def _database(settings: "Settings") -> "AsyncIterator[Finding]":
+async def _database(settings: "Settings") -> "AsyncIterator[Check]":
     from mnemon.cli.checkup import database, machine
-    from mnemon.cli.checkup.finding import failed
+    from mnemon.cli.checkup.check import failed
     from mnemon.cli.house import database_url
     from mnemon.errors import MnemonError
 
@@ -94,15 +94,15 @@ async def _database(settings: "Settings") -> "AsyncIterator[Finding]":
         yield failed("database", error)
 
 
-async def _look_into(settings: "Settings", url: str) -> "AsyncIterator[Finding]":
+async def _look_into(settings: "Settings", url: str) -> "AsyncIterator[Check]":
     import psycopg
 
     from mnemon.cli.checkup import database, models
-    from mnemon.cli.checkup.finding import Finding, fail
+    from mnemon.cli.checkup.check import Check, fail
     from mnemon.db.explain import explain
 
     async with database.connected(url) as connection:
-        if isinstance(connection, Finding):
+        if isinstance(connection, Check):
             yield connection
             return
         try:

@@ -9,12 +9,12 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from mnemon.db.embedded.account import choose_account
 from mnemon.db.embedded.binaries import find_binaries
 from mnemon.db.embedded.cluster import Cluster, ensure_running
 from mnemon.db.embedded.layout import Layout
 from mnemon.db.embedded.postmaster import is_server_on, parse_postmaster, read_postmaster
 from mnemon.db.embedded.programs import start_detached
-from mnemon.db.embedded.runner import choose_runner
 from mnemon.db.embedded.start import ensure_started
 from mnemon.errors import DatabaseDown
 from support.processes import servers_on
@@ -61,7 +61,7 @@ async def test_a_recycled_pid_is_not_taken_for_the_server(data_dir: Path) -> Non
     first = await ensure_running(data_dir)
     # A process of the server's own user, since PostgreSQL itself only looks at those.
     other = await start_detached(
-        ["/bin/sleep", "60"], runner=choose_runner(data_dir, pgdata), log=data_dir / "sleep.log"
+        ["/bin/sleep", "60"], account=choose_account(data_dir, pgdata), log=data_dir / "sleep.log"
     )
     for pid in servers_on(pgdata):
         os.kill(pid, signal.SIGKILL)
@@ -106,9 +106,9 @@ async def test_a_start_without_progress_is_given_up_with_a_next_step(data_dir: P
     honest = pid_file.read_text()
     pid_file.write_text(honest.replace("ready   ", "starting"))
     layout = Layout(data_dir=data_dir)
-    runner = choose_runner(data_dir, layout.pgdata)
+    account = choose_account(data_dir, layout.pgdata)
     with pytest.raises(DatabaseDown, match=r"no progress for \d+ s.*start again"):
-        await ensure_started(layout, find_binaries(None), runner, lambda _: None, stall_seconds=0.3)
+        await ensure_started(layout, find_binaries(None), account, lambda _: None, stall_seconds=0.3)
     pid_file.write_text(honest)
     await cluster.stop()
 

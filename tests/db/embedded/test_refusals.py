@@ -13,10 +13,10 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from mnemon.db.embedded.account import choose_account
 from mnemon.db.embedded.binaries import find_binaries
 from mnemon.db.embedded.cluster import ensure_running
 from mnemon.db.embedded.configuration import choose_socket_dir
-from mnemon.db.embedded.runner import choose_runner
 from mnemon.errors import DatabaseDown, Misconfigured
 from support.processes import servers_on
 
@@ -180,8 +180,8 @@ async def test_a_long_path_gets_a_short_private_socket_directory(tmp_path: Path,
     data_dir.parent.mkdir()
     subprocess.run(["cp", "-a", str(made), str(data_dir)], check=True)
     cluster = await ensure_running(data_dir)
-    runner = choose_runner(data_dir, data_dir / "postgres")
-    socket_dir = choose_socket_dir(data_dir / "postgres", runner)
+    account = choose_account(data_dir, data_dir / "postgres")
+    socket_dir = choose_socket_dir(data_dir / "postgres", account)
     with psycopg.connect(cluster.url) as connection:
         assert connection.execute("SELECT 1").fetchone() == (1,)
     assert len(str(socket_dir)) < 80
@@ -194,8 +194,8 @@ async def test_a_socket_directory_taken_by_somebody_else(tmp_path: Path, made: P
     data_dir = tmp_path / ("long" * 20) / ("path" * 20)
     data_dir.parent.mkdir()
     subprocess.run(["cp", "-a", str(made), str(data_dir)], check=True)
-    runner = choose_runner(data_dir, data_dir / "postgres")
-    taken = choose_socket_dir(data_dir / "postgres", runner)
+    account = choose_account(data_dir, data_dir / "postgres")
+    taken = choose_socket_dir(data_dir / "postgres", account)
     taken.rmdir()
     taken.symlink_to(tmp_path)
     try:

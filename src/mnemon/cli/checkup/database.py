@@ -8,14 +8,14 @@ from datetime import timedelta
 import psycopg
 
 from mnemon.access.organizations import organizations
-from mnemon.cli.checkup.finding import Finding, fail, failed, ok, warn
+from mnemon.cli.checkup.check import Check, fail, failed, ok, warn
 from mnemon.clock import Clock
 from mnemon.db.database import Database
+from mnemon.db.embedded.account import choose_account
 from mnemon.db.embedded.binaries import Binaries, find_binaries
 from mnemon.db.embedded.creation import check_made
 from mnemon.db.embedded.layout import Layout
 from mnemon.db.embedded.postmaster import named_pid, read_postmaster
-from mnemon.db.embedded.runner import choose_runner
 from mnemon.db.explain import CONNECT_SECONDS, check_server, explain, target_of
 from mnemon.db.migrate import applied, refuse_what_differs, shipped
 from mnemon.db.role import assert_bound
@@ -27,7 +27,7 @@ from mnemon.settings import Settings
 LATE = timedelta(minutes=1)
 
 
-def programs(settings: Settings) -> tuple[Finding, Binaries | None]:
+def programs(settings: Settings) -> tuple[Check, Binaries | None]:
     """The PostgreSQL programs run."""
     try:
         found = find_binaries(settings.postgres_bin_dir)
@@ -36,7 +36,7 @@ def programs(settings: Settings) -> tuple[Finding, Binaries | None]:
     return ok("programs", f"PostgreSQL {found.version} in {found.folder}."), found
 
 
-def cluster(settings: Settings, binaries: Binaries) -> tuple[Finding, bool]:
+def cluster(settings: Settings, binaries: Binaries) -> tuple[Check, bool]:
     """The state of the embedded cluster, and whether there is one to look into."""
     layout = Layout(data_dir=settings.data_dir.expanduser().resolve())
     if not layout.pgdata.exists():
@@ -44,7 +44,7 @@ def cluster(settings: Settings, binaries: Binaries) -> tuple[Finding, bool]:
             return _gone(layout), False
         return ok("cluster", "There is no embedded database yet; the first start makes it.", "mnemon serve"), False
     try:
-        choose_runner(layout.data_dir, layout.pgdata)
+        choose_account(layout.data_dir, layout.pgdata)
         check_made(layout, binaries)
     except MnemonError as error:
         return failed("cluster", error), False
@@ -59,7 +59,7 @@ def cluster(settings: Settings, binaries: Binaries) -> tuple[Finding, bool]:
     return ok("cluster", "The embedded PostgreSQL is stopped, properly."), True
 
 
-def _gone(layout: Layout) -> Finding:
+def _gone(layout: Layout) -> Check:
     return fail(
         "cluster",
         f"{layout.data_dir} had a database, and {layout.pgdata} is gone.",
@@ -68,8 +68,8 @@ def _gone(layout: Layout) -> Finding:
 
 
 @asynccontextmanager
-async def connected(url: str) -> AsyncIterator[psycopg.AsyncConnection | Finding]:
-    """A connection, or the finding that says why there is none."""
+async def connected(url: str) -> AsyncIterator[psycopg.AsyncConnection | Check]:
+    """A connection, or the check that says why there is none."""
     try:
         connection = await psycopg.AsyncConnection.connect(url, autocommit=True, connect_timeout=CONNECT_SECONDS)
     except psycopg.Error as error:
@@ -79,7 +79,7 @@ async def connected(url: str) -> AsyncIterator[psycopg.AsyncConnection | Finding
         yield connection
 
 
-async def server(connection: psycopg.AsyncConnection, url: str) -> Finding:
+async def server(connection: psycopg.AsyncConnection, url: str) -> Check:
     """The server answers and is new enough, pgvector too."""
     began = time.perf_counter()
     await connection.execute("SELECT 1")
@@ -94,7 +94,7 @@ async def server(connection: psycopg.AsyncConnection, url: str) -> Finding:
     return ok("database", f"PostgreSQL {version // 10000}.{version % 10000} answers at {place} in {took:.1f} ms.")
 
 
-async def schema(connection: psycopg.AsyncConnection) -> tuple[Finding, bool]:
+async def schema(connection: psycopg.AsyncConnection) -> tuple[Check, bool]:
     """The schema is this version's; whether it can be worked with."""
     done = await applied(connection)
     known = shipped()
@@ -109,7 +109,7 @@ async def schema(connection: psycopg.AsyncConnection) -> tuple[Finding, bool]:
     return ok("schema", f"All {len(known)} migrations are applied."), True
 
 
-async def inside(url: str, clock: Clock, *, owns: bool, embedder: str | None) -> AsyncIterator[Finding]:
+async def inside(url: str, clock: Clock, *, owns: bool, embedder: str | None) -> AsyncIterator[Check]:
     """Walls, work and organizations of a database whose schema is right."""
     db = Database(url, clock, pool_size=2)
     await db.open()
@@ -126,7 +126,7 @@ async def inside(url: str, clock: Clock, *, owns: bool, embedder: str | None) ->
         await db.close()
 
 
-async def _walls(db: Database) -> Finding:
+async def _walls(db: Database) -> Check:
     try:
         async with db.tx(None) as tx:
             await assert_bound(tx)
@@ -135,7 +135,7 @@ async def _walls(db: Database) -> Finding:
     return ok("walls", "The server works as mnemon_app, and row-level security keeps organizations apart.")
 
 
-async def _work(db: Database, clock: Clock) -> Finding:
+async def _work(db: Database, clock: Clock) -> Check:
     async with db.tx(None) as tx:
         rows = await jobs.counts(tx)
     parked = sum(row["number"] for row in rows if row["status"] == "parked")
@@ -150,7 +150,7 @@ async def _work(db: Database, clock: Clock) -> Finding:
     return ok("work", "Nothing is overdue or parked.")
 
 
-async def _vectors(db: Database, embedder: str) -> Finding:
+async def _vectors(db: Database, embedder: str) -> Check:
     try:
         async with db.owner_tx() as tx:
             await assert_active(tx, embedder)
@@ -159,7 +159,7 @@ async def _vectors(db: Database, embedder: str) -> Finding:
     return ok("vectors", f"What is stored was embedded by {embedder}, or is about to be.")
 
 
-async def _organizations(db: Database) -> Finding:
+async def _organizations(db: Database) -> Check:
     async with db.owner_tx() as tx:
         found = await organizations(tx)
     if not found:

@@ -12,7 +12,7 @@ import urllib.request
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from mnemon.cli.checkup.finding import Finding, fail, ok, warn
+from mnemon.cli.checkup.check import Check, fail, ok, warn
 from mnemon.settings import Settings
 
 OLDEST_PYTHON = (3, 11)
@@ -22,7 +22,7 @@ OF_OTHERS = frozenset({"MNEMON_ORG", "MNEMON_TEST_DATABASE_URL", "MNEMON_URL", "
 """Variables that begin like settings and belong to commands, clients and tests."""
 
 
-def python() -> Finding:
+def python() -> Check:
     """The interpreter is new enough."""
     version = platform.python_version()
     if sys.version_info < OLDEST_PYTHON:
@@ -30,7 +30,7 @@ def python() -> Finding:
     return ok("python", f"Python {version} on {platform.system()} {platform.machine()}.")
 
 
-def variables(environment: Mapping[str, str]) -> Finding:
+def variables(environment: Mapping[str, str]) -> Check:
     """Every MNEMON_ variable is a setting: a misspelt one is silently nothing."""
     known = [f"MNEMON_{name.upper()}" for name in Settings.model_fields]
     odd = sorted(name for name in environment if name.startswith("MNEMON_") and name not in {*known, *OF_OTHERS})
@@ -42,7 +42,7 @@ def variables(environment: Mapping[str, str]) -> Finding:
     return warn("settings", f"{', '.join(odd)} is not a setting and has no effect.", meant)
 
 
-def data_dir(folder: Path) -> list[Finding]:
+def data_dir(folder: Path) -> list[Check]:
     """The data directory can be written to and its disk has room."""
     folder = folder.expanduser().absolute()
     there = next(path for path in (folder, *folder.parents) if path.exists())
@@ -52,13 +52,13 @@ def data_dir(folder: Path) -> list[Finding]:
     return [_privacy(folder, made), room(there, shutil.disk_usage(there).free)]
 
 
-def _privacy(folder: Path, made: str) -> Finding:
+def _privacy(folder: Path, made: str) -> Check:
     if folder.exists() and folder.stat().st_mode & 0o077:
         return warn("data directory", f"{folder} {made}, and other users may look into it.", f"chmod 700 {folder}")
     return ok("data directory", f"{folder} {made}.")
 
 
-def room(folder: Path, free: int) -> Finding:
+def room(folder: Path, free: int) -> Check:
     """The disk has room for the database and its log."""
     words = f"{free / 1e9:.1f} GB free on the disk of {folder}."
     if free < LITTLE_ROOM_BYTES:
@@ -68,7 +68,7 @@ def room(folder: Path, free: int) -> Finding:
     return ok("room", words)
 
 
-def listening(settings: Settings) -> Iterable[Finding]:
+def listening(settings: Settings) -> Iterable[Check]:
     """The port is free, or it is our own server that has it; and who can reach it."""
     yield _port(settings.host, settings.port)
     if not settings.loopback:
@@ -79,7 +79,7 @@ def listening(settings: Settings) -> Iterable[Finding]:
         )
 
 
-def _port(host: str, port: int) -> Finding:
+def _port(host: str, port: int) -> Check:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -105,7 +105,7 @@ def _our_version(host: str, port: int) -> str | None:
     return str(said["version"]) if isinstance(said, dict) and "version" in said else None
 
 
-def completion(home: Path, shell: str) -> Finding:
+def completion(home: Path, shell: str) -> Check:
     """Whether the shell completes our words; a matter of comfort, never a failure."""
     places = {
         "bash": home / ".bash_completions" / "mnemon.sh",

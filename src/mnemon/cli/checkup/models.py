@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 from mnemon.app import clock_of
-from mnemon.cli.checkup.finding import Finding, fail, failed, ok, warn
+from mnemon.cli.checkup.check import Check, fail, failed, ok, warn
 from mnemon.clock import Clock, SystemClock, iso
 from mnemon.embedding.connect import connect as connect_embedder
 from mnemon.errors import MnemonError
@@ -13,7 +13,7 @@ from mnemon.llm.connect import connect as connect_llm
 from mnemon.settings import Settings
 
 
-def model(settings: Settings) -> Finding:
+def model(settings: Settings) -> Check:
     """Which model answers; offline is said plainly."""
     if settings.model == "offline":
         return ok(
@@ -41,7 +41,7 @@ def embedder_name(settings: Settings) -> str | None:
         return None
 
 
-async def embedder(settings: Settings) -> Finding:
+async def embedder(settings: Settings) -> Check:
     """The embedder loads; the local one is tried."""
     key = settings.embedder_api_key.get_secret_value() if settings.embedder_api_key else None
     try:
@@ -61,7 +61,7 @@ async def embedder(settings: Settings) -> Finding:
     return ok("embedder", f"{found.model} gives vectors of {found.dimension} dimensions.")
 
 
-async def clock(settings: Settings) -> AsyncIterator[Finding]:
+async def clock(settings: Settings) -> AsyncIterator[Check]:
     """A clock file, where one is named, can be read and is allowed."""
     if settings.clock_file is None:
         return
@@ -88,9 +88,9 @@ def usable_clock(settings: Settings) -> Clock:
     return chosen
 
 
-def paths(settings: Settings) -> list[Finding]:
+def paths(settings: Settings) -> list[Check]:
     """Files and directories that settings name exist."""
-    found: list[Finding] = []
+    found: list[Check] = []
     if settings.claude_cli is not None and not os.access(settings.claude_cli, os.X_OK):
         words = f"MNEMON_CLAUDE_CLI {settings.claude_cli} is not a program."
         found.append(fail("claude cli", words, "export MNEMON_CLAUDE_CLI=$(which claude)"))

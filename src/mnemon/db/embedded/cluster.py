@@ -5,14 +5,14 @@ import sys
 from pathlib import Path
 from urllib.parse import quote
 
+from mnemon.db.embedded.account import choose_account
 from mnemon.db.embedded.binaries import Binaries, find_binaries
 from mnemon.db.embedded.configuration import DATABASE, OWNER
 from mnemon.db.embedded.creation import ensure_made
 from mnemon.db.embedded.layout import Layout, open_layout
-from mnemon.db.embedded.locks import FileLock, gate
+from mnemon.db.embedded.locks import FileLock, latch
 from mnemon.db.embedded.postmaster import Postmaster, running_pid
 from mnemon.db.embedded.programs import start_detached
-from mnemon.db.embedded.runner import choose_runner
 from mnemon.db.embedded.start import ensure_started
 from mnemon.db.embedded.stop import Report, stop_server
 from mnemon.errors import MnemonError
@@ -52,7 +52,7 @@ class Cluster:
     async def stop(self) -> None:
         """This process no longer uses the cluster, and the server is stopped if nobody else does."""
         self._left = True
-        async with gate(self.layout.gate, self._report):
+        async with latch(self.layout.latch, self._report):
             self._presence.close()
             last = FileLock(self.layout.users)
             try:
@@ -71,10 +71,10 @@ class Cluster:
     async def _revive(self) -> None:
         self._report("the database server is gone; starting it again")
         try:
-            async with gate(self.layout.gate, self._report):
-                runner = choose_runner(self.layout.data_dir, self.layout.pgdata)
-                await ensure_made(self.layout, self.binaries, runner, self._report)
-                self._server = await ensure_started(self.layout, self.binaries, runner, self._report)
+            async with latch(self.layout.latch, self._report):
+                account = choose_account(self.layout.data_dir, self.layout.pgdata)
+                await ensure_made(self.layout, self.binaries, account, self._report)
+                self._server = await ensure_started(self.layout, self.binaries, account, self._report)
         except MnemonError as error:
             self._report(f"{error.detail} Trying again in {RETRY_SECONDS:.0f} s.")
             await asyncio.sleep(RETRY_SECONDS)
@@ -90,14 +90,14 @@ async def ensure_running(
     """The cluster of this data directory runs, made and started if need be, and this process uses it."""
     binaries = find_binaries(bin_dir)
     layout = open_layout(data_dir)
-    async with gate(layout.gate, report):
+    async with latch(layout.latch, report):
         presence = FileLock(layout.users)
         try:
-            presence.take(shared=True)  # only taken for oneself inside the gate, so it is free now
-            runner = choose_runner(layout.data_dir, layout.pgdata)
-            await ensure_made(layout, binaries, runner, report)
+            presence.take(shared=True)  # only taken for oneself inside the latch, so it is free now
+            account = choose_account(layout.data_dir, layout.pgdata)
+            await ensure_made(layout, binaries, account, report)
             await _ensure_keeper(layout, keeper_grace_seconds)  # first, so that no kill leaves a server without one
-            server = await ensure_started(layout, binaries, runner, report)
+            server = await ensure_started(layout, binaries, account, report)
         except BaseException:
             presence.close()
             raise
@@ -111,7 +111,7 @@ async def _ensure_keeper(layout: Layout, grace_seconds: float) -> None:
     if absent:
         await start_detached(
             [sys.executable, "-m", "mnemon.db.embedded.keeper", str(layout.data_dir), str(grace_seconds)],
-            runner=None,
+            account=None,
             log=layout.log,
         )
 

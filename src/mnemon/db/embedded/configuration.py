@@ -6,7 +6,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from mnemon.db.embedded.runner import Runner
+from mnemon.db.embedded.account import Account
 from mnemon.errors import Misconfigured
 
 PORT = 5432  # names the socket file; no network port is opened
@@ -73,16 +73,16 @@ def user_map_text(users: Sequence[str]) -> str:
     return "".join(f'mnemon "{user}" {role}\n' for user in users for role in (OWNER, APPLICATION))
 
 
-def write_configuration(pgdata: Path, *, runner: Runner, socket_dir: Path, major: int) -> None:
+def write_configuration(pgdata: Path, *, account: Account, socket_dir: Path, major: int) -> None:
     """The cluster's files say what this version of Mnemon wants, whatever they said before."""
-    users = dict.fromkeys((*(() if runner.name == "nobody" else (runner.name,)), "root"))
-    write_file(pgdata / "mnemon.conf", settings_text(socket_dir=socket_dir, major=major), runner)
-    write_file(pgdata / "pg_hba.conf", access_text(), runner)
-    write_file(pgdata / "pg_ident.conf", user_map_text(tuple(users)), runner)
+    users = dict.fromkeys((*(() if account.name == "nobody" else (account.name,)), "root"))
+    write_file(pgdata / "mnemon.conf", settings_text(socket_dir=socket_dir, major=major), account)
+    write_file(pgdata / "pg_hba.conf", access_text(), account)
+    write_file(pgdata / "pg_ident.conf", user_map_text(tuple(users)), account)
 
 
-def write_file(path: Path, text: str, runner: Runner) -> None:
-    """The file has this text, whole or not at all, and is the runner's."""
+def write_file(path: Path, text: str, account: Account) -> None:
+    """The file has this text, whole or not at all, and is the account's."""
     if path.exists() and path.read_text() == text:
         return
     draft = path.with_name(f".{path.name}.new")
@@ -92,12 +92,12 @@ def write_file(path: Path, text: str, runner: Runner) -> None:
         file.write(text)
         file.flush()
         os.fsync(file.fileno())
-        if not runner.is_us:
-            os.fchown(file.fileno(), runner.uid, runner.gid)
+        if not account.is_us:
+            os.fchown(file.fileno(), account.uid, account.gid)
     draft.replace(path)
 
 
-def choose_socket_dir(pgdata: Path, runner: Runner) -> Path:
+def choose_socket_dir(pgdata: Path, account: Account) -> Path:
     """The cluster's own directory, or a private short one when its path is too long for a socket."""
     if len(os.fsencode(pgdata / f".s.PGSQL.{PORT}")) <= SOCKET_PATH_LIMIT:
         return pgdata
@@ -105,14 +105,14 @@ def choose_socket_dir(pgdata: Path, runner: Runner) -> Path:
     short = Path(tempfile.gettempdir()) / f"mnemon-{digest}"
     if len(os.fsencode(short / f".s.PGSQL.{PORT}")) > SOCKET_PATH_LIMIT:
         short = Path("/tmp") / f"mnemon-{digest}"  # noqa: S108 - private by its mode and owner, both checked below
-    return _private(short, runner)
+    return _private(short, account)
 
 
-def _private(folder: Path, runner: Runner) -> Path:
+def _private(folder: Path, account: Account) -> Path:
     try:
         folder.mkdir(mode=0o700)
-        if not runner.is_us:
-            os.chown(folder, runner.uid, runner.gid)
+        if not account.is_us:
+            os.chown(folder, account.uid, account.gid)
     except FileExistsError:
         pass
     except OSError as error:
@@ -121,7 +121,7 @@ def _private(folder: Path, runner: Runner) -> Path:
             "Choose a data directory with a path under 80 characters (--data-dir or MNEMON_DATA_DIR)."
         ) from error
     found = folder.lstat()
-    if found.st_uid != runner.uid or found.st_mode & 0o170077 != 0o040000:
+    if found.st_uid != account.uid or found.st_mode & 0o170077 != 0o040000:
         raise Misconfigured(
             f"{folder}, for the database's socket, is taken by somebody else. Remove it, "
             "or choose a data directory with a path under 80 characters (--data-dir or MNEMON_DATA_DIR)."

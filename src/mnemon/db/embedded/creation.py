@@ -6,18 +6,18 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+from mnemon.db.embedded.account import Account
 from mnemon.db.embedded.binaries import Binaries
 from mnemon.db.embedded.configuration import DATABASE, INCLUDE, OWNER, choose_socket_dir, write_configuration
 from mnemon.db.embedded.diagnosis import diagnose
 from mnemon.db.embedded.layout import Layout, open_own
 from mnemon.db.embedded.programs import Ended, run
-from mnemon.db.embedded.runner import Runner
 from mnemon.errors import DatabaseDown, Misconfigured
 
 DRAFT = "postgres.new-"
 
 
-async def ensure_made(layout: Layout, binaries: Binaries, runner: Runner, report: Callable[[str], None]) -> None:
+async def ensure_made(layout: Layout, binaries: Binaries, account: Account, report: Callable[[str], None]) -> None:
     """The cluster stands complete under its name; one that is not ours, not whole or gone is an error."""
     if layout.pgdata.exists():
         check_made(layout, binaries)
@@ -28,7 +28,7 @@ async def ensure_made(layout: Layout, binaries: Binaries, runner: Runner, report
         )
     else:
         report(f"making a new database in {layout.data_dir}")
-        await _make(layout, binaries, runner)
+        await _make(layout, binaries, account)
     if not layout.record.exists():
         _write(
             layout.record, "The database beside this file was made by mnemon. It is never replaced by an empty one.\n"
@@ -59,17 +59,17 @@ def check_made(layout: Layout, binaries: Binaries) -> None:
         )
 
 
-async def _make(layout: Layout, binaries: Binaries, runner: Runner) -> None:
+async def _make(layout: Layout, binaries: Binaries, account: Account) -> None:
     # Drafts never served anyone: what is left of an interrupted one can go.
     for left in layout.data_dir.glob(f"{DRAFT}*"):
         shutil.rmtree(left, ignore_errors=True)
     draft = layout.data_dir / f"{DRAFT}{secrets.token_hex(4)}"
     try:
-        _make_draft_folder(draft, runner)
+        _make_draft_folder(draft, account)
         reach = (draft, binaries.folder)
-        _check(await run(initdb_command(binaries, draft), runner=runner, reach=reach), layout)
-        _configure(draft, layout, binaries, runner)
-        _check(await run(_single_user(binaries, draft), runner=runner, reach=reach, given=_FIRST_DATABASE), layout)
+        _check(await run(initdb_command(binaries, draft), account=account, reach=reach), layout)
+        _configure(draft, layout, binaries, account)
+        _check(await run(_single_user(binaries, draft), account=account, reach=reach, given=_FIRST_DATABASE), layout)
         _write(draft / layout.marker.name, f"PostgreSQL {binaries.version}\n")
         draft.rename(layout.pgdata)
         _sync(layout.data_dir)
@@ -102,16 +102,17 @@ def _check(ended: Ended, layout: Layout) -> None:
         raise diagnose(ended.said, data_dir=layout.data_dir)
 
 
-def _make_draft_folder(draft: Path, runner: Runner) -> None:
+def _make_draft_folder(draft: Path, account: Account) -> None:
     draft.mkdir(mode=0o700)
-    if not runner.is_us:
-        os.chown(draft, runner.uid, runner.gid)
+    if not account.is_us:
+        os.chown(draft, account.uid, account.gid)
 
 
-def _configure(draft: Path, layout: Layout, binaries: Binaries, runner: Runner) -> None:
+def _configure(draft: Path, layout: Layout, binaries: Binaries, account: Account) -> None:
     with (draft / "postgresql.conf").open("a") as file:
         file.write(INCLUDE)
-    write_configuration(draft, runner=runner, socket_dir=choose_socket_dir(layout.pgdata, runner), major=binaries.major)
+    socket_dir = choose_socket_dir(layout.pgdata, account)
+    write_configuration(draft, account=account, socket_dir=socket_dir, major=binaries.major)
 
 
 def _write(path: Path, text: str) -> None:

@@ -21,23 +21,23 @@ LOOK_SECONDS = 1.0
 
 def keep(layout: Layout, grace_seconds: float) -> None:
     """The server is stopped and nobody uses the cluster; returns at once when another keeper is there."""
-    alone, gate, users = FileLock(layout.keeper), FileLock(layout.gate), FileLock(layout.users)
+    alone, latch, users = FileLock(layout.keeper), FileLock(layout.latch), FileLock(layout.users)
     if not alone.take(shared=False):
         return
     unused = 0.0
     while True:
         time.sleep(LOOK_SECONDS)
-        if not gate.take(shared=False):
+        if not latch.take(shared=False):
             continue  # somebody comes or leaves at this moment
         if users.take(shared=False):
             unused += LOOK_SECONDS
             if running_pid(layout.pgdata) is None or unused > grace_seconds:
                 asyncio.run(stop_server(layout.pgdata, _say))
-                return  # still inside the gate, so that who comes next finds no keeper
+                return  # still inside the latch, so that who comes next finds no keeper
             users.free()
         else:
             unused = 0.0
-        gate.free()
+        latch.free()
 
 
 def _say(message: str) -> None:

@@ -35,9 +35,9 @@ class Layout:
         return self.data_dir / "postgres.log"
 
     @property
-    def gate(self) -> Path:
+    def latch(self) -> Path:
         """Locked by whoever makes, starts or stops the cluster."""
-        return self.data_dir / "postgres.gate"
+        return self.data_dir / "postgres.latch"
 
     @property
     def users(self) -> Path:

@@ -64,7 +64,7 @@ class FileLock:
 
 
 @asynccontextmanager
-async def gate(path: Path, report: Callable[[str], None]) -> AsyncIterator[None]:
+async def latch(path: Path, report: Callable[[str], None]) -> AsyncIterator[None]:
     """Inside, nobody else makes, starts or stops the cluster."""
     lock = FileLock(path)
     try:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mnemon.db.embedded import launch
-from mnemon.db.embedded.runner import Runner
+from mnemon.db.embedded.account import Account
 from mnemon.errors import Misconfigured
 
 LAUNCH = Path(launch.__file__)
@@ -26,28 +26,28 @@ class Ended:
     """What it wrote, both streams."""
 
 
-async def run(argv: Sequence[str], *, runner: Runner, reach: Sequence[Path], given: str = "") -> Ended:
+async def run(argv: Sequence[str], *, account: Account, reach: Sequence[Path], given: str = "") -> Ended:
     """The program has ended; `given` was its input."""
-    return await _run(order(argv, runner=runner, reach=reach, log=None), given, {})
+    return await _run(order(argv, account=account, reach=reach, log=None), given, {})
 
 
 async def start_detached(
-    argv: Sequence[str], *, runner: Runner | None, reach: Sequence[Path] = (), log: Path, stale_pid: int | None = None
+    argv: Sequence[str], *, account: Account | None, reach: Sequence[Path] = (), log: Path, stale_pid: int | None = None
 ) -> int:
-    """The program runs by itself, as us when no runner is named, and outlives us; its pid."""
+    """The program runs by itself, as us when no account is named, and outlives us; its pid."""
     # PostgreSQL takes the pid in a lock file for stale when it is its own grandparent's. So a recycled pid is
     # named here, and every other interlock (the shared memory check above all) stays in force.
     extra = {"PG_GRANDPARENT_PID": str(stale_pid)} if stale_pid else {}
-    ended = await _run(order(argv, runner=runner, reach=reach, log=log), "", extra)
+    ended = await _run(order(argv, account=account, reach=reach, log=log), "", extra)
     return int(ended.said)
 
 
-def order(argv: Sequence[str], *, runner: Runner | None, reach: Sequence[Path], log: Path | None) -> launch.Order:
+def order(argv: Sequence[str], *, account: Account | None, reach: Sequence[Path], log: Path | None) -> launch.Order:
     """What `launch` is told."""
     return {
         "argv": list(argv),
-        "uid": runner.uid if runner and not runner.is_us else None,
-        "gid": runner.gid if runner and not runner.is_us else None,
+        "uid": account.uid if account and not account.is_us else None,
+        "gid": account.gid if account and not account.is_us else None,
         "reach": [str(path) for path in reach],
         "log": str(log) if log else None,
     }

@@ -5,6 +5,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from mnemon.db.embedded.account import Account
 from mnemon.db.embedded.binaries import Binaries
 from mnemon.db.embedded.configuration import choose_socket_dir, write_configuration
 from mnemon.db.embedded.diagnosis import diagnose
@@ -18,7 +19,6 @@ from mnemon.db.embedded.postmaster import (
     running_pid,
 )
 from mnemon.db.embedded.programs import start_detached
-from mnemon.db.embedded.runner import Runner
 from mnemon.db.embedded.stop import Report
 from mnemon.errors import DatabaseDown
 
@@ -41,7 +41,7 @@ class Launched:
 
 
 async def ensure_started(
-    layout: Layout, binaries: Binaries, runner: Runner, report: Report, *, stall_seconds: float = STALL_SECONDS
+    layout: Layout, binaries: Binaries, account: Account, report: Report, *, stall_seconds: float = STALL_SECONDS
 ) -> Postmaster:
     """A server runs on the cluster and accepts connections: the one that ran, or a new one."""
     if (found := running_pid(layout.pgdata)) is not None:
@@ -50,7 +50,7 @@ async def ensure_started(
         if (ready := await _wait_until_ready(layout, running, report, stall_seconds)) is not None:
             return ready
     for attempt in range(ORPHAN_ATTEMPTS):
-        launched = await _launch(layout, binaries, runner, report if attempt == 0 else _quiet)
+        launched = await _launch(layout, binaries, account, report if attempt == 0 else _quiet)
         if (ready := await _wait_until_ready(layout, launched, report, stall_seconds)) is not None:
             return ready
         words = log_since(layout.log, launched.log_from)
@@ -65,12 +65,12 @@ def _quiet(_message: str) -> None:
     """What was said at the first attempt is not said again."""
 
 
-async def _launch(layout: Layout, binaries: Binaries, runner: Runner, report: Report) -> Launched:
+async def _launch(layout: Layout, binaries: Binaries, account: Account, report: Report) -> Launched:
     try:
         _rotate(layout.log)
         log_from = _size(layout.log)
-        socket_dir = choose_socket_dir(layout.pgdata, runner)
-        write_configuration(layout.pgdata, runner=runner, socket_dir=socket_dir, major=binaries.major)
+        socket_dir = choose_socket_dir(layout.pgdata, account)
+        write_configuration(layout.pgdata, account=account, socket_dir=socket_dir, major=binaries.major)
     except OSError as error:
         raise diagnose(error.strerror or str(error), data_dir=layout.data_dir) from error
     left = named_pid(layout.pgdata)
@@ -78,7 +78,7 @@ async def _launch(layout: Layout, binaries: Binaries, runner: Runner, report: Re
         report("the database was not stopped properly; it recovers now, nothing acknowledged is lost")
     pid = await start_detached(
         [binaries.program("postgres"), "-D", str(layout.pgdata)],
-        runner=runner,
+        account=account,
         reach=(layout.pgdata, binaries.folder, socket_dir),
         log=layout.log,
         stale_pid=left if left is not None and is_process(left) and not is_server_on(left, layout.pgdata) else None,

@@ -11,7 +11,7 @@ ROOT = 0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Runner:
+class Account:
     """The user that owns the cluster's files and runs its processes."""
 
     uid: int
@@ -25,7 +25,7 @@ class Runner:
         return self.uid == os.geteuid()
 
 
-def choose_runner(data_dir: Path, pgdata: Path) -> Runner:
+def choose_account(data_dir: Path, pgdata: Path) -> Account:
     """The owner of the cluster; for a new one ourselves, or as root the directory's owner, or `nobody`."""
     if pgdata.exists():
         return _owner_of_cluster(pgdata)
@@ -35,7 +35,7 @@ def choose_runner(data_dir: Path, pgdata: Path) -> Runner:
     return _named(owner) if owner != ROOT else _nobody()
 
 
-def _owner_of_cluster(pgdata: Path) -> Runner:
+def _owner_of_cluster(pgdata: Path) -> Account:
     owner = pgdata.stat().st_uid
     if owner == ROOT:
         raise Misconfigured(
@@ -50,7 +50,7 @@ def _owner_of_cluster(pgdata: Path) -> Runner:
     return _named(owner)
 
 
-def _named(uid: int) -> Runner:
+def _named(uid: int) -> Account:
     try:
         entry = pwd.getpwuid(uid)
     except KeyError as error:
@@ -58,10 +58,10 @@ def _named(uid: int) -> Runner:
             f"User id {uid} has no entry in the user database, and PostgreSQL needs one. "
             "Add a line for it to /etc/passwd, run as another user, or set MNEMON_DATABASE_URL."
         ) from error
-    return Runner(uid=uid, gid=entry.pw_gid, name=entry.pw_name)
+    return Account(uid=uid, gid=entry.pw_gid, name=entry.pw_name)
 
 
-def _nobody() -> Runner:
+def _nobody() -> Account:
     try:
         entry = pwd.getpwnam("nobody")
     except KeyError as error:
@@ -69,4 +69,4 @@ def _nobody() -> Runner:
             "PostgreSQL does not run as root, and this system has no user `nobody` to run it as. "
             "Run mnemon as an ordinary user, or set MNEMON_DATABASE_URL."
         ) from error
-    return Runner(uid=entry.pw_uid, gid=entry.pw_gid, name=entry.pw_name)
+    return Account(uid=entry.pw_uid, gid=entry.pw_gid, name=entry.pw_name)

@@ -15,7 +15,7 @@ class State(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Finding:
+class Check:
     """What was looked at and what was found."""
 
     name: str
@@ -27,21 +27,21 @@ class Finding:
     """The line to type, or the thing to change; None when there is nothing to mend."""
 
 
-def ok(name: str, detail: str, fix: str | None = None) -> Finding:
+def ok(name: str, detail: str, fix: str | None = None) -> Check:
     """All is well; `fix` may still offer something."""
-    return Finding(name=name, state=State.OK, detail=detail, fix=fix)
+    return Check(name=name, state=State.OK, detail=detail, fix=fix)
 
 
-def warn(name: str, detail: str, fix: str) -> Finding:
+def warn(name: str, detail: str, fix: str) -> Check:
     """It works, and somebody will be surprised."""
-    return Finding(name=name, state=State.WARN, detail=detail, fix=fix)
+    return Check(name=name, state=State.WARN, detail=detail, fix=fix)
 
 
-def fail(name: str, detail: str, fix: str | None = None) -> Finding:
+def fail(name: str, detail: str, fix: str | None = None) -> Check:
     """It does not work."""
-    return Finding(name=name, state=State.FAIL, detail=detail, fix=fix)
+    return Check(name=name, state=State.FAIL, detail=detail, fix=fix)
 
 
-def failed(name: str, error: MnemonError) -> Finding:
-    """An error of ours as a finding: its sentence holds the cause, its last sentence the next step."""
+def failed(name: str, error: MnemonError) -> Check:
+    """An error of ours as a check: its words hold the cause and the next step."""
     return fail(name, error.detail)
