@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from mnemon.custody.intake import Imported
     from mnemon.custody.receipt import Receipt
 
-_CHUNK = 1024 * 1024
-
 
 def register(app: typer.Typer) -> None:
     """The commands stand in the program."""
@@ -39,11 +37,10 @@ def export(
         async with opened_house(chosen()) as house:
             await organization(house, org)
             made = await export_file(house.db, person(org, user))
-        size = 0
-        with file.open("wb") if file else sys.stdout.buffer as sink:
-            for piece in chunks(made):
-                size += sink.write(piece)
-        return size
+        if file is None:
+            return sum(sys.stdout.buffer.write(piece) for piece in chunks(made))
+        with file.open("wb") as sink:
+            return sum(sink.write(piece) for piece in chunks(made))
 
     size = run(work())
     if file and as_json:

@@ -1,0 +1,79 @@
+"""`mnemon export`, `import` and `forget`, and a restore that does not bring the forgotten back."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from mnemon.cli.main import app
+
+pytestmark = pytest.mark.timeout(120)
+
+
+@pytest.fixture
+def mnemon(database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
+    """Runs the program over this test's database, with an organization `acme`."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MNEMON_DATABASE_URL", database_url)
+    monkeypatch.setenv("MNEMON_DATA_DIR", str(tmp_path / "data"))
+    monkeypatch.setenv("MNEMON_ORG", "acme")
+
+    def call(*words: object) -> Result:
+        return CliRunner().invoke(app, [str(word) for word in words])
+
+    assert call("orgs", "create", "acme").exit_code == 0
+    return call
+
+
+def remembered(mnemon: Callable[..., Result], text: str) -> str:
+    made = mnemon("remember", text, "--user", "ann", "--json")
+    assert made.exit_code == 0, made.stderr
+    return str(json.loads(made.stdout)["id"])
+
+
+def test_an_export_comes_back_after_the_person_was_forgotten(mnemon, tmp_path):
+    remembered(mnemon, "Lives in Leeds")
+    file = tmp_path / "ann.ndjson"
+    assert mnemon("export", "ann", file).exit_code == 0
+    assert mnemon("export", "ann").stdout_bytes == file.read_bytes()
+    gone = mnemon("forget", "--user", "ann", "--json")
+    assert json.loads(gone.stdout)["removed"]["memories"] == 1
+    assert mnemon("export", "ann").exit_code == 3
+    back = mnemon("import", file, "--json")
+    assert json.loads(back.stdout)["stored"]["memories"] == 1
+    assert mnemon("export", "ann").stdout_bytes == file.read_bytes()
+
+
+def test_forgetting_asks_first_and_names_what_is_wrong(mnemon):
+    memory = remembered(mnemon, "Lives in Leeds")
+    asked = CliRunner().invoke(app, ["forget", memory], input="n\n")
+    assert asked.exit_code == 1
+    assert "Lives in Leeds" in mnemon("export", "ann").stdout
+    assert mnemon("forget").exit_code == 2
+    assert mnemon("forget", "mem_nothing", "--yes").exit_code == 3
+    done = mnemon("forget", memory, "--yes")
+    assert "Receipt fgt_" in done.stdout
+    assert "Lives in Leeds" not in mnemon("export", "ann").stdout
+
+
+def test_what_is_no_export_is_refused(mnemon, tmp_path):
+    file = tmp_path / "nonsense"
+    file.write_text("hello\n")
+    assert mnemon("import", file).exit_code == 2
+
+
+def test_a_restore_does_not_bring_back_what_was_forgotten_since(mnemon, tmp_path):
+    secret = remembered(mnemon, "The alarm word is marmalade")
+    remembered(mnemon, "Lives in Leeds")
+    backup = tmp_path / "one.backup"
+    assert mnemon("backup", backup).exit_code == 0
+    assert mnemon("forget", secret, "--yes").exit_code == 0
+    back = mnemon("restore", backup, "--force", "--json")
+    assert back.exit_code == 0, back.stderr
+    assert json.loads(back.stdout)["notes"] == ["1 forgettings since the backup were carried out again."]
+    text = mnemon("export", "ann").stdout
+    assert "Lives in Leeds" in text
+    assert "marmalade" not in text
+    assert "marmalade" not in (tmp_path / "data" / "forgotten.ndjson").read_text()
