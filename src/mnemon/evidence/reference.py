@@ -26,7 +26,7 @@ _NOUNS = (
     r"|part|track|stage|tier|level|option|item|ticket|issue|room|sprint|turn|hypothesis|hypotheses|unknown|finding"
     r"|floor|building|release|version|round|wave|rule|article|clause|question|kpi|priority|goal|objective|plant"
     r"|line|site|team|store|batch|lot|group|cluster|scenario|exhibit|note|milestone|layer|horizon|workstream"
-    r"|iteration|generation|series|grade|category|zone|region|gate|bay|dock|cell|station|warehouse)"
+    r"|iteration|generation|series|game|grade|category|zone|region|gate|bay|dock|cell|station|warehouse)"
 )
 _COUNTS = (
     r"(?!\s+(?:people|persons|staff|orders|hours|days|weeks|months|years|minutes|units|employees|customers|clients|deals"
@@ -80,6 +80,7 @@ _ANY_CASE = (
     rf"\b(?:spring|summer|fall|autumn|winter)\s+{_YEAR}\b{_MEASURED}",
     rf"\(\s?{_YEAR}\s?\)|\b{_YEAR}['’]s\b|\b(?:19|20)\d0s\b|['’]\d0s\b",
     rf"\b{_YEAR}\s+(?=(?:budget|plan|planning|results|strategy|targets?|forecast|season|fiscal|report|edition)\b)",
+    rf"\b(?:\d{{1,3}}|{_NUMBER_WORD})\s+(?:minutes?|hours?|days?|weeks?|months?|years?)\s+ago\b",
     # ordinals
     r"\b\d+(?:st|nd|rd|th)\b",
     (
