@@ -137,8 +137,13 @@ class Load:
         self._tasks = [asyncio.create_task(self._write_on(number)) for number in range(WRITERS)]
         return self
 
-    async def __aexit__(self, *_: object) -> None:
+    async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
         self._stopping.set()
+        if kind is not None:  # the server may be gone, and then no write would ever be acknowledged
+            for task in self._tasks:
+                task.cancel()
+            await asyncio.gather(*self._tasks, return_exceptions=True)
+            return
         await asyncio.wait_for(asyncio.gather(*self._tasks), 120)
 
     async def more(self, count: int) -> None:
