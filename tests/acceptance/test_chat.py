@@ -3,13 +3,15 @@
 import json
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import httpx2
 
 from mnemon.access.grants import Grant
 from mnemon.llm.scripted.script import called
-from support.served import Served
+from support.served import Served, served
 
 
 def events(lines: Iterator[str]) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -153,7 +155,9 @@ def test_a_failed_request_sent_again_with_its_key_continues_its_turn(server: Ser
     assert failed.status_code == 503
     server.script.heals()
     server.script.replies("Here I am.")
-    again = client.post("/api/chat", json=body, headers={"Idempotency-Key": "k"}).json()["data"]
+    answer = client.post("/api/chat", json=body, headers={"Idempotency-Key": "k"})
+    assert answer.status_code == 200, answer.text
+    again = answer.json()["data"]
     assert again["reply"] == "Here I am."
     found = turn(client, again["turnId"])
     assert [one["role"] for one in found["messages"]] == ["user", "assistant"]
@@ -168,3 +172,58 @@ def test_a_persona_speaks_by_its_own_prompt(server: Served, client: httpx2.Clien
     assert "You are a stern running coach." in server.script.asked_on("chat")[-1].system
     streamed(client, "Hi")
     assert "stern" not in server.script.asked_on("chat")[-1].system
+
+
+def test_a_model_that_hangs_is_given_up_within_its_timeout(database_url: str, tmp_path: Path) -> None:
+    with served(database_url, tmp_path, model_timeout_s=1.0) as server:
+        client = server.client()
+        server.script.fails("slow", on="chat", seconds=30, times=None)
+        began = time.monotonic()
+        heard = streamed(client, "Are you there?")
+        assert time.monotonic() - began < 15
+        assert [name for name, _ in heard] == ["turn", "error"]
+        assert turn(client, heard[0][1]["turnId"])["status"] == "failed"
+
+
+def test_offline_chat_says_what_memory_knows_and_that_it_is_memory(offline_server: Served) -> None:
+    client = offline_server.client()
+    client.post("/api/chat", json={"userId": "ana", "message": "I live in Austin.", "stream": False})
+    offline_server.settled(client)
+    answer = client.post("/api/chat", json={"userId": "ana", "message": "Where do I live?", "stream": False})
+    reply = answer.json()["data"]["reply"]
+    assert "No language model is connected" in reply
+    assert "Austin" in reply
+    unknown = client.post("/api/chat", json={"userId": "bob", "message": "Where do I live?", "stream": False})
+    assert "nothing is remembered" in unknown.json()["data"]["reply"]
+
+
+def test_messages_of_one_moment_share_one_session(server: Served, client: httpx2.Client) -> None:
+    def send(number: int) -> str:
+        body = {"userId": "ana", "message": f"Message {number}", "stream": False}
+        made = client.post("/api/chat", json=body)
+        assert made.status_code == 200, made.text
+        session: str = made.json()["data"]["sessionId"]
+        return session
+
+    with ThreadPoolExecutor(8) as pool:
+        sessions = set(pool.map(send, range(8)))
+    assert len(sessions) == 1
+    [session] = client.get("/api/sessions", params={"userId": "ana"}).json()["data"]
+    assert session["turnCount"] == 8
+    listed = client.get(f"/api/sessions/{session['id']}/messages").json()["data"]
+    assert sorted(one["seq"] for one in listed if one["role"] == "user") == list(range(1, 9))
+
+
+def test_stopping_the_server_seals_what_was_said(database_url: str, tmp_path: Path) -> None:
+    with served(database_url, tmp_path) as server:
+        client = server.client()
+        server.script.replies("one two three four five six")
+        server.script.fails("hang", on="chat", after=3)
+        with client.stream("POST", "/api/chat", json={"userId": "ana", "message": "Count."}) as answer:
+            heard = events(answer.iter_lines())
+            turn_id = next(heard)[1]["turnId"]
+            next(heard)
+    with served(database_url, tmp_path) as server:
+        found = turn(server.client(), turn_id)
+        assert found["status"] == "interrupted"
+        assert found["messages"][1]["content"].startswith("one")

@@ -10,7 +10,7 @@ from mnemon.sessions.rolling import LIMIT, is_due, roll, summary_by_rule
 from mnemon.sessions.sentences import Open, closes, cut, openness
 from mnemon.turn import Role, Said
 
-texts = st.text(alphabet=st.characters(codec="utf-8"), max_size=900)
+texts = st.text(alphabet=st.characters(codec="utf-8", exclude_characters="\0"), max_size=900)
 
 
 def said(text: str, role: Role = Role.USER) -> Said:

@@ -40,7 +40,7 @@ def test_the_rule_finds_promises_questions_and_people() -> None:
     assert summary.people == ["Priya"]
 
 
-@given(st.lists(st.text(max_size=300).map(said), max_size=6))
+@given(st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=300).map(said), max_size=6))
 def test_every_line_of_the_rule_stands_in_what_the_person_said(messages: list[Said]) -> None:
     told = " ".join(" ".join(message.content.split()) for message in messages)
     summary = summarize_by_rule(messages)
@@ -52,3 +52,9 @@ def test_a_long_transcript_keeps_its_end() -> None:
     text = transcript([said(f"message {number}") for number in range(100)], limit=200)
     assert text.endswith("user: message 99")
     assert "message 1\n" not in text
+
+
+def test_what_no_database_can_hold_is_left_out() -> None:
+    summary = SessionSummary(one_liner="a\0b \ud800c", people=["\0"]).bounded()
+    assert summary.one_liner == "a b ?c"
+    summary.model_dump_json().encode()

@@ -13,6 +13,7 @@ from mnemon.chat.seal import Outcome
 from mnemon.chat.toolcall import Tools, call, specs
 from mnemon.errors import MnemonError
 from mnemon.llm.protocol import ChatRequest, Finished, Message, Text, ToolRequest, ToolSpec, Usage
+from mnemon.runs.storable import storable
 from mnemon.sessions.lifecycle import TurnStatus
 from mnemon.sessions.turns import TurnError
 
@@ -67,7 +68,7 @@ class Answer:
 
     async def _ask(self, conversation: tuple[Message, ...], offered: tuple[ToolSpec, ...]) -> tuple[ToolRequest, ...]:
         asking = self._begun.asking
-        request = ChatRequest(
+        wanted = ChatRequest(
             system=self._begun.context.pack.system,
             messages=conversation,
             tools=offered,
@@ -75,15 +76,17 @@ class Answer:
             options=asking.options,
         )
         calls: list[ToolRequest] = []
-        async with aclosing(self._basement.llm.chat(request)) as events:
+        async with aclosing(self._basement.llm.chat(wanted)) as events:
             async for event in events:
                 match event:
                     case Text():
-                        self._said.append(event.text)
-                        self._emit(Delta(text=event.text))
+                        text: str = storable(event.text)
+                        self._said.append(text)
+                        self._emit(Delta(text=text))
                     case ToolRequest():
-                        calls.append(event)
-                        self._emit(ToolCalled(request=event))
+                        request = replace(event, arguments=storable(event.arguments))
+                        calls.append(request)
+                        self._emit(ToolCalled(request=request))
                     case Finished():
                         self._reason = event.reason
                         self._usage = event.usage if self._usage is None else self._usage.plus(event.usage)

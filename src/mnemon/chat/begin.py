@@ -17,6 +17,7 @@ from mnemon.sessions import turns
 from mnemon.sessions.close import boundary_of
 from mnemon.sessions.lifecycle import TurnStatus
 from mnemon.sessions.messages import NewMessage
+from mnemon.sessions.people import hold_person
 from mnemon.sessions.record import Incoming, append, record
 from mnemon.sessions.turns import StoredTurn, TurnError
 from mnemon.settings import Settings
@@ -50,7 +51,6 @@ async def begin(tx: Tx, asking: Asking, settings: Settings) -> Begun:
 
 
 async def _new(tx: Tx, asking: Asking, settings: Settings) -> Turn:
-    await _give_up_waiting(tx, asking)
     until = tx.now + LEASE
     incoming = Incoming(
         user_name=asking.user_name,
@@ -61,6 +61,7 @@ async def _new(tx: Tx, asking: Asking, settings: Settings) -> Turn:
         lease_until=until,
     )
     turn = await record(tx, asking.scope, incoming, boundary_of(settings))
+    await _give_up_waiting(tx, asking, turn.id)
     await reflection.queue(tx, turn, due_at=until)
     return turn
 
@@ -68,6 +69,7 @@ async def _new(tx: Tx, asking: Asking, settings: Settings) -> Turn:
 async def _continue(tx: Tx, asking: Asking, stored: StoredTurn) -> Turn:
     """The turn goes on: what is new is appended, and it is leased again."""
     until = tx.now + LEASE
+    await hold_person(tx, stored.turn.scope)
     await turns.reopen(tx, stored.turn.scope, stored.turn.id, until)
     await postpone(tx, stored.turn.scope, REFLECTION, stored.turn.id, due_at=until)
     known = {(said.role, said.content) for said in stored.turn.messages}
@@ -107,13 +109,13 @@ async def _asked_again(tx: Tx, asking: Asking, settings: Settings) -> StoredTurn
     return stored if said == [one.content for one in asking.messages] else None
 
 
-async def _give_up_waiting(tx: Tx, asking: Asking) -> None:
+async def _give_up_waiting(tx: Tx, asking: Asking, new_turn: str) -> None:
     """Turns that still wait for the caller's tools are over: the caller went on without them."""
     if asking.origin is not turns.Origin.OPENAI:
         return
     for turn_id, _ in await turns.waiting(tx, asking.scope):
         stored = await turns.find(tx, asking.scope, turn_id)
-        if stored is not None:
+        if stored is not None and turn_id != new_turn:
             await turns.seal(tx, stored.turn.scope, turn_id, TurnStatus.INTERRUPTED, error=_MOVED_ON)
             await reflection.queue(tx, stored.turn)
 

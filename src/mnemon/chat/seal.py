@@ -16,6 +16,7 @@ from mnemon.reflection.job import REFLECTION
 from mnemon.sessions import turns
 from mnemon.sessions.lifecycle import TurnStatus, may_become
 from mnemon.sessions.messages import NewMessage
+from mnemon.sessions.people import hold_person
 from mnemon.sessions.record import append
 from mnemon.sessions.turns import TurnError
 from mnemon.turn import Role, Turn
@@ -41,6 +42,8 @@ OnSeal = Callable[[Tx, Turn, Outcome], Awaitable[None]]
 async def seal(tx: Tx, begun: Begun, outcome: Outcome) -> tuple[Turn, str | None]:
     """The turn holds the reply and is over, or waits for its caller; also the reply's message id."""
     turn = begun.turn
+    # The person's row before the turn's and the work's, as every writer does.
+    await hold_person(tx, turn.scope)
     status = await turns.locked_status(tx, turn.scope, turn.id)
     if status is None:
         return turn, None

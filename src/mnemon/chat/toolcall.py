@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from mnemon.agentstate.journal import Update
 from mnemon.basement import Basement
@@ -35,7 +35,10 @@ class Called:
 
 def specs(tools: Tools) -> tuple[ToolSpec, ...]:
     """The tools as the model is offered them."""
-    return tuple(_spec(tool) for tool in tools.values())
+    return tuple(
+        ToolSpec(name=tool.name, description=tool.description, schema=_schema(tool.arguments))
+        for tool in tools.values()
+    )
 
 
 async def call(basement: Basement, begun: Begun, tools: Tools, request: ToolRequest) -> Called:
@@ -67,9 +70,9 @@ async def call(basement: Basement, begun: Begun, tools: Tools, request: ToolRequ
 
 
 @cache
-def _spec(tool: Tool) -> ToolSpec:
+def _schema(arguments: type[BaseModel]) -> Json:
     """Made once: writing out a schema takes longer than all of the turn's queries."""
-    return ToolSpec(name=tool.name, description=tool.description, schema=tool.arguments.model_json_schema())
+    return arguments.model_json_schema()
 
 
 def _faults(error: ValidationError) -> str:

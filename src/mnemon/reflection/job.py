@@ -82,7 +82,6 @@ def kinds(basement: Basement, sections: Sequence[Section]) -> tuple[Kind, ...]:
 
 async def _reflect(basement: Basement, attempt: Attempt, sections: Sequence[Section]) -> None:
     async with basement.db.tx(attempt.scope.org_id) as tx:
-        await attempt.hold(tx)
         plan = await _plan(tx, attempt, sections)
     if plan is None:
         return
@@ -120,11 +119,15 @@ async def _hold(tx: Tx, attempt: Attempt, plan: _Plan) -> bool:
 async def _plan(tx: Tx, attempt: Attempt, sections: Sequence[Section]) -> _Plan | None:
     """What there is to do; None when there is nothing (any more, or yet)."""
     stored = await turns.find(tx, attempt.scope, attempt.key)
-    if stored is None or not await _is_over(tx, attempt, stored):
-        if stored is None:
-            await attempt.settle(tx)
+    if stored is None:
+        await attempt.settle(tx)
         return None
     turn = stored.turn
+    # The turn's row before the work's: whoever seals the turn locks them in this order too.
+    status = await turns.locked_status(tx, turn.scope, turn.id)
+    await attempt.hold(tx)
+    if status is TurnStatus.ANSWERING and not await _is_over(tx, attempt, stored):
+        return None
     forgettings = await forgettings_of(tx, turn.scope)
     await store.queue(tx, turn.scope, turn.id, attempt.item.job_id)
     reflection = await store.find(tx, turn.scope, turn.id)
@@ -138,14 +141,11 @@ async def _plan(tx: Tx, attempt: Attempt, sections: Sequence[Section]) -> _Plan 
 
 
 async def _is_over(tx: Tx, attempt: Attempt, stored: StoredTurn) -> bool:
-    """Whether the turn is sealed. One whose lease ran out is sealed here; one being answered is looked at later."""
-    scope = stored.turn.scope
-    if await turns.locked_status(tx, scope, stored.turn.id) is not TurnStatus.ANSWERING:
-        return True
+    """Whether the turn is sealed now, its lease having run out; one being answered is looked at later."""
     if stored.lease_until is not None and stored.lease_until > tx.now:
         await attempt.repeat(tx, after=stored.lease_until - tx.now)
         return False
-    await turns.seal(tx, scope, stored.turn.id, TurnStatus.INTERRUPTED, error=_LOST)
+    await turns.seal(tx, stored.turn.scope, stored.turn.id, TurnStatus.INTERRUPTED, error=_LOST)
     return True
 
 

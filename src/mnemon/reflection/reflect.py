@@ -13,6 +13,7 @@ from mnemon.llm.protocol import Llm, Usage
 from mnemon.reflection.lifecycle import ReflectionStatus
 from mnemon.reflection.question import Due, ask, take
 from mnemon.reflection.report import Reflection
+from mnemon.runs.storable import storable
 from mnemon.section import Report, Section
 from mnemon.turn import Turn
 
@@ -75,14 +76,16 @@ async def asked(model: Llm, turn: Turn, due: Sequence[Due], kept: Mapping[str, A
     if not fresh:
         return Asked(raw=kept, answers=known.valid, faults={}, usage=None)
     first = await model.answer(ask(turn, fresh))
-    taken = take(fresh, first.value)
-    raw = {**kept, **_parts(fresh, first.value)}
+    value = storable(first.value)
+    taken = take(fresh, value)
+    raw = {**kept, **_parts(fresh, value)}
     answers, usage = {**known.valid, **taken.valid}, first.usage
     if taken.faults:
         again = [one for one in fresh if one.section.name in taken.faults]
         second = await model.answer(ask(turn, again, taken.faults))
-        taken = take(again, second.value)
-        raw |= _parts(again, second.value)
+        value = storable(second.value)
+        taken = take(again, value)
+        raw |= _parts(again, value)
         answers |= taken.valid
         usage = usage.plus(second.usage)
     # A part that cannot be used is not kept, so that the next attempt asks for it anew.

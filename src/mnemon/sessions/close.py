@@ -37,6 +37,7 @@ async def close_session(tx: Tx, scope: Scope, session_id: str, boundary: Boundar
     if found is None:
         raise NotFound("session")
     owner = found[1]
+    await hold_person(tx, owner)
     locked = await store.lock(tx, owner, session_id)
     if locked is None:
         raise NotFound("session")

@@ -113,7 +113,8 @@ def names(texts: Iterable[str]) -> list[str]:
 
 def cut(text: str, limit: int) -> str:
     """At most `limit` characters, ending with a whole word; a single longer word is cut hard."""
-    flat = " ".join(text.split())
+    # A model's text may hold what no database text can: NUL, or half a surrogate pair.
+    flat = " ".join(text.replace("\0", " ").encode("utf-8", "replace").decode().split())
     if len(flat) <= limit:
         return flat
     head = flat[: limit + 1]

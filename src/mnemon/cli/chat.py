@@ -1,0 +1,97 @@
+"""`mnemon chat`: a conversation in the terminal, with a look at what the agent was given and what it kept."""
+
+import sys
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from mnemon.cli.terminal import AsJson, Org, chosen, err, print_json, run
+
+if TYPE_CHECKING:
+    from mnemon.cli.talk import Talk
+
+User = Annotated[str, typer.Option("--user", "-u", help="The person.", envvar="MNEMON_USER")]
+Persona = Annotated[str | None, typer.Option("--persona", "-p", help="The persona to speak with.")]
+_HELP = "/memory what is remembered · /context what the agent is given · /why what the last reply rests on · /quit"
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the command."""
+    app.command("chat")(chat)
+
+
+def chat(
+    message: Annotated[str | None, typer.Argument(help="One message; left out, a conversation begins.")] = None,
+    user: User = "me",
+    persona: Persona = None,
+    org: Org = "local",
+    as_json: AsJson = False,
+) -> None:
+    """Talk with an agent that remembers; `/memory`, `/context` and `/why` show how."""
+    from mnemon.cli.talk import talking
+
+    async def work() -> dict[str, Any] | None:
+        async with talking(chosen(), org, user, persona) as talk:
+            if message is not None:
+                return await _once(talk, message, as_json)
+            await _converse(talk)
+            return None
+
+    reply = run(work())
+    if as_json and reply is not None:
+        print_json(reply)
+
+
+async def _once(talk: "Talk", message: str, as_json: bool) -> dict[str, Any]:
+    """One message and its reply, streamed for people and whole for programs."""
+    reply = await talk.say(message, _ignore if as_json else _print_piece)
+    if not as_json:
+        sys.stdout.write("\n")
+    return reply
+
+
+async def _converse(talk: "Talk") -> None:
+    import asyncio
+
+    err.print(f"Talking with [bold]{talk.model}[/] as {talk.user}. {_HELP}", soft_wrap=True)
+    while True:
+        try:
+            line = (await asyncio.to_thread(input, "› ")).strip()
+        except EOFError:
+            return
+        match line.split(maxsplit=1):
+            case []:
+                continue
+            case ["/quit"] | ["/exit"]:
+                return
+            case ["/memory"]:
+                await talk.show_memory()
+            case ["/context", *query]:
+                await talk.show_context(query[0] if query else talk.last_message)
+            case ["/why"]:
+                await talk.show_why()
+            case [command, *_] if command.startswith("/"):
+                err.print(_HELP)
+            case _:
+                await _said(talk, line)
+
+
+async def _said(talk: "Talk", line: str) -> None:
+    """The reply, or why there is none; the conversation goes on."""
+    from mnemon.errors import MnemonError
+
+    try:
+        await talk.say(line, _print_piece)
+    except MnemonError as error:
+        err.print(f"[bold red]error[/] {error.detail}", soft_wrap=True)
+    else:
+        sys.stdout.write("\n")
+
+
+def _print_piece(text: str) -> None:
+    sys.stdout.write(text)
+    sys.stdout.flush()
+
+
+def _ignore(text: str) -> None:
+    """A program reads the whole reply at the end."""
