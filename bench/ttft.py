@@ -24,7 +24,18 @@ import httpx2
 import psycopg
 
 BIN = Path(sys.executable).parent
-TOPICS = ("tea", "jazz", "the lake house", "running", "the dashboard", "her sister", "Lisbon", "chess", "bread", "taxes")
+TOPICS = (
+    "tea",
+    "jazz",
+    "the lake house",
+    "running",
+    "the dashboard",
+    "her sister",
+    "Lisbon",
+    "chess",
+    "bread",
+    "taxes",
+)
 
 
 def main() -> None:

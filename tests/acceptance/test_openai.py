@@ -46,7 +46,8 @@ def test_a_conversation_resent_whole_stores_each_message_once(
         sent.append({"role": "user", "content": text})
         made = ai.chat.completions.create(model="any", messages=sent, user="ana")
         assert made.choices[0].finish_reason == "stop"
-        assert made.usage is not None and made.usage.total_tokens > 0
+        assert made.usage is not None
+        assert made.usage.total_tokens > 0
         sent.append({"role": "assistant", "content": made.choices[0].message.content})
     assert messages_of(client, "ana") == [
         ("user", "I am Ana and live in Austin."),
@@ -84,7 +85,8 @@ def test_streaming_gives_pieces_and_usage(server: Served, ai: OpenAI) -> None:
     assert "".join(pieces) == "one two three"
     assert len([piece for piece in pieces if piece]) > 1
     assert reasons[-1] == "stop"
-    assert usage is not None and usage.completion_tokens > 0
+    assert usage is not None
+    assert usage.completion_tokens > 0
 
 
 def test_a_second_session_remembers_the_first(server: Served, client: httpx2.Client, ai: OpenAI) -> None:

@@ -41,7 +41,8 @@ async def test_the_first_message_makes_person_session_and_state(db: Database, or
     async with db.tx(org) as tx:
         found = await store.find(tx, Scope(org_id=org), turn.session_id)
         kept = await state.session_state(tx, turn.scope)
-    assert found is not None and kept is not None
+    assert found is not None
+    assert kept is not None
     assert (found[0].turn_count, found[0].persona_id, found[0].started_at) == (1, "coach", clock.now())
     assert (kept.message_count, kept.last_user_message) == (1, "hello")
 
@@ -62,7 +63,9 @@ async def test_a_stale_session_ends_when_the_next_message_comes(db: Database, or
         old = await store.find(tx, Scope(org_id=org), first.session_id)
         new = await store.find(tx, Scope(org_id=org), second.session_id)
         kept = await state.session_state(tx, second.scope)
-    assert old is not None and new is not None and kept is not None
+    assert old is not None
+    assert new is not None
+    assert kept is not None
     assert old[0].ended_at == began + timedelta(minutes=30)
     assert (new[0].resumed_from, new[0].turn_count) == (first.session_id, 1)
     assert kept.message_count == 2
