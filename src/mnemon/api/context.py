@@ -1,7 +1,9 @@
 """`/api/context`: exactly what a chat turn would be given."""
 
+from datetime import datetime
 from typing import Annotated, Any, Self
 
+import numpy as np
 from fastapi import APIRouter, Response
 from pydantic import Field
 
@@ -13,6 +15,7 @@ from mnemon.api.wire import Name, Wire, Words
 from mnemon.context.assemble import Context, assembled, query_vector
 from mnemon.db.tx import Tx
 from mnemon.layer import Ask
+from mnemon.scope import Scope
 from mnemon.sessions.record import named_session
 
 router = APIRouter(prefix="/api/context", tags=["turns"])
@@ -83,19 +86,23 @@ async def get_context(body: ContextIn, door: Annotated[Door, needs(Grant.CHAT)])
     vector = await query_vector(door.basement, body.query)
     async with door.tx() as tx:
         scope, _ = await named_session(tx, door.person(body.user_id, body.persona_id), body.session_id)
-        ask = Ask(
-            scope=scope,
-            query=body.query,
-            vector=vector,
-            now=tx.now,
-            session_id=body.session_id,
-            model=door.basement.embedder.model,
-            ranking=door.basement.settings.chat_ranking,
-            sees_agent_state=door.may(Grant.AGENT_STATE_READ),
-        )
+        ask = _ask(door, body, scope, vector, tx.now)
         context = await assembled(tx, ask, door.basement.settings, budget=body.budget_tokens)
         held = await _agent_state(tx, ask, context)
     return door.reply(ContextOut.of(context, held))
+
+
+def _ask(door: Door, body: ContextIn, scope: Scope, vector: np.ndarray | None, now: datetime) -> Ask:
+    return Ask(
+        scope=scope,
+        query=body.query,
+        vector=vector,
+        now=now,
+        session_id=body.session_id,
+        model=door.basement.embedder.model,
+        ranking=door.basement.settings.chat_ranking,
+        sees_agent_state=door.may(Grant.AGENT_STATE_READ),
+    )
 
 
 async def _agent_state(tx: Tx, ask: Ask, context: Context) -> dict[str, Any] | None:
