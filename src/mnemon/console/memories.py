@@ -1,0 +1,170 @@
+"""Memories: one table of all that is held, and each memory down to the message it came from."""
+
+from fastapi import APIRouter
+
+from mnemon.access import store as access
+from mnemon.access.grants import Grant
+from mnemon.console.difference import words_changed
+from mnemon.console.shell import Shown, Visit, Went, action, page
+from mnemon.custody.forget_memory import forget_memory
+from mnemon.errors import Invalid
+from mnemon.memory.browse import get, history, locate
+from mnemon.memory.edit import Edit, bring_back, change
+from mnemon.memory.lifecycle import ArchiveReason, Status
+from mnemon.memory.survey.survey import Filters, facets
+from mnemon.memory.survey.survey import page as survey_page
+from mnemon.memory.vectors.embed import embed_texts
+from mnemon.sessions.messages import by_id as message_by_id
+from mnemon.sessions.people import external_name
+
+router = APIRouter()
+SIZE = 50
+
+
+@page(router, "/memories", "memories.html", grant=Grant.MEMORY_READ)
+async def memories(visit: Visit) -> Shown:
+    """The table, its facets, and the page asked for."""
+    filters = _filters(visit)
+    scope = visit.person(visit.asked("user")) if visit.asked("user") else visit.org
+    number = int(visit.asked("page", "1")) if visit.asked("page", "1").isdigit() else 1
+    number = max(1, min(number, 10_000))
+    async with visit.tx() as tx:
+        found = await survey_page(tx, scope, filters, most=SIZE + 1, skip=(number - 1) * SIZE)
+        counted = await facets(tx, scope, filters)
+    data = {
+        "found": found[:SIZE],
+        "more": len(found) > SIZE,
+        "page": number,
+        "facets": counted,
+        "total": counted.get("all", {}).get("all", 0),
+        "asked": {
+            name: visit.asked(name) for name in ("q", "type", "status", "source", "persona", "user", "entity", "pinned")
+        },
+        "now": tx.now,
+    }
+    return Shown(title="Memories", data=data)
+
+
+@page(router, "/memories/{memory_id}", "memory.html", grant=Grant.MEMORY_READ)
+async def memory(visit: Visit, memory_id: str) -> Shown:
+    """One memory: what it says, since when, how it changed, and where it was said."""
+    async with visit.tx() as tx:
+        scope = await locate(tx, visit.org, memory_id)
+        found = await get(tx, scope, memory_id)
+        versions = await history(tx, scope, memory_id)
+        said = [(one, await message_by_id(tx, scope, one.message_id)) for one in found.provenance]
+        user = await external_name(tx, scope)
+    steps = [
+        {"version": later, "words": words_changed(earlier.content if earlier else "", later.content)}
+        for earlier, later in zip((None, *versions[:-1]), versions, strict=True)
+    ]
+    data = {
+        "memory": found,
+        "steps": steps[::-1],
+        "said": said,
+        "user": user,
+        "now": tx.now,
+        "reasons": list(ArchiveReason),
+    }
+    return Shown(title=found.content if len(found.content) < 80 else found.content[:79] + "…", data=data)
+
+
+@action(router, "/memories/{memory_id}/edit", grant=Grant.MEMORY_WRITE)
+async def edit(visit: Visit, form: dict[str, str], memory_id: str) -> Went:
+    """Its text or importance is changed; the text before stays as a version."""
+    content = form.get("content", "").strip()
+    if not content:
+        raise Invalid("A memory needs a text.", code="empty")
+    importance = int(form["importance"]) if form.get("importance", "") in {"0", "1", "2", "3"} else None
+    vectors = await embed_texts(visit.basement.embedder, [content])
+    wanted = Edit(content=content, importance=importance, reason=form.get("reason") or None)
+    async with visit.tx() as tx:
+        scope = await locate(tx, visit.org, memory_id)
+        await change(tx, scope, memory_id, wanted, vectors=vectors)
+    return Went(to=f"/memories/{memory_id}", notice="Changed. The text before is kept as a version.")
+
+
+@action(router, "/memories/{memory_id}/pin", grant=Grant.MEMORY_WRITE)
+async def pin(visit: Visit, form: dict[str, str], memory_id: str) -> Went:
+    """Pinned or no longer."""
+    pinned = form.get("pinned") == "yes"
+    await _changed(visit, memory_id, Edit(pinned=pinned))
+    return Went(to=form.get("back") or f"/memories/{memory_id}", notice="Pinned." if pinned else "No longer pinned.")
+
+
+@action(router, "/memories/{memory_id}/archive", grant=Grant.MEMORY_WRITE)
+async def archive(visit: Visit, form: dict[str, str], memory_id: str) -> Went:
+    """Hidden from recall, kept for the record."""
+    await _changed(visit, memory_id, Edit(status=Status.ARCHIVED, reason=form.get("reason") or "unwanted"))
+    return Went(to=f"/memories/{memory_id}", notice="Archived.", undo=f"/memories/{memory_id}/restore")
+
+
+@action(router, "/memories/{memory_id}/restore", grant=Grant.MEMORY_WRITE)
+async def restore(visit: Visit, form: dict[str, str], memory_id: str) -> Went:
+    """Active again; with a version, its text is what is held."""
+    version = int(form["version"]) if form.get("version", "").isdigit() else None
+    async with visit.tx() as tx:
+        scope = await locate(tx, visit.org, memory_id)
+        await bring_back(tx, scope, memory_id, version=version, reason="restored in the console")
+    return Went(to=f"/memories/{memory_id}", notice="Restored.")
+
+
+@action(router, "/memories/{memory_id}/forget", grant=Grant.CUSTODY)
+async def forget(visit: Visit, form: dict[str, str], memory_id: str) -> Went:
+    """Gone everywhere, once the word was typed."""
+    if form.get("confirm", "").strip().lower() != "forget":
+        raise Invalid("Nothing was forgotten: type the word forget to confirm.", code="not_confirmed")
+    async with visit.tx() as tx:
+        scope = await locate(tx, visit.org, memory_id)
+        receipt = await forget_memory(tx, scope, memory_id)
+        await access.note(visit.org, tx, actor=visit.principal.key_id, action="forget memory", target=memory_id)
+    counted = ", ".join(f"{number} {table}" for table, number in receipt.removed.items() if number)
+    return Went(to="/memories", notice=f"Forgotten. Receipt {receipt.id}: {counted}.")
+
+
+@action(router, "/memories/bulk", grant=Grant.MEMORY_WRITE)
+async def bulk(visit: Visit, form: dict[str, str]) -> Went:
+    """The same for every chosen memory."""
+    chosen = [name.removeprefix("id:") for name in form if name.startswith("id:")]
+    deed = form.get("deed", "")
+    if deed not in _BULK or not chosen:
+        raise Invalid("Choose memories and what to do with them.", code="nothing_chosen")
+    if deed == "forget":
+        visit.require(Grant.CUSTODY)
+        if form.get("confirm", "").strip().lower() != "forget":
+            raise Invalid("Nothing was forgotten: type the word forget to confirm.", code="not_confirmed")
+    async with visit.tx() as tx:
+        for memory_id in chosen:
+            scope = await locate(tx, visit.org, memory_id)
+            if deed == "forget":
+                await forget_memory(tx, scope, memory_id)
+            else:
+                await change(tx, scope, memory_id, _BULK[deed])
+    return Went(to=form.get("back") or "/memories", notice=f"{len(chosen)} memories: {deed} done.")
+
+
+_BULK = {
+    "pin": Edit(pinned=True),
+    "unpin": Edit(pinned=False),
+    "archive": Edit(status=Status.ARCHIVED, reason="unwanted"),
+    "forget": Edit(),
+}
+
+
+async def _changed(visit: Visit, memory_id: str, wanted: Edit) -> None:
+    async with visit.tx() as tx:
+        scope = await locate(tx, visit.org, memory_id)
+        await change(tx, scope, memory_id, wanted)
+
+
+def _filters(visit: Visit) -> Filters:
+    status = visit.asked("status", "ACTIVE")
+    return Filters(
+        type=visit.asked("type") or None,
+        status=None if status == "any" else status,
+        source=visit.asked("source") or None,
+        persona_id=visit.asked("persona") or None,
+        entity=visit.asked("entity") or None,
+        pinned=True if visit.asked("pinned") else None,
+        words=visit.asked("q") or None,
+    )
