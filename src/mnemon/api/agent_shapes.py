@@ -4,6 +4,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import Field
 
+from mnemon.api.run_shapes import RunUsageOut
 from mnemon.api.wire import Instant, Json, Name, Text, Wire, Words
 from mnemon.runs.active_memory import MemoryStatus, Panel
 from mnemon.runs.agent import MOST_TEAM, Adapter, Agent, AgentRole, Draft, read_config, write_config
@@ -145,6 +146,16 @@ class AgentChatIn(Wire):
 
     message: Words
     stream: bool = True
+
+
+class AgentReplyOut(Wire):
+    """A reply as one JSON; without a reply the message waits for a worker."""
+
+    turn_id: str
+    message_id: str | None = None
+    session_id: str | None = None
+    reply: str | None = None
+    usage: RunUsageOut | None = None
 
 
 class RunIn(Wire):

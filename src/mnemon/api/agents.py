@@ -7,13 +7,22 @@ from starlette.responses import StreamingResponse
 
 from mnemon.access import replies
 from mnemon.access.grants import Grant
-from mnemon.api.agent_shapes import AgentChatIn, AgentIn, AgentOut, AgentPatch, ChatMessageOut, MemoryOut, RunIn
+from mnemon.api.agent_shapes import (
+    AgentChatIn,
+    AgentIn,
+    AgentOut,
+    AgentPatch,
+    AgentReplyOut,
+    ChatMessageOut,
+    MemoryOut,
+    RunIn,
+)
 from mnemon.api.chat_events import HEADERS
 from mnemon.api.door import Door, documented, needs
-from mnemon.api.run_lines import chat_end, chat_lines
+from mnemon.api.run_lines import EVENT_STREAM, chat_end, chat_lines
 from mnemon.api.run_shapes import DecisionOut, RunOut
 from mnemon.api.runs import cards_of, page_of_runs, place_of, rendered
-from mnemon.api.wire import position_of
+from mnemon.api.wire import Envelope, position_of
 from mnemon.db.tx import Tx
 from mnemon.errors import Unavailable
 from mnemon.runs import agent_store, agents
@@ -27,7 +36,6 @@ router = APIRouter(prefix="/api/agents", tags=["agents"])
 Reading = Annotated[Door, needs(Grant.AGENTS_READ)]
 Writing = Annotated[Door, needs(Grant.AGENTS_WRITE)]
 Limit = Annotated[int, Query(ge=1, le=200)]
-_EVENTS = {"text/event-stream": {"schema": {"type": "string"}}}
 
 
 @router.post("", status_code=201, responses=documented(AgentOut, status=201))
@@ -111,7 +119,11 @@ async def list_messages(agent_id: str, door: Reading, limit: Limit = 50, cursor:
     return door.page(shown, limit=limit, position=lambda message: places[message.id])
 
 
-@router.post("/{agent_id}/chat", response_model=None, responses=documented(dict, content=_EVENTS))
+@router.post(
+    "/{agent_id}/chat",
+    response_model=None,
+    responses={**documented(AgentReplyOut, content=EVENT_STREAM), 202: {"model": Envelope[AgentReplyOut]}},
+)
 async def chat(agent_id: str, body: AgentChatIn, door: Writing) -> Response:
     """The agent's reply: Server-Sent Events, or one JSON with `stream: false`."""
     turn_id, session_id = await _asked(door, agent_id, body.message)
@@ -121,7 +133,8 @@ async def chat(agent_id: str, body: AgentChatIn, door: Writing) -> Response:
         return StreamingResponse(lines, media_type="text/event-stream", headers=HEADERS)
     async for _ in watch_chat(door.basement.db, door.org, turn_id, until=closing):
         pass
-    return door.reply(await _whole(door, turn_id))
+    reply = await _whole(door, turn_id)
+    return door.reply(reply, status=202 if reply.reply is None else 200)
 
 
 @router.post("/{agent_id}/runs", status_code=202, responses=documented(RunOut, status=202))
@@ -168,11 +181,13 @@ async def _asked(door: Door, agent_id: str, message: str) -> tuple[str, str | No
     return turn_id, memory.session_id if memory.enabled else None
 
 
-async def _whole(door: Door, turn_id: str) -> dict[str, object]:
-    """The finished turn as one JSON. Raises Unavailable with the reason when it has no reply."""
+async def _whole(door: Door, turn_id: str) -> AgentReplyOut:
+    """The turn as one JSON, without a reply while no worker has taken it up. Raises Unavailable when it failed."""
     ended = await chat_end(door.basement.db, door.org, turn_id)
+    if ended.get("code") == "chat_waiting":
+        return AgentReplyOut(turn_id=turn_id)
     if "code" in ended:
         raise Unavailable(ended["detail"], code=ended["code"])
     async with door.tx() as tx:
         reply = await agent_store.message_of_turn(door.org, tx, turn_id, "assistant")
-    return {**ended, "reply": reply.content if reply else ""}
+    return AgentReplyOut(**ended, reply=reply.content if reply else None)

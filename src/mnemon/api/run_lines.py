@@ -10,13 +10,20 @@ from mnemon.api.run_shapes import RunUsageOut
 from mnemon.clock import iso
 from mnemon.db.database import Database
 from mnemon.runs import agent_store
-from mnemon.runs.run import RunStatus
+from mnemon.runs.run import OVER
 from mnemon.runs.store import Recorded
 from mnemon.runs.watching import watch_chat
 from mnemon.scope import Scope
 
+EVENT_STREAM = {
+    "text/event-stream": {
+        "schema": {"type": "object", "properties": {"event": {"type": "string"}, "data": {"type": "string"}}}
+    }
+}
+"""How the OpenAPI document describes a stream: each event has a name and JSON data."""
 CHAT_EVENTS = frozenset({"delta", "tool_call", "tool_result", "session"})
 STILL_HERE = ": still here\n\n"
+WAITING = "No worker has taken it up yet. The message is kept; the reply will stand in the agent's messages."
 
 
 def run_line(event: Recorded | None) -> str:
@@ -48,8 +55,9 @@ async def chat_end(db: Database, scope: Scope, turn_id: str) -> dict[str, Any]:
         reply = await agent_store.message_of_turn(scope, tx, turn_id, "assistant")
     if exchange is None:
         return {"code": "chat_failed", "detail": "The agent was deleted meanwhile.", "turnId": turn_id}
-    if reply is None or exchange.status is not RunStatus.SUCCEEDED:
-        why = exchange.error or "The server is stopping; the reply will stand in the agent's messages."
-        return {"code": "chat_failed", "detail": why, "turnId": turn_id}
+    if exchange.status not in OVER:
+        return {"code": "chat_waiting", "detail": WAITING, "turnId": turn_id}
+    if reply is None:
+        return {"code": "chat_failed", "detail": exchange.error or "There is no reply.", "turnId": turn_id}
     usage = RunUsageOut.of(exchange.usage).model_dump(mode="json", by_alias=True)
     return {"turnId": turn_id, "messageId": reply.id, "sessionId": exchange.session_id_after, "usage": usage}

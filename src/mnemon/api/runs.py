@@ -10,7 +10,7 @@ from starlette.responses import StreamingResponse
 from mnemon.access.grants import Grant
 from mnemon.api.chat_events import HEADERS
 from mnemon.api.door import Door, documented, needs
-from mnemon.api.run_lines import run_line
+from mnemon.api.run_lines import EVENT_STREAM, run_line
 from mnemon.api.run_shapes import ReExaminationOut, RunOut
 from mnemon.api.wire import Name, Text, Wire, position_of
 from mnemon.errors import Malformed
@@ -25,7 +25,6 @@ from mnemon.runs.watching import watch_run
 router = APIRouter(prefix="/api/runs", tags=["runs"])
 Reading = Annotated[Door, needs(Grant.AGENTS_READ)]
 Writing = Annotated[Door, needs(Grant.AGENTS_WRITE)]
-_EVENTS = {"text/event-stream": {"schema": {"type": "string"}}}
 
 
 class ResolveIn(Wire):
@@ -57,7 +56,7 @@ async def read_run(run_id: str, door: Reading) -> Response:
     return door.reply(RunOut.of(run, cards_of(door), again))
 
 
-@router.get("/{run_id}/events", response_model=None, responses=documented(str, content=_EVENTS))
+@router.get("/{run_id}/events", response_model=None, responses=documented(str, content=EVENT_STREAM))
 async def run_events(
     run_id: str, door: Reading, last_event_id: Annotated[str | None, Header(max_length=20)] = None
 ) -> Response:

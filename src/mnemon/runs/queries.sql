@@ -137,6 +137,11 @@ where org_id = %(org_id)s and parent_run_id = any(%(parent_ids)s) order by seq l
 select exists (
   select from runs where org_id = %(org_id)s and agent_id = %(agent_id)s and status in ('queued', 'running')) as busy
 
+-- name: at_work
+-- Whether a run or a chat of the agent goes on.
+select exists (select from runs where org_id = %(org_id)s and agent_id = %(agent_id)s and status = 'running')
+  or exists (select from exchanges where org_id = %(org_id)s and agent_id = %(agent_id)s and status = 'running') as busy
+
 -- name: update_run
 update runs set status = %(status)s, session_id_before = %(session_id_before)s,
   session_id_after = %(session_id_after)s, memory_generation = %(memory_generation)s, result = %(result)s,

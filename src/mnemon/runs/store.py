@@ -98,6 +98,11 @@ async def busy(scope: Scope, tx: Tx, agent_id: str) -> bool:
     return bool((await tx.one(SQL["busy"], org_id=scope.org_id, agent_id=agent_id))["busy"])
 
 
+async def at_work(scope: Scope, tx: Tx, agent_id: str) -> bool:
+    """Whether a run or a chat of the agent goes on."""
+    return bool((await tx.one(SQL["at_work"], org_id=scope.org_id, agent_id=agent_id))["busy"])
+
+
 async def update_run(scope: Scope, tx: Tx, changed: Run, *, symbol: str | None = None) -> None:
     """The run is as given; `symbol` is the market an open position waits for."""
     await tx.run(

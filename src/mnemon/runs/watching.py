@@ -7,12 +7,13 @@ from contextlib import suppress
 from mnemon.db.database import Database
 from mnemon.db.tx import Tx
 from mnemon.runs import agent_store, store
-from mnemon.runs.run import OVER
+from mnemon.runs.run import OVER, RunStatus
 from mnemon.runs.store import Recorded
 from mnemon.scope import Scope
 
 LOOK_S = 0.15
 QUIET_S = 15.0
+UNATTENDED_S = 8.0
 
 Over = Callable[[Tx], Awaitable[bool]]
 
@@ -33,11 +34,18 @@ async def watch_run(
 async def watch_chat(
     db: Database, scope: Scope, turn_id: str, *, until: asyncio.Event | None = None
 ) -> AsyncIterator[Recorded | None]:
-    """The chat turn's events, until it has its reply or none will come."""
+    """The chat turn's events, until it has its reply, none will come, or no worker takes it up."""
+    waited = 0
 
     async def over(tx: Tx) -> bool:
+        nonlocal waited
         exchange = await agent_store.exchange(scope, tx, turn_id)
-        return exchange is None or exchange.status in OVER
+        if exchange is None or exchange.status in OVER:
+            return True
+        # Behind another run or chat of the agent it waits as long as that takes; with nobody at work, not for ever.
+        idle = exchange.status is RunStatus.QUEUED and not await store.at_work(scope, tx, exchange.agent_id)
+        waited = waited + 1 if idle else 0
+        return waited * LOOK_S > UNATTENDED_S
 
     async for event in _watch(db, scope, turn_id, 0, over, until or asyncio.Event()):
         yield event
