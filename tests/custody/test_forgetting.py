@@ -134,6 +134,32 @@ async def test_a_fold_made_from_it_goes_and_the_other_fragments_stand_again(db, 
     assert "marmalade" not in await exported(db, ann)
 
 
+async def test_a_fold_of_a_fold_goes_with_every_word_of_its_fragments(db, ann):
+    john = Entity(type=EntityType.PERSON, label="John")
+    facts = [
+        Fact(type=MemoryType.PEOPLE, content=text, entity=john, fact_type=kind)
+        for text, kind in (
+            ("John plays chess", FactType.HABIT),
+            ("John hides marmalade", FactType.FRICTION),
+            ("John drinks tea", FactType.PREFERENCE),
+        )
+    ]
+    turn = await said(db, ann, "What about John?", "He hides marmalade. He drinks tea.")
+    ids = await held(db, ann, *facts)
+    async with db.tx(ann.org_id) as tx:
+        one = FoldAnswer(memories=ids[:2], content="John plays chess and hides marmalade")
+        first = await apply(tx, ann, CuratorPlan(folds=[one]), made_by="test")
+        two = FoldAnswer(memories=[*first.folded, ids[2]], content="John plays chess and drinks tea")
+        await apply(tx, ann, CuratorPlan(folds=[two]), made_by="test")
+    await forget(db, ann, ids[1])
+    async with db.tx(ann.org_id) as tx:
+        left = await upkeep.global_memories(tx, ann, most=10)
+        (reply,) = await tx.all("select content from messages where org_id = 'acme' and role = 'assistant'")
+    assert {one.content for one in left} == {"John plays chess", "John drinks tea"}
+    assert reply["content"] == f"{'█' * 19} He drinks tea."
+    assert turn.id
+
+
 async def test_forgetting_a_fold_forgets_what_it_was_folded_from(db, ann):
     john = Entity(type=EntityType.PERSON, label="John")
     facts = [

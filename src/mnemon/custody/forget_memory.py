@@ -36,12 +36,19 @@ class Doomed:
     """What is about to be forgotten."""
 
     memories: tuple[Row, ...]
+    folds: tuple[Row, ...]
+    """Folds that were made from them among others: they go, their other fragments stay."""
     grounds: tuple[Row, ...]
     """Where it was said."""
 
     @property
     def ids(self) -> list[str]:
         return [str(row["id"]) for row in self.memories]
+
+    @property
+    def removed(self) -> list[str]:
+        """Ids of everything that goes, folds included."""
+        return [*self.ids, *(str(row["id"]) for row in self.folds)]
 
     @property
     def contents(self) -> list[str]:
@@ -59,6 +66,7 @@ class Doomed:
     def traces(self, kept: Sequence[str]) -> Traces:
         """What to look for elsewhere, given what other memories say."""
         texts = [*self.contents, *self.quotes]
+        texts += [text for row in self.folds for text in (row["content"], *row["earlier"])]
         more = [row[name] or "" for row in self.memories for name in ("entity_label", "note")]
         return Traces(phrases=tuple(texts), marks=marks_of([*texts, *more], kept))
 
@@ -86,7 +94,7 @@ async def forget_memories(
     doomed = await _gather(tx, scope, memory_ids)
     if not doomed.memories:
         return None
-    kept = await _kept_texts(tx, scope, doomed.ids)
+    kept = await _kept_texts(tx, scope, doomed.removed)
     entry = Entry(
         org_id=scope.org_id,
         id=entry_id,
@@ -99,6 +107,7 @@ async def forget_memories(
     )
     await _remove(tx, scope, doomed, tally)
     await _redact_engagement(tx, scope, doomed, tally)
+    await _clear_spines(tx, scope, doomed.removed, tally)
     await clear(tx, scope, doomed.traces(kept), entry, tally)
     receipt = tally.receipt(entry.id, tx.now)
     await ledger.add(tx, entry, receipt)
@@ -112,7 +121,6 @@ async def clear(tx: Tx, scope: Scope, traces: Traces, entry: Entry, tally: Tally
     copies, touched = await _cover_messages(tx, scope, entry.spans, revision)
     tally.redacted["messages"] += len(touched)
     await _drop_summaries(tx, scope, touched, tally)
-    await _clear_spines(tx, scope, entry.memory_ids, tally)
     await _clear_seed(tx, scope, traces)
     whole = Traces(phrases=traces.phrases, marks=traces.marks, copies=copies)
     changed = [row["id"] for row in touched] + await cover_everywhere(tx, scope, whole, entry.memory_ids, tally)
@@ -133,8 +141,21 @@ async def _gather(tx: Tx, scope: Scope, ids: Sequence[str]) -> Doomed:
         known = {row["id"] for row in found}
         folds = [row for row in rows if row["source"] == CURATED_FOLD]
         wanted = [one for row in folds for one in row["sources"] if one not in known]
-    grounds = await tx.all(SQL["provenance"], **_owner(scope), ids=[row["id"] for row in found])
-    return Doomed(memories=tuple(found), grounds=tuple(grounds))
+    ids = [row["id"] for row in found]
+    grounds = await tx.all(SQL["provenance"], **_owner(scope), ids=ids)
+    return Doomed(memories=tuple(found), folds=tuple(await _folds_of(tx, scope, ids)), grounds=tuple(grounds))
+
+
+async def _folds_of(tx: Tx, scope: Scope, ids: Sequence[str]) -> list[Row]:
+    """Folds made from any of these, and folds made from those."""
+    known, found = set(ids), []
+    wanted = list(ids)
+    while wanted:
+        made = [row["id"] for row in await tx.all(SQL["folds_of"], **_owner(scope), ids=wanted)]
+        wanted = [one for one in made if one not in known]
+        known |= set(wanted)
+        found += await tx.all(SQL["memories"], **_owner(scope), ids=wanted)
+    return found
 
 
 async def _kept_texts(tx: Tx, scope: Scope, ids: Sequence[str]) -> list[str]:
@@ -143,9 +164,8 @@ async def _kept_texts(tx: Tx, scope: Scope, ids: Sequence[str]) -> list[str]:
 
 
 async def _remove(tx: Tx, scope: Scope, doomed: Doomed, tally: Tally) -> None:
-    ids = doomed.ids
-    await _unfold(tx, scope, ids, tally)
-    await _delete(tx, scope, ids, tally)
+    await _bring_back_fragments(tx, scope, doomed)
+    await _delete(tx, scope, doomed.removed, tally)
     refs = {ref for row in doomed.memories for ref in row["entity_refs"]}
     used = {row["ref"] for row in await tx.all(SQL["refs_in_use"], **_owner(scope))}
     gone = sorted(refs - used)
@@ -167,14 +187,12 @@ async def _delete(tx: Tx, scope: Scope, ids: Sequence[str], tally: Tally) -> Non
         tally.removed[name] += await tx.run(SQL[statement], **_owner(scope), ids=list(ids))
 
 
-async def _unfold(tx: Tx, scope: Scope, ids: Sequence[str], tally: Tally) -> None:
-    """Folds made from what is forgotten go; their other fragments stand for themselves again."""
-    folds = [row for row in await tx.all(SQL["folds_of"], **_owner(scope), ids=list(ids)) if row["id"] not in ids]
-    others = {one for row in folds for one in row["sources"]} - set(ids)
+async def _bring_back_fragments(tx: Tx, scope: Scope, doomed: Doomed) -> None:
+    """What stood in a fold that goes stands for itself again."""
+    others = {one for row in doomed.folds for one in row["sources"]} - set(doomed.removed)
     for one in await memories.by_ids(tx, scope, sorted(others)):
         if one.archive_reason is ArchiveReason.FOLDED:
             await bring_back(tx, scope, one.id, reason="a fragment of its fold was forgotten")
-    await _delete(tx, scope, [row["id"] for row in folds], tally)
 
 
 async def _redact_engagement(tx: Tx, scope: Scope, doomed: Doomed, tally: Tally) -> None:
