@@ -1,15 +1,16 @@
 """Each vendor is asked in its own way, and no answer of a wrong shape leaks the vendor's errors."""
 
 import json
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import httpx2
 import pytest
 
 from mnemon.errors import ModelDown
+from mnemon.llm.ending import http_client
 from mnemon.llm.patience import Patience
-from mnemon.llm.protocol import ChatRequest, Finished, Message, Purpose, Question, Text
+from mnemon.llm.protocol import ChatEvent, ChatRequest, Finished, Message, Purpose, Question, Text
 from mnemon.llm.providers import provided
 from mnemon.llm.remote import RemoteLlm
 
@@ -22,7 +23,7 @@ VALUE = {"PROFILE": ["Lives in Austin"]}
 
 
 def llm_on(vendor: str, model: str, respond: Callable[[httpx2.Request], httpx2.Response]) -> RemoteLlm:
-    http = httpx2.AsyncClient(transport=httpx2.MockTransport(respond), timeout=30)
+    http = http_client(30, transport=httpx2.MockTransport(respond))
     base = "http://model.test/v1" if vendor == "openai" else None
     made = provided(vendor, model, base_url=base, api_key="k", http=http)
     return RemoteLlm(f"{vendor}:{model}", made, http, Patience(timeout=2, tries=1))
@@ -171,3 +172,78 @@ async def test_an_error_inside_a_stream_is_model_down() -> None:
     with pytest.raises(ModelDown):
         [event async for event in llm.chat(REQUEST)]
     await llm.close()
+
+
+def chunk(delta: dict[str, Any], reason: str | None = None) -> str:
+    choice = {"index": 0, "delta": delta, "finish_reason": reason}
+    body = {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": [choice]}
+    return f"data: {json.dumps(body)}\n\n"
+
+
+class Pieces(httpx2.AsyncByteStream):
+    """A body that comes over time, as it does from a network."""
+
+    def __init__(self, *pieces: str) -> None:
+        self._pieces = pieces
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        for piece in self._pieces:
+            yield piece.encode()
+
+
+def streaming(*events: str) -> RemoteLlm:
+    headers = {"content-type": "text/event-stream"}
+    return llm_on("openai", "tiny", lambda _: httpx2.Response(200, stream=Pieces(*events), headers=headers))
+
+
+DONE = "data: [DONE]\n\n"
+
+
+@pytest.mark.parametrize("ending", [(chunk({}, "stop"),), (DONE,), (chunk({}, "stop"), DONE), ("data: [DO", "NE]\n\n")])
+async def test_a_reply_is_whole_when_its_server_says_so(ending: tuple[str, ...]) -> None:
+    llm = streaming(chunk({"content": "Hello"}), *ending)
+    events = [event async for event in llm.chat(REQUEST)]
+    assert events[0] == Text(text="Hello")
+    assert isinstance(events[-1], Finished)
+    await llm.close()
+
+
+async def heard(llm: RemoteLlm, into: list[ChatEvent]) -> None:
+    async for event in llm.chat(REQUEST):
+        into.append(event)  # noqa: PERF401 what came before a failure counts
+
+
+async def test_a_connection_that_closes_early_is_no_whole_reply() -> None:
+    llm = streaming(chunk({"content": "Hel"}), chunk({"content": "lo"}))
+    came: list[ChatEvent] = []
+    with pytest.raises(ModelDown, match="broke off"):
+        await heard(llm, came)
+    assert came == [Text(text="Hel"), Text(text="lo")]
+    await llm.close()
+
+
+async def test_other_servers_are_told_the_limit_by_its_older_name() -> None:
+    seen: list[Any] = []
+
+    def respond(request: httpx2.Request) -> httpx2.Response:
+        seen.append(json.loads(request.content))
+        return httpx2.Response(200, text=chunk({"content": "x"}, "stop"), headers={"content-type": "text/event-stream"})
+
+    llm = llm_on("openai", "tiny", respond)
+    request = ChatRequest(system="", messages=REQUEST.messages, by_rule=str, options={"max_tokens": 9})
+    assert [event async for event in llm.chat(request)]
+    assert seen[0]["max_tokens"] == 9
+    assert seen[0]["messages"][-1] == {"role": "user", "content": "hi"}
+    await llm.close()
+
+
+@pytest.mark.parametrize(("url", "proxied"), [("http://127.0.0.1:1/v1", False), ("https://models.test/v1", True)])
+async def test_a_server_on_this_machine_is_reached_without_a_proxy(
+    url: str, proxied: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HTTP_PROXY", "http://proxy.test:1")
+    monkeypatch.setenv("HTTPS_PROXY", "http://proxy.test:1")
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    client = http_client(5, base_url=url)
+    assert client.trust_env is proxied
+    await client.aclose()

@@ -22,12 +22,11 @@ def connect(name: str, *, base_url: str | None = None, api_key: str | None = Non
 
 def _remote(vendor: str, model: str, base_url: str | None, api_key: str | None, timeout: float) -> Llm:
     # The vendors' libraries take seconds to import: only now, when one is used.
-    import httpx2
-
-    from mnemon.llm.providers import provided
+    from mnemon.llm.ending import http_client
+    from mnemon.llm.providers import OLLAMA_URL, provided
     from mnemon.llm.remote import RemoteLlm
 
     patience = Patience(timeout=timeout, whole_reply=max(600.0, timeout))
-    http = httpx2.AsyncClient(timeout=httpx2.Timeout(timeout, connect=min(5.0, timeout)))
+    http = http_client(timeout, base_url=base_url or (OLLAMA_URL if vendor == "ollama" else None))
     made = provided(vendor, model, base_url=base_url or None, api_key=api_key or None, http=http)
     return RemoteLlm(f"{vendor}:{model}", made, http, patience)

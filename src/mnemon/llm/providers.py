@@ -48,17 +48,14 @@ def _openai(model: str, base_url: str | None, api_key: str | None, http: httpx2.
     from pydantic_ai.providers.openai import OpenAIProvider
     from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider
 
-    profile = OpenAIModelProfile(
-        json_schema_transformer=Titled,
-        supports_json_schema_output=True,
-        # Otherwise a connection that closes too early passes for a complete reply.
-        openai_chat_streaming_requires_finish_reason=True,
-    )
+    profile = OpenAIModelProfile(json_schema_transformer=Titled, supports_json_schema_output=True)
     if base_url is None:
         direct = OpenAIProvider(api_key=api_key, http_client=http)
         return OpenAIChatModel(model, provider=direct, profile=profile)
     # A key in OPENAI_API_KEY is for OpenAI: another server gets only the one meant for it.
     other = OpenAICompatibleProvider("endpoint", base_url=base_url, api_key=api_key or "none", http_client=http)
+    # The older name of the limit is the one that every such server knows.
+    profile["openai_chat_supports_max_completion_tokens"] = False
     return OpenAIChatModel(model, provider=other, profile=profile)
 
 
@@ -67,7 +64,7 @@ def _ollama(model: str, base_url: str | None, api_key: str | None, http: httpx2.
     from pydantic_ai.providers.ollama import OllamaProvider
 
     provider = OllamaProvider(base_url=base_url or OLLAMA_URL, api_key=api_key or "none", http_client=http)
-    profile = OpenAIModelProfile(json_schema_transformer=Titled, openai_chat_streaming_requires_finish_reason=True)
+    profile = OpenAIModelProfile(json_schema_transformer=Titled)
     return OllamaModel(model, provider=provider, profile=profile)
 
 

@@ -5,7 +5,7 @@ import json
 import random
 import time
 from collections.abc import AsyncGenerator
-from contextlib import aclosing
+from contextlib import AsyncExitStack, aclosing
 from typing import cast
 
 import httpx2
@@ -16,6 +16,7 @@ from pydantic_ai.output import OutputObjectDefinition
 from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import ToolDefinition
 
+from mnemon.llm.ending import Ending, current
 from mnemon.llm.failure import RAISED, Failure, broken_off, failure_of, too_slow, unusable
 from mnemon.llm.patience import Patience
 from mnemon.llm.protocol import (
@@ -97,12 +98,19 @@ class RemoteLlm:
             ToolDefinition(name=tool.name, description=tool.description, parameters_json_schema=tool.schema)
             for tool in request.tools
         ]
-        async with model_request_stream(
+        ending = Ending()
+        opened = model_request_stream(
             self._model,
             transcript(request.system, request.messages),
             model_settings=self._settings(request.options, began, streamed=True),
             model_request_parameters=ModelRequestParameters(function_tools=tools),
-        ) as stream:
+        )
+        async with AsyncExitStack() as closing:
+            watching = current.set(ending)
+            try:
+                stream = await closing.enter_async_context(opened)
+            finally:
+                current.reset(watching)
             async for event in stream:
                 match event:
                     case PartStartEvent(part=TextPart(content=text)) if text:
@@ -110,8 +118,8 @@ class RemoteLlm:
                     case PartDeltaEvent(delta=TextPartDelta(content_delta=text)) if text:
                         yield Text(text=text)
             response = stream.get()
-        if response.finish_reason is None and not response.parts:
-            raise ValueError("it is empty")
+        if not _ended(response, ending):
+            raise ValueError("it stopped coming" if response.parts else "it is empty")
         calls = _calls(response)
         for call in calls:
             yield call
@@ -152,6 +160,15 @@ class RemoteLlm:
             latency_ms=round((time.perf_counter() - began) * 1000, 1),
             model=self.name,
         )
+
+
+def _ended(response: ModelResponse, ending: Ending) -> bool:
+    """Whether the server ended the reply itself: by a finish reason, or by the mark that ends a stream."""
+    if response.finish_reason is None:
+        return False
+    # Where a server of OpenAI's kind names no reason, the library makes one up.
+    named = response.provider_name in ("anthropic", "google") or "finish_reason" in (response.provider_details or {})
+    return named or ending.marked or response.finish_reason == "content_filter"
 
 
 def _form(model: Model, question: Question) -> ModelRequestParameters:
