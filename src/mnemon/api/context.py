@@ -84,10 +84,15 @@ class ContextOut(Wire):
 async def get_context(body: ContextIn, door: Annotated[Door, needs(Grant.CHAT)]) -> Response:
     """The context for this message. Nothing is written."""
     vector = await query_vector(door.basement, body.query)
+    settings = door.basement.settings
     async with door.tx() as tx:
         scope, _ = await named_session(tx, door.person(body.user_id, body.persona_id), body.session_id)
-        ask = _ask(door, body, scope, vector, tx.now)
-        context = await assembled(tx, ask, door.basement.settings, budget=body.budget_tokens)
+        ask = Ask(
+            scope=scope, query=body.query, vector=vector, now=tx.now, session_id=body.session_id,
+            model=door.basement.embedder.model, ranking=settings.chat_ranking,
+            sees_agent_state=door.may(Grant.AGENT_STATE_READ),
+        )  # fmt: skip
+        context = await assembled(tx, ask, settings, budget=body.budget_tokens)
         held = await _agent_state(tx, ask, context)
     return door.reply(ContextOut.of(context, held))
 
