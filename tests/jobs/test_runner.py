@@ -195,3 +195,27 @@ async def test_stopping_hands_unfinished_work_back_without_counting_the_try(
     async with db.tx(org) as tx:
         (job,) = await store.jobs(tx, Scope(org_id=org))
     assert (job.status, job.attempts) == (Status.QUEUED, 0)
+
+
+async def test_reserved_work_is_left_to_the_runner_of_its_organization(
+    db: Database, org: str, clock: ManualClock
+) -> None:
+    async def run(attempt: Attempt) -> None: ...
+
+    await put(db, org, "k", "ours")
+    everyone = runner(db, clock, run)
+    async with db.tx(org) as reserving:
+        assert await store.reserve(reserving, Scope(org_id=org))
+        assert await everyone.drain() == 0
+        ours = Runner(db, clock, {"k": Kind(name="k", run=run)}, only=org)
+        assert await ours.drain() == 1
+        await put(db, org, "k", "later")
+    assert await everyone.drain() == 1
+
+
+async def test_a_runner_of_one_organization_leaves_the_others_alone(db: Database, org: str, clock: ManualClock) -> None:
+    async def run(attempt: Attempt) -> None: ...
+
+    await put(db, org, "k", "ours")
+    assert await Runner(db, clock, {"k": Kind(name="k", run=run)}, only="another").drain() == 0
+    assert await listed(db, org) == [("ours", Status.QUEUED)]

@@ -24,8 +24,13 @@ select pg_notify('mnemon_work', '')
 -- One claim at a time, so that no two rows of one lane are ever taken together.
 select pg_advisory_xact_lock(1835954541, 1)
 
+-- name: reserve
+-- Whether the organization's work is ours alone until this transaction ends.
+select pg_try_advisory_xact_lock(1835954542, hashtext(%(org_id)s)) as reserved
+
 -- name: claim
 -- Takes due rows: never two of one lane, never one before an earlier one of its lane that is not parked.
+-- With `only`, of one organization; without, of every organization that nobody has reserved.
 with due as (
   select w.org_id, w.kind, w.key
   from work w
@@ -33,6 +38,11 @@ with due as (
     and w.due_at <= %(now)s
     and (w.lease_until is null or w.lease_until <= %(now)s)
     and w.kind = any(%(kinds)s)
+    and case when %(only)s::text is null
+      then hashtext(w.org_id)::bigint & 4294967295 not in (
+        select l.objid::bigint from pg_locks l where l.locktype = 'advisory' and l.classid = 1835954542 and l.granted
+          and l.database = (select d.oid from pg_database d where d.datname = current_database()))
+      else w.org_id = %(only)s end
     and (w.lane is null or not exists (
       select from work e
       where e.org_id = w.org_id and e.lane = w.lane and e.parked_at is null
@@ -115,3 +125,9 @@ select kind,
   case when parked_at is not null then 'parked' when lease_until is not null then 'running' else 'queued' end as status,
   count(*) as number, min(due_at) as oldest
 from work group by 1, 2
+
+-- name: standing
+-- How much of one organization's work stands where, and since when the oldest that is due waits.
+select case when parked_at is not null then 'parked' when lease_until is not null then 'running' else 'queued' end as status,
+  count(*) as number, min(due_at) as oldest
+from work where org_id = %(org_id)s group by 1

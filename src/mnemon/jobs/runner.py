@@ -75,11 +75,14 @@ class Kind:
 class Runner:
     """Runs the kinds it knows, a bounded number at a time."""
 
-    def __init__(self, db: Database, clock: Clock, kinds: Mapping[str, Kind], *, concurrency: int = 8) -> None:
+    def __init__(
+        self, db: Database, clock: Clock, kinds: Mapping[str, Kind], *, concurrency: int = 8, only: str | None = None
+    ) -> None:
         self._db = db
         self._clock = clock
         self._kinds = dict(kinds)
         self._concurrency = concurrency
+        self._only = only  # one organization, reserved or not; None: all that nobody has reserved
         self._wake = asyncio.Event()
         self._running: set[asyncio.Task[None]] = set()
         self._stopping = False
@@ -108,7 +111,9 @@ class Runner:
             return 0
         async with self._db.tx(None) as tx:
             longest = max((kind.lease for kind in self._kinds.values()), default=timedelta(0))
-            items = await store.claim(tx, kinds=list(self._kinds), most=room, lease_until=tx.now + longest)
+            items = await store.claim(
+                tx, kinds=list(self._kinds), most=room, lease_until=tx.now + longest, only=self._only
+            )
         for item in items:
             task = asyncio.create_task(self._attempt(item))
             self._running.add(task)

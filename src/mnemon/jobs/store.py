@@ -59,10 +59,17 @@ async def cancel(tx: Tx, scope: Scope, kind: str, key: str) -> bool:
     return await tx.run(SQL["cancel"], org_id=scope.org_id, kind=kind, key=key) > 0
 
 
-async def claim(tx: Tx, *, kinds: Sequence[str], most: int, lease_until: datetime) -> list[Item]:
-    """Due items are ours until the lease ends."""
+async def reserve(tx: Tx, scope: Scope) -> bool:
+    """Whether, until this transaction ends, only a runner made for this organization takes its work."""
+    return bool((await tx.one(SQL["reserve"], org_id=scope.org_id))["reserved"])
+
+
+async def claim(
+    tx: Tx, *, kinds: Sequence[str], most: int, lease_until: datetime, only: str | None = None
+) -> list[Item]:
+    """Due items are ours until the lease ends: of one organization, or of all that nobody has reserved."""
     await tx.run(SQL["claim_lock"])
-    rows = await tx.all(SQL["claim"], now=tx.now, kinds=list(kinds), most=most, lease_until=lease_until)
+    rows = await tx.all(SQL["claim"], now=tx.now, kinds=list(kinds), most=most, lease_until=lease_until, only=only)
     return [Item(**row) for row in rows]
 
 
@@ -121,6 +128,13 @@ async def jobs(
     """The organization's work, oldest first."""
     rows = await tx.all(SQL["jobs"], org_id=scope.org_id, after=after, most=most, status=status, kind=kind)
     return [_job(row) for row in rows]
+
+
+async def standing(tx: Tx, scope: Scope) -> dict[Status, tuple[int, datetime | None]]:
+    """How much of the organization's work stands where, and when the first of it was due."""
+    rows = await tx.all(SQL["standing"], org_id=scope.org_id)
+    found = {Status(row["status"]): (int(row["number"]), row["oldest"]) for row in rows}
+    return {status: found.get(status, (0, None)) for status in Status}
 
 
 async def job(tx: Tx, scope: Scope, job_id: str) -> Job | None:
