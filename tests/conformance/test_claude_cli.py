@@ -100,6 +100,13 @@ async def test_an_mcp_call_arrives_with_the_runs_token(settings: Settings, scrip
     assert "range unresolved" in seen.of("tool_result")[0]["content"]
 
 
+async def test_a_model_that_does_not_look_at_its_decisions_is_reported(settings: Settings) -> None:
+    with orchestrator("2d ago · WAIT") as server:
+        seen = Seen()
+        await ClaudeDriver(settings.model_copy(update={"mcp_url": server.url})).perform(task(review=review("x")), seen)
+    assert "did not look" in seen.of("review")[0]["note"]
+
+
 async def test_without_review_no_tool_is_offered(driver: ClaudeDriver, script: Script) -> None:
     await driver.perform(task(), Seen())
     assert script.asked[0].tools == ()

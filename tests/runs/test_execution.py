@@ -12,6 +12,7 @@ from mnemon.jobs.runner import Attempt
 from mnemon.runs import agents, ask
 from mnemon.runs.adapter import Review
 from mnemon.runs.decisions import decisions_for
+from mnemon.runs.removal import home_of
 from mnemon.runs.run import RunStatus
 from mnemon.runs.tokens import authenticate_run_token, issue_token, split_run_token
 from support.working import WAIT, Working
@@ -189,3 +190,13 @@ async def test_what_no_database_can_hold_does_not_stop_a_run(working: Working) -
     after = await working.read(run)
     assert after.status is RunStatus.SUCCEEDED, after.error
     assert after.result == {"decision": "WAIT", "summary": "odd ? text"}
+
+
+async def test_a_deleted_agent_leaves_no_directory(working: Working) -> None:
+    agent = await working.agent()
+    home = home_of(working.folder, working.org, agent.id)
+    home.mkdir(parents=True)
+    async with working.db.tx("acme") as tx:
+        await agents.delete_agent(tx, working.scope, agent.id)
+    await working.runner().drain()
+    assert not home.exists()

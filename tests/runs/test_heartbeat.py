@@ -93,5 +93,6 @@ async def test_a_deleted_agent_is_woken_no_more(working: Working) -> None:
     agent = await working.agent(schedule="0 * * * *")
     async with working.db.tx(working.org) as tx:
         await agents.delete_agent(tx, working.scope, agent.id)
+    await working.runner().drain()
     working.clock.advance(HOUR)
     assert await working.runner().drain() == 0

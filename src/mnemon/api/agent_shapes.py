@@ -1,5 +1,6 @@
 """Agents, their memory and their chat as the wire shows them."""
 
+from datetime import datetime
 from typing import Annotated, Any, Self
 
 from pydantic import Field
@@ -10,6 +11,7 @@ from mnemon.runs.active_memory import MemoryStatus, Panel
 from mnemon.runs.agent import MOST_TEAM, Adapter, Agent, AgentRole, Draft, read_config, write_config
 from mnemon.runs.agent_store import ChatMessage
 from mnemon.runs.agents import drafted
+from mnemon.runs.schedule import next_slot
 
 Skill = Annotated[Text, Field(max_length=200_000)]
 Prompt = Annotated[Text, Field(max_length=50_000)]
@@ -102,6 +104,8 @@ class AgentOut(Wire):
     skill: str
     default_prompt: str
     schedule: str | None
+    next_run_at: Instant | None
+    """The next slot of the schedule."""
     role: AgentRole
     team: list[str]
     card_type: str
@@ -111,7 +115,7 @@ class AgentOut(Wire):
     updated_at: Instant
 
     @classmethod
-    def of(cls, agent: Agent, panel: Panel) -> Self:
+    def of(cls, agent: Agent, panel: Panel, now: datetime) -> Self:
         return cls(
             id=agent.id,
             name=agent.name,
@@ -119,6 +123,7 @@ class AgentOut(Wire):
             skill=agent.skill,
             default_prompt=agent.default_prompt,
             schedule=agent.schedule,
+            next_run_at=next_slot(agent.schedule, now) if agent.schedule else None,
             role=agent.role,
             team=list(agent.team),
             card_type=agent.card_type,

@@ -55,7 +55,7 @@ async def list_agents(door: Reading, limit: Limit = 50, cursor: str | None = Non
     async with door.tx() as tx:
         found = await agent_store.agents(door.org, tx, after=position_of(cursor) or "", most=limit + 1)
         panels = await agents.panels(tx, door.org, found)
-    shown = [AgentOut.of(agent, panels[agent.id]) for agent in found]
+    shown = [AgentOut.of(agent, panels[agent.id], tx.now) for agent in found]
     return door.page(shown, limit=limit, position=lambda agent: agent.id)
 
 
@@ -163,7 +163,7 @@ async def list_decisions(agent_id: str, door: Reading, limit: Annotated[int, Que
 
 async def _shown(door: Door, tx: Tx, agent: Agent) -> AgentOut:
     panels = await agents.panels(tx, door.org, [agent])
-    return AgentOut.of(agent, panels[agent.id])
+    return AgentOut.of(agent, panels[agent.id], tx.now)
 
 
 async def _asked(door: Door, agent_id: str, message: str) -> tuple[str, str | None]:

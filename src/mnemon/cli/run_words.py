@@ -88,7 +88,7 @@ def event_words(event: Recorded | None) -> str | None:
             return f"[yellow]! {escape(data['name'])} has no report: {escape(data['error'])}[/]"
         case "consultation":
             return f"[dim]asks {escape(data['name'])}{', blind' if data.get('blind') else ''}[/]"
-        case "session" | "skipped":
+        case "session" | "skipped" | "review":
             return f"[yellow]! {escape(data['note'])}[/]"
         case _:
             return None

@@ -27,6 +27,8 @@ class EventType(StrEnum):
     """A piece of the reply."""
     MESSAGE = "message"
     """A whole message of the model."""
+    REVIEW = "review"
+    """Said when an agent that should begin with its decisions did not look at them."""
     CARD = "card"
     SKIPPED = "skipped"
     """Slots of the schedule that this run stands for."""

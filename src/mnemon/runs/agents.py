@@ -14,6 +14,7 @@ from mnemon.runs.schedule import check_cron, next_slot
 from mnemon.scope import Scope
 
 HEARTBEAT = "heartbeat"
+REMOVAL = "agent-removal"
 
 
 async def create_agent(tx: Tx, scope: Scope, draft: Draft, cards: Cards) -> Agent:
@@ -48,6 +49,7 @@ async def delete_agent(tx: Tx, scope: Scope, agent_id: str) -> None:
     if not await agent_store.delete_agent(scope, tx, agent_id):
         raise NotFound("agent")
     await work.cancel(tx, scope, HEARTBEAT, agent_id)
+    await work.enqueue(tx, scope, REMOVAL, agent_id)
 
 
 async def get_agent(tx: Tx, scope: Scope, agent_id: str, *, locked: bool = False) -> Agent:

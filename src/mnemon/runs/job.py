@@ -1,10 +1,11 @@
-"""The room's work: waking agents, running runs, answering chats, expiring decisions."""
+"""The room's work: waking agents, running runs, answering chats, expiring decisions, clearing away."""
 
 from mnemon.basement import Basement
 from mnemon.jobs.runner import Kind
 from mnemon.runs.conversation import Conversation
 from mnemon.runs.execution import Execution
 from mnemon.runs.heartbeat import Heartbeat
+from mnemon.runs.removal import Removal
 from mnemon.runs.settlement import Expiry
 
 
@@ -15,4 +16,5 @@ def kinds(basement: Basement) -> tuple[Kind, ...]:
         Execution(basement).kind(),
         Expiry(basement).kind(),
         Heartbeat(basement).kind(),
+        Removal(basement).kind(),
     )

@@ -29,6 +29,7 @@ from mnemon.runs.adapters.claude_command import (
 )
 from mnemon.runs.adapters.claude_stream import Result, answer_in, events_of, read_line, result_of
 from mnemon.runs.prompt import card_instruction, review_instruction
+from mnemon.runs.removal import home_of
 from mnemon.settings import Settings
 
 LONGEST_LINE = 32 * 1024 * 1024
@@ -43,6 +44,8 @@ class _Ended:
     code: int | None
     complaint: str
     """The last words on its standard error."""
+    called: frozenset[str]
+    """Names of the tools it called."""
 
 
 class ClaudeDriver:
@@ -64,6 +67,8 @@ class ClaudeDriver:
             if resume and ended.result and ended.result.lost_session:
                 await emit(_fresh(resume))
                 ended = await self._run(binary, task, place, files, None, emit)
+        if task.review and REVIEW_NAME not in ended.called:
+            await emit(Event(type=EventType.REVIEW, data={"note": "The model did not look at its decisions first."}))
         return _outcome(task, ended)
 
     def _binary(self) -> Path:
@@ -79,14 +84,11 @@ class ClaudeDriver:
         """The agent's own place, or for a blind task one that holds nothing and is gone afterwards."""
         private = Path(tempfile.mkdtemp(prefix="mnemon-run-"))
         try:
-            place = Place(root=private if task.blind else self._home(task))
+            place = Place(root=private if task.blind else home_of(self._settings.data_dir, task.org_id, task.agent.id))
             place.make()
             yield place, self._write(task, private)
         finally:
             shutil.rmtree(private, ignore_errors=True)
-
-    def _home(self, task: Task) -> Path:
-        return self._settings.data_dir.resolve() / "agents" / task.org_id / task.agent.id
 
     def _write(self, task: Task, private: Path) -> Files:
         """System prompt and token go into files that only the server's user can read."""
@@ -151,7 +153,8 @@ async def _attended(process: asyncio.subprocess.Process, prompt: str, emit: Emit
                     await emit(event)
         code = await process.wait()
         said = (await complaint).decode(errors="replace").strip().splitlines()
-        return _Ended(result=result, code=code, complaint=said[-1][:500] if said else "")
+        last = said[-1][:500] if said else ""
+        return _Ended(result=result, code=code, complaint=last, called=frozenset(names.values()))
     finally:
         complaint.cancel()
 
