@@ -1,5 +1,7 @@
 """From the settings' words to an embedder."""
 
+from urllib.parse import urlsplit
+
 from mnemon.embedding.protocol import Embedder
 from mnemon.errors import Misconfigured
 
@@ -38,5 +40,7 @@ def _endpoint(model: str, base_url: str | None, api_key: str | None, timeout: fl
         raise Misconfigured(f"MNEMON_EMBEDDER names {size!r} dimensions. Give a number from 1 to 4000 after the @.")
     if base_url is None and api_key is None:
         raise Misconfigured("OpenAI's embeddings need a key. Set MNEMON_EMBEDDER_API_KEY, or MNEMON_EMBEDDER=local.")
-    http = httpx2.AsyncClient(timeout=httpx2.Timeout(timeout, connect=min(3.0, timeout)))
+    # A server on this machine is reached without any proxy.
+    local = base_url is not None and urlsplit(base_url).hostname in ("127.0.0.1", "localhost", "::1")
+    http = httpx2.AsyncClient(timeout=httpx2.Timeout(timeout, connect=min(3.0, timeout)), trust_env=not local)
     return CachedEmbedder(EndpointEmbedder(model, base_url=base_url, api_key=api_key, timeout=timeout, http=http))

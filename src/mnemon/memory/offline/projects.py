@@ -3,7 +3,7 @@
 from mnemon.memory.fact import MemoryType
 from mnemon.memory.offline import checks
 from mnemon.memory.offline.reading import Clause
-from mnemon.memory.offline.rule import Check, Rule, rule
+from mnemon.memory.offline.rule import Check, Rule, rule, shortened
 from mnemon.memory.offline.words import NOT_MADE, NOT_NAMES
 
 _BE = r"(?:(?:i am|i'm|im|we are|we're|our team is|my team is)(?: currently| also| now| still)? )"
@@ -30,7 +30,7 @@ _THINGS_IN_ING = frozenset(
 
 def made(caught: str, clause: Clause) -> bool:
     """Something that is made: not a pronoun, a day, or what only happens to one."""
-    words = caught.lower().split()
+    words = shortened(caught).lower().split()
     if words in ([], ["project"], ["thing"], ["app"]) or len(words) > 6 or NOT_MADE & set(words):
         return False
     doing = words[0].endswith("ing") and words[0] not in _THINGS_IN_ING

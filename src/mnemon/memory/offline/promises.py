@@ -3,6 +3,7 @@
 import re
 from dataclasses import dataclass
 
+from mnemon.memory.offline.phrases import phrases
 from mnemon.memory.offline.profile import FRICTIONS
 from mnemon.memory.offline.rule import Rule
 from mnemon.memory.offline.words import ACTIONS
@@ -14,17 +15,18 @@ _SOON = (
     r"|on \w+day\w*|at \d\S*|before \w+|after \w+|first thing"
     r"|in (?:an?|\d+|two|three) (?:minutes?|hours?|days?|weeks?|months?))"
 )
-_EMPTY = (
-    r"(?!be\b|see\b|say\b|admit|go\b$|go now|let you know|think|have (?:the|a|an|to)\b|take (?:it|that|the"
-    r"|a look|both)"
-    r"|wait|try\b|pass\b|bite|never|not\b|always|probably|definitely not|leave (?:it|you)|tell you|keep (?:you"
-    r"|that|it)"
-    r"|get back to you|do (?:it|that|so)$|check (?:it|that) out|give (?:you|it)|ask (?:you|again)|need|want"
-    r"|love|miss|stop"
-    r"|disagree|assume|believe|guess|hear|know|like|look|make do|manage|mention|put it|remember|talk|use (?:it"
-    r"|that)|you\b"
-    r"|read it|live|die|run$|sleep on|keep|stay|do my best|make (?:it|this|sure|you)|continue|enjoy|chase|have)"
+_NO_DEEDS = phrases(
+    r"""
+    an?\b / the\b / my\b / our\b / be\b / see\b / say\b / admit / go$ / go now / let you know / think / have
+    take (?:it|that|the) / take a look / take both / wait / try\b / pass\b / bite / never / not\b / always / probably / definitely not
+    leave (?:it|you) / tell you / keep / stay / get back to you / do (?:it|that|so)$ / do my best
+    check (?:it|that) out / give (?:you|it) / ask (?:you|again) / need / want / love / miss / stop / disagree / assume / believe / guess / hear
+    know / like / look / make do / make (?:it|this|sure|you) / manage / mention / put it / remember / talk
+    use (?:it|that) / you\b / read it / live / die / run$ / sleep on / continue / enjoy / chase
+    """
 )
+_EMPTY = rf"(?!{_NO_DEEDS})"
+"""What one says one will do and means nothing by."""
 _DO = rf"{_EMPTY}(?P<what>(?-i:[a-z])[a-z]* .+)"
 _WILL = r"i(?:'ll| will|'m going to| am going to|'m gonna)(?: also| definitely| then| just)?"
 _ACTION = "|".join(sorted(ACTIONS))
@@ -56,7 +58,7 @@ PROMISES: tuple[Promise, ...] = (
              TodoKind.THREAD),
     _promise(r"i(?:'m| am) still (?:deciding|figuring out|debating|weighing|considering|wondering) (?P<what>.+)",
              TodoKind.THREAD),
-    _promise(r"i (?:still )?(?:haven't|have not) decided (?P<what>.+?)(?: yet)?", TodoKind.THREAD),
+    _promise(r"i (?:still )?(?:haven't|have not) decided (?P<what>(?!yet$|anything).+?)(?: yet)?", TodoKind.THREAD),
     _promise(r"i (?:still )?(?:need|have) to (?:decide|figure out|make up my mind about|work out) (?P<what>.+)",
              TodoKind.THREAD),
     _promise(r"i don't know yet (?P<what>(?:whether|if|how|which|where|when) .+)", TodoKind.THREAD),
