@@ -46,6 +46,7 @@ def test_closing_ends_a_session_and_the_next_message_takes_it_up(server: Served,
 def test_history_is_loaded_into_the_sessions_of_its_time(server: Served, client: httpx2.Client) -> None:
     times = ["2025-01-01T10:00:00Z", "2025-01-01T10:20:00Z", "2025-01-01T11:30:00+01:00", "2025-01-03T08:00:00Z"]
     made = [recorded(client, f"Message {number}.", at=at) for number, at in enumerate(times)]
+    server.advance(minutes=1)
     server.settled(client)
     assert len({one["sessionId"] for one in made[:3]}) == 1
     old, new = session(client, made[0]["sessionId"]), session(client, made[3]["sessionId"])
@@ -54,6 +55,7 @@ def test_history_is_loaded_into_the_sessions_of_its_time(server: Served, client:
     assert old["summary"] is not None
     assert new["resumedFrom"] is None
     assert new["endedAt"] == "2025-01-03T08:30:00Z"
+    assert len(server.script.asked_on("SessionSummary")) == 2
     state = client.get("/api/session-state", params={"userId": "ana"}).json()["data"]["state"]
     assert (state["messageCount"], state["lastInteraction"]) == (4, "2025-01-03T08:00:00Z")
 

@@ -69,7 +69,7 @@ class Answer:
     async def _ask(self, conversation: tuple[Message, ...], offered: tuple[ToolSpec, ...]) -> tuple[ToolRequest, ...]:
         asking = self._begun.asking
         wanted = ChatRequest(
-            system=self._begun.context.pack.system,
+            system=self._begun.system,
             messages=conversation,
             tools=offered,
             by_rule=lambda: reply_by_rule(asking.query, self._begun.context.layers),

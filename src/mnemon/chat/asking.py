@@ -52,3 +52,10 @@ class Begun:
     context: Context
     conversation: tuple[Message, ...]
     """What the model is given after the system prompt."""
+
+    @property
+    def system(self) -> str:
+        """The context, then what the calling program tells the model: its own words are never cut to a budget."""
+        told = self.asking.instructions
+        system = self.context.pack.system
+        return f"{system}\n\n## Instructions of the application\n{told}" if told else system

@@ -45,7 +45,7 @@ async def begin(tx: Tx, asking: Asking, settings: Settings) -> Begun:
         model=asking.embedder,
         ranking=settings.chat_ranking,
     )
-    context = await assembled(tx, ask, settings, instructions=asking.instructions, turn_id=turn.id)
+    context = await assembled(tx, ask, settings, turn_id=turn.id)
     conversation = _conversation(asking, context.recent)
     return Begun(asking=asking, turn=turn, context=context, conversation=conversation)
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 
 from mnemon.chat.asking import Begun
+from mnemon.chat.meter import SEALED
 from mnemon.db.tx import Tx
 from mnemon.engagement.reading import recital
 from mnemon.jobs.store import postpone
@@ -66,6 +67,7 @@ async def seal(tx: Tx, begun: Begun, outcome: Outcome) -> tuple[Turn, str | None
             recited=recited,
         )
         await reflection.queue(tx, turn)
+        SEALED.labels(outcome.status).inc()
     await enqueue_embedding(tx, turn.scope)
     await after_turn(tx, turn.scope)
     return turn, message_id

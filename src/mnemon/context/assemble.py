@@ -6,7 +6,6 @@ import numpy as np
 
 from mnemon.basement import Basement
 from mnemon.context.layers import layers
-from mnemon.context.manner import caller_instructions
 from mnemon.context.pack import Pack, pack
 from mnemon.db.tx import Tx
 from mnemon.errors import ModelDown
@@ -36,16 +35,13 @@ async def assembled(
     settings: Settings,
     *,
     budget: int | None = None,
-    instructions: str | None = None,
     turn_id: str | None = None,
 ) -> Context:
-    """The context for this question. `instructions` are the calling program's; the turn's own messages stay apart."""
+    """The context for this question; the turn's own messages stay apart."""
     boundary = boundary_of(settings)
     where = await situation(tx, ask, boundary)
     ask = replace(ask, session_id=where.session_id)
     given = await layers(tx, ask, where)
-    if instructions:
-        given.insert(1, caller_instructions(instructions))
     recent = await recent_messages(tx, ask, where, turn_id)
     packed = pack(given, budget or settings.context_budget_tokens)
     return Context(pack=packed, recent=recent, layers=tuple(given), session_id=where.session_id)

@@ -1,6 +1,6 @@
 """L1 to L3: who the agent is, how it uses memory, and how it handles numbers. Ours, word for word."""
 
-from mnemon.layer import Item, Layer
+from mnemon.layer import Layer
 
 _WHO = "You are an attentive assistant with a long memory. You speak plainly and keep to what you know."
 _MEMORY = (
@@ -31,14 +31,3 @@ def how_to_use_memory() -> Layer:
 def number_discipline() -> Layer:
     """L3."""
     return Layer(name="L3", title="Numbers", opening=_NUMBERS, recalled=False)
-
-
-def caller_instructions(text: str) -> Layer:
-    """What the calling program put into its own system message: an instruction, after who the agent is."""
-    return Layer(
-        name="L1",
-        title="Instructions of the application",
-        items=(Item(text=text, value=1e9),),
-        recalled=False,
-        budget=1_000_000,
-    )

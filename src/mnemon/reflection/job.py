@@ -24,7 +24,7 @@ from mnemon.section import Section
 from mnemon.sessions import turns
 from mnemon.sessions.lifecycle import TurnStatus
 from mnemon.sessions.people import forgettings_of, hold_person
-from mnemon.sessions.turns import StoredTurn, TurnError
+from mnemon.sessions.turns import TurnError
 from mnemon.turn import Turn
 
 REFLECTION = "reflection"
@@ -126,7 +126,7 @@ async def _plan(tx: Tx, attempt: Attempt, sections: Sequence[Section]) -> _Plan 
     # The turn's row before the work's: whoever seals the turn locks them in this order too.
     status = await turns.locked_status(tx, turn.scope, turn.id)
     await attempt.hold(tx)
-    if status is TurnStatus.ANSWERING and not await _is_over(tx, attempt, stored):
+    if status is TurnStatus.ANSWERING and not await _is_over(tx, attempt, turn):
         return None
     forgettings = await forgettings_of(tx, turn.scope)
     await store.queue(tx, turn.scope, turn.id, attempt.item.job_id)
@@ -140,12 +140,14 @@ async def _plan(tx: Tx, attempt: Attempt, sections: Sequence[Section]) -> _Plan 
     return _Plan(turn=turn, due=due, reflection=reflection, forgettings=forgettings)
 
 
-async def _is_over(tx: Tx, attempt: Attempt, stored: StoredTurn) -> bool:
+async def _is_over(tx: Tx, attempt: Attempt, turn: Turn) -> bool:
     """Whether the turn is sealed now, its lease having run out; one being answered is looked at later."""
-    if stored.lease_until is not None and stored.lease_until > tx.now:
-        await attempt.repeat(tx, after=stored.lease_until - tx.now)
+    # Read again under the lock: the turn may have been taken up since it was first read.
+    lease_until = await turns.lease_of(tx, turn.scope, turn.id)
+    if lease_until is not None and lease_until > tx.now:
+        await attempt.repeat(tx, after=lease_until - tx.now)
         return False
-    await turns.seal(tx, stored.turn.scope, stored.turn.id, TurnStatus.INTERRUPTED, error=_LOST)
+    await turns.seal(tx, turn.scope, turn.id, TurnStatus.INTERRUPTED, error=_LOST)
     return True
 
 

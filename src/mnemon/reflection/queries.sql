@@ -36,3 +36,21 @@ where org_id = %(org_id)s and turn_id = %(turn_id)s and status <> 'done' and use
 -- name: reflection_counts
 -- How many of one organization's reflections stand where, for the overview.
 select status, count(*) as number from reflections where org_id = %(org_id)s and user_id = user_id group by status
+
+-- name: reflections_of_turns
+select * from reflections
+where org_id = %(org_id)s and user_id = %(user_id)s and turn_id = any(%(turns)s)
+
+-- name: waiting
+-- How many reflections are not done, and since when the oldest of those that are not parked waits.
+select count(*) filter (where status <> 'parked') as waiting, count(*) filter (where status = 'parked') as parked,
+  min(updated_at) filter (where status <> 'parked') as oldest
+from reflections where org_id = %(org_id)s and user_id = user_id and status <> 'done'
+
+-- name: reflection_days
+-- What reflections cost, by day of UTC.
+select (updated_at at time zone 'UTC')::date as day,
+  coalesce(sum((usage ->> 'input_tokens')::bigint), 0)::bigint as input_tokens,
+  coalesce(sum((usage ->> 'output_tokens')::bigint), 0)::bigint as output_tokens
+from reflections where org_id = %(org_id)s and user_id = user_id and updated_at >= %(since)s and usage is not null
+group by 1 order by 1

@@ -1,6 +1,8 @@
 """The `reflections` table."""
 
-from dataclasses import asdict
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from datetime import date, datetime
 from typing import Any
 
 from psycopg.types.json import Jsonb
@@ -16,6 +18,25 @@ from mnemon.section import Rejection
 SQL = statements("mnemon.reflection")
 
 
+@dataclass(frozen=True, kw_only=True)
+class Waiting:
+    """Reflections that are not done."""
+
+    waiting: int
+    parked: int
+    oldest: datetime | None
+    """Since when the longest of those that wait does."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spent:
+    """What reflections cost on one day of UTC."""
+
+    day: date
+    input_tokens: int
+    output_tokens: int
+
+
 async def queue(tx: Tx, scope: Scope, turn_id: str, job_id: str) -> None:
     """The turn is to be reflected; nothing changes for one that is done."""
     await tx.run(SQL["queue_reflection"], **_key(scope, turn_id), job_id=job_id, now=tx.now)
@@ -25,6 +46,23 @@ async def find(tx: Tx, scope: Scope, turn_id: str) -> Reflection | None:
     """How far the turn's reflection is."""
     row = await tx.maybe(SQL["reflection"], **_key(scope, turn_id))
     return None if row is None else _reflection(row)
+
+
+async def of_turns(tx: Tx, scope: Scope, turn_ids: Sequence[str]) -> dict[str, Reflection]:
+    """How far the reflections of these turns are, by turn."""
+    owner = {"org_id": scope.org_id, "user_id": scope.user}
+    rows = await tx.all(SQL["reflections_of_turns"], **owner, turns=list(turn_ids))
+    return {row["turn_id"]: _reflection(row) for row in rows}
+
+
+async def waiting(tx: Tx, scope: Scope) -> Waiting:
+    """What the organization's reflections are behind with."""
+    return Waiting(**await tx.one(SQL["waiting"], org_id=scope.org_id))
+
+
+async def spent(tx: Tx, scope: Scope, since: datetime) -> list[Spent]:
+    """The days since then on which reflections cost something, oldest first."""
+    return [Spent(**row) for row in await tx.all(SQL["reflection_days"], org_id=scope.org_id, since=since)]
 
 
 async def start(tx: Tx, scope: Scope, turn_id: str) -> None:

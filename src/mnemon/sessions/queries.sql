@@ -183,6 +183,9 @@ update turns set status = %(status)s, lease_until = null, waits_for = '{}', usag
   error = %(error)s, recited = %(recited)s
 where org_id = %(org_id)s and user_id = %(user_id)s and id = %(id)s
 
+-- name: flag_recital
+update turns set recited = %(recited)s where org_id = %(org_id)s and user_id = %(user_id)s and id = %(id)s
+
 -- name: renew_turn
 update turns set lease_until = %(lease_until)s
 where org_id = %(org_id)s and user_id = %(user_id)s and id = %(id)s and status = 'answering'

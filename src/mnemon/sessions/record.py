@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from mnemon.db.statements import statements
 from mnemon.db.tx import Tx
@@ -20,6 +20,7 @@ from mnemon.turn import Intent, Role, Said, ToolOutcome, Turn
 SQL = statements("mnemon.sessions")
 CLOSE = "session_close"
 """The work that ends a session and summarizes it; its key is the session."""
+_MORE_MAY_FOLLOW = timedelta(minutes=1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,7 +146,9 @@ async def _session(
         session, seq = await store.proceed(tx, scope, placed.session.id, at=at, until=until, said=said)
         if placed.session.ended_at is None:
             return session, seq
-    await enqueue(tx, scope, CLOSE, session.id, due_at=session.last_activity_at + boundary.idle)
+    # History that is loaded lies behind its boundary at once; more of it may follow within the minute.
+    due_at = max(session.last_activity_at + boundary.idle, tx.now + _MORE_MAY_FOLLOW)
+    await enqueue(tx, scope, CLOSE, session.id, due_at=due_at)
     return session, seq
 
 

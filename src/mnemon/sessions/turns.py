@@ -114,6 +114,12 @@ async def locked_status(tx: Tx, scope: Scope, turn_id: str) -> TurnStatus | None
     return None if row is None else TurnStatus(row["status"])
 
 
+async def lease_of(tx: Tx, scope: Scope, turn_id: str) -> datetime | None:
+    """Until when whoever answers the turn has promised a sign of life."""
+    row = await tx.maybe(SQL["lock_turn"], org_id=scope.org_id, user_id=scope.user, id=turn_id)
+    return None if row is None else row["lease_until"]
+
+
 async def seal(
     tx: Tx,
     scope: Scope,
@@ -135,6 +141,11 @@ async def seal(
         error=Jsonb({"code": error.code, "detail": error.detail}) if error else None,
         recited=recited,
     )
+
+
+async def flag_recital(tx: Tx, scope: Scope, turn_id: str, recited: str) -> None:
+    """The turn says which words of the engagement state its reply repeated."""
+    await tx.run(SQL["flag_recital"], org_id=scope.org_id, user_id=scope.user, id=turn_id, recited=recited)
 
 
 async def renew(tx: Tx, scope: Scope, turn_id: str, lease_until: datetime) -> bool:

@@ -15,3 +15,5 @@ create table reflections (
   primary key (org_id, user_id, turn_id)
 );
 create index reflections_turn on reflections (org_id, turn_id);
+create index reflections_open on reflections (org_id, updated_at) where status <> 'done';
+create index reflections_updated on reflections (org_id, updated_at);

@@ -30,6 +30,7 @@ create table sessions (
 );
 create index sessions_id on sessions (org_id, id);
 create index sessions_started on sessions (org_id, user_id, started_at);
+create index sessions_recent on sessions (org_id, last_activity_at);
 
 -- What outlives the session, per person and persona; an empty persona stands for none.
 create table session_states (
@@ -88,6 +89,7 @@ create table turns (
 );
 create index turns_id on turns (org_id, id);
 create index turns_recorded on turns (org_id, user_id, recorded_at);
+create index turns_at on turns (org_id, at);
 
 create table messages (
   org_id        text not null,
