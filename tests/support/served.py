@@ -115,7 +115,7 @@ def served(
         async def run() -> None:
             async with opened(settings, database_url) as basement:
                 app = make_app(basement, worker=worker)
-                server = Listening(app, bound("127.0.0.1", 0))
+                server = Listening(app, bound("127.0.0.1", settings.port))
                 box.update(app=app, server=server, port=server.port)
                 await server.answering()
                 ready.set()
