@@ -34,7 +34,7 @@ def _options(
 serve.register(app)
 app.add_typer(keys.orgs, name="orgs")
 app.add_typer(keys.keys, name="keys")
-for _name in ("agents", "backup", "chat", "console", "custody", "doctor", "engagement", "mcp", "memory", "reembed", "runs"):
+for _name in ("agents", "backup", "chat", "console", "custody", "demo", "doctor", "engagement", "mcp", "memory", "reembed", "runs"):
     importlib.import_module(f"mnemon.cli.{_name}").register(app)
 
 

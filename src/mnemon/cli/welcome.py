@@ -36,6 +36,7 @@ def greet(settings: Settings, port: int, *, key: str | None, link: str) -> None:
         return
     out.print(f"\nFirst key of the organization [bold]{LOCAL}[/], shown this once:\n\n  {key}\n", soft_wrap=True)
     err.print("[dim]Try it:[/] mnemon remember 'I live in Austin' · mnemon recall 'where do I live?' · mnemon chat")
+    err.print("[dim]See it filled:[/] mnemon demo")
 
 
 def _url(settings: Settings, port: int) -> str:
