@@ -288,3 +288,12 @@ async def test_another_endpoint_never_sees_the_key_meant_for_openai(
     await llm.answer(question())
     await llm.close()
     assert "sk-mine" not in str(server.script.asked[0].headers)
+
+
+async def test_what_no_database_takes_is_left_out(server: ScriptedServer, llm: Llm) -> None:
+    server.script.answers("Reflection", '{"memories": [{"quote": "a\\u0000b \\ud800 c"}]}')
+    answer = await llm.answer(question())
+    assert answer.value == {"memories": [{"quote": "ab ? c"}]}
+    server.script.replies("x\x00y ü")
+    texts = [event.text for event in await collected(llm) if isinstance(event, Text)]
+    assert "".join(texts) == "xy ü"

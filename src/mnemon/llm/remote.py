@@ -31,6 +31,7 @@ from mnemon.llm.protocol import (
     ToolRequest,
     Usage,
 )
+from mnemon.llm.storable import storable, storable_json
 from mnemon.llm.transcript import settings_from, transcript
 
 _REASONS = {"tool_call": "tool_calls", "length": "length", "content_filter": "content_filter"}
@@ -54,7 +55,7 @@ class RemoteLlm:
     async def answer(self, question: Question) -> Answer:
         began = time.perf_counter()
         response = await self._within_patience(question, began)
-        text = _answered(response)
+        text = storable(_answered(response))
         value = parse_object(text)
         if value is None:
             cut = response.finish_reason == "length"
@@ -114,9 +115,9 @@ class RemoteLlm:
             async for event in stream:
                 match event:
                     case PartStartEvent(part=TextPart(content=text)) if text:
-                        yield Text(text=text)
+                        yield Text(text=storable(text))
                     case PartDeltaEvent(delta=TextPartDelta(content_delta=text)) if text:
-                        yield Text(text=text)
+                        yield Text(text=storable(text))
             response = stream.get()
         if not _ended(response, ending):
             raise ValueError("it stopped coming" if response.parts else "it is empty")
@@ -194,7 +195,9 @@ def _answered(response: ModelResponse) -> str:
 
 def _calls(response: ModelResponse) -> list[ToolRequest]:
     return [
-        ToolRequest(id=call.tool_call_id, name=call.tool_name, arguments=call.args_as_dict(raise_if_invalid=True))
+        ToolRequest(
+            id=call.tool_call_id, name=call.tool_name, arguments=storable_json(call.args_as_dict(raise_if_invalid=True))
+        )
         for call in response.tool_calls
     ]
 
@@ -207,5 +210,5 @@ def parse_object(text: str) -> Json | None:
         except (ValueError, RecursionError):
             continue
         if isinstance(value, dict):
-            return value
+            return {storable(name): storable_json(item) for name, item in value.items()}
     return None

@@ -18,11 +18,11 @@ _SOON = (
 _NO_DEEDS = phrases(
     r"""
     an?\b / the\b / my\b / our\b / be\b / see\b / say\b / admit / go$ / go now / let you know / think / have
-    take (?:it|that|the) / take a look / take both / wait / try\b / pass\b / bite / never / not\b / always / probably / definitely not
-    leave (?:it|you) / tell you / keep / stay / get back to you / do (?:it|that|so)$ / do my best
-    check (?:it|that) out / give (?:you|it) / ask (?:you|again) / need / want / love / miss / stop / disagree / assume / believe / guess / hear
-    know / like / look / make do / make (?:it|this|sure|you) / manage / mention / put it / remember / talk
-    use (?:it|that) / you\b / read it / live / die / run$ / sleep on / continue / enjoy / chase
+    take (?:it|that|the) / take a look / take both / wait / try\b / pass\b / bite / never / not\b / always / probably
+    definitely not / leave (?:it|you) / tell you / keep / stay / get back to you / do (?:it|that|so)$ / do my best
+    check (?:it|that) out / give (?:you|it) / ask (?:you|again) / need / want / love / miss / stop / disagree / assume
+    believe / guess / hear / know / like / look / make do / make (?:it|this|sure|you) / manage / mention / put it
+    remember / talk / use (?:it|that) / you\b / read it / live / die / run$ / sleep on / continue / enjoy / chase
     """
 )
 _EMPTY = rf"(?!{_NO_DEEDS})"
