@@ -9,7 +9,8 @@ import pytest
 from mnemon.errors import Unauthenticated
 from mnemon.jobs import store as work
 from mnemon.jobs.runner import Attempt
-from mnemon.runs import agents, ask
+from mnemon.runs import agent_store, agents, ask
+from mnemon.runs.active_memory import MemoryStatus
 from mnemon.runs.adapter import Review
 from mnemon.runs.decisions import decisions_for
 from mnemon.runs.removal import home_of
@@ -37,7 +38,7 @@ async def test_the_database_itself_keeps_a_succeeded_result(working: Working, ch
     assert (await working.read(run)).result == WAIT
 
 
-async def test_a_run_whose_worker_died_is_run_again(working: Working) -> None:
+async def test_a_run_whose_worker_stops_waits_and_is_run_again(working: Working) -> None:
     agent = await working.agent(config={"memoryEnabled": True})
     run = await working.ask(agent)
     working.script.fails("slow", on="chat", seconds=30)
@@ -48,7 +49,7 @@ async def test_a_run_whose_worker_died_is_run_again(working: Working) -> None:
     for task in dying._running:
         task.cancel()
     await asyncio.gather(*dying._running, return_exceptions=True)
-    assert (await working.read(run)).status is RunStatus.RUNNING
+    assert (await working.read(run)).status is RunStatus.QUEUED
     working.clock.advance(timedelta(minutes=5))
     await working.runner().drain()
     after = await working.read(run)
@@ -69,6 +70,26 @@ async def test_a_run_whose_worker_vanished_is_run_again_when_its_lease_is_over(w
     assert (await working.read(run)).status is RunStatus.SUCCEEDED
     statuses = [data["status"] for kind, data in await working.events(run) if kind == "status"]
     assert statuses == ["queued", "running", "running", "succeeded"]
+
+
+async def test_a_chat_in_flight_at_a_reset_is_not_written_back(working: Working) -> None:
+    agent = await working.agent(config={"memoryEnabled": True})
+    working.script.fails("slow", on="chat", seconds=0.5)
+    async with working.db.tx("acme") as tx:
+        turn_id = await ask.ask_chat(tx, working.scope, agent.id, "The codeword is FALCON.")
+    draining = asyncio.create_task(working.runner().drain())
+    while not working.script.asked:
+        await asyncio.sleep(0.01)
+    async with working.db.tx("acme") as tx:
+        await agents.reset_memory(tx, working.scope, agent.id)
+    await draining
+    async with working.db.tx("acme") as tx:
+        shown = (await agents.panels(tx, working.scope, [agent]))[agent.id]
+        exchange = await agent_store.exchange(working.scope, tx, turn_id)
+        kept = await tx.one("select count(*) as n from transcripts where org_id = 'acme'")
+    assert (shown.status, kept["n"]) == (MemoryStatus.FRESH, 0)
+    assert exchange is not None
+    assert (exchange.status, exchange.session_id_after) == (RunStatus.SUCCEEDED, None)
 
 
 async def test_chat_and_runs_of_one_agent_never_overlap(working: Working) -> None:

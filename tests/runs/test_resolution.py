@@ -100,6 +100,7 @@ def test_waiting_is_no_position() -> None:
 def test_outcomes_judge_the_decision() -> None:
     assert verdict(TRADE, "take_profit") is True
     assert verdict(TRADE, "stop_loss") is False
+    assert verdict(TRADE, "Win") is True
     assert verdict(TRADE, "exited") is None
     assert verdict(TRADE, "expired") is None
 

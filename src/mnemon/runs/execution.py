@@ -1,5 +1,6 @@
 """The job that runs a run: prepare in one transaction, think without any, seal in another."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -87,6 +88,9 @@ class Execution:
             await self._seal(attempt, prepared, ending)
         except Stopped:
             return
+        except asyncio.CancelledError:
+            await self._hand_back(scope, prepared.run.id)
+            raise
 
     async def give_up(self, item: Item, said: str) -> None:
         """A run whose job failed for good has failed."""
@@ -95,6 +99,16 @@ class Execution:
             run = await store.run(scope, tx, item.key, locked=True)
             if run is not None and run.status not in OVER:
                 await self._close(tx, scope, run, RunStatus.FAILED, error=f"The server could not run it: {said}")
+
+    async def _hand_back(self, scope: Scope, run_id: str) -> None:
+        """A run whose worker stops waits again; the next worker begins it anew."""
+        async with self._db.tx(scope.org_id) as tx:
+            run = await store.run(scope, tx, run_id, locked=True)
+            if run is not None and run.status is RunStatus.RUNNING:
+                waiting = replace(run, status=moved(run.id, run.status, RunStatus.QUEUED), started_at=None)
+                await store.update_run(scope, tx, waiting)
+                await store.drop_tokens(scope, tx, run_id)
+                await say_status(tx, scope, waiting)
 
     async def _prepare(self, attempt: Attempt) -> Prepared | None:
         """The run is running; None when there is nothing to do any more."""

@@ -129,9 +129,10 @@ def expired(at: datetime) -> Resolved:
 
 def verdict(card: CardDefinition, outcome: str | None) -> bool | None:
     """Whether the outcome proves the decision right (True) or wrong (False); None when it proves neither."""
-    if outcome in card.resolution.right:
+    said = (outcome or "").strip().casefold()
+    if said in card.resolution.right:
         return True
-    return False if outcome in card.resolution.wrong else None
+    return False if said in card.resolution.wrong else None
 
 
 def _touch(position: Position, price: Price) -> tuple[str, str] | None:

@@ -107,6 +107,9 @@ create table runs (
 create index runs_of_agent on runs (org_id, agent_id, seq);
 create index runs_in_order on runs (org_id, seq);
 create index runs_of_parent on runs (org_id, parent_run_id, seq) where parent_run_id is not null;
+create index runs_counted on runs (org_id, agent_id, memory_generation) where status = 'succeeded';
+create index runs_ended on runs (org_id, seq) where resolution_status in ('resolved', 'expired');
+create index runs_busy on runs (org_id, agent_id) where status in ('queued', 'running');
 create index runs_open on runs (org_id, symbol) where resolution_status = 'open';
 
 -- What a decision said is never changed afterwards, by no statement of ours and by no hand.
