@@ -28,9 +28,7 @@ class Settings(BaseSettings):
         hide_input_in_errors=True,
     )
 
-    data_dir: Path = Field(
-        Path(".mnemon"), description="Where the embedded database and the server's own files live."
-    )
+    data_dir: Path = Field(Path(".mnemon"), description="Where the embedded database and the server's own files live.")
     database_url: SecretStr | None = Field(
         None, description="Any PostgreSQL ≥ 15 with pgvector ≥ 0.8, instead of the embedded one."
     )
@@ -47,12 +45,8 @@ class Settings(BaseSettings):
 
     host: str = Field("127.0.0.1", description="Address the server listens on.")
     port: int = Field(8765, ge=0, le=65535, description="Port the server listens on; 0 takes a free one.")
-    rate_limit_per_minute: int = Field(
-        6000, ge=0, description="Requests a key may make in a minute; 0 means no limit."
-    )
-    max_body_bytes: int = Field(
-        8 * 1024 * 1024, ge=1024, description="Largest request body the server takes."
-    )
+    rate_limit_per_minute: int = Field(6000, ge=0, description="Requests a key may make in a minute; 0 means no limit.")
+    max_body_bytes: int = Field(8 * 1024 * 1024, ge=1024, description="Largest request body the server takes.")
     clock_file: Path | None = Field(
         None, description="A file with an ISO time that every process takes for now. Loopback only."
     )
@@ -63,22 +57,18 @@ class Settings(BaseSettings):
     )
     model_base_url: str | None = Field(None, description="Any OpenAI-compatible endpoint, with `openai:…`.")
     model_api_key: SecretStr | None = Field(None, description="Key for the model's endpoint.")
-    model_timeout_s: float = Field(
-        60.0, gt=0, description="Longest a model may take to answer, retries included."
-    )
+    model_timeout_s: float = Field(60.0, gt=0, description="Longest a model may take to answer, retries included.")
     reflection_model: str | None = Field(None, description="A cheaper model for everything after the turn.")
-    embedder: str = Field("local", description="`local` (ships with Mnemon) or `openai:…`.")
-    embedder_base_url: str | None = Field(
-        None, description="Any OpenAI-compatible endpoint, with `openai:…`."
+    embedder: str = Field(
+        "local", description="`local` (ships with Mnemon), `minilm` (the extra of that name) or `openai:…`."
     )
+    embedder_base_url: str | None = Field(None, description="Any OpenAI-compatible endpoint, with `openai:…`.")
     embedder_api_key: SecretStr | None = Field(None, description="Key for the embedder's endpoint.")
 
     worker_concurrency: int = Field(8, ge=1, le=256, description="Work items one worker runs at a time.")
     max_attempts: int = Field(5, ge=1, description="Tries before a work item is parked.")
 
-    session_boundary: timedelta = Field(
-        timedelta(minutes=30), description="Inactivity after which a session ends."
-    )
+    session_boundary: timedelta = Field(timedelta(minutes=30), description="Inactivity after which a session ends.")
     resume_window: timedelta = Field(
         timedelta(hours=6), description="How soon after its end a session is taken up as `resumedFrom`."
     )
@@ -90,9 +80,7 @@ class Settings(BaseSettings):
     promotion_threshold: float = Field(
         0.85, gt=0.5, lt=1, description="Confidence above which a hypothesis becomes a finding."
     )
-    first_hypothesis_turns: int = Field(
-        3, ge=0, description="User turns in an engagement before its first hypothesis."
-    )
+    first_hypothesis_turns: int = Field(3, ge=0, description="User turns in an engagement before its first hypothesis.")
     curator_after: int = Field(25, ge=2, description="New memories of a person after which the curator runs.")
 
     claude_cli: Path | None = Field(
@@ -102,7 +90,9 @@ class Settings(BaseSettings):
     claude_cli_tools: str = Field(
         "", description="Built-in tools the Claude CLI may use, comma-separated; none by default."
     )
-    claude_api_key: SecretStr | None = Field(None, description="Key the Claude CLI is given; it inherits no environment.")
+    claude_api_key: SecretStr | None = Field(
+        None, description="Key the Claude CLI is given; it inherits no environment."
+    )
     claude_base_url: str | None = Field(None, description="Endpoint the Claude CLI is given instead of Anthropic's.")
     mcp_url: str | None = Field(
         None, description="Where the Claude CLI reaches `/mcp`; by default this machine at the server's port."
@@ -136,6 +126,4 @@ def load_settings(**flags: Any) -> Settings:
         return Settings(**{name: value for name, value in flags.items() if value is not None})
     except ValidationError as error:
         bad = "; ".join(f"MNEMON_{str(e['loc'][0]).upper()}: {e['msg']}" for e in error.errors() if e["loc"])
-        raise Misconfigured(
-            f"A setting is not usable: {bad}. docs/settings.md says what each one takes."
-        ) from None
+        raise Misconfigured(f"A setting is not usable: {bad}. docs/settings.md says what each one takes.") from None
