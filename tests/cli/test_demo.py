@@ -1,0 +1,93 @@
+"""`mnemon demo`: the story goes through the pipeline and refuses to mix with data that is there."""
+
+import asyncio
+import json
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from typer.testing import CliRunner
+
+from mnemon.cli.demo import first_midnight
+from mnemon.cli.main import app
+from mnemon.cli.story.steps import read_story
+from mnemon.clock import SystemClock
+from mnemon.db.database import Database
+from mnemon.engagement.document import Stage
+from mnemon.engagement.reading import engagement
+from mnemon.runs import agent_store, agents, store
+from mnemon.runs.card import load_cards
+from mnemon.runs.run import ResolutionStatus
+from mnemon.runs.store import RunFilter
+from mnemon.runs.track_record import track_record
+from mnemon.scope import Scope
+from mnemon.settings import Settings
+
+DEMO = Scope(org_id="demo")
+
+
+def test_every_quote_of_the_story_was_said() -> None:
+    for step in read_story().steps:
+        if step.kind != "turn":
+            continue
+        heard = step.told["says"] + " ".join(str(tool["output"]) for tool in step.told.get("tools", ()))
+        proposal = step.told.get("engagement", {})
+        formed = [piece for form in proposal.get("form", ()) for piece in form["evidence"]]
+        quoted = [*step.told.get("memories", ()), *step.told.get("todos", ()), *formed]
+        quoted += [*proposal.get("evidence", ()), *proposal.get("answered", ())]
+        for one in quoted:
+            assert one["quote"] in heard, one["quote"]
+
+
+@pytest.mark.parametrize("day", range(14))
+def test_the_story_begins_on_a_monday_and_its_last_friday_has_passed(day: int) -> None:
+    now = datetime(2026, 11, 2, 0, 30, tzinfo=UTC) + timedelta(days=day)
+    begin = first_midnight(now)
+    assert begin.weekday() == 0
+    assert begin + timedelta(days=33) <= now < begin + timedelta(days=42)
+
+
+async def test_it_fills_the_organization_once(database_url: str) -> None:
+    runner = CliRunner(env={"MNEMON_DATABASE_URL": database_url, "MNEMON_MODEL": "offline"})
+
+    played = await asyncio.to_thread(runner.invoke, app, ["demo", "--json"])
+    assert played.exit_code == 0, played.output
+    told = json.loads(played.stdout)
+    assert "/sign-in/demo_" in told["url"]
+    assert told["steps"] >= 90
+    again = await asyncio.to_thread(runner.invoke, app, ["demo"])
+    assert again.exit_code == 1
+    assert "has data already" in again.stderr
+
+    db = Database(database_url, SystemClock())
+    await db.open()
+    try:
+        await _look(db)
+    finally:
+        await db.close()
+
+
+async def _look(db: Database) -> None:
+    async with db.tx("demo") as tx:
+        believed = await engagement(tx, DEMO)
+        assert believed is not None
+        assert {each.stage for each in believed.hypotheses} >= {Stage.FINDING, Stage.REVISING, Stage.ARCHIVED}
+        assert believed.open_unknowns
+        assert believed.answered
+        assert believed.week == 4
+
+        found = await agent_store.agents(DEMO, tx)
+        panels = await agents.panels(tx, DEMO, found)
+        kestrel = next(agent for agent in found if agent.name == "Kestrel")
+        assert panels[kestrel.id].runs_since_reset > 20
+        assert kestrel.schedule is None
+        lead = next(agent for agent in found if agent.name == "Meridian")
+        waking = await agent_store.next_slot_of(DEMO, tx, lead.id)
+        assert waking is not None
+        assert waking > tx.now
+
+        trades = [run for _, run in await store.runs(DEMO, tx, RunFilter(card_type="trade-decision"), most=100)]
+        states = {run.resolution_status for run in trades}
+        assert {ResolutionStatus.OPEN, ResolutionStatus.RESOLVED} <= states
+        assert all(run.created_at < tx.now for run in trades)
+        record = await track_record(tx, DEMO, load_cards(Settings().cards_dir), kestrel.id)
+        assert record.overall.stated.enough
