@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mnemon.memory.spine import Part, Source, Spine, SpineVersion, by_rule, due, grounded, without
@@ -67,6 +67,7 @@ sources = st.lists(
 
 
 @given(sources)
+@example([Source(id="mem_1", part=Part.PROFILE, text="a a", weight=0)])
 def test_what_the_rule_writes_is_grounded_and_sourced(material):
     result = grounded(by_rule(material), material)
     assert result.rejected == ()

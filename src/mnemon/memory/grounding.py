@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from mnemon.evidence.number import number_fault
+from mnemon.memory.keys import normalized
 from mnemon.memory.words import STOP_WORDS, terms
 
 _JOINING = frozenset(terms("also both while too likewise including such as whereas plus"))
@@ -16,6 +17,8 @@ def ungrounded(text: str, sources: Sequence[str]) -> tuple[str, ...]:
 
 def grounding_fault(text: str, sources: Sequence[str], *, share: float = 1.0) -> str | None:
     """Why the text may not stand for its sources; None when it may. `share` of its words must be theirs."""
+    if normalized(text) in {normalized(source) for source in sources}:
+        return None
     fault = number_fault(text, sources)
     if fault:
         return fault
