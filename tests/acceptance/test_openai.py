@@ -224,3 +224,24 @@ def _completed(ai: OpenAI, sent: list[Any], user: str, stream: bool) -> dict[str
                 for one in choice.delta.tool_calls or []
             ]
     return {"turn": turn, "content": text, "finish_reason": reason, "tool_calls": calls}
+
+
+def test_odd_requests_are_refused_and_never_break_the_server(client: httpx2.Client) -> None:
+    hello = [{"role": "user", "content": "Hi"}]
+    for body in (
+        {},
+        {"model": "any", "messages": []},
+        {"model": "any", "messages": [{"role": "wizard", "content": "x"}]},
+        {"model": "any", "messages": [{"role": "assistant", "content": "x"}]},
+        {"model": "any", "messages": [{"role": "user", "content": [{"type": "image_url", "image_url": "x"}]}]},
+        {"model": "any", "messages": hello, "stop": 5},
+        {"model": "any", "messages": hello, "max_tokens": "many"},
+        {"model": "any", "messages": hello, "n": 3},
+        {"model": "any", "messages": hello, "tools": [{"function": {"name": "f", "parameters": []}}]},
+        {"model": "any", "messages": hello, "metadata": {"sessionId": 5}},
+    ):
+        answer = client.post("/v1/chat/completions", json=body)
+        assert answer.status_code == 422, (body, answer.text)
+    parts = [{"role": "user", "content": [{"type": "text", "text": "Hi"}]}]
+    fine = {"model": "any", "messages": parts, "temperature": 0.5, "store": True, "tool_choice": "auto", "stop": ["x"]}
+    assert client.post("/v1/chat/completions", json=fine).status_code == 200

@@ -71,6 +71,7 @@ def test_the_schema_has_the_due_sections_and_requires_none() -> None:
     assert made["title"] == "Reflection"
     assert set(made["properties"]) == {"notes", "gist"}
     assert "required" not in made
+    assert "title" not in made["properties"]["gist"]
     assert set(schema([GIST])["properties"]) == {"gist"}
 
 
@@ -119,3 +120,21 @@ def test_what_a_section_holds_cannot_close_its_fence() -> None:
 def test_no_answer_breaks_the_taking(answer: dict[str, Any]) -> None:
     taken = take([NOTES, GIST], answer)
     assert not set(taken.valid) & set(taken.faults)
+
+
+def test_what_is_the_same_for_every_turn_stands_in_the_system_prompt() -> None:
+    first, second = ask(turn("One."), [NOTES, GIST]), ask(turn("Two."), [NOTES, GIST])
+    assert first.system == second.system
+    assert "Take notes." in first.system
+    assert "Take notes." not in first.prompt
+
+
+def test_a_property_called_title_survives() -> None:
+    class Book(BaseModel):
+        title: str
+
+    class Books(BaseModel):
+        books: list[Book] = []
+
+    due = Due(section=Keeps("books", Books, {"books": []}), brief=Brief(instructions="Books."))
+    assert schema([due])["$defs"]["Book"]["properties"]["title"] == {"type": "string"}

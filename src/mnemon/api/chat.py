@@ -8,6 +8,7 @@ from mnemon.access.grants import Grant
 from mnemon.api.chat_events import ReplyOut, replayed, streamed
 from mnemon.api.door import Door, documented, needs
 from mnemon.api.opening import opened, whole
+from mnemon.api.run_lines import EVENT_STREAM
 from mnemon.api.wire import Name, Wire, Words
 from mnemon.chat.asking import Asking
 from mnemon.chat.stream import Stream
@@ -17,7 +18,6 @@ from mnemon.tools.offered import chat_tools
 from mnemon.turn import Role
 
 router = APIRouter(prefix="/api/chat", tags=["turns"])
-_EVENTS = {"text/event-stream": {"schema": {"type": "string"}}}
 
 
 class ChatIn(Wire):
@@ -30,7 +30,7 @@ class ChatIn(Wire):
     stream: bool = True
 
 
-@router.post("", response_model=None, responses=documented(ReplyOut, content=_EVENTS))
+@router.post("", response_model=None, responses=documented(ReplyOut, content=EVENT_STREAM))
 async def chat(body: ChatIn, door: Annotated[Door, needs(Grant.CHAT)]) -> Response:
     """The reply with memory applied: Server-Sent Events, or one JSON with `stream: false`."""
     asking = Asking(

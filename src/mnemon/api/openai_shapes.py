@@ -3,26 +3,21 @@
 import json
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchema, field_validator
 
 from mnemon.api.wire import Json, Name, Text
 from mnemon.llm.protocol import Message, ToolRequest, ToolSpec, Usage
 
-_PASSED_ON = (
-    "temperature",
-    "top_p",
-    "max_tokens",
-    "max_completion_tokens",
-    "stop",
-    "presence_penalty",
-    "frequency_penalty",
-    "seed",
-    "tool_choice",
-    "parallel_tool_calls",
-    "response_format",
-    "logit_bias",
-)
-"""Options of a request that the model decides about."""
+
+def _object(value: Any) -> Any:
+    if not isinstance(value, dict):
+        raise ValueError("must be an object")
+    return value
+
+
+Schema = Annotated[Json, AfterValidator(_object), WithJsonSchema({"type": "object"})]
+"""A JSON object that a database can hold."""
+Count = Annotated[int, Field(ge=1, le=2**31 - 1)]
 
 
 class _Lenient(BaseModel):
@@ -80,7 +75,7 @@ class MessageIn(_Lenient):
 class FunctionSpecIn(_Lenient):
     name: Name
     description: Text = ""
-    parameters: Json = Field(default_factory=dict)
+    parameters: Schema = Field(default_factory=dict)
 
 
 class ToolIn(_Lenient):
@@ -101,10 +96,23 @@ class StreamOptionsIn(_Lenient):
     include_usage: bool = False
 
 
-class CompletionIn(_Lenient):
-    """A request for a chat completion."""
+class OptionsIn(_Lenient):
+    """What the model decides about; passed on where it was given."""
 
-    model_config = ConfigDict(extra="allow", frozen=True)
+    temperature: float | None = None
+    top_p: float | None = None
+    max_tokens: Count | None = None
+    max_completion_tokens: Count | None = None
+    stop: Text | Annotated[list[Text], Field(max_length=16)] | None = None
+    presence_penalty: float | None = None
+    frequency_penalty: float | None = None
+    seed: Annotated[int, Field(ge=-(2**63), lt=2**63)] | None = None
+    tool_choice: Text | Schema | None = None
+    parallel_tool_calls: bool | None = None
+
+
+class CompletionIn(OptionsIn):
+    """A request for a chat completion."""
 
     model: Name
     messages: Annotated[list[MessageIn], Field(min_length=1, max_length=10_000)]
@@ -118,8 +126,7 @@ class CompletionIn(_Lenient):
     @property
     def options(self) -> dict[str, Any]:
         """What is passed on to the model."""
-        given = self.model_extra or {}
-        return {name: given[name] for name in _PASSED_ON if given.get(name) is not None}
+        return self.model_dump(include=set(OptionsIn.model_fields), exclude_none=True)
 
 
 def usage_json(usage: Usage) -> dict[str, Any]:

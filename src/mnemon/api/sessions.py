@@ -224,12 +224,19 @@ def _moment(cursor: str | None) -> tuple[datetime, str] | None:
 
 def _place(cursor: str | None) -> tuple[int, int]:
     position = position_of(cursor)
-    return (0, -1) if position is None else _read(position, lambda seq, place: (int(seq), int(place)))
+    return (0, -1) if position is None else _read(position, lambda seq, place: (_small(seq), _small(place)))
 
 
 def _number(cursor: str | None) -> int | None:
     position = position_of(cursor)
-    return None if position is None else _read(f"{position} .", lambda number, _: int(number))
+    return None if position is None else _read(f"{position} .", lambda number, _: _small(number))
+
+
+def _small(text: str) -> int:
+    number = int(text)
+    if not -(2**31) < number < 2**31:
+        raise ValueError("no such place")
+    return number
 
 
 def _read(position: str, reading: Any) -> Any:

@@ -50,7 +50,7 @@ def ask(turn: Turn, due: Sequence[Due], faults: Mapping[str, str] | None = None)
     return Question(
         title=TITLE,
         schema=schema(due),
-        system=SYSTEM,
+        system=_system(due),
         prompt=_prompt(turn, due, faults or {}),
         purpose=Purpose.REFLECTION,
         by_rule=by_rule,
@@ -64,9 +64,9 @@ def schema(due: Sequence[Due]) -> Json:
         field = one.section.answer.model_fields[one.section.name]
         fields[one.section.name] = (field.annotation, field)
     model: type[BaseModel] = create_model(TITLE, **fields)
-    made = model.model_json_schema(by_alias=True)
+    made = _lean(model.model_json_schema(by_alias=True))
     made.pop("required", None)
-    return made
+    return {"title": TITLE, **made}
 
 
 def take(due: Sequence[Due], answer: Json) -> Taken:
@@ -106,12 +106,34 @@ def _prompt(turn: Turn, due: Sequence[Due], faults: Mapping[str, str]) -> str:
         if result.output is not None and result.action not in OWN_TOOLS
     ]
     for one in due:
-        parts.append(f"## Section `{one.section.name}`\n{one.brief.instructions}")
+        name = one.section.name
         if one.brief.state:
-            parts.append(f"Held now:\n<state>\n{escape(one.brief.state)}\n</state>")
-        if fault := faults.get(one.section.name):
-            parts.append(f"Your previous answer for this section could not be used: {fault}. Give it again, corrected.")
+            parts.append(f"Held now by `{name}`:\n<state>\n{escape(one.brief.state)}\n</state>")
+        if fault := faults.get(name):
+            parts.append(f"Your previous answer for `{name}` could not be used: {fault}. Give it again, corrected.")
     return "\n\n".join(parts)
+
+
+def _system(due: Sequence[Due]) -> str:
+    """What is the same for every turn stands first, so that a provider can read it from its cache."""
+    sections = (f"## Section `{one.section.name}`\n{one.brief.instructions}" for one in due)
+    return "\n\n".join([SYSTEM, *sections])
+
+
+def _lean(schema: Any) -> Any:
+    """The schema without the titles that only repeat each name: a third of its tokens."""
+    if isinstance(schema, list):
+        return [_lean(one) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    kept = {key: value for key, value in schema.items() if not (key == "title" and isinstance(value, str))}
+    return {
+        # Below these, keys are names of ours: a property may well be called `title`.
+        key: {name: _lean(inner) for name, inner in value.items()}
+        if key in ("properties", "$defs") and isinstance(value, dict)
+        else _lean(value)
+        for key, value in kept.items()
+    }
 
 
 def _message(said: Said) -> str:
