@@ -21,8 +21,8 @@ from mnemon.errors import Misconfigured
 from mnemon.jobs.runner import Kind, Runner
 from mnemon.llm.connect import connect as connect_llm
 from mnemon.llm.protocol import Llm
-from mnemon.mcp.http import PATH as MCP_PATH
-from mnemon.mcp.http import McpDoor
+from mnemon.mcp.gate import PATH as MCP_PATH
+from mnemon.mcp.gate import McpGate
 from mnemon.settings import Settings
 
 ROUTERS = (
@@ -48,7 +48,20 @@ ROUTERS = (
 )
 """Modules of `mnemon.api` whose `router` is served."""
 
-PAGES = ("doorway", "jobs", "live")
+PAGES = (
+    "agent_state",
+    "context",
+    "doorway",
+    "engagement",
+    "entities",
+    "jobs",
+    "live",
+    "memories",
+    "overview",
+    "recall",
+    "sessions",
+    "settings",
+)
 """Modules of `mnemon.console` whose `router` is served."""
 
 
@@ -140,7 +153,7 @@ def make_app(basement: Basement, *, worker: bool = True) -> FastAPI:
         app.include_router(import_module(f"mnemon.api.{name}").router)
     for name in PAGES:
         app.include_router(import_module(f"mnemon.console.{name}").router)
-    app.state.mcp = McpDoor(basement)
+    app.state.mcp = McpGate(basement)
     app.router.routes.append(Route(MCP_PATH, endpoint=app.state.mcp, methods=["GET", "POST", "DELETE"]))
     app.add_middleware(Squeeze)
     app.add_middleware(boundary.Boundary, clock=basement.clock, max_body_bytes=basement.settings.max_body_bytes)
@@ -154,8 +167,20 @@ def make_runner(basement: Basement) -> Runner:
 
 @asynccontextmanager
 async def _lifespan(app: FastAPI, basement: Basement, worker: bool) -> AsyncIterator[None]:
-    async with app.state.mcp.running(), _answering(app), _working(basement, worker):
+    async with _kept(app.state.mcp), _answering(app), _working(basement, worker):
         yield
+
+
+@asynccontextmanager
+async def _kept(gate: McpGate) -> AsyncIterator[None]:
+    """The MCP door opens beside the start and closes with the application."""
+    task = asyncio.create_task(gate.keep())
+    try:
+        yield
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
 
 
 @asynccontextmanager

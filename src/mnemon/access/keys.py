@@ -73,9 +73,10 @@ async def authenticate(tx: Tx, secret: str) -> Principal:
 
 
 async def revoke_key(tx: Tx, scope: Scope, key_id: str) -> None:
-    """The key opens nothing any more."""
+    """The key opens nothing any more, nor does a session that it opened."""
     if not await store.revoke_key(scope, tx, key_id):
         raise NotFound("key")
+    await store.end_signins_of(scope, tx, key_id)
 
 
 def digest(secret: str) -> bytes:

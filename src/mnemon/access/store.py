@@ -77,6 +77,11 @@ async def revoke_key(scope: Scope, tx: Tx, key_id: str) -> bool:
     return await tx.run(SQL["revoke_key"], org_id=scope.org_id, key_id=key_id, now=tx.now) > 0
 
 
+async def end_signins_of(scope: Scope, tx: Tx, actor: str) -> None:
+    """Nobody is signed in as this actor any more."""
+    await tx.run(SQL["end_signins_of"], org_id=scope.org_id, actor=actor)
+
+
 async def note(scope: Scope, tx: Tx, *, actor: str, action: str, target: str | None = None) -> None:
     """The deed stands in the audit log with this transaction."""
     await tx.run(

@@ -11,7 +11,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from mnemon.access import keys, signin
 from mnemon.basement import Basement
 from mnemon.console.paper import render
-from mnemon.console.shell import COOKIE, HEADERS, visitor
+from mnemon.console.shell import COOKIE, HEADERS, own, visitor
 from mnemon.errors import MnemonError, NotAllowed, NotFound
 from mnemon.scope import Scope
 
@@ -40,21 +40,21 @@ async def static(name: str, request: Request) -> Response:
 @router.get("/sign-in")
 async def ask(next: str = "/") -> Response:  # noqa: A002  the word the address uses
     """The page that asks for a key."""
-    return HTMLResponse(
-        render("sign_in.html", {"title": "Sign in", "next": _own(next), "wrong": None}), headers=HEADERS
-    )
+    return HTMLResponse(render("sign_in.html", {"title": "Sign in", "next": own(next), "wrong": None}), headers=HEADERS)
 
 
 @router.post("/sign-in")
 async def with_key(request: Request) -> Response:
     """A key opens a session with the key's own scopes."""
     form = await request.form()
-    following = _own(str(form.get("next", "/")))
+    following = own(str(form.get("next", "/")))
     basement: Basement = request.app.state.basement
     try:
         org_id, secret = keys.split(str(form.get("key", "")).strip())
         async with basement.db.tx(org_id) as tx:
             principal = await keys.authenticate(tx, secret)
+            if principal.bound_user is not None:
+                raise NotAllowed("This key speaks for one person only; the console shows everyone. Use another key.")
             cookie = await signin.open_session(
                 tx, Scope(org_id=org_id), actor=principal.key_id, grants=principal.grants
             )
@@ -103,11 +103,6 @@ def _entered(request: Request, cookie: str, following: str) -> Response:
         secure=request.url.scheme == "https",
     )
     return response
-
-
-def _own(address: str) -> str:
-    """The address if it is one of ours; never another site's."""
-    return address if address.startswith("/") and not address.startswith(("//", "/\\")) else "/"
 
 
 @cache

@@ -1,11 +1,12 @@
 """Live updates: a page names a topic, and hears when its pulse changed.
 
-A pulse is a short text that differs whenever what the page shows may differ. Its hash is the event's id, so that a browser
-that reconnects with the last one it saw learns at once whether it missed anything.
+A pulse is a short text that differs whenever what the page shows may differ. Its hash is the event's id, so that a
+browser that reconnects with the last one it saw learns at once whether it missed anything.
 """
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import suppress
 from hashlib import sha256
 
 from fastapi import APIRouter, Request, Response
@@ -58,7 +59,8 @@ async def live(request: Request, topic: str) -> Response:
 async def _changes(visit: Visit, beat: Pulse, argument: str, seen: str) -> AsyncIterator[str]:
     yield "retry: 1000\n\n"
     quiet = 0
-    while True:
+    closing: asyncio.Event = visit.request.app.state.closing
+    while not closing.is_set():
         now = await _digest(visit, beat, argument)
         if now is not None and now != seen:
             # The first beat of a fresh page only tells it where it stands.
@@ -68,7 +70,8 @@ async def _changes(visit: Visit, beat: Pulse, argument: str, seen: str) -> Async
         quiet += 1
         if quiet % KEEPALIVE == 0:
             yield ": still here\n\n"
-        await asyncio.sleep(EVERY_S)
+        with suppress(TimeoutError):
+            await asyncio.wait_for(closing.wait(), EVERY_S)
 
 
 async def _digest(visit: Visit, beat: Pulse, argument: str) -> str | None:

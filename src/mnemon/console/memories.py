@@ -2,11 +2,11 @@
 
 from fastapi import APIRouter
 
-from mnemon.access import store as access
 from mnemon.access.grants import Grant
 from mnemon.console.difference import words_changed
 from mnemon.console.shell import Shown, Visit, Went, action, page
 from mnemon.custody.forget_memory import forget_memory
+from mnemon.db.tx import Tx
 from mnemon.errors import Invalid
 from mnemon.memory.browse import get, history, locate
 from mnemon.memory.edit import Edit, bring_back, change
@@ -14,8 +14,8 @@ from mnemon.memory.lifecycle import ArchiveReason, Status
 from mnemon.memory.survey.survey import Filters, facets
 from mnemon.memory.survey.survey import page as survey_page
 from mnemon.memory.vectors.embed import embed_texts
-from mnemon.sessions.messages import by_id as message_by_id
 from mnemon.sessions.people import external_name
+from mnemon.sessions.survey.survey import message as message_of
 
 router = APIRouter()
 SIZE = 50
@@ -26,8 +26,7 @@ async def memories(visit: Visit) -> Shown:
     """The table, its facets, and the page asked for."""
     filters = _filters(visit)
     scope = visit.person(visit.asked("user")) if visit.asked("user") else visit.org
-    number = int(visit.asked("page", "1")) if visit.asked("page", "1").isdigit() else 1
-    number = max(1, min(number, 10_000))
+    number = visit.number("page", 1, most=10_000)
     async with visit.tx() as tx:
         found = await survey_page(tx, scope, filters, most=SIZE + 1, skip=(number - 1) * SIZE)
         counted = await facets(tx, scope, filters)
@@ -52,7 +51,7 @@ async def memory(visit: Visit, memory_id: str) -> Shown:
         scope = await locate(tx, visit.org, memory_id)
         found = await get(tx, scope, memory_id)
         versions = await history(tx, scope, memory_id)
-        said = [(one, await message_by_id(tx, scope, one.message_id)) for one in found.provenance]
+        said = [(one, await message_of(tx, scope, one.message_id)) for one in found.provenance]
         user = await external_name(tx, scope)
     steps = [
         {"version": later, "words": words_changed(earlier.content if earlier else "", later.content)}
@@ -81,6 +80,7 @@ async def edit(visit: Visit, form: dict[str, str], memory_id: str) -> Went:
     async with visit.tx() as tx:
         scope = await locate(tx, visit.org, memory_id)
         await change(tx, scope, memory_id, wanted, vectors=vectors)
+        await visit.note(tx, "edit memory", memory_id)
     return Went(to=f"/memories/{memory_id}", notice="Changed. The text before is kept as a version.")
 
 
@@ -88,14 +88,15 @@ async def edit(visit: Visit, form: dict[str, str], memory_id: str) -> Went:
 async def pin(visit: Visit, form: dict[str, str], memory_id: str) -> Went:
     """Pinned or no longer."""
     pinned = form.get("pinned") == "yes"
-    await _changed(visit, memory_id, Edit(pinned=pinned))
+    await _changed(visit, memory_id, Edit(pinned=pinned), "pin memory" if pinned else "unpin memory")
     return Went(to=form.get("back") or f"/memories/{memory_id}", notice="Pinned." if pinned else "No longer pinned.")
 
 
 @action(router, "/memories/{memory_id}/archive", grant=Grant.MEMORY_WRITE)
 async def archive(visit: Visit, form: dict[str, str], memory_id: str) -> Went:
     """Hidden from recall, kept for the record."""
-    await _changed(visit, memory_id, Edit(status=Status.ARCHIVED, reason=form.get("reason") or "unwanted"))
+    wanted = Edit(status=Status.ARCHIVED, reason=form.get("reason") or "unwanted")
+    await _changed(visit, memory_id, wanted, "archive memory")
     return Went(to=f"/memories/{memory_id}", notice="Archived.", undo=f"/memories/{memory_id}/restore")
 
 
@@ -106,6 +107,7 @@ async def restore(visit: Visit, form: dict[str, str], memory_id: str) -> Went:
     async with visit.tx() as tx:
         scope = await locate(tx, visit.org, memory_id)
         await bring_back(tx, scope, memory_id, version=version, reason="restored in the console")
+        await visit.note(tx, "restore memory", memory_id)
     return Went(to=f"/memories/{memory_id}", notice="Restored.")
 
 
@@ -117,44 +119,54 @@ async def forget(visit: Visit, form: dict[str, str], memory_id: str) -> Went:
     async with visit.tx() as tx:
         scope = await locate(tx, visit.org, memory_id)
         receipt = await forget_memory(tx, scope, memory_id)
-        await access.note(visit.org, tx, actor=visit.principal.key_id, action="forget memory", target=memory_id)
+        await visit.note(tx, "forget memory", memory_id)
     counted = ", ".join(f"{number} {table}" for table, number in receipt.removed.items() if number)
     return Went(to="/memories", notice=f"Forgotten. Receipt {receipt.id}: {counted}.")
 
 
 @action(router, "/memories/bulk", grant=Grant.MEMORY_WRITE)
 async def bulk(visit: Visit, form: dict[str, str]) -> Went:
-    """The same for every chosen memory."""
-    chosen = [name.removeprefix("id:") for name in form if name.startswith("id:")]
-    deed = form.get("deed", "")
-    if deed not in _BULK or not chosen:
+    """The same for every chosen memory, all or none."""
+    deed = form.get("deed") or visit.asked("deed")
+    chosen = [name.removeprefix("id:") for name in form if name.startswith("id:")] or visit.asked("ids").split(",")
+    if deed not in _BULK or chosen == [""]:
         raise Invalid("Choose memories and what to do with them.", code="nothing_chosen")
     if deed == "forget":
         visit.require(Grant.CUSTODY)
         if form.get("confirm", "").strip().lower() != "forget":
             raise Invalid("Nothing was forgotten: type the word forget to confirm.", code="not_confirmed")
     async with visit.tx() as tx:
-        for memory_id in chosen:
-            scope = await locate(tx, visit.org, memory_id)
-            if deed == "forget":
-                await forget_memory(tx, scope, memory_id)
-            else:
-                await change(tx, scope, memory_id, _BULK[deed])
-    return Went(to=form.get("back") or "/memories", notice=f"{len(chosen)} memories: {deed} done.")
+        for memory_id in chosen[:SIZE]:
+            await _done(visit, tx, memory_id, deed)
+    undo = f"/memories/bulk?deed=restore&ids={','.join(chosen)}" if deed == "archive" else None
+    return Went(to=form.get("back") or "/memories", notice=f"{_DONE[deed]}: {len(chosen)} memories.", undo=undo)
 
 
 _BULK = {
     "pin": Edit(pinned=True),
     "unpin": Edit(pinned=False),
     "archive": Edit(status=Status.ARCHIVED, reason="unwanted"),
-    "forget": Edit(),
+    "restore": Edit(status=Status.ACTIVE),
+    "forget": None,
 }
+_DONE = {"pin": "Pinned", "unpin": "Unpinned", "archive": "Archived", "restore": "Restored", "forget": "Forgotten"}
 
 
-async def _changed(visit: Visit, memory_id: str, wanted: Edit) -> None:
+async def _done(visit: Visit, tx: Tx, memory_id: str, deed: str) -> None:
+    scope = await locate(tx, visit.org, memory_id)
+    wanted = _BULK[deed]
+    if wanted is None:
+        await forget_memory(tx, scope, memory_id)
+    else:
+        await change(tx, scope, memory_id, wanted)
+    await visit.note(tx, f"{deed} memory", memory_id)
+
+
+async def _changed(visit: Visit, memory_id: str, wanted: Edit, deed: str) -> None:
     async with visit.tx() as tx:
         scope = await locate(tx, visit.org, memory_id)
         await change(tx, scope, memory_id, wanted)
+        await visit.note(tx, deed, memory_id)
 
 
 def _filters(visit: Visit) -> Filters:

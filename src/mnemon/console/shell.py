@@ -1,5 +1,6 @@
 """What every page shares: who visits, how a page and its `.json` twin are made, how a write is guarded."""
 
+import hmac
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -14,6 +15,7 @@ from pydantic import TypeAdapter
 from starlette.datastructures import FormData
 
 from mnemon.access import signin
+from mnemon.access import store as access
 from mnemon.access.grants import Grant
 from mnemon.access.principal import Principal
 from mnemon.basement import Basement
@@ -83,13 +85,23 @@ class Visit:
         async with self.basement.db.tx(self.principal.org_id) as tx:
             yield tx
 
+    async def note(self, tx: Tx, action: str, target: str | None = None) -> None:
+        """The write stands in the audit log, with the transaction that did it."""
+        await access.note(self.org, tx, actor=self.principal.key_id, action=action, target=target)
+
+    def number(self, name: str, default: int, *, most: int) -> int:
+        """A number of the page's state, from 1 to the most."""
+        word = self.asked(name)
+        return max(1, min(int(word), most)) if word.isascii() and word.isdigit() and len(word) < 10 else default
+
     def require(self, grant: Grant) -> None:
         if not self.principal.may(grant):
             raise NotAllowed(f"Your sign-in lacks the scope `{grant}`.", code="missing_scope")
 
 
 Page = Callable[..., Awaitable[Shown]]
-Action = Callable[..., Awaitable[Went]]
+Action = Callable[..., Awaitable[Went | Shown]] | Callable[..., Awaitable[Went]] | Callable[..., Awaitable[Shown]]
+Download = Callable[[Visit], Awaitable[Response]]
 
 
 def page(router: APIRouter, path: str, template: str, *, grant: Grant) -> Callable[[Page], Page]:
@@ -107,14 +119,30 @@ def page(router: APIRouter, path: str, template: str, *, grant: Grant) -> Callab
     return register
 
 
-def action(router: APIRouter, path: str, *, grant: Grant) -> Callable[[Action], Action]:
-    """Serves a write by POST: signed in, with the session's CSRF token, ending in a redirect with a notice."""
+def action(router: APIRouter, path: str, *, grant: Grant, template: str = "") -> Callable[[Action], Action]:
+    """Serves a write by POST: signed in, with the session's CSRF token, ending in a redirect with a notice.
+
+    What may be seen only once is shown at once instead, with the template.
+    """
 
     def register(handler: Action) -> Action:
         async def done(request: Request) -> Response:
-            return await _guarded(request, lambda: _act(request, handler, grant))
+            return await _guarded(request, lambda: _act(request, handler, grant, template))
 
         router.add_api_route(path, done, methods=["POST"], include_in_schema=False)
+        return handler
+
+    return register
+
+
+def download(router: APIRouter, path: str, *, grant: Grant) -> Callable[[Download], Download]:
+    """Serves a file by GET to whoever is signed in and has the grant."""
+
+    def register(handler: Download) -> Download:
+        async def sent(request: Request) -> Response:
+            return await _guarded(request, lambda: _send(request, handler, grant))
+
+        router.add_api_route(path, sent, methods=["GET"], include_in_schema=False)
         return handler
 
     return register
@@ -145,19 +173,32 @@ async def _show(request: Request, handler: Page, template: str, grant: Grant) ->
     return response
 
 
-async def _act(request: Request, handler: Action, grant: Grant) -> Response:
+async def _send(request: Request, handler: Download, grant: Grant) -> Response:
+    visit = await visitor(request)
+    visit.require(grant)
+    return await handler(visit)
+
+
+async def _act(request: Request, handler: Action, grant: Grant, template: str) -> Response:
     visit = await visitor(request)
     form = await request.form()
     sent = request.headers.get("X-CSRF-Token") or str(form.get("csrf", ""))
-    if sent != visit.csrf:
+    if not hmac.compare_digest(sent.encode(), visit.csrf.encode()):
         raise NotAllowed("The form is not from this session. Go back, reload the page and try again.", code="csrf")
     visit.require(grant)
     params = {name: str(value) for name, value in request.path_params.items()}
     went = await handler(visit, clean(form), **params)
-    response = RedirectResponse(went.to, HTTPStatus.SEE_OTHER)
+    if isinstance(went, Shown):
+        return HTMLResponse(render(template, {**went.data, "visit": visit, "title": went.title}))
+    response = RedirectResponse(own(went.to), HTTPStatus.SEE_OTHER)
     said = quote(json.dumps({"text": went.notice, "undo": went.undo}))
     response.set_cookie(NOTICE, said, max_age=60, httponly=True, samesite="strict")
     return response
+
+
+def own(address: str) -> str:
+    """The address if it is one of ours; never another site's."""
+    return address if address.startswith("/") and not address.startswith(("//", "/\\")) else "/"
 
 
 def clean(form: FormData) -> dict[str, str]:

@@ -79,3 +79,26 @@ left join embeddings e on e.org_id = s.org_id and e.user_id = s.user_id and e.mo
   and e.kind = 'message' and e.id = s.id
 where s.org_id = %(org_id)s and s.user_id = %(user_id)s and s.persona_id is not distinct from %(persona_id)s
   and s.content <> '' and (%(as_of)s::timestamptz is null or s.at <= %(as_of)s::timestamptz);
+
+-- name: not_weighed
+-- What recall may not use now, for this persona or at that time; nearest first.
+select m.*, 1 - (e.vector <=> %(vector)s::halfvec) as similarity
+from memories m
+left join embeddings e on e.org_id = m.org_id and e.user_id = m.user_id and e.model = %(model)s and e.kind = 'memory'
+  and e.id = m.id
+where m.org_id = %(org_id)s and m.user_id = %(user_id)s and m.type = any(%(types)s)
+  and (m.persona_id <> coalesce(%(persona_id)s::text, '')
+    or case when %(as_of)s::timestamptz is null then m.status = 'ARCHIVED'
+       else m.valid_from > %(as_of)s::timestamptz or m.archived_at <= %(as_of)s::timestamptz end)
+order by e.vector <=> %(vector)s::halfvec nulls last, m.id
+limit %(most)s
+
+-- name: keep_count
+-- So many recalls more on that day. Never waits: whoever finds the organization taken leaves the count to the next.
+insert into recall_days (org_id, day, number)
+select %(org_id)s, %(day)s, %(number)s
+where pg_try_advisory_xact_lock(hashtextextended('recall_days/' || %(org_id)s, 0))
+on conflict (org_id, day) do update set number = recall_days.number + excluded.number
+
+-- name: recall_days
+select day, number from recall_days where org_id = %(org_id)s and day >= %(since)s order by day

@@ -14,6 +14,7 @@ from mnemon.memory.memory import Memory
 from mnemon.memory.ranking import CANDIDATES, Candidate, Ranked, Ranking, blended, by_similarity, nearest
 from mnemon.memory.recall import store
 from mnemon.memory.recall.query import Hit, Query, Recalled, RecallKind
+from mnemon.memory.recall.tally import TALLY
 from mnemon.memory.slug import slug
 from mnemon.memory.vectors.store import joined_by_hash
 from mnemon.memory.words import bm25, coverage
@@ -22,6 +23,7 @@ from mnemon.scope import Scope
 
 async def search(tx: Tx, scope: Scope, query: Query) -> Recalled:
     """What answers the query for the scope's persona, best first, with the cards of the entities it speaks of."""
+    await TALLY.count(tx, scope)
     aliases = await load_aliases(tx, scope)
     async with joined_by_hash(tx):
         found = await _candidates(tx, scope, query)

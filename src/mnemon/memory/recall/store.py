@@ -22,7 +22,7 @@ Found = tuple[Memory | Heard, float | None]
 
 async def nearest_memories(tx: Tx, scope: Scope, query: Query, *, most: int) -> list[Found]:
     """The nearest by cosine, and all that have no vector yet."""
-    params = _params(scope, query)
+    params = params_of(scope, query)
     near = await tx.all(SQL["nearest"], **params, most=most)
     waiting = await tx.all(SQL["not_embedded"], **params)
     return [_memory(row) for row in (*near, *waiting)]
@@ -30,12 +30,12 @@ async def nearest_memories(tx: Tx, scope: Scope, query: Query, *, most: int) -> 
 
 async def every_memory(tx: Tx, scope: Scope, query: Query) -> list[Found]:
     """All current memories the scope's persona may see."""
-    return [_memory(row) for row in await tx.all(SQL["every_candidate"], **_params(scope, query))]
+    return [_memory(row) for row in await tx.all(SQL["every_candidate"], **params_of(scope, query))]
 
 
 async def memories_as_of(tx: Tx, scope: Scope, query: Query) -> list[Found]:
     """All memories as they were held at the query's time."""
-    params = {**_params(scope, query), "as_of": query.as_of}
+    params = {**params_of(scope, query), "as_of": query.as_of}
     current = await tx.all(SQL["candidates_as_of"], **params)
     past = await tx.all(SQL["versions_as_of"], **params)
     return [_memory(row) for row in current] + [_past_memory(row) for row in past]
@@ -43,7 +43,7 @@ async def memories_as_of(tx: Tx, scope: Scope, query: Query) -> list[Found]:
 
 async def nearest_messages(tx: Tx, scope: Scope, query: Query, *, most: int) -> list[Found]:
     """The nearest messages of the scope's persona by cosine, and all that have no vector yet."""
-    params = _params(scope, query)
+    params = params_of(scope, query)
     near = await tx.all(SQL["nearest_messages"], **params, most=most)
     waiting = await tx.all(SQL["messages_not_embedded"], **params)
     return [_message(row) for row in (*near, *waiting)]
@@ -51,7 +51,7 @@ async def nearest_messages(tx: Tx, scope: Scope, query: Query, *, most: int) -> 
 
 async def every_message(tx: Tx, scope: Scope, query: Query) -> list[Found]:
     """All messages of the scope's persona, up to the query's time."""
-    rows = await tx.all(SQL["every_message"], **_params(scope, query), as_of=query.as_of)
+    rows = await tx.all(SQL["every_message"], **params_of(scope, query), as_of=query.as_of)
     return [_message(row) for row in rows]
 
 
@@ -59,7 +59,8 @@ def contents(found: Sequence[Found]) -> list[str]:
     return [one.content for one, _ in found]
 
 
-def _params(scope: Scope, query: Query) -> dict[str, object]:
+def params_of(scope: Scope, query: Query) -> dict[str, object]:
+    """What every statement over candidates names."""
     return {
         "org_id": scope.org_id,
         "user_id": scope.user,

@@ -41,6 +41,14 @@ union all (
   join users u on u.org_id = %(org_id)s and u.user_id = p.user_id)
 order by 1, 3 desc
 
+-- name: of_turns
+-- What these turns said that is remembered.
+select p.turn_id, m.id, m.content, m.type, m.status, m.persona_id, p.quote
+from memory_provenance p
+join memories m on m.org_id = p.org_id and m.user_id = p.user_id and m.id = p.memory_id
+where p.org_id = %(org_id)s and p.user_id = %(user_id)s and p.turn_id = any(%(turns)s)
+order by p.turn_id, m.id
+
 -- name: counts
 -- What is held, over everyone.
 select count(*) filter (where status = 'ACTIVE') as active,

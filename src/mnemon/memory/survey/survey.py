@@ -1,5 +1,6 @@
 """The organization's memories, a page at a time, with how many stand under each value."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mnemon.db.statements import statements
@@ -36,6 +37,19 @@ class Kept:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Remembered:
+    """What a turn said and is remembered."""
+
+    id: str
+    content: str
+    """As it is held now, which a later turn may have changed."""
+    type: str
+    status: str
+    persona_id: str | None
+    quote: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class Counts:
     """How much is held, over everyone."""
 
@@ -56,6 +70,14 @@ async def facets(tx: Tx, scope: Scope, filters: Filters) -> dict[str, dict[str, 
     found: dict[str, dict[str, int]] = {}
     for row in await tx.all(SQL["facets"], **_params(scope, filters)):
         found.setdefault(row["facet"], {})[row["value"]] = row["number"]
+    return found
+
+
+async def of_turns(tx: Tx, scope: Scope, turn_ids: Sequence[str]) -> dict[str, list[Remembered]]:
+    """What these turns of the person said that is remembered, by turn."""
+    found: dict[str, list[Remembered]] = {}
+    for row in await tx.all(SQL["of_turns"], org_id=scope.org_id, user_id=scope.user, turns=list(turn_ids)):
+        found.setdefault(row.pop("turn_id"), []).append(Remembered(**row))
     return found
 
 

@@ -1,0 +1,77 @@
+"""Context: exactly what the agent would be given for a message, layer by layer, and what did not fit."""
+
+from typing import Any
+
+from fastapi import APIRouter
+
+from mnemon.access.grants import Grant
+from mnemon.console.shell import Shown, Visit, page
+from mnemon.console.stack import stacked
+from mnemon.console.whom import Whom, scope_of, whom
+from mnemon.context.assemble import Context, assembled, query_vector
+from mnemon.db.tx import Tx
+from mnemon.layer import Ask
+
+router = APIRouter()
+MOST_TOKENS = 200_000
+
+
+@page(router, "/context", "context.html", grant=Grant.CHAT)
+async def context(visit: Visit) -> Shown:
+    """The layers of the prompt with their shares of it."""
+    text = visit.asked("q")
+    budget = max(200, visit.number("budget", visit.basement.settings.context_budget_tokens, most=MOST_TOKENS))
+    vector = await query_vector(visit.basement, text) if text else None
+    made: Context | None = None
+    async with visit.tx() as tx:
+        chosen = await whom(visit, tx)
+        if text and chosen.user:
+            made = await assembled(tx, _ask(visit, tx, chosen, text, vector), visit.basement.settings, budget=budget)
+    data = {"q": text, "budget": budget, "whom": chosen, "made": None if made is None else _shown(made), "now": tx.now}
+    return Shown(title="Context", data=data)
+
+
+def _ask(visit: Visit, tx: Tx, chosen: Whom, text: str, vector: Any) -> Ask:
+    return Ask(
+        scope=scope_of(visit, chosen),
+        query=text,
+        vector=vector,
+        now=tx.now,
+        model=visit.basement.embedder.model,
+        ranking=visit.basement.settings.chat_ranking,
+        sees_agent_state=visit.principal.may(Grant.AGENT_STATE_READ),
+    )
+
+
+def _shown(made: Context) -> dict[str, Any]:
+    pack = made.pack
+    shares = {layer.name: float(layer.tokens) for layer in pack.layers}
+    texts = {(layer.name, item.sources): item.text for layer in made.layers for item in layer.items}
+    return {
+        "system": pack.system,
+        "tokens": pack.tokens,
+        "session_id": made.session_id,
+        "layers": [
+            {
+                "name": layer.name,
+                "title": layer.title,
+                "text": layer.text,
+                "tokens": layer.tokens,
+                "share": layer.tokens / pack.tokens if pack.tokens else 0.0,
+                "sources": list(layer.sources),
+            }
+            for layer in pack.layers
+        ],
+        "bar": stacked([shares])[0],
+        "left_out": [
+            {
+                "layer": one.layer,
+                "text": texts.get((one.layer, one.sources), ""),
+                "tokens": one.tokens,
+                "why": one.why,
+                "sources": list(one.sources),
+            }
+            for one in pack.left_out
+        ],
+        "recent": [{"role": one.role.value, "content": one.content, "at": one.at} for one in made.recent],
+    }

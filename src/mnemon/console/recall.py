@@ -1,0 +1,120 @@
+"""Recall: a playground. What a query finds, what each score is made of, and why something is not there."""
+
+from datetime import datetime
+from typing import Any
+
+from fastapi import APIRouter
+
+from mnemon.access.grants import Grant
+from mnemon.clock import parse_time
+from mnemon.console.shell import Shown, Visit, page
+from mnemon.console.stack import Bar, stacked
+from mnemon.console.whom import Whom, scope_of, whom
+from mnemon.errors import Invalid
+from mnemon.memory.ranking import Ranking
+from mnemon.memory.recall.left_out import left_out
+from mnemon.memory.recall.query import Hit, Query, Recalled, RecallKind
+from mnemon.memory.recall.search import search
+from mnemon.memory.vectors.embed import embed_query
+
+router = APIRouter()
+BELOW = 8
+"""How many of those that came after the cut are shown."""
+
+
+@page(router, "/recall", "recall.html", grant=Grant.MEMORY_READ)
+async def recall(visit: Visit) -> Shown:
+    """The query's hits under one ranking, or under two side by side."""
+    text, limit = visit.asked("q"), visit.number("limit", 8, most=50)
+    vector = await embed_query(visit.basement.embedder, text) if text else None
+    async with visit.tx() as tx:
+        chosen = await whom(visit, tx)
+        columns: list[dict[str, Any]] = []
+        missing: list[Any] = []
+        if text and chosen.user:
+            scope = scope_of(visit, chosen)
+            for ranking in _rankings(visit):
+                query = _query(visit, text, vector, ranking, limit + BELOW)
+                columns.append(_column(ranking, await search(tx, scope, query), limit))
+            missing = await left_out(tx, scope, query)
+    return Shown(title="Recall", data=_data(visit, chosen, limit, _crossed(columns), missing, tx.now))
+
+
+def _data(
+    visit: Visit, chosen: Whom, limit: int, columns: list[dict[str, Any]], missing: list[Any], now: datetime
+) -> dict[str, Any]:
+    return {
+        "asked": {name: visit.asked(name) for name in ("q", "ranking", "versus", "as_of", "kinds")},
+        "limit": limit,
+        "whom": chosen,
+        "rankings": [one.value for one in Ranking],
+        "columns": columns,
+        "missing": missing,
+        "now": now,
+    }
+
+
+def _rankings(visit: Visit) -> list[Ranking]:
+    """The ranking asked for and the one to compare it with."""
+    known = {one.value: one for one in Ranking}
+    first = known.get(visit.asked("ranking"), Ranking.HYBRID)
+    second = known.get(visit.asked("versus"))
+    return [first] if second in (None, first) else [first, second]
+
+
+def _query(visit: Visit, text: str, vector: Any, ranking: Ranking, limit: int) -> Query:
+    kinds = frozenset(RecallKind) if visit.asked("kinds") == "both" else frozenset({RecallKind.MEMORIES})
+    return Query(
+        text=text,
+        vector=vector,
+        model=visit.basement.embedder.model,
+        ranking=ranking,
+        kinds=kinds,
+        limit=limit,
+        as_of=_moment(visit.asked("as_of")),
+    )
+
+
+def _moment(word: str) -> datetime | None:
+    """The end of a day that is named, or the moment."""
+    if not word:
+        return None
+    try:
+        return parse_time(f"{word}T23:59:59Z" if len(word) == len("2026-04-12") else word)
+    except ValueError:
+        raise Invalid("“As of” takes a day like 2026-04-12, or a time in ISO form.", code="bad_time") from None
+
+
+def _column(ranking: Ranking, found: Recalled, limit: int) -> dict[str, Any]:
+    bars = stacked([{name: hit.weights[name] * part for name, part in hit.parts.items()} for hit in found.hits])
+    lines = [_line(place, hit, bar) for place, (hit, bar) in enumerate(zip(found.hits, bars, strict=True), start=1)]
+    return {
+        "ranking": ranking.value,
+        "weights": dict(found.hits[0].weights) if found.hits else {},
+        "hits": lines[:limit],
+        "below": lines[limit:],
+        "considered": found.considered,
+        "cards": [{"key": card.key, "label": card.label, "facts": list(card.facts)} for card in found.cards],
+    }
+
+
+def _line(place: int, hit: Hit, bar: Bar) -> dict[str, Any]:
+    return {
+        "place": place,
+        "found": hit.found,
+        "score": hit.score,
+        "parts": dict(hit.parts),
+        "weights": dict(hit.weights),
+        "bar": bar,
+        "other": None,
+    }
+
+
+def _crossed(columns: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Of two columns, each hit knows its place in the other."""
+    if len(columns) == 2:
+        places = [{line["found"].id: line["place"] for line in (*c["hits"], *c["below"])} for c in columns]
+        for own, other in ((0, 1), (1, 0)):
+            for line in columns[own]["hits"]:
+                line["other"] = places[other].get(line["found"].id, "not near")
+    return columns

@@ -1,0 +1,154 @@
+"""Settings: models in force, keys, personas, privacy and the audit log."""
+
+from datetime import timedelta
+from typing import Any
+
+from fastapi import APIRouter, Response
+from starlette.responses import StreamingResponse
+
+from mnemon.access import keys as access_keys
+from mnemon.access import store as access
+from mnemon.access.grants import Grant, parse_grants
+from mnemon.console.shell import Shown, Visit, Went, action, download, page
+from mnemon.custody.export import chunks, export_file
+from mnemon.custody.forget_person import forget_person
+from mnemon.errors import Invalid
+from mnemon.sessions.personas import EngagementUse, find_persona, put_persona
+from mnemon.sessions.survey import survey
+
+router = APIRouter()
+AUDIT = 100
+MOST_PEOPLE = 500
+
+
+@page(router, "/settings", "settings.html", grant=Grant.MEMORY_READ)
+async def settings(visit: Visit) -> Shown:
+    """The models in force and whoever is signed in."""
+    house = visit.basement
+    data = {
+        "models": [
+            {"for": "Replies in chat", "name": house.llm.name, "offline": house.llm.offline},
+            {"for": "Reflection and summaries", "name": house.reflector.name, "offline": house.reflector.offline},
+            {"for": "Embeddings", "name": house.embedder.model, "offline": house.settings.embedder == "local"},
+        ],
+        "offline": house.llm.offline,
+        "in_force": _in_force(visit),
+        "actor": visit.principal.key_id,
+        "grants": sorted(visit.principal.grants),
+    }
+    return Shown(title="Settings", data=data)
+
+
+def _in_force(visit: Visit) -> dict[str, str]:
+    """What the operator chose and people ask about; no secret is among it."""
+    chosen = visit.basement.settings
+    return {
+        "A session ends after": f"{chosen.session_boundary.total_seconds() / 60:.0f} minutes of silence",
+        "It is taken up again within": f"{chosen.resume_window.total_seconds() / 3600:.0f} hours",
+        "Context budget": f"{chosen.context_budget_tokens} tokens",
+        "Ranking in chat": chosen.chat_ranking,
+        "The curator runs after": f"{chosen.curator_after} new memories of a person",
+        "A hypothesis becomes a finding above": f"{chosen.promotion_threshold:.2f} confidence",
+        "A job is parked after": f"{chosen.max_attempts} tries",
+    }
+
+
+@page(router, "/settings/keys", "settings_keys.html", grant=Grant.ADMIN)
+async def keys(visit: Visit) -> Shown:
+    """Every key, without its secret."""
+    async with visit.tx() as tx:
+        found = await access.keys(visit.org, tx)
+    live = [key for key in found if key.revoked_at is None]
+    gone = [key for key in found if key.revoked_at is not None]
+    return Shown(title="Keys", data={"live": live, "gone": gone, "grants": list(Grant), "now": tx.now})
+
+
+@action(router, "/settings/keys", grant=Grant.ADMIN, template="settings_key.html")
+async def make_key(visit: Visit, form: dict[str, str]) -> Shown:
+    """A new key, whose text is shown this once."""
+    grants = parse_grants([word.removeprefix("grant:") for word in form if word.startswith("grant:")])
+    days = form.get("days", "")
+    life = timedelta(days=int(days)) if days.isascii() and days.isdigit() and 0 < int(days) <= 36500 else None
+    async with visit.tx() as tx:
+        key, text = await access_keys.create_key(
+            tx,
+            visit.org,
+            name=form.get("name", "")[:200],
+            grants=grants,
+            bound_user=form.get("user", "").strip() or None,
+            expires_at=tx.now + life if life else None,
+        )
+        await visit.note(tx, "create key", key.id)
+    return Shown(title="A new key", data={"key": key, "text": text})
+
+
+@action(router, "/settings/keys/{key_id}/revoke", grant=Grant.ADMIN)
+async def revoke_key(visit: Visit, form: dict[str, str], key_id: str) -> Went:
+    """The key opens nothing any more."""
+    async with visit.tx() as tx:
+        await access_keys.revoke_key(tx, visit.org, key_id)
+        await visit.note(tx, "revoke key", key_id)
+    return Went(to="/settings/keys", notice="Revoked. Whoever uses the key is refused from now on.")
+
+
+@page(router, "/settings/personas", "settings_personas.html", grant=Grant.MEMORY_READ)
+async def personas(visit: Visit) -> Shown:
+    """The personas that were described; one of them, or a new one, to edit."""
+    async with visit.tx() as tx:
+        found = await survey.personas(tx, visit.org)
+        edited = await find_persona(tx, visit.org, visit.asked("edit")) if visit.asked("edit") else None
+    return Shown(title="Personas", data={"personas": found, "edited": edited, "now": tx.now})
+
+
+@action(router, "/settings/personas", grant=Grant.MEMORY_WRITE)
+async def save_persona(visit: Visit, form: dict[str, str]) -> Went:
+    """The persona is as the form says."""
+    persona_id, name = form.get("id", "").strip(), form.get("name", "").strip()
+    if not persona_id or not name or len(persona_id) > 200 or len(name) > 200:
+        raise Invalid("A persona needs an id and a name, of at most 200 characters each.", code="persona_incomplete")
+    use = EngagementUse.SHARED if form.get("engagement") == "shared" else EngagementUse.OFF
+    async with visit.tx() as tx:
+        await put_persona(tx, visit.org, persona_id, name=name, prompt=form.get("prompt", "")[:8000], engagement=use)
+        await visit.note(tx, "describe persona", persona_id)
+    return Went(to="/settings/personas", notice=f"{name} is described.")
+
+
+@page(router, "/settings/privacy", "settings_privacy.html", grant=Grant.CUSTODY)
+async def privacy(visit: Visit) -> Shown:
+    """Take out or forget all that is kept of a person."""
+    async with visit.tx() as tx:
+        people = await survey.people(tx, visit.org, most=MOST_PEOPLE, words=visit.asked("q") or None)
+    data = {"people": people, "most": MOST_PEOPLE, "q": visit.asked("q"), "user": visit.asked("user")}
+    return Shown(title="Privacy", data=data)
+
+
+@download(router, "/settings/privacy/export", grant=Grant.CUSTODY)
+async def export(visit: Visit) -> Response:
+    """All that is kept of a person, as a file."""
+    user = visit.asked("user")
+    file = await export_file(visit.basement.db, visit.person(user))
+    async with visit.tx() as tx:
+        await visit.note(tx, "export person", visit.person(user).user)
+    named = {"Content-Disposition": 'attachment; filename="mnemon-export.ndjson"'}
+    return StreamingResponse(chunks(file), media_type="application/x-ndjson", headers=named)
+
+
+@action(router, "/settings/privacy/forget", grant=Grant.CUSTODY, template="settings_receipt.html")
+async def forget(visit: Visit, form: dict[str, str]) -> Shown:
+    """Nothing of the person is left, once their name was typed; the receipt counts what went."""
+    user = form.get("user", "")
+    if not user or form.get("confirm", "").strip() != user.strip():
+        raise Invalid("Nothing was forgotten: type the person's name to confirm.", code="not_confirmed")
+    async with visit.tx() as tx:
+        receipt = await forget_person(tx, visit.person(user))
+        await visit.note(tx, "forget person", receipt.id)
+    return Shown(title="Forgotten", data={"receipt": receipt, "total": receipt.total})
+
+
+@page(router, "/settings/audit", "settings_audit.html", grant=Grant.ADMIN)
+async def audit(visit: Visit) -> Shown:
+    """Who did what, newest first."""
+    async with visit.tx() as tx:
+        found = await access.audit(visit.org, tx, before=visit.asked("before") or None, most=AUDIT + 1)
+    data: dict[str, Any] = {"entries": found[:AUDIT], "more": len(found) > AUDIT, "now": tx.now}
+    return Shown(title="Audit log", data=data)

@@ -1,0 +1,34 @@
+"""Signing in to the console as a browser does."""
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import httpx2
+
+from mnemon.access import signin
+from mnemon.access.organizations import create_organization
+from mnemon.clock import FileClock
+from mnemon.db.database import Database
+from mnemon.scope import Scope
+from support.served import Served
+
+
+@contextmanager
+def signed_in(server: Served, org: str) -> Iterator[httpx2.Client]:
+    """A browser that followed a link of the organization's console."""
+
+    async def link() -> str:
+        db = Database(server.database_url, FileClock(server.clock_file), pool_size=2)
+        await db.open()
+        try:
+            async with db.tx(org) as tx:
+                await create_organization(tx)
+                return await signin.make_link(tx, Scope(org_id=org), actor="operator")
+        finally:
+            await db.close()
+
+    with httpx2.Client(base_url=server.url, timeout=30) as visitor:
+        answer = visitor.get(f"/sign-in/{asyncio.run(link())}")
+        assert answer.status_code == 303, answer.text
+        yield visitor
