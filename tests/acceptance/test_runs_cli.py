@@ -44,7 +44,6 @@ def mnemon(database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, s
             "MODEL_API_KEY": "test-key",
         }.items():
             monkeypatch.setenv(f"MNEMON_{name}", value)
-        monkeypatch.setenv("COLUMNS", "150")
 
         def call(*words: str) -> Result:
             return CliRunner().invoke(app, list(words))
@@ -58,6 +57,13 @@ def data(result: Result) -> dict:
     return json.loads(result.stdout)
 
 
+def words(result: Result) -> str:
+    """What stands on the screen, however wide it is."""
+    assert result.exit_code == 0, result.output
+    assert max(len(line) for line in result.stdout.splitlines()) <= 80
+    return " ".join(result.stdout.split())
+
+
 def test_a_council_decides_and_looks_again_in_a_terminal(mnemon: Mnemon) -> None:
     seats = [
         data(mnemon("agents", "create", name, "--role", "specialist", "--json"))["id"] for name in ("Macro", "Chart")
@@ -69,22 +75,22 @@ def test_a_council_decides_and_looks_again_in_a_terminal(mnemon: Mnemon) -> None
     assert "Lead is made." in made.output
     ran = mnemon("agents", "run", "Lead")
     assert ran.exit_code == 0, ran.output
-    assert "Lead succeeded  LONG · breakout above the range" in ran.stdout
+    assert "Lead succeeded LONG · breakout above the range" in words(ran)
     assert "asks Macro" in ran.stderr
     assert "calls get_my_decisions" in ran.stderr
     run_id = data(mnemon("runs", "list", "--json"))[0]["id"]
     again = data(mnemon("runs", "re-examine", run_id, "--json"))
     assert (again["parentRunId"], again["resultJson"]) == (run_id, HOLD)
-    shown = mnemon("runs", "show", run_id).stdout
+    shown = words(mnemon("runs", "show", run_id))
     assert "conviction history" in shown
-    assert "██████████████        72  HOLD  Volume confirmed it." in shown
-    listed = mnemon("runs", "list", "--agent", "Lead").stdout.splitlines()
-    assert listed[0].split() == ["When", "Agent", "Kind", "Status", "Decision", "Now", "Id"]
-    assert "open · conviction 72" in listed[2]
-    page = mnemon("agents", "show", "Lead").stdout
+    assert "██████████████ 72 HOLD Volume confirmed it." in shown
+    listed = words(mnemon("runs", "list", "--agent", "Lead"))
+    assert "just now Lead succeeded HOLD · Volume confirmed it." in listed
+    assert f"manual · open · conviction 72 · {run_id}" in listed
+    page = words(mnemon("agents", "show", "Lead"))
     assert "Carrying context, 2 runs" in page
     assert "just now · LONG · breakout above the range" in page
-    assert "Lead   lead        model    0 * * * *" in mnemon("agents", "list").stdout
+    assert "Lead lead of 2 · model · trade-decision · 0 * * * *" in words(mnemon("agents", "list"))
     resolved = mnemon("runs", "resolve", run_id, "exited", "--note", "took it off")
     assert f"{run_id} is resolved: exited." in resolved.output
     refused = mnemon("runs", "re-examine", run_id)
@@ -126,5 +132,5 @@ def test_what_goes_wrong_has_its_exit_code_and_a_sentence(mnemon: Mnemon, script
 
 
 def test_card_types_are_listed(mnemon: Mnemon) -> None:
-    assert "HOLD, CLOSE, SCALE" in mnemon("agents", "cards").stdout
+    assert "re-examinable until resolved: HOLD, CLOSE, SCALE" in words(mnemon("agents", "cards"))
     assert {card["type"] for card in data(mnemon("agents", "cards", "--json"))} >= {"trade-decision", "decision"}

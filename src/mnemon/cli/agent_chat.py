@@ -24,7 +24,7 @@ async def conversation(org: str, who: str, message: str | None, *, as_json: bool
         scope = await organization(house, org)
         async with house.db.tx(org) as tx:
             agent = await named(scope, tx, who)
-        async with working(house):
+        async with working(house, org):
             if message is not None:
                 await _say(house, scope, agent, message, as_json=as_json)
                 return

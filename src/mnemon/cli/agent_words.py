@@ -34,15 +34,15 @@ async def named(scope: Scope, tx: Tx, who: str) -> Agent:
 
 
 def agents_table(found: Sequence[tuple[Agent, Panel]]) -> Table:
-    """A line an agent: name, role, schedule, card and what it carries."""
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    for heading in ("Name", "Role", "Adapter", "Schedule", "Card", "Memory", "Id"):
-        table.add_column(heading, overflow="fold" if heading == "Name" else "ellipsis", no_wrap=heading != "Name")
+    """Two lines an agent: name, role, schedule and card; below, what it carries and its id."""
+    table = Table.grid(padding=(0, 2))
+    table.add_column(no_wrap=True, max_width=24, overflow="ellipsis", style="bold")
+    table.add_column(overflow="fold")
     for agent, panel in found:
-        schedule = agent.schedule or "when asked"
-        table.add_row(
-            escape(agent.name), agent.role, agent.adapter, schedule, agent.card_type, memory_words(panel), agent.id
-        )
+        role = f"{agent.role} of {len(agent.team)}" if agent.team else agent.role.value
+        said = Text(" · ".join((role, agent.adapter, agent.card_type, agent.schedule or "when asked")))
+        below = Text("memory ", style="dim").append_text(memory_words(panel)).append(f" · {agent.id}", style="dim")
+        table.add_row(Text(agent.name), said.append("\n").append_text(below))
     return table
 
 
@@ -79,14 +79,17 @@ def agent_page(agent: Agent, panel: Panel, decided: Sequence[Decision]) -> Rende
 
 
 def cards_table(found: Sequence[CardDefinition]) -> Table:
-    """A line a card type."""
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    for heading in ("Type", "Slots", "Re-examinable", "Actions"):
-        table.add_column(heading, overflow="fold")
+    """Two lines a card type: what it is for; below, its slots and whether it can be looked at again."""
+    table = Table.grid(padding=(0, 2))
+    table.add_column(no_wrap=True, style="bold")
+    table.add_column(overflow="fold")
     for card in found:
         slots = ", ".join(slot.name if slot.required else f"{slot.name}?" for slot in card.slots)
-        again = {"True": "yes", "False": "no"}.get(str(card.re_examinable), "until resolved")
-        table.add_row(card.type, slots, again, ", ".join(card.re_examine_actions) or "any word")
+        again = {"True": "re-examinable", "False": "not re-examinable"}.get(
+            str(card.re_examinable), "re-examinable until resolved"
+        )
+        actions = f": {', '.join(card.re_examine_actions)}" if card.re_examine_actions else ""
+        table.add_row(card.type, Text(card.purpose).append(f"\n{slots}\n{again}{actions}", style="dim"))
     return table
 
 

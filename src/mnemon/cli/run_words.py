@@ -28,21 +28,16 @@ _BAR = 20
 
 
 def runs_table(found: Sequence[Run], again: Sequence[Run], names: dict[str, str], now: datetime) -> Table:
-    """A line a run."""
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    for heading in ("When", "Agent", "Kind", "Status", "Decision", "Now", "Id"):
-        wide = heading == "Decision"
-        table.add_column(heading, no_wrap=not wide, overflow="fold" if wide else "ellipsis")
+    """Two lines a run: when, who, how it went and what was decided; below, what became of it and its id."""
+    table = Table.grid(padding=(0, 2))
+    for longest in (9, 20, 9):
+        table.add_column(no_wrap=True, max_width=longest, overflow="ellipsis")
+    table.add_column(overflow="fold")
     for run in found:
-        table.add_row(
-            ago(now - run.created_at),
-            escape(names.get(run.agent_id, run.agent_id)),
-            run.kind,
-            Text(run.status, style=_COLOUR[run.status]),
-            escape(run.headline or run.error or ""),
-            _standing(run, again),
-            run.id,
-        )
+        below = " · ".join(part for part in (run.kind, _standing(run, again), run.id) if part)
+        told = Text(run.headline or run.error or "").append(f"\n{below}", style="dim")
+        name = Text(names.get(run.agent_id, run.agent_id))
+        table.add_row(Text(ago(now - run.created_at)), name, Text(run.status, style=_COLOUR[run.status]), told)
     return table
 
 

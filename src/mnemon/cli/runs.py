@@ -150,7 +150,7 @@ def followed(org: str, ask: Any, *, as_json: bool) -> None:
             scope = await organization(house, org)
             async with house.db.tx(org) as tx:
                 run_id = await ask(house, scope, tx)
-            async with working(house):
+            async with working(house, org):
                 async for event in watch_run(house.db, scope, run_id):
                     words = event_words(event)
                     if words:
@@ -170,15 +170,15 @@ def followed(org: str, ask: Any, *, as_json: bool) -> None:
 
 
 @asynccontextmanager
-async def working(house: "Basement") -> AsyncIterator[None]:
-    """Agents' work is done in this process too, beside any server's."""
+async def working(house: "Basement", org: str) -> AsyncIterator[None]:
+    """The organization's agents are worked for in this process too, beside any server's."""
     import asyncio
     from contextlib import suppress
 
     from mnemon.jobs.runner import Runner
     from mnemon.runs.job import kinds
 
-    runner = Runner(house.db, house.clock, {kind.name: kind for kind in kinds(house)}, concurrency=2)
+    runner = Runner(house.db, house.clock, {kind.name: kind for kind in kinds(house)}, concurrency=2, only=org)
     task = asyncio.create_task(runner.run_forever())
     try:
         yield
