@@ -12,6 +12,7 @@
     ├── RateLimited        too many requests; says when to come back              429
     ├── Unavailable        something below is down; trying again may help         503
     │   ├── DatabaseDown
+    │   ├── Contended      writers blocked each other and one had to give way
     │   └── ModelDown      the language model or the embedder did not answer
     └── Misconfigured      the operator has to change something; says what
 
@@ -95,6 +96,10 @@ class Unavailable(MnemonError):
 
 class DatabaseDown(Unavailable):
     code = "database_unavailable"
+
+
+class Contended(Unavailable):
+    code = "contended"
 
 
 class ModelDown(Unavailable):

@@ -1,7 +1,7 @@
 """What a handler stands at: who asks, what they may, transactions, and the one way to answer a write."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Annotated, Any, TypeVar
 
 from fastapi import Depends, Request, Response
@@ -15,10 +15,12 @@ from mnemon.access.principal import Principal
 from mnemon.api.wire import Envelope, Page, Problem, cursor_of
 from mnemon.basement import Basement
 from mnemon.db.tx import Tx
-from mnemon.errors import Invalid, NotAllowed, Unauthenticated
+from mnemon.errors import Contended, Invalid, NotAllowed, Unauthenticated
 from mnemon.scope import Scope, person
 
 R = TypeVar("R")
+GIVEN_WAY = 3
+"""How often an effect that gave way to another writer is run again."""
 _JSON: TypeAdapter[Any] = TypeAdapter(Any)
 _bearer = HTTPBearer(auto_error=False, bearerFormat="mnk_<org>_<secret>", scheme_name="key")
 
@@ -78,8 +80,24 @@ class Door:
         status: int | Callable[[R], int] = 200,
         headers: dict[str, str] | None = None,
     ) -> Response:
-        """Runs the effect in one transaction and keeps its reply with it, so that a retry gets the same one."""
+        """Runs the effect in one transaction and keeps its reply with it, so that a retry gets the same one.
+
+        An effect that had to give way to another writer is run again: nothing of its first try is left.
+        """
         slot = await self.slot()
+        for _ in range(GIVEN_WAY):
+            with suppress(Contended):
+                return await self._written(slot, effect, render, status, headers)
+        return await self._written(slot, effect, render, status, headers)
+
+    async def _written(
+        self,
+        slot: replies.Slot | None,
+        effect: Callable[[Tx], Awaitable[R]],
+        render: Callable[[R], Any],
+        status: int | Callable[[R], int],
+        headers: dict[str, str] | None,
+    ) -> Response:
         async with self.tx() as tx:
             if slot is not None:
                 kept = await replies.earlier(tx, self.org, slot)

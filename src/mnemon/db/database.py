@@ -11,7 +11,7 @@ from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
 from mnemon.clock import Clock
 from mnemon.db.tx import Row, Tx
-from mnemon.errors import DatabaseDown
+from mnemon.errors import Contended, DatabaseDown
 
 ORG_NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?")
 """An organization's name: safe in a key, a URL and a literal `SET LOCAL`."""
@@ -81,6 +81,8 @@ class Database:
             raise DatabaseDown(
                 "The database did not give a connection in time. Try again shortly; `mnemon doctor` tells why."
             ) from error
+        except (psycopg.errors.DeadlockDetected, psycopg.errors.SerializationFailure) as error:
+            raise Contended("Two writers blocked each other and this one gave way. Try again.") from error
         except (psycopg.OperationalError, psycopg.InterfaceError) as error:
             raise DatabaseDown(
                 "The database went away or took too long. Try again shortly; `mnemon doctor` tells why."

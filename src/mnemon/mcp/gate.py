@@ -1,0 +1,43 @@
+"""The way to the MCP door: its libraries take a second to load, so they are loaded beside the start, not before it."""
+
+import asyncio
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from starlette.types import Receive, Scope, Send
+
+from mnemon.basement import Basement
+from mnemon.errors import Unavailable
+
+if TYPE_CHECKING:
+    from mnemon.mcp.http import McpDoor
+
+PATH = "/mcp"
+
+
+class McpGate:
+    """Passes requests on to the door, waiting for it to be there."""
+
+    def __init__(self, basement: Basement) -> None:
+        self._basement = basement
+        self._door: McpDoor | None = None
+        self._ready = asyncio.Event()
+
+    async def keep(self) -> None:
+        """The door is loaded and open until this is cancelled."""
+        try:
+            module = await asyncio.to_thread(import_module, "mnemon.mcp.http")
+            door: McpDoor = module.McpDoor(self._basement)
+            async with door.running():
+                self._door = door
+                self._ready.set()
+                await asyncio.Event().wait()
+        finally:
+            self._door = None
+            self._ready.set()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._ready.wait()
+        if self._door is None:
+            raise Unavailable("The MCP door is closed: the server is stopping, or its log says why it did not open.")
+        await self._door(scope, receive, send)
