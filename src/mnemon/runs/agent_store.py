@@ -92,6 +92,12 @@ async def next_slot_of(scope: Scope, tx: Tx, agent_id: str) -> datetime | None:
     return None if row is None else row["next_slot"]
 
 
+async def next_slots(scope: Scope, tx: Tx, agent_ids: Sequence[str]) -> dict[str, datetime | None]:
+    """The slot each of these agents waits for."""
+    rows = await tx.all(SQL["agents_named"], org_id=scope.org_id, agent_ids=list(agent_ids))
+    return {row["agent_id"]: row["next_slot"] for row in rows}
+
+
 async def next_in_lane(scope: Scope, tx: Tx, agent_id: str) -> int:
     """The place of whatever is asked of the agent now, after everything asked before."""
     return int((await tx.one(SQL["next_in_lane"], org_id=scope.org_id, agent_id=agent_id))["asked"])
@@ -216,6 +222,18 @@ async def messages(scope: Scope, tx: Tx, agent_id: str, *, after: int = 0, most:
     """What was said, oldest first."""
     rows = await tx.all(SQL["messages"], org_id=scope.org_id, agent_id=agent_id, after=after, most=most)
     return [_chat_message(row) for row in rows]
+
+
+async def latest_messages(scope: Scope, tx: Tx, agent_id: str, *, most: int) -> list[ChatMessage]:
+    """What was said last, oldest first."""
+    rows = await tx.all(SQL["latest_messages"], org_id=scope.org_id, agent_id=agent_id, most=most)
+    return [_chat_message(row) for row in reversed(rows)]
+
+
+async def exchanges(scope: Scope, tx: Tx, agent_id: str, turn_ids: Sequence[str]) -> dict[str, Exchange]:
+    """How far the replies of these turns are."""
+    rows = await tx.all(SQL["exchanges"], org_id=scope.org_id, agent_id=agent_id, turn_ids=list(turn_ids))
+    return {row["turn_id"]: _exchange(row) for row in rows}
 
 
 async def message_of_turn(scope: Scope, tx: Tx, turn_id: str, role: str) -> ChatMessage | None:

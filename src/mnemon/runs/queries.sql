@@ -83,6 +83,10 @@ values (%(org_id)s, %(turn_id)s, %(agent_id)s, 'queued', '{}', %(now)s)
 -- name: exchange
 select * from exchanges where org_id = %(org_id)s and turn_id = %(turn_id)s
 
+-- name: exchanges
+select * from exchanges
+where org_id = %(org_id)s and agent_id = %(agent_id)s and turn_id = any(%(turn_ids)s)
+
 -- name: exchange_locked
 select * from exchanges where org_id = %(org_id)s and turn_id = %(turn_id)s for update
 
@@ -100,6 +104,11 @@ values (%(org_id)s, %(message_id)s, %(agent_id)s, %(turn_id)s, %(role)s, %(conte
 -- Oldest first.
 select * from agent_messages
 where org_id = %(org_id)s and agent_id = %(agent_id)s and seq > %(after)s order by seq limit %(most)s
+
+-- name: latest_messages
+-- Newest first.
+select * from agent_messages
+where org_id = %(org_id)s and agent_id = %(agent_id)s order by seq desc limit %(most)s
 
 -- name: message_of_turn
 select * from agent_messages
@@ -125,6 +134,7 @@ where org_id = %(org_id)s and (%(before)s::bigint is null or seq < %(before)s)
   and (%(agent_id)s::text is null or agent_id = %(agent_id)s)
   and (%(status)s::text is null or status = %(status)s)
   and (%(card_type)s::text is null or card_type = %(card_type)s)
+  and (%(resolution)s::text is null or resolution_status = %(resolution)s)
 order by seq desc limit %(most)s
 
 -- name: re_examinations

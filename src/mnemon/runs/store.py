@@ -35,6 +35,7 @@ class RunFilter:
     agent_id: str | None = None
     status: RunStatus | None = None
     card_type: str | None = None
+    resolution: ResolutionStatus | None = None
 
 
 async def insert_run(
@@ -83,6 +84,7 @@ async def runs(
         agent_id=wanted.agent_id,
         status=wanted.status,
         card_type=wanted.card_type,
+        resolution=wanted.resolution,
     )
     return [(row["seq"], _run(row)) for row in rows]
 

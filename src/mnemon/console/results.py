@@ -1,0 +1,114 @@
+"""Results: the decisions of each card type in one table, each with how well it stands and how it came out."""
+
+from collections import defaultdict
+from dataclasses import dataclass
+
+from fastapi import APIRouter
+
+from mnemon.access.grants import Grant
+from mnemon.console.live import pulse
+from mnemon.console.runs import Conviction, conviction
+from mnemon.console.shell import Shown, Visit, page
+from mnemon.db.tx import Tx
+from mnemon.errors import NotFound
+from mnemon.runs import agent_store, store
+from mnemon.runs.card import RE_EXAMINATION, CardDefinition, load_cards
+from mnemon.runs.re_examination import why_not
+from mnemon.runs.run import ResolutionStatus, Run, RunStatus
+from mnemon.runs.store import RunFilter
+from mnemon.scope import Scope
+
+router = APIRouter()
+SIZE = 50
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """One decision of the table."""
+
+    run: Run
+    agent: str
+    tone: str
+    confidence: float | None
+    convictions: tuple[Conviction, ...]
+    """Those that have a score, oldest first."""
+    re_examinable: bool
+
+    @property
+    def latest(self) -> Conviction | None:
+        return self.convictions[-1] if self.convictions else None
+
+
+def plural(card_type: str) -> str:
+    """The card type as its page is named: `trade-decisions`, `research-theses`."""
+    if card_type.endswith("sis"):
+        return card_type[:-2] + "es"
+    if card_type.endswith("y") and card_type[-2:-1] not in "aeiou":
+        return card_type[:-1] + "ies"
+    return card_type + ("es" if card_type.endswith(("s", "x", "ch", "sh")) else "s")
+
+
+@page(router, "/results/{kind}", "results.html", grant=Grant.AGENTS_READ)
+async def results(visit: Visit, kind: str) -> Shown:
+    """The decisions of one card type, newest first."""
+    cards = load_cards(visit.basement.settings.cards_dir)
+    kinds = {plural(name): name for name in cards if name != RE_EXAMINATION}
+    if kind not in kinds:
+        raise NotFound(f"results page {kind[:60]}; there are {', '.join(sorted(kinds))}")
+    card = cards[kinds[kind]]
+    agent_id, status = visit.asked("agent"), visit.asked("status")
+    before = visit.number("before", 0, most=2**31 - 1) or None
+    wanted = RunFilter(
+        agent_id=agent_id or None,
+        card_type=card.type,
+        status=RunStatus.SUCCEEDED,
+        resolution=ResolutionStatus(status) if status in set(ResolutionStatus) else None,
+    )
+    async with visit.tx() as tx:
+        found = await store.runs(visit.org, tx, wanted, before=before, most=SIZE + 1)
+        rows = await _rows(tx, visit.org, [run for _, run in found[:SIZE]], card)
+        agents = await agent_store.agents(visit.org, tx, most=200)
+    data = {
+        "kind": kind,
+        "kinds": {path: cards[name].title for path, name in kinds.items()},
+        "card": {"type": card.type, "title": card.title, "purpose": card.purpose},
+        "rows": rows,
+        "latest": {row.run.id: row.latest for row in rows},
+        "agents": {agent.id: agent.name for agent in agents if agent.card_type == card.type},
+        "asked": {"agent": agent_id, "status": status},
+        "statuses": [one.value for one in ResolutionStatus],
+        "more": found[SIZE - 1][0] if len(found) > SIZE else None,
+        "now": tx.now,
+    }
+    return Shown(title=kind.replace("-", " ").capitalize(), data=data)
+
+
+@pulse("results")
+async def _pulse(tx: Tx, scope: Scope, argument: str) -> str:
+    found = await store.runs(scope, tx, RunFilter(), most=SIZE)
+    return "|".join(f"{run.id}{run.status}{run.outcome}" for _, run in found)
+
+
+async def _rows(tx: Tx, scope: Scope, found: list[Run], card: CardDefinition) -> list[Row]:
+    again: dict[str, list[Conviction]] = defaultdict(list)
+    for one in await store.re_examinations(scope, tx, [run.id for run in found]):
+        made = conviction(one)
+        if made.score is not None:
+            again[str(one.parent_run_id)].append(made)
+    agents = {agent.id: agent.name for agent in await agent_store.team_of(scope, tx, [run.agent_id for run in found])}
+    return [
+        Row(
+            run=run,
+            agent=agents.get(run.agent_id, ""),
+            tone=card.tone_of(run.result or {}),
+            confidence=_confidence(run, card),
+            convictions=tuple(again[run.id]),
+            re_examinable=why_not(run, card) is None,
+        )
+        for run in found
+    ]
+
+
+def _confidence(run: Run, card: CardDefinition) -> float | None:
+    stated = (run.result or {}).get(card.confidence) if card.confidence else None
+    return float(stated) if isinstance(stated, int | float) else None
