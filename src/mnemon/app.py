@@ -36,6 +36,7 @@ ROUTERS = (
     "health",
     "jobs",
     "memories",
+    "notes",
     "openai",
     "personas",
     "recall",
@@ -50,6 +51,8 @@ ROUTERS = (
 
 PAGES = (
     "agent_state",
+    "agents",
+    "calibration",
     "context",
     "doorway",
     "engagement",
@@ -59,6 +62,8 @@ PAGES = (
     "memories",
     "overview",
     "recall",
+    "results",
+    "runs",
     "sessions",
     "settings",
 )
