@@ -99,3 +99,16 @@ class Context(TypedDict):
 Engagement = dict[str, Any]
 Run = dict[str, Any]
 Agent = dict[str, Any]
+
+
+class Note(TypedDict):
+    """JSON that a program keeps for a person."""
+
+    namespace: list[str]
+    key: str
+    value: Any
+    version: int
+    createdAt: str
+    updatedAt: str
+    expiresAt: str | None
+    score: float | None

@@ -22,6 +22,7 @@ from mnemon.client.shapes import (
     Memory,
     MemoryType,
     Message,
+    Note,
     Ranking,
     Recorded,
     Reply,
@@ -347,6 +348,33 @@ class SyncMnemon:
             "list[dict[str, Any]]", self._data("GET", f"/api/agents/{agent_id}/decisions", query={"limit": limit})
         )
 
+    # Notes
+
+    def write_notes(self, changes: Sequence[Mapping[str, Any]], **who: str) -> list[dict[str, Any]]:
+        """All changes are made, or none: `{"op": "put", "namespace": [...], "key": ..., "value": ...}` and others."""
+        body = {"userId": self._owner(who), "changes": list(changes)}
+        return cast("list[dict[str, Any]]", (self._data("POST", "/api/notes/write", body))["results"])
+
+    def read_notes(
+        self, addresses: Sequence[tuple[Sequence[str], str]], *, refresh: bool = False, **who: str
+    ) -> list[Note | None]:
+        """The notes by namespace and key, None for one that is not there."""
+        asked = [{"namespace": list(namespace), "key": key} for namespace, key in addresses]
+        body = {"userId": self._owner(who), "notes": asked, "refresh": refresh}
+        return cast("list[Note | None]", (self._data("POST", "/api/notes/read", body))["notes"])
+
+    def search_notes(self, namespace: Sequence[str] = (), *, user_id: str | None = None, **asked: Any) -> list[Note]:
+        """Notes below the namespace that meet every condition; with a query or a vector, nearest first."""
+        who = {} if user_id is None else {"user_id": user_id}
+        body = {"userId": self._owner(who), "namespace": list(namespace), **asked}
+        return cast("list[Note]", (self._data("POST", "/api/notes/search", body))["notes"])
+
+    def note_namespaces(self, *, user_id: str | None = None, **asked: Any) -> list[list[str]]:
+        """The namespaces that hold something and fit the patterns."""
+        who = {} if user_id is None else {"user_id": user_id}
+        body = {"userId": self._owner(who), **asked}
+        return cast("list[list[str]]", (self._data("POST", "/api/notes/namespaces", body))["namespaces"])
+
     # The wire
 
     def request(self, method: str, path: str, body: Any = None, **query: Any) -> Any:
@@ -377,6 +405,12 @@ class SyncMnemon:
 
     def _ready(self) -> None:
         self._transport.send("GET", "/readyz")
+
+    def _owner(self, who: Mapping[str, str]) -> str:
+        owner = who.get("user_id", self.user_id)
+        if owner is None:
+            raise ValueError("Whose notes? Name a person: SyncMnemon(..., user_id=...) or user_id=... with the call.")
+        return owner
 
     def _who(self, who: Mapping[str, str], **fields: Any) -> dict[str, Any]:
         """The body with the person and persona that are meant, and without what was not given."""

@@ -1,0 +1,130 @@
+"""Reads and writes notes."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+
+from psycopg.types.json import Jsonb
+
+from mnemon.db.statements import statements
+from mnemon.db.tx import Row, Tx
+from mnemon.notes.note import Change, Changed, Clear, Delete, Note, Pop, Put, Search
+from mnemon.scope import Scope
+
+SQL = statements("mnemon.notes")
+
+
+async def change(scope: Scope, tx: Tx, changes: Sequence[Change]) -> list[Changed]:
+    """All changes are made, in their order."""
+    return [await _made(scope, tx, one) for one in changes]
+
+
+async def _made(scope: Scope, tx: Tx, wanted: Change) -> Changed:
+    if isinstance(wanted, Put):
+        return await _put(scope, tx, wanted)
+    owner = _owner(scope)
+    if isinstance(wanted, Delete):
+        return Changed(count=await tx.run(SQL["delete"], **owner, namespace=[*wanted.namespace], key=wanted.key))
+    if isinstance(wanted, Clear):
+        return Changed(count=await tx.run(SQL["clear"], **owner, namespace=[*wanted.namespace]))
+    if isinstance(wanted, Pop):
+        row = await tx.maybe(SQL["pop"], **owner, namespace=[*wanted.namespace], now=tx.now)
+        return Changed(count=int(row is not None), note=None if row is None else _note(row))
+    return Changed(count=await tx.run(SQL["sweep"], **owner, now=tx.now))
+
+
+async def _put(scope: Scope, tx: Tx, put: Put) -> Changed:
+    owner, key = _owner(scope), put.key if put.key is not None else tx.new_id("nte")
+    where = {**owner, "namespace": [*put.namespace], "key": key}
+    await tx.run(SQL["sweep"], **owner, now=tx.now)
+    count = await tx.run(
+        SQL["put_if_absent" if put.if_absent else "put"],
+        **where,
+        value=Jsonb(put.value),
+        ttl_s=put.ttl_s,
+        expires_at=None if put.ttl_s is None else tx.now + timedelta(seconds=put.ttl_s),
+        now=tx.now,
+    )
+    if count:
+        await tx.run(SQL["drop_vectors"], **where)
+        for part, vector in put.vectors.items():
+            await tx.run(SQL["add_vector"], **where, model=put.model, part=part, vector=vector)
+    return Changed(count=count, key=key)
+
+
+async def read(
+    scope: Scope, tx: Tx, wanted: Sequence[tuple[Sequence[str], str]], *, refresh: bool
+) -> list[Note | None]:
+    """Each of the notes, None for one that is not there; with `refresh` they last their whole time again."""
+    owner = _owner(scope)
+    rows = [await tx.maybe(SQL["one"], **owner, namespace=[*ns], key=key, now=tx.now) for ns, key in wanted]
+    found = [None if row is None else _note(row) for row in rows]
+    if refresh:
+        await _refresh(scope, tx, [note.place for note in found if note is not None])
+    return found
+
+
+async def search(scope: Scope, tx: Tx, wanted: Search, *, refresh: bool = False) -> list[Note]:
+    """The notes that fit."""
+    conditions = [{"path": [*c.path], "op": c.test, "value": c.value} for c in wanted.conditions]
+    rows = await tx.all(
+        SQL["search"],
+        **_owner(scope),
+        namespace=[*wanted.namespace],
+        exact=wanted.exact,
+        conditions=Jsonb(conditions),
+        vector=wanted.vector,
+        dimension=wanted.dimension,
+        model=wanted.model,
+        order=wanted.order,
+        before=wanted.before,
+        after=wanted.after,
+        most=wanted.most,
+        offset=wanted.offset,
+        now=tx.now,
+    )
+    found = [_note(row) for row in rows]
+    if refresh:
+        await _refresh(scope, tx, [note.place for note in found])
+    return found
+
+
+async def namespaces(
+    scope: Scope, tx: Tx, *, prefix: Sequence[str], suffix: Sequence[str], depth: int, most: int, offset: int
+) -> list[tuple[str, ...]]:
+    """The namespaces that hold something and fit the patterns, in order."""
+    rows = await tx.all(
+        SQL["namespaces"],
+        **_owner(scope),
+        prefix=[*prefix],
+        suffix=[*suffix],
+        depth=depth,
+        most=most,
+        offset=offset,
+        now=tx.now,
+    )
+    return [tuple(row["namespace"]) for row in rows]
+
+
+async def _refresh(scope: Scope, tx: Tx, places: Sequence[int]) -> None:
+    if places:
+        await tx.run(SQL["refresh"], **_owner(scope), places=list(places), now=tx.now)
+
+
+def _owner(scope: Scope) -> dict[str, Any]:
+    return {"org_id": scope.org_id, "user_id": scope.user}
+
+
+def _note(row: Row) -> Note:
+    score = row.get("score")
+    return Note(
+        namespace=tuple(row["namespace"]),
+        key=row["key"],
+        value=row["value"],
+        place=row["place"],
+        version=row["version"],
+        created_at=row["created_at"],
+        updated_at=row["updated_at"],
+        expires_at=row["expires_at"],
+        score=None if score is None else float(score),
+    )
