@@ -3,7 +3,7 @@
 import asyncio
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +17,7 @@ from mnemon.access.keys import create_key
 from mnemon.access.organizations import create_organization
 from mnemon.api.listening import Listening, bound
 from mnemon.app import make_app, opened
+from mnemon.basement import Basement
 from mnemon.clock import SystemClock, iso, parse_time
 from mnemon.db.database import Database
 from mnemon.llm.scripted.script import Script
@@ -89,9 +90,18 @@ class Served:
 
 @contextmanager
 def served(
-    database_url: str, folder: Path, *, worker: bool = True, start: str = "2026-04-12T15:22:00Z", **options: Any
+    database_url: str,
+    folder: Path,
+    *,
+    worker: bool = True,
+    start: str = "2026-04-12T15:22:00Z",
+    dress: Callable[[FastAPI, Basement], None] = lambda app, basement: None,
+    **options: Any,
 ) -> Iterator[Served]:
-    """A server over this database with a scripted model over HTTP; `model="offline"` for none."""
+    """A server over this database with a scripted model over HTTP; `model="offline"` for none.
+
+    `dress` adds to the application what only a test needs.
+    """
     from mnemon.llm.scripted.server import ScriptedServer
 
     clock_file = folder / "clock"
@@ -115,6 +125,7 @@ def served(
         async def run() -> None:
             async with opened(settings, database_url) as basement:
                 app = make_app(basement, worker=worker)
+                dress(app, basement)
                 server = Listening(app, bound("127.0.0.1", settings.port))
                 box.update(app=app, server=server, port=server.port)
                 await server.answering()

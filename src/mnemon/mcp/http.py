@@ -4,6 +4,7 @@ from contextlib import AbstractAsyncContextManager
 from typing import Any
 
 from mcp.server.context import ServerRequestContext
+from mcp.server.lowlevel.server import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.requests import Request
@@ -13,9 +14,9 @@ from starlette.types import Receive, Scope, Send
 from mnemon.basement import Basement
 from mnemon.errors import MnemonError, NotAllowed, Unavailable
 from mnemon.mcp.caller import Visitor, from_request
+from mnemon.mcp.gate import PATH as PATH
 from mnemon.mcp.server import make_server
-
-PATH = "/mcp"
+from mnemon.settings import Settings
 
 
 class McpDoor:
@@ -24,19 +25,10 @@ class McpDoor:
     No session is kept between requests, so any server of a cluster can answer any of them.
     """
 
-    def __init__(self, basement: Basement) -> None:
+    def __init__(self, basement: Basement, *, manager: StreamableHTTPSessionManager | None = None) -> None:
         self._basement = basement
-        security = TransportSecuritySettings(
-            enable_dns_rebinding_protection=basement.settings.loopback,
-            allowed_hosts=["127.0.0.1:*", "localhost:*", "[::1]:*", "127.0.0.1", "localhost"],
-            allowed_origins=["http://127.0.0.1:*", "http://localhost:*", "http://[::1]:*"],
-        )
-        self._manager = StreamableHTTPSessionManager(
-            make_server(basement, _known),
-            stateless=True,
-            json_response=True,
-            security_settings=security,
-            max_request_body_size=basement.settings.max_body_bytes,
+        self._manager = manager or spoken(
+            make_server(basement, known), basement.settings, stateless=True, json_response=True
         )
 
     def running(self) -> AbstractAsyncContextManager[None]:
@@ -53,7 +45,19 @@ class McpDoor:
         await self._manager.handle_request(scope, receive, send)
 
 
-async def _known(ctx: ServerRequestContext[Any, Any]) -> Visitor:
+def spoken(server: "Server[Any]", settings: Settings, **options: Any) -> StreamableHTTPSessionManager:
+    """The server behind streamable HTTP; on loopback, only for hosts and origins that are loopback too."""
+    security = TransportSecuritySettings(
+        enable_dns_rebinding_protection=settings.loopback,
+        allowed_hosts=["127.0.0.1:*", "localhost:*", "[::1]:*", "127.0.0.1", "localhost"],
+        allowed_origins=["http://127.0.0.1:*", "http://localhost:*", "http://[::1]:*"],
+    )
+    return StreamableHTTPSessionManager(
+        server, security_settings=security, max_request_body_size=settings.max_body_bytes, **options
+    )
+
+
+async def known(ctx: ServerRequestContext[Any, Any]) -> Visitor:
     """The visitor that the door checked for this very request."""
     request = ctx.request
     assert isinstance(request, Request)
