@@ -48,12 +48,17 @@ def _openai(model: str, base_url: str | None, api_key: str | None, http: httpx2.
     from pydantic_ai.providers.openai import OpenAIProvider
     from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider
 
+    from mnemon.llm.unconverted import UnconvertedClient
+
     profile = OpenAIModelProfile(json_schema_transformer=Titled, supports_json_schema_output=True)
     if base_url is None:
-        direct = OpenAIProvider(api_key=api_key, http_client=http)
+        # Without a key of ours the library looks for OPENAI_API_KEY, and says what is missing.
+        keyed = UnconvertedClient(api_key=api_key, http_client=http, max_retries=0) if api_key else None
+        direct = OpenAIProvider(openai_client=keyed) if keyed else OpenAIProvider(http_client=http)
         return OpenAIChatModel(model, provider=direct, profile=profile)
     # A key in OPENAI_API_KEY is for OpenAI: another server gets only the one meant for it.
-    other = OpenAICompatibleProvider("endpoint", base_url=base_url, api_key=api_key or "none", http_client=http)
+    client = UnconvertedClient(base_url=base_url, api_key=api_key or "none", http_client=http, max_retries=0)
+    other = OpenAICompatibleProvider("endpoint", openai_client=client)
     # The older name of the limit is the one that every such server knows.
     profile["openai_chat_supports_max_completion_tokens"] = False
     return OpenAIChatModel(model, provider=other, profile=profile)

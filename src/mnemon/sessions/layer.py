@@ -13,7 +13,7 @@ from mnemon.turn import Role, Said
 _TAIL = 6
 """Messages of a session taken up that are shown verbatim."""
 _TAIL_LINE = 600
-_RECENT = 16
+_RECENT = 20
 _RECENT_CHARS = 16_000
 
 
