@@ -9,11 +9,18 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from hypothesis import HealthCheck, settings
 
 from mnemon.access.organizations import create_organization
 from mnemon.clock import ManualClock
 from mnemon.db.database import Database
 from mnemon.db.migrate import migrate
+
+# A loaded machine is no failure; on CI the same examples come every time, elsewhere new ones are tried.
+settings.register_profile(
+    "mnemon", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=bool(os.environ.get("CI"))
+)
+settings.load_profile("mnemon")
 
 START = datetime(2026, 4, 12, 15, 22, tzinfo=UTC)
 

@@ -11,6 +11,7 @@ from mnemon.api.problems import problem
 from mnemon.clock import Clock
 from mnemon.errors import TooLarge
 from mnemon.ids import new_id
+from mnemon.spans import span
 
 log = structlog.get_logger(__name__)
 
@@ -49,7 +50,8 @@ class Boundary:
 
         try:
             refused = self._refusal(scope, request_id)
-            await (refused or self._app)(scope, _limited(receive, self._max_body_bytes), answer)
+            with span("http", method=scope["method"], path=scope["path"], request_id=request_id):
+                await (refused or self._app)(scope, _limited(receive, self._max_body_bytes), answer)
         except TooLarge as error:
             await problem(request_id, 413, error.detail, error.code)(scope, receive, answer)
         except Exception:  # the door boundary: the caller gets a problem, the log gets the traceback

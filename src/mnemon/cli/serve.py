@@ -43,8 +43,11 @@ async def _serve(settings: "Settings", with_worker: bool) -> None:
     from mnemon.cli.operator import assert_embedder
     from mnemon.cli.welcome import console_link, first_key, greet
     from mnemon.logs import configure_logs
+    from mnemon.spans import start_spans
 
     configure_logs(settings.log_level)
+    if settings.otel:
+        start_spans()
     async with opened_house(settings, migrated=True) as basement:
         await assert_role(basement)
         await assert_embedder(basement)
@@ -73,8 +76,11 @@ async def _work(settings: "Settings") -> None:
     from mnemon.cli.house import opened_house
     from mnemon.cli.operator import assert_embedder
     from mnemon.logs import configure_logs
+    from mnemon.spans import start_spans
 
     configure_logs(settings.log_level)
+    if settings.otel:
+        start_spans()
     async with opened_house(settings) as basement:
         await assert_role(basement)
         await assert_embedder(basement)

@@ -12,6 +12,7 @@ from psycopg_pool import AsyncConnectionPool, PoolTimeout
 from mnemon.clock import Clock
 from mnemon.db.tx import Row, Tx
 from mnemon.errors import Contended, DatabaseDown
+from mnemon.spans import span
 
 ORG_NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?")
 """An organization's name: safe in a key, a URL and a literal `SET LOCAL`."""
@@ -55,8 +56,9 @@ class Database:
     @asynccontextmanager
     async def tx(self, org_id: str | None) -> AsyncIterator[Tx]:
         """A transaction for one organization; None sees no tenant row and is for the runner's look at `work`."""
-        async with self._transaction(_begin(org_id)) as connection:
-            yield Tx(connection, org_id=org_id, now=self._clock.now())
+        with span("transaction", org=org_id or ""):
+            async with self._transaction(_begin(org_id)) as connection:
+                yield Tx(connection, org_id=org_id, now=self._clock.now())
 
     @asynccontextmanager
     async def owner_tx(self) -> AsyncIterator[Tx]:

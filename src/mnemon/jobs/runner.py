@@ -18,6 +18,7 @@ from mnemon.jobs import store
 from mnemon.jobs.settler import Settler
 from mnemon.jobs.work import Item, LeaseLost, Retry
 from mnemon.scope import Scope
+from mnemon.spans import span
 
 log = structlog.get_logger(__name__)
 
@@ -152,7 +153,8 @@ class Runner:
         keeper = asyncio.create_task(self._keep_lease(item, kind.lease))
         words = log.bind(kind=item.kind, key=item.key, org=item.org_id, job=item.job_id, attempt=item.attempts)
         try:
-            await kind.run(attempt)
+            with span("work", kind=item.kind, org=item.org_id, job=item.job_id, attempt=item.attempts):
+                await kind.run(attempt)
             if not attempt.settled:
                 await self._settler.settle(item)
         except asyncio.CancelledError:

@@ -7,6 +7,7 @@ from prometheus_client import Counter, Histogram
 
 from mnemon.errors import ModelDown
 from mnemon.llm.protocol import Answer, ChatEvent, ChatRequest, Finished, Llm, Purpose, Question, Usage
+from mnemon.spans import span
 
 CALLS = Counter("mnemon_model_calls", "Calls to a language model.", ("model", "purpose", "outcome"))
 TOKENS = Counter("mnemon_model_tokens", "Tokens that calls used.", ("model", "purpose", "kind"))
@@ -31,7 +32,8 @@ class Metered:
 
     async def answer(self, question: Question) -> Answer:
         try:
-            answer = await self._llm.answer(question)
+            with span("model", model=self.name, purpose=question.purpose, title=question.title):
+                answer = await self._llm.answer(question)
         except ModelDown as error:
             self._failed(question.purpose, error)
             raise
