@@ -99,14 +99,15 @@ def tell(server: Served, client: httpx2.Client, *, mark: str = "") -> Told:
     server.script.answers("SessionSummary", {"one_liner": f"Ann told of Maria and the marathon.{mark}", "tone": "warm"})
     server.settled(client)
     turn(
-        "I moved to Denver last week. Just between us: I am looking for another job.",
+        "I moved to Denver last week.",
+        "How do you like the mountains?",
+        {"memories": [fact(f"Lives in Denver{mark}", "I moved to Denver last week", attribute="city")]},
+        personaId="coach",
+    )
+    turn(
+        "Just between us: I am looking for another job.",
         "Your secret is safe.",
-        {
-            "memories": [
-                fact(f"Lives in Denver{mark}", "I moved to Denver last week", attribute="city"),
-                fact(f"Looks for another job{mark}", "I am looking for another job", private=True),
-            ]
-        },
+        {"memories": [fact(f"Looks for another job{mark}", "I am looking for another job", private=True)]},
         personaId="coach",
     )
     turn(

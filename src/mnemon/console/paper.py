@@ -22,7 +22,7 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters.update(ago=ago, when=when, number=number, percent=percent)
+    made.filters.update(ago=ago, when=when, number=number, percent=percent, many=many)
     return made
 
 
@@ -61,6 +61,11 @@ def span(seconds: float) -> str:
 def number(value: float) -> str:
     """With thin groups: 12 345."""
     return f"{value:,.0f}".replace(",", "\u2009")
+
+
+def many(value: int, one: str, more: str) -> str:
+    """With its noun: 1 memory, 2 memories."""
+    return f"{number(value)} {one if value == 1 else more}"
 
 
 def percent(value: float) -> str:
