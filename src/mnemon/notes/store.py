@@ -15,7 +15,9 @@ SQL = statements("mnemon.notes")
 
 
 async def change(scope: Scope, tx: Tx, changes: Sequence[Change]) -> list[Changed]:
-    """All changes are made, in their order."""
+    """All changes are made, in their order; a note that has expired is no obstacle to a new one."""
+    if any(isinstance(one, Put) for one in changes):
+        await tx.run(SQL["sweep"], **_owner(scope), now=tx.now)
     return [await _made(scope, tx, one) for one in changes]
 
 
@@ -36,7 +38,6 @@ async def _made(scope: Scope, tx: Tx, wanted: Change) -> Changed:
 async def _put(scope: Scope, tx: Tx, put: Put) -> Changed:
     owner, key = _owner(scope), put.key if put.key is not None else tx.new_id("nte")
     where = {**owner, "namespace": [*put.namespace], "key": key}
-    await tx.run(SQL["sweep"], **owner, now=tx.now)
     count = await tx.run(
         SQL["put_if_absent" if put.if_absent else "put"],
         **where,

@@ -1,0 +1,127 @@
+"""LangGraph's store operations as notes, and notes as its items. Nothing here talks to a server."""
+
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from langgraph.store.base import GetOp, Item, ListNamespacesOp, Op, PutOp, SearchItem, SearchOp
+from langgraph.store.base.embed import get_text_at_path
+
+from mnemon.client.shapes import Note
+
+Texts = dict[str, str]
+_KEY = re.compile(r"[\w\s.@:/#+~-]+")
+_TESTS = {"$eq": "eq", "$ne": "ne", "$gt": "gt", "$gte": "gte", "$lt": "lt", "$lte": "lte"}
+_ALWAYS = {("lt", math.inf), ("lte", math.inf), ("gt", -math.inf), ("gte", -math.inf)}
+
+
+class Never(Exception):
+    """A filter that nothing stored can meet."""
+
+
+def texts_of(op: PutOp, fields: Sequence[str]) -> Texts:
+    """The parts of the value that are to be found by meaning."""
+    if op.value is None or op.index is False:
+        return {}
+    parts: Texts = {}
+    for path in op.index or fields:
+        found = get_text_at_path(op.value, path)
+        parts |= {path if len(found) == 1 else f"{path}.{n}": text for n, text in enumerate(found) if text.strip()}
+    return parts
+
+
+def change_of(
+    op: PutOp, *, texts: Texts | None = None, vectors: Mapping[str, list[float]] | None = None
+) -> dict[str, Any]:
+    """What is to be written for a put, or removed for one without a value."""
+    address = {"namespace": list(op.namespace), "key": str(op.key)}
+    if op.value is None:
+        return {"op": "delete", **address}
+    change: dict[str, Any] = {"op": "put", **address, "value": op.value}
+    if op.ttl is not None:
+        change["ttlMinutes"] = op.ttl
+    if vectors:
+        change["vectors"] = dict(vectors)
+    elif texts:
+        change["texts"] = texts
+    return change
+
+
+def search_of(op: SearchOp) -> dict[str, Any]:
+    """What is asked for a search, apart from its query; raises `Never` for a filter that nothing can meet."""
+    return {
+        "conditions": [
+            condition for key, wanted in (op.filter or {}).items() for condition in _conditions(key, wanted)
+        ],
+        "limit": max(1, min(op.limit, 1000)),
+        "offset": op.offset,
+        "refresh": bool(op.refresh_ttl),
+    }
+
+
+def listing_of(op: ListNamespacesOp) -> dict[str, Any]:
+    """What is asked for a list of namespaces."""
+    asked: dict[str, Any] = {"limit": op.limit, "offset": op.offset}
+    if op.max_depth is not None:
+        asked["maxDepth"] = op.max_depth
+    for condition in op.match_conditions or ():
+        if condition.match_type in asked:
+            raise ValueError(f"Two conditions on the {condition.match_type} of a namespace; give one.")
+        asked[condition.match_type] = list(condition.path)
+    return asked
+
+
+def item_of(note: Note) -> Item:
+    """The note as an item."""
+    return Item(**_fields(note))
+
+
+def found_of(note: Note) -> SearchItem:
+    """The note as something found."""
+    return SearchItem(**_fields(note), score=note["score"])
+
+
+def split(ops: Sequence[Op]) -> dict[type, list[tuple[int, Any]]]:
+    """The operations by kind, each with its place; of two puts under one key the later stands."""
+    kinds: dict[type, list[tuple[int, Any]]] = {GetOp: [], SearchOp: [], ListNamespacesOp: [], PutOp: []}
+    for place, op in enumerate(ops):
+        kinds[type(op)].append((place, op))
+    return kinds
+
+
+def _fields(note: Note) -> dict[str, Any]:
+    return {
+        "namespace": tuple(note["namespace"]),
+        "key": note["key"],
+        "value": note["value"],
+        "created_at": datetime.fromisoformat(note["createdAt"]),
+        "updated_at": datetime.fromisoformat(note["updatedAt"]),
+    }
+
+
+def _conditions(key: str, wanted: Any) -> Iterator[dict[str, Any]]:
+    if not _KEY.fullmatch(key):
+        raise ValueError(f"Invalid filter key: {key!r}. Letters, digits and . _ - @ : / # + ~ can stand in one.")
+    path = key.split(".")
+    if isinstance(wanted, dict) and wanted and all(str(name).startswith("$") for name in wanted):
+        for name, value in wanted.items():
+            if name not in _TESTS:
+                raise ValueError(f"Unsupported operator: {name}")
+            yield from _condition(path, _TESTS[name], value)
+    else:
+        yield from _condition(path, "contains" if isinstance(wanted, dict) else "eq", wanted)
+
+
+def _condition(path: list[str], test: str, value: Any) -> Iterator[dict[str, Any]]:
+    """One condition, none for what is always so; JSON has no infinity, and a stored text no NUL."""
+    if isinstance(value, float) and not math.isfinite(value):
+        if (test, value) in _ALWAYS or test == "ne":
+            return
+        raise Never
+    if isinstance(value, str) and "\0" in value:
+        if test == "ne":
+            return
+        raise Never
+    yield {"path": path, "test": test, "value": value}

@@ -1,0 +1,181 @@
+"""LangGraph's `BaseStore` over notes: `MnemonStore` for async graphs, `SyncMnemonStore` for the others.
+
+`graph = builder.compile(store=MnemonStore(client))`, where the client names the person whose notes they are.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from langgraph.store.base import (
+    BaseStore,
+    GetOp,
+    IndexConfig,
+    ListNamespacesOp,
+    Op,
+    PutOp,
+    Result,
+    SearchOp,
+    TTLConfig,
+    ensure_embeddings,
+    validate_op_namespace,
+)
+from langgraph.store.base.batch import AsyncBatchedBaseStore
+
+from mnemon.client import Mnemon, SyncMnemon
+from mnemon.integrations import langgraph_ops as as_notes
+
+_AT_ONCE = 500
+
+
+class _Indexed:
+    """How a store finds by meaning: with embeddings of its own, or with the server's."""
+
+    supports_ttl = True
+    index_config: IndexConfig | None
+    ttl_config: TTLConfig | None
+
+    def _configure(self, index: IndexConfig | None, ttl: TTLConfig | None) -> None:
+        self.index_config = index
+        self.ttl_config = ttl
+        embed = (index or {}).get("embed")
+        self.embeddings = None if embed is None else ensure_embeddings(embed)
+        named: Any = {**(index or {})}
+        self._fields: Sequence[str] = named.get("fields") or named.get("text_fields") or ["$"]
+
+    def _texts(self, puts: Sequence[PutOp]) -> list[as_notes.Texts]:
+        return [as_notes.texts_of(op, self._fields) if self.index_config is not None else {} for op in puts]
+
+
+class MnemonStore(_Indexed, AsyncBatchedBaseStore):
+    """Items live in the notes of the client's person."""
+
+    def __init__(self, client: Mnemon, *, index: IndexConfig | None = None, ttl: TTLConfig | None = None) -> None:
+        super().__init__()
+        self.client = client
+        self._configure(index, ttl)
+
+    async def abatch(self, ops: Iterable[Op]) -> list[Result]:
+        """Reads see what was there before the batch's writes."""
+        asked = list(ops)
+        for op in asked:
+            validate_op_namespace(op)
+        kinds, results = as_notes.split(asked), [None] * len(asked)  # type: list[Any]
+        if gets := kinds[GetOp]:
+            await self._get(gets, results)
+        for place, op in kinds[SearchOp]:
+            results[place] = await self._search(op)
+        for place, op in kinds[ListNamespacesOp]:
+            found = await self.client.note_namespaces(**as_notes.listing_of(op))
+            results[place] = [tuple(one) for one in found]
+        if puts := [op for _, op in kinds[PutOp]]:
+            changes = await self._changes(puts)
+            for some in batches(changes):
+                await self.client.write_notes(some)
+        return results
+
+    async def sweep_ttl(self) -> int:
+        """Expired items, which nobody is shown anyway, are deleted; how many."""
+        [swept] = await self.client.write_notes([{"op": "sweep"}])
+        return int(swept["count"])
+
+    async def _get(self, gets: Sequence[tuple[int, GetOp]], results: list[Any]) -> None:
+        for refresh in (False, True):
+            some = [(place, op) for place, op in gets if bool(op.refresh_ttl) is refresh]
+            for part in batches(some):
+                notes = await self.client.read_notes([(op.namespace, op.key) for _, op in part], refresh=refresh)
+                for (place, _), note in zip(part, notes, strict=True):
+                    results[place] = None if note is None else as_notes.item_of(note)
+
+    async def _search(self, op: SearchOp) -> list[Any]:
+        try:
+            asked = as_notes.search_of(op)
+        except as_notes.Never:
+            return []
+        if op.query and self.embeddings is not None:
+            asked["vector"] = await self.embeddings.aembed_query(op.query)
+        elif op.query and self.index_config is not None:
+            asked["query"] = op.query
+        return [as_notes.found_of(note) for note in await self.client.search_notes(op.namespace_prefix, **asked)]
+
+    async def _changes(self, puts: Sequence[PutOp]) -> list[dict[str, Any]]:
+        texts = self._texts(puts)
+        if self.embeddings is None:
+            return [as_notes.change_of(op, texts=part) for op, part in zip(puts, texts, strict=True)]
+        flat = [text for part in texts for text in part.values()]
+        made = iter(await self.embeddings.aembed_documents(flat) if flat else [])
+        return [as_notes.change_of(op, vectors=given(part, made)) for op, part in zip(puts, texts, strict=True)]
+
+
+class SyncMnemonStore(_Indexed, BaseStore):
+    """The same for a graph that is not async."""
+
+    def __init__(self, client: SyncMnemon, *, index: IndexConfig | None = None, ttl: TTLConfig | None = None) -> None:
+        super().__init__()
+        self.client = client
+        self._configure(index, ttl)
+
+    async def abatch(self, ops: Iterable[Op]) -> list[Result]:
+        """The same in a thread, for an async caller."""
+        import asyncio
+
+        return await asyncio.to_thread(self.batch, list(ops))
+
+    def batch(self, ops: Iterable[Op]) -> list[Result]:
+        """Reads see what was there before the batch's writes."""
+        asked = list(ops)
+        for op in asked:
+            validate_op_namespace(op)
+        kinds, results = as_notes.split(asked), [None] * len(asked)  # type: list[Any]
+        if gets := kinds[GetOp]:
+            self._get(gets, results)
+        for place, op in kinds[SearchOp]:
+            results[place] = self._search(op)
+        for place, op in kinds[ListNamespacesOp]:
+            found = self.client.note_namespaces(**as_notes.listing_of(op))
+            results[place] = [tuple(one) for one in found]
+        if puts := [op for _, op in kinds[PutOp]]:
+            for some in batches(self._changes(puts)):
+                self.client.write_notes(some)
+        return results
+
+    def sweep_ttl(self) -> int:
+        """Expired items, which nobody is shown anyway, are deleted; how many."""
+        [swept] = self.client.write_notes([{"op": "sweep"}])
+        return int(swept["count"])
+
+    def _get(self, gets: Sequence[tuple[int, GetOp]], results: list[Any]) -> None:
+        for refresh in (False, True):
+            some = [(place, op) for place, op in gets if bool(op.refresh_ttl) is refresh]
+            for part in batches(some):
+                notes = self.client.read_notes([(op.namespace, op.key) for _, op in part], refresh=refresh)
+                for (place, _), note in zip(part, notes, strict=True):
+                    results[place] = None if note is None else as_notes.item_of(note)
+
+    def _search(self, op: SearchOp) -> list[Any]:
+        try:
+            asked = as_notes.search_of(op)
+        except as_notes.Never:
+            return []
+        if op.query and self.embeddings is not None:
+            asked["vector"] = self.embeddings.embed_query(op.query)
+        elif op.query and self.index_config is not None:
+            asked["query"] = op.query
+        return [as_notes.found_of(note) for note in self.client.search_notes(op.namespace_prefix, **asked)]
+
+    def _changes(self, puts: Sequence[PutOp]) -> list[dict[str, Any]]:
+        texts = self._texts(puts)
+        if self.embeddings is None:
+            return [as_notes.change_of(op, texts=part) for op, part in zip(puts, texts, strict=True)]
+        flat = [text for part in texts for text in part.values()]
+        made = iter(self.embeddings.embed_documents(flat) if flat else [])
+        return [as_notes.change_of(op, vectors=given(part, made)) for op, part in zip(puts, texts, strict=True)]
+
+
+def batches(things: Sequence[Any]) -> Iterator[Sequence[Any]]:
+    """The things, as many at once as a request takes."""
+    return (things[start : start + _AT_ONCE] for start in range(0, len(things), _AT_ONCE))
+
+
+def given(parts: as_notes.Texts, made: Iterator[list[float]]) -> dict[str, list[float]]:
+    """Each part with the next vector."""
+    return {part: next(made) for part in parts}
