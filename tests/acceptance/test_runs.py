@@ -2,13 +2,14 @@
 
 import json
 import time
+from pathlib import Path
 from typing import Any
 
 import httpx2
 import pytest
 
 from mnemon.llm.scripted.script import Asked
-from support.served import Served
+from support.served import Served, served
 from support.sse import events_in
 
 TRADE = {
@@ -410,3 +411,40 @@ def test_offline_a_run_still_ends_and_says_that_no_model_looked(offline_server: 
     assert run["status"] == "succeeded"
     assert "Offline" in run["headline"]
     assert run["usage"]["model"] == "offline"
+
+
+HIRING = """
+title = "Hiring call"
+headline = ["call", "why"]
+reExaminable = true
+reExamineActions = ["KEEP", "DROP"]
+[[slots]]
+name = "call"
+type = "choice"
+choices = ["HIRE", "PASS"]
+[[slots]]
+name = "why"
+type = "sentence"
+[resolution]
+rule = "manual"
+right = ["stayed"]
+wrong = ["left"]
+"""
+
+
+def test_a_new_card_type_is_a_file_and_no_code(database_url: str, tmp_path: Path) -> None:
+    cards = tmp_path / "cards"
+    cards.mkdir()
+    (cards / "hiring-call.toml").write_text(HIRING)
+    with served(database_url, tmp_path, cards_dir=cards) as server:
+        client = server.client("acme")
+        assert "hiring-call" in {card["type"] for card in client.get("/api/cards").json()["data"]}
+        agent = make(client, cardType="hiring-call")
+        server.script.answers("Card", {"call": "HIRE", "why": "strong references"})
+        run = run_now(server, client, agent["id"])
+        assert (run["headline"], run["resolutionStatus"]) == ("HIRE · strong references", "open")
+        again = re_examine(server, client, run["id"], suggested_action="KEEP")
+        assert again["resultJson"]["suggested_action"] == "KEEP"
+        done = client.post(f"/api/runs/{run['id']}/resolve", json={"outcome": "stayed"}).json()["data"]
+        assert done["resolutionStatus"] == "resolved"
+        assert client.get("/api/calibration").json()["data"]["judged"] == 1
