@@ -311,6 +311,39 @@ CREATE TABLE public.messages (
     CONSTRAINT messages_role_check CHECK ((role = ANY (ARRAY['user'::text, 'assistant'::text, 'tool'::text])))
 );
 
+CREATE TABLE public.note_vectors (
+    org_id text NOT NULL,
+    user_id text NOT NULL,
+    namespace text[] NOT NULL,
+    key text NOT NULL,
+    model text NOT NULL,
+    part text NOT NULL,
+    vector public.vector NOT NULL
+);
+
+CREATE TABLE public.notes (
+    org_id text NOT NULL,
+    user_id text NOT NULL,
+    namespace text[] NOT NULL,
+    key text NOT NULL,
+    value jsonb NOT NULL,
+    place bigint NOT NULL,
+    version integer DEFAULT 1 NOT NULL,
+    ttl_s double precision,
+    expires_at timestamp with time zone,
+    created_at timestamp with time zone NOT NULL,
+    updated_at timestamp with time zone NOT NULL
+);
+
+ALTER TABLE public.notes ALTER COLUMN place ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME public.notes_place_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
 CREATE TABLE public.organizations (
     org_id text NOT NULL,
     created_at timestamp with time zone NOT NULL
@@ -333,6 +366,12 @@ CREATE TABLE public.prices (
     price double precision NOT NULL,
     low double precision NOT NULL,
     high double precision NOT NULL
+);
+
+CREATE TABLE public.recall_days (
+    org_id text NOT NULL,
+    day date NOT NULL,
+    number bigint NOT NULL
 );
 
 CREATE TABLE public.reflections (
@@ -672,6 +711,12 @@ ALTER TABLE ONLY public.messages
 ALTER TABLE ONLY public.messages
     ADD CONSTRAINT messages_pkey PRIMARY KEY (org_id, user_id, id);
 
+ALTER TABLE ONLY public.note_vectors
+    ADD CONSTRAINT note_vectors_pkey PRIMARY KEY (org_id, user_id, namespace, key, model, part);
+
+ALTER TABLE ONLY public.notes
+    ADD CONSTRAINT notes_pkey PRIMARY KEY (org_id, user_id, namespace, key);
+
 ALTER TABLE ONLY public.organizations
     ADD CONSTRAINT organizations_pkey PRIMARY KEY (org_id);
 
@@ -680,6 +725,9 @@ ALTER TABLE ONLY public.personas
 
 ALTER TABLE ONLY public.prices
     ADD CONSTRAINT prices_pkey PRIMARY KEY (org_id, symbol, at, price);
+
+ALTER TABLE ONLY public.recall_days
+    ADD CONSTRAINT recall_days_pkey PRIMARY KEY (org_id, day);
 
 ALTER TABLE ONLY public.reflections
     ADD CONSTRAINT reflections_pkey PRIMARY KEY (org_id, user_id, turn_id);
@@ -747,6 +795,8 @@ CREATE INDEX agent_state_journal_turn ON public.agent_state_journal USING btree 
 
 CREATE INDEX agent_states_session ON public.agent_states USING btree (org_id, session_id);
 
+CREATE INDEX embeddings_revision ON public.embeddings USING btree (org_id, user_id, revision);
+
 CREATE INDEX engagement_journal_subject ON public.engagement_journal USING btree (org_id, subject_user_id);
 
 CREATE INDEX engagement_journal_turn ON public.engagement_journal USING btree (org_id, turn_id);
@@ -756,6 +806,8 @@ CREATE INDEX engagement_turns_subject ON public.engagement_turns USING btree (or
 CREATE INDEX forgotten_subject ON public.forgotten USING btree (org_id, subject);
 
 CREATE INDEX memories_by_id ON public.memories USING btree (org_id, id);
+
+CREATE INDEX memories_revision ON public.memories USING btree (org_id, user_id, revision);
 
 CREATE INDEX memories_weighty ON public.memories USING btree (org_id, user_id) WHERE ((status = 'ACTIVE'::text) AND (importance >= 2));
 
@@ -767,9 +819,23 @@ CREATE INDEX messages_revision ON public.messages USING btree (org_id, user_id, 
 
 CREATE INDEX messages_session ON public.messages USING btree (org_id, user_id, session_id, at);
 
+CREATE INDEX notes_expiry ON public.notes USING btree (org_id, expires_at) WHERE (expires_at IS NOT NULL);
+
+CREATE INDEX notes_place ON public.notes USING btree (org_id, user_id, place);
+
+CREATE INDEX reflections_open ON public.reflections USING btree (org_id, updated_at) WHERE (status <> 'done'::text);
+
 CREATE INDEX reflections_turn ON public.reflections USING btree (org_id, turn_id);
 
+CREATE INDEX reflections_updated ON public.reflections USING btree (org_id, updated_at);
+
 CREATE INDEX replies_expiry ON public.replies USING btree (org_id, expires_at);
+
+CREATE INDEX runs_busy ON public.runs USING btree (org_id, agent_id) WHERE (status = ANY (ARRAY['queued'::text, 'running'::text]));
+
+CREATE INDEX runs_counted ON public.runs USING btree (org_id, agent_id, memory_generation) WHERE (status = 'succeeded'::text);
+
+CREATE INDEX runs_ended ON public.runs USING btree (org_id, seq) WHERE (resolution_status = ANY (ARRAY['resolved'::text, 'expired'::text]));
 
 CREATE INDEX runs_in_order ON public.runs USING btree (org_id, seq);
 
@@ -781,11 +847,15 @@ CREATE INDEX runs_open ON public.runs USING btree (org_id, symbol) WHERE (resolu
 
 CREATE INDEX sessions_id ON public.sessions USING btree (org_id, id);
 
+CREATE INDEX sessions_recent ON public.sessions USING btree (org_id, last_activity_at);
+
 CREATE INDEX sessions_started ON public.sessions USING btree (org_id, user_id, started_at);
 
 CREATE INDEX todos_by_id ON public.todos USING btree (org_id, id);
 
 CREATE UNIQUE INDEX todos_open ON public.todos USING btree (org_id, user_id, persona_id, todo_key) NULLS NOT DISTINCT WHERE (status = 'open'::text);
+
+CREATE INDEX turns_at ON public.turns USING btree (org_id, at);
 
 CREATE INDEX turns_id ON public.turns USING btree (org_id, id);
 
@@ -830,6 +900,12 @@ ALTER TABLE ONLY public.memory_provenance
 
 ALTER TABLE ONLY public.memory_versions
     ADD CONSTRAINT memory_versions_org_id_user_id_memory_id_fkey FOREIGN KEY (org_id, user_id, memory_id) REFERENCES public.memories(org_id, user_id, id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY public.note_vectors
+    ADD CONSTRAINT note_vectors_org_id_user_id_namespace_key_fkey FOREIGN KEY (org_id, user_id, namespace, key) REFERENCES public.notes(org_id, user_id, namespace, key) ON DELETE CASCADE;
+
+ALTER TABLE ONLY public.notes
+    ADD CONSTRAINT notes_org_id_user_id_fkey FOREIGN KEY (org_id, user_id) REFERENCES public.users(org_id, user_id);
 
 ALTER TABLE ONLY public.prices
     ADD CONSTRAINT prices_org_id_fkey FOREIGN KEY (org_id) REFERENCES public.organizations(org_id);
@@ -899,6 +975,10 @@ ALTER TABLE public.memory_versions ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.messages ENABLE ROW LEVEL SECURITY;
 
+ALTER TABLE public.note_vectors ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.notes ENABLE ROW LEVEL SECURITY;
+
 ALTER TABLE public.organizations ENABLE ROW LEVEL SECURITY;
 
 CREATE POLICY own_organization ON public.active_embedders USING ((org_id = current_setting('mnemon.org'::text, true))) WITH CHECK ((org_id = current_setting('mnemon.org'::text, true)));
@@ -945,11 +1025,17 @@ CREATE POLICY own_organization ON public.memory_versions USING ((org_id = curren
 
 CREATE POLICY own_organization ON public.messages USING ((org_id = current_setting('mnemon.org'::text, true))) WITH CHECK ((org_id = current_setting('mnemon.org'::text, true)));
 
+CREATE POLICY own_organization ON public.note_vectors USING ((org_id = current_setting('mnemon.org'::text, true))) WITH CHECK ((org_id = current_setting('mnemon.org'::text, true)));
+
+CREATE POLICY own_organization ON public.notes USING ((org_id = current_setting('mnemon.org'::text, true))) WITH CHECK ((org_id = current_setting('mnemon.org'::text, true)));
+
 CREATE POLICY own_organization ON public.organizations USING ((org_id = current_setting('mnemon.org'::text, true))) WITH CHECK ((org_id = current_setting('mnemon.org'::text, true)));
 
 CREATE POLICY own_organization ON public.personas USING ((org_id = current_setting('mnemon.org'::text, true))) WITH CHECK ((org_id = current_setting('mnemon.org'::text, true)));
 
 CREATE POLICY own_organization ON public.prices USING ((org_id = current_setting('mnemon.org'::text, true))) WITH CHECK ((org_id = current_setting('mnemon.org'::text, true)));
+
+CREATE POLICY own_organization ON public.recall_days USING ((org_id = current_setting('mnemon.org'::text, true))) WITH CHECK ((org_id = current_setting('mnemon.org'::text, true)));
 
 CREATE POLICY own_organization ON public.reflections USING ((org_id = current_setting('mnemon.org'::text, true))) WITH CHECK ((org_id = current_setting('mnemon.org'::text, true)));
 
@@ -986,6 +1072,8 @@ CREATE POLICY own_organization ON public.users USING ((org_id = current_setting(
 ALTER TABLE public.personas ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.prices ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.recall_days ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.reflections ENABLE ROW LEVEL SECURITY;
 
@@ -1065,11 +1153,17 @@ GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.memory_versions TO mnemon_app;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.messages TO mnemon_app;
 
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.note_vectors TO mnemon_app;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.notes TO mnemon_app;
+
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.organizations TO mnemon_app;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.personas TO mnemon_app;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.prices TO mnemon_app;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.recall_days TO mnemon_app;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.reflections TO mnemon_app;
 

@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemon.memory.hybrid import hybrid
 from mnemon.memory.ranking import Candidate, blended, by_similarity, key_shares, nearest, recency
 
 NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
@@ -87,7 +86,6 @@ def test_every_ranking_explains_its_score_and_ignores_the_order_of_arrival(candi
     for rank in (
         by_similarity,
         lambda all_: blended(all_, now=NOW),
-        lambda all_: hybrid(all_, now=NOW, named=lambda key: key == "org:b"),
     ):
         ranked = rank(candidates)
         for one in ranked:
@@ -99,18 +97,3 @@ def test_every_ranking_explains_its_score_and_ignores_the_order_of_arrival(candi
 def test_ties_go_to_the_later_update_then_to_the_id() -> None:
     ranked = by_similarity([candidate("z", 0.5, 1), candidate("b", 0.5, 2), candidate("a", 0.5, 2)])
     assert [one.id for one in ranked] == ["z", "a", "b"]
-
-
-def test_hybrid_prefers_what_matches_by_words_meaning_and_entity() -> None:
-    ranked = hybrid(
-        [
-            candidate("both", 0.8, 0, "person:john", lexical=3.0),
-            candidate("meaning", 0.8, 0, lexical=0.0),
-            candidate("words", 0.1, 0, lexical=3.0),
-            candidate("neither", 0.1, 0, lexical=0.0),
-        ],
-        now=NOW,
-        named=lambda key: key == "person:john",
-    )
-    assert ranked[0].id == "both"
-    assert ranked[-1].id == "neither"

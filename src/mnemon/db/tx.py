@@ -1,5 +1,6 @@
 """One transaction: as the application's role, for one organization, at one moment of our clock."""
 
+import secrets
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime
@@ -8,7 +9,7 @@ from typing import Any
 import psycopg
 from psycopg.rows import DictRow
 
-from mnemon.ids import new_id
+from mnemon.ids import ulid
 
 Row = DictRow
 Params = Mapping[str, Any]
@@ -23,6 +24,9 @@ class Tx:
         """The organization row-level security lets through; None only for the runner's look at `work`."""
         self.now = now
         """The moment all of this transaction's rows are stamped with."""
+        self.revisions: dict[str, int] = {}
+        """By person, the first revision this transaction made: what carries it or a later one is not committed yet."""
+        self._entropy = secrets.randbits(79)
 
     @property
     def connection(self) -> psycopg.AsyncConnection[Row]:
@@ -30,8 +34,9 @@ class Tx:
         return self._connection
 
     def new_id(self, prefix: str) -> str:
-        """A fresh id of this transaction's time."""
-        return new_id(prefix, self.now)
+        """A fresh id of this transaction's time, sorting after those it gave before."""
+        self._entropy += 1
+        return f"{prefix}_{ulid(self.now, self._entropy)}"
 
     async def all(self, sql: str, **params: Any) -> list[Row]:
         """Every row."""

@@ -1,44 +1,56 @@
-"""The hybrid ranking: words, meaning and entities, each on the scale of its own spread, added up."""
+"""The hybrid ranking: words, meaning, who said it and where it stands, each on the scale of its own spread, added up.
 
-import statistics
-from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
+Arithmetic over columns of numbers: `recall/book.py` holds them, `recall/score.py` holds a question against them.
+"""
+
+from collections.abc import Mapping
 from types import MappingProxyType
 
-from mnemon.memory.ranking import Candidate, Ranked, ordered, recency
+import numpy as np
 
 WEIGHTS: Mapping[str, float] = MappingProxyType({
-    "similarity": 1.0,
     "lexical": 1.0,
+    "similarity": 0.5,
+    "speaker": 2.0,
+    "own": 0.5,
     "entity": 1.0,
+    "length": 2.0,
+    "question": -0.75,
+    "time": 1.5,
     "recency": 0.1,
 })  # fmt: skip
+"""score = sum of weight x part. docs/recall.md tells what each is worth."""
+
+WINDOW: Mapping[int, float] = MappingProxyType({0: 1.0, -1: 0.6, -2: 0.4, -3: 0.2, 1: 0.4, 2: 0.2, 3: 0.1})
+"""What is said before and after a message counts for it too: an answer rarely repeats the words of its question."""
+
+K1, B = 0.9, 0.4
+"""BM25: how soon a repeated word stops counting, and how much a long text is held back."""
 
 
-def hybrid(candidates: Sequence[Candidate], *, now: datetime, named: Callable[[str], bool]) -> list[Ranked]:
-    """Best sum of standardized cosine and word match first, with a bonus for an entity the query names.
-
-    `lexical` is here the BM25 score; `named` tells whether the query names the entity with this key.
-    """
-    similarity = _standardized([one.similarity for one in candidates])
-    lexical = _standardized([one.lexical for one in candidates])
-    ranked = []
-    for index, one in enumerate(candidates):
-        parts = {
-            "similarity": similarity[index],
-            "lexical": lexical[index],
-            "entity": float(any(named(key) for key in one.entity_keys)),
-            "recency": recency(one.updated_at, now),
-        }
-        score = sum(WEIGHTS[name] * part for name, part in parts.items())
-        ranked.append(Ranked(id=one.id, score=score, parts=parts, weights=WEIGHTS))
-    return ordered(ranked, {one.id: one.updated_at for one in candidates})
+def rarity(size: int, holding: int) -> float:
+    """How much a word counts that `holding` of `size` texts hold."""
+    return float(np.log1p((size - holding + 0.5) / (holding + 0.5)))
 
 
-def _standardized(values: Sequence[float | None]) -> list[float]:
-    """Each value as standard deviations from the mean; a missing one counts as average."""
-    known = [value for value in values if value is not None]
-    if len(known) < 2:
-        return [0.0 if value is None else value for value in values]
-    mean, spread = statistics.fmean(known), statistics.pstdev(known)
-    return [0.0 if value is None or spread == 0 else (value - mean) / spread for value in values]
+def saturated(counts: np.ndarray, relative_lengths: np.ndarray) -> np.ndarray:
+    """The share of a word's rarity that texts of these lengths earn by holding it this often."""
+    earned: np.ndarray = counts * (K1 + 1) / (counts + K1 * (1 - B + B * relative_lengths))
+    return earned
+
+
+def standardized(values: np.ndarray, known: np.ndarray) -> np.ndarray:
+    """Each known value as standard deviations from their mean; others, and all when they do not differ, 0."""
+    picked = values[known]
+    if picked.size < 2:
+        return np.zeros_like(values)
+    mean, spread = picked.mean(dtype=np.float64), picked.std(dtype=np.float64)
+    if spread < 1e-9:
+        return np.zeros_like(values)
+    scaled = (values - values.dtype.type(mean)) / values.dtype.type(spread)
+    return np.where(known, scaled, values.dtype.type(0))
+
+
+def total(parts: Mapping[str, np.ndarray]) -> np.ndarray:
+    """The score of each row."""
+    return np.sum([np.float64(WEIGHTS[name]) * part for name, part in parts.items()], axis=0, dtype=np.float64)

@@ -26,12 +26,17 @@ def _stem(word: str) -> str:
     return str(_STEMMER.stemWord(word))
 
 
-def terms(text: str) -> list[str]:
-    """The stemmed words of a text, in order; stop words only when there is nothing else."""
-    folded = unicodedata.normalize("NFKC", text).casefold().replace("'s", "").replace("’s", "")
-    words = _WORD.findall(folded)
+def stems(words: str) -> frozenset[str]:
+    """The stems of the words, stop words too."""
+    return frozenset(map(_stem, words.split()))
+
+
+def terms(text: str, *, bare: bool = False) -> list[str]:
+    """The stemmed words of a text, in order; stop words only when there is nothing else, and never when `bare`."""
+    plain = text if text.isascii() else unicodedata.normalize("NFKC", text).replace("’s", "")
+    words = _WORD.findall(plain.casefold().replace("'s", ""))
     content = [word for word in words if word not in STOP_WORDS]
-    return [_stem(word) for word in content or words]
+    return [_stem(word) for word in content or ([] if bare else words)]
 
 
 def _counted(text: str) -> tuple[dict[str, int], int]:

@@ -17,6 +17,7 @@ async def ensure_person(tx: Tx, org_id: str, external: str, persona_id: str | No
 async def bump_revision(tx: Tx, scope: Scope) -> int:
     """The person's revision is one higher and their row locked to the transaction's end: all writers queue here."""
     row = await tx.one(SQL["bump_revision"], org_id=scope.org_id, user_id=scope.user)
+    tx.revisions.setdefault(scope.user, int(row["revision"]))
     return int(row["revision"])
 
 

@@ -39,6 +39,7 @@ create table memories (
   check ((status = 'ARCHIVED') = (archive_reason is not null and archived_at is not null))
 );
 create index memories_by_id on memories (org_id, id);
+create index memories_revision on memories (org_id, user_id, revision);
 create index memories_weighty on memories (org_id, user_id) where status = 'ACTIVE' and importance >= 2;
 
 -- What was held true for a time and is no more. Numbers count in the order of recording.

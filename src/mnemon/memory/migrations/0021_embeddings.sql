@@ -11,3 +11,5 @@ create table embeddings (
   primary key (org_id, user_id, model, kind, id)
 );
 alter table embeddings alter column vector set storage plain;
+-- What an index in process has not seen yet.
+create index embeddings_revision on embeddings (org_id, user_id, revision);

@@ -102,3 +102,53 @@ on conflict (org_id, day) do update set number = recall_days.number + excluded.n
 
 -- name: recall_days
 select day, number from recall_days where org_id = %(org_id)s and day >= %(since)s order by day
+
+-- name: standing
+-- How far a person's rows are written, in which database.
+select u.revision, u.forgettings, u.created_at,
+  (select d.oid::bigint from pg_database d where d.datname = current_database()) as database
+from users u where u.org_id = %(org_id)s and u.user_id = %(user_id)s;
+
+-- name: whole_memories
+-- All that a persona may recall, as a book holds it.
+select m.id, m.revision, true, m.type, m.content, m.entity_refs, m.entity_label, m.valid_from, m.updated_at, e.vector
+from memories m
+left join embeddings e on e.org_id = m.org_id and e.user_id = m.user_id and e.model = %(model)s and e.kind = 'memory'
+  and e.id = m.id
+where m.org_id = %(org_id)s and m.user_id = %(user_id)s and m.status = 'ACTIVE'
+  and (m.persona_id is null or m.persona_id = %(persona_id)s::text);
+
+-- name: whole_messages
+select s.id, s.revision, s.place, s.session_id, s.role, s.name, s.content, s.at, e.vector
+from messages s
+left join embeddings e on e.org_id = s.org_id and e.user_id = s.user_id and e.model = %(model)s
+  and e.kind = 'message' and e.id = s.id
+where s.org_id = %(org_id)s and s.user_id = %(user_id)s and s.persona_id is not distinct from %(persona_id)s::text
+  and s.content <> '';
+
+-- name: newer_memories
+-- What was written since a revision, archived ones too: they leave the book.
+select m.id, m.revision, m.status = 'ACTIVE', m.type, m.content, m.entity_refs, m.entity_label, m.valid_from,
+  m.updated_at, e.vector
+from memories m
+left join embeddings e on e.org_id = m.org_id and e.user_id = m.user_id and e.model = %(model)s and e.kind = 'memory'
+  and e.id = m.id
+where m.org_id = %(org_id)s and m.user_id = %(user_id)s and m.revision > %(since)s
+  and (m.persona_id is null or m.persona_id = %(persona_id)s::text);
+
+-- name: newer_messages
+select s.id, s.revision, s.place, s.session_id, s.role, s.name, s.content, s.at, e.vector
+from messages s
+left join embeddings e on e.org_id = s.org_id and e.user_id = s.user_id and e.model = %(model)s
+  and e.kind = 'message' and e.id = s.id
+where s.org_id = %(org_id)s and s.user_id = %(user_id)s and s.revision > %(since)s
+  and s.persona_id is not distinct from %(persona_id)s::text;
+
+-- name: newer_vectors
+select e.kind, e.id, e.vector, e.revision
+from embeddings e
+where e.org_id = %(org_id)s and e.user_id = %(user_id)s and e.revision > %(since)s and e.model = %(model)s
+  and e.kind in ('memory', 'message');
+
+-- name: messages_by_ids
+select s.* from messages s where s.org_id = %(org_id)s and s.user_id = %(user_id)s and s.id = any(%(ids)s);

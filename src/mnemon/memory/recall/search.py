@@ -1,6 +1,6 @@
 """A search from query to ranked hits and cards."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 
 from mnemon.db.tx import Tx
@@ -8,33 +8,59 @@ from mnemon.memory import store as memories
 from mnemon.memory.cards import Card, entity_cards, keys_of
 from mnemon.memory.entities.aliases import Aliases
 from mnemon.memory.entities.store import load_aliases
-from mnemon.memory.hybrid import hybrid
-from mnemon.memory.keys import split_key
 from mnemon.memory.memory import Memory
 from mnemon.memory.ranking import CANDIDATES, Candidate, Ranked, Ranking, blended, by_similarity, nearest
-from mnemon.memory.recall import store
+from mnemon.memory.recall import fusion, store
 from mnemon.memory.recall.query import Hit, Query, Recalled, RecallKind
-from mnemon.memory.recall.tally import TALLY
-from mnemon.memory.slug import slug
+from mnemon.memory.recall.shelf import SHELF
 from mnemon.memory.vectors.store import joined_by_hash
-from mnemon.memory.words import bm25, coverage
+from mnemon.memory.words import coverage
 from mnemon.scope import Scope
 
 
 async def search(tx: Tx, scope: Scope, query: Query) -> Recalled:
     """What answers the query for the scope's persona, best first, with the cards of the entities it speaks of."""
-    await TALLY.count(tx, scope)
+    if query.ranking is Ranking.HYBRID and query.as_of is None:
+        fused = await SHELF.read(tx, scope, query.model, lambda books: fusion.from_books(books, query, tx.now))
+        if fused is not None:
+            return await _read_again(tx, scope, query, fused)
+    return await _searched_in_sql(tx, scope, query)
+
+
+async def _read_again(tx: Tx, scope: Scope, query: Query, fused: fusion.Fused) -> Recalled:
+    """The rows that were found by the index, as they stand."""
+    ids = [one.id for one in fused.ranked]
+    things: dict[str, store.Thing] = {}
+    if RecallKind.MEMORIES in query.kinds:
+        things |= {one.id: one for one in await memories.by_ids(tx, scope, ids)}
+    if RecallKind.MESSAGES in query.kinds:
+        things |= await store.messages_by_ids(tx, scope, ids)
+    return await _answer(tx, scope, query, fused, things)
+
+
+async def _searched_in_sql(tx: Tx, scope: Scope, query: Query) -> Recalled:
+    """The same from the rows themselves: for a past time, another ranking, or more than an index holds."""
     aliases = await load_aliases(tx, scope)
     async with joined_by_hash(tx):
         found = await _candidates(tx, scope, query)
-    ranked = _ranked(query, found, aliases, query.as_of or tx.now)
-    by_id = {one.id: one for one, _ in found}
+    now = query.as_of or tx.now
+    if query.ranking is Ranking.HYBRID:
+        fused = fusion.from_rows(found, query, aliases, now)
+    else:
+        ranked = _ranked(query, found, aliases, now)
+        fused = fusion.Fused(ranked=ranked[: query.limit], considered=len(ranked), aliases=aliases)
+    return await _answer(tx, scope, query, fused, {one.thing.id: one.thing for one in found})
+
+
+async def _answer(tx: Tx, scope: Scope, query: Query, fused: fusion.Fused, things: dict[str, store.Thing]) -> Recalled:
     hits = tuple(
-        Hit(found=by_id[one.id], score=one.score, parts=one.parts, weights=one.weights) for one in ranked[: query.limit]
+        Hit(found=things[one.id], score=one.score, parts=one.parts, weights=one.weights)
+        for one in fused.ranked
+        if one.id in things
     )
     shown = [hit.found for hit in hits if isinstance(hit.found, Memory)]
-    cards = await _cards(tx, scope, query, shown, found, aliases)
-    return Recalled(hits=await _told(tx, scope, hits), cards=tuple(cards), considered=len(ranked))
+    cards = await _cards(tx, scope, query, shown, things, fused.aliases)
+    return Recalled(hits=await _told(tx, scope, hits), cards=tuple(cards), considered=fused.considered)
 
 
 async def _candidates(tx: Tx, scope: Scope, query: Query) -> list[store.Found]:
@@ -58,42 +84,25 @@ async def _candidates(tx: Tx, scope: Scope, query: Query) -> list[store.Found]:
 
 
 def _ranked(query: Query, found: Sequence[store.Found], aliases: Aliases, now: datetime) -> list[Ranked]:
-    texts = store.contents(found)
-    if query.ranking is Ranking.HYBRID:
-        ranked = hybrid(_weighed(found, bm25(query.text, texts), aliases), now=now, named=_names(query.text, aliases))
-    else:
-        waiting = any(cosine is None for _, cosine in found)
-        words = coverage(query.text, texts) if waiting else [0.0] * len(found)
-        candidates = [one for one in _weighed(found, words, aliases) if one.similarity is not None or one.lexical > 0]
-        if query.ranking is Ranking.BLENDED:
-            ranked = blended(nearest(candidates), now=now)
-        else:
-            ranked = by_similarity(candidates)
-    return ranked
+    waiting = any(one.cosine is None for one in found)
+    words = coverage(query.text, [one.thing.content for one in found]) if waiting else [0.0] * len(found)
+    candidates = [one for one in _weighed(found, words, aliases) if one.similarity is not None or one.lexical > 0]
+    if query.ranking is Ranking.BLENDED:
+        return blended(nearest(candidates), now=now)
+    return by_similarity(candidates)
 
 
 def _weighed(found: Sequence[store.Found], words: Sequence[float], aliases: Aliases) -> list[Candidate]:
     return [
         Candidate(
-            id=one.id,
-            similarity=cosine,
+            id=one.thing.id,
+            similarity=one.cosine,
             lexical=lexical,
-            updated_at=one.updated_at if isinstance(one, Memory) else one.at,
-            entity_keys=tuple(map(aliases.resolve, one.entity_refs)) if isinstance(one, Memory) else (),
+            updated_at=one.thing.updated_at if isinstance(one.thing, Memory) else one.thing.at,
+            entity_keys=tuple(map(aliases.resolve, one.thing.entity_refs)) if isinstance(one.thing, Memory) else (),
         )
-        for (one, cosine), lexical in zip(found, words, strict=True)
+        for one, lexical in zip(found, words, strict=True)
     ]
-
-
-def _names(text: str, aliases: Aliases) -> Callable[[str], bool]:
-    """Whether a text names the entity with a key, under any of its names."""
-    without_possessive = text.replace("'s", "").replace("’s", "")
-    spoken = f"_{slug(without_possessive)}_"
-
-    def named(key: str) -> bool:
-        return any(f"_{split_key(member)[1]}_" in spoken for member in aliases.members(key))
-
-    return named
 
 
 async def _cards(
@@ -101,7 +110,7 @@ async def _cards(
     scope: Scope,
     query: Query,
     shown: Sequence[Memory],
-    found: Sequence[store.Found],
+    things: dict[str, store.Thing],
     aliases: Aliases,
 ) -> list[Card]:
     """Cards of what the shown memories speak of; for a past time from what was held then."""
@@ -110,7 +119,7 @@ async def _cards(
         stored = {member for key in keys for member in aliases.members(key)}
         known = await memories.sharing_entities(tx, scope, stored)
     else:
-        known = [one for one, _ in found if isinstance(one, Memory)]
+        known = [one for one in things.values() if isinstance(one, Memory)]
     return entity_cards(keys, known, aliases.resolve)
 
 

@@ -3,11 +3,13 @@
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 from mnemon.db.statements import statements
 from mnemon.db.tx import Row, Tx
-from mnemon.memory.fact import Trust
+from mnemon.memory.fact import MemoryType, Trust
 from mnemon.memory.memory import Memory
+from mnemon.memory.ranking import Ranking
 from mnemon.memory.recall.query import Heard, Query
 from mnemon.memory.store import memory_of
 from mnemon.memory.vectors.store import literal
@@ -16,8 +18,19 @@ from mnemon.turn import Role
 
 SQL = statements("mnemon.memory.recall")
 
-Found = tuple[Memory | Heard, float | None]
-"""A candidate with its cosine; None where it or the query has no vector."""
+
+Thing = Memory | Heard
+
+
+class Found(NamedTuple):
+    """A candidate with its cosine."""
+
+    thing: Thing
+    cosine: float | None
+    """None where it or the query has no vector."""
+    revision: int
+    place: int
+    """A message's place in its turn."""
 
 
 async def nearest_memories(tx: Tx, scope: Scope, query: Query, *, most: int) -> list[Found]:
@@ -55,8 +68,10 @@ async def every_message(tx: Tx, scope: Scope, query: Query) -> list[Found]:
     return [_message(row) for row in rows]
 
 
-def contents(found: Sequence[Found]) -> list[str]:
-    return [one.content for one, _ in found]
+async def messages_by_ids(tx: Tx, scope: Scope, ids: Sequence[str]) -> dict[str, Heard]:
+    """The person's messages with these ids."""
+    rows = await tx.all(SQL["messages_by_ids"], org_id=scope.org_id, user_id=scope.user, ids=list(ids))
+    return {row["id"]: _heard(row) for row in rows}
 
 
 def params_of(scope: Scope, query: Query) -> dict[str, object]:
@@ -65,7 +80,8 @@ def params_of(scope: Scope, query: Query) -> dict[str, object]:
         "org_id": scope.org_id,
         "user_id": scope.user,
         "persona_id": scope.persona_id,
-        "types": sorted(query.types),
+        # Hybrid weighs each row among all of them and picks the types afterwards, as the index does.
+        "types": sorted(MemoryType if query.ranking is Ranking.HYBRID else query.types),
         "model": query.model,
         "vector": None if query.vector is None else literal(query.vector),
     }
@@ -78,7 +94,7 @@ def _cosine(row: Row) -> float | None:
 
 
 def _memory(row: Row) -> Found:
-    return memory_of(row), _cosine(row)
+    return Found(memory_of(row), _cosine(row), row["revision"], 0)
 
 
 def _past_memory(row: Row) -> Found:
@@ -94,11 +110,15 @@ def _past_memory(row: Row) -> Found:
         version=row["number"],
         updated_at=row["past_valid_from"],
     )
-    return past, _cosine(row)
+    return Found(past, _cosine(row), past.revision, 0)
 
 
 def _message(row: Row) -> Found:
-    heard = Heard(
+    return Found(_heard(row), _cosine(row), row["revision"], row["place"])
+
+
+def _heard(row: Row) -> Heard:
+    return Heard(
         id=row["id"],
         session_id=row["session_id"],
         turn_id=row["turn_id"],
@@ -108,4 +128,3 @@ def _message(row: Row) -> Found:
         name=row["name"],
         at=row["at"],
     )
-    return heard, _cosine(row)

@@ -1,0 +1,267 @@
+"""A book: one person's memories, or their messages with one persona, as columns that a query can be held against.
+
+Rows are appended and struck out, never moved; a strike or an addition can be taken back, which is how a transaction
+sees its own writes without leaving them behind. What was struck out is swept when it is a third of the book.
+"""
+
+from array import array
+from bisect import bisect_left, insort
+from collections import Counter
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
+from itertools import pairwise
+
+import numpy as np
+
+from mnemon.memory.hybrid import WINDOW
+from mnemon.memory.recall.columns import Columns, grown
+from mnemon.memory.recall.entry import SAID, Entry
+
+GAP = timedelta(minutes=30)
+"""Quoting memories further apart than this are not of one conversation."""
+_ENTRY_BYTES = 600
+_POSTING_BYTES = 10
+
+Place = tuple[tuple[datetime, int, int, str], int]
+Undo = Callable[[], None]
+
+
+class Postings:
+    """The rows that hold a word, and how often."""
+
+    __slots__ = ("counts", "rows")
+
+    def __init__(self) -> None:
+        self.rows = array("i")
+        self.counts = array("f")
+
+    def seen(self) -> tuple[np.ndarray, np.ndarray]:
+        """Views that must not outlive the next change."""
+        return np.frombuffer(self.rows, dtype=np.int32), np.frombuffer(self.counts, dtype=np.float32)
+
+
+class Book:
+    """Everything a ranking asks about its rows. Row 0 is none."""
+
+    def __init__(self) -> None:
+        self.entries: list[Entry | None] = [None]
+        self.row_of: dict[str, int] = {}
+        self.words: dict[str, Postings] = {}
+        self.entities: dict[str, array[int]] = {}
+        """Rows by entity key."""
+        self.speakers: dict[str, int] = {}
+        """Number of each speaker; 0 is nobody."""
+        self.columns = Columns(
+            alive="?", length="f4", embedded="?", updated="f8", fullness="f4", asks="?", tells_time="?",
+            speaker="i4", own="?", side="i1", before="i4", after="i4",
+        )  # fmt: skip
+        self.vectors = np.zeros((64, 0), dtype=np.float32)
+        self.dead = 0
+        self._threads: dict[str, list[Place]] = {}
+        self._postings = 0
+        self._around: dict[int, np.ndarray] | None = None
+
+    @property
+    def size(self) -> int:
+        """Rows that stand."""
+        return len(self.row_of)
+
+    @property
+    def bytes(self) -> int:
+        """About how much memory it takes."""
+        rows = len(self.entries)
+        return self.columns.bytes + self.vectors.nbytes + rows * _ENTRY_BYTES + self._postings * _POSTING_BYTES
+
+    def fill(self, entries: Sequence[tuple[Entry, np.ndarray | None]]) -> None:
+        """The book, empty so far, holds these entries; the same as putting them one by one, at once."""
+        for entry, _ in entries:
+            self._append(entry)
+        self._fill_vectors([vector for _, vector in entries])
+        for row, (entry, _) in enumerate(entries, start=1):
+            if entry.thread is not None:
+                self._threads.setdefault(entry.thread, []).append((entry.place, row))
+        before, after = self.columns["before"], self.columns["after"]
+        for thread in self._threads.values():
+            thread.sort()
+            for one, two in pairwise(thread):
+                if self._together(one, two):
+                    after[one[1]], before[two[1]] = two[1], one[1]
+
+    def put(self, entry: Entry, vector: np.ndarray | None) -> Undo:
+        """The entry stands, in place of the one with its id; its vector is this one, or the one it had."""
+        held = self.row_of.get(entry.id)
+        if vector is None and held is not None and self.columns["embedded"][held]:
+            vector = self.vectors[held].copy()
+        back = self.strike(entry.id)
+        row = self._append(entry)
+        self._set_vector(row, vector)
+        if entry.thread is not None:
+            self._link(entry, row)
+
+        def undo() -> None:
+            if entry.thread is not None:
+                self._unlink(entry, row)
+            self._pop(entry)
+            back()
+
+        return undo
+
+    def strike(self, entry_id: str) -> Undo:
+        """No entry has this id."""
+        row = self.row_of.pop(entry_id, None)
+        if row is None:
+            return lambda: None
+        entry = self._entry(row)
+        self.columns["alive"][row] = False
+        self.dead += 1
+        if entry.thread is not None:
+            self._unlink(entry, row)
+
+        def undo() -> None:
+            self.row_of[entry_id] = row
+            self.columns["alive"][row] = True
+            self.dead -= 1
+            if entry.thread is not None:
+                self._link(entry, row)
+
+        return undo
+
+    def embed(self, entry_id: str, vector: np.ndarray) -> Undo:
+        """The entry, if it stands, has this vector."""
+        row = self.row_of.get(entry_id)
+        if row is None:
+            return lambda: None
+        before = self.vectors[row].copy() if self.columns["embedded"][row] else None
+        self._set_vector(row, vector)
+        return lambda: self._set_vector(row, before)
+
+    def swept(self) -> "Book":
+        """The same book, without what was struck out where that is much."""
+        if self.dead * 3 < len(self.entries):
+            return self
+        embedded = self.columns["embedded"]
+        return filled(
+            [(self._entry(row), self.vectors[row] if embedded[row] else None) for row in self.row_of.values()]
+        )
+
+    def around(self) -> dict[int, np.ndarray]:
+        """For each step of the window the row that stands there, seen from each row; 0 for none."""
+        if self._around is None:
+            before, after = self.columns["before"], self.columns["after"]
+            self._around = {}
+            if before.any():
+                for step, link in ((-1, before), (1, after)):
+                    reached = link
+                    for distance in range(1, max(map(abs, WINDOW)) + 1):
+                        self._around[step * distance] = reached
+                        reached = link[reached]
+        return self._around
+
+    def id_of(self, row: int) -> str:
+        return self._entry(row).id
+
+    def _entry(self, row: int) -> Entry:
+        entry = self.entries[row]
+        assert entry is not None
+        return entry
+
+    def _append(self, entry: Entry) -> int:
+        row = self.columns.append(
+            alive=True,
+            length=len(entry.words),
+            updated=entry.updated_at.timestamp(),
+            fullness=entry.fullness,
+            asks=entry.asks,
+            tells_time=entry.tells_time,
+            speaker=self._speaker(entry.speaker),
+            own=entry.own,
+            side=entry.side,
+        )
+        self.entries.append(entry)
+        self.row_of[entry.id] = row
+        for word, count in Counter(entry.words).items():
+            held = self.words.get(word)
+            if held is None:
+                held = self.words[word] = Postings()
+            held.rows.append(row)
+            held.counts.append(count)
+        for key in set(entry.entity_keys):
+            self.entities.setdefault(key, array("i")).append(row)
+        self._postings += len(entry.words)
+        self._around = None
+        return row
+
+    def _pop(self, entry: Entry) -> None:
+        """The last row, which is this entry's, was never there."""
+        for word in set(entry.words):
+            held = self.words[word]
+            held.rows.pop()
+            held.counts.pop()
+        for key in set(entry.entity_keys):
+            self.entities[key].pop()
+        self._postings -= len(entry.words)
+        self.entries.pop()
+        del self.row_of[entry.id]
+        self.columns.pop()
+        self._around = None
+
+    def _speaker(self, name: str | None) -> int:
+        return 0 if name is None else self.speakers.setdefault(name, len(self.speakers) + 1)
+
+    def _set_vector(self, row: int, vector: np.ndarray | None) -> None:
+        usable = vector is not None and bool(vector.any())
+        self.columns["embedded"][row] = usable
+        if vector is not None and self.vectors.shape[1] != len(vector):
+            self.vectors = np.zeros((len(self.vectors), len(vector)), dtype=np.float32)
+        if row >= len(self.vectors):
+            self.vectors = grown(self.vectors, max(row + 1, 2 * len(self.vectors)))
+        self.vectors[row] = vector if usable else 0.0
+
+    def _fill_vectors(self, vectors: Sequence[np.ndarray | None]) -> None:
+        known = [row for row, vector in enumerate(vectors, start=1) if vector is not None]
+        if known:
+            made = np.stack([vector for vector in vectors if vector is not None])
+            self.vectors = np.zeros((max(64, len(vectors) * 9 // 8 + 1), made.shape[1]), dtype=np.float32)
+            self.vectors[known] = made
+            self.columns["embedded"][known] = made.any(axis=1)
+
+    def _link(self, entry: Entry, row: int) -> None:
+        """The row stands between its neighbours in the thread."""
+        thread = self._threads.setdefault(entry.thread or "", [])
+        at: Place = (entry.place, row)
+        if not thread or thread[-1] < at:
+            thread.append(at)
+        else:
+            insort(thread, at)
+        self._relink(thread, bisect_left(thread, at))
+
+    def _unlink(self, entry: Entry, row: int) -> None:
+        thread = self._threads[entry.thread or ""]
+        found = bisect_left(thread, (entry.place, row))
+        del thread[found]
+        self.columns["before"][row] = self.columns["after"][row] = 0
+        self._relink(thread, found)
+
+    def _relink(self, thread: list[Place], found: int) -> None:
+        """The rows around this position know each other."""
+        before, after = self.columns["before"], self.columns["after"]
+        near = thread[max(0, found - 1) : found + 2]
+        if found == 0 and near:
+            before[near[0][1]] = 0
+        if found + 2 > len(thread) and near:
+            after[near[-1][1]] = 0
+        for one, two in pairwise(near):
+            joined = self._together(one, two)
+            after[one[1]] = two[1] if joined else 0
+            before[two[1]] = one[1] if joined else 0
+        self._around = None
+
+    def _together(self, one: Place, two: Place) -> bool:
+        return self._entry(one[1]).thread != SAID or two[0][0] - one[0][0] <= GAP
+
+
+def filled(entries: Sequence[tuple[Entry, np.ndarray | None]]) -> Book:
+    """A book of these entries."""
+    book = Book()
+    book.fill(entries)
+    return book

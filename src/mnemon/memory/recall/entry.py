@@ -1,0 +1,150 @@
+"""What recall knows of one memory or message: its words, who said it, and where in the conversation it stands."""
+
+import re
+from dataclasses import dataclass
+from datetime import datetime
+from functools import lru_cache
+
+from mnemon.memory.words import stems, terms
+from mnemon.turn import Role
+
+_SAID = re.compile(r"([A-Z][\w.'’-]*(?: [A-Z][\w.'’-]*){0,2}):\s+(?=\S)")
+"""`Anna: I moved` is something Anna said, wherever it is kept."""
+SAID = "said"
+"""The thread of memories that quote somebody."""
+LONG_ENOUGH = 100
+"""Characters from which a message is no longer a mere "Wow, great!"."""
+_TIME_WORDS = stems(
+    "yesterday today tonight tomorrow last next ago week month year weekend morning evening night day recently "
+    "monday tuesday wednesday thursday friday saturday sunday "
+    "january february march april may june july august september october november december"
+)
+_MONTHS = (
+    "January", "February", "March", "April", "May", "June",
+    "July", "August", "September", "October", "November", "December",
+)  # fmt: skip
+_YEAR = re.compile(r"\b(?:19|20)\d\d\b")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One row as the index holds it. Text is not kept: what is found is read again."""
+
+    id: str
+    revision: int
+    """Of the row."""
+    words: tuple[str, ...]
+    """Stems, with repetitions: of the text, the speaker's name, and for what was said its date."""
+    thread: str | None
+    """Within one thread, neighbours count for each other; None stands alone."""
+    place: tuple[datetime, int, int, str]
+    """Order within the thread: when, which write, which place in it, id."""
+    speaker: str | None
+    """Who said it, folded; None when nobody says."""
+    own: bool
+    """The person's own words."""
+    side: int
+    """1 for the person's message, 2 for the assistant's, 0 for anything else."""
+    type: str
+    """A memory's type; empty for a message."""
+    entity_keys: tuple[str, ...]
+    updated_at: datetime
+    fullness: float
+    """0 to 1: how much it says, for what was said; 0 for a plain memory."""
+    asks: bool
+    """It ends in a question."""
+    tells_time: bool
+
+
+def of_message(
+    *,
+    entry_id: str,
+    revision: int,
+    place: int,
+    session_id: str,
+    role: Role,
+    name: str | None,
+    content: str,
+    at: datetime,
+) -> Entry:
+    """A message as recall sees it."""
+    speaker, text = (name, content) if name else _split(content)
+    words = terms(text)
+    return Entry(
+        id=entry_id,
+        revision=revision,
+        words=(*_heading(speaker, at), *words),
+        thread=session_id,
+        place=(at, revision, place, entry_id),
+        speaker=_folded(speaker),
+        own=role is Role.USER,
+        side={Role.USER: 1, Role.ASSISTANT: 2}.get(role, 0),
+        type="",
+        entity_keys=(),
+        updated_at=at,
+        fullness=min(1.0, len(text) / LONG_ENOUGH),
+        asks=text.rstrip().endswith("?"),
+        tells_time=_tells_time(words, text),
+    )
+
+
+def of_memory(
+    *,
+    entry_id: str,
+    revision: int,
+    kind: str,
+    content: str,
+    entity_refs: tuple[str, ...],
+    entity_label: str | None,
+    valid_from: datetime,
+    updated_at: datetime,
+) -> Entry:
+    """A memory as recall sees it; one that quotes somebody is treated as what was said."""
+    speaker, text = _split(content)
+    said = speaker is not None
+    words = terms(text)
+    heading = _heading(speaker, valid_from) if said else _missing(entity_label, words)
+    return Entry(
+        id=entry_id,
+        revision=revision,
+        words=(*heading, *words),
+        thread=SAID if said else None,
+        place=(valid_from, revision, 0, entry_id),
+        speaker=_folded(speaker),
+        own=False,
+        side=0,
+        type=kind,
+        entity_keys=entity_refs,
+        updated_at=updated_at,
+        fullness=min(1.0, len(text) / LONG_ENOUGH) if said else 0.0,
+        asks=said and text.rstrip().endswith("?"),
+        tells_time=_tells_time(words, text),
+    )
+
+
+def _split(content: str) -> tuple[str | None, str]:
+    found = _SAID.match(content)
+    return (found[1], content[found.end() :]) if found else (None, content)
+
+
+def _folded(name: str | None) -> str | None:
+    return " ".join(name.casefold().split()) or None if name else None
+
+
+@lru_cache(maxsize=10_000)
+def _heading_of(speaker: str, year: int, month: str, day: int) -> tuple[str, ...]:
+    return tuple(terms(f"{day} {month} {year} {speaker}"))
+
+
+def _heading(speaker: str | None, at: datetime) -> tuple[str, ...]:
+    """What stands before the text in a transcript: the date and the name."""
+    return _heading_of(speaker or "", at.year, _MONTHS[at.month - 1], at.day)
+
+
+def _missing(label: str | None, words: list[str]) -> list[str]:
+    """The entity's name belongs to the fact; what of it the sentence does not say."""
+    return [word for word in terms(label) if word not in words] if label else []
+
+
+def _tells_time(words: list[str], text: str) -> bool:
+    return not _TIME_WORDS.isdisjoint(words) or _YEAR.search(text) is not None

@@ -1,0 +1,179 @@
+"""Reads what books are made of: a person's rows as one persona may see them, with their vectors, since a revision."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+from psycopg.rows import tuple_row
+
+from mnemon.db.statements import statements
+from mnemon.db.tx import Tx
+from mnemon.memory.recall.entry import Entry, of_memory, of_message
+from mnemon.memory.vectors.store import Kind, joined_by_hash
+from mnemon.scope import Scope
+from mnemon.turn import Role
+
+SQL = statements("mnemon.memory.recall")
+_HEADER = 4
+"""Bytes before the numbers in pgvector's wire form: dimension and a spare word."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Standing:
+    """Whose rows, in which database, and how far they are written."""
+
+    database: int
+    """The database's own number, so that one put in its place is another."""
+    since: datetime | None
+    """When the person was first seen; None for one never seen."""
+    forgettings: int
+    """How often something of theirs was forgotten: rows may be gone that no revision tells of."""
+    revision: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Page:
+    """What is new in one book."""
+
+    entries: Sequence[tuple[Entry, np.ndarray | None]] = ()
+    """Rows that were written, each with the vector it has now."""
+    gone: Sequence[tuple[str, int]] = ()
+    """Rows that are no longer to be found, each with the revision that said so."""
+    vectors: Sequence[tuple[str, np.ndarray, int]] = ()
+    """Vectors that came later than their rows, each with its own revision."""
+
+    def split(self, own: int) -> "tuple[Page, Page]":
+        """What was written before the revision, and from it on."""
+        older = Page(
+            entries=[one for one in self.entries if one[0].revision < own],
+            gone=[one for one in self.gone if one[1] < own],
+            vectors=[one for one in self.vectors if one[2] < own],
+        )
+        newer = Page(
+            entries=[one for one in self.entries if one[0].revision >= own],
+            gone=[one for one in self.gone if one[1] >= own],
+            vectors=[one for one in self.vectors if one[2] >= own],
+        )
+        return older, newer
+
+
+@dataclass(frozen=True, kw_only=True)
+class News:
+    """What is new since a revision."""
+
+    memories: Page = field(default_factory=Page)
+    messages: Page = field(default_factory=Page)
+
+    @property
+    def changes_rows(self) -> bool:
+        """Whether it may hide rows that were there before; messages alone are only ever added."""
+        some = self.memories
+        return bool(some.entries or some.gone or some.vectors or self.messages.gone or self.messages.vectors)
+
+    def split(self, own: int) -> "tuple[News, News]":
+        """What others committed, and what the transaction wrote, whose first revision is `own`."""
+        (old, new), (older, newer) = self.memories.split(own), self.messages.split(own)
+        return News(memories=old, messages=older), News(memories=new, messages=newer)
+
+
+async def standing(tx: Tx, scope: Scope) -> Standing:
+    """How the person's rows stand for this transaction."""
+    row = await tx.maybe(SQL["standing"], org_id=scope.org_id, user_id=scope.user)
+    if row is None:
+        return Standing(database=0, since=None, forgettings=0, revision=0)
+    return Standing(
+        database=row["database"], since=row["created_at"], forgettings=row["forgettings"], revision=row["revision"]
+    )
+
+
+async def newer(tx: Tx, scope: Scope, model: str, since: int) -> News:
+    """What was written after the revision; all there is when it is negative."""
+    params: dict[str, object] = {
+        "org_id": scope.org_id,
+        "user_id": scope.user,
+        "persona_id": scope.persona_id,
+        "model": model,
+        "since": since,
+    }
+    if since < 0:
+        async with joined_by_hash(tx):
+            memories = _memories(await _read(tx, SQL["whole_memories"], params))
+            return News(memories=memories, messages=_messages(await _read(tx, SQL["whole_messages"], params)))
+    memories = _memories(await _read(tx, SQL["newer_memories"], params))
+    messages = _messages(await _read(tx, SQL["newer_messages"], params))
+    vectors = await _read(tx, SQL["newer_vectors"], params)
+    return News(memories=_with(memories, vectors, Kind.MEMORY), messages=_with(messages, vectors, Kind.MESSAGE))
+
+
+async def _read(tx: Tx, sql: str, params: dict[str, object]) -> list[tuple[Any, ...]]:
+    """The rows in PostgreSQL's binary form: vectors as text would take longer to read than everything else."""
+    async with tx.connection.cursor(binary=True, row_factory=tuple_row) as cursor:
+        await cursor.execute(sql, params)
+        return await cursor.fetchall()
+
+
+def _memories(rows: list[tuple[Any, ...]]) -> Page:
+    vectors = unpacked([row[-1] for row in rows])
+    entries, gone = [], []
+    for row, vector in zip(rows, vectors, strict=True):
+        name, revision, active, kind, content, refs, label, valid_from, updated_at, _ = row
+        if not active:
+            gone.append((name, revision))
+            continue
+        entry = of_memory(
+            entry_id=name,
+            revision=revision,
+            kind=kind,
+            content=content,
+            entity_refs=tuple(refs),
+            entity_label=label,
+            valid_from=valid_from,
+            updated_at=updated_at,
+        )
+        entries.append((entry, vector))
+    return Page(entries=entries, gone=gone)
+
+
+def _messages(rows: list[tuple[Any, ...]]) -> Page:
+    vectors = unpacked([row[-1] for row in rows])
+    entries, gone = [], []
+    for row, vector in zip(rows, vectors, strict=True):
+        name, revision, place, session_id, role, speaker, content, at, _ = row
+        if not content:
+            gone.append((name, revision))
+            continue
+        entry = of_message(
+            entry_id=name,
+            revision=revision,
+            place=place,
+            session_id=session_id,
+            role=Role(role),
+            name=speaker,
+            content=content,
+            at=at,
+        )
+        entries.append((entry, vector))
+    return Page(entries=entries, gone=gone)
+
+
+def _with(page: Page, vectors: list[tuple[Any, ...]], kind: Kind) -> Page:
+    wanted = [row for row in vectors if row[0] == kind]
+    made = unpacked([row[2] for row in wanted])
+    known = [(row[1], vector, row[3]) for row, vector in zip(wanted, made, strict=True) if vector is not None]
+    return Page(entries=page.entries, gone=page.gone, vectors=known)
+
+
+def unpacked(packed: Sequence[bytes | None]) -> list[np.ndarray | None]:
+    """Vectors of length 1 from pgvector's wire form, where there are any."""
+    known = [one for one in packed if one is not None]
+    if not known:
+        return [None] * len(packed)
+    wide = len(known[0])
+    numbers = np.frombuffer(b"".join(known), dtype=np.uint8).reshape(len(known), wide)[:, _HEADER:]
+    rows = np.ascontiguousarray(numbers).view(">f2").astype(np.float32)
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    np.divide(rows, lengths, out=rows, where=lengths > 0)
+    made = iter(rows)
+    return [None if one is None else next(made) for one in packed]

@@ -1,0 +1,238 @@
+"""Holds a question against books: every row gets its parts, and the best rows are picked."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+import numpy as np
+
+from mnemon.memory.entities.aliases import Aliases
+from mnemon.memory.hybrid import WEIGHTS, WINDOW, rarity, saturated, standardized, total
+from mnemon.memory.keys import split_key
+from mnemon.memory.ranking import HALF_LIFE_DAYS, Ranked
+from mnemon.memory.recall.book import Book
+from mnemon.memory.recall.question import Question, named
+
+_DAY = 86_400.0
+_CALLED = 3
+"""A name said this often on one side, and hardly on the other, is the other side's."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Opened:
+    """A book and which of its rows a query may find."""
+
+    book: Book
+    may: np.ndarray
+    """True for rows that stand and were asked for."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scored:
+    """The best rows, and how many there were to choose from."""
+
+    best: tuple[tuple[Ranked, Opened], ...]
+    considered: int
+
+
+def open_book(book: Book, types: frozenset[str] | None = None) -> Opened:
+    """The book for a query; with types, only memories of these."""
+    may = book.columns["alive"]
+    if types is not None:
+        wanted = [entry is not None and entry.type in types for entry in book.entries]
+        may = may & np.array(wanted, dtype=bool)
+    return Opened(book=book, may=may)
+
+
+def score(
+    books: Sequence[Opened],
+    question: Question,
+    vector: np.ndarray | None,
+    *,
+    aliases: Aliases,
+    now: datetime,
+    limit: int,
+) -> Scored:
+    """The rows that answer best, of all books together: what is rare or usual is so over all of them."""
+    may = np.concatenate([one.may for one in books]) if books else np.zeros(0, dtype=bool)
+    columns = _Columns(books)
+    parts = {
+        "lexical": standardized(_lexical(books, question), may),
+        "similarity": _similarity(books, vector, may),
+        **_voices(books, columns, question),
+        "entity": np.concatenate([_entity(one.book, question, aliases) for one in books]),
+        "length": columns["fullness"],
+        "question": columns["asks"].astype(np.float32),
+        "time": columns["tells_time"] * np.float32(question.asks_when),
+        "recency": _recency(columns["updated"], now),
+    }
+    scores = np.where(may, total(parts), -np.inf)
+    rows = _best(scores, columns["updated"], limit, int(may.sum()), lambda row: _where(books, row)[0])
+    return Scored(best=tuple(_ranked(books, parts, scores, row) for row in rows), considered=int(may.sum()))
+
+
+class _Columns:
+    """The columns of several books, one after the other."""
+
+    def __init__(self, books: Sequence[Opened]) -> None:
+        self._books = [one.book for one in books]
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        if len(self._books) == 1:
+            return self._books[0].columns[name]
+        return np.concatenate([book.columns[name] for book in self._books])
+
+
+def _lexical(books: Sequence[Opened], question: Question) -> np.ndarray:
+    """BM25 over each row together with its neighbours."""
+    lengths = [_spread(one.book, one.book.columns["length"] * one.may) for one in books]
+    size = sum(int(one.may.sum()) for one in books)
+    average = sum(float(length[one.may].sum()) for length, one in zip(lengths, books, strict=True)) / max(1, size)
+    relative = [length / np.float32(average or 1.0) for length in lengths]
+    scores = [np.zeros(len(one.may), dtype=np.float32) for one in books]
+    scratch = [np.zeros(len(one.may), dtype=np.float32) for one in books]
+    for word in question.terms:
+        found = [_holding(one, word) for one in books]
+        holding = sum(len(rows) for rows, _ in found)
+        if not holding:
+            continue
+        weight = np.float32(rarity(size, holding))
+        for place, (rows, counts) in enumerate(found):
+            _add(books[place].book, rows, counts, weight, relative[place], scores[place], scratch[place])
+    return np.concatenate(scores)
+
+
+def _holding(one: Opened, word: str) -> tuple[np.ndarray, np.ndarray]:
+    """The rows a query may find that hold the word, and how often."""
+    held = one.book.words.get(word)
+    if held is None:
+        return np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.float32)
+    rows, counts = held.seen()
+    seen = one.may[rows]
+    return rows[seen], counts[seen]
+
+
+def _add(
+    book: Book,
+    rows: np.ndarray,
+    counts: np.ndarray,
+    weight: np.float32,
+    relative: np.ndarray,
+    scores: np.ndarray,
+    scratch: np.ndarray,
+) -> None:
+    """The rows that hold a word, and those near them, have their share of its weight."""
+    if not len(rows):
+        return
+    reached = [rows]
+    scratch[rows] = counts
+    around = book.around()
+    for step, share in WINDOW.items():
+        if step in around:
+            # A row counts for the one after it as the one before.
+            other = around[-step][rows]
+            scratch[other] += np.float32(share) * counts
+            reached.append(other)
+    touched = np.concatenate(reached)
+    scores[touched] += weight * saturated(scratch[touched], relative[touched])
+    scores[0] = 0.0
+    scratch[touched] = 0.0
+
+
+def _spread(book: Book, values: np.ndarray) -> np.ndarray:
+    """Each value with its neighbours' shares."""
+    spread = values.copy()
+    for step, rows in book.around().items():
+        spread += np.float32(WINDOW[step]) * values[rows]
+    return spread
+
+
+def _similarity(books: Sequence[Opened], vector: np.ndarray | None, may: np.ndarray) -> np.ndarray:
+    """Cosine, seen from the middle of what is there, with the neighbours' shares."""
+    if vector is None:
+        return np.zeros(len(may), dtype=np.float32)
+    known = [one.may & one.book.columns["embedded"] for one in books]
+    cosines = [_cosines(one.book, vector, which) for one, which in zip(books, known, strict=True)]
+    plain = standardized(np.concatenate(cosines), np.concatenate(known))
+    if not any(one.book.around() for one in books):
+        return plain
+    starts = np.cumsum([0, *(len(one.may) for one in books)])
+    spread = [_spread(one.book, plain[start : start + len(one.may)]) for one, start in zip(books, starts, strict=False)]
+    return standardized(np.concatenate(spread), may)
+
+
+def _cosines(book: Book, vector: np.ndarray, known: np.ndarray) -> np.ndarray:
+    rows = len(known)
+    if book.vectors.shape[1] != len(vector):
+        return np.zeros(rows, dtype=np.float32)
+    cosines: np.ndarray = book.vectors[:rows] @ vector.astype(np.float32, copy=False)
+    return cosines
+
+
+def _voices(books: Sequence[Opened], columns: _Columns, question: Question) -> dict[str, np.ndarray]:
+    """Whether the one asked about said it; where nobody is asked about, whether the person did."""
+    names = {name for one in books for name in one.book.speakers}
+    asked = named(question, names)
+    if len(asked) == 1:
+        said = [one.book.columns["speaker"] == one.book.speakers.get(asked[0], -1) for one in books]
+        return {"speaker": np.concatenate(said).astype(np.float32)}
+    if asked:
+        return {}
+    side = 0 if names else _called(books, question)
+    if side:
+        return {"speaker": (columns["side"] == side).astype(np.float32)}
+    return {"own": columns["own"].astype(np.float32)}
+
+
+def _called(books: Sequence[Opened], question: Question) -> int:
+    """The side that goes by a name in the question: people call each other by name, hardly themselves."""
+    for name in question.proper:
+        sides = np.concatenate([one.book.columns["side"][_holding(one, name)[0]] for one in books])
+        person, assistant = int((sides == 1).sum()), int((sides == 2).sum())
+        if max(person, assistant) >= _CALLED * (1 + min(person, assistant)):
+            return 1 if assistant > person else 2
+    return 0
+
+
+def _entity(book: Book, question: Question, aliases: Aliases) -> np.ndarray:
+    """1 where a row speaks of an entity that the question names, under any of its names."""
+    flags = np.zeros(len(book.entries), dtype=np.float32)
+    if book.entities:
+        known = {*book.entities, *aliases.links, *(link.target for link in aliases.links.values())}
+        meant = {aliases.resolve(key) for key in known if split_key(key)[1] in question.slugs}
+        for key, rows in book.entities.items():
+            if aliases.resolve(key) in meant:
+                flags[np.frombuffer(rows, dtype=np.int32)] = 1.0
+    return flags
+
+
+def _recency(updated: np.ndarray, now: datetime) -> np.ndarray:
+    age_days = np.maximum(0.0, (now.timestamp() - updated) / _DAY)
+    return np.asarray(np.exp2(-age_days / HALF_LIFE_DAYS))
+
+
+def _best(scores: np.ndarray, updated: np.ndarray, limit: int, most: int, name: Callable[[int], str]) -> list[int]:
+    """The rows with the best scores; ties by the later update, then by id."""
+    count = min(limit, most)
+    if count == 0:
+        return []
+    least = np.partition(scores, len(scores) - count)[len(scores) - count]
+    rows: Iterable[int] = np.flatnonzero(scores >= least).tolist()
+    return sorted(rows, key=lambda row: (-scores[row], -updated[row], name(row)))[:count]
+
+
+def _where(books: Sequence[Opened], row: int) -> tuple[str, Opened]:
+    for one in books:
+        if row < len(one.may):
+            return one.book.id_of(row), one
+        row -= len(one.may)
+    raise IndexError(row)
+
+
+def _ranked(
+    books: Sequence[Opened], parts: Mapping[str, np.ndarray], scores: np.ndarray, row: int
+) -> tuple[Ranked, Opened]:
+    name, found_in = _where(books, row)
+    explained = {part: float(values[row]) for part, values in parts.items()}
+    weights = {part: WEIGHTS[part] for part in parts}
+    return Ranked(id=name, score=float(scores[row]), parts=explained, weights=weights), found_in
