@@ -23,6 +23,7 @@ from mnemon.llm.connect import connect as connect_llm
 from mnemon.llm.protocol import Llm
 from mnemon.mcp.gate import PATH as MCP_PATH
 from mnemon.mcp.gate import McpGate
+from mnemon.memory.recall.shelf import SHELF
 from mnemon.settings import Settings
 
 ROUTERS = (
@@ -116,6 +117,7 @@ async def opened(settings: Settings, database_url: str) -> AsyncIterator[Basemen
         base_url=settings.embedder_base_url,
         api_key=settings.embedder_api_key.get_secret_value() if settings.embedder_api_key else None,
     )
+    SHELF.megabytes = settings.index_memory_mb
     async with AsyncExitStack() as closing:
         await db.open()
         closing.push_async_callback(db.close)
