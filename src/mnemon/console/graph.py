@@ -12,7 +12,7 @@ WIDTH, HEIGHT = 960.0, 600.0
 MOST_NODES = 60
 MOST_TIES = 150
 _STEPS = 160
-_MARGIN = 48.0
+_MARGIN = 64.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,6 +108,6 @@ def _fitted(at: np.ndarray) -> np.ndarray:
     """The places stretched over the drawing."""
     low, high = at.min(axis=0), at.max(axis=0)
     span = np.where(high - low > 1e-6, high - low, 1.0)
-    room = np.array([WIDTH - 2 * _MARGIN - 80, HEIGHT - 2 * _MARGIN])
+    room = np.array([WIDTH - 2 * _MARGIN, HEIGHT - 2 * _MARGIN])
     places: np.ndarray = _MARGIN + (at - low) / span * room
     return np.full_like(places, 1.0) * [WIDTH / 2, HEIGHT / 2] if len(at) == 1 else places

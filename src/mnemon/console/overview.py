@@ -102,11 +102,11 @@ def _health(work: dict[Status, tuple[int, datetime | None]], now: datetime) -> d
 
 
 def _steps(*, keys: int, turns: int, memories: int, recalls: int) -> list[dict[str, object]]:
-    """What to do first, each with the command that does it; empty once all of it was done."""
+    """What to do first, each with the command that does it; none once something is remembered."""
     steps: list[dict[str, object]] = [
         {"done": keys > 0, "what": "Make a key for your application", "how": "mnemon keys create --name my-app"},
         {"done": turns > 0, "what": "Have a conversation", "how": "mnemon chat --user ann"},
         {"done": memories > 0, "what": "Tell it a fact", "how": "mnemon remember 'I live in Austin, Texas' --user ann"},
         {"done": recalls > 0, "what": "Ask for it back", "how": "mnemon recall 'where do I live' --user ann"},
     ]
-    return [] if all(step["done"] for step in steps) else steps
+    return [] if turns and memories else steps
