@@ -15,10 +15,11 @@ from mnemon.reflection import job as reflection
 from mnemon.reflection.job import REFLECTION
 from mnemon.sessions import turns
 from mnemon.sessions.close import boundary_of
+from mnemon.sessions.layer import Situation
 from mnemon.sessions.lifecycle import TurnStatus
 from mnemon.sessions.messages import NewMessage
 from mnemon.sessions.people import hold_person
-from mnemon.sessions.record import Incoming, append, record
+from mnemon.sessions.record import Incoming, append, record_in_session
 from mnemon.sessions.turns import StoredTurn, TurnError
 from mnemon.settings import Settings
 from mnemon.turn import Role, Said, Turn
@@ -31,8 +32,9 @@ _MOVED_ON = TurnError(code="interrupted", detail="The caller went on without the
 async def begin(tx: Tx, asking: Asking, settings: Settings) -> Begun:
     """The turn is stored and leased, its reflection queued behind it, and its context read. Writes nothing else."""
     stored = await _to_continue(tx, asking) or await _asked_again(tx, asking, settings)
+    where = None
     if stored is None:
-        turn = await _new(tx, asking, settings)
+        turn, where = await _new(tx, asking, settings)
     else:
         turn = await _continue(tx, asking, stored)
     ask = Ask(
@@ -45,12 +47,12 @@ async def begin(tx: Tx, asking: Asking, settings: Settings) -> Begun:
         model=asking.embedder,
         ranking=settings.chat_ranking,
     )
-    context = await assembled(tx, ask, settings, turn_id=turn.id)
+    context = await assembled(tx, ask, settings, turn_id=turn.id, where=where)
     conversation = _conversation(asking, context.recent)
     return Begun(asking=asking, turn=turn, context=context, conversation=conversation)
 
 
-async def _new(tx: Tx, asking: Asking, settings: Settings) -> Turn:
+async def _new(tx: Tx, asking: Asking, settings: Settings) -> tuple[Turn, Situation]:
     until = tx.now + LEASE
     incoming = Incoming(
         user_name=asking.user_name,
@@ -60,10 +62,10 @@ async def _new(tx: Tx, asking: Asking, settings: Settings) -> Turn:
         origin=asking.origin,
         lease_until=until,
     )
-    turn = await record(tx, asking.scope, incoming, boundary_of(settings))
+    turn, session = await record_in_session(tx, asking.scope, incoming, boundary_of(settings))
     await _give_up_waiting(tx, asking, turn.id)
     await reflection.queue(tx, turn, due_at=until)
-    return turn
+    return turn, Situation(session_id=session.id, taken_up=session.resumed_from)
 
 
 async def _continue(tx: Tx, asking: Asking, stored: StoredTurn) -> Turn:

@@ -11,7 +11,7 @@ from mnemon.db.tx import Tx
 from mnemon.errors import ModelDown
 from mnemon.layer import Ask, Layer
 from mnemon.sessions.close import boundary_of
-from mnemon.sessions.layer import recent_messages, situation
+from mnemon.sessions.layer import Situation, recent_messages, situation
 from mnemon.settings import Settings
 from mnemon.turn import Said
 
@@ -36,10 +36,10 @@ async def assembled(
     *,
     budget: int | None = None,
     turn_id: str | None = None,
+    where: Situation | None = None,
 ) -> Context:
-    """The context for this question; the turn's own messages stay apart."""
-    boundary = boundary_of(settings)
-    where = await situation(tx, ask, boundary)
+    """The context for this question; the turn's own messages stay apart. `where` is found out, unless it is known."""
+    where = where or await situation(tx, ask, boundary_of(settings))
     ask = replace(ask, session_id=where.session_id)
     given = await layers(tx, ask, where)
     recent = await recent_messages(tx, ask, where, turn_id)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from mnemon.clock import iso
 from mnemon.db.tx import Tx
 from mnemon.layer import Ask, Item
-from mnemon.sessions import messages, state, store
+from mnemon.sessions import messages, store
 from mnemon.sessions.boundary import Begin, Boundary, place
 from mnemon.sessions.summary import SessionSummary
 from mnemon.turn import Role, Said
@@ -42,12 +42,11 @@ async def situation(tx: Tx, ask: Ask, boundary: Boundary) -> Situation:
 async def conversation(tx: Tx, ask: Ask, where: Situation) -> tuple[Item, ...]:
     """The latest session summary, the rolling summary, and the tail of a session taken up."""
     items: list[Item] = []
-    latest = await store.latest_summary(tx, ask.scope, apart_from=where.session_id)
-    if latest is not None:
-        items.append(Item(text=_told(latest[1]), sources=(latest[0],), value=5.0))
-    kept = await state.session_state(tx, ask.scope)
-    if kept is not None and kept.rolling_summary:
-        items.append(Item(text=f"Summary so far: {kept.rolling_summary}", value=6.0))
+    told = await store.so_far(tx, ask.scope, apart_from=where.session_id)
+    if told.latest is not None and told.latest_id is not None:
+        items.append(Item(text=_told(told.latest), sources=(told.latest_id,), value=5.0))
+    if told.rolling:
+        items.append(Item(text=f"Summary so far: {told.rolling}", value=6.0))
     if where.taken_up is not None:
         items += await _tail(tx, ask, where.taken_up)
     return tuple(items)

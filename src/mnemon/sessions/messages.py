@@ -44,6 +44,36 @@ class StoredMessage:
     revision: int
 
 
+def prepared(
+    tx: Tx, messages: Sequence[NewMessage], first_place: int = 0
+) -> tuple[tuple[Said, ...], list[dict[str, object]]]:
+    """The messages as they will stand in their turn, and as rows for a statement."""
+    stored = tuple(
+        Said(
+            message_id=tx.new_id("msg"),
+            role=message.role,
+            content=message.content,
+            name=message.name,
+            at=message.at or tx.now,
+        )
+        for message in messages
+    )
+    rows: list[dict[str, object]] = [
+        {
+            "id": said.message_id,
+            "place": place,
+            "role": said.role.value,
+            "content": said.content,
+            "name": said.name,
+            "tool_requests": [_request(one) for one in message.tool_requests] or None,
+            "tool_id": message.tool_id,
+            "at": said.at.isoformat(),
+        }
+        for place, (said, message) in enumerate(zip(stored, messages, strict=True), start=first_place)
+    ]
+    return stored, rows
+
+
 async def add(
     tx: Tx,
     scope: Scope,
@@ -54,43 +84,19 @@ async def add(
     first_place: int,
     revision: int,
 ) -> tuple[Said, ...]:
-    """The messages stand in the turn, in this order."""
-    stored: list[Said] = []
-    rows: list[dict[str, object]] = []
-    for place, message in enumerate(messages, start=first_place):
-        said = Said(
-            message_id=tx.new_id("msg"),
-            role=message.role,
-            content=message.content,
-            name=message.name,
-            at=message.at or tx.now,
-        )
-        stored.append(said)
-        rows.append(
-            {
-                "org_id": scope.org_id,
-                "user_id": scope.user,
-                "id": said.message_id,
-                "session_id": session_id,
-                "turn_id": turn_id,
-                "persona_id": scope.persona_id,
-                "place": place,
-                "role": said.role.value,
-                "content": said.content,
-                "name": said.name,
-                "tool_requests": Jsonb([_request(one) for one in message.tool_requests])
-                if message.tool_requests
-                else None,
-                "tool_id": message.tool_id,
-                "at": said.at,
-                "revision": revision,
-            }
-        )
-    if len(rows) == 1:
-        await tx.run(SQL["add_message"], **rows[0])
-    elif rows:
-        await tx.many(SQL["add_message"], rows)
-    return tuple(stored)
+    """The messages stand at the end of a turn that exists, in this order."""
+    stored, rows = prepared(tx, messages, first_place)
+    await tx.run(
+        SQL["add_messages"],
+        org_id=scope.org_id,
+        user_id=scope.user,
+        persona_id=scope.persona_id,
+        session_id=session_id,
+        turn_id=turn_id,
+        revision=revision,
+        messages=Jsonb(rows),
+    )
+    return stored
 
 
 async def of_turn(tx: Tx, scope: Scope, turn_id: str) -> tuple[Said, ...]:

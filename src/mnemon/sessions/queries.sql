@@ -61,19 +61,46 @@ where s.org_id = %(org_id)s and s.user_id = %(user_id)s
 order by s.started_at desc, s.id desc limit %(most)s
 
 -- name: begin_session
-insert into sessions (org_id, user_id, id, persona_id, started_at, last_activity_at, turn_count, seq, resumed_from)
-values (%(org_id)s, %(user_id)s, %(id)s, %(persona_id)s, %(at)s, %(until)s, %(said)s, 1, %(resumed_from)s)
-returning *
+-- A session with its first turn, and the state of this person and persona with the turn's messages counted.
+with session as (
+  insert into sessions (org_id, user_id, id, persona_id, started_at, last_activity_at, turn_count, seq, resumed_from)
+  values (%(org_id)s, %(user_id)s, %(id)s, %(persona_id)s, %(at)s, %(until)s, %(said)s, 1, %(resumed_from)s)
+  returning *
+), counted as (
+  insert into session_states (org_id, user_id, persona, message_count, last_interaction, last_user_message)
+  values (%(org_id)s, %(user_id)s, coalesce(%(persona_id)s::text, ''), %(said)s, %(until)s, %(last)s)
+  on conflict (org_id, user_id, persona) do update set
+    message_count = session_states.message_count + excluded.message_count,
+    last_user_message = case when %(said)s > 0
+        and excluded.last_interaction >= coalesce(session_states.last_interaction, excluded.last_interaction)
+      then excluded.last_user_message else session_states.last_user_message end,
+    last_interaction = greatest(session_states.last_interaction, excluded.last_interaction)
+  returning message_count
+)
+select session.*, counted.message_count from session, counted
 
 -- name: continue_session
--- One turn more. A session that had ended of silence runs again when the message falls into its span.
-update sessions set
-  started_at = least(started_at, %(at)s), last_activity_at = greatest(last_activity_at, %(until)s),
-  turn_count = turn_count + %(said)s, seq = seq + 1,
-  ended_at = case when ended_by = 'idle' then null else ended_at end,
-  ended_by = case when ended_by = 'idle' then null else ended_by end
-where org_id = %(org_id)s and user_id = %(user_id)s and id = %(id)s
-returning *
+-- One turn more, counted. A session that had ended of silence runs again when the message falls into its span.
+with session as (
+  update sessions set
+    started_at = least(started_at, %(at)s), last_activity_at = greatest(last_activity_at, %(until)s),
+    turn_count = turn_count + %(said)s, seq = seq + 1,
+    ended_at = case when ended_by = 'idle' then null else ended_at end,
+    ended_by = case when ended_by = 'idle' then null else ended_by end
+  where org_id = %(org_id)s and user_id = %(user_id)s and id = %(id)s
+  returning *
+), counted as (
+  insert into session_states (org_id, user_id, persona, message_count, last_interaction, last_user_message)
+  values (%(org_id)s, %(user_id)s, coalesce(%(persona_id)s::text, ''), %(said)s, %(until)s, %(last)s)
+  on conflict (org_id, user_id, persona) do update set
+    message_count = session_states.message_count + excluded.message_count,
+    last_user_message = case when %(said)s > 0
+        and excluded.last_interaction >= coalesce(session_states.last_interaction, excluded.last_interaction)
+      then excluded.last_user_message else session_states.last_user_message end,
+    last_interaction = greatest(session_states.last_interaction, excluded.last_interaction)
+  returning message_count
+)
+select session.*, counted.message_count from session, counted
 
 -- name: touch_session
 -- Activity within a turn that exists already.
@@ -90,24 +117,17 @@ update sessions set
   summary = %(summary)s, summarized_seq = %(seq)s, summarized_by = %(by)s, sources = %(sources)s
 where org_id = %(org_id)s and user_id = %(user_id)s and id = %(id)s and summarized_seq < %(seq)s
 
--- name: latest_summary
--- The newest summary of this person and persona, apart from the session that is running.
-select id, summary, ended_at, started_at from sessions
-where org_id = %(org_id)s and user_id = %(user_id)s and persona_id is not distinct from %(persona_id)s::text
-  and summary is not null and id <> %(except)s
-order by started_at desc, id desc limit 1
-
--- name: count_message
--- The state of this person and persona after one more turn.
-insert into session_states (org_id, user_id, persona, message_count, last_interaction, last_user_message)
-values (%(org_id)s, %(user_id)s, %(persona)s, %(said)s, %(at)s, %(last)s)
-on conflict (org_id, user_id, persona) do update set
-  message_count = session_states.message_count + excluded.message_count,
-  last_user_message = case when %(said)s > 0
-      and excluded.last_interaction >= coalesce(session_states.last_interaction, excluded.last_interaction)
-    then excluded.last_user_message else session_states.last_user_message end,
-  last_interaction = greatest(session_states.last_interaction, excluded.last_interaction)
-returning message_count
+-- name: so_far
+-- One row: the rolling summary of this person and persona, and the newest session summary apart from the running session's.
+select (select rolling_summary from session_states
+    where org_id = %(org_id)s and user_id = %(user_id)s and persona = coalesce(%(persona_id)s::text, '')) as rolling,
+  latest.id, latest.summary
+from (select 1) one left join lateral (
+  select id, summary from sessions
+  where org_id = %(org_id)s and user_id = %(user_id)s and persona_id is not distinct from %(persona_id)s::text
+    and summary is not null and id <> %(except)s
+  order by started_at desc, id desc limit 1
+) latest on true
 
 -- name: session_state
 select * from session_states where org_id = %(org_id)s and user_id = %(user_id)s and persona = %(persona)s
@@ -155,16 +175,28 @@ where org_id = %(org_id)s and user_id = %(user_id)s and persona = %(persona)s
 order by message_count desc limit %(most)s
 
 -- name: add_turn
-insert into turns (org_id, user_id, id, session_id, persona_id, seq, at, status, origin, lease_until, message_count,
-  tool_results, intents, recorded_at)
-values (%(org_id)s, %(user_id)s, %(id)s, %(session_id)s, %(persona_id)s, %(seq)s, %(at)s, %(status)s, %(origin)s,
-  %(lease_until)s, %(message_count)s, %(tool_results)s, %(intents)s, %(now)s)
-
--- name: add_message
+-- A turn with its first messages.
+with turn as (
+  insert into turns (org_id, user_id, id, session_id, persona_id, seq, at, status, origin, lease_until, message_count,
+    tool_results, intents, recorded_at)
+  values (%(org_id)s, %(user_id)s, %(id)s, %(session_id)s, %(persona_id)s, %(seq)s, %(at)s, %(status)s, %(origin)s,
+    %(lease_until)s, %(message_count)s, %(tool_results)s, %(intents)s, %(now)s)
+)
 insert into messages (org_id, user_id, id, session_id, turn_id, persona_id, place, role, content, name, tool_requests,
   tool_id, at, revision)
-values (%(org_id)s, %(user_id)s, %(id)s, %(session_id)s, %(turn_id)s, %(persona_id)s, %(place)s, %(role)s, %(content)s,
-  %(name)s, %(tool_requests)s, %(tool_id)s, %(at)s, %(revision)s)
+select %(org_id)s, %(user_id)s, m.id, %(session_id)s, %(id)s, %(persona_id)s, m.place, m.role, m.content, m.name,
+  m.tool_requests, m.tool_id, m.at, %(revision)s
+from jsonb_to_recordset(%(messages)s) as m (id text, place integer, role text, content text, name text,
+  tool_requests jsonb, tool_id text, at timestamptz)
+
+-- name: add_messages
+-- Messages at the end of a turn that exists.
+insert into messages (org_id, user_id, id, session_id, turn_id, persona_id, place, role, content, name, tool_requests,
+  tool_id, at, revision)
+select %(org_id)s, %(user_id)s, m.id, %(session_id)s, %(turn_id)s, %(persona_id)s, m.place, m.role, m.content, m.name,
+  m.tool_requests, m.tool_id, m.at, %(revision)s
+from jsonb_to_recordset(%(messages)s) as m (id text, place integer, role text, content text, name text,
+  tool_requests jsonb, tool_id text, at timestamptz)
 
 -- name: turn
 select t.*, u.external_id as user_name from turns t

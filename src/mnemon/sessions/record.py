@@ -9,11 +9,12 @@ from mnemon.db.tx import Tx
 from mnemon.errors import Invalid, NotFound
 from mnemon.jobs.store import enqueue
 from mnemon.scope import Scope
-from mnemon.sessions import messages, state, store, turns
+from mnemon.sessions import messages, store, turns
 from mnemon.sessions.boundary import Begin, Boundary, end_of, has_ended, place
 from mnemon.sessions.lifecycle import TurnStatus
 from mnemon.sessions.messages import NewMessage
 from mnemon.sessions.session import EndedBy, Session
+from mnemon.sessions.store import Entered, Occasion
 from mnemon.sessions.turns import Origin
 from mnemon.turn import Intent, Role, Said, ToolOutcome, Turn
 
@@ -39,57 +40,54 @@ class Incoming:
 
 
 async def record(tx: Tx, scope: Scope, incoming: Incoming, boundary: Boundary) -> Turn:
-    """The turn is stored, ordered after every earlier one of its person.
+    """The turn is stored, ordered after every earlier one of its person."""
+    return (await record_in_session(tx, scope, incoming, boundary))[0]
+
+
+async def record_in_session(tx: Tx, scope: Scope, incoming: Incoming, boundary: Boundary) -> tuple[Turn, Session]:
+    """The same, with the session the turn stands in.
 
     The person's row is locked first, so that two messages of one moment find one session and take turns.
     """
     revision = await met(tx, scope, incoming.user_name)
     scope, named = await named_session(tx, scope, incoming.session_id)
-    said = [message for message in incoming.messages if message.role is Role.USER]
-    at, until = _span(tx.now, incoming.messages)
-    session, seq = await _session(tx, scope, at, until, len(said), named, boundary)
-    counted = await state.count(tx, scope, at=until, said=[message.content for message in said])
+    entered, at = await _enter(tx, scope, incoming.messages, named, boundary)
     turn_id = tx.new_id("trn")
-    await turns.add(
+    stored = await turns.add(
         tx,
         scope,
         turn_id=turn_id,
-        session_id=session.id,
-        seq=seq,
+        session_id=entered.session.id,
+        seq=entered.seq,
         at=at,
         status=incoming.status,
         origin=incoming.origin,
         lease_until=incoming.lease_until,
-        message_count=counted,
+        message_count=entered.message_count,
         tool_results=incoming.tool_results,
         intents=incoming.intents,
-    )
-    stored = await messages.add(
-        tx,
-        scope,
-        incoming.messages,
-        session_id=session.id,
-        turn_id=turn_id,
-        first_place=0,
+        first=incoming.messages,
         revision=revision,
     )
-    return Turn(
+    turn = Turn(
         id=turn_id,
-        session_id=session.id,
-        seq=seq,
+        session_id=entered.session.id,
+        seq=entered.seq,
         scope=scope,
         user_name=incoming.user_name,
         at=at,
         messages=stored,
         tool_results=incoming.tool_results,
         intents=incoming.intents,
-        message_count=counted,
+        message_count=entered.message_count,
     )
+    return turn, entered.session
 
 
 async def met(tx: Tx, scope: Scope, user_name: str) -> int:
     """The person exists and is locked; gives the revision of what this transaction writes."""
     row = await tx.one(SQL["met"], org_id=scope.org_id, user_id=scope.user, external_id=user_name, now=tx.now)
+    tx.revisions.setdefault(scope.user, int(row["revision"]))
     return int(row["revision"])
 
 
@@ -128,28 +126,26 @@ async def named_session(tx: Tx, scope: Scope, session_id: str | None) -> tuple[S
     return owner, session
 
 
-async def _session(
-    tx: Tx,
-    scope: Scope,
-    at: datetime,
-    until: datetime,
-    said: int,
-    named: Session | None,
-    boundary: Boundary,
-) -> tuple[Session, int]:
+async def _enter(
+    tx: Tx, scope: Scope, messages: Sequence[NewMessage], named: Session | None, boundary: Boundary
+) -> tuple[Entered, datetime]:
+    """The session that the messages belong to, begun where there is none, and when they were said."""
+    at, until = _span(tx.now, messages)
+    said = tuple(message.content for message in messages if message.role is Role.USER)
+    occasion = Occasion(at=at, until=until, said=said)
     known = [] if named else await store.around(tx, scope, at, boundary)
     placed = place(at, known, boundary, named)
     if isinstance(placed, Begin):
         await _end_stale(tx, scope, at, [named] if named else known, boundary)
-        session, seq = await store.begin(tx, scope, at=at, until=until, said=said, resumed_from=placed.resumed_from)
+        entered = await store.begin(tx, scope, occasion, resumed_from=placed.resumed_from)
     else:
-        session, seq = await store.proceed(tx, scope, placed.session.id, at=at, until=until, said=said)
+        entered = await store.proceed(tx, scope, placed.session.id, occasion)
         if placed.session.ended_at is None:
-            return session, seq
+            return entered, at
     # History that is loaded lies behind its boundary at once; more of it may follow within the minute.
-    due_at = max(session.last_activity_at + boundary.idle, tx.now + _MORE_MAY_FOLLOW)
-    await enqueue(tx, scope, CLOSE, session.id, due_at=due_at)
-    return session, seq
+    due_at = max(entered.session.last_activity_at + boundary.idle, tx.now + _MORE_MAY_FOLLOW)
+    await enqueue(tx, scope, CLOSE, entered.session.id, due_at=due_at)
+    return entered, at
 
 
 async def _end_stale(tx: Tx, scope: Scope, at: datetime, known: Sequence[Session], boundary: Boundary) -> None:

@@ -1,8 +1,5 @@
 """The session state of a person and persona, and the history of its rolling summary."""
 
-from collections.abc import Sequence
-from datetime import datetime
-
 from psycopg.types.json import Jsonb
 
 from mnemon.db.statements import statements
@@ -11,19 +8,6 @@ from mnemon.scope import Scope
 from mnemon.sessions.session import Curator, RollingError, RollingSummary, SessionState
 
 SQL = statements("mnemon.sessions")
-_LAST_MESSAGE = 200
-
-
-async def count(tx: Tx, scope: Scope, *, at: datetime, said: Sequence[str]) -> int:
-    """These messages of the person are counted; gives the new count."""
-    row = await tx.one(
-        SQL["count_message"],
-        **_key(scope),
-        said=len(said),
-        at=at,
-        last=said[-1][:_LAST_MESSAGE] if said else "",
-    )
-    return int(row["message_count"])
 
 
 async def session_state(tx: Tx, scope: Scope) -> SessionState | None:

@@ -1,5 +1,6 @@
 """The `sessions` table."""
 
+from dataclasses import dataclass
 from datetime import datetime
 
 from psycopg.types.json import Jsonb
@@ -12,6 +13,7 @@ from mnemon.sessions.session import EndedBy, Session
 from mnemon.sessions.summary import SessionSummary
 
 SQL = statements("mnemon.sessions")
+_LAST_MESSAGE = 200
 
 
 async def around(tx: Tx, scope: Scope, at: datetime, boundary: Boundary) -> list[Session]:
@@ -57,38 +59,59 @@ async def listed(
     return [session_of(row) for row in rows]
 
 
-async def begin(
-    tx: Tx, scope: Scope, *, at: datetime, until: datetime, said: int, resumed_from: str | None
-) -> tuple[Session, int]:
-    """A session has begun with its first turn; also that turn's place."""
+@dataclass(frozen=True, kw_only=True)
+class Occasion:
+    """What a new turn brings to its session."""
+
+    at: datetime
+    """When it happened."""
+    until: datetime
+    """When its last message came."""
+    said: tuple[str, ...]
+    """The person's messages."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entered:
+    """A session with one turn more."""
+
+    session: Session
+    seq: int
+    """The turn's place in it."""
+    message_count: int
+    """The person's messages to this persona, ever."""
+
+
+async def begin(tx: Tx, scope: Scope, occasion: Occasion, *, resumed_from: str | None) -> Entered:
+    """A session has begun with its first turn."""
     row = await tx.one(
         SQL["begin_session"],
-        org_id=scope.org_id,
-        user_id=scope.user,
+        **_entering(scope, occasion),
         id=tx.new_id("ses"),
-        persona_id=scope.persona_id,
-        at=at,
-        until=until,
-        said=said,
         resumed_from=resumed_from,
     )
-    return session_of(row), int(row["seq"])
+    return _entered(row)
 
 
-async def proceed(
-    tx: Tx, scope: Scope, session_id: str, *, at: datetime, until: datetime, said: int
-) -> tuple[Session, int]:
-    """The session has one turn more; also that turn's place."""
-    row = await tx.one(
-        SQL["continue_session"],
-        org_id=scope.org_id,
-        user_id=scope.user,
-        id=session_id,
-        at=at,
-        until=until,
-        said=said,
-    )
-    return session_of(row), int(row["seq"])
+async def proceed(tx: Tx, scope: Scope, session_id: str, occasion: Occasion) -> Entered:
+    """The session has one turn more."""
+    return _entered(await tx.one(SQL["continue_session"], **_entering(scope, occasion), id=session_id))
+
+
+def _entering(scope: Scope, occasion: Occasion) -> dict[str, object]:
+    return {
+        "org_id": scope.org_id,
+        "user_id": scope.user,
+        "persona_id": scope.persona_id,
+        "at": occasion.at,
+        "until": occasion.until,
+        "said": len(occasion.said),
+        "last": occasion.said[-1][:_LAST_MESSAGE] if occasion.said else "",
+    }
+
+
+def _entered(row: Row) -> Entered:
+    return Entered(session=session_of(row), seq=int(row["seq"]), message_count=int(row["message_count"]))
 
 
 async def touch(tx: Tx, scope: Scope, session_id: str, *, at: datetime, said: int = 0) -> None:
@@ -143,16 +166,27 @@ async def summarize(
     )
 
 
-async def latest_summary(tx: Tx, scope: Scope, apart_from: str | None) -> tuple[str, SessionSummary] | None:
-    """The newest summary of this person and persona with its session's id."""
-    row = await tx.maybe(
-        SQL["latest_summary"],
+@dataclass(frozen=True, kw_only=True)
+class SoFar:
+    """What is summarized of the conversation with one persona."""
+
+    rolling: str
+    latest: SessionSummary | None
+    """Of the newest session that has one, apart from the running one."""
+    latest_id: str | None
+
+
+async def so_far(tx: Tx, scope: Scope, apart_from: str | None) -> SoFar:
+    """The rolling summary and the newest session summary of this person and persona."""
+    row = await tx.one(
+        SQL["so_far"],
         org_id=scope.org_id,
         user_id=scope.user,
         persona_id=scope.persona_id,
         **{"except": apart_from or ""},
     )
-    return None if row is None else (row["id"], SessionSummary.model_validate(row["summary"]))
+    latest = SessionSummary.model_validate(row["summary"]) if row["summary"] else None
+    return SoFar(rolling=row["rolling"] or "", latest=latest, latest_id=row["id"])
 
 
 def session_of(row: Row) -> Session:

@@ -14,7 +14,8 @@ from mnemon.llm.protocol import Usage
 from mnemon.scope import Scope
 from mnemon.sessions import messages, turn_json
 from mnemon.sessions.lifecycle import TurnStatus, become
-from mnemon.turn import Intent, ToolOutcome, Turn
+from mnemon.sessions.messages import NewMessage
+from mnemon.turn import Intent, Said, ToolOutcome, Turn
 
 SQL = statements("mnemon.sessions")
 
@@ -68,8 +69,11 @@ async def add(
     message_count: int,
     tool_results: Sequence[ToolOutcome],
     intents: Sequence[Intent],
-) -> None:
-    """The turn stands in its session."""
+    first: Sequence[NewMessage],
+    revision: int,
+) -> tuple[Said, ...]:
+    """The turn stands in its session with its first messages."""
+    stored, rows = messages.prepared(tx, first)
     await tx.run(
         SQL["add_turn"],
         org_id=scope.org_id,
@@ -85,8 +89,11 @@ async def add(
         message_count=message_count,
         tool_results=Jsonb([turn_json.outcome_json(one) for one in tool_results]),
         intents=Jsonb([turn_json.intent_json(one) for one in intents]),
+        messages=Jsonb(rows),
+        revision=revision,
         now=tx.now,
     )
+    return stored
 
 
 async def find(tx: Tx, scope: Scope, turn_id: str) -> StoredTurn | None:
