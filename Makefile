@@ -35,7 +35,8 @@ soak: .venv/test
 
 # A real Chromium through the console.
 browser: .venv/browser
-	@$(PYTEST) -n0 -m browser --timeout 300 tests
+	@scripts/install_chromium.sh
+	@$(PYTEST) -n0 -m browser --timeout 300 tests/browser
 
 # Suites that others wrote, and the real Claude CLI.
 conformance: .venv/conformance
@@ -45,6 +46,7 @@ bench: .venv/bench
 	@.venv/bin/mnemon bench
 
 screenshots: .venv/browser
+	@scripts/install_chromium.sh
 	@.venv/bin/python -m bench.screenshots
 
 lock:

@@ -1,0 +1,72 @@
+"""Every page of the console with an address that shows it: the routes tell which there are, links tell how to get there."""
+
+import re
+from collections import deque
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from importlib import import_module
+from urllib.parse import urldefrag, urlsplit
+
+import httpx2
+from starlette.routing import Route
+
+from mnemon.app import PAGES
+
+
+class NoWay(AssertionError):
+    """A page exists that no link leads to."""
+
+
+class _Links(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        href = dict(attrs).get("href") if tag == "a" else None
+        if href and href.startswith("/"):
+            self.found.append(urldefrag(href).url)
+
+
+def pages() -> list[Route]:
+    """The console's pages, as the application serves them."""
+    routers = [import_module(f"mnemon.console.{name}").router for name in PAGES]
+    return [
+        route
+        for router in routers
+        for route in router.routes
+        if route.endpoint.__qualname__.startswith("page.<locals>") and not route.path.endswith(".json")
+    ]
+
+
+def addresses(visitor: httpx2.Client, more: tuple[str, ...] = ()) -> list[str]:
+    """An address for every page, and those `more` that show another state of one."""
+    routes = pages()
+    kept: dict[str, str] = {}
+    waiting = deque(["/", *(route.path for route in routes if "{" not in route.path)])
+    while waiting:
+        address = waiting.popleft()
+        route = next((one for one in routes if one.path_regex.match(urlsplit(address).path)), None)
+        if route is None or route.path in kept:
+            continue
+        answer = visitor.get(address)
+        assert answer.status_code == 200, f"{address} answered {answer.status_code}"
+        kept[route.path] = address
+        waiting.extend(_links(answer.text))
+    lost = [route.path for route in routes if route.path not in kept]
+    if lost:
+        raise NoWay(f"no link leads to {', '.join(lost)}")
+    return [*kept.values(), *more]
+
+
+def _links(html: str) -> Iterator[str]:
+    parser = _Links()
+    parser.feed(html)
+    yield from parser.found
+
+
+def name_of(address: str) -> str:
+    """A word for the page, to name a test or a picture by."""
+    parts = urlsplit(address)
+    words = re.sub(r"/[a-z]+_[0-9A-Za-z]+|/[a-z]+:[^/]+", "/one", parts.path).strip("/") or "overview"
+    return words.replace("/", "-") + ("-" + re.sub(r"\W+", "-", parts.query)[:40] if parts.query else "")
