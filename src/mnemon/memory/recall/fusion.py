@@ -41,7 +41,7 @@ def from_books(books: Books, query: Query, now: datetime) -> Fused:
 
 
 def from_rows(found: Sequence[Found], query: Query, aliases: Aliases, now: datetime) -> Fused:
-    """The best of these rows, whose cosines the database has computed: a vector of one number each."""
+    """The best of these rows, whose cosines the database has computed and stand as their vectors' first number."""
     said = [(_entry(one), _cosine(one)) for one in found if isinstance(one.thing, Heard)]
     known = [(_entry(one), _cosine(one)) for one in found if isinstance(one.thing, Memory)]
     opened = []
@@ -49,8 +49,8 @@ def from_rows(found: Sequence[Found], query: Query, aliases: Aliases, now: datet
         opened.append(open_book(filled(known), _types(query)))
     if RecallKind.MESSAGES in query.kinds:
         opened.append(open_book(filled(said)))
-    one = None if query.vector is None else np.ones(1, dtype=np.float32)
-    return _fused(opened, query, one, aliases, now)
+    axis = None if query.vector is None else np.array([1.0, 0.0], dtype=np.float32)
+    return _fused(opened, query, axis, aliases, now)
 
 
 def _fused(opened: Sequence[Opened], query: Query, vector: np.ndarray | None, aliases: Aliases, now: datetime) -> Fused:
@@ -72,7 +72,8 @@ def _rounded(vector: np.ndarray | None) -> np.ndarray | None:
 
 
 def _cosine(one: Found) -> np.ndarray | None:
-    return None if one.cosine is None else np.array([one.cosine], dtype=np.float32)
+    # The second number tells a cosine of 0 from a text without words.
+    return None if one.cosine is None else np.array([one.cosine, 1.0], dtype=np.float32)
 
 
 def _entry(one: Found) -> Entry:

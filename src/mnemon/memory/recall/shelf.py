@@ -45,6 +45,14 @@ class Shelf:
         self._held: OrderedDict[Key, Books] = OrderedDict()
         self._too_large: set[Key] = set()
 
+    def __len__(self) -> int:
+        return len(self._held)
+
+    @property
+    def bytes(self) -> int:
+        """About how much memory the books take."""
+        return sum(books.bytes for books in self._held.values())
+
     async def read(self, tx: Tx, scope: Scope, model: str, use: Callable[[Books], T]) -> T | None:
         """What `use` makes of the person's books as the transaction sees them; None when they do not fit."""
         key = (scope.org_id, scope.user, scope.persona_id, model)

@@ -1,0 +1,167 @@
+"""The shelf of books: never stale, never ahead of a rollback, bounded."""
+
+from contextlib import suppress
+
+import pytest
+
+from mnemon.clock import ManualClock
+from mnemon.custody.forget_memory import forget_memory
+from mnemon.custody.forget_person import forget_person
+from mnemon.db.database import Database
+from mnemon.db.tx import Tx
+from mnemon.memory import edit
+from mnemon.memory.fact import Fact, MemoryType
+from mnemon.memory.recall import search as searching
+from mnemon.memory.recall.query import Query, RecallKind
+from mnemon.memory.recall.search import search
+from mnemon.memory.recall.shelf import Shelf
+from mnemon.memory.remember import remember
+from mnemon.scope import Scope, person
+from mnemon.sessions.boundary import Boundary
+from mnemon.sessions.messages import NewMessage
+from mnemon.sessions.people import ensure_person
+from mnemon.sessions.record import Incoming, record
+from mnemon.turn import Role
+
+
+class Cancelled(Exception):
+    """The caller changed its mind."""
+
+
+@pytest.fixture
+def shelf(monkeypatch: pytest.MonkeyPatch) -> Shelf:
+    own = Shelf(megabytes=64)
+    monkeypatch.setattr(searching, "SHELF", own)
+    return own
+
+
+class House:
+    """One person's memory on one server; another server has a shelf of its own."""
+
+    def __init__(self, db: Database, org: str, user: str = "anna") -> None:
+        self.db, self.org, self.user = db, org, user
+
+    def scope(self, persona: str | None = None) -> Scope:
+        return person(self.org, self.user, persona)
+
+    async def learn(self, *contents: str, persona: str | None = None) -> list[str]:
+        async with self.db.tx(self.org) as tx:
+            return await self.learn_in(tx, *contents, persona=persona)
+
+    async def learn_in(self, tx: Tx, *contents: str, persona: str | None = None) -> list[str]:
+        await ensure_person(tx, self.org, self.user)
+        private = persona is not None
+        facts = [Fact(type=MemoryType.PROFILE, content=one, attribute=one[:20], private=private) for one in contents]
+        return [one.memory.id for one in await remember(tx, self.scope(persona), facts)]
+
+    async def say_in(self, tx: Tx, text: str, persona: str | None = None) -> None:
+        said = (NewMessage(role=Role.USER, content=text),)
+        await record(tx, self.scope(persona), Incoming(user_name=self.user, messages=said), Boundary())
+
+    async def ask(self, text: str, persona: str | None = None) -> list[str]:
+        async with self.db.tx(self.org) as tx:
+            return await self.ask_in(tx, text, persona)
+
+    async def ask_in(self, tx: Tx, text: str, persona: str | None = None) -> list[str]:
+        query = Query(text=text, vector=None, model="none", kinds=frozenset(RecallKind), limit=50)
+        return [hit.found.content for hit in (await search(tx, self.scope(persona), query)).hits]
+
+
+@pytest.fixture
+def house(db: Database, org: str, clock: ManualClock, shelf: Shelf) -> House:
+    return House(db, org)
+
+
+async def test_a_write_is_found_by_the_next_search_on_every_server(
+    house: House, shelf: Shelf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    servers = (shelf, Shelf(megabytes=64))
+    for number in range(6):
+        await house.learn(f"lesson {number}")
+        for server in servers:
+            monkeypatch.setattr(searching, "SHELF", server)
+            assert f"lesson {number}" in await house.ask("lesson")
+
+
+async def test_a_transaction_finds_what_it_wrote_and_a_rollback_leaves_nothing(house: House) -> None:
+    [kept] = await house.learn("violin lesson")
+    assert await house.ask("violin") == ["violin lesson"]
+    with suppress(Cancelled):
+        async with house.db.tx(house.org) as tx:
+            await house.say_in(tx, "the violin is broken")
+            await edit.change(tx, house.scope(), kept, edit.Edit(content="violin lesson on Monday"))
+            assert set(await house.ask_in(tx, "violin")) == {"the violin is broken", "violin lesson on Monday"}
+            raise Cancelled
+    assert await house.ask("violin") == ["violin lesson"]
+    await house.learn("violin strings")
+    assert set(await house.ask("violin")) == {"violin lesson", "violin strings"}
+
+
+async def test_a_first_search_inside_a_writing_transaction_keeps_only_what_is_committed(house: House) -> None:
+    await house.learn("violin lesson")
+    with suppress(Cancelled):
+        async with house.db.tx(house.org) as tx:
+            await house.say_in(tx, "the violin is broken")
+            assert set(await house.ask_in(tx, "violin")) == {"violin lesson", "the violin is broken"}
+            raise Cancelled
+    assert await house.ask("violin") == ["violin lesson"]
+
+
+async def test_a_changed_memory_is_found_by_its_new_words_only(house: House) -> None:
+    [lesson] = await house.learn("violin lesson")
+    await house.ask("violin")
+    async with house.db.tx(house.org) as tx:
+        await edit.change(tx, house.scope(), lesson, edit.Edit(content="cello lesson"))
+    assert await house.ask("cello") == ["cello lesson"]
+
+
+async def test_what_is_forgotten_is_gone_from_the_index(house: House) -> None:
+    secret, _ = await house.learn("the secret password is swordfish", "likes tea")
+    assert len(await house.ask("swordfish")) == 2
+    async with house.db.tx(house.org) as tx:
+        await forget_memory(tx, house.scope(), secret)
+    assert await house.ask("swordfish") == ["likes tea"]
+
+
+async def test_a_person_forgotten_and_met_again_starts_from_nothing(house: House) -> None:
+    await house.learn("plays the violin")
+    await house.ask("violin")
+    async with house.db.tx(house.org) as tx:
+        await forget_person(tx, house.scope())
+    assert await house.ask("violin") == []
+    await house.learn("likes tea")
+    assert await house.ask("violin tea") == ["likes tea"]
+
+
+async def test_each_persona_has_books_of_its_own(house: House) -> None:
+    await house.learn("violin for everyone")
+    await house.learn("violin for the coach", persona="coach")
+    for _ in range(2):
+        assert set(await house.ask("violin", "coach")) == {"violin for everyone", "violin for the coach"}
+        assert await house.ask("violin") == ["violin for everyone"]
+        assert await house.ask("violin", "boss") == ["violin for everyone"]
+
+
+async def test_the_least_recently_used_books_go_when_memory_is_short(
+    db: Database, org: str, clock: ManualClock, shelf: Shelf
+) -> None:
+    shelf.megabytes = 1
+    houses = [House(db, org, f"user{number}") for number in range(4)]
+    for house in houses:
+        await house.learn(*(f"{house.user} lesson {number} " + "and so on " * 20 for number in range(500)))
+        assert len(await house.ask(f"{house.user} lesson")) == 50
+    assert shelf.bytes <= 1 << 20
+    assert len(shelf) < 4
+    assert all([len(await house.ask("lesson")) == 50 for house in houses])
+
+
+async def test_books_that_do_not_fit_are_read_from_sql(
+    db: Database, org: str, clock: ManualClock, shelf: Shelf
+) -> None:
+    shelf.megabytes = 1
+    house = House(db, org)
+    await house.learn(*(f"lesson {number} of the violin" for number in range(1000)))
+    await house.learn(*(f"lesson {number} of the cello" for number in range(1000)))
+    for _ in range(2):
+        assert len(await house.ask("cello lesson")) == 50
+    assert len(shelf) == 0
