@@ -170,7 +170,7 @@ async def _changed(visit: Visit, memory_id: str, wanted: Edit, deed: str) -> Non
 
 
 def _filters(visit: Visit) -> Filters:
-    status = visit.asked("status", "ACTIVE")
+    status = visit.asked("status") or "ACTIVE"
     return Filters(
         type=visit.asked("type") or None,
         status=None if status == "any" else status,
