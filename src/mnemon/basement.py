@@ -17,7 +17,7 @@ class Basement:
     llm: Llm
     """Answers in chat."""
     reflector: Llm
-    """Answers questions after the turn: reflection, summaries, spine, curator. The same as `llm` unless a cheaper one is named."""
+    """Answers questions after the turn: reflection, summaries, spine, curator. `llm`, or a cheaper one."""
     embedder: Embedder
     clock: Clock
     settings: Settings

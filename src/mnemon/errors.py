@@ -65,9 +65,7 @@ class NotFound(MnemonError):
     code = "not_found"
 
     def __init__(self, noun: str) -> None:
-        super().__init__(
-            f"There is no such {noun}. Check the id, and that the key belongs to its organization."
-        )
+        super().__init__(f"There is no such {noun}. Check the id, and that the key belongs to its organization.")
 
 
 class Conflict(MnemonError):

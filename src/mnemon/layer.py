@@ -48,7 +48,7 @@ class Layer:
     """`L1` to `L8`."""
     title: str
     opening: str = ""
-    """Written by us, an instruction to the model; shown only together with at least one item, unless there are none to show."""
+    """Written by us, an instruction to the model."""
     items: tuple[Item, ...] = ()
     recalled: bool = True
     """Items are stored text: fenced and escaped, so that they read as data and cannot pose as an instruction."""

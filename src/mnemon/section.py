@@ -58,5 +58,5 @@ class Section(Protocol):
         ...
 
     async def apply(self, tx: Tx, turn: Turn, answer: BaseModel) -> Report:
-        """Gate the answer and write what passes. Runs in a savepoint; applying the same answer twice changes nothing."""
+        """Gate the answer and write what passes, in a savepoint; applying the same answer twice changes nothing."""
         ...

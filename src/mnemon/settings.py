@@ -1,4 +1,4 @@
-"""Every setting, once. Flag > `MNEMON_*` environment > `.env` > `mnemon.toml` > default. docs/settings.md lists them."""
+"""Every setting, once. Flag > `MNEMON_*` environment > `.env` > `mnemon.toml` > default. See docs/settings.md."""
 
 from datetime import timedelta
 from pathlib import Path

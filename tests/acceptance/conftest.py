@@ -5,6 +5,7 @@ from pathlib import Path
 
 import httpx2
 import pytest
+
 from support.served import Served, served
 
 

@@ -4,9 +4,9 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from support.served import Served, served
 
 from mnemon.client import ApiError, Mnemon, SyncMnemon, Unreachable
+from support.served import Served, served
 
 
 async def test_a_person_is_remembered_and_recalled(server: Served) -> None:

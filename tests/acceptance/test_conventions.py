@@ -1,9 +1,9 @@
 """The conventions every route keeps."""
 
 import httpx2
-from support.served import Served
 
 from mnemon.access.grants import Grant
+from support.served import Served
 
 
 def test_health_needs_no_key(server: Served) -> None:

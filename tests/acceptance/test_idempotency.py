@@ -3,6 +3,7 @@
 from concurrent.futures import ThreadPoolExecutor
 
 import httpx2
+
 from support.served import Served
 
 FACT = {"userId": "ann", "type": "PROFILE", "content": "Lives in Austin, Texas"}

@@ -13,9 +13,9 @@ import pytest
 from mcp import ClientSession, StdioServerParameters
 from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
-from support.served import Served
 
 from mnemon.access.grants import Grant
+from support.served import Served
 
 TOOLS = {"remember", "recall", "forget", "get_context", "get_engagement", "list_todos", "expect", "report_result"}
 

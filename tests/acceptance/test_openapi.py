@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from support.served import served
 
 CHECKS = "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance"
@@ -17,7 +18,8 @@ def fuzz(url: str, key: str, folder: Path, *, examples: int) -> subprocess.Compl
             Path(sys.executable).parent / "schemathesis", "run", f"{url}/openapi.json",
             "--header", f"Authorization: Bearer {key}",
             "--checks", CHECKS, "--phases", "examples,coverage,fuzzing", "--max-examples", str(examples),
-            "--exclude-path-regex", "/events$", "--request-timeout", "20", "--seed", "7", "--no-color", "--workers", "2",
+            "--exclude-path-regex", "/events$", "--request-timeout", "20", "--seed", "7", "--no-color",
+            "--workers", "2",
         ],
         capture_output=True, text=True, cwd=folder,
     )  # fmt: skip

@@ -16,8 +16,8 @@ NPM = Path(__file__).parent / "npm"
 
 @pytest.fixture
 def server(database_url: str, tmp_path: Path) -> Iterator[Served]:
-    """A server without a model, reached only through its doors."""
-    with served(database_url, tmp_path, model="offline") as running:
+    """A server without a model and with the real clock, reached only through its doors."""
+    with served(database_url, tmp_path, model="offline", clock_file=None) as running:
         yield running
 
 

@@ -1,4 +1,4 @@
-"""Every page of the console with an address that shows it: the routes tell which there are, links tell how to get there."""
+"""Every page of the console with an address that shows it: routes tell which there are, links how to get there."""
 
 import re
 from collections import deque

@@ -10,7 +10,7 @@ def check_name(name: str) -> str:
     """The name, if an organization may be called so."""
     if ORG_NAME.fullmatch(name) is None:
         raise Invalid(
-            f"{name!r} cannot name an organization. Use 1 to 40 of a-z, 0-9 and -, with a letter or digit at both ends.",
+            f"{name!r} cannot name an organization. Use 1 to 40 of a-z, 0-9 and -, a letter or digit at both ends.",
             code="bad_organization_name",
         )
     return name

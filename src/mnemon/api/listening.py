@@ -38,7 +38,7 @@ class Listening(uvicorn.Server):
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Asked to stop, it stops; unlike its parent it does not raise the signal again, so the house closes in order."""
+        """Asked to stop, it stops; its parent would raise the signal again, and the house would not close in order."""
         if threading.current_thread() is not threading.main_thread():
             yield
             return

@@ -31,10 +31,26 @@ def _options(
     """Options of the program itself."""
 
 
+COMMANDS = (
+    "agents",
+    "backup",
+    "chat",
+    "console",
+    "custody",
+    "demo",
+    "doctor",
+    "engagement",
+    "mcp",
+    "memory",
+    "reembed",
+    "runs",
+)
+"""Modules that register their commands themselves."""
+
 serve.register(app)
 app.add_typer(keys.orgs, name="orgs")
 app.add_typer(keys.keys, name="keys")
-for _name in ("agents", "backup", "chat", "console", "custody", "demo", "doctor", "engagement", "mcp", "memory", "reembed", "runs"):
+for _name in COMMANDS:
     importlib.import_module(f"mnemon.cli.{_name}").register(app)
 
 
