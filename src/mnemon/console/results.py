@@ -70,7 +70,7 @@ async def results(visit: Visit, kind: str) -> Shown:
         agents = await agent_store.agents(visit.org, tx, most=200)
     data = {
         "kind": kind,
-        "kinds": {path: cards[name].title for path, name in kinds.items()},
+        "kinds": {path: path.replace("-", " ").capitalize() for path in kinds},
         "card": {"type": card.type, "title": card.title, "purpose": card.purpose},
         "rows": rows,
         "latest": {row.run.id: row.latest for row in rows},
