@@ -19,6 +19,8 @@ from mnemon.sessions.survey.survey import message as message_of
 
 router = APIRouter()
 SIZE = 50
+DEEPEST = 200
+"""Pages one may turn to: who looks for something older narrows the filters."""
 
 
 @page(router, "/memories", "memories.html", grant=Grant.MEMORY_READ)
@@ -26,16 +28,16 @@ async def memories(visit: Visit) -> Shown:
     """The table, its facets, and the page asked for."""
     filters = _filters(visit)
     scope = visit.person(visit.asked("user")) if visit.asked("user") else visit.org
-    number = visit.number("page", 1, most=10_000)
+    number = visit.number("page", 1, most=DEEPEST)
     async with visit.tx() as tx:
         found = await survey_page(tx, scope, filters, most=SIZE + 1, skip=(number - 1) * SIZE)
         counted = await facets(tx, scope, filters)
     data = {
         "found": found[:SIZE],
-        "more": len(found) > SIZE,
+        "more": len(found) > SIZE and number < DEEPEST,
         "page": number,
-        "facets": counted,
-        "total": counted.get("all", {}).get("all", 0),
+        "facets": counted.by,
+        "total": counted.total,
         "asked": {
             name: visit.asked(name) for name in ("q", "type", "status", "source", "persona", "user", "entity", "pinned")
         },

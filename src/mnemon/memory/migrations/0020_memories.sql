@@ -40,6 +40,8 @@ create table memories (
 );
 create index memories_by_id on memories (org_id, id);
 create index memories_revision on memories (org_id, user_id, revision);
+create index memories_latest on memories (org_id, updated_at desc, id desc);
+create index memories_survey on memories (org_id, status, type, source, persona_id, pinned, user_id);
 create index memories_weighty on memories (org_id, user_id) where status = 'ACTIVE' and importance >= 2;
 
 -- What was held true for a time and is no more. Numbers count in the order of recording.

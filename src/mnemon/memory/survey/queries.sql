@@ -10,36 +10,43 @@ where m.org_id = %(org_id)s
   and (%(persona_id)s::text is null or m.persona_id = %(persona_id)s)
   and (%(entity)s::text is null or %(entity)s = any(m.entity_refs))
   and (%(pinned)s::boolean is null or m.pinned = %(pinned)s)
-  and (%(words)s::text is null or m.content ilike %(words)s)
+  and (%(words)s::text is null or lower(m.content) like lower(%(words)s))
 order by m.updated_at desc, m.id desc
 limit %(most)s offset %(skip)s
 
--- name: facets
--- How many memories stand under each value of each facet, the other filters applied.
-with kept as materialized (
-  select m.user_id, m.type, m.status, m.source, m.persona_id, m.pinned
-  from memories m
+-- name: combinations
+-- How many memories stand under each combination of values, in the order of the index memories_survey.
+select m.status, m.type, m.source, m.persona_id, m.pinned, count(*) as number
+from memories m
+where m.org_id = %(org_id)s
+  and (%(user_id)s::text is null or m.user_id = %(user_id)s)
+  and (%(entity)s::text is null or %(entity)s = any(m.entity_refs))
+  and (%(words)s::text is null or lower(m.content) like lower(%(words)s))
+group by m.status, m.type, m.source, m.persona_id, m.pinned
+
+-- name: people
+-- Who has the most memories that the filters let through.
+select u.external_id as value, p.number
+from (
+  select m.user_id, count(*) as number from memories m
   where m.org_id = %(org_id)s
     and (%(type)s::text is null or m.type = %(type)s)
     and (%(status)s::text is null or m.status = %(status)s)
     and (%(source)s::text is null or m.source = %(source)s)
-    and (%(user_id)s::text is null or m.user_id = %(user_id)s)
     and (%(persona_id)s::text is null or m.persona_id = %(persona_id)s)
     and (%(entity)s::text is null or %(entity)s = any(m.entity_refs))
     and (%(pinned)s::boolean is null or m.pinned = %(pinned)s)
-    and (%(words)s::text is null or m.content ilike %(words)s)
-)
-select 'type' as facet, type as value, count(*) as number from kept group by type
-union all select 'status', status, count(*) from kept group by status
-union all select 'source', source, count(*) from kept group by source
-union all select 'persona', persona_id, count(*) from kept where persona_id is not null group by persona_id
-union all select 'pinned', 'pinned', count(*) from kept where pinned
-union all select 'all', 'all', count(*) from kept
-union all (
-  select 'user', u.external_id, p.number
-  from (select user_id, count(*) as number from kept group by user_id order by number desc limit 20) p
-  join users u on u.org_id = %(org_id)s and u.user_id = p.user_id)
-order by 1, 3 desc
+    and (%(words)s::text is null or lower(m.content) like lower(%(words)s))
+  group by m.user_id order by number desc, m.user_id limit 20) p
+join users u on u.org_id = %(org_id)s and u.user_id = p.user_id
+order by p.number desc, 1
+
+-- name: entities
+-- What a person's memories speak of most.
+select ref as value, count(*) as number
+from memories m, unnest(m.entity_refs) as ref
+where m.org_id = %(org_id)s and m.user_id = %(user_id)s and (%(status)s::text is null or m.status = %(status)s)
+group by ref order by number desc, ref limit 50
 
 -- name: of_turns
 -- What these turns said that is remembered.
@@ -51,8 +58,5 @@ order by p.turn_id, m.id
 
 -- name: counts
 -- What is held, over everyone.
-select count(*) filter (where status = 'ACTIVE') as active,
-  count(*) filter (where status = 'ARCHIVED') as archived,
-  count(*) filter (where pinned) as pinned,
-  count(distinct user_id) as people
-from memories where org_id = %(org_id)s
+select m.status, m.pinned, count(*) as number
+from memories m where m.org_id = %(org_id)s and m.user_id = m.user_id group by m.status, m.pinned

@@ -1,10 +1,11 @@
 """The organization's memories, a page at a time, with how many stand under each value."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from mnemon.db.statements import statements
-from mnemon.db.tx import Tx
+from mnemon.db.tx import Row, Tx
 from mnemon.memory.memory import Memory
 from mnemon.memory.store import memory_of
 from mnemon.scope import Scope
@@ -56,7 +57,16 @@ class Counts:
     active: int
     archived: int
     pinned: int
-    people: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Facets:
+    """How many memories stand under each value."""
+
+    total: int
+    """All filters applied."""
+    by: Mapping[str, Mapping[str, int]]
+    """Per facet: status, type, source, persona, pinned, user (the top twenty), entity (of one person)."""
 
 
 async def page(tx: Tx, scope: Scope, filters: Filters, *, most: int, skip: int = 0) -> list[Kept]:
@@ -65,12 +75,39 @@ async def page(tx: Tx, scope: Scope, filters: Filters, *, most: int, skip: int =
     return [Kept(user=row.pop("external_id"), memory=memory_of(row)) for row in rows]
 
 
-async def facets(tx: Tx, scope: Scope, filters: Filters) -> dict[str, dict[str, int]]:
-    """How many memories the filters let through, under each value of each facet."""
-    found: dict[str, dict[str, int]] = {}
-    for row in await tx.all(SQL["facets"], **_params(scope, filters)):
-        found.setdefault(row["facet"], {})[row["value"]] = row["number"]
-    return found
+async def facets(tx: Tx, scope: Scope, filters: Filters) -> Facets:
+    """How many memories stand under each value of each facet, the other facets' filters applied."""
+    params = _params(scope, filters)
+    rows = await tx.all(SQL["combinations"], **params)
+    people = await tx.all(SQL["people"], **params)
+    entities = await tx.all(SQL["entities"], **params) if scope.user_id else []
+    return Facets(
+        total=sum(row["number"] for row in rows if _passes(row, filters)),
+        by={name: _counted(rows, filters, name) for name in _COLUMNS}
+        | {"user": _numbers(people), "entity": _numbers(entities)},
+    )
+
+
+_COLUMNS = {"status": "status", "type": "type", "source": "source", "persona": "persona_id", "pinned": "pinned"}
+
+
+def _counted(rows: Sequence[Row], filters: Filters, facet: str) -> dict[str, int]:
+    """The facet's values with their numbers, most first; its own filter is not applied."""
+    column = _COLUMNS[facet]
+    found: Counter[str] = Counter()
+    for row in rows:
+        if row[column] is not None and _passes(row, filters, apart_from=column):
+            found[str(row[column])] += row["number"]
+    return dict(found.most_common())
+
+
+def _passes(row: Row, filters: Filters, apart_from: str = "") -> bool:
+    wanted = {column: getattr(filters, column) for column in _COLUMNS.values() if column != apart_from}
+    return all(value is None or row[column] == value for column, value in wanted.items())
+
+
+def _numbers(rows: Sequence[Row]) -> dict[str, int]:
+    return {row["value"]: row["number"] for row in rows}
 
 
 async def of_turns(tx: Tx, scope: Scope, turn_ids: Sequence[str]) -> dict[str, list[Remembered]]:
@@ -83,7 +120,13 @@ async def of_turns(tx: Tx, scope: Scope, turn_ids: Sequence[str]) -> dict[str, l
 
 async def counts(tx: Tx, scope: Scope) -> Counts:
     """How much the organization holds."""
-    return Counts(**await tx.one(SQL["counts"], org_id=scope.org_id))
+    rows = await tx.all(SQL["counts"], org_id=scope.org_id)
+    by = {(row["status"], row["pinned"]): row["number"] for row in rows}
+    return Counts(
+        active=sum(number for (status, _), number in by.items() if status == "ACTIVE"),
+        archived=sum(number for (status, _), number in by.items() if status == "ARCHIVED"),
+        pinned=sum(number for (_, pinned), number in by.items() if pinned),
+    )
 
 
 def _params(scope: Scope, filters: Filters) -> dict[str, object]:
