@@ -4,6 +4,7 @@ The suite calls tools, prompts and resources by fixed names (`test_simple_text`,
 product has. They live here, in the tests: the door is ours, its server's lists are ours and theirs.
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -15,7 +16,8 @@ from mcp.server.streamable_http import EventCallback, EventId, EventMessage, Eve
 from starlette.routing import Route
 
 from mnemon.basement import Basement
-from mnemon.mcp.http import PATH, McpDoor, known, spoken
+from mnemon.mcp.gate import PATH, McpGate
+from mnemon.mcp.http import McpDoor, known, spoken
 from mnemon.mcp.server import make_server
 from support.mcp_bearer import Bearer
 from support.mcp_scenes import scenes
@@ -45,13 +47,27 @@ class Remembered(EventStore):
         return stream
 
 
+class Stage(McpGate):
+    """The way to a door that is there already."""
+
+    def __init__(self, basement: Basement, door: McpDoor) -> None:
+        super().__init__(basement)
+        self._staged = door
+
+    async def keep(self) -> None:
+        async with self._staged.running():
+            self._door = self._staged
+            self._ready.set()
+            await asyncio.Event().wait()
+
+
 def dressed(box: dict[str, str]) -> Callable[[FastAPI, Basement], None]:
     """For `served(dress=…)`: `/mcp` with scenario tools, sessions and streams, and a key for who has none."""
 
     def dress(app: FastAPI, basement: Basement) -> None:
         server = joined(make_server(basement, known))
         manager = spoken(server, basement.settings, event_store=Remembered(), retry_interval=100)
-        app.state.mcp = McpDoor(basement, manager=manager)
+        app.state.mcp = Stage(basement, McpDoor(basement, manager=manager))
         app.router.routes[-1] = Route(PATH, endpoint=app.state.mcp, methods=["GET", "POST", "DELETE"])
         app.add_middleware(Bearer, box=box)
 

@@ -69,8 +69,8 @@ where notes.org_id = %(org_id)s and notes.user_id = %(user_id)s
   and (not %(exact)s or cardinality(notes.namespace) = cardinality(%(namespace)s::text[]))
   and (notes.expires_at is null or notes.expires_at > %(now)s)
   and (%(vector)s::text is null or near.score is not null)
-  and (%(before)s::text is null or notes.key < %(before)s)
-  and (%(after)s::text is null or notes.key > %(after)s)
+  and (%(before)s::text is null or notes.key collate "C" < %(before)s)
+  and (%(after)s::text is null or notes.key collate "C" > %(after)s)
   and not exists (
     select 1 from jsonb_array_elements(%(conditions)s::jsonb) as c
     cross join lateral (select array(select jsonb_array_elements_text(c -> 'path'))) as p (path)

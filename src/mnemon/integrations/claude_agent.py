@@ -1,0 +1,105 @@
+"""A session store for the Claude Agent SDK: `ClaudeAgentOptions(session_store=MnemonSessionStore(client))`.
+
+Transcripts are mirrored into the notes of the client's person, and resumed from there on any machine.
+"""
+
+import asyncio
+from collections import defaultdict
+from datetime import datetime
+from typing import Any, cast
+
+from claude_agent_sdk import fold_session_summary
+from claude_agent_sdk.types import (
+    SessionKey,
+    SessionListSubkeysKey,
+    SessionStore,
+    SessionStoreEntry,
+    SessionStoreListEntry,
+    SessionSummaryEntry,
+)
+
+from mnemon.client import Mnemon
+from mnemon.client.shapes import Note
+from mnemon.integrations.roll import Roll, unwrapped, wrapped
+
+ROOT, SUMMARIES = "claude-agent", "claude-agent-summaries"
+_MOST = 1000
+
+
+class MnemonSessionStore(SessionStore):
+    """Transcripts, their subagents' and their summaries."""
+
+    def __init__(self, client: Mnemon) -> None:
+        self.client = client
+        self._turn: defaultdict[tuple[str, str], asyncio.Lock] = defaultdict(asyncio.Lock)
+
+    async def append(self, key: SessionKey, entries: list[SessionStoreEntry]) -> None:
+        """The entries stand at the end, each with a `uuid` once, and the session's summary takes account of them."""
+        if not entries:
+            return
+        where = _namespace(key)
+        changes = [
+            {"op": "put", "namespace": where, "key": entry.get("uuid"), "value": wrapped(entry), "ifAbsent": True}
+            for entry in entries
+        ]
+        if key.get("subpath"):
+            await self.client.write_notes(changes)
+            return
+        async with self._turn[key["project_key"], key["session_id"]]:
+            address = ([SUMMARIES, key["project_key"]], key["session_id"])
+            [held] = await self.client.read_notes([address])
+            summary = fold_session_summary(None if held is None else _summary(held), key, entries)
+            put = {"op": "put", "namespace": address[0], "key": address[1], "value": wrapped(summary["data"])}
+            await self.client.write_notes([*changes, put])
+
+    async def load(self, key: SessionKey) -> list[SessionStoreEntry] | None:
+        """The whole transcript; None for one never written."""
+        return cast("list[SessionStoreEntry]", await Roll(self.client, _namespace(key)).last()) or None
+
+    async def list_sessions(self, project_key: str) -> list[SessionStoreListEntry]:
+        """The project's sessions with the time of their last entry."""
+        return [{"session_id": note["key"], "mtime": _mtime(note)} for note in await self._summaries(project_key)]
+
+    async def list_session_summaries(self, project_key: str) -> list[SessionSummaryEntry]:
+        """The project's summaries."""
+        return [_summary(note) for note in await self._summaries(project_key)]
+
+    async def delete(self, key: SessionKey) -> None:
+        """The transcript is gone; a session's own takes its subagents' and its summary along."""
+        if key.get("subpath"):
+            await self.client.write_notes([{"op": "clear", "namespace": _namespace(key)}])
+            return
+        project, session = key["project_key"], key["session_id"]
+        gone: list[dict[str, Any]] = [
+            {"op": "clear", "namespace": [ROOT, project, session]},
+            {"op": "delete", "namespace": [SUMMARIES, project], "key": session},
+        ]
+        await self.client.write_notes(gone)
+
+    async def list_subkeys(self, key: SessionListSubkeysKey) -> list[str]:
+        """The paths of the session's subagents."""
+        prefix = [ROOT, key["project_key"], key["session_id"], "sub"]
+        return [found[-1] for found in await self.client.note_namespaces(prefix=prefix, limit=_MOST)]
+
+    async def _summaries(self, project_key: str) -> list[Note]:
+        found: list[Note] = []
+        while True:
+            page = await self.client.search_notes(
+                [SUMMARIES, project_key], exact=True, order="key", limit=_MOST, offset=len(found)
+            )
+            found += page
+            if len(page) < _MOST:
+                return found
+
+
+def _namespace(key: SessionKey) -> list[str]:
+    subpath = key.get("subpath")
+    return [ROOT, key["project_key"], key["session_id"], *(["sub", subpath] if subpath else ["main"])]
+
+
+def _mtime(note: Note) -> int:
+    return int(datetime.fromisoformat(note["updatedAt"]).timestamp() * 1000)
+
+
+def _summary(note: Note) -> SessionSummaryEntry:
+    return {"session_id": note["key"], "mtime": _mtime(note), "data": unwrapped(note["value"])}

@@ -1,0 +1,38 @@
+"""A session for the OpenAI Agents SDK: `await Runner.run(agent, "…", session=MnemonSession("thread-1", client))`."""
+
+from typing import Any, cast
+
+from agents import TResponseInputItem
+from agents.memory import SessionABC, SessionSettings
+from agents.memory.session_settings import coerce_session_settings, resolve_session_limit
+
+from mnemon.client import Mnemon
+from mnemon.integrations.roll import Roll
+
+
+class MnemonSession(SessionABC):
+    """A conversation's items, in the notes of the client's person."""
+
+    def __init__(
+        self, session_id: str, client: Mnemon, *, session_settings: SessionSettings | dict[str, Any] | None = None
+    ) -> None:
+        self.session_id = session_id
+        self.session_settings = coerce_session_settings(session_settings or SessionSettings())
+        self._roll = Roll(client, ["openai-agents", session_id])
+
+    async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
+        """The latest so many items, oldest first; without a limit what the settings say, or all."""
+        items = await self._roll.last(resolve_session_limit(limit, self.session_settings))
+        return cast("list[TResponseInputItem]", items)
+
+    async def add_items(self, items: list[TResponseInputItem]) -> None:
+        """The items stand at the end."""
+        await self._roll.add(items)
+
+    async def pop_item(self) -> TResponseInputItem | None:
+        """The latest item, which is gone."""
+        return cast("TResponseInputItem | None", await self._roll.pop())
+
+    async def clear_session(self) -> None:
+        """The conversation is empty."""
+        await self._roll.clear()

@@ -1,0 +1,31 @@
+"""Message history for Pydantic AI.
+
+`result = await agent.run("…", message_history=await history.load())`, then `await history.add(result.new_messages())`.
+"""
+
+from collections.abc import Sequence
+
+from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter
+
+from mnemon.client import Mnemon
+from mnemon.integrations.roll import Roll
+
+
+class MnemonHistory:
+    """A conversation's messages, in the notes of the client's person."""
+
+    def __init__(self, conversation_id: str, client: Mnemon) -> None:
+        self.conversation_id = conversation_id
+        self._roll = Roll(client, ["pydantic-ai", conversation_id])
+
+    async def load(self, last: int | None = None) -> list[ModelMessage]:
+        """The last so many messages, all by default, oldest first."""
+        return ModelMessagesTypeAdapter.validate_python(await self._roll.last(last))
+
+    async def add(self, messages: Sequence[ModelMessage]) -> None:
+        """The messages stand at the end."""
+        await self._roll.add(ModelMessagesTypeAdapter.dump_python(list(messages), mode="json"))
+
+    async def clear(self) -> None:
+        """The conversation is empty."""
+        await self._roll.clear()

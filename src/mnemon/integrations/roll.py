@@ -1,0 +1,65 @@
+"""A list of JSON values kept in notes, in the order they came: what agent frameworks call a session's items."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from mnemon.client import Mnemon
+
+_AT_ONCE = 500
+_WRAPPED = "$json"
+
+
+class Roll:
+    """One list, under one namespace of the client's person."""
+
+    def __init__(self, client: Mnemon, namespace: Sequence[str]) -> None:
+        self.client = client
+        self.namespace = list(namespace)
+
+    async def add(self, values: Sequence[Any]) -> None:
+        """The values stand at the end."""
+        changes = [{"op": "put", "namespace": self.namespace, "value": wrapped(value)} for value in values]
+        for start in range(0, len(changes), _AT_ONCE):
+            await self.client.write_notes(changes[start : start + _AT_ONCE])
+
+    async def last(self, count: int | None = None) -> list[Any]:
+        """The last so many values, all of them by default, oldest first."""
+        if count is not None and count <= 0:
+            return []
+        found: list[Any] = []
+        while count is None or len(found) < count:
+            most = _AT_ONCE if count is None else min(_AT_ONCE, count - len(found))
+            page = await self.client.search_notes(
+                self.namespace, exact=True, order="-place", limit=most, offset=len(found)
+            )
+            found += [unwrapped(note["value"]) for note in page]
+            if len(page) < most:
+                break
+        return found[::-1]
+
+    async def pop(self) -> Any | None:
+        """The last value, which is gone; None where there is none."""
+        [popped] = await self.client.write_notes([{"op": "pop", "namespace": self.namespace}])
+        return None if popped["note"] is None else unwrapped(popped["note"]["value"])
+
+    async def clear(self) -> None:
+        """Nothing is left."""
+        await self.client.write_notes([{"op": "clear", "namespace": self.namespace}])
+
+
+def wrapped(value: Any) -> Any:
+    """The value, or its JSON as a text where a database could not hold it: NUL characters, half surrogate pairs."""
+    text = json.dumps(value, ensure_ascii=False)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return {_WRAPPED: json.dumps(value)}
+    return {_WRAPPED: json.dumps(value)} if "\\u0000" in text else value
+
+
+def unwrapped(value: Any) -> Any:
+    """What was wrapped."""
+    if isinstance(value, dict) and value.keys() == {_WRAPPED}:
+        return json.loads(value[_WRAPPED])
+    return value
