@@ -9,6 +9,8 @@ from mnemon.evidence.confidence import START, Stance, moved, shown
 from mnemon.runs.calibration import Reliability
 
 EDGE = 8.0
+TALL = 100
+"""From this height on there is room for figures at the left."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,10 +58,11 @@ def confidence_course(
     lines = sorted(hypothesis.evidence, key=lambda line: line.at)
     start, end = hypothesis.formed_at, max([until, *(line.at for line in lines)])
     length = max((end - start).total_seconds(), 1.0)
+    left = EDGE if height < TALL else 3 * EDGE
     value, marks = START, []
-    points = [(EDGE, _height(START, height))]
+    points = [(left, _height(START, height))]
     for line in lines:
-        x = EDGE + max(0.0, (line.at - start).total_seconds()) / length * (width - 2 * EDGE)
+        x = left + max(0.0, (line.at - start).total_seconds()) / length * (width - left - EDGE)
         before, value = value, moved(value, line.stance, line.strength)
         points += [(x, _height(before, height)), (x, _height(value, height))]
         label = f"{line.stance}, {line.strength}: {shown(before):.2f} → {shown(value):.2f}. {line.line}"
