@@ -807,7 +807,11 @@ CREATE INDEX forgotten_subject ON public.forgotten USING btree (org_id, subject)
 
 CREATE INDEX memories_by_id ON public.memories USING btree (org_id, id);
 
+CREATE INDEX memories_latest ON public.memories USING btree (org_id, updated_at DESC, id DESC);
+
 CREATE INDEX memories_revision ON public.memories USING btree (org_id, user_id, revision);
+
+CREATE INDEX memories_survey ON public.memories USING btree (org_id, status, type, source, persona_id, pinned, user_id);
 
 CREATE INDEX memories_weighty ON public.memories USING btree (org_id, user_id) WHERE ((status = 'ACTIVE'::text) AND (importance >= 2));
 
