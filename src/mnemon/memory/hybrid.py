@@ -3,6 +3,8 @@
 Arithmetic over columns of numbers: `recall/book.py` holds them, `recall/score.py` holds a question against them.
 """
 
+import functools
+import operator
 from collections.abc import Mapping
 from types import MappingProxyType
 
@@ -41,16 +43,22 @@ def saturated(counts: np.ndarray, relative_lengths: np.ndarray) -> np.ndarray:
 
 def standardized(values: np.ndarray, known: np.ndarray) -> np.ndarray:
     """Each known value as standard deviations from their mean; others, and all when they do not differ, 0."""
-    picked = values[known]
-    if picked.size < 2:
-        return np.zeros_like(values)
-    mean, spread = picked.mean(dtype=np.float64), picked.std(dtype=np.float64)
+    number = int(np.count_nonzero(known))
+    if number < 2:
+        return np.zeros(len(values))
+    wide = values.astype(np.float64)
+    share = known.astype(np.float64)
+    mean = float(wide @ share) / number
+    wide -= mean
+    wide *= share
+    spread = float(wide @ wide / number) ** 0.5
     if spread < 1e-9:
-        return np.zeros_like(values)
-    scaled = (values - values.dtype.type(mean)) / values.dtype.type(spread)
-    return np.where(known, scaled, values.dtype.type(0))
+        return np.zeros(len(values))
+    wide /= spread
+    return wide
 
 
 def total(parts: Mapping[str, np.ndarray]) -> np.ndarray:
     """The score of each row."""
-    return np.sum([np.float64(WEIGHTS[name]) * part for name, part in parts.items()], axis=0, dtype=np.float64)
+    weighed = (WEIGHTS[name] * part for name, part in parts.items())
+    return functools.reduce(operator.iadd, weighed)

@@ -14,6 +14,7 @@ from itertools import pairwise
 import numpy as np
 
 from mnemon.memory.hybrid import WINDOW
+from mnemon.memory.keys import split_key
 from mnemon.memory.recall.columns import Columns, grown
 from mnemon.memory.recall.entry import SAID, Entry
 
@@ -49,17 +50,22 @@ class Book:
         self.words: dict[str, Postings] = {}
         self.entities: dict[str, array[int]] = {}
         """Rows by entity key."""
+        self.keys_by_slug: dict[str, list[str]] = {}
+        """Entity keys by the name within them."""
+        self.types: dict[str, int] = {}
+        """Number of each type of memory."""
         self.speakers: dict[str, int] = {}
         """Number of each speaker; 0 is nobody."""
         self.columns = Columns(
             alive="?", length="f4", embedded="?", updated="f8", fullness="f4", asks="?", tells_time="?",
-            speaker="i4", own="?", side="i1", before="i4", after="i4",
+            speaker="i4", own="?", side="i1", type="i1", before="i4", after="i4",
         )  # fmt: skip
         self.vectors = np.zeros((64, 0), dtype=np.float32)
         self.dead = 0
         self._threads: dict[str, list[Place]] = {}
         self._postings = 0
         self._around: dict[int, np.ndarray] | None = None
+        self._lengths: np.ndarray | None = None
 
     @property
     def size(self) -> int:
@@ -74,8 +80,14 @@ class Book:
 
     def fill(self, entries: Sequence[tuple[Entry, np.ndarray | None]]) -> None:
         """The book, empty so far, holds these entries; the same as putting them one by one, at once."""
-        for entry, _ in entries:
-            self._append(entry)
+        every = [entry for entry, _ in entries]
+        self.columns.extend(len(every), **self._numbers(every))
+        self.entries += every
+        self.row_of |= {entry.id: row for row, entry in enumerate(every, start=1)}
+        self._fill_words(every)
+        for row, entry in enumerate(every, start=1):
+            for key in set(entry.entity_keys):
+                self._rows_about(key).append(row)
         self._fill_vectors([vector for _, vector in entries])
         for row, (entry, _) in enumerate(entries, start=1):
             if entry.thread is not None:
@@ -88,10 +100,7 @@ class Book:
                     after[one[1]], before[two[1]] = two[1], one[1]
 
     def put(self, entry: Entry, vector: np.ndarray | None) -> Undo:
-        """The entry stands, in place of the one with its id; its vector is this one, or the one it had."""
-        held = self.row_of.get(entry.id)
-        if vector is None and held is not None and self.columns["embedded"][held]:
-            vector = self.vectors[held].copy()
+        """The entry stands with this vector or none, in place of the one with its id."""
         back = self.strike(entry.id)
         row = self._append(entry)
         self._set_vector(row, vector)
@@ -114,6 +123,7 @@ class Book:
         entry = self._entry(row)
         self.columns["alive"][row] = False
         self.dead += 1
+        self._changed()
         if entry.thread is not None:
             self._unlink(entry, row)
 
@@ -121,6 +131,7 @@ class Book:
             self.row_of[entry_id] = row
             self.columns["alive"][row] = True
             self.dead -= 1
+            self._changed()
             if entry.thread is not None:
                 self._link(entry, row)
 
@@ -157,8 +168,24 @@ class Book:
                         reached = link[reached]
         return self._around
 
+    def spread(self, values: np.ndarray) -> np.ndarray:
+        """Each row's value with its neighbours' shares."""
+        spread = values.copy()
+        for step, rows in self.around().items():
+            spread += values.dtype.type(WINDOW[step]) * values[rows]
+        return spread
+
+    def lengths(self) -> np.ndarray:
+        """How many words each row that stands has, with its neighbours' shares."""
+        if self._lengths is None:
+            self._lengths = self.spread(self.columns["length"] * self.columns["alive"])
+        return self._lengths
+
     def id_of(self, row: int) -> str:
         return self._entry(row).id
+
+    def _changed(self) -> None:
+        self._around = self._lengths = None
 
     def _entry(self, row: int) -> Entry:
         entry = self.entries[row]
@@ -166,17 +193,8 @@ class Book:
         return entry
 
     def _append(self, entry: Entry) -> int:
-        row = self.columns.append(
-            alive=True,
-            length=len(entry.words),
-            updated=entry.updated_at.timestamp(),
-            fullness=entry.fullness,
-            asks=entry.asks,
-            tells_time=entry.tells_time,
-            speaker=self._speaker(entry.speaker),
-            own=entry.own,
-            side=entry.side,
-        )
+        row = self.columns.rows
+        self.columns.extend(1, **self._numbers([entry]))
         self.entries.append(entry)
         self.row_of[entry.id] = row
         for word, count in Counter(entry.words).items():
@@ -186,10 +204,49 @@ class Book:
             held.rows.append(row)
             held.counts.append(count)
         for key in set(entry.entity_keys):
-            self.entities.setdefault(key, array("i")).append(row)
+            self._rows_about(key).append(row)
         self._postings += len(entry.words)
-        self._around = None
+        self._changed()
         return row
+
+    def _numbers(self, entries: Sequence[Entry]) -> dict[str, Sequence[float]]:
+        """What the columns hold of the entries."""
+        return {
+            "alive": [True] * len(entries),
+            "length": [len(one.words) for one in entries],
+            "updated": [one.updated_at.timestamp() for one in entries],
+            "fullness": [one.fullness for one in entries],
+            "asks": [one.asks for one in entries],
+            "tells_time": [one.tells_time for one in entries],
+            "speaker": [self._speaker(one.speaker) for one in entries],
+            "own": [one.own for one in entries],
+            "side": [one.side for one in entries],
+            "type": [self.types.setdefault(one.type, len(self.types) + 1) for one in entries],
+        }
+
+    def _rows_about(self, key: str) -> "array[int]":
+        rows = self.entities.get(key)
+        if rows is None:
+            rows = self.entities[key] = array("i")
+            self.keys_by_slug.setdefault(split_key(key)[1], []).append(key)
+        return rows
+
+    def _fill_words(self, entries: Sequence[Entry]) -> None:
+        """The postings of all entries at once: sorted by word and row, counted, and cut apart by word."""
+        number: dict[str, int] = {}
+        flat = [number.setdefault(word, len(number)) for entry in entries for word in entry.words]
+        lengths = [len(entry.words) for entry in entries]
+        rows = np.repeat(np.arange(1, len(entries) + 1, dtype=np.int64), lengths)
+        places, counts = np.unique((np.array(flat, dtype=np.int64) << 32) | rows, return_counts=True)
+        starts = np.searchsorted(places, np.arange(len(number) + 1, dtype=np.int64) << 32).tolist()
+        all_rows = (places & 0xFFFFFFFF).astype(np.int32).tobytes()
+        all_counts = counts.astype(np.float32).tobytes()
+        for word, (start, end) in zip(number, pairwise(starts), strict=True):
+            held = self.words[word] = Postings()
+            held.rows.frombytes(all_rows[4 * start : 4 * end])
+            held.counts.frombytes(all_counts[4 * start : 4 * end])
+        self._postings += len(flat)
+        self._changed()
 
     def _pop(self, entry: Entry) -> None:
         """The last row, which is this entry's, was never there."""
@@ -203,7 +260,7 @@ class Book:
         self.entries.pop()
         del self.row_of[entry.id]
         self.columns.pop()
-        self._around = None
+        self._changed()
 
     def _speaker(self, name: str | None) -> int:
         return 0 if name is None else self.speakers.setdefault(name, len(self.speakers) + 1)
@@ -254,7 +311,7 @@ class Book:
             joined = self._together(one, two)
             after[one[1]] = two[1] if joined else 0
             before[two[1]] = one[1] if joined else 0
-        self._around = None
+        self._changed()
 
     def _together(self, one: Place, two: Place) -> bool:
         return self._entry(one[1]).thread != SAID or two[0][0] - one[0][0] <= GAP

@@ -1,5 +1,7 @@
 """Columns that grow: numbers per row, with room to spare so that a row more costs nothing."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 _ROOM = 64
@@ -16,15 +18,14 @@ class Columns:
     def __getitem__(self, name: str) -> np.ndarray:
         return self._held[name][: self.rows]
 
-    def append(self, **values: float) -> int:
-        """A row more; gives its number."""
-        if self.rows == len(next(iter(self._held.values()))):
-            self._held = {name: grown(column, self.rows * 2) for name, column in self._held.items()}
-        row = self.rows
-        for name, value in values.items():
-            self._held[name][row] = value
-        self.rows += 1
-        return row
+    def extend(self, rows: int, **values: Sequence[float]) -> None:
+        """So many rows more."""
+        end = self.rows + rows
+        if end > len(next(iter(self._held.values()))):
+            self._held = {name: grown(column, end * 3 // 2) for name, column in self._held.items()}
+        for name, column in values.items():
+            self._held[name][self.rows : end] = column
+        self.rows = end
 
     def pop(self) -> None:
         """The last row is gone."""

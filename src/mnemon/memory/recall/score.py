@@ -25,6 +25,8 @@ class Opened:
     book: Book
     may: np.ndarray
     """True for rows that stand and were asked for."""
+    whole: bool
+    """Everything that stands was asked for."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,9 +41,8 @@ def open_book(book: Book, types: frozenset[str] | None = None) -> Opened:
     """The book for a query; with types, only memories of these."""
     may = book.columns["alive"]
     if types is not None:
-        wanted = [entry is not None and entry.type in types for entry in book.entries]
-        may = may & np.array(wanted, dtype=bool)
-    return Opened(book=book, may=may)
+        may = may & np.isin(book.columns["type"], [book.types.get(one, -1) for one in types])
+    return Opened(book=book, may=may, whole=types is None)
 
 
 def score(
@@ -62,11 +63,12 @@ def score(
         **_voices(books, columns, question),
         "entity": np.concatenate([_entity(one.book, question, aliases) for one in books]),
         "length": columns["fullness"],
-        "question": columns["asks"].astype(np.float32),
-        "time": columns["tells_time"] * np.float32(question.asks_when),
+        "question": columns["asks"],
+        "time": columns["tells_time"] & question.asks_when,
         "recency": _recency(columns["updated"], now),
     }
-    scores = np.where(may, total(parts), -np.inf)
+    scores = total(parts)
+    scores[~may] = -np.inf
     rows = _best(scores, columns["updated"], limit, int(may.sum()), lambda row: _where(books, row)[0])
     return Scored(best=tuple(_ranked(books, parts, scores, row) for row in rows), considered=int(may.sum()))
 
@@ -85,9 +87,9 @@ class _Columns:
 
 def _lexical(books: Sequence[Opened], question: Question) -> np.ndarray:
     """BM25 over each row together with its neighbours."""
-    lengths = [_spread(one.book, one.book.columns["length"] * one.may) for one in books]
-    size = sum(int(one.may.sum()) for one in books)
-    average = sum(float(length[one.may].sum()) for length, one in zip(lengths, books, strict=True)) / max(1, size)
+    lengths = [_lengths(one) for one in books]
+    size = sum(int(np.count_nonzero(one.may)) for one in books)
+    average = sum(float(length @ one.may) for length, one in zip(lengths, books, strict=True)) / max(1, size)
     relative = [length / np.float32(average or 1.0) for length in lengths]
     scores = [np.zeros(len(one.may), dtype=np.float32) for one in books]
     scratch = [np.zeros(len(one.may), dtype=np.float32) for one in books]
@@ -108,8 +110,14 @@ def _holding(one: Opened, word: str) -> tuple[np.ndarray, np.ndarray]:
     if held is None:
         return np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.float32)
     rows, counts = held.seen()
+    if one.whole and not one.book.dead:
+        return rows, counts
     seen = one.may[rows]
     return rows[seen], counts[seen]
+
+
+def _lengths(one: Opened) -> np.ndarray:
+    return one.book.lengths() if one.whole else one.book.spread(one.book.columns["length"] * one.may)
 
 
 def _add(
@@ -139,14 +147,6 @@ def _add(
     scratch[touched] = 0.0
 
 
-def _spread(book: Book, values: np.ndarray) -> np.ndarray:
-    """Each value with its neighbours' shares."""
-    spread = values.copy()
-    for step, rows in book.around().items():
-        spread += np.float32(WINDOW[step]) * values[rows]
-    return spread
-
-
 def _similarity(books: Sequence[Opened], vector: np.ndarray | None, may: np.ndarray) -> np.ndarray:
     """Cosine, seen from the middle of what is there, with the neighbours' shares."""
     if vector is None:
@@ -157,7 +157,7 @@ def _similarity(books: Sequence[Opened], vector: np.ndarray | None, may: np.ndar
     if not any(one.book.around() for one in books):
         return plain
     starts = np.cumsum([0, *(len(one.may) for one in books)])
-    spread = [_spread(one.book, plain[start : start + len(one.may)]) for one, start in zip(books, starts, strict=False)]
+    spread = [one.book.spread(plain[start : start + len(one.may)]) for one, start in zip(books, starts, strict=False)]
     return standardized(np.concatenate(spread), may)
 
 
@@ -175,13 +175,13 @@ def _voices(books: Sequence[Opened], columns: _Columns, question: Question) -> d
     asked = named(question, names)
     if len(asked) == 1:
         said = [one.book.columns["speaker"] == one.book.speakers.get(asked[0], -1) for one in books]
-        return {"speaker": np.concatenate(said).astype(np.float32)}
+        return {"speaker": np.concatenate(said)}
     if asked:
         return {}
     side = 0 if names else _called(books, question)
     if side:
-        return {"speaker": (columns["side"] == side).astype(np.float32)}
-    return {"own": columns["own"].astype(np.float32)}
+        return {"speaker": columns["side"] == side}
+    return {"own": columns["own"]}
 
 
 def _called(books: Sequence[Opened], question: Question) -> int:
@@ -196,19 +196,21 @@ def _called(books: Sequence[Opened], question: Question) -> int:
 
 def _entity(book: Book, question: Question, aliases: Aliases) -> np.ndarray:
     """1 where a row speaks of an entity that the question names, under any of its names."""
-    flags = np.zeros(len(book.entries), dtype=np.float32)
-    if book.entities:
-        known = {*book.entities, *aliases.links, *(link.target for link in aliases.links.values())}
-        meant = {aliases.resolve(key) for key in known if split_key(key)[1] in question.slugs}
-        for key, rows in book.entities.items():
-            if aliases.resolve(key) in meant:
-                flags[np.frombuffer(rows, dtype=np.int32)] = 1.0
+    flags = np.zeros(len(book.entries), dtype=bool)
+    if not book.entities:
+        return flags
+    linked = {*aliases.links, *(link.target for link in aliases.links.values())}
+    named_keys = [key for name in question.slugs for key in book.keys_by_slug.get(name, ())]
+    named_keys += [key for key in linked if split_key(key)[1] in question.slugs]
+    for meant in {member for key in named_keys for member in aliases.members(key)}:
+        if meant in book.entities:
+            flags[np.frombuffer(book.entities[meant], dtype=np.int32)] = True
     return flags
 
 
 def _recency(updated: np.ndarray, now: datetime) -> np.ndarray:
-    age_days = np.maximum(0.0, (now.timestamp() - updated) / _DAY)
-    return np.asarray(np.exp2(-age_days / HALF_LIFE_DAYS))
+    half_lives = ((updated - now.timestamp()) / (_DAY * HALF_LIFE_DAYS)).astype(np.float32)
+    return np.exp2(np.minimum(half_lives, np.float32(0)))
 
 
 def _best(scores: np.ndarray, updated: np.ndarray, limit: int, most: int, name: Callable[[int], str]) -> list[int]:
