@@ -131,8 +131,13 @@
   };
   document.addEventListener("visibilitychange", () => behind && refresh());
   document.addEventListener("focusout", () => behind && setTimeout(refresh, 300));
-  document.addEventListener("DOMContentLoaded", () => { listen(); show(); });
-  document.addEventListener("htmx:afterSettle", () => { listen(); show(); });
+  document.addEventListener("DOMContentLoaded", () => { listen(); show(); name(); });
+  document.addEventListener("htmx:afterSettle", () => { listen(); show(); setTimeout(name, 0); });
+  // A link to a place within a page: the browser marks it only when it loads the page itself.
+  const name = () => {
+    const place = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    if (place && place.id !== "main" && !place.classList.contains("named")) { place.classList.add("named"); place.scrollIntoView(); }
+  };
   document.addEventListener("htmx:afterSwap", (event) => {
     if (event.detail.requestConfig?.boosted) document.title = $("#main h1")?.textContent + " · Mnemon";
   });
