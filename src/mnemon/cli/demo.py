@@ -101,14 +101,14 @@ async def _to_ourselves(basement: "Basement", org: str) -> AsyncIterator[Hold]:
     from mnemon.access.organizations import create_organization
     from mnemon.errors import Conflict
     from mnemon.jobs.store import reserve
-    from mnemon.memory.survey.survey import counts
     from mnemon.runs.agent_store import agents
     from mnemon.scope import Scope
+    from mnemon.sessions.survey.survey import people
 
     scope = Scope(org_id=org)
     async with basement.db.tx(org) as tx:
         await create_organization(tx)
-        filled = (await counts(tx, scope)).people > 0 or bool(await agents(scope, tx, most=1))
+        filled = bool(await people(tx, scope, most=1) or await agents(scope, tx, most=1))
     if filled:
         raise Conflict(
             f"The organization {org} has data already, and the demo mixes with nobody's. "
