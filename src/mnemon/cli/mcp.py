@@ -1,5 +1,6 @@
 """`mnemon mcp`: the tools over stdin and stdout."""
 
+from dataclasses import replace
 from typing import Annotated
 
 import typer
@@ -21,6 +22,9 @@ def mcp(
         str | None,
         typer.Option("--key", envvar="MNEMON_KEY", help="Act with a key's scopes instead of the operator's."),
     ] = None,
+    server_memory: Annotated[
+        bool, typer.Option("--server-memory", help="Offer the nine tools of the reference server-memory instead.")
+    ] = False,
 ) -> None:
     """Serve the tools over MCP on stdin and stdout."""
     settings = chosen()
@@ -45,6 +49,6 @@ def mcp(
                 visitor = Visitor(
                     org_id=org, grants=ALL_GRANTS, user_name=user, persona_id=scope.persona_id, session_id=session
                 )
-            await serve_stdio(basement, visitor)
+            await serve_stdio(basement, replace(visitor, server_memory=server_memory))
 
     run(work())

@@ -1,6 +1,6 @@
 """Who calls over MCP: a key's holder, who names a person in the address, or an agent's own run."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from starlette.requests import Request
 
@@ -15,6 +15,8 @@ from mnemon.sessions.record import named_session
 from mnemon.tool import Caller
 
 LONGEST_NAME = 200
+SERVER_MEMORY = "server-memory"
+"""`?tools=server-memory` in the address."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,6 +31,8 @@ class Visitor:
     agent_id: str | None = None
     """Set for a run: then only its own decisions are within reach, and only if its agent reviews them."""
     reviews: bool = False
+    server_memory: bool = False
+    """Whether they want the nine tools of the reference `server-memory` instead of ours."""
 
     @property
     def scope(self) -> Scope:
@@ -44,7 +48,8 @@ async def from_request(request: Request, basement: Basement) -> Visitor:
     if run is not None:
         return await _run(basement, *run)
     words = {name: _name(request.query_params.get(name)) for name in ("userId", "personaId", "sessionId")}
-    return await with_key(basement, bearer.strip(), **words)
+    visitor = await with_key(basement, bearer.strip(), **words)
+    return replace(visitor, server_memory=request.query_params.get("tools") == SERVER_MEMORY)
 
 
 async def with_key(

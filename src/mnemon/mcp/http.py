@@ -14,7 +14,6 @@ from starlette.types import Receive, Scope, Send
 from mnemon.basement import Basement
 from mnemon.errors import MnemonError, NotAllowed, Unavailable
 from mnemon.mcp.caller import Visitor, from_request
-from mnemon.mcp.gate import PATH as PATH
 from mnemon.mcp.server import make_server
 from mnemon.settings import Settings
 

@@ -20,8 +20,13 @@ from mnemon.mcp.caller import Visitor, as_caller
 from mnemon.tool import Caller, Tool
 from mnemon.tools.decisions import GetMyDecisions
 from mnemon.tools.offered import all_tools, run_tool
+from mnemon.tools.server_memory import server_memory_tools
 
-READS = frozenset({"recall", "get_context", "get_engagement", "list_todos", "get_my_decisions"})
+READS = frozenset(
+    {"recall", "get_context", "get_engagement", "list_todos", "get_my_decisions"}
+    | {"read_graph", "search_nodes", "open_nodes"}
+)
+DESTROYS = frozenset({"forget", "delete_entities", "delete_observations", "delete_relations"})
 
 
 class Offer:
@@ -30,12 +35,14 @@ class Offer:
     def __init__(self, basement: Basement) -> None:
         self._basement = basement
         self._tools = all_tools(context=self._context, forget=_forget, engagement=_engagement)
+        self._server_memory = server_memory_tools(_forget)
 
     def to(self, visitor: Visitor) -> Mapping[str, Tool]:
         """What this visitor may call; a run is offered its decisions alone, and only if its agent reviews them."""
         if visitor.agent_id is not None:
             return {GetMyDecisions.name: self._tools[GetMyDecisions.name]} if visitor.reviews else {}
-        own = {name: tool for name, tool in self._tools.items() if tool.needs in visitor.grants}
+        offered = self._server_memory if visitor.server_memory else self._tools
+        own = {name: tool for name, tool in offered.items() if tool.needs in visitor.grants}
         own.pop(GetMyDecisions.name, None)
         return own
 
@@ -47,7 +54,7 @@ class Offer:
                 description=tool.description,
                 input_schema=_schema(tool),
                 annotations=types.ToolAnnotations(
-                    read_only_hint=tool.name in READS, destructive_hint=tool.name == "forget", open_world_hint=False
+                    read_only_hint=tool.name in READS, destructive_hint=tool.name in DESTROYS, open_world_hint=False
                 ),
             )
             for tool in self.to(visitor).values()
