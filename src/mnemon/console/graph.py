@@ -56,7 +56,7 @@ def drawn(entities: Sequence[tuple[str, str, str, int]], ties: Sequence[tuple[st
     index = {one[0]: place for place, one in enumerate(shown)}
     kept = [(index[a], index[b], weight) for a, b, weight in ties if a in index and b in index][:MOST_TIES]
     at = _laid_out(len(shown), kept)
-    most = max((one[3] for one in shown), default=1)
+    most = max((one[3] for one in shown), default=0) or 1
     nodes = tuple(
         Node(
             key=key,

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 WIDTH = 200.0
+_NOTHING = 1e-9
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,7 +31,7 @@ def stacked(scores: Sequence[Mapping[str, float]]) -> list[Bar]:
     """A bar per score, within the width."""
     right = max((sum(v for v in score.values() if v > 0) for score in scores), default=0.0)
     left = max((-sum(v for v in score.values() if v < 0) for score in scores), default=0.0)
-    scale = WIDTH / (left + right) if left + right > 0 else 0.0
+    scale = WIDTH / (left + right) if left + right > _NOTHING else 0.0
     return [_bar(score, zero=left * scale, scale=scale) for score in scores]
 
 

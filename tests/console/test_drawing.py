@@ -1,0 +1,51 @@
+"""The rules behind what is drawn: bars that add up, a graph within its frame, a change told once."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mnemon.console import graph
+from mnemon.console.difference import words_changed
+from mnemon.console.stack import WIDTH, stacked
+
+SCORES = st.lists(st.dictionaries(st.sampled_from("abcde"), st.floats(-9, 9), min_size=1), max_size=8)
+
+
+@given(SCORES)
+def test_bars_stand_on_one_scale_within_the_width(scores: list[dict[str, float]]) -> None:
+    bars = stacked(scores)
+    assert len(bars) == len(scores)
+    for bar, score in zip(bars, scores, strict=True):
+        assert [one.part for one in bar.segments] == list(score)
+        for one in bar.segments:
+            assert one.x >= -0.2
+            assert one.x + one.width <= WIDTH + 0.2
+            assert one.width == 0 or (one.x >= bar.zero - 0.1) == (one.value >= 0) or abs(one.width) < 0.2
+
+
+@given(st.text(alphabet="ab \n", max_size=30), st.text(alphabet="ab \n", max_size=30))
+def test_a_difference_holds_both_texts(before: str, after: str) -> None:
+    pieces = words_changed(before, after)
+    assert "".join(text for kind, text in pieces if kind != "ins") == before
+    assert "".join(text for kind, text in pieces if kind != "del") == after
+
+
+def test_neighbouring_changes_are_one() -> None:
+    assert words_changed("She sleeps badly now", "She is sleeping now") == [
+        ("same", "She "),
+        ("del", "sleeps badly"),
+        ("ins", "is sleeping"),
+        ("same", " now"),
+    ]
+
+
+@given(st.integers(0, 90), st.lists(st.tuples(st.integers(0, 89), st.integers(0, 89), st.integers(1, 9)), max_size=60))
+def test_a_graph_stays_in_its_frame_and_is_drawn_the_same_twice(count: int, pairs: list[tuple[int, int, int]]) -> None:
+    entities = [(f"person:{n}", f"P{n}", "person", n) for n in range(count)]
+    ties = [(f"person:{a}", f"person:{b}", weight) for a, b, weight in pairs if a != b]
+    made = graph.drawn(entities, ties)
+    assert made == graph.drawn(entities, ties)
+    assert len(made.nodes) == min(count, graph.MOST_NODES)
+    assert made.left_out == max(0, count - graph.MOST_NODES)
+    for node in made.nodes:
+        assert 0 <= node.x <= graph.WIDTH
+        assert 0 <= node.y <= graph.HEIGHT
