@@ -13,6 +13,7 @@ from mnemon.memory.ranking import CANDIDATES, Candidate, Ranked, Ranking, blende
 from mnemon.memory.recall import fusion, store
 from mnemon.memory.recall.query import Hit, Query, Recalled, RecallKind
 from mnemon.memory.recall.shelf import SHELF
+from mnemon.memory.recall.tally import TALLY
 from mnemon.memory.vectors.store import joined_by_hash
 from mnemon.memory.words import coverage
 from mnemon.scope import Scope
@@ -20,6 +21,7 @@ from mnemon.scope import Scope
 
 async def search(tx: Tx, scope: Scope, query: Query) -> Recalled:
     """What answers the query for the scope's persona, best first, with the cards of the entities it speaks of."""
+    await TALLY.count(tx, scope)
     if query.ranking is Ranking.HYBRID and query.as_of is None:
         fused = await SHELF.read(tx, scope, query.model, lambda books: fusion.from_books(books, query, tx.now))
         if fused is not None:

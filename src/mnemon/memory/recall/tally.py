@@ -46,7 +46,8 @@ class Tally:
 
 
 def _place(tx: Tx, scope: Scope) -> _Place:
-    return tx.connection.info.dsn, scope.org_id
+    where = tx.connection.info
+    return f"{where.host}:{where.port}/{where.dbname}", scope.org_id
 
 
 TALLY = Tally()
