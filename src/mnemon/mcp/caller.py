@@ -10,7 +10,6 @@ from mnemon.basement import Basement
 from mnemon.errors import NotAllowed, Unauthenticated
 from mnemon.runs.tokens import authenticate_run_token, split_run_token
 from mnemon.scope import Scope, person
-from mnemon.sessions.people import ensure_person
 from mnemon.sessions.record import named_session
 from mnemon.tool import Caller
 
@@ -67,7 +66,7 @@ async def with_key(
         if principal.bound_user is not None and userId not in (None, principal.bound_user):
             raise NotAllowed("This key speaks for one person only, and not for this one.", code="key_bound_to_user")
         name = principal.bound_user or userId or f"key:{principal.key_id}"
-        scope = await ensure_person(tx, org_id, name, personaId)
+        scope = person(org_id, name, personaId)
         if sessionId is not None:
             scope, _ = await named_session(tx, scope, sessionId)
     return Visitor(

@@ -8,7 +8,7 @@ SQL = statements("mnemon.sessions")
 
 
 async def ensure_person(tx: Tx, org_id: str, external: str, persona_id: str | None = None) -> Scope:
-    """The person exists; gives their scope."""
+    """The person exists and their row is locked to the transaction's end; gives their scope."""
     scope = person(org_id, external, persona_id)
     await tx.run(SQL["ensure_person"], org_id=org_id, user_id=scope.user, external_id=external, now=tx.now)
     return scope

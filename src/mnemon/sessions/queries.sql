@@ -1,7 +1,8 @@
 -- name: ensure_person
+-- The row is there and locked: forgetting the person waits until what is being written about them is.
 insert into users (org_id, user_id, external_id, created_at)
 values (%(org_id)s, %(user_id)s, %(external_id)s, %(now)s)
-on conflict (org_id, user_id) do nothing
+on conflict (org_id, user_id) do update set external_id = excluded.external_id
 
 -- name: bump_revision
 update users set revision = revision + 1 where org_id = %(org_id)s and user_id = %(user_id)s returning revision
