@@ -34,6 +34,7 @@ def _options(
 COMMANDS = (
     "agents",
     "backup",
+    "bench",
     "chat",
     "console",
     "custody",

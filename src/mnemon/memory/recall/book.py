@@ -56,6 +56,8 @@ class Book:
         """Number of each type of memory."""
         self.speakers: dict[str, int] = {}
         """Number of each speaker; 0 is nobody."""
+        self.heard: Counter[str] = Counter()
+        """How many rows that stand each speaker has."""
         self.columns = Columns(
             alive="?", length="f4", embedded="?", updated="f8", fullness="f4", asks="?", tells_time="?",
             speaker="i4", own="?", side="i1", type="i1", before="i4", after="i4",
@@ -86,6 +88,7 @@ class Book:
         self.row_of |= {entry.id: row for row, entry in enumerate(every, start=1)}
         self._fill_words(every)
         for row, entry in enumerate(every, start=1):
+            self._hear(entry, 1)
             for key in set(entry.entity_keys):
                 self._rows_about(key).append(row)
         self._fill_vectors([vector for _, vector in entries])
@@ -123,6 +126,7 @@ class Book:
         entry = self._entry(row)
         self.columns["alive"][row] = False
         self.dead += 1
+        self._hear(entry, -1)
         self._changed()
         if entry.thread is not None:
             self._unlink(entry, row)
@@ -131,6 +135,7 @@ class Book:
             self.row_of[entry_id] = row
             self.columns["alive"][row] = True
             self.dead -= 1
+            self._hear(entry, 1)
             self._changed()
             if entry.thread is not None:
                 self._link(entry, row)
@@ -206,6 +211,7 @@ class Book:
         for key in set(entry.entity_keys):
             self._rows_about(key).append(row)
         self._postings += len(entry.words)
+        self._hear(entry, 1)
         self._changed()
         return row
 
@@ -259,8 +265,13 @@ class Book:
         self._postings -= len(entry.words)
         self.entries.pop()
         del self.row_of[entry.id]
+        self._hear(entry, -1)
         self.columns.pop()
         self._changed()
+
+    def _hear(self, entry: Entry, rows: int) -> None:
+        if entry.speaker is not None:
+            self.heard[entry.speaker] += rows
 
     def _speaker(self, name: str | None) -> int:
         return 0 if name is None else self.speakers.setdefault(name, len(self.speakers) + 1)

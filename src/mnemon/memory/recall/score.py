@@ -171,7 +171,7 @@ def _cosines(book: Book, vector: np.ndarray, known: np.ndarray) -> np.ndarray:
 
 def _voices(books: Sequence[Opened], columns: _Columns, question: Question) -> dict[str, np.ndarray]:
     """Whether the one asked about said it; where nobody is asked about, whether the person did."""
-    names = {name for one in books for name in one.book.speakers}
+    names = {name for one in books for name, rows in one.book.heard.items() if rows}
     asked = named(question, names)
     if len(asked) == 1:
         said = [one.book.columns["speaker"] == one.book.speakers.get(asked[0], -1) for one in books]

@@ -1,0 +1,108 @@
+"""`mnemon bench`: measures recall in the open and writes the report."""
+
+import secrets
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from mnemon.cli.terminal import AsJson, chosen, err, out, print_json, run
+
+if TYPE_CHECKING:
+    from mnemon.cli.benchmarks.figures import Figures
+    from mnemon.cli.benchmarks.locomo import Conversation
+    from mnemon.settings import Settings
+
+DATA = Path("../shared/data/locomo-dev.json")
+
+
+def register(app: typer.Typer) -> None:
+    """The command stands in the program."""
+    app.command("bench")(bench)
+
+
+def bench(
+    data: Annotated[
+        Path, typer.Option(help="Conversations in LoCoMo's format; left out if there is no such file.")
+    ] = DATA,
+    sizes: Annotated[str, typer.Option(help="Memories of the people whose recall is timed.")] = "100,1000,10000,100000",
+    rows: Annotated[int, typer.Option(min=0, help="Memories in the whole database while it is timed.")] = 1_000_000,
+    peers: Annotated[bool, typer.Option(help="Measure other stores too, where they are installed.")] = True,
+    peer_sizes: Annotated[str, typer.Option(help="Texts the other stores are timed with.")] = "1000,10000",
+    report: Annotated[Path, typer.Option(help="Folder for tables and plots.")] = Path("docs/benchmarks"),
+    as_json: AsJson = False,
+) -> None:
+    """Measure recall: how well it finds evidence, how fast, and other stores beside it. Takes a while."""
+    timed, others = _numbers(sizes), _numbers(peer_sizes)
+    settings = chosen()
+    from mnemon.cli.benchmarks import report as reports
+    from mnemon.cli.benchmarks.locomo import load
+    from mnemon.clock import SystemClock
+
+    talks = load(data) if data.exists() else []
+    figures = run(_measured(settings, talks, timed, rows, others if peers else None))
+
+    written = reports.write(figures, report, now=SystemClock().now(), embedder=settings.embedder)
+    if as_json:
+        print_json({"report": [str(path) for path in written], "figures": _plain(figures)})
+        return
+    out.print("Written: " + ", ".join(map(str, written)))
+
+
+async def _measured(
+    settings: "Settings", talks: "list[Conversation]", sizes: list[int], rows: int, peer_sizes: list[int] | None
+) -> "Figures":
+    from mnemon.app import opened
+    from mnemon.cli.benchmarks import figures as measuring
+
+    if not talks:
+        err.print("[dim]There is no --data: quality is left out. docs/recall.md says where to get conversations.[/]")
+    figures = measuring.Figures()
+    async with _scratch(settings) as url, opened(settings, url) as basement:
+        if talks:
+            await measuring.measure_quality(basement, talks, figures, _say)
+        if sizes:
+            await measuring.measure_speed(basement, sizes, rows, figures, _say)
+        if peer_sizes is not None:
+            await measuring.measure_peers(basement, talks, peer_sizes, figures, _say)
+    return figures
+
+
+@asynccontextmanager
+async def _scratch(settings: "Settings") -> AsyncIterator[str]:
+    """A database of its own beside the one in force, gone afterwards."""
+    import psycopg
+    from psycopg.conninfo import make_conninfo
+
+    from mnemon.cli.house import bring_up_to_date, database_url
+
+    async with database_url(settings) as url:
+        name = f"mnemon_bench_{secrets.token_hex(4)}"
+        connection = await psycopg.AsyncConnection.connect(url, autocommit=True)
+        await connection.execute(f'create database "{name}"')
+        try:
+            scratch = make_conninfo(url, dbname=name)
+            await bring_up_to_date(settings, scratch)
+            yield scratch
+        finally:
+            await connection.execute(f'drop database "{name}" with (force)')
+            await connection.close()
+
+
+def _numbers(text: str) -> list[int]:
+    try:
+        return [int(one) for one in text.split(",") if one.strip()]
+    except ValueError as error:
+        raise typer.BadParameter(f"{text!r} is not a list of numbers like 100,1000") from error
+
+
+def _plain(figures: "Figures") -> dict[str, object]:
+    from dataclasses import asdict
+
+    return asdict(figures)
+
+
+def _say(words: str) -> None:
+    err.print(f"[dim]{words}[/]")
