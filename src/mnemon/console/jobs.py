@@ -18,9 +18,8 @@ async def jobs(visit: Visit) -> Shown:
     wanted = visit.asked("status")
     status = Status(wanted) if wanted in set(Status) else None
     async with visit.tx() as tx:
-        every = await store.jobs(tx, visit.org, most=MOST)
-    counts = {name.value: sum(job.status is name for job in every) for name in Status}
-    shown = [job for job in every if status is None or job.status is status]
+        shown = await store.jobs(tx, visit.org, most=MOST, status=status)
+        counts = {name.value: number for name, (number, _) in (await store.standing(tx, visit.org)).items()}
     return Shown(title="Jobs", data={"jobs": shown, "counts": counts, "status": wanted, "now": tx.now, "most": MOST})
 
 
@@ -30,4 +29,5 @@ async def retry(visit: Visit, form: dict[str, str], job_id: str) -> Went:
     async with visit.tx() as tx:
         if not await store.retry(tx, visit.org, job_id):
             raise NotFound("job that waits")
+        await visit.note(tx, "run job again", job_id)
     return Went(to="/jobs", notice="The job runs again now.")
