@@ -40,14 +40,14 @@ browser: .venv/browser
 
 # Suites that others wrote, and the real Claude CLI.
 conformance: .venv/conformance
-	@$(PYTEST) -n0 -m conformance --timeout 600 -rs tests
+	@MNEMON_WRITE_TALLY=1 $(PYTEST) -n0 -m conformance --timeout 900 -rs tests
 
 bench: .venv/bench
 	@.venv/bin/mnemon bench
 
 screenshots: .venv/browser
 	@scripts/install_chromium.sh
-	@.venv/bin/python -m bench.screenshots
+	@PYTHONPATH=tests .venv/bin/python -m bench.screenshots
 
 lock:
 	@requirements/compile.sh

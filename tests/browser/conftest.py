@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, Page
 from support import atlas
 from support.chromium import chromium, watched
 from support.served import Served
-from support.storied import link, storied
+from support.storied import signed_in, storied
 
 REFUSED = "the server responded with a status of 422"
 """How the browser notes that a form was refused, which a test may well want."""
@@ -43,7 +43,8 @@ def server(cluster_url: str, template: str, tmp_path_factory: pytest.TempPathFac
 
 
 @pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
+def browser(template: str) -> Iterator[Browser]:
+    """A Chromium; after the database is made, for no other event loop starts on this thread while it runs."""
     with chromium() as running:
         yield running
 
@@ -51,10 +52,7 @@ def browser() -> Iterator[Browser]:
 @pytest.fixture(scope="session")
 def cookies(server: Served) -> dict[str, str]:
     """What a session of the organization's console is known by."""
-    with httpx2.Client() as visitor:
-        answer = visitor.get(link(server))
-        assert answer.status_code == 303
-        return dict(answer.cookies)
+    return signed_in(server)
 
 
 @pytest.fixture(scope="session")

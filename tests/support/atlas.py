@@ -1,6 +1,5 @@
 """Every page of the console with an address that shows it: routes tell which there are, links how to get there."""
 
-import re
 from collections import deque
 from collections.abc import Iterator
 from html.parser import HTMLParser
@@ -41,6 +40,11 @@ def pages() -> list[Route]:
 
 def addresses(visitor: httpx2.Client, more: tuple[str, ...] = ()) -> list[str]:
     """An address for every page, and those `more` that show another state of one."""
+    return [*by_route(visitor).values(), *more]
+
+
+def by_route(visitor: httpx2.Client) -> dict[str, str]:
+    """An address for every page, by the path of its route."""
     routes = pages()
     kept: dict[str, str] = {}
     waiting = deque(["/", *(route.path for route in routes if "{" not in route.path)])
@@ -56,17 +60,10 @@ def addresses(visitor: httpx2.Client, more: tuple[str, ...] = ()) -> list[str]:
     lost = [route.path for route in routes if route.path not in kept]
     if lost:
         raise NoWay(f"no link leads to {', '.join(lost)}")
-    return [*kept.values(), *more]
+    return kept
 
 
 def _links(html: str) -> Iterator[str]:
     parser = _Links()
     parser.feed(html)
     yield from parser.found
-
-
-def name_of(address: str) -> str:
-    """A word for the page, to name a test or a picture by."""
-    parts = urlsplit(address)
-    words = re.sub(r"/[a-z]+_[0-9A-Za-z]+|/[a-z]+:[^/]+", "/one", parts.path).strip("/") or "overview"
-    return words.replace("/", "-") + ("-" + re.sub(r"\W+", "-", parts.query)[:40] if parts.query else "")

@@ -1,16 +1,20 @@
 """A server over the story that `mnemon demo` tells, and links that sign in to its console."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
+import httpx2
+
 from mnemon.access import signin
 from mnemon.access.organizations import create_organization
 from mnemon.app import opened
 from mnemon.cli import demo
+from mnemon.cli.story.stage import staged
+from mnemon.cli.story.steps import Story, read_story
 from mnemon.clock import FileClock
 from mnemon.db.database import Database
 from mnemon.scope import Scope
@@ -29,7 +33,7 @@ def storied(database_url: str, folder: Path) -> Iterator[Served]:
     clock = folder / "clock"
     clock.write_text(FRIDAY, encoding="utf-8")
     settings = Settings(data_dir=folder, clock_file=clock, model="offline")
-    apart(lambda: _told(settings, database_url))
+    aside(lambda: asyncio.run(_told(settings, database_url, ORG, read_story())))
     with served(database_url, folder, start=FRIDAY) as running:
         yield running
 
@@ -47,19 +51,36 @@ def link(server: Served, org: str = ORG) -> str:
         finally:
             await db.close()
 
-    return f"{server.url}/sign-in/{apart(made)}"
+    return f"{server.url}/sign-in/{aside(lambda: asyncio.run(made()))}"
 
 
-def apart(work: Callable[[], Awaitable[T]]) -> T:
-    """The work's result, from a thread with a loop of its own: Playwright's loop occupies the test's."""
+def signed_in(server: Served, org: str = ORG) -> dict[str, str]:
+    """The cookies of someone who followed such a link."""
+    answer = httpx2.get(link(server, org), timeout=60)
+    assert answer.status_code == 303
+    return dict(answer.cookies)
 
-    async def whole() -> T:
-        return await work()
 
+def aside(work: Callable[[], T]) -> T:
+    """The work's result, from another thread: Playwright's event loop occupies the test's."""
     with ThreadPoolExecutor(1) as pool:
-        return pool.submit(lambda: asyncio.run(whole())).result()
+        return pool.submit(work).result()
 
 
-async def _told(settings: Settings, url: str) -> int:
-    async with opened(settings, url) as basement, demo._to_ourselves(basement, ORG) as hold:
-        return await demo._told(basement, url, ORG, hold)
+def tell(server: Served, org: str, story: Story) -> None:
+    """The organization holds this story as well."""
+    settings = Settings(data_dir=server.clock_file.parent, clock_file=server.clock_file, model="offline")
+    aside(lambda: asyncio.run(_told(settings, server.database_url, org, story)))
+
+
+async def _told(settings: Settings, url: str, org: str, story: Story) -> None:
+    async with opened(settings, url) as basement, demo._to_ourselves(basement, org) as hold:
+        now = basement.clock.now()
+        begin = demo.first_midnight(now)
+        async with staged(basement, url, org, story, begin) as stage:
+            await stage.introduce()
+            for step in story.steps:
+                if begin + step.after <= now:
+                    await stage.play(step, begin)
+                    await hold()
+            await stage.close(now)

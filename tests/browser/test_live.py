@@ -1,0 +1,55 @@
+"""Pages that follow what happens: they update, they pause, and after a reconnect nothing is missing."""
+
+import socket
+from pathlib import Path
+
+import httpx2
+from playwright.sync_api import Browser, Page, expect
+
+from support.chromium import watched
+from support.served import Served, served
+from support.storied import aside, signed_in
+
+QUIET_MS = 2500
+"""Longer than the server takes to notice a change and the page to ask for it."""
+
+
+def speaks(client: httpx2.Client, who: str) -> None:
+    turn = {"userId": who, "messages": [{"role": "user", "content": "Good morning."}]}
+    answer = client.post("/api/turns", json=turn)
+    assert answer.is_success, answer.text
+
+
+def test_a_page_updates_by_itself_and_pauses(page: Page, server: Served) -> None:
+    server.script.always_answers("Reflection", {})
+    page.goto("/sessions")
+    with aside(lambda: server.client("demo")) as client:
+        speaks(client, "nils")
+        expect(page.get_by_role("link", name="nils")).to_be_visible(timeout=15_000)
+        page.get_by_role("button", name="pause").click()
+        speaks(client, "olga")
+        page.wait_for_timeout(QUIET_MS)
+        expect(page.get_by_role("link", name="olga")).to_have_count(0)
+        page.get_by_role("button", name="resume").click()
+        expect(page.get_by_role("link", name="olga")).to_be_visible(timeout=15_000)
+
+
+def test_what_happened_while_the_server_was_away_is_shown_after_the_reconnect(
+    browser: Browser, database_url: str, tmp_path: Path
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    context, _ = watched(browser, base_url=f"http://127.0.0.1:{port}")
+    page = context.new_page()
+    with served(database_url, tmp_path, port=port, worker=False) as server:
+        speaks(aside(server.client), "nils")
+        cookies = signed_in(server, "acme")
+        context.add_cookies([{"name": name, "value": value, "url": server.url} for name, value in cookies.items()])
+        page.goto("/sessions")
+        expect(page.get_by_role("link", name="nils")).to_be_visible()
+        page.wait_for_timeout(QUIET_MS)
+    with served(database_url, tmp_path, worker=False) as elsewhere:
+        speaks(aside(elsewhere.client), "olga")
+    with served(database_url, tmp_path, port=port, worker=False):
+        expect(page.get_by_role("link", name="olga")).to_be_visible(timeout=30_000)
+        context.close()
