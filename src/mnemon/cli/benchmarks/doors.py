@@ -83,7 +83,7 @@ async def found(
     answer = await client.post("/api/memories/search", json=body)
     took = time.perf_counter() - began
     answer.raise_for_status()
-    return [at[_when(hit)] for hit in answer.json()["results"]], took
+    return [at[_when(hit)] for hit in answer.json()["data"]["results"]], took
 
 
 def _pairs(lines: list[Line]) -> list[list[Line]]:

@@ -38,8 +38,8 @@ def write(figures: Figures, folder: Path, *, now: datetime, embedder: str) -> li
 
 
 def _heading(now: datetime, embedder: str, figures: Figures) -> str:
-    git = shutil.which("git") or "git"
-    commit = subprocess.run([git, "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)
+    words = [shutil.which("git") or "git", "rev-parse", "--short", "HEAD"]
+    commit = subprocess.run(words, capture_output=True, text=True, check=False)  # noqa: S603 (words of our own)
     machine = f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}"
     load = os.getloadavg()[0]
     lines = [
@@ -79,10 +79,9 @@ def _speeds(figures: Figures) -> str:
     ]  # fmt: skip
     heads = ["memories", "warm p50", "warm p95", "warm, CPU", "cold", "SQL path p50", "layer L5 p50", "embedding p50"]
     text = (
-        f"## Speed, milliseconds\n\nHybrid recall of one person among {figures.rows:,} memories, ten results, from "
-        "the transaction's begin to its commit, embedding apart. CPU is this process's own time, without the database's.\n\n"
-        + _table(heads, rows)
-    )
+        f"## Speed, milliseconds\n\nHybrid recall of one person among {figures.rows:,} memories, ten results, from the "
+        "transaction's begin to its commit, embedding apart. CPU is this process's own time without the database's.\n\n"
+    ) + _table(heads, rows)
     if not figures.peer_speeds:
         return text
     ours = {one.memories: one.warm.p50 + one.embedding.p50 for one in figures.speeds}
