@@ -19,6 +19,7 @@ from mnemon.runs.ask import ask_chat, ask_run
 from mnemon.runs.card import RE_EXAMINATION, Cards, load_cards
 from mnemon.runs.decision import Decision
 from mnemon.runs.decisions import decisions_for
+from mnemon.runs.run import OVER
 from mnemon.runs.store import RunFilter
 from mnemon.scope import Scope
 
@@ -78,6 +79,7 @@ async def detail(visit: Visit, agent_id: str) -> Shown:
         "panel": seen.panel,
         "warn_above": WARN_ABOVE,
         "messages": [{"said": one, "exchange": asked.get(one.turn_id)} for one in said],
+        "awaits": any(one.status not in OVER for one in asked.values()),
         "runs": [run for _, run in runs],
         "team": [{"id": one.id, "name": one.name} for one in team],
         "now": tx.now,

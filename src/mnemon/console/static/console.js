@@ -119,6 +119,8 @@
     source = new EventSource(`/live?topic=${encodeURIComponent(topic)}`);
     source.topic = topic;
     source.addEventListener("changed", refresh);
+    // What goes on may have ended between the page and its stream: such a page looks once more.
+    source.addEventListener("standing", () => { if ($("#main")?.dataset.unsettled !== undefined) refresh(); });
   };
   const pause = () => {
     paused = !paused;
