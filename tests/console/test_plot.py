@@ -1,0 +1,79 @@
+"""Drawings tell what the numbers tell."""
+
+from datetime import UTC, datetime, timedelta
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mnemon.console.plot import EDGE, confidence_course, conviction_course, reliability_spots
+from mnemon.console.results import plural
+from mnemon.engagement.document import Hypothesis
+from mnemon.evidence.confidence import Stance, Strength
+from mnemon.evidence.line import EvidenceLine
+from mnemon.runs.calibration import Forecast, reliability
+
+START = datetime(2026, 4, 12, tzinfo=UTC)
+PIECES = st.lists(
+    st.tuples(st.sampled_from(Stance), st.sampled_from(Strength), st.integers(min_value=0, max_value=40)), max_size=12
+)
+
+
+def hypothesis_of(pieces: list[tuple[Stance, Strength, int]]) -> Hypothesis:
+    lines = tuple(
+        EvidenceLine(
+            id=f"evd_{place}",
+            line="line",
+            quote="quote",
+            source="source",
+            stance=stance,
+            strength=strength,
+            who="who",
+            at=START + timedelta(days=days),
+            turn_id="trn",
+            message_id="msg",
+            start=0,
+            end=5,
+        )
+        for place, (stance, strength, days) in enumerate(pieces)
+    )
+    return Hypothesis(id="hyp", statement="s", falsified_by="f", formed_at=START, formed_in="trn", evidence=lines)
+
+
+@given(PIECES)
+def test_every_piece_of_evidence_is_a_mark_inside_the_drawing_that_points_where_it_moved(
+    pieces: list[tuple[Stance, Strength, int]],
+) -> None:
+    course = confidence_course(hypothesis_of(pieces), START + timedelta(days=41), threshold=0.85)
+    assert len(course.marks) == len(pieces)
+    assert [mark.x for mark in course.marks] == sorted(mark.x for mark in course.marks)
+    assert sum(mark.up for mark in course.marks) == sum(stance is Stance.SUPPORTS for stance, _, _ in pieces)
+    for mark in course.marks:
+        assert 0 <= mark.x <= course.width
+        assert EDGE <= mark.y <= course.height - EDGE
+
+
+@given(st.lists(st.integers(min_value=0, max_value=100), min_size=1, max_size=20))
+def test_a_higher_conviction_is_drawn_higher(scores: list[int]) -> None:
+    course = conviction_course([(str(score), score / 100) for score in scores])
+    for (one, first), (other, second) in zip(
+        zip(scores, course.marks, strict=True), list(zip(scores, course.marks, strict=True))[1:], strict=False
+    ):
+        assert (one > other) <= (first.y < second.y)
+
+
+@given(st.lists(st.tuples(st.floats(min_value=0, max_value=1), st.booleans()), max_size=40))
+def test_every_range_with_forecasts_is_one_spot_in_the_square(forecasts: list[tuple[float, bool]]) -> None:
+    found = reliability([Forecast(stated=stated, right=right) for stated, right in forecasts])
+    spots = reliability_spots(found)
+    assert len(spots) == sum(part.count > 0 for part in found.bins)
+    assert all(EDGE <= spot.x <= 220 - EDGE and EDGE <= spot.y <= 220 - EDGE for spot in spots)
+
+
+def test_a_results_page_is_named_by_the_plural_of_its_card_type() -> None:
+    named = {
+        "trade-decision": "trade-decisions",
+        "research-thesis": "research-theses",
+        "story": "stories",
+        "box": "boxes",
+    }
+    assert {name: plural(name) for name in named} == named
