@@ -1,0 +1,147 @@
+"""The hybrid ranking's rules: what a book knows, and what a question makes of it."""
+
+import random
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mnemon.memory.entities.aliases import Aliases, Link
+from mnemon.memory.hybrid import standardized
+from mnemon.memory.ranking import Ranked
+from mnemon.memory.recall.book import Book, filled
+from mnemon.memory.recall.entry import Entry, of_memory, of_message
+from mnemon.memory.recall.question import named, read
+from mnemon.memory.recall.score import open_book, score
+from mnemon.turn import Role
+
+NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
+
+
+def said(number: int, text: str, *, name: str | None = None, session: str = "s", role: Role = Role.USER) -> Entry:
+    at = NOW - timedelta(days=1) + timedelta(minutes=number)
+    return of_message(
+        entry_id=f"msg_{number:03}",
+        revision=number,
+        place=0,
+        session_id=session,
+        role=role,
+        name=name,
+        content=text,
+        at=at,
+    )
+
+
+def known(number: int, text: str, *, about: str | None = None) -> Entry:
+    return of_memory(
+        entry_id=f"mem_{number:03}",
+        revision=number,
+        kind="PEOPLE",
+        content=text,
+        entity_refs=(f"person:{about.lower()}",) if about else (),
+        entity_label=about,
+        valid_from=NOW,
+        updated_at=NOW,
+    )
+
+
+def asked(book: Book, text: str, vector: np.ndarray | None = None, aliases: Aliases | None = None) -> list[Ranked]:
+    scored = score([open_book(book)], read(text), vector, aliases=aliases or Aliases(), now=NOW, limit=50)
+    return [one for one, _ in scored.best]
+
+
+def ids(ranked: list[Ranked]) -> list[str]:
+    return [one.id for one in ranked]
+
+
+def test_an_answer_is_found_by_the_words_of_its_question() -> None:
+    talk = [
+        said(0, "Lovely weather today, is it not"),
+        said(1, "What did you do at the violin recital?"),
+        said(2, "I played the second part and it went rather well in the end, to be honest"),
+        *(said(number, "Let us speak of something else entirely, shall we", session="t") for number in range(3, 9)),
+    ]
+    first, second, *_ = ids(asked(filled([(one, None) for one in talk]), "violin recital"))
+    assert {first, second} == {"msg_001", "msg_002"}
+
+
+def test_who_is_asked_about_goes_first() -> None:
+    book = filled([(said(0, "I like the lake", name="Ann"), None), (said(1, "I like the lake", name="Bob"), None)])
+    assert ids(asked(book, "What does Bob like?")) == ["msg_001", "msg_000"]
+    assert ids(asked(book, "What does Ann like?")) == ["msg_000", "msg_001"]
+
+
+def test_a_side_without_a_name_goes_by_what_the_other_calls_it() -> None:
+    talk = [said(2 * n, "Hello Carla, nice lake", role=Role.ASSISTANT) for n in range(5)]
+    talk += [said(2 * n + 1, "Hello, nice lake") for n in range(5)]
+    best = asked(filled([(one, None) for one in talk]), "What did Carla say of the lake?")[0]
+    assert int(best.id[4:]) % 2 == 1
+
+
+def test_without_a_name_in_the_query_the_persons_own_words_go_first() -> None:
+    mine, other = said(0, "the lake is cold"), said(1, "the lake is cold", role=Role.ASSISTANT, session="t")
+    assert ids(asked(filled([(other, None), (mine, None)]), "cold lake"))[0] == "msg_000"
+
+
+def test_when_asks_for_what_tells_a_time() -> None:
+    facts = [known(0, "Sam moved to Oslo"), known(1, "Sam moved to Oslo in 2019")]
+    facts += [known(number, f"Ann likes tea number {number}") for number in range(2, 10)]
+    book = filled([(one, None) for one in facts])
+    assert ids(asked(book, "When did Sam move to Oslo?"))[0] == "mem_001"
+
+
+def test_an_entity_counts_under_every_name_it_has() -> None:
+    book = filled([(known(0, "likes tea", about="Bob"), None), (known(1, "likes tea", about="Ann"), None)])
+    link = Link(alias="person:robert", target="person:bob", asked_from="person:robert", merge_id="m")
+    assert ids(asked(book, "Robert tea", aliases=Aliases.of([link])))[0] == "mem_000"
+    assert ids(asked(book, "Ann tea"))[0] == "mem_001"
+
+
+def test_a_name_is_heard_whole_or_in_part_and_not_inside_a_word() -> None:
+    assert named(read("What does Anna Maria think?"), ["anna maria", "ann", "maria lopez"]) == [
+        "anna maria",
+        "maria lopez",
+    ]
+
+
+texts = st.lists(
+    st.sampled_from(["lake house", "Ann: violin lesson?", "tea in 2019", "", "a violin", "Bob"]), max_size=12
+)
+
+
+@given(texts, texts, st.integers(0, 1000))
+def test_what_is_lent_to_a_book_and_taken_back_leaves_no_trace(kept: list[str], lent: list[str], seed: int) -> None:
+    chance = random.Random(seed)
+    made = [(said(n, text) if n % 2 else known(n, text), None) for n, text in enumerate(kept)]
+    book = filled(made)
+    before = asked(book, "violin lake"), book.size, dict(book.heard)
+    undone = []
+    for number, text in enumerate(lent):
+        place = chance.randrange(20)
+        undone.append(book.put(said(place, text) if place % 2 else known(place, text), None))
+        if number % 3 == 2:
+            undone.append(book.strike(chance.choice(list(book.row_of))))
+    for undo in reversed(undone):
+        undo()
+    after = asked(book, "violin lake"), book.size, {name: rows for name, rows in book.heard.items() if rows}
+    assert after == before
+
+
+@given(texts, st.integers(0, 1000))
+def test_a_book_filled_at_once_ranks_like_one_filled_piece_by_piece(contents: list[str], seed: int) -> None:
+    made = [(said(n, text) if n % 2 else known(n, text), None) for n, text in enumerate(contents)]
+    pieces = Book()
+    for entry, vector in random.Random(seed).sample(made, len(made)):
+        pieces.put(entry, vector)
+    one, two = asked(filled(made), "violin lake"), asked(pieces, "violin lake")
+    assert [(x.id, pytest.approx(x.score, abs=1e-6)) for x in one] == [(x.id, x.score) for x in two]
+
+
+@given(st.lists(st.tuples(st.floats(-100, 100), st.booleans()), max_size=20))
+def test_standardized_values_have_no_mean_and_unknown_ones_none(given_: list[tuple[float, bool]]) -> None:
+    values, which = np.array([value for value, _ in given_]), np.array([one for _, one in given_], dtype=bool)
+    made = standardized(values, which)
+    assert not made[~which].any()
+    assert abs(made.sum()) < 1e-6
