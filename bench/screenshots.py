@@ -84,8 +84,10 @@ def take(browser: Browser, server: Served, cookies: dict[str, str], shots: dict[
         page.wait_for_timeout(100)
         size = PHONE if how == "phone" else DESK
         tall = min(TALLEST, max(size["height"], page.evaluate("document.documentElement.scrollHeight")))
+        page.set_viewport_size({"width": size["width"], "height": tall})
         file = FOLDER / (f"{name}.png" if how == "light" else f"{name}-{how}.png")
-        page.screenshot(path=file, full_page=True, clip={"x": 0, "y": 0, "width": size["width"], "height": tall})
+        page.screenshot(path=file)
+        page.set_viewport_size(size)
         files.append(file)
     context.close()
     return files
