@@ -40,7 +40,7 @@ class Settings(BaseSettings):
     )
     pool_size: int = Field(10, ge=2, le=200, description="Most database connections of one process.")
     database_timeout_s: float = Field(
-        10.0, gt=0, description="Longest wait for a connection before a request answers 503."
+        30.0, gt=0, description="Longest wait for a connection of a busy database before a request answers 503."
     )
 
     host: str = Field("127.0.0.1", description="Address the server listens on.")

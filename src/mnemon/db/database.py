@@ -17,6 +17,9 @@ from mnemon.spans import span
 ORG_NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?")
 """An organization's name: safe in a key, a URL and a literal `SET LOCAL`."""
 
+CONNECT_TIMEOUT_S = 5
+DOWN_TIMEOUT_S = 2.0
+"""Longest wait for a connection while the server refuses them; a busy one may take as long as the settings say."""
 _STATEMENT_TIMEOUT = "30s"
 _IDLE_TIMEOUT = "60s"
 
@@ -24,21 +27,24 @@ _IDLE_TIMEOUT = "60s"
 class Database:
     """Connections to one PostgreSQL database, always as the role `mnemon_app`."""
 
-    def __init__(self, url: str, clock: Clock, *, pool_size: int = 10, timeout_s: float = 5.0) -> None:
+    def __init__(self, url: str, clock: Clock, *, pool_size: int = 10, timeout_s: float = 30.0) -> None:
         self.url = url
         self._clock = clock
         self._timeout_s = timeout_s
+        self._down = False  # no connection can be made: then nobody waits long for one
         self._pool: AsyncConnectionPool[psycopg.AsyncConnection[Row]] = AsyncConnectionPool(
             url,
             min_size=1,
             max_size=pool_size,
             timeout=timeout_s,
             reconnect_timeout=2.0,
+            reconnect_failed=self._note_down,
+            configure=self._note_up,
             open=False,
             kwargs={
                 "autocommit": True,
                 "row_factory": dict_row,
-                "connect_timeout": max(1, int(timeout_s)),
+                "connect_timeout": CONNECT_TIMEOUT_S,
                 "options": f"-c statement_timeout={_STATEMENT_TIMEOUT} "
                 f"-c idle_in_transaction_session_timeout={_IDLE_TIMEOUT} -c timezone=UTC",
             },
@@ -52,6 +58,12 @@ class Database:
     async def close(self) -> None:
         """All connections are closed."""
         await self._pool.close()
+
+    def _note_down(self, pool: object) -> None:
+        self._down = True
+
+    async def _note_up(self, connection: psycopg.AsyncConnection[Row]) -> None:
+        self._down = False
 
     @asynccontextmanager
     async def tx(self, org_id: str | None) -> AsyncIterator[Tx]:
@@ -93,7 +105,7 @@ class Database:
     async def _begun(self, begin: str) -> psycopg.AsyncConnection[Row]:
         """A connection inside a fresh transaction. One that a restarted server left dead is passed over, not served."""
         for _ in range(self._pool.max_size):
-            connection = await self._pool.getconn()
+            connection = await self._pool.getconn(DOWN_TIMEOUT_S if self._down else self._timeout_s)
             try:
                 await connection.execute(begin)
             except (psycopg.OperationalError, psycopg.InterfaceError):
@@ -111,7 +123,7 @@ class Database:
     async def listen(self, channel: str) -> AsyncIterator[psycopg.AsyncConnection[Row]]:
         """A connection of its own that hears the channel's notifications."""
         connection = await psycopg.AsyncConnection.connect(
-            self.url, autocommit=True, row_factory=dict_row, connect_timeout=max(1, int(self._timeout_s))
+            self.url, autocommit=True, row_factory=dict_row, connect_timeout=CONNECT_TIMEOUT_S
         )
         try:
             await connection.execute(f'LISTEN "{channel}"')
