@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 import httpx2
@@ -69,6 +69,7 @@ class Stage:
             }
             made = await self._ask("POST", "/api/agents", body)
             self._agents[told["key"]] = {**told, "id": made["id"]}
+            self._clock.advance(timedelta(minutes=1))  # listed in the order they came
 
     async def play(self, step: Step, begin: datetime) -> None:
         """The step has happened, and everything it set going."""
