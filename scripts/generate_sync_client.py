@@ -16,6 +16,7 @@ WORDS = (
     (r"\bAsyncIterator\b", "Iterator"),
     (r"\bAsyncClient\b", "Client"),
     (r"\bAsyncTransport\b", "Transport"),
+    (r", transport=PerLoop\(\)", ""),
     (r"\baclose\b", "close"),
     (r"\baread\b", "read"),
     (r"\baiter_lines\b", "iter_lines"),

@@ -39,9 +39,8 @@ class Transport:
     """One connection pool to one server with one key."""
 
     def __init__(self, base_url: str, key: str, *, timeout: float, retries: int) -> None:
-        self._http = httpx2.Client(
-            base_url=base_url, headers={"Authorization": f"Bearer {key}"}, timeout=timeout, follow_redirects=False
-        )
+        headers = {"Authorization": f"Bearer {key}"}
+        self._http = httpx2.Client(base_url=base_url, headers=headers, timeout=timeout)
         self._retries = retries
 
     def close(self) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import httpx2
 
 from mnemon.client.errors import ApiError, Unreachable
+from mnemon.client.loops import PerLoop
 from mnemon.client.sse import Event, Reader
 
 RETRIED = frozenset({429, 502, 503, 504})
@@ -20,9 +21,8 @@ class AsyncTransport:
     """One connection pool to one server with one key."""
 
     def __init__(self, base_url: str, key: str, *, timeout: float, retries: int) -> None:
-        self._http = httpx2.AsyncClient(
-            base_url=base_url, headers={"Authorization": f"Bearer {key}"}, timeout=timeout, follow_redirects=False
-        )
+        headers = {"Authorization": f"Bearer {key}"}
+        self._http = httpx2.AsyncClient(base_url=base_url, headers=headers, timeout=timeout, transport=PerLoop())
         self._retries = retries
 
     async def close(self) -> None:

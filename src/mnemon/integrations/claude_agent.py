@@ -6,7 +6,7 @@ Transcripts are mirrored into the notes of the client's person, and resumed from
 import asyncio
 from collections import defaultdict
 from datetime import datetime
-from typing import Any, cast
+from typing import Any
 
 from claude_agent_sdk import fold_session_summary
 from claude_agent_sdk.types import (
@@ -54,7 +54,8 @@ class MnemonSessionStore(SessionStore):
 
     async def load(self, key: SessionKey) -> list[SessionStoreEntry] | None:
         """The whole transcript; None for one never written."""
-        return cast("list[SessionStoreEntry]", await Roll(self.client, _namespace(key)).last()) or None
+        entries: list[SessionStoreEntry] = await Roll(self.client, _namespace(key)).last()
+        return entries or None
 
     async def list_sessions(self, project_key: str) -> list[SessionStoreListEntry]:
         """The project's sessions with the time of their last entry."""

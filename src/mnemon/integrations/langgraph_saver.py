@@ -29,6 +29,8 @@ from mnemon.client.shapes import Note
 
 CHECKPOINTS, WRITES = "langgraph-checkpoints", "langgraph-writes"
 _PAGE = 200
+Notes = list[Note]
+"""Named out here: inside the saver, `list` is a method."""
 T = TypeVar("T")
 
 
@@ -133,7 +135,7 @@ class MnemonSaver(BaseCheckpointSaver[int]):
                 await self.adelete_thread(thread)
                 continue
             seen: set[str] = set()
-            older = []
+            older: Notes = []
             async for note in self._notes([CHECKPOINTS, thread]):
                 (older if note["namespace"][2] in seen else []).append(note)
                 seen.add(note["namespace"][2])
@@ -147,7 +149,7 @@ class MnemonSaver(BaseCheckpointSaver[int]):
 
     async def _notes(self, where: Sequence[str], *, order: str = "-key", **asked: Any) -> AsyncIterator[Note]:
         known = {name: value for name, value in asked.items() if value}
-        found: list[Note] = []
+        found: Notes = []
         while True:  # read to the end before anything is given out: what a caller deletes must not shift the pages
             page = await self.client.search_notes(where, order=order, limit=_PAGE, offset=len(found), **known)
             found += page

@@ -59,7 +59,8 @@ class MnemonStore(_Indexed, AsyncBatchedBaseStore):
         asked = list(ops)
         for op in asked:
             validate_op_namespace(op)
-        kinds, results = as_notes.split(asked), [None] * len(asked)  # type: list[Any]
+        kinds = as_notes.split(asked)
+        results: list[Any] = [None] * len(asked)
         if gets := kinds[GetOp]:
             await self._get(gets, results)
         for place, op in kinds[SearchOp]:
@@ -125,7 +126,8 @@ class SyncMnemonStore(_Indexed, BaseStore):
         asked = list(ops)
         for op in asked:
             validate_op_namespace(op)
-        kinds, results = as_notes.split(asked), [None] * len(asked)  # type: list[Any]
+        kinds = as_notes.split(asked)
+        results: list[Any] = [None] * len(asked)
         if gets := kinds[GetOp]:
             self._get(gets, results)
         for place, op in kinds[SearchOp]:

@@ -1,6 +1,6 @@
 """A session for the OpenAI Agents SDK: `await Runner.run(agent, "…", session=MnemonSession("thread-1", client))`."""
 
-from typing import Any, cast
+from typing import Any
 
 from agents import TResponseInputItem
 from agents.memory import SessionABC, SessionSettings
@@ -22,8 +22,8 @@ class MnemonSession(SessionABC):
 
     async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
         """The latest so many items, oldest first; without a limit what the settings say, or all."""
-        items = await self._roll.last(resolve_session_limit(limit, self.session_settings))
-        return cast("list[TResponseInputItem]", items)
+        items: list[TResponseInputItem] = await self._roll.last(resolve_session_limit(limit, self.session_settings))
+        return items
 
     async def add_items(self, items: list[TResponseInputItem]) -> None:
         """The items stand at the end."""
@@ -31,7 +31,8 @@ class MnemonSession(SessionABC):
 
     async def pop_item(self) -> TResponseInputItem | None:
         """The latest item, which is gone."""
-        return cast("TResponseInputItem | None", await self._roll.pop())
+        item: TResponseInputItem | None = await self._roll.pop()
+        return item
 
     async def clear_session(self) -> None:
         """The conversation is empty."""

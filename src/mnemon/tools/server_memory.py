@@ -1,7 +1,6 @@
 """The nine tools of the reference `server-memory`, over our memories, so that it can be swapped for us."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -85,15 +84,15 @@ class Names(Shape):
 Work = Callable[[Tx, Caller, Any], Awaitable[dict[str, Any]]]
 
 
-@dataclass(frozen=True, kw_only=True)
 class GraphTool:
     """One of the nine."""
 
-    name: str
-    description: str
-    arguments: type[BaseModel]
-    needs: str
-    work: Work
+    def __init__(self, name: str, description: str, arguments: type[BaseModel], needs: str, work: Work) -> None:
+        self.name = name
+        self.description = description
+        self.arguments = arguments
+        self.needs = needs
+        self._work = work
 
     def text_to_embed(self, arguments: BaseModel) -> str | None:
         return None
@@ -102,7 +101,7 @@ class GraphTool:
         """What the reference server would say."""
         if self.needs == "memory:write" and caller.user_name:
             await ensure_person(tx, caller.scope.org_id, caller.user_name)
-        return ToolReply(content=await self.work(tx, caller, arguments), reports=False)
+        return ToolReply(content=await self._work(tx, caller, arguments), reports=False)
 
 
 def server_memory_tools(forget: ForgetMemory) -> Mapping[str, Tool]:
@@ -126,7 +125,7 @@ def server_memory_tools(forget: ForgetMemory) -> Mapping[str, Tool]:
         ("search_nodes", "Search entities by name, type and observations.", Query, read, _search_nodes),
         ("open_nodes", "Open entities by their names.", Names, read, _open_nodes),
     )
-    tools = [GraphTool(name=n, description=d, arguments=a, needs=s, work=w) for n, d, a, s, w in rows]
+    tools: list[Tool] = [GraphTool(*row) for row in rows]
     return {tool.name: tool for tool in tools}
 
 
