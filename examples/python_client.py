@@ -17,7 +17,7 @@ async def main() -> None:
         print("recalled:", found["results"][0]["memory"]["content"])
         async with mnemon.stream("What should I watch out for at dinner?") as events:
             async for event in events:
-                print(event.data["text"] if event.name == "delta" else f"[{event.name}]", end=" ", flush=True)
+                print(event.data["text"] if event.kind == "delta" else f"[{event.kind}]", end=" ", flush=True)
         print()
 
 
