@@ -23,7 +23,8 @@ _K1, _B = 1.2, 0.75
 
 @lru_cache(maxsize=50_000)
 def _stem(word: str) -> str:
-    return str(_STEMMER.stemWord(word))
+    # The stemmer takes longer than everything else here, and has nothing to say of numbers and codes.
+    return str(_STEMMER.stemWord(word)) if word.isalpha() and len(word) > 2 else word
 
 
 def stems(words: str) -> frozenset[str]:
