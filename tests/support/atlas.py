@@ -56,14 +56,15 @@ def by_route(visitor: httpx2.Client) -> dict[str, str]:
         answer = visitor.get(address)
         assert answer.status_code == 200, f"{address} answered {answer.status_code}"
         kept[route.path] = address
-        waiting.extend(_links(answer.text))
+        waiting.extend(links(answer.text))
     lost = [route.path for route in routes if route.path not in kept]
     if lost:
         raise NoWay(f"no link leads to {', '.join(lost)}")
     return kept
 
 
-def _links(html: str) -> Iterator[str]:
+def links(html: str) -> Iterator[str]:
+    """The page's links to others of ours."""
     parser = _Links()
     parser.feed(html)
     yield from parser.found
