@@ -96,8 +96,8 @@ def _message(line: Line, first: str) -> dict[str, Any]:
 
 
 def _memory(line: Line, user: str) -> dict[str, Any]:
-    content = f"{line.speaker}: {line.text}"
-    return {"userId": user, "type": "PROFILE", "content": content, "attribute": line.id, "validFrom": iso(line.at)}
+    content, place = f"{line.speaker}: {line.text}", line.id.replace(":", " turn ")
+    return {"userId": user, "type": "PROFILE", "content": content, "attribute": place, "validFrom": iso(line.at)}
 
 
 def _when(hit: dict[str, Any]) -> datetime:
