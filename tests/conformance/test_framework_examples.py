@@ -1,7 +1,12 @@
 """The programs in `examples/` that need a framework, in processes that end and start again."""
 
+from pathlib import Path
+
 import pytest
 
+from mnemon.llm.scripted.messages import ScriptedMessages
+from mnemon.llm.scripted.script import Script
+from support.claude import needs_claude
 from support.examples import run_example
 from support.served import Served
 
@@ -25,3 +30,23 @@ def test_an_openai_agents_program_remembers_across_restarts(server: Served) -> N
     assert "earlier:" not in first
     assert "now:" in first
     assert "earlier: user My name is Ann" in run_example("openai_agents_session.py", server, "Who am I?", key=key)
+
+
+@needs_claude
+def test_a_claude_session_is_resumed_on_a_machine_that_never_saw_it(server: Served, tmp_path: Path) -> None:
+    key, script = server.key("acme"), Script()
+    script.replies("Nice to meet you, Ann.", "You are Ann.")
+    with ScriptedMessages(script) as api:
+        scripted = {"ANTHROPIC_BASE_URL": api.root, "ANTHROPIC_API_KEY": "test-key",
+                    "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1"}  # fmt: skip
+        for machine in ("one", "two"):
+            (tmp_path / machine).mkdir()
+        home = {machine: str(tmp_path / machine) for machine in ("one", "two")}
+        name = "claude_agent_session.py"
+        first = run_example(name, server, "My name is Ann", key=key, HOME=home["one"], **scripted)
+        session_id, _, reply = first.strip().partition(" ")
+        assert reply == "Nice to meet you, Ann."
+        second = run_example(name, server, "Who am I?", session_id, key=key, HOME=home["two"], **scripted)
+    assert second.strip().endswith("You are Ann.")
+    said = [message.content for message in script.asked[-1].messages if message.role != "system"]
+    assert said[:2] == ["My name is Ann", "Nice to meet you, Ann."]
