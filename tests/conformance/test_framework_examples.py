@@ -49,4 +49,5 @@ def test_a_claude_session_is_resumed_on_a_machine_that_never_saw_it(server: Serv
         second = run_example(name, server, "Who am I?", session_id, key=key, HOME=home["two"], **scripted)
     assert second.strip().endswith("You are Ann.")
     said = [message.content for message in script.asked[-1].messages if message.role != "system"]
-    assert said[:2] == ["My name is Ann", "Nice to meet you, Ann."]
+    assert "My name is Ann" in said[0]  # among reminders that the CLI adds by itself
+    assert said[1] == "Nice to meet you, Ann."
