@@ -22,8 +22,10 @@ def speaks(client: httpx2.Client, who: str) -> None:
 
 def test_a_page_updates_by_itself_and_pauses(page: Page, server: Served) -> None:
     server.script.always_answers("Reflection", {})
+    cookies = signed_in(server, "watched")
+    page.context.add_cookies([{"name": name, "value": value, "url": server.url} for name, value in cookies.items()])
     page.goto("/sessions")
-    with aside(lambda: server.client("demo")) as client:
+    with aside(lambda: server.client("watched")) as client:
         speaks(client, "nils")
         expect(page.get_by_role("link", name="nils")).to_be_visible(timeout=15_000)
         page.get_by_role("button", name="pause").click()
