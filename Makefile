@@ -13,7 +13,7 @@ demo: .venv/run
 	@.venv/bin/mnemon demo
 
 test: .venv/test
-	@$(PYTEST) -n 2 --dist worksteal -m "not browser and not conformance and not soak" tests
+	@$(PYTEST) -n 2 --dist worksteal -m "not browser and not conformance and not soak" --ignore tests/browser --ignore tests/conformance tests
 
 check: .venv/test lint types house
 	@$(MAKE) --no-print-directory test

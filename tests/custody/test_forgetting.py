@@ -310,18 +310,18 @@ async def test_a_person_forgotten_since_the_backup_is_forgotten_again(db, ann):
 async def test_a_new_table_of_a_person_is_covered_by_itself(db, ann, database_url):
     with psycopg.connect(database_url, autocommit=True) as owner:
         owner.execute(
-            "create table notes (org_id text, user_id text, id text, words text, primary key (org_id, user_id, id)); "
-            "grant select, insert, update, delete on notes to mnemon_app"
+            "create table keepsakes (org_id text, user_id text, id text, words text, primary key (org_id, user_id, id)); "
+            "grant select, insert, update, delete on keepsakes to mnemon_app"
         )
     (one,) = await held(db, ann, Fact(type=MemoryType.PROFILE, content="Alarm word is marmalade"))
     async with db.tx(ann.org_id) as tx:
-        await tx.run("insert into notes values ('acme', %(user)s, 'n1', 'it is marmalade')", user=ann.user)
-    assert '{"table":"notes","row":{"id": "n1", "words": "it is marmalade"}}' in await exported(db, ann)
+        await tx.run("insert into keepsakes values ('acme', %(user)s, 'n1', 'it is marmalade')", user=ann.user)
+    assert '{"table":"keepsakes","row":{"id": "n1", "words": "it is marmalade"}}' in await exported(db, ann)
     receipt = await forget(db, ann, one)
-    assert receipt.redacted["notes"] == 1
+    assert receipt.redacted["keepsakes"] == 1
     async with db.tx(ann.org_id) as tx:
         gone = await forget_person(tx, ann)
-    assert gone.removed["notes"] == 1
+    assert gone.removed["keepsakes"] == 1
 
 
 async def test_every_table_with_a_person_has_a_key_that_begins_with_them(db):

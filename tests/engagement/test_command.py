@@ -35,7 +35,7 @@ ANSWER = answer(
 def shown(database_url, monkeypatch):
     """Runs the command over an organization with a little history."""
     monkeypatch.setenv("MNEMON_DATABASE_URL", database_url)
-    monkeypatch.setenv("COLUMNS", "120")
+    monkeypatch.setenv("COLUMNS", "200")
 
     async def begin():
         db = Database(database_url, ManualClock(START), pool_size=2)

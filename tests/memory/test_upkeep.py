@@ -26,7 +26,7 @@ from mnemon.memory.upkeep.curator_job import apply, unfold
 from mnemon.memory.upkeep.seeding import load
 from mnemon.scope import Scope
 from mnemon.sessions.people import ensure_person
-from mnemon.sessions.state import count, session_state
+from mnemon.sessions.state import session_state
 from mnemon.settings import Settings
 
 
@@ -122,8 +122,15 @@ async def test_a_model_that_invents_changes_nothing(db, ann, clock):
 
 async def said(db: Database, scope: Scope, messages: int) -> None:
     async with db.tx(scope.org_id) as tx:
-        for number in range(messages):
-            await count(tx, scope, at=tx.now, said=[f"message {number}"])
+        await tx.run(
+            "insert into session_states (org_id, user_id, persona, message_count) "
+            "values (%(org_id)s, %(user_id)s, %(persona)s, %(count)s) on conflict (org_id, user_id, persona) "
+            "do update set message_count = session_states.message_count + excluded.message_count",
+            org_id=scope.org_id,
+            user_id=scope.user,
+            persona=scope.persona_id or "",
+            count=messages,
+        )
         await enqueue.after_turn(tx, scope)
 
 

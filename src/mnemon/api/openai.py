@@ -25,7 +25,11 @@ router = APIRouter(prefix="/v1", tags=["openai"])
 Chats = Annotated[Door, needs(Grant.CHAT)]
 
 
-@router.post("/chat/completions", response_model=None, responses=documented())
+@router.post(
+    "/chat/completions",
+    response_model=None,
+    responses={**documented(), 200: {"content": {"application/json": {}, "text/event-stream": {}}}},
+)
 async def create_completion(body: CompletionIn, door: Chats) -> Response:
     """A chat completion; only what follows the last assistant message is new and remembered."""
     reply = await opened(door, await _asking(body, door), {})

@@ -53,7 +53,7 @@ async def get_persona(persona_id: PersonaId, door: Annotated[Door, needs(Grant.M
     return door.reply(PersonaOut.of(persona))
 
 
-@router.put("/{persona_id}", responses=documented(PersonaOut))
+@router.put("/{persona_id}", responses={**documented(PersonaOut), **documented(PersonaOut, status=201)})
 async def set_persona(
     persona_id: PersonaId, body: PersonaIn, door: Annotated[Door, needs(Grant.MEMORY_WRITE)]
 ) -> Response:
