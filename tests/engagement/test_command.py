@@ -8,6 +8,7 @@ from typer.testing import CliRunner
 
 from mnemon.access.organizations import create_organization
 from mnemon.cli.main import app
+from mnemon.cli.terminal import out
 from mnemon.clock import ManualClock
 from mnemon.db.database import Database
 from mnemon.engagement.reflect import EngagementSection
@@ -35,7 +36,7 @@ ANSWER = answer(
 def shown(database_url, monkeypatch):
     """Runs the command over an organization with a little history."""
     monkeypatch.setenv("MNEMON_DATABASE_URL", database_url)
-    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setattr(out, "width", 200)
 
     async def begin():
         db = Database(database_url, ManualClock(START), pool_size=2)
