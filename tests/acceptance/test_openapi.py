@@ -26,7 +26,7 @@ def fuzz(url: str, key: str, folder: Path, *, examples: int) -> subprocess.Compl
 
 
 def judged(run: subprocess.CompletedProcess[str]) -> bool:
-    """Whether it ran to its summary and found no failure; what it could not generate is its own error, not an answer's."""
+    """Whether it ran to its summary and found no failure; what it cannot generate is no answer of ours."""
     return "Test cases:" in run.stdout and "❌" not in run.stdout
 
 

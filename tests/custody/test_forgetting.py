@@ -310,7 +310,8 @@ async def test_a_person_forgotten_since_the_backup_is_forgotten_again(db, ann):
 async def test_a_new_table_of_a_person_is_covered_by_itself(db, ann, database_url):
     with psycopg.connect(database_url, autocommit=True) as owner:
         owner.execute(
-            "create table keepsakes (org_id text, user_id text, id text, words text, primary key (org_id, user_id, id)); "
+            "create table keepsakes (org_id text, user_id text, id text, words text, "
+            "primary key (org_id, user_id, id)); "
             "grant select, insert, update, delete on keepsakes to mnemon_app"
         )
     (one,) = await held(db, ann, Fact(type=MemoryType.PROFILE, content="Alarm word is marmalade"))
