@@ -31,7 +31,7 @@ house: .venv/test
 
 # The long counts: kills, races, canaries. docs/soak.md holds the last figures.
 soak: .venv/test
-	@$(PYTEST) -n0 -m soak -s --timeout 3600 tests
+	@$(PYTEST) -n0 -m soak -s --timeout 3600 --ignore tests/browser --ignore tests/conformance tests
 
 # A real Chromium through the console.
 browser: .venv/browser
@@ -40,7 +40,7 @@ browser: .venv/browser
 
 # Suites that others wrote, and the real Claude CLI.
 conformance: .venv/conformance
-	@MNEMON_WRITE_TALLY=1 $(PYTEST) -n0 -m conformance --timeout 900 -rs tests
+	@MNEMON_WRITE_TALLY=1 $(PYTEST) -n0 -m conformance --timeout 900 -rs --ignore tests/browser tests
 
 bench: .venv/bench
 	@.venv/bin/mnemon bench
