@@ -1,5 +1,6 @@
 """`mnemon backup FILE` and `mnemon restore FILE`."""
 
+import asyncio
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -12,9 +13,12 @@ from mnemon.cli.terminal import AsJson, chosen, err, out, print_json, run, told
 
 if TYPE_CHECKING:
     from mnemon.basement import Basement
+    from mnemon.db.contents import Contents
     from mnemon.db.dump import Archive
     from mnemon.settings import Settings
 
+_MOMENTS = 10
+_MOMENT_S = 0.2
 File = Annotated[Path, typer.Argument(help="The backup's file.")]
 
 
@@ -135,10 +139,9 @@ async def after_restore(basement: "Basement", survivors: "list[Survivor]") -> li
 
 async def _make_way(url: str, force: bool) -> "list[Survivor]":
     """Nobody is connected, nothing is lost without --force, and what must survive is taken along."""
-    from mnemon.db.contents import contents
     from mnemon.errors import Conflict
 
-    there = await contents(url)
+    there = await _left_alone(url)
     if there.others:
         raise Conflict(
             f"{there.others} other connections use this database. "
@@ -154,3 +157,15 @@ async def _make_way(url: str, force: bool) -> "list[Survivor]":
         for survivor in survivors:
             await survivor.take(url)
     return survivors
+
+
+async def _left_alone(url: str) -> "Contents":
+    """What the database holds, once those who have just hung up are gone: the server needs a moment to notice."""
+    from mnemon.db.contents import contents
+
+    for _ in range(_MOMENTS):
+        there = await contents(url)
+        if not there.others:
+            break
+        await asyncio.sleep(_MOMENT_S)
+    return there
