@@ -7,10 +7,10 @@ from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
 
-import snowballstemmer
+import Stemmer
 
 _WORD = re.compile(r"[^\W_]+", re.UNICODE)
-_STEMMER = snowballstemmer.stemmer("english")
+_STEMMER = Stemmer.Stemmer("english")
 STOP_WORDS = frozenset(
     _WORD.findall(
         "a an and are as at be been but by can could did do does for from had has have he her hers him his how i if in "
@@ -22,14 +22,14 @@ _K1, _B = 1.2, 0.75
 
 
 @lru_cache(maxsize=50_000)
-def _stem(word: str) -> str:
-    # The stemmer takes longer than everything else here, and has nothing to say of numbers and codes.
+def stem(word: str) -> str:
+    """The word without its ending; numbers and codes have none."""
     return str(_STEMMER.stemWord(word)) if word.isalpha() and len(word) > 2 else word
 
 
 def stems(words: str) -> frozenset[str]:
     """The stems of the words, stop words too."""
-    return frozenset(map(_stem, words.split()))
+    return frozenset(map(stem, words.split()))
 
 
 def terms(text: str, *, bare: bool = False) -> list[str]:
@@ -37,7 +37,7 @@ def terms(text: str, *, bare: bool = False) -> list[str]:
     plain = text if text.isascii() else unicodedata.normalize("NFKC", text).replace("’s", "")
     words = _WORD.findall(plain.casefold().replace("'s", ""))
     content = [word for word in words if word not in STOP_WORDS]
-    return [_stem(word) for word in content or ([] if bare else words)]
+    return [stem(word) for word in content or ([] if bare else words)]
 
 
 def _counted(text: str) -> tuple[dict[str, int], int]:

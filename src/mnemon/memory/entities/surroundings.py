@@ -3,15 +3,12 @@
 import re
 from dataclasses import dataclass
 from enum import IntEnum
-from functools import lru_cache
-
-import snowballstemmer
 
 from mnemon.memory.entities.lexicon import COMMON_CONTEXT, HE, KIN, SHE
 from mnemon.memory.entities.names import words_of
 from mnemon.memory.slug import slug
+from mnemon.memory.words import stem
 
-_STEMMER = snowballstemmer.stemmer("english")
 _STRONG = 2
 
 
@@ -127,9 +124,4 @@ def _telling(side: Surroundings, named: frozenset[str]) -> frozenset[str]:
 
 def _stems(content: str, named: frozenset[str]) -> frozenset[str]:
     kept = (w for w in words_of(content) if w not in named and w not in COMMON_CONTEXT and len(w) > 1)
-    return frozenset(_stem(word) for word in kept)
-
-
-@lru_cache(maxsize=20_000)
-def _stem(word: str) -> str:
-    return str(_STEMMER.stemWord(word))
+    return frozenset(stem(word) for word in kept)
