@@ -6,7 +6,7 @@ import httpx2
 import pytest
 
 from mnemon.access.signin import csrf_token, split
-from mnemon.console.shell import COOKIE
+from mnemon.console.visit import COOKIE
 from support.console_door import signed_in
 from support.served import Served
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from mnemon.errors import Fault, Invalid
+from mnemon.console.sheet import check
 from mnemon.runs.agent import Adapter, Agent, AgentRole, Draft, read_config, write_config
 
 TOGGLES = ("memoryEnabled", "memoryReadOnly", "reviewDecisions")
@@ -41,15 +41,11 @@ def filled(agent: Agent | None) -> dict[str, Any]:
 def drafted(form: dict[str, str], agent: Agent | None) -> Draft:
     """What the form asks for. Raises Invalid with every reason."""
     words = {name: form.get(name, "").strip() for name in ("name", "adapter", "role", "card_type", "schedule", "model")}
-    faults = []
-    if not 1 <= len(words["name"]) <= 200:
-        faults.append(Fault(pointer="/name", detail="Give a name of at most 200 characters."))
-    if words["adapter"] not in set(Adapter):
-        faults.append(Fault(pointer="/adapter", detail=f"One of {', '.join(Adapter)}."))
-    if words["role"] not in set(AgentRole):
-        faults.append(Fault(pointer="/role", detail=f"One of {', '.join(AgentRole)}."))
-    if faults:
-        raise Invalid(" ".join(f"{fault.pointer[1:]}: {fault.detail}" for fault in faults), faults=tuple(faults))
+    check(
+        name="" if 1 <= len(words["name"]) <= 200 else "Give a name of at most 200 characters.",
+        adapter="" if words["adapter"] in set(Adapter) else f"An adapter is one of {', '.join(Adapter)}.",
+        role="" if words["role"] in set(AgentRole) else f"A role is one of {', '.join(AgentRole)}.",
+    )
     config: dict[str, Any] = {name: form.get(name) == "on" for name in TOGGLES}
     config["model"] = words["model"] or None
     return Draft(

@@ -8,7 +8,8 @@ from mnemon.agentstate.hit_rate import hit_rates
 from mnemon.agentstate.state import ExpectationStatus
 from mnemon.console.live import pulse
 from mnemon.console.sessions import located
-from mnemon.console.shell import Shown, Visit, page
+from mnemon.console.shell import Shown, page
+from mnemon.console.visit import Visit
 from mnemon.db.tx import Tx
 from mnemon.scope import Scope
 from mnemon.sessions import store as sessions

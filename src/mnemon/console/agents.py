@@ -9,9 +9,10 @@ from fastapi import APIRouter
 from mnemon.access.grants import Grant
 from mnemon.console.agent_forms import drafted, filled
 from mnemon.console.live import pulse
-from mnemon.console.shell import Shown, Visit, Went, action, page
+from mnemon.console.sheet import check
+from mnemon.console.shell import Shown, Went, action, page
+from mnemon.console.visit import Visit
 from mnemon.db.tx import Tx
-from mnemon.errors import Invalid
 from mnemon.runs import agent_store, agents, store
 from mnemon.runs.active_memory import WARN_ABOVE, Panel
 from mnemon.runs.agent import MOST_TEAM, Adapter, Agent, AgentRole
@@ -87,7 +88,7 @@ async def detail(visit: Visit, agent_id: str) -> Shown:
     return Shown(title=agent.name, data=data)
 
 
-@action(router, "/agents", grant=Grant.AGENTS_WRITE)
+@action(router, "/agents", grant=Grant.AGENTS_WRITE, field="name")
 async def create(visit: Visit, form: dict[str, str]) -> Went:
     """The agent exists."""
     draft = drafted(form, None)
@@ -97,7 +98,7 @@ async def create(visit: Visit, form: dict[str, str]) -> Went:
     return Went(to=f"/agents/{made.id}", notice=f"{made.name} is there.")
 
 
-@action(router, "/agents/{agent_id}/edit", grant=Grant.AGENTS_WRITE)
+@action(router, "/agents/{agent_id}/edit", grant=Grant.AGENTS_WRITE, field="name")
 async def change(visit: Visit, form: dict[str, str], agent_id: str) -> Went:
     """The agent is as the form says; a memory that was just enabled starts fresh."""
     async with visit.tx() as tx:
@@ -118,21 +119,23 @@ async def reset(visit: Visit, form: dict[str, str], agent_id: str) -> Went:
     return Went(to=to, notice=f"{agent.name} starts fresh with its next run. The chat stays visible.")
 
 
-@action(router, "/agents/{agent_id}/run", grant=Grant.AGENTS_WRITE)
+@action(router, "/agents/{agent_id}/run", grant=Grant.AGENTS_WRITE, field="prompt")
 async def wake(visit: Visit, form: dict[str, str], agent_id: str) -> Went:
     """A run waits for its turn, with the prompt of the form or the agent's own."""
+    prompt = form.get("prompt", "").strip()
+    check(prompt="" if len(prompt) <= LONGEST_MESSAGE else f"A prompt has at most {LONGEST_MESSAGE} characters.")
     async with visit.tx() as tx:
-        run = await ask_run(tx, visit.org, agent_id, form.get("prompt", "").strip()[:LONGEST_MESSAGE] or None)
+        run = await ask_run(tx, visit.org, agent_id, prompt or None)
         await visit.note(tx, "run agent", agent_id)
     return Went(to=f"/runs/{run.id}", notice="Queued. It is shown here as it goes on.")
 
 
-@action(router, "/agents/{agent_id}/chat", grant=Grant.AGENTS_WRITE)
+@action(router, "/agents/{agent_id}/chat", grant=Grant.AGENTS_WRITE, field="message")
 async def talk(visit: Visit, form: dict[str, str], agent_id: str) -> Went:
     """The message is kept and its reply on the way."""
     message = form.get("message", "").strip()
-    if not 1 <= len(message) <= LONGEST_MESSAGE:
-        raise Invalid(f"Write something, at most {LONGEST_MESSAGE} characters.")
+    sayable = 1 <= len(message) <= LONGEST_MESSAGE
+    check(message="" if sayable else f"Write something, at most {LONGEST_MESSAGE} characters.")
     async with visit.tx() as tx:
         await ask_chat(tx, visit.org, agent_id, message)
         await visit.note(tx, "chat with agent", agent_id)

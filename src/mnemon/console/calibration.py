@@ -7,7 +7,8 @@ from fastapi import APIRouter
 from mnemon.access.grants import Grant
 from mnemon.agentstate.hit_rate import hit_rates
 from mnemon.console.plot import Spot, reliability_spots
-from mnemon.console.shell import Shown, Visit, page
+from mnemon.console.shell import Shown, page
+from mnemon.console.visit import Visit
 from mnemon.runs import agent_store
 from mnemon.runs.agents import get_agent
 from mnemon.runs.calibration import Calibration

@@ -5,12 +5,11 @@ from typing import Any
 from fastapi import APIRouter
 
 from mnemon.access.grants import Grant
-from mnemon.console.shell import Shown, Visit, page
+from mnemon.console.shell import Shown, page
 from mnemon.console.stack import stacked
-from mnemon.console.whom import Whom, scope_of, whom
-from mnemon.context.assemble import Context, assembled, query_vector
-from mnemon.db.tx import Tx
-from mnemon.layer import Ask
+from mnemon.console.visit import Visit
+from mnemon.console.whom import scope_of, whom
+from mnemon.context.assemble import Context, given, query_vector
 
 router = APIRouter()
 MOST_TOKENS = 200_000
@@ -26,21 +25,11 @@ async def context(visit: Visit) -> Shown:
     async with visit.tx() as tx:
         chosen = await whom(visit, tx)
         if text and chosen.user:
-            made = await assembled(tx, _ask(visit, tx, chosen, text, vector), visit.basement.settings, budget=budget)
+            sees = visit.principal.may(Grant.AGENT_STATE_READ)
+            scope = scope_of(visit, chosen)
+            made = await given(tx, visit.basement, scope, text, vector, sees_agent_state=sees, budget=budget)
     data = {"q": text, "budget": budget, "whom": chosen, "made": None if made is None else _shown(made), "now": tx.now}
     return Shown(title="Context", data=data)
-
-
-def _ask(visit: Visit, tx: Tx, chosen: Whom, text: str, vector: Any) -> Ask:
-    return Ask(
-        scope=scope_of(visit, chosen),
-        query=text,
-        vector=vector,
-        now=tx.now,
-        model=visit.basement.embedder.model,
-        ranking=visit.basement.settings.chat_ranking,
-        sees_agent_state=visit.principal.may(Grant.AGENT_STATE_READ),
-    )
 
 
 def _shown(made: Context) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from functools import cache
 from hashlib import sha256
 from http import HTTPStatus
 from importlib.resources import files
+from urllib.parse import quote
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
@@ -11,7 +12,8 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from mnemon.access import keys, signin
 from mnemon.basement import Basement
 from mnemon.console.paper import render
-from mnemon.console.shell import COOKIE, HEADERS, own, visitor
+from mnemon.console.shell import HEADERS, own
+from mnemon.console.visit import COOKIE, visitor
 from mnemon.errors import MnemonError, NotAllowed, NotFound
 from mnemon.scope import Scope
 
@@ -59,8 +61,7 @@ async def with_key(request: Request) -> Response:
                 tx, Scope(org_id=org_id), actor=principal.key_id, grants=principal.grants
             )
     except MnemonError as error:
-        page = render("sign_in.html", {"title": "Sign in", "next": following, "wrong": error.detail})
-        return HTMLResponse(page, HTTPStatus.UNAUTHORIZED, headers=HEADERS)
+        return _not_entered(error, following)
     return _entered(request, cookie, following)
 
 
@@ -73,8 +74,7 @@ async def with_link(token: str, request: Request) -> Response:
         async with basement.db.tx(org_id) as tx:
             cookie = await signin.follow_link(tx, Scope(org_id=org_id), secret)
     except MnemonError as error:
-        page = render("sign_in.html", {"title": "Sign in", "next": "/", "wrong": error.detail})
-        return HTMLResponse(page, HTTPStatus.UNAUTHORIZED, headers=HEADERS)
+        return _not_entered(error, "/")
     return _entered(request, cookie, "/")
 
 
@@ -90,6 +90,12 @@ async def leave(request: Request) -> Response:
     response = RedirectResponse("/sign-in", HTTPStatus.SEE_OTHER)
     response.delete_cookie(COOKIE)
     return response
+
+
+def _not_entered(error: MnemonError, following: str) -> Response:
+    """The page that asks for a key, with why this one would not do; loaded again, it sends nothing."""
+    values = {"title": "Sign in", "next": following, "wrong": error.detail, "at": f"/sign-in?next={quote(following)}"}
+    return HTMLResponse(render("sign_in.html", values), HTTPStatus.UNAUTHORIZED, headers=HEADERS)
 
 
 def _entered(request: Request, cookie: str, following: str) -> Response:

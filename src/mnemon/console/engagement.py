@@ -11,7 +11,8 @@ from mnemon.access.grants import Grant
 from mnemon.clock import iso, parse_time
 from mnemon.console.live import pulse
 from mnemon.console.plot import Course, confidence_course
-from mnemon.console.shell import Shown, Visit, page
+from mnemon.console.shell import Shown, page
+from mnemon.console.visit import Visit
 from mnemon.db.tx import Tx
 from mnemon.engagement import reading, store
 from mnemon.engagement.delta import Entry

@@ -9,7 +9,8 @@ from fastapi import APIRouter
 
 from mnemon.access.grants import Grant
 from mnemon.console.graph import drawn
-from mnemon.console.shell import Shown, Visit, Went, action, page
+from mnemon.console.shell import Shown, Went, action, page
+from mnemon.console.visit import Visit
 from mnemon.console.whom import scope_of, whom
 from mnemon.errors import NotFound
 from mnemon.memory.entities import store
@@ -108,7 +109,7 @@ async def entity(visit: Visit, key: str) -> Shown:
     return Shown(title=found.label, data=data)
 
 
-@action(router, "/entities/merge", grant=Grant.MEMORY_WRITE)
+@action(router, "/entities/merge", grant=Grant.MEMORY_WRITE, field="from")
 async def merge(visit: Visit, form: dict[str, str]) -> Went:
     """Two keys read as one entity."""
     user, source, into = form.get("user", ""), form.get("from", "").strip(), form.get("into", "").strip()

@@ -3,7 +3,8 @@
 from fastapi import APIRouter
 
 from mnemon.access.grants import Grant
-from mnemon.console.shell import Shown, Visit, Went, action, page
+from mnemon.console.shell import Shown, Went, action, page
+from mnemon.console.visit import Visit
 from mnemon.errors import NotFound
 from mnemon.jobs import store
 from mnemon.jobs.work import Status

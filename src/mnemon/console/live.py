@@ -12,7 +12,7 @@ from hashlib import sha256
 from fastapi import APIRouter, Request, Response
 from starlette.responses import StreamingResponse
 
-from mnemon.console.shell import Visit, visitor
+from mnemon.console.visit import Visit, visitor
 from mnemon.db.tx import Tx
 from mnemon.errors import DatabaseDown, MnemonError
 from mnemon.jobs import store as jobs

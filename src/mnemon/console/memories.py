@@ -4,7 +4,10 @@ from fastapi import APIRouter
 
 from mnemon.access.grants import Grant
 from mnemon.console.difference import words_changed
-from mnemon.console.shell import Shown, Visit, Went, action, page
+from mnemon.console.paper import many
+from mnemon.console.sheet import check
+from mnemon.console.shell import Shown, Went, action, page
+from mnemon.console.visit import Visit
 from mnemon.custody.forget_memory import forget_memory
 from mnemon.db.tx import Tx
 from mnemon.errors import Invalid
@@ -19,6 +22,7 @@ from mnemon.sessions.survey.survey import message as message_of
 
 router = APIRouter()
 SIZE = 50
+LONGEST = 20_000
 DEEPEST = 200
 """Pages one may turn to: who looks for something older narrows the filters."""
 
@@ -70,15 +74,18 @@ async def memory(visit: Visit, memory_id: str) -> Shown:
     return Shown(title=found.content if len(found.content) < 80 else found.content[:79] + "…", data=data)
 
 
-@action(router, "/memories/{memory_id}/edit", grant=Grant.MEMORY_WRITE)
+@action(router, "/memories/{memory_id}/edit", grant=Grant.MEMORY_WRITE, field="content")
 async def edit(visit: Visit, form: dict[str, str], memory_id: str) -> Went:
     """Its text or importance is changed; the text before stays as a version."""
-    content = form.get("content", "").strip()
-    if not content:
-        raise Invalid("A memory needs a text.", code="empty")
-    importance = int(form["importance"]) if form.get("importance", "") in {"0", "1", "2", "3"} else None
+    content, reason, importance = (form.get(name, "").strip() for name in ("content", "reason", "importance"))
+    check(
+        content="" if 1 <= len(content) <= LONGEST else f"A memory needs a text, of at most {LONGEST} characters.",
+        importance="" if importance in {"", "0", "1", "2", "3"} else "Importance is 0, 1, 2 or 3.",
+        reason="" if len(reason) <= 500 else "Say why in at most 500 characters.",
+    )
     vectors = await embed_texts(visit.basement.embedder, [content])
-    wanted = Edit(content=content, importance=importance, reason=form.get("reason") or None)
+    weight = int(importance) if importance else None
+    wanted = Edit(content=content, importance=weight, reason=reason or None)
     async with visit.tx() as tx:
         scope = await locate(tx, visit.org, memory_id)
         await change(tx, scope, memory_id, wanted, vectors=vectors)
@@ -113,11 +120,10 @@ async def restore(visit: Visit, form: dict[str, str], memory_id: str) -> Went:
     return Went(to=f"/memories/{memory_id}", notice="Restored.")
 
 
-@action(router, "/memories/{memory_id}/forget", grant=Grant.CUSTODY)
+@action(router, "/memories/{memory_id}/forget", grant=Grant.CUSTODY, field="confirm")
 async def forget(visit: Visit, form: dict[str, str], memory_id: str) -> Went:
     """Gone everywhere, once the word was typed."""
-    if form.get("confirm", "").strip().lower() != "forget":
-        raise Invalid("Nothing was forgotten: type the word forget to confirm.", code="not_confirmed")
+    _confirmed(form)
     async with visit.tx() as tx:
         scope = await locate(tx, visit.org, memory_id)
         receipt = await forget_memory(tx, scope, memory_id)
@@ -131,17 +137,17 @@ async def bulk(visit: Visit, form: dict[str, str]) -> Went:
     """The same for every chosen memory, all or none."""
     deed = form.get("deed") or visit.asked("deed")
     chosen = [name.removeprefix("id:") for name in form if name.startswith("id:")] or visit.asked("ids").split(",")
-    if deed not in _BULK or chosen == [""]:
-        raise Invalid("Choose memories and what to do with them.", code="nothing_chosen")
+    if deed not in _BULK or chosen == [""] or len(chosen) > SIZE:
+        raise Invalid(f"Choose 1 to {SIZE} memories, and what to do with them.", code="nothing_chosen")
     if deed == "forget":
         visit.require(Grant.CUSTODY)
-        if form.get("confirm", "").strip().lower() != "forget":
-            raise Invalid("Nothing was forgotten: type the word forget to confirm.", code="not_confirmed")
+        _confirmed(form)
     async with visit.tx() as tx:
-        for memory_id in chosen[:SIZE]:
+        for memory_id in chosen:
             await _done(visit, tx, memory_id, deed)
     undo = f"/memories/bulk?deed=restore&ids={','.join(chosen)}" if deed == "archive" else None
-    return Went(to=form.get("back") or "/memories", notice=f"{_DONE[deed]}: {len(chosen)} memories.", undo=undo)
+    notice = f"{_DONE[deed]}: {many(len(chosen), 'memory', 'memories')}."
+    return Went(to=form.get("back") or "/memories", notice=notice, undo=undo)
 
 
 _BULK = {
@@ -152,6 +158,11 @@ _BULK = {
     "forget": None,
 }
 _DONE = {"pin": "Pinned", "unpin": "Unpinned", "archive": "Archived", "restore": "Restored", "forget": "Forgotten"}
+
+
+def _confirmed(form: dict[str, str]) -> None:
+    typed = form.get("confirm", "").strip().lower()
+    check(confirm="" if typed == "forget" else "Nothing was forgotten: type the word forget to confirm.")
 
 
 async def _done(visit: Visit, tx: Tx, memory_id: str, deed: str) -> None:

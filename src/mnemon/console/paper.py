@@ -28,7 +28,7 @@ def environment() -> Environment:
 
 def render(template: str, values: dict[str, Any]) -> str:
     """The page as HTML."""
-    return environment().get_template(template).render({"visit": None, "notice": None, **values})
+    return environment().get_template(template).render({"visit": None, "notice": None, "at": None, **values})
 
 
 def ago(at: datetime | None, now: datetime) -> Markup:

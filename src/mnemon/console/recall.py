@@ -7,8 +7,10 @@ from fastapi import APIRouter
 
 from mnemon.access.grants import Grant
 from mnemon.clock import parse_time
-from mnemon.console.shell import Shown, Visit, page
+from mnemon.console.sheet import refusal
+from mnemon.console.shell import Shown, page
 from mnemon.console.stack import Bar, stacked
+from mnemon.console.visit import Visit
 from mnemon.console.whom import Whom, scope_of, whom
 from mnemon.errors import Invalid
 from mnemon.memory.ranking import Ranking
@@ -26,15 +28,16 @@ BELOW = 8
 async def recall(visit: Visit) -> Shown:
     """The query's hits under one ranking, or under two side by side."""
     text, limit = visit.asked("q"), visit.number("limit", 8, most=50)
+    as_of = _moment(visit)
     vector = await embed_query(visit.basement.embedder, text) if text else None
     async with visit.tx() as tx:
         chosen = await whom(visit, tx)
         columns: list[dict[str, Any]] = []
         missing: list[Any] = []
-        if text and chosen.user:
+        if text and chosen.user and not visit.refused:
             scope = scope_of(visit, chosen)
             for ranking in _rankings(visit):
-                query = _query(visit, text, vector, ranking, limit + BELOW)
+                query = _query(visit, text, vector, ranking, limit + BELOW, as_of)
                 columns.append(_column(ranking, await search(tx, scope, query), limit))
             missing = await left_out(tx, scope, query)
     return Shown(title="Recall", data=_data(visit, chosen, limit, _crossed(columns), missing, tx.now))
@@ -62,7 +65,7 @@ def _rankings(visit: Visit) -> list[Ranking]:
     return [first] if second in (None, first) else [first, second]
 
 
-def _query(visit: Visit, text: str, vector: Any, ranking: Ranking, limit: int) -> Query:
+def _query(visit: Visit, text: str, vector: Any, ranking: Ranking, limit: int, as_of: datetime | None) -> Query:
     kinds = frozenset(RecallKind) if visit.asked("kinds") == "both" else frozenset({RecallKind.MEMORIES})
     return Query(
         text=text,
@@ -71,18 +74,21 @@ def _query(visit: Visit, text: str, vector: Any, ranking: Ranking, limit: int) -
         ranking=ranking,
         kinds=kinds,
         limit=limit,
-        as_of=_moment(visit.asked("as_of")),
+        as_of=as_of,
     )
 
 
-def _moment(word: str) -> datetime | None:
-    """The end of a day that is named, or the moment."""
+def _moment(visit: Visit) -> datetime | None:
+    """The end of a day that is named, or the moment; anything else is refused beside the field."""
+    word = visit.asked("as_of")
     if not word:
         return None
     try:
         return parse_time(f"{word}T23:59:59Z" if len(word) == len("2026-04-12") else word)
-    except ValueError:
-        raise Invalid("“As of” takes a day like 2026-04-12, or a time in ISO form.", code="bad_time") from None
+    except (ValueError, OverflowError):
+        wrong = Invalid("“As of” takes a day like 2026-04-12, or a time in ISO form.", code="bad_time")
+        visit.refused = refusal("/recall", {"as_of": word}, wrong, "as_of")
+        return None
 
 
 def _column(ranking: Ranking, found: Recalled, limit: int) -> dict[str, Any]:

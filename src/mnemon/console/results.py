@@ -8,7 +8,8 @@ from fastapi import APIRouter
 from mnemon.access.grants import Grant
 from mnemon.console.live import pulse
 from mnemon.console.runs import Conviction, conviction
-from mnemon.console.shell import Shown, Visit, page
+from mnemon.console.shell import Shown, page
+from mnemon.console.visit import Visit
 from mnemon.db.tx import Tx
 from mnemon.errors import NotFound
 from mnemon.runs import agent_store, store

@@ -10,9 +10,10 @@ from fastapi import APIRouter
 from mnemon.access.grants import Grant
 from mnemon.console.live import pulse
 from mnemon.console.plot import Course, conviction_course
-from mnemon.console.shell import Shown, Visit, Went, action, page
+from mnemon.console.sheet import check
+from mnemon.console.shell import Shown, Went, action, page
+from mnemon.console.visit import Visit
 from mnemon.db.tx import Tx
-from mnemon.errors import Invalid
 from mnemon.runs import store
 from mnemon.runs.adapter import EventType
 from mnemon.runs.agents import get_agent
@@ -90,12 +91,14 @@ async def re_examine(visit: Visit, form: dict[str, str], run_id: str) -> Went:
     return Went(to=back(form, f"/runs/{made.id}"), notice="Queued. Its conviction joins the history when it is done.")
 
 
-@action(router, "/runs/{run_id}/resolve", grant=Grant.AGENTS_WRITE)
+@action(router, "/runs/{run_id}/resolve", grant=Grant.AGENTS_WRITE, field="outcome")
 async def resolve(visit: Visit, form: dict[str, str], run_id: str) -> Went:
     """The decision has ended with the outcome of the form."""
     outcome, note = form.get("outcome", "").strip(), form.get("note", "").strip()
-    if not 1 <= len(outcome) <= 60 or len(note) > 2000:
-        raise Invalid("Name the outcome in at most 60 characters, and the note in at most 2000.")
+    check(
+        outcome="" if 1 <= len(outcome) <= 60 else "Name the outcome, in at most 60 characters.",
+        note="" if len(note) <= 2000 else "A note has at most 2000 characters.",
+    )
     async with visit.tx() as tx:
         await resolve_by_hand(tx, visit.org, run_id, outcome, note or None, _cards(visit))
         await visit.note(tx, "resolve run", run_id)

@@ -6,7 +6,8 @@ from fastapi import APIRouter
 
 from mnemon.access.grants import Grant
 from mnemon.console.live import pulse
-from mnemon.console.shell import Shown, Visit, Went, action, page
+from mnemon.console.shell import Shown, Went, action, page
+from mnemon.console.visit import Visit
 from mnemon.db.tx import Tx
 from mnemon.errors import NotFound
 from mnemon.memory.survey.survey import of_turns as remembered_by

@@ -9,16 +9,19 @@ from starlette.responses import StreamingResponse
 from mnemon.access import keys as access_keys
 from mnemon.access import store as access
 from mnemon.access.grants import Grant, parse_grants
-from mnemon.console.shell import Shown, Visit, Went, action, download, page
+from mnemon.console.sheet import check
+from mnemon.console.shell import Shown, Went, action, download, page
+from mnemon.console.visit import Visit
 from mnemon.custody.export import chunks, export_file
 from mnemon.custody.forget_person import forget_person
-from mnemon.errors import Invalid
 from mnemon.sessions.personas import EngagementUse, find_persona, put_persona
 from mnemon.sessions.survey import survey
 
 router = APIRouter()
 AUDIT = 100
 MOST_PEOPLE = 500
+MOST_DAYS = 36_500
+LONGEST_PROMPT = 8000
 
 
 @page(router, "/settings", "settings.html", grant=Grant.MEMORY_READ)
@@ -63,20 +66,25 @@ async def keys(visit: Visit) -> Shown:
     return Shown(title="Keys", data={"live": live, "gone": gone, "grants": list(Grant), "now": tx.now})
 
 
-@action(router, "/settings/keys", grant=Grant.ADMIN, template="settings_key.html")
+@action(router, "/settings/keys", grant=Grant.ADMIN, template="settings_key.html", field="name")
 async def make_key(visit: Visit, form: dict[str, str]) -> Shown:
     """A new key, whose text is shown this once."""
     grants = parse_grants([word.removeprefix("grant:") for word in form if word.startswith("grant:")])
-    days = form.get("days", "")
-    life = timedelta(days=int(days)) if days.isascii() and days.isdigit() and 0 < int(days) <= 36500 else None
+    name, user, days = (form.get(word, "").strip() for word in ("name", "user", "days"))
+    countable = days.isascii() and days.isdigit() and len(days) <= 5 and 0 < int(days) <= MOST_DAYS
+    check(
+        name="" if 1 <= len(name) <= 200 else "Name where the key is used, in at most 200 characters.",
+        user="" if len(user) <= 200 else "A person's name has at most 200 characters.",
+        days="" if countable or not days else f"A whole number of days from 1 to {MOST_DAYS}, or nothing for never.",
+    )
     async with visit.tx() as tx:
         key, text = await access_keys.create_key(
             tx,
             visit.org,
-            name=form.get("name", "")[:200],
+            name=name,
             grants=grants,
-            bound_user=form.get("user", "").strip() or None,
-            expires_at=tx.now + life if life else None,
+            bound_user=user or None,
+            expires_at=tx.now + timedelta(days=int(days)) if days else None,
         )
         await visit.note(tx, "create key", key.id)
     return Shown(title="A new key", data={"key": key, "text": text})
@@ -103,12 +111,15 @@ async def personas(visit: Visit) -> Shown:
 @action(router, "/settings/personas", grant=Grant.MEMORY_WRITE)
 async def save_persona(visit: Visit, form: dict[str, str]) -> Went:
     """The persona is as the form says."""
-    persona_id, name = form.get("id", "").strip(), form.get("name", "").strip()
-    if not persona_id or not name or len(persona_id) > 200 or len(name) > 200:
-        raise Invalid("A persona needs an id and a name, of at most 200 characters each.", code="persona_incomplete")
+    persona_id, name, prompt = form.get("id", "").strip(), form.get("name", "").strip(), form.get("prompt", "")
+    check(
+        id="" if 1 <= len(persona_id) <= 200 else "A persona needs an id of at most 200 characters.",
+        name="" if 1 <= len(name) <= 200 else "A persona needs a name of at most 200 characters.",
+        prompt="" if len(prompt) <= LONGEST_PROMPT else f"A prompt has at most {LONGEST_PROMPT} characters.",
+    )
     use = EngagementUse.SHARED if form.get("engagement") == "shared" else EngagementUse.OFF
     async with visit.tx() as tx:
-        await put_persona(tx, visit.org, persona_id, name=name, prompt=form.get("prompt", "")[:8000], engagement=use)
+        await put_persona(tx, visit.org, persona_id, name=name, prompt=prompt, engagement=use)
         await visit.note(tx, "describe persona", persona_id)
     return Went(to="/settings/personas", notice=f"{name} is described.")
 
@@ -133,12 +144,14 @@ async def export(visit: Visit) -> Response:
     return StreamingResponse(chunks(file), media_type="application/x-ndjson", headers=named)
 
 
-@action(router, "/settings/privacy/forget", grant=Grant.CUSTODY, template="settings_receipt.html")
+@action(router, "/settings/privacy/forget", grant=Grant.CUSTODY, template="settings_receipt.html", field="user")
 async def forget(visit: Visit, form: dict[str, str]) -> Shown:
     """Nothing of the person is left, once their name was typed; the receipt counts what went."""
-    user = form.get("user", "")
-    if not user or form.get("confirm", "").strip() != user.strip():
-        raise Invalid("Nothing was forgotten: type the person's name to confirm.", code="not_confirmed")
+    user, again = form.get("user", ""), form.get("confirm", "")
+    check(
+        user="" if user.strip() else "Nothing was forgotten: name the person.",
+        confirm="" if again.strip() == user.strip() else "Nothing was forgotten: type the person's name to confirm.",
+    )
     async with visit.tx() as tx:
         receipt = await forget_person(tx, visit.person(user))
         await visit.note(tx, "forget person", receipt.id)

@@ -1,33 +1,35 @@
-"""What every page shares: who visits, how a page and its `.json` twin are made, how a write is guarded."""
+"""What every page shares: how it and its `.json` twin are made, how a write is guarded, how a form is refused."""
 
 import hmac
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
+import re
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any
-from urllib.parse import quote, unquote, urlencode
+from urllib.parse import quote, unquote, urlsplit
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 from pydantic import TypeAdapter
 from starlette.datastructures import FormData
+from starlette.routing import compile_path
 
-from mnemon.access import signin
-from mnemon.access import store as access
 from mnemon.access.grants import Grant
-from mnemon.access.principal import Principal
-from mnemon.basement import Basement
 from mnemon.console.paper import render
-from mnemon.db.tx import Tx
-from mnemon.errors import MnemonError, NotAllowed, NotFound, Unauthenticated
-from mnemon.scope import Scope, person
+from mnemon.console.sheet import refusal
+from mnemon.console.visit import Visit, visitor
+from mnemon.errors import Conflict, MnemonError, NotAllowed, NotFound, Unauthenticated, Unavailable
 
-COOKIE = "mnemon_console"
 NOTICE = "mnemon_notice"
 _JSON: TypeAdapter[Any] = TypeAdapter(Any)
-_STATUSES: tuple[tuple[type[MnemonError], int], ...] = ((NotFound, 404), (NotAllowed, 403), (Unauthenticated, 401))
+_STATUSES: tuple[tuple[type[MnemonError], int], ...] = (
+    (NotFound, 404),
+    (NotAllowed, 403),
+    (Unauthenticated, 401),
+    (Conflict, 409),
+    (Unavailable, 503),
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,67 +51,33 @@ class Went:
     """The action that takes it back, offered beside the notice."""
 
 
-class Visit:
-    """One request of someone who is signed in."""
-
-    def __init__(self, request: Request, principal: Principal, secret: str) -> None:
-        self.request = request
-        self.principal = principal
-        self.basement: Basement = request.app.state.basement
-        self.csrf = signin.csrf_token(secret)
-
-    @property
-    def org(self) -> Scope:
-        return Scope(org_id=self.principal.org_id)
-
-    @property
-    def path(self) -> str:
-        """The page's address without `.json`."""
-        return self.request.url.path.removesuffix(".json")
-
-    def person(self, user_id: str, persona_id: str | None = None) -> Scope:
-        return person(self.principal.org_id, user_id, persona_id)
-
-    def asked(self, name: str, default: str = "") -> str:
-        """A word of the page's state, which stands in its address."""
-        return self.request.query_params.get(name, default).replace("\0", "").strip()
-
-    def address(self, **changes: str | int | None) -> str:
-        """This page's address with some of its state changed; None takes a word out."""
-        words = {**self.request.query_params, **changes}
-        kept = {name: value for name, value in words.items() if value not in (None, "")}
-        return f"{self.path}?{urlencode(kept)}" if kept else self.path
-
-    @asynccontextmanager
-    async def tx(self) -> AsyncIterator[Tx]:
-        async with self.basement.db.tx(self.principal.org_id) as tx:
-            yield tx
-
-    async def note(self, tx: Tx, action: str, target: str | None = None) -> None:
-        """The write stands in the audit log, with the transaction that did it."""
-        await access.note(self.org, tx, actor=self.principal.key_id, action=action, target=target)
-
-    def number(self, name: str, default: int, *, most: int) -> int:
-        """A number of the page's state, from 1 to the most."""
-        word = self.asked(name)
-        return max(1, min(int(word), most)) if word.isascii() and word.isdigit() and len(word) < 10 else default
-
-    def require(self, grant: Grant) -> None:
-        if not self.principal.may(grant):
-            raise NotAllowed(f"Your sign-in lacks the scope `{grant}`.", code="missing_scope")
-
-
 Page = Callable[..., Awaitable[Shown]]
 Action = Callable[..., Awaitable[Went | Shown]] | Callable[..., Awaitable[Went]] | Callable[..., Awaitable[Shown]]
 Download = Callable[[Visit], Awaitable[Response]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Place:
+    """A page and where it is served."""
+
+    pattern: re.Pattern[str]
+    handler: Page
+    template: str
+    grant: Grant
+
+
+_PLACES: list[Place] = []
 
 
 def page(router: APIRouter, path: str, template: str, *, grant: Grant) -> Callable[[Page], Page]:
     """Serves the page at its path and its values at `path.json`; path parameters reach the function by name."""
 
     def register(handler: Page) -> Page:
+        place = Place(pattern=compile_path(path)[0], handler=handler, template=template, grant=grant)
+        _PLACES.append(place)
+
         async def shown(request: Request) -> Response:
-            return await _guarded(request, lambda: _show(request, handler, template, grant))
+            return await _guarded(request, lambda: _show(request, place))
 
         twin = "/index.json" if path == "/" else f"{path}.json"
         for address in (twin, path):  # the twin first: `{id}` would swallow `.json`
@@ -119,15 +87,18 @@ def page(router: APIRouter, path: str, template: str, *, grant: Grant) -> Callab
     return register
 
 
-def action(router: APIRouter, path: str, *, grant: Grant, template: str = "") -> Callable[[Action], Action]:
+def action(
+    router: APIRouter, path: str, *, grant: Grant, template: str = "", field: str = ""
+) -> Callable[[Action], Action]:
     """Serves a write by POST: signed in, with the session's CSRF token, ending in a redirect with a notice.
 
-    What may be seen only once is shown at once instead, with the template.
+    What may be seen only once is shown at once instead, with the template. A form that is refused comes back on its
+    page as it was filled in; an error that names no field is said beside `field`.
     """
 
     def register(handler: Action) -> Action:
         async def done(request: Request) -> Response:
-            return await _guarded(request, lambda: _act(request, handler, grant, template))
+            return await _guarded(request, lambda: _act(request, handler, grant, template, field))
 
         router.add_api_route(path, done, methods=["POST"], include_in_schema=False)
         return handler
@@ -148,29 +119,24 @@ def download(router: APIRouter, path: str, *, grant: Grant) -> Callable[[Downloa
     return register
 
 
-async def visitor(request: Request) -> Visit:
-    """Whoever the cookie belongs to."""
-    org_id, secret = signin.split(request.cookies.get(COOKIE, ""))
-    basement: Basement = request.app.state.basement
-    async with basement.db.tx(org_id) as tx:
-        principal = await signin.session(tx, Scope(org_id=org_id), secret)
-    return Visit(request, principal, secret)
-
-
-async def _show(request: Request, handler: Page, template: str, grant: Grant) -> Response:
+async def _show(request: Request, place: Place) -> Response:
     visit = await visitor(request)
-    visit.require(grant)
+    visit.require(place.grant)
     params = {name: str(value).removesuffix(".json") for name, value in request.path_params.items()}
-    shown = await handler(visit, **params)
+    shown = await place.handler(visit, **params)
+    status = HTTPStatus.UNPROCESSABLE_ENTITY if visit.refused else HTTPStatus.OK
     if request.url.path.endswith(".json"):
-        return Response(_JSON.dump_json({"title": shown.title, **shown.data}), media_type="application/json")
+        return Response(_JSON.dump_json({"title": shown.title, **shown.data}), status, media_type="application/json")
     notice = request.cookies.get(NOTICE)
     said = json.loads(unquote(notice)) if notice else None
-    html = render(template, {**shown.data, "visit": visit, "title": shown.title, "notice": said})
-    response = HTMLResponse(html)
+    response = _page(place.template, visit, shown, status, notice=said)
     if notice:
         response.delete_cookie(NOTICE)
     return response
+
+
+def _page(template: str, visit: Visit, shown: Shown, status: int = 200, **more: Any) -> HTMLResponse:
+    return HTMLResponse(render(template, {**shown.data, "visit": visit, "title": shown.title, **more}), status)
 
 
 async def _send(request: Request, handler: Download, grant: Grant) -> Response:
@@ -179,7 +145,7 @@ async def _send(request: Request, handler: Download, grant: Grant) -> Response:
     return await handler(visit)
 
 
-async def _act(request: Request, handler: Action, grant: Grant, template: str) -> Response:
+async def _act(request: Request, handler: Action, grant: Grant, template: str, field: str) -> Response:
     visit = await visitor(request)
     form = await request.form()
     sent = request.headers.get("X-CSRF-Token") or str(form.get("csrf", ""))
@@ -187,12 +153,42 @@ async def _act(request: Request, handler: Action, grant: Grant, template: str) -
         raise NotAllowed("The form is not from this session. Go back, reload the page and try again.", code="csrf")
     visit.require(grant)
     params = {name: str(value) for name, value in request.path_params.items()}
-    went = await handler(visit, clean(form), **params)
+    typed = clean(form)
+    try:
+        went = await handler(visit, typed, **params)
+    except MnemonError as error:
+        return await _again(visit, typed, error, field)
     if isinstance(went, Shown):
-        return HTMLResponse(render(template, {**went.data, "visit": visit, "title": went.title}))
+        at = own(typed.get("at", "/"))
+        response: Response = _page(template, visit, went, at=at)
+        response.headers["HX-Push-Url"] = at
+        return response
     response = RedirectResponse(own(went.to), HTTPStatus.SEE_OTHER)
     said = quote(json.dumps({"text": went.notice, "undo": went.undo}))
     response.set_cookie(NOTICE, said, max_age=60, httponly=True, samesite="strict")
+    return response
+
+
+async def _again(visit: Visit, typed: Mapping[str, str], error: MnemonError, field: str) -> Response:
+    """The page the form stands on, with the form as it was filled in and what is wrong with it.
+
+    The address stays the page's, so that loading it again sends nothing. What names no page of ours, or one that is
+    gone, gets the error alone.
+    """
+    at = own(typed.get("at", ""))
+    where = unquote(urlsplit(at).path)
+    place, match = next(((one, found) for one in _PLACES if (found := one.pattern.match(where))), (None, None))
+    status = _status(error)
+    if place is None or match is None or not typed.get("at") or status >= 500 or not visit.principal.may(place.grant):
+        raise error
+    again = Visit(visit.request, visit.principal, visit.csrf, at=at)
+    again.refused = refusal(visit.path, typed, error, field)
+    try:
+        shown = await place.handler(again, **match.groupdict())
+    except MnemonError:
+        raise error from None
+    response = _page(place.template, again, shown, status, at=at)
+    response.headers["HX-Push-Url"] = "false"
     return response
 
 
@@ -222,8 +218,12 @@ async def _guarded(request: Request, work: Callable[[], Awaitable[Response]]) ->
     return response
 
 
+def _status(error: MnemonError) -> int:
+    return next((code for kind, code in _STATUSES if isinstance(error, kind)), 422)
+
+
 def _trouble(error: MnemonError) -> Response:
-    status = next((code for kind, code in _STATUSES if isinstance(error, kind)), 422)
+    status = _status(error)
     html = render("trouble.html", {"title": "That did not work", "error": error, "status": status})
     return HTMLResponse(html, status)
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from mnemon.console.shell import Visit
+from mnemon.console.visit import Visit
 from mnemon.db.tx import Tx
 from mnemon.scope import Scope
 from mnemon.sessions.survey import survey

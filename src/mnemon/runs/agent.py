@@ -109,7 +109,8 @@ def read_config(given: dict[str, Any], current: AdapterConfig | None = None) -> 
             else:
                 changes[CONFIG_NAMES[key]] = value
     if faults:
-        raise Invalid("adapterConfig has keys or values that are not allowed; errors says which.", faults=tuple(faults))
+        which = " ".join(f"`{fault.pointer.rpartition('/')[2]}`: {fault.detail}" for fault in faults)
+        raise Invalid(f"adapterConfig has keys or values that are not allowed. {which}", faults=tuple(faults))
     return replace(current or AdapterConfig(), **changes)
 
 

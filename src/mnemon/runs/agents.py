@@ -105,7 +105,8 @@ async def _check(tx: Tx, scope: Scope, draft: Draft, cards: Cards, agent_id: str
         elif member.role is AgentRole.LEAD:
             faults.append(Fault(pointer=f"/team/{place}", detail="A lead cannot sit on another lead's council."))
     if faults:
-        raise Invalid("The agent cannot be as described; errors says why.", faults=tuple(faults))
+        why = " ".join(dict.fromkeys(fault.detail for fault in faults))
+        raise Invalid(f"The agent cannot be as described. {why}", faults=tuple(faults))
 
 
 async def _wait_for(tx: Tx, scope: Scope, agent_id: str, slot: datetime | None) -> None:

@@ -105,8 +105,15 @@
   let source = null;
   let paused = false;
   let behind = false;
+  // What was typed and not sent is never swapped away: the page waits until it is sent or taken back.
+  const started = (field) => {
+    if (field.type === "checkbox") return field.checked !== field.defaultChecked;
+    if (field.options) return field.selectedIndex !== Math.max(0, [...field.options].findIndex((one) => one.defaultSelected));
+    return field.value !== field.defaultValue;
+  };
+  const written = () => $("#main .refused") || [...document.querySelectorAll("#main form[method=post] :is(input:not([type=hidden]), textarea, select)")].some(started);
   const refresh = () => {
-    if (paused || document.hidden || typing(document.activeElement) || $("dialog[open]")) { behind = true; return; }
+    if (paused || document.hidden || typing(document.activeElement) || $("dialog[open]") || written()) { behind = true; return; }
     behind = false;
     window.htmx?.ajax("GET", location.pathname + location.search, { target: "#main", select: "#main", swap: "outerHTML" });
   };
@@ -133,8 +140,15 @@
   };
   document.addEventListener("visibilitychange", () => behind && refresh());
   document.addEventListener("focusout", () => behind && setTimeout(refresh, 300));
-  document.addEventListener("DOMContentLoaded", () => { listen(); show(); name(); });
-  document.addEventListener("htmx:afterSettle", () => { listen(); show(); setTimeout(name, 0); });
+  document.addEventListener("DOMContentLoaded", () => { listen(); show(); name(); stay(); wrong(); });
+  document.addEventListener("htmx:afterSettle", () => { listen(); show(); setTimeout(name, 0); setTimeout(wrong, 0); });
+  // The answer to a form that was posted without us: from here on the address is the page's, and a reload posts nothing.
+  const stay = () => { const at = $("#main")?.dataset.at; if (at) history.replaceState(null, "", at); };
+  // A form that was refused: the first field that is wrong has the focus.
+  const wrong = () => {
+    const field = $("#main [aria-invalid]") || $("#main .refused[autofocus]");
+    if (field && !field.dataset.shown) { field.dataset.shown = ""; field.focus(); field.scrollIntoView({ block: "center" }); }
+  };
   // A link to a place within a page: the browser marks it only when it loads the page itself.
   const name = () => {
     const place = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
@@ -143,6 +157,11 @@
   document.addEventListener("htmx:afterSwap", (event) => {
     if (event.detail.requestConfig?.boosted) document.title = $("#main h1")?.textContent + " · Mnemon";
   });
+  // The server did not answer, or not sensibly: the page stays, with all that was typed.
+  const hitch = (words) => { const box = $("#hitch"); if (box) { box.textContent = words; box.hidden = false; } };
+  document.addEventListener("htmx:sendError", () => hitch("The server does not answer. What you typed is still here; try again in a moment."));
+  document.addEventListener("htmx:responseError", (event) => hitch(`The server could not do that (${event.detail.xhr.status}). What you typed is still here; try again in a moment.`));
+  document.addEventListener("htmx:beforeRequest", () => { const box = $("#hitch"); if (box) box.hidden = true; });
   document.addEventListener("htmx:beforeSwap", (event) => {
     if (event.detail.xhr.status >= 400 && event.detail.xhr.status < 500) { event.detail.shouldSwap = true; event.detail.isError = false; }
   });
