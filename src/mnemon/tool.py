@@ -5,11 +5,27 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
-from pydantic import BaseModel
+from pydantic import BaseModel, ConfigDict, model_validator
 
 from mnemon.db.tx import Tx
 from mnemon.scope import Scope
+from mnemon.storable import json_as_sent
 from mnemon.turn import EntityPatch, Intent
+
+
+class Arguments(BaseModel):
+    """What a tool is called with: nothing it does not know, and only text that can be stored."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _can_be_stored(cls, given: Any) -> Any:
+        return json_as_sent(given)
+
+
+class NoArguments(Arguments):
+    """Nothing is needed."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,12 +71,12 @@ class Tool(Protocol):
     name: str
     description: str
     """For a model: when to call it and what it gives."""
-    arguments: type[BaseModel]
+    arguments: type[Arguments]
     needs: str
     """The scope a key must have."""
 
-    def text_to_embed(self, arguments: BaseModel) -> str | None:
+    def text_to_embed(self, arguments: Arguments) -> str | None:
         """What must be embedded before the transaction begins."""
         ...
 
-    async def run(self, tx: Tx, caller: Caller, arguments: BaseModel, vector: np.ndarray | None) -> ToolReply: ...
+    async def run(self, tx: Tx, caller: Caller, arguments: Arguments, vector: np.ndarray | None) -> ToolReply: ...

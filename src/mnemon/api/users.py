@@ -10,7 +10,7 @@ from starlette.responses import StreamingResponse
 from mnemon.access.grants import Grant
 from mnemon.api.door import Door, documented, needs
 from mnemon.api.memory_shapes import EntityIn
-from mnemon.api.wire import Instant, Name, Wire, Words, storable
+from mnemon.api.wire import Instant, Name, Wire, Words
 from mnemon.custody.export import chunks, export_file
 from mnemon.custody.forget_person import forget_person
 from mnemon.custody.receipt import Receipt
@@ -24,6 +24,7 @@ from mnemon.memory.upkeep import store as upkeep
 from mnemon.memory.upkeep.seeding import Seeded, load, profile
 from mnemon.memory.vectors.embed import embed_texts
 from mnemon.sessions.people import ensure_person
+from mnemon.storable import as_sent
 
 router = APIRouter(prefix="/api/users", tags=["users"])
 User = Annotated[Name, Path()]
@@ -180,7 +181,7 @@ async def _seed_of(door: Door) -> tuple[SeedEntry, ...]:
                 [{**fault, "loc": ("body", *fault["loc"])} for fault in error.errors(include_url=False)]
             ) from None
     try:
-        entries = entries_of(storable(body.decode()))
+        entries = entries_of(as_sent(body.decode()))
     except ValueError:
         raise Invalid("The text is not valid UTF-8, or has a NUL character.", code="bad_text") from None
     if len(entries) > MOST_ENTRIES or any(len(entry.content) > 20_000 for entry in entries):

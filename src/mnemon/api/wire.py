@@ -10,33 +10,9 @@ from pydantic.alias_generators import to_camel
 
 from mnemon.clock import iso
 from mnemon.errors import Malformed
+from mnemon.storable import as_sent, json_as_sent
 
 T = TypeVar("T")
-
-
-def storable(text: str) -> str:
-    """The text, unless it has a character no database text can hold."""
-    if "\0" in text:
-        raise ValueError("has a NUL character; remove it")
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        raise ValueError("has half a surrogate pair; send valid Unicode") from None
-    return text
-
-
-def _all_storable(value: Any) -> Any:
-    """The JSON value, unless a text anywhere in it cannot be stored."""
-    if isinstance(value, str):
-        storable(value)
-    elif isinstance(value, dict):
-        for name, inner in value.items():
-            storable(str(name))
-            _all_storable(inner)
-    elif isinstance(value, list):
-        for inner in value:
-            _all_storable(inner)
-    return value
 
 
 def _with_zone(at: datetime) -> datetime:
@@ -53,13 +29,13 @@ def _only_text(value: Any) -> Any:
     return value
 
 
-Text = Annotated[str, AfterValidator(storable)]
+Text = Annotated[str, AfterValidator(as_sent)]
 """Any text a database can hold."""
-Words = Annotated[str, Field(min_length=1, max_length=20_000, pattern=r"\S"), AfterValidator(storable)]
+Words = Annotated[str, Field(min_length=1, max_length=20_000, pattern=r"\S"), AfterValidator(as_sent)]
 """A text with something in it, of at most 20,000 characters."""
-Name = Annotated[str, Field(min_length=1, max_length=200, pattern=r"\S"), AfterValidator(storable)]
+Name = Annotated[str, Field(min_length=1, max_length=200, pattern=r"\S"), AfterValidator(as_sent)]
 """A short text that names something: a user, a persona, an agent."""
-Json = Annotated[Any, BeforeValidator(_all_storable)]
+Json = Annotated[Any, BeforeValidator(json_as_sent)]
 """Any JSON value a database can hold."""
 Instant = Annotated[
     datetime, BeforeValidator(_only_text), AfterValidator(_with_zone), PlainSerializer(iso, return_type=str)
@@ -117,7 +93,7 @@ def position_of(cursor: str | None) -> str | None:
     if cursor is None:
         return None
     try:
-        return storable(base64.b64decode(cursor + "=" * (-len(cursor) % 4), b"-_", validate=True).decode())
+        return as_sent(base64.b64decode(cursor + "=" * (-len(cursor) % 4), b"-_", validate=True).decode())
     except (binascii.Error, ValueError):
         raise Malformed(
             "The cursor is not one of ours. Take it unchanged from `meta.nextCursor`.", code="bad_cursor"

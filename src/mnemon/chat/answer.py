@@ -13,9 +13,9 @@ from mnemon.chat.seal import Outcome
 from mnemon.chat.toolcall import Tools, call, specs
 from mnemon.errors import MnemonError
 from mnemon.llm.protocol import ChatRequest, Finished, Message, Text, ToolRequest, ToolSpec, Usage
-from mnemon.runs.storable import storable
 from mnemon.sessions.lifecycle import TurnStatus
 from mnemon.sessions.turns import TurnError
+from mnemon.storable import storable, storable_json
 
 _MOST_ROUNDS = 8
 """Model requests in one turn; after the last one tools are no longer offered."""
@@ -80,11 +80,11 @@ class Answer:
             async for event in events:
                 match event:
                     case Text():
-                        text: str = storable(event.text)
+                        text = storable(event.text)
                         self._said.append(text)
                         self._emit(Delta(text=text))
                     case ToolRequest():
-                        request = replace(event, arguments=storable(event.arguments))
+                        request = replace(event, arguments=storable_json(event.arguments))
                         calls.append(request)
                         self._emit(ToolCalled(request=request))
                     case Finished():

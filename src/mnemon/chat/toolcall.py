@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
 from mnemon.agentstate.journal import Update
 from mnemon.basement import Basement
@@ -14,7 +14,7 @@ from mnemon.context.assemble import query_vector
 from mnemon.errors import MnemonError
 from mnemon.llm.protocol import Json, ToolRequest, ToolSpec
 from mnemon.sessions import turns
-from mnemon.tool import Caller, Tool
+from mnemon.tool import Arguments, Caller, Tool
 from mnemon.tools.offered import run_tool
 
 Tools = Mapping[str, Tool]
@@ -70,7 +70,7 @@ async def call(basement: Basement, begun: Begun, tools: Tools, request: ToolRequ
 
 
 @cache
-def _schema(arguments: type[BaseModel]) -> Json:
+def _schema(arguments: type[Arguments]) -> Json:
     """Made once: writing out a schema takes longer than all of the turn's queries."""
     return arguments.model_json_schema()
 

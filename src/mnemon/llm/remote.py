@@ -31,8 +31,8 @@ from mnemon.llm.protocol import (
     ToolRequest,
     Usage,
 )
-from mnemon.llm.storable import storable, storable_json
 from mnemon.llm.transcript import settings_from, transcript
+from mnemon.storable import storable, storable_json
 
 _REASONS = {"tool_call": "tool_calls", "length": "length", "content_filter": "content_filter"}
 
@@ -210,5 +210,6 @@ def parse_object(text: str) -> Json | None:
         except (ValueError, RecursionError):
             continue
         if isinstance(value, dict):
-            return {storable(name): storable_json(item) for name, item in value.items()}
+            mended: Json = storable_json(value)
+            return mended
     return None

@@ -13,8 +13,8 @@ from mnemon.llm.protocol import Llm, Usage
 from mnemon.reflection.lifecycle import ReflectionStatus
 from mnemon.reflection.question import Due, ask, take
 from mnemon.reflection.report import Reflection
-from mnemon.runs.storable import storable
 from mnemon.section import Report, Section
+from mnemon.storable import storable_json
 from mnemon.turn import Turn
 
 APPLIED_LAST = "engagement"
@@ -76,14 +76,14 @@ async def asked(model: Llm, turn: Turn, due: Sequence[Due], kept: Mapping[str, A
     if not fresh:
         return Asked(raw=kept, answers=known.valid, faults={}, usage=None)
     first = await model.answer(ask(turn, fresh))
-    value = storable(first.value)
+    value = storable_json(first.value)
     taken = take(fresh, value)
     raw = {**kept, **_parts(fresh, value)}
     answers, usage = {**known.valid, **taken.valid}, first.usage
     if taken.faults:
         again = [one for one in fresh if one.section.name in taken.faults]
         second = await model.answer(ask(turn, again, taken.faults))
-        value = storable(second.value)
+        value = storable_json(second.value)
         taken = take(again, value)
         raw |= _parts(again, value)
         answers |= taken.valid

@@ -13,8 +13,8 @@ from mnemon.llm.protocol import Message, ToolRequest
 from mnemon.runs.active_memory import ActiveMemory
 from mnemon.runs.agent import Adapter, Agent, AgentRole, Draft, read_config, write_config
 from mnemon.runs.run import RunStatus, RunUsage
-from mnemon.runs.storable import storable
 from mnemon.scope import Scope
+from mnemon.storable import storable_json
 
 SQL = statements("mnemon.runs")
 
@@ -167,7 +167,7 @@ async def extend_transcript(scope: Scope, tx: Tx, agent_id: str, session_id: str
     owner = {"org_id": scope.org_id, "agent_id": agent_id, "session_id": session_id}
     length = (await tx.one(SQL["transcript_length"], **owner))["length"]
     rows = [
-        {**owner, "seq": seq, "message": Jsonb(storable(_message_row(message))), "now": tx.now}
+        {**owner, "seq": seq, "message": Jsonb(storable_json(_message_row(message))), "now": tx.now}
         for seq, message in enumerate(added, length + 1)
     ]
     if rows:
@@ -198,7 +198,7 @@ async def update_exchange(scope: Scope, tx: Tx, changed: Exchange) -> None:
         memory_generation=changed.memory_generation,
         usage=Jsonb(asdict(changed.usage)),
         finished_at=changed.finished_at,
-        error=storable(changed.error),
+        error=storable_json(changed.error),
     )
 
 
@@ -212,7 +212,7 @@ async def insert_message(scope: Scope, tx: Tx, agent_id: str, turn_id: str, role
         agent_id=agent_id,
         turn_id=turn_id,
         role=role,
-        content=storable(content),
+        content=storable_json(content),
         now=tx.now,
     )
     return message_id

@@ -8,7 +8,7 @@ from typing import Any
 from mnemon.clock import parse_time
 from mnemon.errors import Invalid
 from mnemon.runs.card import RE_EXAMINATION, CardDefinition, Rule, Slot, SlotType, Value, Values
-from mnemon.runs.storable import storable
+from mnemon.storable import storable_json
 
 TITLE = "Card"
 MOST_TEXT = 20_000
@@ -38,7 +38,7 @@ def schema_of(card: CardDefinition) -> dict[str, Any]:
 
 def fill(card: CardDefinition, answer: dict[str, Any]) -> dict[str, Value]:
     """The card's values as they will be kept. Raises NotFilled with every reason at once."""
-    answer = storable(answer)
+    answer = storable_json(answer)
     values: dict[str, Value] = {}
     reasons = [f"`{name}` is no slot of it" for name in answer if name not in {slot.name for slot in card.slots}]
     for slot in card.slots:

@@ -12,8 +12,8 @@ from mnemon.db.tx import Row, Tx
 from mnemon.runs.adapter import Event
 from mnemon.runs.resolution import Price, Resolved
 from mnemon.runs.run import ResolutionStatus, Run, RunKind, RunStatus, RunUsage
-from mnemon.runs.storable import storable
 from mnemon.scope import Scope
+from mnemon.storable import storable_json
 
 SQL = statements("mnemon.runs")
 
@@ -122,7 +122,7 @@ async def update_run(scope: Scope, tx: Tx, changed: Run, *, symbol: str | None =
         usage=Jsonb(asdict(changed.usage)),
         started_at=changed.started_at,
         finished_at=changed.finished_at,
-        error=storable(changed.error),
+        error=storable_json(changed.error),
     )
 
 
@@ -166,7 +166,7 @@ async def add_event(scope: Scope, tx: Tx, run_id: str, agent_id: str, event: Eve
         agent_id=agent_id,
         now=tx.now,
         type=event.type,
-        data=Jsonb(storable(event.data)),
+        data=Jsonb(storable_json(event.data)),
     )
 
 

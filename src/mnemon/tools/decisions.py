@@ -3,19 +3,17 @@
 from dataclasses import asdict
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from mnemon.clock import iso
 from mnemon.db.tx import Tx
 from mnemon.errors import NotAllowed
 from mnemon.runs.decisions import decisions_for
-from mnemon.tool import Caller, ToolReply
+from mnemon.tool import Arguments, Caller, ToolReply
 
 
-class HowMany(BaseModel):
+class HowMany(Arguments):
     """How far to look back."""
-
-    model_config = ConfigDict(extra="forbid")
 
     limit: int = Field(5, ge=1, le=50)
 
@@ -25,13 +23,13 @@ class GetMyDecisions:
 
     name = "get_my_decisions"
     description = "Your own last decisions, newest first, each in one line: when, what, and why."
-    arguments: type[BaseModel] = HowMany
+    arguments: type[Arguments] = HowMany
     needs = "agents:read"
 
-    def text_to_embed(self, arguments: BaseModel) -> str | None:
+    def text_to_embed(self, arguments: Arguments) -> str | None:
         return None
 
-    async def run(self, tx: Tx, caller: Caller, arguments: BaseModel, vector: np.ndarray | None) -> ToolReply:
+    async def run(self, tx: Tx, caller: Caller, arguments: Arguments, vector: np.ndarray | None) -> ToolReply:
         """The decisions of the agent whose token was used, nobody else's."""
         assert isinstance(arguments, HowMany)
         if caller.agent_id is None:

@@ -4,10 +4,10 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from mnemon.db.tx import Tx
-from mnemon.tool import Caller, ToolReply
+from mnemon.tool import Arguments, Caller, NoArguments, ToolReply
 
 ReadContext = Callable[[Tx, Caller, str, np.ndarray | None, int | None], Awaitable[dict[str, Any]]]
 """The context pack for a query, as the wire shows it: transaction, caller, query, its vector, budget in tokens."""
@@ -17,10 +17,8 @@ ReadEngagement = Callable[[Tx, Caller], Awaitable[dict[str, Any] | None]]
 """The engagement as the wire shows it; None before the first session."""
 
 
-class ForWhat(BaseModel):
+class ForWhat(Arguments):
     """What a context is wanted for."""
-
-    model_config = ConfigDict(extra="forbid")
 
     query: str = Field(min_length=1, max_length=20_000, description="The message to be answered.")
     budget_tokens: int | None = Field(None, ge=200, le=200_000)
@@ -31,27 +29,25 @@ class GetContext:
 
     name = "get_context"
     description = "Everything that is known and may matter for answering a message, as a system prompt."
-    arguments: type[BaseModel] = ForWhat
+    arguments: type[Arguments] = ForWhat
     needs = "chat"
 
     def __init__(self, read: ReadContext) -> None:
         self._read = read
 
-    def text_to_embed(self, arguments: BaseModel) -> str | None:
+    def text_to_embed(self, arguments: Arguments) -> str | None:
         assert isinstance(arguments, ForWhat)
         return arguments.query
 
-    async def run(self, tx: Tx, caller: Caller, arguments: BaseModel, vector: np.ndarray | None) -> ToolReply:
+    async def run(self, tx: Tx, caller: Caller, arguments: Arguments, vector: np.ndarray | None) -> ToolReply:
         """The context pack."""
         assert isinstance(arguments, ForWhat)
         given = await self._read(tx, caller, arguments.query, vector, arguments.budget_tokens)
         return ToolReply(content=given, reports=False)
 
 
-class Which(BaseModel):
+class Which(Arguments):
     """A memory by its id."""
-
-    model_config = ConfigDict(extra="forbid")
 
     id: str = Field(min_length=1, max_length=200, description="The memory's id, as `recall` gives it.")
 
@@ -61,26 +57,20 @@ class Forget:
 
     name = "forget"
     description = "Forget one memory for good, wherever it stands. Only when the person asks for it."
-    arguments: type[BaseModel] = Which
+    arguments: type[Arguments] = Which
     needs = "custody"
 
     def __init__(self, forget: ForgetMemory) -> None:
         self._forget = forget
 
-    def text_to_embed(self, arguments: BaseModel) -> str | None:
+    def text_to_embed(self, arguments: Arguments) -> str | None:
         return None
 
-    async def run(self, tx: Tx, caller: Caller, arguments: BaseModel, vector: np.ndarray | None) -> ToolReply:
+    async def run(self, tx: Tx, caller: Caller, arguments: Arguments, vector: np.ndarray | None) -> ToolReply:
         """The receipt."""
         assert isinstance(arguments, Which)
         receipt = await self._forget(tx, caller, arguments.id)
         return ToolReply(content=receipt, ids=(arguments.id,), types=("memory",), count=1)
-
-
-class Nothing(BaseModel):
-    """Nothing is needed."""
-
-    model_config = ConfigDict(extra="forbid")
 
 
 class GetEngagement:
@@ -88,15 +78,15 @@ class GetEngagement:
 
     name = "get_engagement"
     description = "The engagement: its week, hypotheses with confidence and evidence, unknowns, findings."
-    arguments: type[BaseModel] = Nothing
+    arguments: type[Arguments] = NoArguments
     needs = "engagement:read"
 
     def __init__(self, read: ReadEngagement) -> None:
         self._read = read
 
-    def text_to_embed(self, arguments: BaseModel) -> str | None:
+    def text_to_embed(self, arguments: Arguments) -> str | None:
         return None
 
-    async def run(self, tx: Tx, caller: Caller, arguments: BaseModel, vector: np.ndarray | None) -> ToolReply:
+    async def run(self, tx: Tx, caller: Caller, arguments: Arguments, vector: np.ndarray | None) -> ToolReply:
         """The engagement as it stands."""
         return ToolReply(content={"engagement": await self._read(tx, caller)}, reports=False)

@@ -1,18 +1,16 @@
 """`expect`: says what an action should do before it is done, so that its result can be checked."""
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from mnemon.db.tx import Tx
 from mnemon.errors import Invalid
-from mnemon.tool import Caller, ToolReply
+from mnemon.tool import Arguments, Caller, ToolReply
 from mnemon.turn import Intent
 
 
-class Expected(BaseModel):
+class Expected(Arguments):
     """One expectation."""
-
-    model_config = ConfigDict(extra="forbid")
 
     action: str = Field(min_length=1, max_length=200, description="The tool or action you are about to use.")
     expected_outcome: str = Field(min_length=1, max_length=2000, description="What it should do, in a sentence.")
@@ -40,13 +38,13 @@ class Expect:
         "Before you act, say what the action should do. The next result of that action is checked against it by "
         "ids, type and count, and you are told when it turned out otherwise."
     )
-    arguments: type[BaseModel] = Expected
+    arguments: type[Arguments] = Expected
     needs = "chat"
 
-    def text_to_embed(self, arguments: BaseModel) -> str | None:
+    def text_to_embed(self, arguments: Arguments) -> str | None:
         return None
 
-    async def run(self, tx: Tx, caller: Caller, arguments: BaseModel, vector: np.ndarray | None) -> ToolReply:
+    async def run(self, tx: Tx, caller: Caller, arguments: Arguments, vector: np.ndarray | None) -> ToolReply:
         """The expectation is pending; whoever serves the tool writes it, with the call it came by."""
         assert isinstance(arguments, Expected)
         if caller.session_id is None:

@@ -4,12 +4,11 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from pydantic import BaseModel
 
 from mnemon.agentstate.journal import Update, add_intents, apply_tool_results
 from mnemon.db.tx import Tx
 from mnemon.errors import NotAllowed
-from mnemon.tool import Caller, Tool, ToolReply
+from mnemon.tool import Arguments, Caller, Tool, ToolReply
 from mnemon.tools.decisions import GetMyDecisions
 from mnemon.tools.elsewhere import Forget, ForgetMemory, GetContext, GetEngagement, ReadContext, ReadEngagement
 from mnemon.tools.expect import Expect
@@ -50,7 +49,7 @@ def all_tools(*, context: ReadContext, forget: ForgetMemory, engagement: ReadEng
 
 
 async def run_tool(
-    tx: Tx, tool: Tool, caller: Caller, arguments: BaseModel, vector: np.ndarray | None, *, call_id: str
+    tx: Tx, tool: Tool, caller: Caller, arguments: Arguments, vector: np.ndarray | None, *, call_id: str
 ) -> Ran:
     """The tool has run, and the session's agent state has taken account of its plan and its result, all in `tx`."""
     if not caller.may(tool.needs):

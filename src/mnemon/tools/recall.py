@@ -1,20 +1,18 @@
 """`recall`: what is known about something, and what was said about it."""
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from mnemon.clock import iso
 from mnemon.db.tx import Tx
 from mnemon.memory.memory import Memory
 from mnemon.memory.recall.query import Hit, Query, RecallKind
 from mnemon.memory.recall.search import search
-from mnemon.tool import Caller, ToolReply
+from mnemon.tool import Arguments, Caller, ToolReply
 
 
-class ToRecall(BaseModel):
+class ToRecall(Arguments):
     """A question to memory."""
-
-    model_config = ConfigDict(extra="forbid")
 
     query: str = Field(min_length=1, max_length=2000, description="What you want to know, in words.")
     limit: int = Field(5, ge=1, le=50)
@@ -26,14 +24,14 @@ class Recall:
 
     name = "recall"
     description = "Look up what is remembered about the person, someone in their life, or a project."
-    arguments: type[BaseModel] = ToRecall
+    arguments: type[Arguments] = ToRecall
     needs = "memory:read"
 
-    def text_to_embed(self, arguments: BaseModel) -> str | None:
+    def text_to_embed(self, arguments: Arguments) -> str | None:
         assert isinstance(arguments, ToRecall)
         return arguments.query
 
-    async def run(self, tx: Tx, caller: Caller, arguments: BaseModel, vector: np.ndarray | None) -> ToolReply:
+    async def run(self, tx: Tx, caller: Caller, arguments: Arguments, vector: np.ndarray | None) -> ToolReply:
         """What answers the question, best first."""
         assert isinstance(arguments, ToRecall)
         kinds = {RecallKind.MEMORIES, *((RecallKind.MESSAGES,) if arguments.messages else ())}

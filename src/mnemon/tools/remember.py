@@ -1,7 +1,7 @@
 """`remember`: keeps a fact. In a conversation it must rest on the person's own words."""
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from mnemon.db.tx import Tx
 from mnemon.errors import Invalid
@@ -10,26 +10,22 @@ from mnemon.memory.fact import Entity, EntityType, Fact, FactType, Ground, Memor
 from mnemon.memory.remember import remember
 from mnemon.sessions import turns
 from mnemon.sessions.people import ensure_person
-from mnemon.tool import Caller, ToolReply
+from mnemon.tool import Arguments, Caller, ToolReply
 from mnemon.turn import EntityPatch, Role
 
 AGENT = "agent"
 """The source of what an agent states by itself."""
 
 
-class About(BaseModel):
+class About(Arguments):
     """Someone or something a fact is about."""
-
-    model_config = ConfigDict(extra="forbid")
 
     type: EntityType
     label: str = Field(min_length=1, max_length=200, description="The name, as people say it.")
 
 
-class ToRemember(BaseModel):
+class ToRemember(Arguments):
     """A fact."""
-
-    model_config = ConfigDict(extra="forbid")
 
     content: str = Field(min_length=1, max_length=2000, description="The fact, in one sentence.")
     quote: str | None = Field(
@@ -52,13 +48,13 @@ class Remember:
         "Keep a lasting fact about the person, someone in their life, or a project. Only what they said themselves; "
         "what was recalled is known already."
     )
-    arguments: type[BaseModel] = ToRemember
+    arguments: type[Arguments] = ToRemember
     needs = "memory:write"
 
-    def text_to_embed(self, arguments: BaseModel) -> str | None:
+    def text_to_embed(self, arguments: Arguments) -> str | None:
         return None
 
-    async def run(self, tx: Tx, caller: Caller, arguments: BaseModel, vector: np.ndarray | None) -> ToolReply:
+    async def run(self, tx: Tx, caller: Caller, arguments: Arguments, vector: np.ndarray | None) -> ToolReply:
         """The fact is held, or one more mention of what is held."""
         assert isinstance(arguments, ToRemember)
         found = await _quotation(tx, caller, arguments.quote)

@@ -1,28 +1,24 @@
 """`report_result`: tells what an action did, so that what was expected of it is verified."""
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from mnemon.db.tx import Tx
 from mnemon.errors import Invalid
-from mnemon.tool import Caller, ToolReply
+from mnemon.tool import Arguments, Caller, ToolReply
 from mnemon.turn import EntityPatch
 
 
-class EntityReported(BaseModel):
+class EntityReported(Arguments):
     """An entity that the result names."""
-
-    model_config = ConfigDict(extra="forbid")
 
     id: str = Field(min_length=1, max_length=500)
     kind: str = Field(min_length=1, max_length=200)
     name: str | None = Field(None, max_length=500)
 
 
-class Reported(BaseModel):
+class Reported(Arguments):
     """The result of an action."""
-
-    model_config = ConfigDict(extra="forbid")
 
     action: str = Field(min_length=1, max_length=200, description="The action, as it was named to `expect`.")
     ids: list[str] | None = Field(None, max_length=1000, description="Ids of what it made, changed or found.")
@@ -40,13 +36,13 @@ class ReportResult:
         "After an action, tell what it did. What you expected of it is confirmed or marked as failed by ids, type "
         "and count."
     )
-    arguments: type[BaseModel] = Reported
+    arguments: type[Arguments] = Reported
     needs = "chat"
 
-    def text_to_embed(self, arguments: BaseModel) -> str | None:
+    def text_to_embed(self, arguments: Arguments) -> str | None:
         return None
 
-    async def run(self, tx: Tx, caller: Caller, arguments: BaseModel, vector: np.ndarray | None) -> ToolReply:
+    async def run(self, tx: Tx, caller: Caller, arguments: Arguments, vector: np.ndarray | None) -> ToolReply:
         """The result is told; serving it verifies what was expected."""
         assert isinstance(arguments, Reported)
         if caller.session_id is None:

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
 from mnemon.db.tx import Tx
@@ -12,16 +12,16 @@ from mnemon.errors import NotFound
 from mnemon.memory.plan import Outcome
 from mnemon.memory.remember import remember
 from mnemon.sessions.people import ensure_person
-from mnemon.tool import Caller, Tool, ToolReply
+from mnemon.tool import Arguments, Caller, Tool, ToolReply
 from mnemon.tools import graph
 from mnemon.tools.elsewhere import ForgetMemory
 from mnemon.tools.graph import Edge, Graph, Node
 
 
-class Shape(BaseModel):
+class Shape(Arguments):
     """Camel case outside."""
 
-    model_config = ConfigDict(alias_generator=to_camel, validate_by_name=True)
+    model_config = ConfigDict(alias_generator=to_camel, validate_by_name=True, extra="ignore")
 
 
 Short = Field(min_length=1, max_length=200)
@@ -87,17 +87,17 @@ Work = Callable[[Tx, Caller, Any], Awaitable[dict[str, Any]]]
 class GraphTool:
     """One of the nine."""
 
-    def __init__(self, name: str, description: str, arguments: type[BaseModel], needs: str, work: Work) -> None:
+    def __init__(self, name: str, description: str, arguments: type[Arguments], needs: str, work: Work) -> None:
         self.name = name
         self.description = description
         self.arguments = arguments
         self.needs = needs
         self._work = work
 
-    def text_to_embed(self, arguments: BaseModel) -> str | None:
+    def text_to_embed(self, arguments: Arguments) -> str | None:
         return None
 
-    async def run(self, tx: Tx, caller: Caller, arguments: BaseModel, vector: np.ndarray | None) -> ToolReply:
+    async def run(self, tx: Tx, caller: Caller, arguments: Arguments, vector: np.ndarray | None) -> ToolReply:
         """What the reference server would say."""
         if self.needs == "memory:write" and caller.user_name:
             await ensure_person(tx, caller.scope.org_id, caller.user_name)
@@ -108,7 +108,7 @@ def server_memory_tools(forget: ForgetMemory) -> Mapping[str, Tool]:
     """The nine tools by name; deleting is handed in, for it really forgets."""
     deleting = _Deleting(forget)
     write, read = "memory:write", "memory:read"
-    rows: tuple[tuple[str, str, type[BaseModel], str, Work], ...] = (
+    rows: tuple[tuple[str, str, type[Arguments], str, Work], ...] = (
         ("create_entities", "Create new entities in the knowledge graph.", Entities, write, _create_entities),
         (
             "create_relations",
