@@ -3,6 +3,7 @@
 from typing import Any
 
 import httpx2
+import pytest
 
 from mnemon.access.grants import Grant
 from support.served import Served
@@ -23,17 +24,60 @@ def remember(client: httpx2.Client, content: str, **more: Any) -> dict[str, Any]
     return made
 
 
-def test_the_context_is_exactly_what_chat_sends(server: Served, client: httpx2.Client) -> None:
-    remember(client, "Is allergic to peanuts", pinned=True)
-    remember(client, "Plays the cello")
-    client.post("/api/chat", json={"userId": "ana", "message": "Hello there.", "stream": False})
-    server.settled(client)
-    given = context(client, "Can I eat peanuts?")
-    client.post("/api/chat", json={"userId": "ana", "message": "Can I eat peanuts?", "stream": False})
+def said(server: Served, client: httpx2.Client, message: str, **more: Any) -> tuple[str, list[tuple[str, str]]]:
+    """What the model was given for the message: the system prompt, and the messages before the new one."""
+    body = {"userId": "ana", "message": message, "stream": False, **more}
+    assert client.post("/api/chat", json=body).status_code == 200
     asked = server.script.asked_on("chat")[-1]
-    assert asked.system.strip() == given["system"].strip()
     told = [(one.role, one.content) for one in asked.messages if one.role in ("user", "assistant")]
-    assert told[:-1] == [(one["role"], one["content"]) for one in given["messages"]]
+    assert told.pop() == ("user", message)
+    return asked.system, told
+
+
+def a_while_with_ana(server: Served, client: httpx2.Client) -> str:
+    """Two sessions an hour apart, the last one running with an expectation and a todo; gives the first one's id."""
+    remember(client, "Is allergic to peanuts", pinned=True)
+    for city in ("Austin", "Denver", "Lisbon", "Oslo"):
+        remember(client, f"Played the cello in {city}", entity={"type": "place", "label": city})
+    expected = {"action": "create_task", "expected_outcome": "one zebra task", "expected_count": 1}
+    first = ""
+    for number in range(12):
+        messages = [
+            {"role": "user", "content": f"Rehearsal {number} of the cello concert in Oslo went well."},
+            {"role": "assistant", "content": f"The cello likes Oslo, concert {number}."},
+        ]
+        taken = client.post("/api/turns", json={"userId": "ana", "messages": messages, "expectations": [expected]})
+        first = first or taken.json()["data"]["sessionId"]
+        server.advance(minutes=61 if number == 7 else 1)
+        server.settled(client)
+    remember(client, "Send the score to Maria", type="OPEN_LOOP")
+    server.settled(client)
+    return first
+
+
+@pytest.mark.parametrize("key", ["with every scope", "that may only chat"])
+@pytest.mark.parametrize(
+    "moment", ["at once", "after the boundary", "much later", "to the ended session", "to another"]
+)
+def test_the_context_is_exactly_what_chat_sends(server: Served, client: httpx2.Client, moment: str, key: str) -> None:
+    first = a_while_with_ana(server, client)
+    caller = client if key == "with every scope" else server.client("acme", grants=frozenset({Grant.CHAT}))
+    server.advance(minutes={"after the boundary": 40, "much later": 60 * 24 * 9}.get(moment, 1))
+    server.settled(client)
+    where = {"to the ended session": {"sessionId": first}, "to another": {"personaId": "coach"}}.get(moment, {})
+    query = "How did the cello concert in Oslo go, number 3?"
+    shown = context(caller, query, **where)
+    system, told = said(server, caller, query, **where)
+    assert system == shown["system"]
+    assert told == [(one["role"], one["content"]) for one in shown["messages"]]
+    running = moment == "at once"
+    assert ("zebra" in system) == (running and caller is client)
+    assert bool(told) == running
+
+
+def test_a_first_message_is_given_what_the_context_says(server: Served, client: httpx2.Client) -> None:
+    shown = context(client, "Hello there.")
+    assert said(server, client, "Hello there.") == (shown["system"], [])
 
 
 def test_layers_have_names_tokens_and_sources(server: Served, client: httpx2.Client) -> None:

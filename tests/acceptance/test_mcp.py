@@ -17,7 +17,18 @@ from mcp.client.streamable_http import streamable_http_client
 from mnemon.access.grants import Grant
 from support.served import Served
 
-TOOLS = {"remember", "recall", "forget", "get_context", "get_engagement", "list_todos", "expect", "report_result"}
+TOOLS = {
+    "get_my_decisions",
+    "remember",
+    "recall",
+    "forget",
+    "get_context",
+    "get_engagement",
+    "list_todos",
+    "expect",
+    "report_result",
+}
+"""The contract's nine."""
 
 
 @asynccontextmanager
@@ -69,6 +80,37 @@ async def test_a_wrong_call_is_explained_to_the_model(server: Served) -> None:
     assert "query" in missing.content[0].text
     assert unknown.is_error
     assert "not_found" in unknown.content[0].text
+
+
+async def test_decisions_are_an_agents_own_and_a_key_is_told_so(server: Served) -> None:
+    async with connected(server) as session:
+        refused = await session.call_tool("get_my_decisions", {})
+    assert refused.is_error
+    assert "not_an_agent" in refused.content[0].text
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("expect", {"action": "a\0b", "expected_outcome": "two tasks"}),
+        ("expect", {"action": "a", "expected_outcome": "two", "expected_ids": ["t\0"]}),
+        ("report_result", {"action": "a", "entities": [{"id": "t1", "kind": "task", "name": "\0"}]}),
+        ("remember", {"content": "Lives in \0", "about": {"type": "person", "label": "Ann"}}),
+        ("recall", {"query": "\0"}),
+        ("forget", {"id": "\0"}),
+        ("get_context", {"query": "\0"}),
+    ],
+)
+async def test_text_that_no_database_holds_is_refused_with_the_reason(
+    server: Served, tool: str, arguments: dict[str, Any]
+) -> None:
+    client = await asyncio.to_thread(server.client)
+    turn = {"userId": "ann", "messages": [{"role": "user", "content": "Hi"}]}
+    session_id = (await asyncio.to_thread(lambda: client.post("/api/turns", json=turn))).json()["data"]["sessionId"]
+    async with connected(server, f"?userId=ann&sessionId={session_id}") as session:
+        refused = await session.call_tool(tool, arguments)
+    assert refused.is_error
+    assert "NUL" in refused.content[0].text
 
 
 async def test_expectations_are_verified_in_the_named_session(server: Served) -> None:

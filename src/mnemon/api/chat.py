@@ -40,6 +40,7 @@ async def chat(body: ChatIn, door: Annotated[Door, needs(Grant.CHAT)]) -> Respon
         session_id=body.session_id,
         vector=await query_vector(door.basement, body.message),
         embedder=door.basement.embedder.model,
+        sees_agent_state=door.may(Grant.AGENT_STATE_READ),
     )
     reply = await opened(door, asking, chat_tools(door.principal.grants))
     if isinstance(reply, Stream):

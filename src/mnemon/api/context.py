@@ -1,6 +1,5 @@
 """`/api/context`: exactly what a chat turn would be given."""
 
-from datetime import datetime
 from typing import Annotated, Any, Self
 
 import numpy as np
@@ -12,9 +11,8 @@ from mnemon.agentstate import store as agentstate
 from mnemon.api.agentstate import document
 from mnemon.api.door import Door, documented, needs
 from mnemon.api.wire import Name, Wire, Words
-from mnemon.context.assemble import Context, assembled, query_vector
+from mnemon.context.assemble import Context, given, query_vector
 from mnemon.db.tx import Tx
-from mnemon.layer import Ask
 from mnemon.scope import Scope
 from mnemon.sessions.record import named_session
 
@@ -84,34 +82,28 @@ class ContextOut(Wire):
 async def get_context(body: ContextIn, door: Annotated[Door, needs(Grant.CHAT)]) -> Response:
     """The context for this message. Nothing is written."""
     vector = await query_vector(door.basement, body.query)
-    settings = door.basement.settings
     async with door.tx() as tx:
         scope, _ = await named_session(tx, door.person(body.user_id, body.persona_id), body.session_id)
-        ask = Ask(
-            scope=scope, query=body.query, vector=vector, now=tx.now, session_id=body.session_id,
-            model=door.basement.embedder.model, ranking=settings.chat_ranking,
-            sees_agent_state=door.may(Grant.AGENT_STATE_READ),
-        )  # fmt: skip
-        context = await assembled(tx, ask, settings, budget=body.budget_tokens)
-        held = await _agent_state(tx, ask, context)
+        context = await _context(tx, door, body, scope, vector)
+        held = await _agent_state(tx, door, scope, context)
     return door.reply(ContextOut.of(context, held))
 
 
-def _ask(door: Door, body: ContextIn, scope: Scope, vector: np.ndarray | None, now: datetime) -> Ask:
-    return Ask(
-        scope=scope,
-        query=body.query,
-        vector=vector,
-        now=now,
-        session_id=body.session_id,
-        model=door.basement.embedder.model,
-        ranking=door.basement.settings.chat_ranking,
+async def _context(tx: Tx, door: Door, body: ContextIn, scope: Scope, vector: np.ndarray | None) -> Context:
+    return await given(
+        tx,
+        door.basement,
+        scope,
+        body.query,
+        vector,
         sees_agent_state=door.may(Grant.AGENT_STATE_READ),
+        session_id=body.session_id,
+        budget=body.budget_tokens,
     )
 
 
-async def _agent_state(tx: Tx, ask: Ask, context: Context) -> dict[str, Any] | None:
+async def _agent_state(tx: Tx, door: Door, scope: Scope, context: Context) -> dict[str, Any] | None:
     """The running session's agent state, for a key that may see it."""
-    if context.session_id is None or not ask.sees_agent_state:
+    if context.session_id is None or not door.may(Grant.AGENT_STATE_READ):
         return None
-    return document(await agentstate.read(tx, ask.scope, context.session_id))
+    return document(await agentstate.read(tx, scope, context.session_id))

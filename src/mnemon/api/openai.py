@@ -66,6 +66,7 @@ async def _asking(body: CompletionIn, door: Door) -> Asking:
         session_id=named.session_id if named else None,
         vector=await query_vector(door.basement, told.new[-1].content),
         embedder=door.basement.embedder.model,
+        sees_agent_state=door.may(Grant.AGENT_STATE_READ),
         origin=Origin.OPENAI,
         instructions=told.instructions or None,
         resent=told.conversation if told.tells_history else None,

@@ -25,6 +25,8 @@ class Asking:
     """The message's embedding, made before the transaction."""
     embedder: str = ""
     """The model that made it."""
+    sees_agent_state: bool
+    """Whether the caller's key has `agent-state:read`: without it the model is not told either."""
     retries: str | None = None
     """A turn that failed and is to be answered again."""
     origin: Origin = Origin.CHAT

@@ -6,20 +6,20 @@ from datetime import timedelta
 from mnemon.agentstate.journal import apply_tool_results
 from mnemon.chat.asking import Asking, Begun
 from mnemon.chat.resent import outcomes_of
-from mnemon.context.assemble import assembled
+from mnemon.context.assemble import Context, assembled
 from mnemon.db.tx import Tx
 from mnemon.jobs.store import postpone
 from mnemon.layer import Ask
 from mnemon.llm.protocol import Message
 from mnemon.reflection import job as reflection
 from mnemon.reflection.job import REFLECTION
+from mnemon.scope import Scope
 from mnemon.sessions import turns
 from mnemon.sessions.close import boundary_of
-from mnemon.sessions.layer import Situation
 from mnemon.sessions.lifecycle import TurnStatus
 from mnemon.sessions.messages import NewMessage
 from mnemon.sessions.people import hold_person
-from mnemon.sessions.record import Incoming, append, record_in_session
+from mnemon.sessions.record import Incoming, append, named_session, record
 from mnemon.sessions.turns import StoredTurn, TurnError
 from mnemon.settings import Settings
 from mnemon.turn import Role, Said, Turn
@@ -32,27 +32,35 @@ _MOVED_ON = TurnError(code="interrupted", detail="The caller went on without the
 async def begin(tx: Tx, asking: Asking, settings: Settings) -> Begun:
     """The turn is stored and leased, its reflection queued behind it, and its context read. Writes nothing else."""
     stored = await _to_continue(tx, asking) or await _asked_again(tx, asking, settings)
-    where = None
-    if stored is None:
-        turn, where = await _new(tx, asking, settings)
-    else:
+    if stored is not None:
         turn = await _continue(tx, asking, stored)
-    ask = Ask(
-        scope=turn.scope,
-        query=asking.query,
-        vector=asking.vector,
-        now=turn.at if stored is None else tx.now,
-        session_id=turn.session_id,
-        sees_agent_state=True,
-        model=asking.embedder,
-        ranking=settings.chat_ranking,
-    )
-    context = await assembled(tx, ask, settings, turn_id=turn.id, where=where)
+        context = await _context(tx, asking, settings, turn.scope, turn.session_id, turn_id=turn.id)
+    else:
+        # Before the message is stored: it is given what `/api/context` gives, and is not recalled for itself.
+        scope, _ = await named_session(tx, asking.scope, asking.session_id)
+        context = await _context(tx, asking, settings, scope, asking.session_id)
+        turn = await _new(tx, asking, settings)
     conversation = _conversation(asking, context.recent)
     return Begun(asking=asking, turn=turn, context=context, conversation=conversation)
 
 
-async def _new(tx: Tx, asking: Asking, settings: Settings) -> tuple[Turn, Situation]:
+async def _context(
+    tx: Tx, asking: Asking, settings: Settings, scope: Scope, session_id: str | None, *, turn_id: str | None = None
+) -> Context:
+    ask = Ask(
+        scope=scope,
+        query=asking.query,
+        vector=asking.vector,
+        now=tx.now,
+        session_id=session_id,
+        sees_agent_state=asking.sees_agent_state,
+        model=asking.embedder,
+        ranking=settings.chat_ranking,
+    )
+    return await assembled(tx, ask, settings, turn_id=turn_id)
+
+
+async def _new(tx: Tx, asking: Asking, settings: Settings) -> Turn:
     until = tx.now + LEASE
     incoming = Incoming(
         user_name=asking.user_name,
@@ -62,10 +70,10 @@ async def _new(tx: Tx, asking: Asking, settings: Settings) -> tuple[Turn, Situat
         origin=asking.origin,
         lease_until=until,
     )
-    turn, session = await record_in_session(tx, asking.scope, incoming, boundary_of(settings))
+    turn = await record(tx, asking.scope, incoming, boundary_of(settings))
     await _give_up_waiting(tx, asking, turn.id)
     await reflection.queue(tx, turn, due_at=until)
-    return turn, Situation(session_id=session.id, taken_up=session.resumed_from)
+    return turn
 
 
 async def _continue(tx: Tx, asking: Asking, stored: StoredTurn) -> Turn:

@@ -17,9 +17,8 @@ from mnemon.chat.events import Delta, Done, Failed, ToolCalled
 from mnemon.chat.stream import Streams
 from mnemon.cli.house import opened_house, organization
 from mnemon.cli.terminal import err, out
-from mnemon.context.assemble import Context, assembled, query_vector
+from mnemon.context.assemble import Context, given, query_vector
 from mnemon.errors import ModelDown
-from mnemon.layer import Ask
 from mnemon.memory.browse import listed
 from mnemon.memory.store import Filter
 from mnemon.reflection import store as reflections
@@ -57,6 +56,7 @@ class Talk:
             messages=(NewMessage(role=Role.USER, content=message),),
             vector=await query_vector(self._basement, message),
             embedder=self._basement.embedder.model,
+            sees_agent_state=True,
         )
         async with self._basement.db.tx(self._scope.org_id) as tx:
             self._last = await begin(tx, asking, self._basement.settings)
@@ -132,16 +132,7 @@ class Talk:
     async def _context(self, query: str) -> Context:
         vector = await query_vector(self._basement, query)
         async with self._basement.db.tx(self._scope.org_id) as tx:
-            ask = Ask(
-                scope=self._scope,
-                query=query,
-                vector=vector,
-                now=tx.now,
-                sees_agent_state=True,
-                model=self._basement.embedder.model,
-                ranking=self._basement.settings.chat_ranking,
-            )
-            return await assembled(tx, ask, self._basement.settings)
+            return await given(tx, self._basement, self._scope, query, vector, sees_agent_state=True)
 
 
 @asynccontextmanager

@@ -10,8 +10,9 @@ from mnemon.context.pack import Pack, pack
 from mnemon.db.tx import Tx
 from mnemon.errors import ModelDown
 from mnemon.layer import Ask, Layer
+from mnemon.scope import Scope
 from mnemon.sessions.close import boundary_of
-from mnemon.sessions.layer import Situation, recent_messages, situation
+from mnemon.sessions.layer import recent_messages, situation
 from mnemon.settings import Settings
 from mnemon.turn import Said
 
@@ -36,15 +37,39 @@ async def assembled(
     *,
     budget: int | None = None,
     turn_id: str | None = None,
-    where: Situation | None = None,
 ) -> Context:
-    """The context for this question; the turn's own messages stay apart. `where` is found out, unless it is known."""
-    where = where or await situation(tx, ask, boundary_of(settings))
+    """The context for this question; where the turn is stored already, its own messages stay apart."""
+    where = await situation(tx, ask, boundary_of(settings))
     ask = replace(ask, session_id=where.session_id)
-    given = await layers(tx, ask, where)
+    made = await layers(tx, ask, where)
     recent = await recent_messages(tx, ask, where, turn_id)
-    packed = pack(given, budget or settings.context_budget_tokens)
-    return Context(pack=packed, recent=recent, layers=tuple(given), session_id=where.session_id)
+    packed = pack(made, budget or settings.context_budget_tokens)
+    return Context(pack=packed, recent=recent, layers=tuple(made), session_id=where.session_id)
+
+
+async def given(
+    tx: Tx,
+    basement: Basement,
+    scope: Scope,
+    query: str,
+    vector: np.ndarray | None,
+    *,
+    sees_agent_state: bool,
+    session_id: str | None = None,
+    budget: int | None = None,
+) -> Context:
+    """What a chat turn would be given if this message came now."""
+    ask = Ask(
+        scope=scope,
+        query=query,
+        vector=vector,
+        now=tx.now,
+        session_id=session_id,
+        sees_agent_state=sees_agent_state,
+        model=basement.embedder.model,
+        ranking=basement.settings.chat_ranking,
+    )
+    return await assembled(tx, ask, basement.settings, budget=budget)
 
 
 async def query_vector(basement: Basement, text: str) -> np.ndarray | None:

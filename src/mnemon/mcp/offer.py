@@ -10,12 +10,11 @@ from pydantic import ValidationError
 
 from mnemon.basement import Basement
 from mnemon.clock import iso
-from mnemon.context.assemble import assembled, query_vector
+from mnemon.context.assemble import given, query_vector
 from mnemon.custody.forget_memory import forget_memory
 from mnemon.db.tx import Tx
 from mnemon.engagement.reading import shown_to
 from mnemon.errors import MnemonError
-from mnemon.layer import Ask
 from mnemon.mcp.caller import Visitor, as_caller
 from mnemon.tool import Caller, Tool
 from mnemon.tools.decisions import GetMyDecisions
@@ -42,9 +41,7 @@ class Offer:
         if visitor.agent_id is not None:
             return {GetMyDecisions.name: self._tools[GetMyDecisions.name]} if visitor.reviews else {}
         offered = self._server_memory if visitor.server_memory else self._tools
-        own = {name: tool for name, tool in offered.items() if tool.needs in visitor.grants}
-        own.pop(GetMyDecisions.name, None)
-        return own
+        return {name: tool for name, tool in offered.items() if tool.needs in visitor.grants}
 
     def listed(self, visitor: Visitor) -> list[types.Tool]:
         """The same as MCP describes tools."""
@@ -85,17 +82,18 @@ class Offer:
     async def _context(
         self, tx: Tx, caller: Caller, query: str, vector: np.ndarray | None, budget: int | None
     ) -> dict[str, Any]:
-        ask = Ask(
-            scope=caller.scope,
-            query=query,
-            vector=vector,
-            now=tx.now,
+        sees = caller.may("agent-state:read")
+        made = await given(
+            tx,
+            self._basement,
+            caller.scope,
+            query,
+            vector,
+            sees_agent_state=sees,
             session_id=caller.session_id,
-            model=caller.embedder,
-            ranking=self._basement.settings.chat_ranking,
-            sees_agent_state=caller.may("agent-state:read"),
+            budget=budget,
         )
-        pack = (await assembled(tx, ask, self._basement.settings, budget=budget)).pack
+        pack = made.pack
         return {"system": pack.system, "tokens": pack.tokens, "leftOut": len(pack.left_out)}
 
 

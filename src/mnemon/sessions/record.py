@@ -40,12 +40,7 @@ class Incoming:
 
 
 async def record(tx: Tx, scope: Scope, incoming: Incoming, boundary: Boundary) -> Turn:
-    """The turn is stored, ordered after every earlier one of its person."""
-    return (await record_in_session(tx, scope, incoming, boundary))[0]
-
-
-async def record_in_session(tx: Tx, scope: Scope, incoming: Incoming, boundary: Boundary) -> tuple[Turn, Session]:
-    """The same, with the session the turn stands in.
+    """The turn is stored, ordered after every earlier one of its person.
 
     The person's row is locked first, so that two messages of one moment find one session and take turns.
     """
@@ -69,7 +64,7 @@ async def record_in_session(tx: Tx, scope: Scope, incoming: Incoming, boundary: 
         first=incoming.messages,
         revision=revision,
     )
-    turn = Turn(
+    return Turn(
         id=turn_id,
         session_id=entered.session.id,
         seq=entered.seq,
@@ -81,7 +76,6 @@ async def record_in_session(tx: Tx, scope: Scope, incoming: Incoming, boundary: 
         intents=incoming.intents,
         message_count=entered.message_count,
     )
-    return turn, entered.session
 
 
 async def met(tx: Tx, scope: Scope, user_name: str) -> int:
