@@ -96,7 +96,7 @@ def kinds(basement: Basement) -> dict[str, Kind]:
 
 
 def clock_of(settings: Settings) -> Clock:
-    """The machine's clock, or the file's where the server can be reached from this machine only."""
+    """The machine's clock, or the file's where the server can be reached from this machine only and a time is in it."""
     if settings.clock_file is None:
         return SystemClock()
     if not settings.loopback:
@@ -104,7 +104,9 @@ def clock_of(settings: Settings) -> Clock:
             "MNEMON_CLOCK_FILE is for tests and demos and needs a server that listens on loopback only. "
             "Unset it, or listen on 127.0.0.1."
         )
-    return FileClock(settings.clock_file)
+    clock = FileClock(settings.clock_file)
+    clock.now()
+    return clock
 
 
 @asynccontextmanager

@@ -4,6 +4,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Protocol
 
+from mnemon.errors import Misconfigured
+
 
 class Clock(Protocol):
     """Tells the time in UTC."""
@@ -19,13 +21,23 @@ class SystemClock:
 
 
 class FileClock:
-    """The time that stands in a file: every process that names the file agrees on it."""
+    """The time that stands in a file: every process that names the file agrees on it.
+
+    A file that holds no time at first is the operator's to mend. Later it is one that somebody is just writing: until
+    it can be read again, the time that stood there last goes on.
+    """
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        self._last: datetime | None = None
 
     def now(self) -> datetime:
-        return parse_time(self._path.read_text(encoding="utf-8").strip())
+        try:
+            self._last = parse_time(self._path.read_text(encoding="utf-8").strip())
+        except (OSError, ValueError) as error:
+            if self._last is None:
+                raise _no_time(self._path, error) from error
+        return self._last
 
 
 class ManualClock:
@@ -42,6 +54,14 @@ class ManualClock:
 
     def advance(self, by: timedelta) -> None:
         self._now += by
+
+
+def _no_time(path: Path, error: Exception) -> Misconfigured:
+    cause = error.strerror if isinstance(error, OSError) else "not an ISO-8601 time"
+    return Misconfigured(
+        f"MNEMON_CLOCK_FILE {path} holds no time ({cause}). Write one into it: `date -u +%FT%TZ > {path}`; "
+        "or unset MNEMON_CLOCK_FILE."
+    )
 
 
 def parse_time(text: str) -> datetime:

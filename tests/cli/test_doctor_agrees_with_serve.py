@@ -62,6 +62,22 @@ def test_a_database_that_went_missing(told: Callable[..., tuple[int, str, str]],
     assert not (tmp_path / "data" / "postgres").exists()
 
 
+@pytest.mark.parametrize(
+    ("written", "cause"), [(None, "No such file"), ("", "not an ISO-8601"), ("soon", "not an ISO")]
+)
+def test_a_clock_file_without_a_time(
+    told: Callable[..., tuple[int, str, str]], tmp_path: Path, written: str | None, cause: str
+) -> None:
+    if written is not None:
+        (tmp_path / "clock").write_text(written)
+    code, served, examined = told(clock_file=tmp_path / "clock", data_dir=tmp_path / "data")
+    assert code == 1
+    for words in (served, examined):
+        assert f"holds no time ({cause}" in words
+    assert "date -u" in served
+    assert not (tmp_path / "data").exists()
+
+
 def test_a_host_where_nothing_answers(told: Callable[..., tuple[int, str, str]]) -> None:
     code, served, examined = told(database_url="postgresql://u:secret@127.0.0.1:1/memory")
     assert code == 5

@@ -39,12 +39,12 @@ async def opened_house(settings: Settings, *, migrated: bool = False) -> AsyncIt
     """The basement over a database of this version: `migrated` brings it there, otherwise an old one is refused."""
     from mnemon.app import clock_of, opened
 
+    clock_of(settings)  # before a database is started for nothing
     async with database_url(settings) as url:
         if migrated:
             await bring_up_to_date(settings, url)
         else:
             await _refuse_another_version(url)
-        clock_of(settings)
         async with opened(settings, url) as basement:
             yield basement
 
