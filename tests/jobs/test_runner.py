@@ -10,7 +10,7 @@ from mnemon.db.database import Database
 from mnemon.errors import ModelDown
 from mnemon.jobs import store
 from mnemon.jobs.runner import Attempt, Kind, Runner
-from mnemon.jobs.work import LeaseLost, Retry, Status
+from mnemon.jobs.work import Item, LeaseLost, Retry, Status
 from mnemon.scope import Scope
 
 
@@ -202,15 +202,71 @@ async def test_reserved_work_is_left_to_the_runner_of_its_organization(
 ) -> None:
     async def run(attempt: Attempt) -> None: ...
 
-    await put(db, org, "k", "ours")
     everyone = runner(db, clock, run)
-    async with db.tx(org) as reserving:
-        assert await store.reserve(reserving, Scope(org_id=org))
-        assert await everyone.drain() == 0
-        ours = Runner(db, clock, {"k": Kind(name="k", run=run)}, only=org)
-        assert await ours.drain() == 1
-        await put(db, org, "k", "later")
+    await put(db, org, "k", "ours")
+    reserved = await reserve(db, org, clock)
+    assert reserved is not None
+    assert await everyone.drain() == 0
+    ours = Runner(db, clock, {"k": Kind(name="k", run=run)}, only=org)
+    assert await ours.drain() == 1
+    await put(db, org, "k", "later")
+    assert await everyone.drain() == 0
+    async with db.tx(org) as tx:
+        await store.settle(tx, reserved)
     assert await everyone.drain() == 1
+
+
+async def test_two_cannot_reserve_one_organization(db: Database, org: str, clock: ManualClock) -> None:
+    first = await reserve(db, org, clock)
+    assert first is not None
+    assert await reserve(db, org, clock) is None
+    assert await reserve(db, "another", clock) is not None
+    clock.advance(timedelta(seconds=40))
+    async with db.tx(org) as tx:
+        assert await store.renew(tx, first, clock.now() + timedelta(minutes=1))
+    clock.advance(timedelta(seconds=40))
+    assert await reserve(db, org, clock) is None
+
+
+async def test_a_reservation_whose_holder_died_lapses_and_leaves_nothing(
+    db: Database, org: str, clock: ManualClock
+) -> None:
+    seen: list[str] = []
+
+    async def run(attempt: Attempt) -> None:
+        seen.append(attempt.key)
+
+    await reserve(db, org, clock)
+    await put(db, org, "k", "waiting")
+    clock.advance(timedelta(minutes=2))
+    await runner(db, clock, run).drain()
+    assert seen == ["waiting"]
+    assert await listed(db, org) == []
+
+
+async def reserve(db: Database, org: str, clock: ManualClock) -> Item | None:
+    async with db.tx(org) as tx:
+        return await store.reserve(tx, Scope(org_id=org), lease_until=clock.now() + timedelta(minutes=1))
+
+
+async def test_items_with_the_same_place_in_a_lane_still_run_one_at_a_time(
+    db: Database, org: str, clock: ManualClock
+) -> None:
+    running = 0
+    seen: list[str] = []
+
+    async def run(attempt: Attempt) -> None:
+        nonlocal running
+        running += 1
+        assert running == 1
+        await asyncio.sleep(0.01)
+        seen.append(attempt.key)
+        running -= 1
+
+    for key in "cab":
+        await put(db, org, "k", key, lane="s", seq=7)
+    assert await runner(db, clock, run).drain() == 3
+    assert sorted(seen) == ["a", "b", "c"]
 
 
 async def test_a_runner_of_one_organization_leaves_the_others_alone(db: Database, org: str, clock: ManualClock) -> None:

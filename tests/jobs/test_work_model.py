@@ -18,11 +18,11 @@ from mnemon.scope import Scope
 
 LEASE = timedelta(seconds=60)
 KEYS = tuple("abcdef")
-LANE = {"a": ("left", 1), "b": ("left", 2), "c": ("left", 3), "d": ("right", 1), "e": (None, 0), "f": (None, 0)}
+LANE = {"a": ("left", 1), "b": ("left", 2), "c": ("left", 2), "d": ("right", 1), "e": (None, 0), "f": (None, 0)}
 
 
 class WorkMachine(RuleBasedStateMachine):
-    """Keys a, b, c stand in one lane, d in another, e and f in none."""
+    """Keys a, b, c stand in one lane, the last two at the same place; d stands in another, e and f in none."""
 
     loop: asyncio.AbstractEventLoop
     db: Database

@@ -1,7 +1,7 @@
 """`mnemon demo`: an organization filled with a story of five weeks, played through the real pipeline."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
 WEEKS = 5
 SATURDAY = 5
-Hold = Callable[[], Awaitable[bool]]
+RESERVED = timedelta(minutes=5)
+"""How long the organization stays the story's own without a sign of life."""
+Hold = Callable[[], Awaitable[None]]
 
 
 def register(app: typer.Typer) -> None:
@@ -100,7 +102,8 @@ async def _to_ourselves(basement: "Basement", org: str) -> AsyncIterator[Hold]:
     """The organization exists, is empty, and no other worker takes its work: it would answer without the script."""
     from mnemon.access.organizations import create_organization
     from mnemon.errors import Conflict
-    from mnemon.jobs.store import reserve
+    from mnemon.jobs.store import renew, reserve, settle
+    from mnemon.jobs.work import LeaseLost
     from mnemon.runs.agent_store import agents
     from mnemon.scope import Scope
     from mnemon.sessions.survey.survey import people
@@ -115,7 +118,18 @@ async def _to_ourselves(basement: "Basement", org: str) -> AsyncIterator[Hold]:
             f"Look at it with `mnemon console --org {org}`, or fill another: `mnemon demo --org {org}-2`."
         )
     async with basement.db.tx(org) as tx:
-        if not await reserve(tx, scope):
-            raise Conflict(f"Another `mnemon demo` is filling {org} at this moment. Wait for it.")
-        # The database ends transactions that idle for a minute, so this one is kept busy.
-        yield lambda: reserve(tx, scope)
+        ours = await reserve(tx, scope, lease_until=tx.now + RESERVED)
+    if ours is None:
+        raise Conflict(f"Another `mnemon demo` is filling {org} at this moment. Wait for it.")
+
+    async def hold() -> None:
+        async with basement.db.tx(org) as tx:
+            if not await renew(tx, ours, tx.now + RESERVED):
+                raise LeaseLost(f"The story stood still for too long, and {org} is no longer its own. Fill another.")
+
+    try:
+        yield hold
+    finally:
+        with suppress(LeaseLost):
+            async with basement.db.tx(org) as tx:
+                await settle(tx, ours)

@@ -25,11 +25,17 @@ select pg_notify('mnemon_work', '')
 select pg_advisory_xact_lock(1835954541, 1)
 
 -- name: reserve
--- Whether the organization's work is ours alone until this transaction ends.
-select pg_try_advisory_xact_lock(1835954542, hashtext(%(org_id)s)) as reserved
+-- A row that is taken from its beginning: while its lease lasts, the organization's other rows are left alone.
+insert into work (org_id, kind, key, job_id, enqueued_at, due_at, attempts, lease_until, token)
+values (%(org_id)s, %(kind)s, '', %(job_id)s, %(now)s, %(now)s, 1, %(lease_until)s, 1)
+on conflict (org_id, kind, key) do update
+set lease_until = excluded.lease_until, token = work.token + 1, attempts = 1, parked_at = null
+where work.lease_until is null or work.lease_until <= %(now)s
+returning org_id, kind, key, job_id, attempts, token
 
 -- name: claim
--- Takes due rows: never two of one lane, never one before an earlier one of its lane that is not parked.
+-- Takes due rows: never two of one lane, never one before an earlier one of its lane that is not parked. Of two with
+-- the same `seq` the one with the smaller id is the earlier.
 -- With `only`, of one organization; without, of every organization that nobody has reserved.
 with due as (
   select w.org_id, w.kind, w.key
@@ -39,15 +45,15 @@ with due as (
     and (w.lease_until is null or w.lease_until <= %(now)s)
     and w.kind = any(%(kinds)s)
     and case when %(only)s::text is null
-      then hashtext(w.org_id)::bigint & 4294967295 not in (
-        select l.objid::bigint from pg_locks l where l.locktype = 'advisory' and l.classid = 1835954542 and l.granted
-          and l.database = (select d.oid from pg_database d where d.datname = current_database()))
+      then not exists (
+        select from work r
+        where r.org_id = w.org_id and r.kind = %(reservation)s and r.key = '' and r.lease_until > %(now)s)
       else w.org_id = %(only)s end
     and (w.lane is null or not exists (
       select from work e
       where e.org_id = w.org_id and e.lane = w.lane and e.parked_at is null
         and e.job_id <> w.job_id
-        and (e.seq < w.seq or e.lease_until > %(now)s)))
+        and ((e.seq, e.job_id) < (w.seq, w.job_id) or e.lease_until > %(now)s)))
   order by w.due_at
   limit %(most)s
   for update skip locked

@@ -73,6 +73,14 @@ class Kind:
     """Told when the last try has failed."""
 
 
+async def _nothing(attempt: Attempt) -> None:
+    """There is nothing to do but to settle it."""
+
+
+_LAPSED = Kind(name=store.RESERVATION, run=_nothing)
+"""A reservation is only ever claimed when its lease ran out: whoever had it is gone, and so is the row then."""
+
+
 class Runner:
     """Runs the kinds it knows, a bounded number at a time."""
 
@@ -81,7 +89,7 @@ class Runner:
     ) -> None:
         self._db = db
         self._clock = clock
-        self._kinds = dict(kinds)
+        self._kinds = {**kinds, store.RESERVATION: _LAPSED}
         self._concurrency = concurrency
         self._only = only  # one organization, reserved or not; None: all that nobody has reserved
         self._wake = asyncio.Event()

@@ -9,6 +9,8 @@ from mnemon.jobs.work import Item, Job, LeaseLost, Status, status_of
 from mnemon.scope import Scope
 
 SQL = statements("mnemon.jobs")
+RESERVATION = "reservation"
+"""The kind of the row that keeps an organization's work for one runner."""
 
 
 async def enqueue(
@@ -59,9 +61,20 @@ async def cancel(tx: Tx, scope: Scope, kind: str, key: str) -> bool:
     return await tx.run(SQL["cancel"], org_id=scope.org_id, kind=kind, key=key) > 0
 
 
-async def reserve(tx: Tx, scope: Scope) -> bool:
-    """Whether, until this transaction ends, only a runner made for this organization takes its work."""
-    return bool((await tx.one(SQL["reserve"], org_id=scope.org_id))["reserved"])
+async def reserve(tx: Tx, scope: Scope, *, lease_until: datetime) -> Item | None:
+    """Only a runner made for this organization takes its work while the item is ours; None while it is another's.
+
+    The item is work like any other: it is renewed and settled, and one whose lease ran out is taken by anyone.
+    """
+    row = await tx.maybe(
+        SQL["reserve"],
+        org_id=scope.org_id,
+        kind=RESERVATION,
+        job_id=tx.new_id("job"),
+        lease_until=lease_until,
+        now=tx.now,
+    )
+    return None if row is None else Item(**row)
 
 
 async def claim(
@@ -69,7 +82,15 @@ async def claim(
 ) -> list[Item]:
     """Due items are ours until the lease ends: of one organization, or of all that nobody has reserved."""
     await tx.run(SQL["claim_lock"])
-    rows = await tx.all(SQL["claim"], now=tx.now, kinds=list(kinds), most=most, lease_until=lease_until, only=only)
+    rows = await tx.all(
+        SQL["claim"],
+        now=tx.now,
+        kinds=list(kinds),
+        most=most,
+        lease_until=lease_until,
+        only=only,
+        reservation=RESERVATION,
+    )
     return [Item(**row) for row in rows]
 
 
