@@ -311,6 +311,15 @@ CREATE TABLE public.messages (
     CONSTRAINT messages_role_check CHECK ((role = ANY (ARRAY['user'::text, 'assistant'::text, 'tool'::text])))
 );
 
+CREATE TABLE public.note_texts (
+    org_id text NOT NULL,
+    user_id text NOT NULL,
+    namespace text[] NOT NULL,
+    key text NOT NULL,
+    part text NOT NULL,
+    content text NOT NULL
+);
+
 CREATE TABLE public.note_vectors (
     org_id text NOT NULL,
     user_id text NOT NULL,
@@ -711,6 +720,9 @@ ALTER TABLE ONLY public.messages
 ALTER TABLE ONLY public.messages
     ADD CONSTRAINT messages_pkey PRIMARY KEY (org_id, user_id, id);
 
+ALTER TABLE ONLY public.note_texts
+    ADD CONSTRAINT note_texts_pkey PRIMARY KEY (org_id, user_id, namespace, key, part);
+
 ALTER TABLE ONLY public.note_vectors
     ADD CONSTRAINT note_vectors_pkey PRIMARY KEY (org_id, user_id, namespace, key, model, part);
 
@@ -905,6 +917,9 @@ ALTER TABLE ONLY public.memory_provenance
 ALTER TABLE ONLY public.memory_versions
     ADD CONSTRAINT memory_versions_org_id_user_id_memory_id_fkey FOREIGN KEY (org_id, user_id, memory_id) REFERENCES public.memories(org_id, user_id, id) ON DELETE CASCADE;
 
+ALTER TABLE ONLY public.note_texts
+    ADD CONSTRAINT note_texts_org_id_user_id_namespace_key_fkey FOREIGN KEY (org_id, user_id, namespace, key) REFERENCES public.notes(org_id, user_id, namespace, key) ON DELETE CASCADE;
+
 ALTER TABLE ONLY public.note_vectors
     ADD CONSTRAINT note_vectors_org_id_user_id_namespace_key_fkey FOREIGN KEY (org_id, user_id, namespace, key) REFERENCES public.notes(org_id, user_id, namespace, key) ON DELETE CASCADE;
 
@@ -979,6 +994,8 @@ ALTER TABLE public.memory_versions ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.messages ENABLE ROW LEVEL SECURITY;
 
+ALTER TABLE public.note_texts ENABLE ROW LEVEL SECURITY;
+
 ALTER TABLE public.note_vectors ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.notes ENABLE ROW LEVEL SECURITY;
@@ -1028,6 +1045,8 @@ CREATE POLICY own_organization ON public.memory_provenance USING ((org_id = curr
 CREATE POLICY own_organization ON public.memory_versions USING ((org_id = current_setting('mnemon.org'::text, true))) WITH CHECK ((org_id = current_setting('mnemon.org'::text, true)));
 
 CREATE POLICY own_organization ON public.messages USING ((org_id = current_setting('mnemon.org'::text, true))) WITH CHECK ((org_id = current_setting('mnemon.org'::text, true)));
+
+CREATE POLICY own_organization ON public.note_texts USING ((org_id = current_setting('mnemon.org'::text, true))) WITH CHECK ((org_id = current_setting('mnemon.org'::text, true)));
 
 CREATE POLICY own_organization ON public.note_vectors USING ((org_id = current_setting('mnemon.org'::text, true))) WITH CHECK ((org_id = current_setting('mnemon.org'::text, true)));
 
@@ -1156,6 +1175,8 @@ GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.memory_provenance TO mnemon_ap
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.memory_versions TO mnemon_app;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.messages TO mnemon_app;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.note_texts TO mnemon_app;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.note_vectors TO mnemon_app;
 

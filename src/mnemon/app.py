@@ -25,6 +25,7 @@ from mnemon.mcp.gate import PATH as MCP_PATH
 from mnemon.mcp.gate import McpGate
 from mnemon.memory.recall.shelf import SHELF
 from mnemon.settings import Settings
+from mnemon.vectors.texts import Texts
 
 ROUTERS = (
     "agents",
@@ -77,22 +78,32 @@ def kinds(basement: Basement) -> dict[str, Kind]:
     from mnemon.memory.entities.job import kinds as matching
     from mnemon.memory.upkeep.curator_job import kinds as curating
     from mnemon.memory.upkeep.spine_job import kinds as spines
-    from mnemon.memory.vectors.job import kinds as embedding
+    from mnemon.notes.sweep import kinds as sweeping
     from mnemon.reflection.sections import kinds as reflecting
     from mnemon.runs.job import kinds as running
     from mnemon.sessions.close import kinds as closing
+    from mnemon.vectors.job import kinds as embedding
 
     rooms: tuple[tuple[Kind, ...], ...] = (
         curating(basement),
-        embedding(basement),
+        embedding(basement, texts()),
         ledger(basement),
         matching(basement),
         closing(basement),
         reflecting(basement),
         running(basement),
         spines(basement),
+        sweeping(basement),
     )
     return {kind.name: kind for room in rooms for kind in room}
+
+
+def texts() -> tuple[Texts, ...]:
+    """The texts of every room that can be found by meaning."""
+    from mnemon.memory.vectors.store import MemoryTexts
+    from mnemon.notes.vectors import NoteTexts
+
+    return (MemoryTexts(), NoteTexts())
 
 
 def clock_of(settings: Settings) -> Clock:

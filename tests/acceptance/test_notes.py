@@ -3,6 +3,7 @@
 from typing import Any
 
 import httpx2
+import psycopg
 
 from support.served import Served
 
@@ -78,9 +79,49 @@ def test_a_note_expires_and_reading_can_refresh_it(client: httpx2.Client, server
     write(client, put(["t"], "short", 1, ttlMinutes=10), put(["t"], "read", 2, ttlMinutes=10))
     server.advance(minutes=6)
     client.post("/api/notes/read", json={**WHO, "notes": [{"namespace": ["t"], "key": "read"}], "refresh": True})
-    server.advance(minutes=6)
+    server.advance(minutes=4.5)
     assert [note["key"] for note in search(client, namespace=["t"])] == ["read"]
     assert write(client, {"op": "sweep"})[0]["count"] == 1
+
+
+def test_expired_notes_are_swept_though_nobody_writes(client: httpx2.Client, server: Served) -> None:
+    def held() -> int:
+        with psycopg.connect(server.database_url) as connection:
+            [(number,)] = connection.execute("select count(*) from notes where org_id = %s", (org,)).fetchall()
+        return int(number)
+
+    org = client.headers["Authorization"].removeprefix("Bearer mnk_").rpartition("_")[0]
+    write(client, put(["t"], "short", 1, ttlMinutes=10), put(["t"], "long", 2, ttlMinutes=60), put(["t"], "ever", 3))
+    for minutes, left in ((9, 3), (3, 2), (40, 2), (10, 1), (60, 1)):
+        server.advance(minutes=minutes)
+        server.settled(client)
+        assert held() == left
+    assert [job for job in client.get("/api/jobs").json()["data"] if job["kind"] == "note_sweep"] == []
+
+
+def test_nothing_is_near_to_what_has_no_words(client: httpx2.Client) -> None:
+    write(
+        client,
+        put(["n"], "words", {}, texts={"$": "She loves spicy noodles"}),
+        put(["n"], "none", {}, texts={"$": ""}),
+        put(["n"], "flat", {}, vectors={"$": [0.0, 0.0]}),
+        put(["n"], "own", {}, vectors={"$": [0.0, 1.0]}),
+    )
+    assert [note["key"] for note in search(client, query="noodles")] == ["words"]
+    assert [note["key"] for note in search(client, vector=[0.0, 2.0])] == ["own"]
+    assert search(client, vector=[0.0, 0.0]) == []
+
+
+def test_a_forgotten_memory_leaves_no_vector_in_a_note(client: httpx2.Client, server: Served) -> None:
+    made = client.post("/api/memories", json={**WHO, "type": "PROFILE", "content": "Keeps a quokka in Wollongong"})
+    write(client, put(["n"], "pet", {"t": "Keeps a quokka in Wollongong"}, texts={"t": "Keeps a quokka in Wollongong"}))
+    before = search(client, query="quokka in Wollongong")[0]["score"]
+    receipt = client.delete(f"/api/memories/{made.json()['data']['id']}").json()["data"]
+    assert receipt["removed"]["note_vectors"] == 1
+    server.settled(client)
+    [left] = search(client, namespace=["n"], query="quokka in Wollongong") or [{"score": 0.0, "value": {"t": ""}}]
+    assert "quokka" not in str(left["value"])
+    assert left["score"] < before
 
 
 def test_all_changes_are_made_or_none(client: httpx2.Client) -> None:

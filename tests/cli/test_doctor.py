@@ -17,8 +17,8 @@ from mnemon.cli.checkup.check import State
 from mnemon.cli.main import app
 from mnemon.clock import SystemClock
 from mnemon.db.database import Database
-from mnemon.memory.vectors.active import flip
 from mnemon.scope import Scope
+from mnemon.vectors.active import flip
 
 pytestmark = pytest.mark.timeout(60)
 Report = dict[str, dict[str, Any]]

@@ -16,9 +16,9 @@ from mnemon.memory.fact import Entity, EntityType, Fact, FactType, Ground, Memor
 from mnemon.memory.lifecycle import ArchiveReason, Status
 from mnemon.memory.plan import Outcome
 from mnemon.memory.remember import Remembered, remember
-from mnemon.memory.vectors.embed import embed_texts
 from mnemon.scope import Scope
 from mnemon.sessions.people import ensure_person, revision
+from mnemon.vectors.embed import embed_texts
 
 JOHN = Entity(type=EntityType.PERSON, label="John Doe")
 

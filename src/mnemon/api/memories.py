@@ -25,9 +25,9 @@ from mnemon.memory.plan import Outcome
 from mnemon.memory.state import Stated, state, vectors_for
 from mnemon.memory.store import Filter
 from mnemon.memory.turnstile import one_at_a_time
-from mnemon.memory.vectors.embed import embed_texts
 from mnemon.scope import Scope
 from mnemon.sessions.people import external_name
+from mnemon.vectors.embed import embed_texts
 
 router = APIRouter(prefix="/api/memories", tags=["memories"])
 

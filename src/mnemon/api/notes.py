@@ -29,6 +29,7 @@ from mnemon.db.tx import Tx
 from mnemon.notes import store
 from mnemon.notes.note import CALLER, Change, Changed, Clear, Condition, Delete, Pop, Put, Search, Sweep
 from mnemon.sessions.people import ensure_person
+from mnemon.vectors.embed import Vectors, embed_texts
 
 router = APIRouter(prefix="/api/notes", tags=["notes"])
 
@@ -77,24 +78,24 @@ async def list_namespaces(body: NamespacesIn, door: Annotated[Door, needs(Grant.
 
 
 async def _changes(basement: Basement, given: list[ChangeIn]) -> list[Change]:
-    """The changes with the vectors of their texts, all texts embedded in one go."""
+    """The changes with the vectors of their texts, all texts embedded in one go; later where the embedder is down."""
     texts = [text for one in given if isinstance(one, PutIn) for text in one.texts.values()]
-    made = iter(await basement.embedder.embed(texts)) if texts else iter(())
-    return [_change(one, basement.embedder.model, [next(made) for _ in getattr(one, "texts", ())]) for one in given]
+    made = await embed_texts(basement.embedder, texts)
+    return [_change(one, made) for one in given]
 
 
-def _change(given: ChangeIn, model: str, made: list[np.ndarray]) -> Change:
+def _change(given: ChangeIn, made: Vectors) -> Change:
     if isinstance(given, PutIn):
-        vectors = {part: _literal(vector) for part, vector in given.vectors.items()}
-        vectors |= {part: _literal(vector.tolist()) for part, vector in zip(given.texts, made, strict=True)}
+        ours = {part: made.by_text[text] for part, text in given.texts.items() if text in made.by_text}
         return Put(
             namespace=tuple(given.namespace),
             key=given.key,
             value=given.value,
             ttl_s=None if given.ttl_minutes is None else given.ttl_minutes * 60,
             if_absent=given.if_absent,
-            vectors=vectors,
-            model=model if given.texts else CALLER,
+            texts=given.texts,
+            vectors={**given.vectors, **ours},
+            model=made.model if given.texts else CALLER,
         )
     if isinstance(given, DeleteIn):
         return Delete(namespace=tuple(given.namespace), key=given.key)
@@ -104,16 +105,16 @@ def _change(given: ChangeIn, model: str, made: list[np.ndarray]) -> Change:
 
 
 async def _wanted(basement: Basement, body: SearchIn) -> Search:
-    vector, model = body.vector, CALLER
+    vector: np.ndarray | list[float] | None = body.vector
+    model = CALLER
     if vector is None and body.query and body.query.strip():
-        [made] = await basement.embedder.embed([body.query])
-        vector, model = made.tolist(), basement.embedder.model
+        [vector] = await basement.embedder.embed([body.query])
+        model = basement.embedder.model
     return Search(
         namespace=tuple(body.namespace),
         exact=body.exact,
         conditions=[Condition(path=tuple(c.path), test=c.test, value=c.value) for c in body.conditions],
-        vector=None if vector is None else _literal(vector),
-        dimension=len(vector or ()),
+        vector=vector,
         model=model,
         order=body.order,
         before=body.before,
@@ -121,7 +122,3 @@ async def _wanted(basement: Basement, body: SearchIn) -> Search:
         most=body.limit,
         offset=body.offset,
     )
-
-
-def _literal(vector: list[float]) -> str:
-    return "[" + ",".join(f"{value:.7g}" for value in vector) + "]"

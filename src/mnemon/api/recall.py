@@ -15,8 +15,8 @@ from mnemon.memory.memory import Memory
 from mnemon.memory.ranking import Ranking
 from mnemon.memory.recall.query import Heard, Hit, Query, Recalled, RecallKind
 from mnemon.memory.recall.search import search
-from mnemon.memory.vectors.embed import embed_query
 from mnemon.turn import Role
+from mnemon.vectors.embed import embed_query
 
 router = APIRouter(prefix="/api/memories", tags=["memories"])
 

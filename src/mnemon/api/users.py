@@ -22,9 +22,9 @@ from mnemon.memory.spine import Part, SpineVersion
 from mnemon.memory.turnstile import one_at_a_time
 from mnemon.memory.upkeep import store as upkeep
 from mnemon.memory.upkeep.seeding import Seeded, load, profile
-from mnemon.memory.vectors.embed import embed_texts
 from mnemon.sessions.people import ensure_person
 from mnemon.storable import as_sent
+from mnemon.vectors.embed import embed_texts
 
 router = APIRouter(prefix="/api/users", tags=["users"])
 User = Annotated[Name, Path()]

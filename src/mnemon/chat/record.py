@@ -6,7 +6,6 @@ from mnemon.agentstate.journal import Update, record_turn
 from mnemon.db.tx import Tx
 from mnemon.engagement.reading import recital
 from mnemon.memory.upkeep.enqueue import after_turn
-from mnemon.memory.vectors.job import enqueue_embedding
 from mnemon.reflection import job as reflection
 from mnemon.scope import Scope
 from mnemon.sessions import turns
@@ -15,6 +14,7 @@ from mnemon.sessions.record import Incoming
 from mnemon.sessions.record import record as store_turn
 from mnemon.settings import Settings
 from mnemon.turn import Turn
+from mnemon.vectors.work import enqueue_embedding
 
 
 @dataclass(frozen=True, kw_only=True)

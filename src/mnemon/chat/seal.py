@@ -11,7 +11,6 @@ from mnemon.engagement.reading import recital
 from mnemon.jobs.store import postpone
 from mnemon.llm.protocol import ToolRequest, Usage
 from mnemon.memory.upkeep.enqueue import after_turn
-from mnemon.memory.vectors.job import enqueue_embedding
 from mnemon.reflection import job as reflection
 from mnemon.reflection.job import REFLECTION
 from mnemon.sessions import turns
@@ -21,6 +20,7 @@ from mnemon.sessions.people import hold_person
 from mnemon.sessions.record import append
 from mnemon.sessions.turns import TurnError
 from mnemon.turn import Role, Turn
+from mnemon.vectors.work import enqueue_embedding
 
 
 @dataclass(frozen=True, kw_only=True)

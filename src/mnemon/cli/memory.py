@@ -92,8 +92,8 @@ def recall(
     from mnemon.memory.ranking import Ranking
     from mnemon.memory.recall.query import Query, RecallKind
     from mnemon.memory.recall.search import search
-    from mnemon.memory.vectors.embed import embed_query
     from mnemon.scope import person
+    from mnemon.vectors.embed import embed_query
 
     async def work() -> "tuple[Recalled, datetime]":
         then = _time(as_of)

@@ -27,7 +27,7 @@ async def operator_tx(basement: Basement) -> AsyncIterator[Tx]:
 
 async def assert_embedder(basement: Basement) -> None:
     """Stored vectors are of the configured embedder, and what was written while they moved is being looked after."""
-    from mnemon.memory.vectors.active import assert_active, settle, unsettled
+    from mnemon.vectors.active import assert_active, settle, unsettled
 
     async with operator_tx(basement) as tx:
         await assert_active(tx, basement.embedder.model)

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from rich.progress import Progress as Bars
 
     from mnemon.basement import Basement
-    from mnemon.memory.vectors.reembed import Progress, Report
     from mnemon.settings import Settings
+    from mnemon.vectors.reembed import Progress, Report
 
 To = Annotated[str | None, typer.Option("--to", help="The embedder to move to, instead of MNEMON_EMBEDDER.")]
 DropOld = Annotated[bool, typer.Option("--drop-old", help="Delete vectors of other models afterwards.")]
@@ -54,10 +54,11 @@ def reembed(to: To = None, drop_old: DropOld = False, as_json: AsJson = False) -
 
 async def _moved(settings: "Settings", drop_old: bool) -> Moved:
     from mnemon.access.organizations import organizations
+    from mnemon.app import texts
     from mnemon.cli.house import opened_house
     from mnemon.cli.operator import operator_tx
-    from mnemon.memory.vectors.active import others
-    from mnemon.memory.vectors.reembed import drop_others
+    from mnemon.vectors.active import others
+    from mnemon.vectors.reembed import drop_others
 
     began = time.perf_counter()
     async with opened_house(settings) as basement:
@@ -65,7 +66,7 @@ async def _moved(settings: "Settings", drop_old: bool) -> Moved:
             behind = await others(tx, basement.embedder.model)
             everyone = [organization.name for organization in await organizations(tx)]
         made = await _with_progress(basement, list(behind))
-        dropped = sum([await drop_others(basement, org_id) for org_id in everyone]) if drop_old else 0
+        dropped = sum([await drop_others(basement, texts(), org_id) for org_id in everyone]) if drop_old else 0
         return Moved(
             model=basement.embedder.model,
             organizations=len(behind),
@@ -80,13 +81,14 @@ async def _with_progress(basement: "Basement", org_ids: list[str]) -> int:
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
     from rich.progress import Progress as Bars
 
-    from mnemon.memory.vectors.reembed import reembed
+    from mnemon.app import texts
+    from mnemon.vectors.reembed import reembed
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     made = 0
     with Bars(*columns, console=err) as bars:
         for org_id in org_ids:
-            made += await reembed(basement, org_id, _drawn_by(bars, org_id))
+            made += await reembed(basement, texts(), org_id, _drawn_by(bars, org_id))
     return made
 
 

@@ -14,11 +14,10 @@ from mnemon.errors import Invalid
 from mnemon.memory.browse import get, history, locate
 from mnemon.memory.edit import Edit, bring_back, change
 from mnemon.memory.lifecycle import ArchiveReason, Status
-from mnemon.memory.survey.survey import Filters, facets
-from mnemon.memory.survey.survey import page as survey_page
-from mnemon.memory.vectors.embed import embed_texts
+from mnemon.memory.survey.survey import Filters, survey
 from mnemon.sessions.people import external_name
 from mnemon.sessions.survey.survey import message as message_of
+from mnemon.vectors.embed import embed_texts
 
 router = APIRouter()
 SIZE = 50
@@ -34,14 +33,15 @@ async def memories(visit: Visit) -> Shown:
     scope = visit.person(visit.asked("user")) if visit.asked("user") else visit.org
     number = visit.number("page", 1, most=DEEPEST)
     async with visit.tx() as tx:
-        found = await survey_page(tx, scope, filters, most=SIZE + 1, skip=(number - 1) * SIZE)
-        counted = await facets(tx, scope, filters)
+        seen = await survey(tx, scope, filters, most=SIZE + 1, skip=(number - 1) * SIZE)
+    total, user = seen.facets.total, visit.asked("user")
+    chosen = {} if user in ("", *seen.facets.by["user"]) else {user: total}  # whoever is asked for is counted, too
     data = {
-        "found": found[:SIZE],
-        "more": len(found) > SIZE and number < DEEPEST,
+        "found": seen.found[:SIZE],
+        "more": len(seen.found) > SIZE and number < DEEPEST,
         "page": number,
-        "facets": counted.by,
-        "total": counted.total,
+        "facets": {**seen.facets.by, "user": {**seen.facets.by["user"], **chosen}},
+        "total": total,
         "asked": {
             name: visit.asked(name) for name in ("q", "type", "status", "source", "persona", "user", "entity", "pinned")
         },

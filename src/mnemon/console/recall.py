@@ -17,7 +17,7 @@ from mnemon.memory.ranking import Ranking
 from mnemon.memory.recall.left_out import left_out
 from mnemon.memory.recall.query import Hit, Query, Recalled, RecallKind
 from mnemon.memory.recall.search import search
-from mnemon.memory.vectors.embed import embed_query
+from mnemon.vectors.embed import embed_query
 
 router = APIRouter()
 BELOW = 8

@@ -26,9 +26,9 @@ from mnemon.memory.tombstones.store import lay
 from mnemon.memory.upkeep import seeding
 from mnemon.memory.upkeep import store as upkeep
 from mnemon.memory.upkeep.enqueue import after_forgetting
-from mnemon.memory.vectors.job import enqueue_embedding
 from mnemon.scope import Scope
 from mnemon.sessions.record import CLOSE
+from mnemon.vectors.work import enqueue_embedding
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,8 +123,12 @@ async def clear(tx: Tx, scope: Scope, traces: Traces, entry: Entry, tally: Tally
     await _drop_summaries(tx, scope, touched, tally)
     await _clear_seed(tx, scope, traces)
     whole = Traces(phrases=traces.phrases, marks=traces.marks, copies=copies)
-    changed = [row["id"] for row in touched] + await cover_everywhere(tx, scope, whole, entry.memory_ids, tally)
+    covered = await cover_everywhere(tx, scope, whole, entry.memory_ids, tally)
+    changed = [row["id"] for row in touched] + covered.messages
     tally.removed["embeddings"] += await tx.run(SQL["drop_message_embeddings"], **_owner(scope), ids=changed)
+    for namespace, key in covered.notes:
+        where = {**_owner(scope), "namespace": namespace, "key": key}
+        tally.removed["note_vectors"] += await tx.run(SQL["drop_note_vectors"], **where)
     if tally.redacted["agent_state_journal"]:
         await agentstate.refold(tx, scope, tx.now)
     await lay(tx, scope, entry.stones, at=entry.at)

@@ -16,10 +16,10 @@ from mnemon.db.tx import Tx
 from mnemon.errors import Conflict, Fault, Invalid
 from mnemon.jobs.store import enqueue
 from mnemon.memory.upkeep.enqueue import after_write
-from mnemon.memory.vectors.job import enqueue_embedding
 from mnemon.scope import Scope
 from mnemon.sessions.people import bump_revision, ensure_person
 from mnemon.sessions.record import CLOSE
+from mnemon.vectors.work import enqueue_embedding
 
 _PAGE = 500
 

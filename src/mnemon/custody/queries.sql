@@ -77,6 +77,10 @@ delete from embeddings where org_id = %(org_id)s and user_id = %(user_id)s
 -- name: drop_message_embeddings
 delete from embeddings where org_id = %(org_id)s and user_id = %(user_id)s and kind = 'message' and id = any(%(ids)s);
 
+-- name: drop_note_vectors
+delete from note_vectors
+where org_id = %(org_id)s and user_id = %(user_id)s and namespace = %(namespace)s and key = %(key)s;
+
 -- name: drop_provenance
 delete from memory_provenance where org_id = %(org_id)s and user_id = %(user_id)s and memory_id = any(%(ids)s);
 

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from mnemon.custody import rows
@@ -18,27 +19,36 @@ OWN_RULES = frozenset({
 """Tables whose rows are kept or removed as a whole: what another memory says is that memory's."""
 UNCHANGEABLE = {"runs": ("result", "headline")}
 """Columns that a trigger keeps as they are once the run has succeeded."""
+NOTES = frozenset({"notes", "note_texts"})
 _OWN_WORDS = frozenset({"user", "tool"})
 
 
-async def cover_everywhere(
-    tx: Tx, scope: Scope, traces: Traces, memory_ids: Collection[str], tally: Tally
-) -> list[str]:
-    """No text of the person's has a trace, nor one of the organization's a certain one; the messages that changed.
+@dataclass(frozen=True, kw_only=True)
+class Covered:
+    """What changed and had vectors, which still tell of it."""
+
+    messages: list[str]
+    notes: list[tuple[list[str], str]]
+    """By namespace and key."""
+
+
+async def cover_everywhere(tx: Tx, scope: Scope, traces: Traces, memory_ids: Collection[str], tally: Tally) -> Covered:
+    """No text of the person's has a trace, nor one of the organization's a certain one.
 
     `memory_ids` are what is forgotten: a kept reply that shows one of them shows its id alone.
     """
-    messages: list[str] = []
+    found = Covered(messages=[], notes=[])
     for table in await tables(tx):
         if table.name in UNTOUCHED or table.name in OWN_RULES or not table.texts:
             continue
         if table.of_person:
             changed = await _cover_table(tx, scope, table, traces, tally)
-            messages += [str(row["id"]) for row in changed if table.name == "messages"]
+            found.messages.extend(str(row["id"]) for row in changed if table.name == "messages")
+            found.notes.extend((row["namespace"], row["key"]) for row in changed if table.name in NOTES)
         else:
             await _cover_table(tx, scope, table, traces.strong(), tally)
     await _cover_replies(tx, scope, traces.strong(), memory_ids, tally)
-    return messages
+    return found
 
 
 async def _cover_table(tx: Tx, scope: Scope, table: Table, traces: Traces, tally: Tally) -> list[Row]:

@@ -11,9 +11,9 @@ from mnemon.memory.lifecycle import ArchiveReason, Status, archive, restore
 from mnemon.memory.memory import Memory
 from mnemon.memory.plan import Change, Outcome, rewritten
 from mnemon.memory.remember import keep_vectors
-from mnemon.memory.vectors.embed import Vectors
 from mnemon.scope import Scope
 from mnemon.sessions.people import bump_revision
+from mnemon.vectors.embed import Vectors
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,10 +15,10 @@ from mnemon.memory.plan import Change, Outcome, Stamp, create, update
 from mnemon.memory.tombstones.store import forgotten
 from mnemon.memory.upkeep.enqueue import after_write
 from mnemon.memory.vectors import store as vector_store
-from mnemon.memory.vectors.embed import Vectors
-from mnemon.memory.vectors.job import enqueue_embedding
 from mnemon.scope import Scope
 from mnemon.sessions.people import bump_revision
+from mnemon.vectors.embed import Vectors
+from mnemon.vectors.work import enqueue_embedding
 
 Place = tuple[str | None, str]
 """What is unique per person: persona or none, and key."""

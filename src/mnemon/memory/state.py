@@ -12,9 +12,9 @@ from mnemon.memory.remember import remember
 from mnemon.memory.todos import store as todos
 from mnemon.memory.todos.store import Draft
 from mnemon.memory.todos.todo import Todo
-from mnemon.memory.vectors.embed import Vectors, embed_texts
 from mnemon.scope import Scope
 from mnemon.sessions.people import ensure_person
+from mnemon.vectors.embed import Vectors, embed_texts
 
 
 @dataclass(frozen=True, kw_only=True)

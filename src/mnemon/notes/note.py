@@ -6,6 +6,8 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
+import numpy as np
+
 CALLER = "caller"
 """The model of vectors that a program made itself."""
 
@@ -38,8 +40,10 @@ class Put:
     value: Any
     ttl_s: float | None = None
     if_absent: bool = False
-    vectors: Mapping[str, str] = field(default_factory=dict)
-    """For each part that is searched, its vector as PostgreSQL reads it."""
+    texts: Mapping[str, str] = field(default_factory=dict)
+    """For each part that is found by meaning, its words; one without a vector gets it later."""
+    vectors: Mapping[str, np.ndarray | Sequence[float]] = field(default_factory=dict)
+    """For each part, its vector."""
     model: str = CALLER
 
 
@@ -123,9 +127,8 @@ class Search:
     exact: bool = False
     """Only this namespace, not those below it."""
     conditions: Sequence[Condition] = ()
-    vector: str | None = None
-    """Nearest first, as PostgreSQL reads it."""
-    dimension: int = 0
+    vector: np.ndarray | Sequence[float] | None = None
+    """Nearest first."""
     model: str = CALLER
     order: Order = Order.LATEST
     before: str | None = None

@@ -35,13 +35,47 @@ returning *;
 -- The person's expired notes are gone.
 delete from notes where org_id = %(org_id)s and user_id = %(user_id)s and expires_at <= %(now)s;
 
+-- name: next_expiry
+-- When the next of the person's notes expires.
+select min(expires_at) as at from notes where org_id = %(org_id)s and user_id = %(user_id)s;
+
 -- name: drop_vectors
 delete from note_vectors
 where org_id = %(org_id)s and user_id = %(user_id)s and namespace = %(namespace)s and key = %(key)s;
 
+-- name: drop_texts
+delete from note_texts
+where org_id = %(org_id)s and user_id = %(user_id)s and namespace = %(namespace)s and key = %(key)s;
+
+-- name: add_text
+insert into note_texts (org_id, user_id, namespace, key, part, content)
+values (%(org_id)s, %(user_id)s, %(namespace)s, %(key)s, %(part)s, %(content)s);
+
 -- name: add_vector
 insert into note_vectors (org_id, user_id, namespace, key, model, part, vector)
 values (%(org_id)s, %(user_id)s, %(namespace)s, %(key)s, %(model)s, %(part)s, %(vector)s::vector);
+
+-- name: waiting_texts
+-- Texts of the person that have no vector of this model yet.
+select t.namespace, t.key, t.part, t.content from note_texts t
+where t.org_id = %(org_id)s and t.user_id = %(user_id)s and not exists (
+  select from note_vectors v
+  where v.org_id = t.org_id and v.user_id = t.user_id and v.namespace = t.namespace and v.key = t.key
+    and v.part = t.part and v.model = %(model)s)
+order by t.namespace, t.key, t.part limit %(most)s;
+
+-- name: count_texts
+-- The texts of every person of the organization, and how many of them have a vector of this model.
+select count(t.user_id) as texts, count(v.user_id) as done
+from note_texts t left join note_vectors v
+  on v.org_id = t.org_id and v.user_id = t.user_id and v.namespace = t.namespace and v.key = t.key
+  and v.part = t.part and v.model = %(model)s
+where t.org_id = %(org_id)s;
+
+-- name: drop_other_vectors
+-- What a program made itself stays: nobody else can make it again.
+delete from note_vectors
+where org_id = %(org_id)s and user_id = %(user_id)s and model <> %(model)s and model <> %(caller)s;
 
 -- name: one
 select * from notes
@@ -60,6 +94,8 @@ with near as (
   from note_vectors
   where org_id = %(org_id)s and user_id = %(user_id)s and model = %(model)s
     and %(vector)s::text is not null and vector_dims(vector) = %(dimension)s
+    -- Nothing is near to what has no words.
+    and vector_norm(vector) > 0 and vector_norm(%(vector)s::vector) > 0
   group by namespace, key
 )
 select notes.*, near.score

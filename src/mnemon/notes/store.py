@@ -8,17 +8,34 @@ from psycopg.types.json import Jsonb
 
 from mnemon.db.statements import statements
 from mnemon.db.tx import Row, Tx
-from mnemon.notes.note import Change, Changed, Clear, Delete, Note, Pop, Put, Search
+from mnemon.notes.note import CALLER, Change, Changed, Clear, Delete, Note, Pop, Put, Search
+from mnemon.notes.sweep import enqueue_sweep
 from mnemon.scope import Scope
+from mnemon.vectors import active
+from mnemon.vectors.literal import literal
+from mnemon.vectors.work import enqueue_embedding
 
 SQL = statements("mnemon.notes")
 
 
 async def change(scope: Scope, tx: Tx, changes: Sequence[Change]) -> list[Changed]:
     """All changes are made, in their order; a note that has expired is no obstacle to a new one."""
-    if any(isinstance(one, Put) for one in changes):
+    puts = [one for one in changes if isinstance(one, Put)]
+    if puts:
         await tx.run(SQL["sweep"], **_owner(scope), now=tx.now)
-    return [await _made(scope, tx, one) for one in changes]
+    made = [await _made(scope, tx, one) for one in changes]
+    await _look_after(scope, tx, puts)
+    return made
+
+
+async def _look_after(scope: Scope, tx: Tx, puts: Sequence[Put]) -> None:
+    """What was put gets the vectors it lacks, and is swept when its time is over."""
+    if any(one.model != CALLER and one.vectors for one in puts):
+        await active.begin(tx, scope, next(one.model for one in puts if one.model != CALLER and one.vectors))
+    if any(one.texts.keys() - one.vectors.keys() for one in puts):
+        await enqueue_embedding(tx, scope)
+    if ttls := [one.ttl_s for one in puts if one.ttl_s is not None]:
+        await enqueue_sweep(tx, scope, tx.now + timedelta(seconds=min(ttls)))
 
 
 async def _made(scope: Scope, tx: Tx, wanted: Change) -> Changed:
@@ -48,8 +65,11 @@ async def _put(scope: Scope, tx: Tx, put: Put) -> Changed:
     )
     if count:
         await tx.run(SQL["drop_vectors"], **where)
+        await tx.run(SQL["drop_texts"], **where)
+        for part, content in put.texts.items():
+            await tx.run(SQL["add_text"], **where, part=part, content=content)
         for part, vector in put.vectors.items():
-            await tx.run(SQL["add_vector"], **where, model=put.model, part=part, vector=vector)
+            await tx.run(SQL["add_vector"], **where, model=put.model, part=part, vector=literal(vector))
     return Changed(count=count, key=key)
 
 
@@ -74,8 +94,8 @@ async def search(scope: Scope, tx: Tx, wanted: Search, *, refresh: bool = False)
         namespace=[*wanted.namespace],
         exact=wanted.exact,
         conditions=Jsonb(conditions),
-        vector=wanted.vector,
-        dimension=wanted.dimension,
+        vector=None if wanted.vector is None else literal(wanted.vector),
+        dimension=0 if wanted.vector is None else len(wanted.vector),
         model=wanted.model,
         order=wanted.order,
         before=wanted.before,

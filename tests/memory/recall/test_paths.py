@@ -18,7 +18,6 @@ from mnemon.memory.recall.query import Query, Recalled, RecallKind
 from mnemon.memory.recall.search import search
 from mnemon.memory.recall.shelf import Shelf
 from mnemon.memory.remember import remember
-from mnemon.memory.vectors.embed import embed_query, embed_texts
 from mnemon.memory.vectors.store import Kind, save
 from mnemon.memory.words import stems
 from mnemon.scope import Scope, person
@@ -27,6 +26,7 @@ from mnemon.sessions.messages import NewMessage
 from mnemon.sessions.people import bump_revision, ensure_person
 from mnemon.sessions.record import Incoming, record
 from mnemon.turn import Role
+from mnemon.vectors.embed import embed_query, embed_texts
 
 WORDS = sorted(
     stems(

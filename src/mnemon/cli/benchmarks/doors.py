@@ -13,13 +13,13 @@ import httpx2
 from mnemon.access.keys import create_key
 from mnemon.access.organizations import create_organization
 from mnemon.api.listening import Listening, bound
-from mnemon.app import make_app
+from mnemon.app import make_app, texts
 from mnemon.basement import Basement
 from mnemon.cli.benchmarks.locomo import Conversation, Line
 from mnemon.clock import iso
 from mnemon.jobs.runner import Runner
-from mnemon.memory.vectors.job import kinds
 from mnemon.scope import Scope
+from mnemon.vectors.job import kinds
 
 ORG = "bench"
 DEEPEST = 50
@@ -68,7 +68,7 @@ async def ingest(client: httpx2.AsyncClient, basement: Basement, talk: Conversat
     for start in range(0, len(facts), 500):
         (await client.post("/api/memories/batch", json=facts[start : start + 500])).raise_for_status()
     memories_s = time.perf_counter() - began
-    await Runner(basement.db, basement.clock, {kind.name: kind for kind in kinds(basement)}).drain()
+    await Runner(basement.db, basement.clock, {kind.name: kind for kind in kinds(basement, texts())}).drain()
     return Ingested(turns=turns, turns_s=turns_s, memories=len(facts), memories_s=memories_s)
 
 

@@ -14,9 +14,9 @@ from mnemon.memory.layer import relevant
 from mnemon.memory.recall.query import Query
 from mnemon.memory.recall.search import search
 from mnemon.memory.recall.shelf import SHELF
-from mnemon.memory.vectors.embed import embed_query
-from mnemon.memory.vectors.store import literal
 from mnemon.scope import Scope, person
+from mnemon.vectors.embed import embed_query
+from mnemon.vectors.literal import literal
 
 WORDS = (
     "garden museum letter violin recital harbour kitchen bicycle summer concert doctor train sister bread taxes lake "

@@ -21,8 +21,8 @@ from mnemon.db.migrate import applied, refuse_what_differs, shipped
 from mnemon.db.role import assert_bound
 from mnemon.errors import Misconfigured, MnemonError
 from mnemon.jobs import store as jobs
-from mnemon.memory.vectors.active import assert_active
 from mnemon.settings import Settings
+from mnemon.vectors.active import assert_active
 
 LATE = timedelta(minutes=1)
 

@@ -12,9 +12,9 @@ from mnemon.memory.memory import Memory
 from mnemon.memory.ranking import Ranking
 from mnemon.memory.recall.query import Heard, Query
 from mnemon.memory.store import memory_of
-from mnemon.memory.vectors.store import literal
 from mnemon.scope import Scope
 from mnemon.turn import Role
+from mnemon.vectors.literal import literal
 
 SQL = statements("mnemon.memory.recall")
 

@@ -21,10 +21,10 @@ from mnemon.memory.upkeep import store
 from mnemon.memory.upkeep.asking import ask
 from mnemon.memory.upkeep.enqueue import CURATE, count_at_last_run
 from mnemon.memory.upkeep.store import CuratorRun
-from mnemon.memory.vectors.embed import Vectors, embed_texts
 from mnemon.scope import Scope
 from mnemon.sessions.people import hold_person
 from mnemon.sessions.state import note_curator_run
+from mnemon.vectors.embed import Vectors, embed_texts
 
 _MOST = 500
 

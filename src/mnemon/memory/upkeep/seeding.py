@@ -14,8 +14,8 @@ from mnemon.memory.plan import Outcome
 from mnemon.memory.remember import remember
 from mnemon.memory.seed import SeedEntry, facts_of
 from mnemon.memory.upkeep import store
-from mnemon.memory.vectors.embed import Vectors
 from mnemon.scope import Scope
+from mnemon.vectors.embed import Vectors
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,2 +1,2 @@
-"""Vectors of memories, their versions and messages: made outside any transaction, kept beside what they stand for.
-Not the models that make them (embedding) and not how nearness is weighed (ranking)."""
+"""Where the vectors of memories, their versions and messages stand. Not how they are made (vectors), nor how they are
+weighed (ranking)."""

@@ -40,29 +40,6 @@ select kind, id, content from (
 order by place, id
 limit %(most)s;
 
--- name: begin_active
--- The first model that writes vectors is the one recall uses.
-insert into active_embedders (org_id, model, since) values (%(org_id)s, %(model)s, %(now)s)
-on conflict (org_id) do nothing;
-
--- name: flip_active
-insert into active_embedders (org_id, model, since, settled) values (%(org_id)s, %(model)s, %(now)s, false)
-on conflict (org_id) do update set model = excluded.model, since = excluded.since, settled = false;
-
--- name: other_active
--- The operator's view: organizations whose vectors are of another model.
-select org_id, model from active_embedders where model <> %(model)s order by org_id;
-
--- name: unsettled
--- The operator's view: organizations that were flipped and not looked after since.
-select org_id from active_embedders where model = %(model)s and not settled order by org_id;
-
--- name: settle
-update active_embedders set settled = true where org_id = %(org_id)s and model = %(model)s;
-
--- name: people
-select user_id from users where org_id = %(org_id)s and user_id > %(after)s order by user_id limit %(most)s;
-
 -- name: count_texts
 -- All that can have a vector, and how much of it has one of this model, over every person of the organization.
 select

@@ -2,7 +2,6 @@
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
@@ -10,6 +9,10 @@ import numpy as np
 from mnemon.db.statements import statements
 from mnemon.db.tx import Tx
 from mnemon.scope import Scope
+from mnemon.sessions.people import bump_revision
+from mnemon.vectors import active
+from mnemon.vectors.literal import literal
+from mnemon.vectors.texts import Counted, Waiting
 
 SQL = statements("mnemon.memory.vectors")
 
@@ -20,20 +23,6 @@ class Kind(StrEnum):
     MEMORY = "memory"
     VERSION = "version"
     MESSAGE = "message"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Pending:
-    """A text that has no vector yet."""
-
-    kind: Kind
-    id: str
-    content: str
-
-
-def literal(vector: np.ndarray) -> str:
-    """The vector as PostgreSQL reads it."""
-    return "[" + ",".join(f"{value:.6g}" for value in vector.tolist()) + "]"
 
 
 @asynccontextmanager
@@ -62,18 +51,36 @@ async def save(
     ]
     if rows:
         await tx.many(SQL["save"], rows)
-        await tx.run(SQL["begin_active"], org_id=scope.org_id, model=model, now=tx.now)
+        await active.begin(tx, scope, model)
 
 
 async def displace(tx: Tx, scope: Scope, memory_id: str, number: int, *, revision: int) -> None:
     """The memory's vectors stand for its version with this number; the memory itself has none."""
-    owner = {"org_id": scope.org_id, "user_id": scope.user}
-    await tx.run(SQL["displace"], **owner, memory_id=memory_id, number=number, revision=revision)
+    await tx.run(SQL["displace"], **_owner(scope), memory_id=memory_id, number=number, revision=revision)
 
 
-async def pending(tx: Tx, scope: Scope, model: str, *, most: int) -> list[Pending]:
-    """What of the person has no vector of this model yet."""
-    owner = {"org_id": scope.org_id, "user_id": scope.user}
-    async with joined_by_hash(tx):
-        rows = await tx.all(SQL["pending"], **owner, model=model, most=most)
-    return [Pending(kind=Kind(row["kind"]), id=row["id"], content=row["content"]) for row in rows]
+class MemoryTexts:
+    """Memories, their versions and messages, as what gives texts their vectors sees them."""
+
+    async def waiting(self, tx: Tx, scope: Scope, model: str, *, most: int) -> list[Waiting]:
+        """What of the person has no vector of this model yet."""
+        async with joined_by_hash(tx):
+            rows = await tx.all(SQL["pending"], **_owner(scope), model=model, most=most)
+        return [Waiting(address=(row["kind"], row["id"]), content=row["content"]) for row in rows]
+
+    async def keep(self, tx: Tx, scope: Scope, model: str, vectors: Mapping[Waiting, np.ndarray]) -> None:
+        """Each has its vector, and the person's index is renewed."""
+        named = {(Kind(one.address[0]), one.address[1]): vector for one, vector in vectors.items()}
+        await save(tx, scope, model, named, revision=await bump_revision(tx, scope))
+
+    async def counted(self, tx: Tx, scope: Scope, model: str) -> Counted:
+        """Over every person of the organization."""
+        return Counted(**await tx.one(SQL["count_texts"], org_id=scope.org_id, model=model))
+
+    async def drop_others(self, tx: Tx, scope: Scope, model: str) -> int:
+        """The person has no vectors of other models; how many there were."""
+        return await tx.run(SQL["drop_others"], **_owner(scope), model=model)
+
+
+def _owner(scope: Scope) -> dict[str, str]:
+    return {"org_id": scope.org_id, "user_id": scope.user}

@@ -6,7 +6,7 @@ from mnemon.db.database import Database
 from mnemon.db.statements import statements
 from mnemon.scope import Scope
 
-SQL = statements("mnemon.memory.vectors")
+SQL = statements("mnemon.vectors")
 PAGE = 500
 
 

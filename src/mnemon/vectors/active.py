@@ -1,15 +1,15 @@
-"""The model whose vectors recall uses: one per organization, changed only by `mnemon reembed`."""
+"""The model whose vectors are searched: one per organization, changed only by `mnemon reembed`."""
 
 from mnemon.basement import Basement
 from mnemon.db.statements import statements
 from mnemon.db.tx import Tx
 from mnemon.errors import Misconfigured
 from mnemon.jobs import store as jobs
-from mnemon.memory.vectors.job import EMBED
-from mnemon.memory.vectors.people import people_of
 from mnemon.scope import Scope
+from mnemon.vectors.people import people_of
+from mnemon.vectors.work import EMBED
 
-SQL = statements("mnemon.memory.vectors")
+SQL = statements("mnemon.vectors")
 
 
 async def others(tx: Tx, model: str) -> dict[str, str]:
@@ -29,8 +29,13 @@ async def assert_active(tx: Tx, model: str) -> None:
         )
 
 
+async def begin(tx: Tx, scope: Scope, model: str) -> None:
+    """Vectors of this model were written; the first model's are the ones that are searched."""
+    await tx.run(SQL["begin_active"], org_id=scope.org_id, model=model, now=tx.now)
+
+
 async def flip(tx: Tx, scope: Scope, model: str) -> None:
-    """Recall uses this model from the next start on; what is written meanwhile is looked after then."""
+    """This model's are searched from the next start on; what is written meanwhile is looked after then."""
     await tx.run(SQL["flip_active"], org_id=scope.org_id, model=model, now=tx.now)
 
 

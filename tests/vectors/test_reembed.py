@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from mnemon.app import texts
 from mnemon.basement import Basement
 from mnemon.clock import ManualClock
 from mnemon.db.database import Database
@@ -19,15 +20,18 @@ from mnemon.memory.ranking import Ranking
 from mnemon.memory.recall.query import Query
 from mnemon.memory.recall.search import search
 from mnemon.memory.remember import remember
-from mnemon.memory.vectors import reembed as moving
-from mnemon.memory.vectors.active import assert_active, settle, unsettled
-from mnemon.memory.vectors.embed import embed_query, embed_texts
-from mnemon.memory.vectors.job import kinds
-from mnemon.memory.vectors.reembed import Progress, drop_others, progress, reembed
+from mnemon.notes import store as notes
+from mnemon.notes.note import Put, Search
 from mnemon.scope import person
 from mnemon.sessions.people import ensure_person
 from mnemon.settings import Settings
+from mnemon.vectors import batch
+from mnemon.vectors.active import assert_active, others, settle, unsettled
+from mnemon.vectors.embed import embed_query, embed_texts
+from mnemon.vectors.job import kinds
+from mnemon.vectors.reembed import Progress, drop_others, progress, reembed
 
+ROOMS = texts()
 OLD, NEW = FakeEmbedder(dimension=32), FakeEmbedder(dimension=96)
 LIKES = ["green tea", "black coffee", "long walks", "old maps", "quiet rooms"]
 
@@ -75,14 +79,37 @@ async def found(house: Basement, org: str, user: str, text: str) -> list[float]:
         return [hit.parts["similarity"] for hit in (await search(tx, person(org, user), query)).hits]
 
 
+async def put(house: Basement, org: str, user: str, key: str, text: str) -> None:
+    """A note that is found by meaning, as a server of this model writes it."""
+    made = await embed_texts(house.embedder, [text])
+    vectors = {"text": made.by_text[text]} if text in made.by_text else {}
+    note = Put(namespace=("a",), key=key, value=text, texts={"text": text}, vectors=vectors, model=made.model)
+    async with house.db.tx(org) as tx:
+        scope = await ensure_person(tx, org, user)
+        await notes.change(scope, tx, [note])
+
+
+async def noted(house: Basement, org: str, user: str, text: str) -> list[str]:
+    """Notes near the text, nearest first."""
+    [vector] = await house.embedder.embed([text])
+    wanted = Search(vector=vector, model=house.embedder.model)
+    async with house.db.tx(org) as tx:
+        return [note.key for note in await notes.search(person(org, user), tx, wanted)]
+
+
 async def check(house: Basement, embedder: Embedder) -> None:
     async with house.db.owner_tx() as tx:
         await assert_active(tx, embedder.model)
 
 
-async def test_a_fresh_database_takes_any_embedder(old: Basement, org: str) -> None:
-    await check(old, OLD)
-    await check(old, NEW)
+async def test_a_fresh_database_takes_any_embedder_and_the_first_to_write_stays(old: Basement, org: str) -> None:
+    for embedder in (OLD, NEW):
+        await check(old, embedder)
+    async with old.db.owner_tx() as tx:
+        assert await others(tx, NEW.model) == {}
+    await write(old, org, "anna", "green tea")
+    async with old.db.owner_tx() as tx:
+        assert await others(tx, NEW.model) == {org: OLD.model}
 
 
 async def test_another_embedder_than_the_stored_one_is_a_clear_error(old: Basement, org: str) -> None:
@@ -98,7 +125,7 @@ async def test_all_texts_move_and_recall_goes_on_with_either_model(old: Basement
     for user in ("anna", "ben", "cleo"):
         await write(old, org, user, *LIKES)
     seen: list[Progress] = []
-    assert await reembed(new, org, seen.append) == 15
+    assert await reembed(new, ROOMS, org, seen.append) == 15
     assert (seen[0].done, seen[0].texts) == (0, 15)
     assert (seen[-1].done, seen[-1].texts) == (15, 15)
     await check(new, NEW)
@@ -111,15 +138,15 @@ async def test_all_texts_move_and_recall_goes_on_with_either_model(old: Basement
 async def test_a_run_that_broke_is_taken_up_where_it_ended(
     old: Basement, new: Basement, org: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(moving, "BATCH", 2)
+    monkeypatch.setattr(batch, "BATCH", 2)
     await write(old, org, "anna", *LIKES)
     await write(old, org, "ben", *LIKES)
     with pytest.raises(ModelDown):
-        await reembed(replace(new, embedder=Dying(3)), org, lambda _: None)
-    begun = (await progress(new, org)).done
+        await reembed(replace(new, embedder=Dying(3)), ROOMS, org, lambda _: None)
+    begun = (await progress(new, ROOMS, org)).done
     assert 0 < begun < 10
     await check(old, OLD)
-    assert await reembed(new, org, lambda _: None) == 10 - begun
+    assert await reembed(new, ROOMS, org, lambda _: None) == 10 - begun
     await check(new, NEW)
 
 
@@ -136,7 +163,7 @@ async def test_what_is_written_meanwhile_moves_too(old: Basement, new: Basement,
                 await write(old, org, "zoe", "new songs")
             return await super().embed(texts)
 
-    assert await reembed(replace(new, embedder=Meanwhile(dimension=96)), org, lambda _: None) == 7
+    assert await reembed(replace(new, embedder=Meanwhile(dimension=96)), ROOMS, org, lambda _: None) == 7
     assert max(await found(new, org, "zoe", "new songs")) > 0.9
 
 
@@ -144,13 +171,13 @@ async def test_what_the_old_server_wrote_after_the_flip_is_embedded_at_the_next_
     old: Basement, new: Basement, org: str
 ) -> None:
     await write(old, org, "anna", *LIKES)
-    await reembed(new, org, lambda _: None)
+    await reembed(new, ROOMS, org, lambda _: None)
     await write(old, org, "anna", "late news")
     async with new.db.owner_tx() as tx:
         waiting = await unsettled(tx, NEW.model)
     assert waiting == [org]
     await settle(new, waiting)
-    await Runner(new.db, new.clock, {kind.name: kind for kind in kinds(new)}).drain()
+    await Runner(new.db, new.clock, {kind.name: kind for kind in kinds(new, ROOMS)}).drain()
     assert max(await found(new, org, "anna", "late news")) > 0.9
     async with new.db.owner_tx() as tx:
         assert await unsettled(tx, NEW.model) == []
@@ -158,8 +185,50 @@ async def test_what_the_old_server_wrote_after_the_flip_is_embedded_at_the_next_
 
 async def test_old_vectors_stay_until_they_are_dropped(old: Basement, new: Basement, org: str) -> None:
     await write(old, org, "anna", *LIKES)
-    await reembed(new, org, lambda _: None)
-    assert (await progress(old, org)).done == 5
-    assert await drop_others(new, org) == 5
-    assert (await progress(old, org)).done == 0
-    assert (await progress(new, org)).done == 5
+    await reembed(new, ROOMS, org, lambda _: None)
+    assert (await progress(old, ROOMS, org)).done == 5
+    assert await drop_others(new, ROOMS, org) == 5
+    assert (await progress(old, ROOMS, org)).done == 0
+    assert (await progress(new, ROOMS, org)).done == 5
+
+
+async def test_notes_alone_fix_the_embedder_too(old: Basement, org: str) -> None:
+    await put(old, org, "anna", "tea", "green tea")
+    await check(old, OLD)
+    with pytest.raises(Misconfigured, match="mnemon reembed"):
+        await check(old, NEW)
+
+
+async def test_notes_move_and_are_found_with_either_model(old: Basement, new: Basement, org: str) -> None:
+    await put(old, org, "anna", "tea", "green tea")
+    await put(old, org, "anna", "maps", "old maps")
+    await write(old, org, "anna", *LIKES)
+    assert await noted(new, org, "anna", "green tea") == []
+    seen: list[Progress] = []
+    assert await reembed(new, ROOMS, org, seen.append) == 7
+    assert (seen[0].done, seen[0].texts, seen[-1].done, seen[-1].texts) == (0, 7, 7, 7)
+    for house in (old, new):
+        assert (await noted(house, org, "anna", "green tea"))[0] == "tea"
+    assert await drop_others(new, ROOMS, org) == 7
+    assert await noted(old, org, "anna", "green tea") == []
+    assert (await noted(new, org, "anna", "old maps"))[0] == "maps"
+
+
+async def test_what_a_program_embedded_itself_is_neither_moved_nor_dropped(
+    old: Basement, new: Basement, org: str
+) -> None:
+    own = Put(namespace=("a",), key="own", value=1, vectors={"text": [1.0, 0.0, 0.0]})
+    async with old.db.tx(org) as tx:
+        await notes.change(await ensure_person(tx, org, "anna"), tx, [own])
+    assert await reembed(new, ROOMS, org, lambda _: None) == 0
+    assert await drop_others(new, ROOMS, org) == 0
+    async with new.db.tx(org) as tx:
+        found = await notes.search(person(org, "anna"), tx, Search(vector=[1.0, 0.0, 0.0]))
+    assert [note.score for note in found] == [1.0]
+
+
+async def test_a_note_written_while_the_embedder_is_down_is_found_once_it_is_back(old: Basement, org: str) -> None:
+    await put(replace(old, embedder=Dying(0)), org, "anna", "tea", "green tea")
+    assert await noted(old, org, "anna", "green tea") == []
+    await Runner(old.db, old.clock, {kind.name: kind for kind in kinds(old, ROOMS)}).drain()
+    assert await noted(old, org, "anna", "green tea") == ["tea"]
