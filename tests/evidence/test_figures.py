@@ -89,7 +89,11 @@ def test_a_figure_is_read_exactly(text, low, high, unit):
 
 @pytest.mark.parametrize("text", ["9" * 5000, "1e999999999", "3/0", "0 in 0", "half a", "1,111," * 200])
 def test_outlandish_numbers_do_no_harm(text):
-    number_fault(text, [text])
+    """They stand in their source, so they are let in like any other figure; and nowhere else."""
+    assert number_fault(text, [text]) is None
+    read = figures(text)
+    assert all(text[figure.start : figure.end] == figure.text for figure in read)
+    assert (number_fault(text, []) is None) == (not read)
 
 
 def test_each_figure_has_its_tier():

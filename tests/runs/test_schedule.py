@@ -20,9 +20,17 @@ def test_a_schedule_that_is_no_cron_is_refused_with_the_reason(bad: str) -> None
     assert caught.value.faults[0].pointer == "/schedule"
 
 
-@pytest.mark.parametrize("good", [HOURLY, "*/5 9-17 * * MON-FRI", "0 0 29 2 *"])
-def test_a_cron_expression_is_taken(good: str) -> None:
+@pytest.mark.parametrize(
+    ("good", "following"),
+    [
+        (HOURLY, T0 + timedelta(hours=1)),
+        ("*/5 9-17 * * MON-FRI", datetime(2026, 3, 2, 9, 0, tzinfo=UTC)),
+        ("0 0 29 2 *", datetime(2028, 2, 29, tzinfo=UTC)),
+    ],
+)
+def test_a_cron_expression_is_taken_and_means_what_it_says(good: str, following: datetime) -> None:
     check_cron(good)
+    assert next_slot(good, T0) == following
 
 
 def test_a_slot_that_is_not_due_yet_waits() -> None:

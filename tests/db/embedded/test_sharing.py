@@ -120,13 +120,18 @@ def test_it_starts_from_the_loop_that_the_server_uses_too(data_dir: Path) -> Non
     """uvloop leaves pipes open in its children; a detached server must not hold on to them."""
     uvloop = pytest.importorskip("uvloop")
 
-    async def start_and_stop() -> None:
+    async def start_and_stop() -> tuple[int, list[str]]:
         async with asyncio.timeout(20):
             cluster = await ensure_running(data_dir)
-        await cluster.stop()
+        words = kept_words(cluster)
+        async with asyncio.timeout(20):
+            await cluster.stop()
+        return cluster.pid, words
 
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(start_and_stop())
+        pid, words = runner.run(start_and_stop())
+    assert words == ["before"]
+    assert not is_server_on(pid, data_dir / "postgres")
 
 
 async def test_only_root_and_the_owner_may_connect(data_dir: Path) -> None:
