@@ -1,5 +1,6 @@
 """The organization's memories, a page at a time, with how many stand under each value."""
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -69,22 +70,44 @@ class Facets:
     """Per facet: status, type, source, persona, pinned, user (the top twenty), entity (of one person)."""
 
 
-async def page(tx: Tx, scope: Scope, filters: Filters, *, most: int, skip: int = 0) -> list[Kept]:
-    """Memories of the organization, or of one person where the scope names one, latest change first."""
-    rows = await tx.all(SQL["page"], **_params(scope, filters), most=most, skip=skip)
-    return [Kept(user=row.pop("external_id"), memory=memory_of(row)) for row in rows]
+@dataclass(frozen=True, kw_only=True)
+class Surveyed:
+    """A page of memories and what stands beside it."""
+
+    found: tuple[Kept, ...]
+    facets: Facets
 
 
-async def facets(tx: Tx, scope: Scope, filters: Filters) -> Facets:
-    """How many memories stand under each value of each facet, the other facets' filters applied."""
-    params = _params(scope, filters)
-    rows = await tx.all(SQL["combinations"], **params)
-    people = await tx.all(SQL["people"], **params)
-    entities = await tx.all(SQL["entities"], **params) if scope.user_id else []
+async def survey(tx: Tx, scope: Scope, filters: Filters, *, most: int, skip: int = 0) -> Surveyed:
+    """Memories of the organization, or of one person where the scope names one, latest change first, and how many
+    stand under each value of each facet, the other facets' filters applied."""
+    params = {**_params(scope, filters), "most": most, "skip": skip}
+    if filters.words or filters.entity:
+        rows = await tx.afresh(SQL["matching"], **params)
+        chosen = [row for row in rows if row["id"] is not None]
+        places = {"users": [row["user_id"] for row in chosen], "ids": [row["id"] for row in chosen]}
+        found = await tx.all(SQL["these"], org_id=scope.org_id, **places) if chosen else []
+        rows = [row for row in rows if row["id"] is None]
+    else:
+        found = await tx.afresh(SQL["page"], **params)
+        rows = await tx.afresh(SQL["standing"], **params)
+    entities = await tx.afresh(SQL["entities"], **params) if scope.user_id else []
+    return Surveyed(
+        found=tuple(Kept(user=row.pop("external_id"), memory=memory_of(row)) for row in found),
+        facets=_facets(rows, entities, filters),
+    )
+
+
+def _facets(rows: Sequence[Row], entities: Sequence[Row], filters: Filters) -> Facets:
+    combinations = [row for row in rows if row["person"] is None]
+    people = sorted((-row["number"], row["person"]) for row in rows if row["person"] is not None)
     return Facets(
-        total=sum(row["number"] for row in rows if _passes(row, filters)),
-        by={name: _counted(rows, filters, name) for name in _COLUMNS}
-        | {"user": _numbers(people), "entity": _numbers(entities)},
+        total=sum(row["number"] for row in combinations if _passes(row, filters)),
+        by={name: _counted(combinations, filters, name) for name in _COLUMNS}
+        | {
+            "user": {person: -number for number, person in people},
+            "entity": {row["value"]: row["number"] for row in entities},
+        },
     )
 
 
@@ -104,10 +127,6 @@ def _counted(rows: Sequence[Row], filters: Filters, facet: str) -> dict[str, int
 def _passes(row: Row, filters: Filters, apart_from: str = "") -> bool:
     wanted = {column: getattr(filters, column) for column in _COLUMNS.values() if column != apart_from}
     return all(value is None or row[column] == value for column, value in wanted.items())
-
-
-def _numbers(rows: Sequence[Row]) -> dict[str, int]:
-    return {row["value"]: row["number"] for row in rows}
 
 
 async def of_turns(tx: Tx, scope: Scope, turn_ids: Sequence[str]) -> dict[str, list[Remembered]]:
@@ -130,10 +149,6 @@ async def counts(tx: Tx, scope: Scope) -> Counts:
 
 
 def _params(scope: Scope, filters: Filters) -> dict[str, object]:
-    words = None
-    if filters.words:
-        plain = filters.words.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
-        words = f"%{plain}%"
     return {
         "org_id": scope.org_id,
         "user_id": scope.user_id,
@@ -143,5 +158,17 @@ def _params(scope: Scope, filters: Filters) -> dict[str, object]:
         "persona_id": filters.persona_id,
         "entity": filters.entity,
         "pinned": filters.pinned,
-        "words": words,
+        "words": _pattern(filters.words) if filters.words else None,
+        "plain": _plain(filters.words) if filters.words else None,
     }
+
+
+def _pattern(words: str) -> str:
+    """A pattern for texts that contain the words as they are."""
+    return "%" + "".join(f"\\{letter}" if letter in "\\%_" else letter for letter in words) + "%"
+
+
+def _plain(words: str) -> str:
+    """A wider pattern in small plain letters: anything goes where a letter beyond those could be meant, İ for i."""
+    pieces = re.split(r"[^\x00-\x7f]|[ik]", words.lower())
+    return "".join(_pattern(piece) for piece in pieces if piece) or "%"
