@@ -41,8 +41,7 @@ async def assembled(
     """The context for this question; where the turn is stored already, its own messages stay apart."""
     where = await situation(tx, ask, boundary_of(settings))
     ask = replace(ask, session_id=where.session_id)
-    made = await layers(tx, ask, where)
-    recent = await recent_messages(tx, ask, where, turn_id)
+    made, recent = await tx.together(layers(tx, ask, where), recent_messages(tx, ask, where, turn_id))
     packed = pack(made, budget or settings.context_budget_tokens)
     return Context(pack=packed, recent=recent, layers=tuple(made), session_id=where.session_id)
 

@@ -1,18 +1,27 @@
 """One transaction: as the application's role, for one organization, at one moment of our clock."""
 
 import secrets
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar, overload
 
 import psycopg
-from psycopg.rows import DictRow
+from psycopg.rows import DictRow, tuple_row
 
+from mnemon.db.rounds import Rounds
 from mnemon.ids import ulid
 
 Row = DictRow
 Params = Mapping[str, Any]
+A = TypeVar("A")
+B = TypeVar("B")
+C = TypeVar("C")
+D = TypeVar("D")
+E = TypeVar("E")
+T = TypeVar("T")
+Reader = Coroutine[Any, Any, T]
+"""What reads in a transaction and gives something."""
 
 
 class Tx:
@@ -27,6 +36,7 @@ class Tx:
         self.revisions: dict[str, int] = {}
         """By person, the first revision this transaction made: what carries it or a later one is not committed yet."""
         self._entropy = secrets.randbits(79)
+        self._rounds: Rounds | None = None
 
     @property
     def connection(self) -> psycopg.AsyncConnection[Row]:
@@ -67,6 +77,32 @@ class Tx:
             await cursor.executemany(sql, rows)
             return cursor.rowcount
 
+    async def tuples(self, sql: str, **params: Any) -> list[tuple[Any, ...]]:
+        """Every row, in PostgreSQL's binary form: vectors as text would take longer to read than everything else."""
+        cursor = self._connection.cursor(binary=True, row_factory=tuple_row)
+        await self._ask(cursor, sql, params)
+        return await cursor.fetchall()
+
+    @overload
+    async def together(self, a: Reader[A], b: Reader[B], /) -> tuple[A, B]: ...
+    @overload
+    async def together(self, a: Reader[A], b: Reader[B], c: Reader[C], /) -> tuple[A, B, C]: ...
+    @overload
+    async def together(self, a: Reader[A], b: Reader[B], c: Reader[C], d: Reader[D], /) -> tuple[A, B, C, D]: ...
+    @overload
+    async def together(
+        self, a: Reader[A], b: Reader[B], c: Reader[C], d: Reader[D], e: Reader[E], /
+    ) -> tuple[A, B, C, D, E]: ...
+    async def together(self, *readers: Reader[Any]) -> Any:
+        """What the readers give, in their order; what they ask at the same moment is one round trip."""
+        if self._rounds is not None:
+            return await self._rounds.read(*readers)
+        self._rounds = Rounds(self._connection)
+        try:
+            return await self._rounds.read(*readers)
+        finally:
+            self._rounds = None
+
     @asynccontextmanager
     async def savepoint(self) -> AsyncIterator[None]:
         """What fails inside is undone alone; the exception goes on."""
@@ -74,5 +110,13 @@ class Tx:
             yield
 
     async def _execute(self, sql: str, params: Params) -> psycopg.AsyncCursor[Row]:
+        cursor = self._connection.cursor()
+        await self._ask(cursor, sql, params)
+        return cursor
+
+    async def _ask(self, cursor: psycopg.AsyncCursor[Any], sql: str, params: Params) -> None:
         # psycopg takes only literal SQL; ours comes from queries.sql, never from input.
-        return await self._connection.execute(sql, params)
+        if self._rounds is None:
+            await cursor.execute(sql, params)
+        else:
+            await self._rounds.ask(cursor, sql, params)

@@ -1,12 +1,46 @@
 """Entity cards: the three weightiest facts about each entity that the found memories speak of."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
 
 from mnemon.memory.importance import SIGNIFICANT
 from mnemon.memory.memory import Memory
 
 FACTS_PER_CARD = 3
+
+
+class Known(Protocol):
+    """What a card must know of a memory to choose it."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def entity_refs(self) -> tuple[str, ...]: ...
+    @property
+    def entity_label(self) -> str | None: ...
+    @property
+    def pinned(self) -> bool: ...
+    @property
+    def importance(self) -> int: ...
+    @property
+    def created_at(self) -> datetime: ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pick:
+    """A card whose facts are chosen."""
+
+    key: str
+    label: str
+    memory_ids: tuple[str, ...]
+
+    def card(self, contents: Mapping[str, str]) -> "Card | None":
+        """The card with what the memories say; None when none of them is there any more."""
+        there = [one for one in self.memory_ids if one in contents]
+        facts = tuple(contents[one] for one in there)
+        return Card(key=self.key, label=self.label, facts=facts, memory_ids=tuple(there)) if there else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,34 +59,36 @@ class Card:
         return f"[{self.key}]: {'; '.join(self.facts)}"
 
 
-def keys_of(found: Iterable[Memory], resolve: Callable[[str], str]) -> list[str]:
+def keys_of(found: Iterable[Known], resolve: Callable[[str], str]) -> list[str]:
     """The entity keys of the found memories, each once, in the order they first appear."""
     return list(dict.fromkeys(resolve(ref) for memory in found for ref in memory.entity_refs))
 
 
-def entity_cards(keys: Sequence[str], known: Iterable[Memory], resolve: Callable[[str], str]) -> list[Card]:
+def entity_cards(keys: Sequence[str], known: Sequence[Memory], resolve: Callable[[str], str]) -> list[Card]:
     """A card per key from the known memories that share it; a key without a weighty fact has no card."""
-    weighty = [memory for memory in known if memory.pinned or memory.importance >= SIGNIFICANT]
-    weighty.sort(key=lambda one: (-one.pinned, -one.importance, -one.created_at.timestamp(), one.id))
-    cards = []
+    contents = {one.id: one.content for one in known}
+    picked = picks(keys, lambda key: [one for one in known if key in map(resolve, one.entity_refs)])
+    return [card for pick in picked if (card := pick.card(contents)) is not None]
+
+
+def picks(keys: Sequence[str], about: Callable[[str], Iterable[Known]]) -> list[Pick]:
+    """The weightiest facts about each key, chosen from all that is known about it."""
+    made = []
     for key in keys:
-        about = [memory for memory in weighty if key in map(resolve, memory.entity_refs)]
-        if about:
-            cards.append(_card(key, about))
-    return cards
+        weighty = [one for one in about(key) if is_weighty(one)]
+        if weighty:
+            weighty.sort(key=lambda one: (-one.pinned, -one.importance, -one.created_at.timestamp(), one.id))
+            top = tuple(one.id for one in weighty[:FACTS_PER_CARD])
+            made.append(Pick(key=key, label=_label(key, weighty), memory_ids=top))
+    return made
 
 
-def _card(key: str, about: Sequence[Memory]) -> Card:
-    top = about[:FACTS_PER_CARD]
-    return Card(
-        key=key,
-        label=_label(key, about),
-        facts=tuple(memory.content for memory in top),
-        memory_ids=tuple(memory.id for memory in top),
-    )
+def is_weighty(one: Known) -> bool:
+    """Whether it may stand on a card."""
+    return one.pinned or one.importance >= SIGNIFICANT
 
 
-def _label(key: str, about: Sequence[Memory]) -> str:
+def _label(key: str, about: Sequence[Known]) -> str:
     """The label of a memory whose primary entity it is, else the key's slug in words."""
     for memory in about:
         if memory.entity_label and memory.entity_refs[:1] == (key,):

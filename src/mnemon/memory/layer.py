@@ -1,5 +1,7 @@
 """What memory adds to the prompt: the person (L4), what is relevant to the message (L5), and todos for L6."""
 
+from collections.abc import Sequence
+
 from mnemon.clock import iso
 from mnemon.db.tx import Tx
 from mnemon.layer import Ask, Item, Layer
@@ -7,8 +9,8 @@ from mnemon.memory import store
 from mnemon.memory.fact import Trust
 from mnemon.memory.memory import Memory
 from mnemon.memory.ranking import Ranking
-from mnemon.memory.recall.query import Heard, Hit, Query, RecallKind
-from mnemon.memory.recall.search import search
+from mnemon.memory.recall.query import Heard, Hit, Query, Recalled, RecallKind
+from mnemon.memory.recall.search import search_each
 from mnemon.memory.todos.store import open_todos
 
 FOUNDATION = 20
@@ -18,36 +20,41 @@ SAID = 6
 _TODOS = 12
 _LONGEST = 600
 
-_PERSON = "What is always to be kept in mind about this person."
-_RELEVANT = (
+_KEPT_IN_MIND = "What is always to be kept in mind about this person."
+_MAY_MATTER = (
     "What is remembered that may matter for this message. Lines marked as external come from tools or documents."
 )
 
 
-async def person(tx: Tx, ask: Ask) -> Layer:
-    """L4: the foundation, what is pinned, then the profile the person was seeded with."""
-    known = await store.foundation(tx, ask.scope, most=FOUNDATION, with_seed=True)
-    items = tuple(Item(text=line(one), sources=(one.id,), value=10.0 - place / 100) for place, one in enumerate(known))
-    return Layer(name="L4", title="The person", opening=_PERSON, items=items, budget=600)
+async def person_and_relevant(tx: Tx, ask: Ask) -> tuple[Layer, Layer]:
+    """L4 and L5: what is always kept in mind, and what matters for the message beside it."""
+    wanted = [_query(ask, RecallKind.MEMORIES, RELEVANT), _query(ask, RecallKind.MESSAGES, SAID * 3)]
+    always, (known, said) = await tx.together(
+        store.foundation(tx, ask.scope, most=FOUNDATION, with_seed=True), search_each(tx, ask.scope, wanted)
+    )
+    pinned = {one.id for one in always if one.pinned}
+    return _person(always), _relevant(ask, known, said, pinned)
 
 
-async def relevant(tx: Tx, ask: Ask) -> Layer:
-    """L5: entity cards first, then the memories and what was said that answer the message best."""
-    memories = await search(tx, ask.scope, _query(ask, RecallKind.MEMORIES, RELEVANT))
-    said = await search(tx, ask.scope, _query(ask, RecallKind.MESSAGES, SAID * 3))
+def _person(always: Sequence[Memory]) -> Layer:
+    """The foundation, what is pinned, then the profile the person was seeded with."""
+    items = tuple(Item(text=line(one), sources=(one.id,), value=10.0 - place / 100) for place, one in enumerate(always))
+    return Layer(name="L4", title="The person", opening=_KEPT_IN_MIND, items=items, budget=600)
+
+
+def _relevant(ask: Ask, known: Recalled, said: Recalled, pinned: set[str]) -> Layer:
+    """Entity cards first, then the memories and what was said that answer the message best."""
     cards = [
-        Item(text=card.text, sources=card.memory_ids, value=9.0 - place / 100)
-        for place, card in enumerate(memories.cards)
+        Item(text=card.text, sources=card.memory_ids, value=9.0 - place / 100) for place, card in enumerate(known.cards)
     ]
-    always = {one.id for one in await store.foundation(tx, ask.scope, most=FOUNDATION)}
-    facts = [hit for hit in memories.hits if hit.found.id not in always]
+    facts = [hit for hit in known.hits if hit.found.id not in pinned]
     elsewhere = [hit for hit in said.hits if not _runs_now(hit, ask)][:SAID]
     items = [
         *cards,
         *(_item(hit, 6.0 - place / 10) for place, hit in enumerate(facts)),
         *(_item(hit, 4.0 - place / 10) for place, hit in enumerate(elsewhere)),
     ]
-    return Layer(name="L5", title="Relevant memories", opening=_RELEVANT, items=tuple(items), budget=1500)
+    return Layer(name="L5", title="Relevant memories", opening=_MAY_MATTER, items=tuple(items), budget=1500)
 
 
 async def todos(tx: Tx, ask: Ask) -> tuple[Item, ...]:

@@ -1,6 +1,6 @@
 """Reads and writes memories, their versions and where they were said."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 
@@ -28,6 +28,8 @@ async def by_keys(tx: Tx, scope: Scope, keys: Iterable[str]) -> list[Memory]:
 
 async def by_ids(tx: Tx, scope: Scope, ids: Sequence[str]) -> list[Memory]:
     """The person's memories with these ids, in the order of the ids."""
+    if not ids:
+        return []
     rows = await tx.all(SQL["by_ids"], **_owner(scope), ids=list(ids))
     found = {row["id"]: memory_of(row) for row in rows}
     return [found[one] for one in ids if one in found]
@@ -50,12 +52,25 @@ async def past_versions(tx: Tx, scope: Scope, ids: Sequence[str]) -> dict[str, t
 
 async def with_provenance(tx: Tx, scope: Scope, memories: Sequence[Memory]) -> list[Memory]:
     """The same memories, each with the latest times it was said."""
-    rows = await tx.all(SQL["provenance"], **_owner(scope), ids=[one.id for one in memories], most=SHOWN_PROVENANCE)
-    told: dict[str, list[Provenance]] = {}
+    told = await provenance(tx, scope, [one.id for one in memories])
+    return [said(one, told) for one in memories]
+
+
+def said(memory: Memory, told: Mapping[str, tuple[Provenance, ...]]) -> Memory:
+    """The memory with the times it was said."""
+    return replace(memory, provenance=told.get(memory.id, ()))
+
+
+async def provenance(tx: Tx, scope: Scope, ids: Sequence[str]) -> dict[str, tuple[Provenance, ...]]:
+    """The latest times each memory was said, newest first."""
+    if not ids:
+        return {}
+    rows = await tx.all(SQL["provenance"], **_owner(scope), ids=list(ids), most=SHOWN_PROVENANCE)
+    told: dict[str, tuple[Provenance, ...]] = {}
     for row in rows:
-        said = Provenance(turn_id=row["turn_id"], message_id=row["message_id"], quote=row["quote"], at=row["at"])
-        told.setdefault(row["memory_id"], []).append(said)
-    return [replace(one, provenance=tuple(told.get(one.id, ()))) for one in memories]
+        once = Provenance(turn_id=row["turn_id"], message_id=row["message_id"], quote=row["quote"], at=row["at"])
+        told[row["memory_id"]] = (*told.get(row["memory_id"], ()), once)
+    return told
 
 
 async def told_before(tx: Tx, scope: Scope, message_ids: Iterable[str]) -> set[Told]:

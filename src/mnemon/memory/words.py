@@ -5,7 +5,6 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Sequence
-from functools import lru_cache
 
 import Stemmer
 
@@ -19,9 +18,22 @@ STOP_WORDS = frozenset(
     )
 )
 _K1, _B = 1.2, 0.75
+_MOST_WORDS = 200_000
 
 
-@lru_cache(maxsize=50_000)
+class _Stems(dict[str, str]):
+    """Words met so far and their stems; empty for stop words. Forgets everything when it has grown too large."""
+
+    def __missing__(self, word: str) -> str:
+        if len(self) >= _MOST_WORDS:
+            self.clear()
+        self[word] = known = "" if word in STOP_WORDS else stem(word)
+        return known
+
+
+_STEMS = _Stems()
+
+
 def stem(word: str) -> str:
     """The word without its ending; numbers and codes have none."""
     return str(_STEMMER.stemWord(word)) if word.isalpha() and len(word) > 2 else word
@@ -36,8 +48,7 @@ def terms(text: str, *, bare: bool = False) -> list[str]:
     """The stemmed words of a text, in order; stop words only when there is nothing else, and never when `bare`."""
     plain = text if text.isascii() else unicodedata.normalize("NFKC", text).replace("’s", "")
     words = _WORD.findall(plain.casefold().replace("'s", ""))
-    content = [word for word in words if word not in STOP_WORDS]
-    return [stem(word) for word in content or ([] if bare else words)]
+    return [known for word in words if (known := _STEMS[word])] or ([] if bare else [stem(word) for word in words])
 
 
 def _counted(text: str) -> tuple[dict[str, int], int]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from pydantic import BaseModel, ValidationError, create_model
@@ -59,10 +60,16 @@ def ask(turn: Turn, due: Sequence[Due], faults: Mapping[str, str] | None = None)
 
 def schema(due: Sequence[Due]) -> Json:
     """An object with one property per section, none of them required: a section left out found nothing."""
+    return _schema(tuple((one.section.name, one.section.answer) for one in due))
+
+
+@lru_cache(maxsize=64)
+def _schema(sections: tuple[tuple[str, type[BaseModel]], ...]) -> Json:
+    """Made once for each set of sections: it takes longer than everything else of a reflection."""
     fields: dict[str, Any] = {}
-    for one in due:
-        field = one.section.answer.model_fields[one.section.name]
-        fields[one.section.name] = (field.annotation, field)
+    for name, answer in sections:
+        field = answer.model_fields[name]
+        fields[name] = (field.annotation, field)
     model: type[BaseModel] = create_model(TITLE, **fields)
     made = _lean(model.model_json_schema(by_alias=True))
     made.pop("required", None)

@@ -44,9 +44,12 @@ async def record(tx: Tx, scope: Scope, incoming: Incoming, boundary: Boundary) -
 
     The person's row is locked first, so that two messages of one moment find one session and take turns.
     """
-    revision = await met(tx, scope, incoming.user_name)
-    scope, named = await named_session(tx, scope, incoming.session_id)
-    entered, at = await _enter(tx, scope, incoming.messages, named, boundary)
+    at, until = _span(tx.now, incoming.messages)
+    revision, (scope, named, known) = await tx.together(
+        met(tx, scope, incoming.user_name), _sessions(tx, scope, incoming.session_id, at, boundary)
+    )
+    said = tuple(message.content for message in incoming.messages if message.role is Role.USER)
+    entered = await _enter(tx, scope, Occasion(at=at, until=until, said=said), named, known, boundary)
     turn_id = tx.new_id("trn")
     stored = await turns.add(
         tx,
@@ -120,26 +123,30 @@ async def named_session(tx: Tx, scope: Scope, session_id: str | None) -> tuple[S
     return owner, session
 
 
+async def _sessions(
+    tx: Tx, scope: Scope, session_id: str | None, at: datetime, boundary: Boundary
+) -> tuple[Scope, Session | None, Sequence[Session]]:
+    """The session that was named, or those that a message of this time may belong to; and the turn's scope."""
+    scope, named = await named_session(tx, scope, session_id)
+    return scope, named, [named] if named else await store.around(tx, scope, at, boundary)
+
+
 async def _enter(
-    tx: Tx, scope: Scope, messages: Sequence[NewMessage], named: Session | None, boundary: Boundary
-) -> tuple[Entered, datetime]:
-    """The session that the messages belong to, begun where there is none, and when they were said."""
-    at, until = _span(tx.now, messages)
-    said = tuple(message.content for message in messages if message.role is Role.USER)
-    occasion = Occasion(at=at, until=until, said=said)
-    known = [] if named else await store.around(tx, scope, at, boundary)
-    placed = place(at, known, boundary, named)
+    tx: Tx, scope: Scope, occasion: Occasion, named: Session | None, known: Sequence[Session], boundary: Boundary
+) -> Entered:
+    """The session that the messages belong to, begun where there is none."""
+    placed = place(occasion.at, [] if named else known, boundary, named)
     if isinstance(placed, Begin):
-        await _end_stale(tx, scope, at, [named] if named else known, boundary)
+        await _end_stale(tx, scope, occasion.at, known, boundary)
         entered = await store.begin(tx, scope, occasion, resumed_from=placed.resumed_from)
     else:
         entered = await store.proceed(tx, scope, placed.session.id, occasion)
         if placed.session.ended_at is None:
-            return entered, at
+            return entered
     # History that is loaded lies behind its boundary at once; more of it may follow within the minute.
     due_at = max(entered.session.last_activity_at + boundary.idle, tx.now + _MORE_MAY_FOLLOW)
     await enqueue(tx, scope, CLOSE, entered.session.id, due_at=due_at)
-    return entered, at
+    return entered
 
 
 async def _end_stale(tx: Tx, scope: Scope, at: datetime, known: Sequence[Session], boundary: Boundary) -> None:

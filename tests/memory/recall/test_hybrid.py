@@ -42,7 +42,10 @@ def known(number: int, text: str, *, about: str | None = None) -> Entry:
         content=text,
         entity_refs=(f"person:{about.lower()}",) if about else (),
         entity_label=about,
+        pinned=False,
+        importance=1,
         valid_from=NOW,
+        created_at=NOW,
         updated_at=NOW,
     )
 

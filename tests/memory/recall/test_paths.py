@@ -95,7 +95,14 @@ class House:
             content, attribute = self.sentence(), self.random.choice((None, "place", "work", "pet"))
             kind = self.random.choice(tuple(MemoryType))
             facts.append(
-                Fact(type=kind, content=content, entity=entity, attribute=attribute, private=self.random.random() < 0.3)
+                Fact(
+                    type=kind,
+                    content=content,
+                    entity=entity,
+                    attribute=attribute,
+                    importance=self.random.choice((1, 2, 3)),
+                    private=self.random.random() < 0.3,
+                )
             )
         vectors = await embed_texts(self.embedder, [fact.content for fact in facts if self.random.random() < 0.8])
         async with self.db.tx(self.org) as tx:
@@ -142,6 +149,9 @@ def assert_same(one: Recalled, two: Recalled) -> None:
     assert len(one.hits) == len(two.hits)
     scores = {hit.found.id: hit.score for hit in two.hits}
     least = min(scores.values(), default=0.0)
+    if {hit.found.id for hit in one.hits} == set(scores):
+        assert {card.key: card for card in one.cards} == {card.key: card for card in two.cards}
+        assert {hit.found.id: hit.found for hit in one.hits} == {hit.found.id: hit.found for hit in two.hits}
     for mine, theirs in zip(one.hits, two.hits, strict=True):
         assert mine.score == pytest.approx(theirs.score, abs=CLOSE)
         assert scores.get(mine.found.id, least) == pytest.approx(mine.score, abs=CLOSE)

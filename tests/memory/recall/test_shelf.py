@@ -115,6 +115,28 @@ async def test_a_changed_memory_is_found_by_its_new_words_only(house: House) -> 
     assert await house.ask("cello") == ["cello lesson"]
 
 
+async def test_what_was_found_before_is_given_as_it_stands_now(house: House) -> None:
+    [lesson] = await house.learn("violin lesson")
+    for note in ("violin lesson on Monday", "violin lesson on Friday"):
+        await house.ask("violin")
+        async with house.db.tx(house.org) as tx:
+            await edit.change(tx, house.scope(), lesson, edit.Edit(content=note))
+        assert await house.ask("violin") == [note]
+        assert await house.ask("violin") == [note]
+
+
+async def test_what_was_found_before_a_rollback_is_not_given_after_it(house: House) -> None:
+    [lesson] = await house.learn("violin lesson")
+    with suppress(Cancelled):
+        async with house.db.tx(house.org) as tx:
+            await edit.change(tx, house.scope(), lesson, edit.Edit(content="violin lesson never"))
+            assert await house.ask_in(tx, "violin") == ["violin lesson never"]
+            raise Cancelled
+    async with house.db.tx(house.org) as tx:
+        await edit.change(tx, house.scope(), lesson, edit.Edit(content="violin lesson ever"))
+    assert await house.ask("violin") == ["violin lesson ever"]
+
+
 async def test_what_is_forgotten_is_gone_from_the_index(house: House) -> None:
     secret, _ = await house.learn("the secret password is swordfish", "likes tea")
     assert len(await house.ask("swordfish")) == 2

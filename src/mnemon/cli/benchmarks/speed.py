@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from mnemon.basement import Basement
 from mnemon.db.tx import Tx
 from mnemon.layer import Ask
-from mnemon.memory.layer import relevant
+from mnemon.memory.layer import person_and_relevant
 from mnemon.memory.recall.query import Query
 from mnemon.memory.recall.search import search
 from mnemon.memory.recall.shelf import SHELF
@@ -125,7 +125,7 @@ async def _layers(basement: Basement, scope: Scope, queries: Sequence[Query]) ->
     for query in queries:
         began = time.perf_counter()
         async with basement.db.tx(scope.org_id) as tx:
-            await relevant(tx, Ask(scope=scope, query=query.text, vector=query.vector, now=tx.now, model=query.model))
+            await person_and_relevant(tx, Ask(scope=scope, query=query.text, vector=query.vector, now=tx.now, model=query.model))
         took.append(time.perf_counter() - began)
     return took
 

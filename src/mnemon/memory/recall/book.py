@@ -7,12 +7,13 @@ sees its own writes without leaving them behind. What was struck out is swept wh
 from array import array
 from bisect import bisect_left, insort
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta
 from itertools import pairwise
 
 import numpy as np
 
+from mnemon.memory.cards import is_weighty
 from mnemon.memory.hybrid import WINDOW
 from mnemon.memory.keys import split_key
 from mnemon.memory.recall.columns import Columns, grown
@@ -20,7 +21,7 @@ from mnemon.memory.recall.entry import SAID, Entry
 
 GAP = timedelta(minutes=30)
 """Quoting memories further apart than this are not of one conversation."""
-_ENTRY_BYTES = 600
+_ENTRY_BYTES = 700
 _POSTING_BYTES = 10
 
 Place = tuple[tuple[datetime, int, int, str], int]
@@ -60,7 +61,7 @@ class Book:
         """How many rows that stand each speaker has."""
         self.columns = Columns(
             alive="?", length="f4", embedded="?", updated="f8", fullness="f4", asks="?", tells_time="?",
-            speaker="i4", own="?", side="i1", type="i1", before="i4", after="i4",
+            speaker="i4", own="?", side="i1", type="i1", weighty="?", before="i4", after="i4",
         )  # fmt: skip
         self.vectors = np.zeros((64, 0), dtype=np.float32)
         self.dead = 0
@@ -89,7 +90,7 @@ class Book:
         self._fill_words(every)
         for row, entry in enumerate(every, start=1):
             self._hear(entry, 1)
-            for key in set(entry.entity_keys):
+            for key in set(entry.entity_refs):
                 self._rows_about(key).append(row)
         self._fill_vectors([vector for _, vector in entries])
         for row, (entry, _) in enumerate(entries, start=1):
@@ -186,6 +187,19 @@ class Book:
             self._lengths = self.spread(self.columns["length"] * self.columns["alive"])
         return self._lengths
 
+    def entry(self, entry_id: str) -> Entry:
+        """The entry that stands with this id."""
+        return self._entry(self.row_of[entry_id])
+
+    def weighty_about(self, keys: Iterable[str]) -> list[Entry]:
+        """The weighty entries that stand and carry one of the entity keys."""
+        rows = [np.frombuffer(self.entities[key], dtype=np.int32) for key in keys if key in self.entities]
+        if not rows:
+            return []
+        every = np.unique(np.concatenate(rows)) if len(rows) > 1 else rows[0]
+        chosen = every[self.columns["weighty"][every] & self.columns["alive"][every]]
+        return [self._entry(row) for row in chosen.tolist()]
+
     def id_of(self, row: int) -> str:
         return self._entry(row).id
 
@@ -208,7 +222,7 @@ class Book:
                 held = self.words[word] = Postings()
             held.rows.append(row)
             held.counts.append(count)
-        for key in set(entry.entity_keys):
+        for key in set(entry.entity_refs):
             self._rows_about(key).append(row)
         self._postings += len(entry.words)
         self._hear(entry, 1)
@@ -227,6 +241,7 @@ class Book:
             "speaker": [self._speaker(one.speaker) for one in entries],
             "own": [one.own for one in entries],
             "side": [one.side for one in entries],
+            "weighty": [is_weighty(one) for one in entries],
             "type": [self.types.setdefault(one.type, len(self.types) + 1) for one in entries],
         }
 
@@ -260,7 +275,7 @@ class Book:
             held = self.words[word]
             held.rows.pop()
             held.counts.pop()
-        for key in set(entry.entity_keys):
+        for key in set(entry.entity_refs):
             self.entities[key].pop()
         self._postings -= len(entry.words)
         self.entries.pop()

@@ -1,9 +1,9 @@
 """What recall knows of one memory or message: its words, who said it, and where in the conversation it stands."""
 
 import re
-from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
+from typing import NamedTuple
 
 from mnemon.memory.words import stems, terms
 from mnemon.turn import Role
@@ -18,16 +18,14 @@ _TIME_WORDS = stems(
     "yesterday today tonight tomorrow last next ago week month year weekend morning evening night day recently "
     "monday tuesday wednesday thursday friday saturday sunday "
     "january february march april may june july august september october november december"
-)
+) | frozenset(map(str, range(1900, 2100)))
 _MONTHS = (
     "January", "February", "March", "April", "May", "June",
     "July", "August", "September", "October", "November", "December",
 )  # fmt: skip
-_YEAR = re.compile(r"\b(?:19|20)\d\d\b")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class Entry(NamedTuple):
     """One row as the index holds it. Text is not kept: what is found is read again."""
 
     id: str
@@ -47,7 +45,12 @@ class Entry:
     """1 for the person's message, 2 for the assistant's, 0 for anything else."""
     type: str
     """A memory's type; empty for a message."""
-    entity_keys: tuple[str, ...]
+    entity_refs: tuple[str, ...]
+    """Entity keys."""
+    entity_label: str | None
+    pinned: bool
+    importance: int
+    created_at: datetime
     updated_at: datetime
     fullness: float
     """0 to 1: how much it says, for what was said; 0 for a plain memory."""
@@ -80,11 +83,15 @@ def of_message(
         own=role is Role.USER,
         side={Role.USER: 1, Role.ASSISTANT: 2}.get(role, 0),
         type="",
-        entity_keys=(),
+        entity_refs=(),
+        entity_label=None,
+        pinned=False,
+        importance=0,
+        created_at=at,
         updated_at=at,
         fullness=min(1.0, len(text) / LONG_ENOUGH),
         asks=text.rstrip().endswith("?"),
-        tells_time=_tells_time(words, text),
+        tells_time=not _TIME_WORDS.isdisjoint(words),
     )
 
 
@@ -96,7 +103,10 @@ def of_memory(
     content: str,
     entity_refs: tuple[str, ...],
     entity_label: str | None,
+    pinned: bool,
+    importance: int,
     valid_from: datetime,
+    created_at: datetime,
     updated_at: datetime,
 ) -> Entry:
     """A memory as recall sees it; one that quotes somebody is treated as what was said."""
@@ -114,11 +124,15 @@ def of_memory(
         own=False,
         side=0,
         type=kind,
-        entity_keys=entity_refs,
+        entity_refs=entity_refs,
+        entity_label=entity_label,
+        pinned=pinned,
+        importance=importance,
+        created_at=created_at,
         updated_at=updated_at,
         fullness=min(1.0, len(text) / LONG_ENOUGH) if said else 0.0,
         asks=said and text.rstrip().endswith("?"),
-        tells_time=_tells_time(words, text),
+        tells_time=not _TIME_WORDS.isdisjoint(words),
     )
 
 
@@ -141,10 +155,11 @@ def _heading(speaker: str | None, at: datetime) -> tuple[str, ...]:
     return _heading_of(speaker or "", at.year, _MONTHS[at.month - 1], at.day)
 
 
+@lru_cache(maxsize=10_000)
+def _words_of(label: str) -> tuple[str, ...]:
+    return tuple(terms(label))
+
+
 def _missing(label: str | None, words: list[str]) -> list[str]:
     """The entity's name belongs to the fact; what of it the sentence does not say."""
-    return [word for word in terms(label) if word not in words] if label else []
-
-
-def _tells_time(words: list[str], text: str) -> bool:
-    return not _TIME_WORDS.isdisjoint(words) or _YEAR.search(text) is not None
+    return [word for word in _words_of(label) if word not in words] if label else []

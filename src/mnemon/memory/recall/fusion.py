@@ -96,6 +96,9 @@ def _entry(one: Found) -> Entry:
         content=thing.content,
         entity_refs=thing.entity_refs,
         entity_label=thing.entity_label,
+        pinned=thing.pinned,
+        importance=thing.importance,
         valid_from=thing.valid_from,
+        created_at=thing.created_at,
         updated_at=thing.updated_at,
     )

@@ -6,7 +6,6 @@ from datetime import datetime
 from typing import Any
 
 import numpy as np
-from psycopg.rows import tuple_row
 
 from mnemon.db.statements import statements
 from mnemon.db.tx import Tx
@@ -99,26 +98,22 @@ async def newer(tx: Tx, scope: Scope, model: str, since: int) -> News:
     }
     if since < 0:
         async with joined_by_hash(tx):
-            memories = _memories(await _read(tx, SQL["whole_memories"], params))
-            return News(memories=memories, messages=_messages(await _read(tx, SQL["whole_messages"], params)))
-    memories = _memories(await _read(tx, SQL["newer_memories"], params))
-    messages = _messages(await _read(tx, SQL["newer_messages"], params))
-    vectors = await _read(tx, SQL["newer_vectors"], params)
+            memories = _memories(await tx.tuples(SQL["whole_memories"], **params))
+            return News(memories=memories, messages=_messages(await tx.tuples(SQL["whole_messages"], **params)))
+    known, said, vectors = await tx.together(
+        tx.tuples(SQL["newer_memories"], **params),
+        tx.tuples(SQL["newer_messages"], **params),
+        tx.tuples(SQL["newer_vectors"], **params),
+    )
+    memories, messages = _memories(known), _messages(said)
     return News(memories=_with(memories, vectors, Kind.MEMORY), messages=_with(messages, vectors, Kind.MESSAGE))
-
-
-async def _read(tx: Tx, sql: str, params: dict[str, object]) -> list[tuple[Any, ...]]:
-    """The rows in PostgreSQL's binary form: vectors as text would take longer to read than everything else."""
-    async with tx.connection.cursor(binary=True, row_factory=tuple_row) as cursor:
-        await cursor.execute(sql, params)
-        return await cursor.fetchall()
 
 
 def _memories(rows: list[tuple[Any, ...]]) -> Page:
     vectors = unpacked([row[-1] for row in rows])
     entries, gone = [], []
     for row, vector in zip(rows, vectors, strict=True):
-        name, revision, active, kind, content, refs, label, valid_from, updated_at, _ = row
+        name, revision, active, kind, content, refs, label, pinned, importance, since, created_at, updated_at, _ = row
         if not active:
             gone.append((name, revision))
             continue
@@ -129,7 +124,10 @@ def _memories(rows: list[tuple[Any, ...]]) -> Page:
             content=content,
             entity_refs=tuple(refs),
             entity_label=label,
-            valid_from=valid_from,
+            pinned=pinned,
+            importance=importance,
+            valid_from=since,
+            created_at=created_at,
             updated_at=updated_at,
         )
         entries.append((entry, vector))

@@ -111,7 +111,8 @@ from users u where u.org_id = %(org_id)s and u.user_id = %(user_id)s;
 
 -- name: whole_memories
 -- All that a persona may recall, as a book holds it.
-select m.id, m.revision, true, m.type, m.content, m.entity_refs, m.entity_label, m.valid_from, m.updated_at, e.vector
+select m.id, m.revision, true, m.type, m.content, m.entity_refs, m.entity_label, m.pinned, m.importance, m.valid_from,
+  m.created_at, m.updated_at, e.vector
 from memories m
 left join embeddings e on e.org_id = m.org_id and e.user_id = m.user_id and e.model = %(model)s and e.kind = 'memory'
   and e.id = m.id
@@ -128,8 +129,8 @@ where s.org_id = %(org_id)s and s.user_id = %(user_id)s and s.persona_id is not 
 
 -- name: newer_memories
 -- What was written since a revision, archived ones too: they leave the book.
-select m.id, m.revision, m.status = 'ACTIVE', m.type, m.content, m.entity_refs, m.entity_label, m.valid_from,
-  m.updated_at, e.vector
+select m.id, m.revision, m.status = 'ACTIVE', m.type, m.content, m.entity_refs, m.entity_label, m.pinned, m.importance,
+  m.valid_from, m.created_at, m.updated_at, e.vector
 from memories m
 left join embeddings e on e.org_id = m.org_id and e.user_id = m.user_id and e.model = %(model)s and e.kind = 'memory'
   and e.id = m.id

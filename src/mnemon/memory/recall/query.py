@@ -48,13 +48,18 @@ class Heard:
     content: str
     name: str | None
     at: datetime
+    revision: int
+    """Of its row."""
+
+
+Thing = Memory | Heard
 
 
 @dataclass(frozen=True, kw_only=True)
 class Hit:
     """Something found, with its score and what the score is made of."""
 
-    found: Memory | Heard
+    found: Thing
     score: float
     parts: Mapping[str, float]
     weights: Mapping[str, float]

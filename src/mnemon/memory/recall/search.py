@@ -11,7 +11,8 @@ from mnemon.memory.entities.store import load_aliases
 from mnemon.memory.memory import Memory
 from mnemon.memory.ranking import CANDIDATES, Candidate, Ranked, Ranking, blended, by_similarity, nearest
 from mnemon.memory.recall import fusion, store
-from mnemon.memory.recall.query import Hit, Query, Recalled, RecallKind
+from mnemon.memory.recall.indexed import read, seek
+from mnemon.memory.recall.query import Hit, Query, Recalled, RecallKind, Thing
 from mnemon.memory.recall.shelf import SHELF
 from mnemon.memory.recall.tally import TALLY
 from mnemon.memory.vectors.store import joined_by_hash
@@ -21,23 +22,18 @@ from mnemon.scope import Scope
 
 async def search(tx: Tx, scope: Scope, query: Query) -> Recalled:
     """What answers the query for the scope's persona, best first, with the cards of the entities it speaks of."""
-    await TALLY.count(tx, scope)
-    if query.ranking is Ranking.HYBRID and query.as_of is None:
-        fused = await SHELF.read(tx, scope, query.model, lambda books: fusion.from_books(books, query, tx.now))
-        if fused is not None:
-            return await _read_again(tx, scope, query, fused)
-    return await _searched_in_sql(tx, scope, query)
+    return (await search_each(tx, scope, [query]))[0]
 
 
-async def _read_again(tx: Tx, scope: Scope, query: Query, fused: fusion.Fused) -> Recalled:
-    """The rows that were found by the index, as they stand."""
-    ids = [one.id for one in fused.ranked]
-    things: dict[str, store.Thing] = {}
-    if RecallKind.MEMORIES in query.kinds:
-        things |= {one.id: one for one in await memories.by_ids(tx, scope, ids)}
-    if RecallKind.MESSAGES in query.kinds:
-        things |= await store.messages_by_ids(tx, scope, ids)
-    return await _answer(tx, scope, query, fused, things)
+async def search_each(tx: Tx, scope: Scope, queries: Sequence[Query]) -> list[Recalled]:
+    """Several searches of one person with one model's vectors, read together."""
+    await TALLY.count(tx, scope, len(queries))
+    if all(query.ranking is Ranking.HYBRID and query.as_of is None for query in queries):
+        model = queries[0].model
+        sought = await SHELF.read(tx, scope, model, lambda books: [seek(books, query, tx.now) for query in queries])
+        if sought is not None:
+            return await read(tx, scope, sought)
+    return [await _searched_in_sql(tx, scope, query) for query in queries]
 
 
 async def _searched_in_sql(tx: Tx, scope: Scope, query: Query) -> Recalled:
@@ -54,7 +50,7 @@ async def _searched_in_sql(tx: Tx, scope: Scope, query: Query) -> Recalled:
     return await _answer(tx, scope, query, fused, {one.thing.id: one.thing for one in found})
 
 
-async def _answer(tx: Tx, scope: Scope, query: Query, fused: fusion.Fused, things: dict[str, store.Thing]) -> Recalled:
+async def _answer(tx: Tx, scope: Scope, query: Query, fused: fusion.Fused, things: dict[str, Thing]) -> Recalled:
     hits = tuple(
         Hit(found=things[one.id], score=one.score, parts=one.parts, weights=one.weights)
         for one in fused.ranked
@@ -112,7 +108,7 @@ async def _cards(
     scope: Scope,
     query: Query,
     shown: Sequence[Memory],
-    things: dict[str, store.Thing],
+    things: dict[str, Thing],
     aliases: Aliases,
 ) -> list[Card]:
     """Cards of what the shown memories speak of; for a past time from what was held then."""

@@ -14,6 +14,7 @@ from mnemon.memory.entities.aliases import Aliases
 from mnemon.memory.entities.store import load_aliases
 from mnemon.memory.recall import pages
 from mnemon.memory.recall.book import Book, Undo
+from mnemon.memory.recall.known import MOST, THING_BYTES, Known
 from mnemon.memory.recall.pages import News, Page, Standing
 from mnemon.scope import Scope
 
@@ -29,12 +30,15 @@ class Books:
     memories: Book = field(default_factory=Book)
     messages: Book = field(default_factory=Book)
     aliases: Aliases = field(default_factory=Aliases)
+    known: Known = field(default_factory=Known)
+    """What was found in them lately."""
     standing: Standing
     """Nothing committed up to here is missing."""
 
     @property
     def bytes(self) -> int:
-        return self.memories.bytes + self.messages.bytes
+        room_for_known = min(MOST, self.memories.size + self.messages.size) * THING_BYTES
+        return self.memories.bytes + self.messages.bytes + room_for_known
 
 
 class Shelf:
@@ -65,8 +69,7 @@ class Shelf:
                 self._held.move_to_end(key)
                 return use(held)
             since = -1 if held is None else held.standing.revision
-            news = await pages.newer(tx, scope, model, since)
-            aliases = await load_aliases(tx, scope)
+            news, aliases = await tx.together(pages.newer(tx, scope, model, since), load_aliases(tx, scope))
             if self._current(key, standing) is held and (held is None or held.standing.revision == since):
                 books = held or Books(standing=replace(standing, revision=-1))
                 return self._renewed(key, books, news, aliases, standing, tx.revisions.get(scope.user), use)

@@ -8,18 +8,14 @@ from typing import NamedTuple
 from mnemon.db.statements import statements
 from mnemon.db.tx import Row, Tx
 from mnemon.memory.fact import MemoryType, Trust
-from mnemon.memory.memory import Memory
 from mnemon.memory.ranking import Ranking
-from mnemon.memory.recall.query import Heard, Query
+from mnemon.memory.recall.query import Heard, Query, Thing
 from mnemon.memory.store import memory_of
 from mnemon.scope import Scope
 from mnemon.turn import Role
 from mnemon.vectors.literal import literal
 
 SQL = statements("mnemon.memory.recall")
-
-
-Thing = Memory | Heard
 
 
 class Found(NamedTuple):
@@ -70,6 +66,8 @@ async def every_message(tx: Tx, scope: Scope, query: Query) -> list[Found]:
 
 async def messages_by_ids(tx: Tx, scope: Scope, ids: Sequence[str]) -> dict[str, Heard]:
     """The person's messages with these ids."""
+    if not ids:
+        return {}
     rows = await tx.all(SQL["messages_by_ids"], org_id=scope.org_id, user_id=scope.user, ids=list(ids))
     return {row["id"]: _heard(row) for row in rows}
 
@@ -127,4 +125,5 @@ def _heard(row: Row) -> Heard:
         content=row["content"],
         name=row["name"],
         at=row["at"],
+        revision=row["revision"],
     )

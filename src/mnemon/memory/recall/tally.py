@@ -21,10 +21,10 @@ class Tally:
         self._waiting: Counter[tuple[_Place, date]] = Counter()
         self._written: dict[_Place, datetime] = {}
 
-    async def count(self, tx: Tx, scope: Scope) -> None:
-        """One recall more."""
+    async def count(self, tx: Tx, scope: Scope, number: int = 1) -> None:
+        """So many recalls more."""
         place = _place(tx, scope)
-        self._waiting[place, tx.now.astimezone(UTC).date()] += 1
+        self._waiting[place, tx.now.astimezone(UTC).date()] += number
         since = self._written.get(place)
         if since is None or abs(tx.now - since) >= EVERY:
             self._written[place] = tx.now

@@ -1,0 +1,86 @@
+"""A search in a person's books: what is best, which cards go with it, and what of both has to be read."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from mnemon.db.tx import Tx
+from mnemon.memory import store as memories
+from mnemon.memory.cards import Pick, keys_of, picks
+from mnemon.memory.memory import Memory
+from mnemon.memory.ranking import Ranked
+from mnemon.memory.recall import fusion, store
+from mnemon.memory.recall.entry import Entry
+from mnemon.memory.recall.known import Known
+from mnemon.memory.recall.query import Hit, Query, Recalled, Thing
+from mnemon.memory.recall.shelf import Books
+from mnemon.scope import Scope
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sought:
+    """What the books say of one query; the texts are not in them."""
+
+    ranked: Sequence[Ranked]
+    considered: int
+    picked: Sequence[Pick]
+    held: Mapping[str, Thing]
+    """What of it was found lately and stands."""
+    memory_ids: frozenset[str]
+    """What is to be read."""
+    message_ids: frozenset[str]
+    known: Known
+    """Where to keep what was read."""
+
+
+def seek(books: Books, query: Query, now: datetime) -> Sought:
+    """The query held against the books."""
+    fused = fusion.from_books(books, query, now)
+    about = {one.id: _entry(books, one.id) for one in fused.ranked}
+    found = [entry for entry in about.values() if entry.type]
+    keys = keys_of(found, books.aliases.resolve)
+    picked = picks(keys, lambda key: books.memories.weighty_about(books.aliases.members(key)))
+    about |= {name: _entry(books, name) for pick in picked for name in pick.memory_ids}
+    held = {name: thing for name, one in about.items() if (thing := books.known.at(name, one.revision)) is not None}
+    return Sought(
+        ranked=fused.ranked,
+        considered=fused.considered,
+        picked=picked,
+        held=held,
+        memory_ids=frozenset(name for name, one in about.items() if one.type and name not in held),
+        message_ids=frozenset(name for name, one in about.items() if not one.type and name not in held),
+        known=books.known,
+    )
+
+
+async def read(tx: Tx, scope: Scope, sought: Sequence[Sought]) -> list[Recalled]:
+    """The answers, with the rows as they stand now; all that is to be read is one round trip."""
+    memory_ids = sorted(frozenset[str]().union(*(one.memory_ids for one in sought)))
+    message_ids = sorted(frozenset[str]().union(*(one.message_ids for one in sought)))
+    things: dict[str, Thing] = {}
+    if memory_ids or message_ids:
+        known, told, heard = await tx.together(
+            memories.by_ids(tx, scope, memory_ids),
+            memories.provenance(tx, scope, memory_ids),
+            store.messages_by_ids(tx, scope, message_ids),
+        )
+        things = {one.id: memories.said(one, told) for one in known} | heard
+        if scope.user not in tx.revisions:  # what this transaction wrote may yet be rolled back
+            for thing in things.values():
+                sought[0].known.keep(thing)
+    return [_recalled(one, {**one.held, **things}) for one in sought]
+
+
+def _recalled(sought: Sought, things: Mapping[str, Thing]) -> Recalled:
+    hits = tuple(
+        Hit(found=things[one.id], score=one.score, parts=one.parts, weights=one.weights)
+        for one in sought.ranked
+        if one.id in things
+    )
+    contents = {name: one.content for name, one in things.items() if isinstance(one, Memory)}
+    cards = tuple(card for pick in sought.picked if (card := pick.card(contents)) is not None)
+    return Recalled(hits=hits, cards=cards, considered=sought.considered)
+
+
+def _entry(books: Books, name: str) -> Entry:
+    return books.memories.entry(name) if name in books.memories.row_of else books.messages.entry(name)

@@ -1,0 +1,88 @@
+"""Readers of one transaction that ask together: the same answers in fewer round trips."""
+
+from collections.abc import Callable
+from typing import Any
+
+import psycopg
+import pytest
+
+from mnemon.db.database import Database
+from mnemon.db.tx import Tx
+
+
+@pytest.fixture
+def round_trips(monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
+    """How many pipelines were sent since the test began."""
+    sent: list[object] = []
+    pipeline = psycopg.AsyncConnection.pipeline
+
+    def counted(connection: psycopg.AsyncConnection[Any]) -> Any:
+        sent.append(connection)
+        return pipeline(connection)
+
+    monkeypatch.setattr(psycopg.AsyncConnection, "pipeline", counted)
+    return lambda: len(sent)
+
+
+async def number(tx: Tx, given: int) -> int:
+    return int((await tx.one("select %(given)s::int as number", given=given))["number"])
+
+
+async def chain(tx: Tx, *given: int) -> list[int]:
+    return [await number(tx, one) for one in given]
+
+
+async def test_each_reader_gets_its_own_answer_in_one_round_trip(
+    db: Database, org: str, round_trips: Callable[[], int]
+) -> None:
+    async with db.tx(org) as tx:
+        assert await tx.together(number(tx, 1), number(tx, 2), number(tx, 3)) == (1, 2, 3)
+    assert round_trips() == 1
+
+
+async def test_there_are_as_many_rounds_as_the_longest_reader_has_questions(
+    db: Database, org: str, round_trips: Callable[[], int]
+) -> None:
+    async def both(tx: Tx) -> list[list[int]]:
+        return list(await tx.together(chain(tx, 4), chain(tx, 5, 6)))
+
+    async with db.tx(org) as tx:
+        made = await tx.together(chain(tx, 1, 2, 3), both(tx), chain(tx))
+        assert made == ([1, 2, 3], [[4], [5, 6]], [])
+        assert await number(tx, 7) == 7
+    assert round_trips() == 3
+
+
+async def test_a_statement_that_fails_fails_the_whole_and_the_connection_goes_on(db: Database, org: str) -> None:
+    async def broken(tx: Tx) -> int:
+        await number(tx, 1)
+        return int((await tx.one("select 1 / 0 as number"))["number"])
+
+    with pytest.raises(psycopg.errors.DivisionByZero):
+        async with db.tx(org) as tx:
+            await tx.together(broken(tx), chain(tx, 1, 2, 3))
+    async with db.tx(org) as tx:
+        assert await number(tx, 2) == 2
+
+
+async def test_a_reader_that_gives_up_ends_the_others(db: Database, org: str) -> None:
+    async def picky(tx: Tx) -> None:
+        await number(tx, 1)
+        raise LookupError("not what I wanted")
+
+    with pytest.raises(LookupError, match="not what I wanted"):
+        async with db.tx(org) as tx:
+            await tx.together(picky(tx), chain(tx, 1, 2, 3))
+    async with db.tx(org) as tx:
+        assert await number(tx, 2) == 2
+
+
+async def test_statements_are_run_in_the_order_of_the_readers(db: Database, org: str) -> None:
+    async def write(tx: Tx) -> int:
+        return await tx.run("create temporary table written on commit drop as select 1 as one")
+
+    async def read(tx: Tx) -> int:
+        return len(await tx.all("select * from written"))
+
+    async with db.tx(org) as tx:
+        assert (await tx.together(write(tx), read(tx)))[1] == 1
