@@ -19,7 +19,7 @@ from mnemon.runs.agent import MOST_TEAM, Adapter, Agent, AgentRole
 from mnemon.runs.ask import ask_chat, ask_run
 from mnemon.runs.card import RE_EXAMINATION, Cards, load_cards
 from mnemon.runs.decision import Decision
-from mnemon.runs.decisions import decisions_for
+from mnemon.runs.decisions import last_decisions
 from mnemon.runs.run import OVER
 from mnemon.runs.store import RunFilter
 from mnemon.scope import Scope
@@ -161,14 +161,9 @@ async def _agent_pulse(tx: Tx, scope: Scope, argument: str) -> str:
 async def _seen(tx: Tx, scope: Scope, found: Sequence[Agent]) -> list[Seen]:
     panels = await agents.panels(tx, scope, found)
     slots = await agent_store.next_slots(scope, tx, [agent.id for agent in found])
-    last = {agent.id: await decisions_for(tx, scope, agent.id, limit=1) for agent in found}
+    last = await last_decisions(tx, scope, [agent.id for agent in found])
     return [
-        Seen(
-            agent=agent,
-            panel=panels[agent.id],
-            next_run=slots.get(agent.id),
-            last=last[agent.id][0] if last[agent.id] else None,
-        )
+        Seen(agent=agent, panel=panels[agent.id], next_run=slots.get(agent.id), last=last.get(agent.id))
         for agent in found
     ]
 

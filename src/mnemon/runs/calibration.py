@@ -97,19 +97,21 @@ def reliability(forecasts: Iterable[Forecast]) -> Reliability:
     count, right = len(known), sum(forecast.right for forecast in known)
     enough = count >= ENOUGH
     note = None if enough else f"Too few: {count} of the {ENOUGH} judged forecasts needed to conclude anything."
+    parts: list[list[Forecast]] = [[] for _ in range(BINS)]
+    for forecast in known:
+        parts[min(int(forecast.stated * BINS), BINS - 1)].append(forecast)
     return Reliability(
         count=count,
         right=right,
         hit_rate=right / count if count else None,
         brier=sum((f.stated - f.right) ** 2 for f in known) / count if count else None,
-        bins=tuple(_bin(place, known) for place in range(BINS)),
+        bins=tuple(_bin(place, inside) for place, inside in enumerate(parts)),
         enough=enough,
         note=note,
     )
 
 
-def _bin(place: int, forecasts: Sequence[Forecast]) -> Bin:
-    inside = [f for f in forecasts if min(int(f.stated * BINS), BINS - 1) == place]
+def _bin(place: int, inside: Sequence[Forecast]) -> Bin:
     count = len(inside)
     return Bin(
         start=place / BINS,

@@ -169,6 +169,16 @@ where org_id = %(org_id)s and run_id = %(run_id)s and status = 'succeeded'
 select * from runs
 where org_id = %(org_id)s and resolution_status = 'open' and symbol = any(%(symbols)s) order by seq for update
 
+-- name: last_decisions
+-- The last card of each of these agents.
+select a.agent_id, d.run_id, d.finished_at, d.headline
+from unnest(%(agent_ids)s::text[]) as a (agent_id),
+lateral (
+  select run_id, finished_at, headline from runs
+  where org_id = %(org_id)s and agent_id = a.agent_id and status = 'succeeded' and kind <> 're-examination'
+  order by seq desc limit 1
+) d
+
 -- name: decisions
 -- The agent's own cards, newest first; a re-examination is no decision.
 select run_id, finished_at, headline from runs
@@ -177,7 +187,7 @@ order by seq desc limit %(most)s
 
 -- name: resolved
 -- Every decision that came to its end.
-select * from runs
+select run_id as id, agent_id, card_type, outcome, result from runs
 where org_id = %(org_id)s and resolution_status in ('resolved', 'expired')
   and (%(agent_id)s::text is null or agent_id = %(agent_id)s)
 order by seq

@@ -29,6 +29,17 @@ class Recorded:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Ended:
+    """A decision that came to its end, as far as judging it needs."""
+
+    id: str
+    agent_id: str
+    card_type: str
+    outcome: str | None
+    result: dict[str, Any] | None
+
+
+@dataclass(frozen=True, kw_only=True)
 class RunFilter:
     """Which runs are wanted; None means any."""
 
@@ -152,9 +163,15 @@ async def decisions(scope: Scope, tx: Tx, agent_id: str, *, most: int) -> list[t
     return [(row["run_id"], row["finished_at"], row["headline"] or "") for row in rows]
 
 
-async def resolved(scope: Scope, tx: Tx, agent_id: str | None) -> list[Run]:
+async def last_decisions(scope: Scope, tx: Tx, agent_ids: Sequence[str]) -> dict[str, tuple[str, datetime, str]]:
+    """By agent, run, time and headline of its last decision, where it made one."""
+    rows = await tx.all(SQL["last_decisions"], org_id=scope.org_id, agent_ids=list(agent_ids))
+    return {row["agent_id"]: (row["run_id"], row["finished_at"], row["headline"] or "") for row in rows}
+
+
+async def resolved(scope: Scope, tx: Tx, agent_id: str | None) -> list[Ended]:
     """Every decision that came to its end, oldest first."""
-    return [_run(row) for row in await tx.all(SQL["resolved"], org_id=scope.org_id, agent_id=agent_id)]
+    return [Ended(**row) for row in await tx.all(SQL["resolved"], org_id=scope.org_id, agent_id=agent_id)]
 
 
 async def add_event(scope: Scope, tx: Tx, run_id: str, agent_id: str, event: Event) -> None:

@@ -32,7 +32,7 @@ async def track_record(tx: Tx, scope: Scope, cards: Cards, agent_id: str | None)
     return TrackRecord(overall=calibrate(judged, agent_id=agent_id), groups=by_agent_and_type(judged))
 
 
-def _judged(run: Run, again: Sequence[Run], cards: Cards) -> Judged:
+def _judged(run: store.Ended, again: Sequence[Run], cards: Cards) -> Judged:
     card = cards[run.card_type]
     stated = (run.result or {}).get(card.confidence) if card.confidence else None
     scores = [(later.result or {}).get("conviction_score") for later in again if later.status is RunStatus.SUCCEEDED]

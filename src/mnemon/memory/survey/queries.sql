@@ -40,28 +40,25 @@ from (
 ) p
 join users u on u.org_id = %(org_id)s and u.user_id = p.user_id
 
--- name: matching
--- The same counts over the memories that contain the words or speak of the entity, and the page of them asked for:
--- no index helps there, so each text is looked at once for all of it. The first comparison of texts is of plain letters
--- and cheap; it lets through whatever the second, which knows every script's letters, could accept.
-with matching as materialized (
-  select status, type, source, persona_id, pinned, user_id, id, updated_at
+-- name: standing_of_matches
+-- The same over the memories that speak of the entity or contain the words: no index helps, each text is looked at once.
+-- The first comparison of texts is of plain letters and cheap; it lets through whatever the second could accept, which
+-- knows the letters of every script and is left out where the first says it all. Within a case, because the planner takes
+-- a pattern to match next to nothing and would sort what it should hash.
+with standing as materialized (
+  select status, type, source, persona_id, pinned, user_id, count(*) as number
   from memories
   where org_id = %(org_id)s
     and (%(entity)s::text is null or %(entity)s = any(entity_refs))
-    and (%(words)s::text is null
-      or (lower(content collate "C") like %(plain)s collate "C" and lower(content) like lower(%(words)s)))
-),
-standing as materialized (
-  select status, type, source, persona_id, pinned, user_id, count(*) as number
-  from matching group by status, type, source, persona_id, pinned, user_id
+    and case when %(plain)s::text is null or lower(content collate "C") like %(plain)s collate "C" then
+      %(words)s::text is null or lower(content) like lower(%(words)s) end
+  group by status, type, source, persona_id, pinned, user_id
 )
-select null::text as person, status, type, source, persona_id, pinned, sum(number)::bigint as number,
-  null::text as user_id, null::text as id
+select null::text as person, status, type, source, persona_id, pinned, sum(number)::bigint as number
 from standing where %(user_id)s::text is null or user_id = %(user_id)s
 group by status, type, source, persona_id, pinned
 union all
-select u.external_id, null, null, null, null, null, p.number, null, null
+select u.external_id, null, null, null, null, null, p.number
 from (
   select user_id, sum(number)::bigint as number from standing
   where (%(status)s::text is null or status = %(status)s)
@@ -72,23 +69,49 @@ from (
   group by user_id order by number desc, user_id limit 20
 ) p
 join users u on u.org_id = %(org_id)s and u.user_id = p.user_id
-union all
-select null, null, null, null, null, null, null, c.user_id, c.id
-from (
-  select user_id, id from matching
-  where (%(user_id)s::text is null or user_id = %(user_id)s)
+
+-- name: page_of_matches
+-- A page of those memories, where few match: all are found, then put in order.
+with matching as materialized (
+  select user_id, id, updated_at from memories
+  where org_id = %(org_id)s
+    and (%(user_id)s::text is null or user_id = %(user_id)s)
     and (%(status)s::text is null or status = %(status)s)
     and (%(type)s::text is null or type = %(type)s)
     and (%(source)s::text is null or source = %(source)s)
     and (%(persona_id)s::text is null or persona_id = %(persona_id)s)
     and (%(pinned)s::boolean is null or pinned = %(pinned)s)
-  order by updated_at desc, id desc limit %(most)s offset %(skip)s
-) c
-
--- name: these
--- Memories by their owner and id, latest change first.
+    and (%(entity)s::text is null or %(entity)s = any(entity_refs))
+    and (%(plain)s::text is null or lower(content collate "C") like %(plain)s collate "C")
+    and (%(words)s::text is null or lower(content) like lower(%(words)s))
+)
 select m.*, u.external_id
-from unnest(%(users)s::text[], %(ids)s::text[]) as chosen (user_id, id)
+from (select user_id, id from matching order by updated_at desc, id desc limit %(most)s offset %(skip)s) chosen
+join memories m on m.org_id = %(org_id)s and m.user_id = chosen.user_id and m.id = chosen.id
+join users u on u.org_id = %(org_id)s and u.user_id = chosen.user_id
+order by m.updated_at desc, m.id desc
+
+-- name: page_of_latest_matches
+-- The same among the memories that changed last, where many match: a page of them is soon full.
+select m.*, u.external_id
+from (
+  select user_id, id
+  from (
+    select user_id, id, updated_at, status, type, source, persona_id, pinned, entity_refs, content
+    from memories where org_id = %(org_id)s order by updated_at desc, id desc limit %(latest)s
+  ) latest
+  where true
+    and (%(user_id)s::text is null or user_id = %(user_id)s)
+    and (%(status)s::text is null or status = %(status)s)
+    and (%(type)s::text is null or type = %(type)s)
+    and (%(source)s::text is null or source = %(source)s)
+    and (%(persona_id)s::text is null or persona_id = %(persona_id)s)
+    and (%(pinned)s::boolean is null or pinned = %(pinned)s)
+    and (%(entity)s::text is null or %(entity)s = any(entity_refs))
+    and (%(plain)s::text is null or lower(content collate "C") like %(plain)s collate "C")
+    and (%(words)s::text is null or lower(content) like lower(%(words)s))
+  order by updated_at desc, id desc limit %(most)s offset %(skip)s
+) chosen
 join memories m on m.org_id = %(org_id)s and m.user_id = chosen.user_id and m.id = chosen.id
 join users u on u.org_id = %(org_id)s and u.user_id = chosen.user_id
 order by m.updated_at desc, m.id desc
@@ -103,6 +126,7 @@ where m.org_id = %(org_id)s and m.user_id = %(user_id)s
   and (%(source)s::text is null or m.source = %(source)s)
   and (%(persona_id)s::text is null or m.persona_id = %(persona_id)s)
   and (%(pinned)s::boolean is null or m.pinned = %(pinned)s)
+  and (%(plain)s::text is null or lower(m.content collate "C") like %(plain)s collate "C")
   and (%(words)s::text is null or lower(m.content) like lower(%(words)s))
 group by ref order by number desc, ref limit 50
 

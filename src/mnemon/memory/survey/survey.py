@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from mnemon.db.statements import statements
 from mnemon.db.tx import Row, Tx
@@ -12,6 +13,8 @@ from mnemon.memory.store import memory_of
 from mnemon.scope import Scope
 
 SQL = statements("mnemon.memory.survey")
+MANY = 2000
+"""From this many matches on, a page of them stands near the top."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,20 +85,26 @@ async def survey(tx: Tx, scope: Scope, filters: Filters, *, most: int, skip: int
     """Memories of the organization, or of one person where the scope names one, latest change first, and how many
     stand under each value of each facet, the other facets' filters applied."""
     params = {**_params(scope, filters), "most": most, "skip": skip}
-    if filters.words or filters.entity:
-        rows = await tx.afresh(SQL["matching"], **params)
-        chosen = [row for row in rows if row["id"] is not None]
-        places = {"users": [row["user_id"] for row in chosen], "ids": [row["id"] for row in chosen]}
-        found = await tx.all(SQL["these"], org_id=scope.org_id, **places) if chosen else []
-        rows = [row for row in rows if row["id"] is None]
-    else:
-        found = await tx.afresh(SQL["page"], **params)
-        rows = await tx.afresh(SQL["standing"], **params)
+    matched = bool(filters.words or filters.entity)
+    rows = await tx.afresh(SQL["standing_of_matches" if matched else "standing"], **params)
     entities = await tx.afresh(SQL["entities"], **params) if scope.user_id else []
+    facets = _facets(rows, entities, filters)
+    found = await (_matches(tx, params, facets.total) if matched else tx.afresh(SQL["page"], **params))
     return Surveyed(
-        found=tuple(Kept(user=row.pop("external_id"), memory=memory_of(row)) for row in found),
-        facets=_facets(rows, entities, filters),
+        found=tuple(Kept(user=row.pop("external_id"), memory=memory_of(row)) for row in found), facets=facets
     )
+
+
+async def _matches(tx: Tx, params: dict[str, Any], total: int) -> list[Row]:
+    """A page of what contains the words: where there is much of it, it is first looked for among the latest."""
+    left = min(params["most"], total - params["skip"])
+    if left <= 0:
+        return []
+    if total > MANY:
+        found = await tx.afresh(SQL["page_of_latest_matches"], **params, latest=MANY + 2 * (params["skip"] + left))
+        if len(found) == left:
+            return found
+    return await tx.afresh(SQL["page_of_matches"], **params)
 
 
 def _facets(rows: Sequence[Row], entities: Sequence[Row], filters: Filters) -> Facets:
@@ -148,7 +157,9 @@ async def counts(tx: Tx, scope: Scope) -> Counts:
     )
 
 
-def _params(scope: Scope, filters: Filters) -> dict[str, object]:
+def _params(scope: Scope, filters: Filters) -> dict[str, Any]:
+    plain = _plain(filters.words) if filters.words else None
+    exact = _pattern(filters.words) if filters.words else None
     return {
         "org_id": scope.org_id,
         "user_id": scope.user_id,
@@ -158,8 +169,8 @@ def _params(scope: Scope, filters: Filters) -> dict[str, object]:
         "persona_id": filters.persona_id,
         "entity": filters.entity,
         "pinned": filters.pinned,
-        "words": _pattern(filters.words) if filters.words else None,
-        "plain": _plain(filters.words) if filters.words else None,
+        "plain": plain,
+        "words": None if exact is None or exact.lower() == plain else exact,
     }
 
 
