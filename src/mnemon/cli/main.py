@@ -1,10 +1,14 @@
 """The program `mnemon`. Heavy imports happen inside commands, so that `--help` answers at once."""
 
 import importlib
+import os
 
 import typer
 
 from mnemon.cli import keys, serve
+
+# One query is answered on one core: threads of BLAS would wait for each other longer than they compute.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 app = typer.Typer(
     name="mnemon",

@@ -8,6 +8,20 @@ where org_id = %(org_id)s and user_id = %(user_id)s and memory_key = any(%(keys)
 select * from memories
 where org_id = %(org_id)s and user_id = %(user_id)s and id = any(%(ids)s);
 
+-- name: with_provenance
+-- Memories, each with its latest statements, newest first.
+select m.*, told.*
+from memories m
+cross join lateral (
+  select array_agg(p.turn_id) as turn_ids, array_agg(p.message_id) as message_ids, array_agg(p.quote) as quotes,
+    array_agg(p.at) as times
+  from (
+    select turn_id, message_id, quote, at from memory_provenance
+    where org_id = m.org_id and user_id = m.user_id and memory_id = m.id
+    order by at desc, message_id desc, starts desc
+    limit %(most)s) p) told
+where m.org_id = %(org_id)s and m.user_id = %(user_id)s and m.id = any(%(ids)s);
+
 -- name: owner
 -- Whose memory this is.
 select user_id from memories where org_id = %(org_id)s and id = %(id)s limit 1;

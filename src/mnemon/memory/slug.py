@@ -12,6 +12,8 @@ def slug(name: str) -> str:
 
     A name without a letter or digit ("🚀") gets a hash, so that two such names do not become one.
     """
+    if name.isascii() and (plain := "_".join(filter(None, name.lower().translate(_ASCII).split("_")))):
+        return plain
     text = unicodedata.normalize("NFKC", name).lower()
     words = "".join(_kept(character) for character in text).split("_")
     joined = unicodedata.normalize("NFKC", "_".join(filter(None, map(_without_stray_marks, words))))
@@ -38,3 +40,7 @@ def _without_stray_marks(word: str) -> str:
     while start < len(word) and unicodedata.category(word[start])[0] == "M":
         start += 1
     return word[start:]
+
+
+_ASCII = {number: _kept(chr(number)) for number in range(128)}
+"""What stays of each plain character: most names are made of these alone."""

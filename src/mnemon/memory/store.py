@@ -1,6 +1,6 @@
 """Reads and writes memories, their versions and where they were said."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 
@@ -35,6 +35,14 @@ async def by_ids(tx: Tx, scope: Scope, ids: Sequence[str]) -> list[Memory]:
     return [found[one] for one in ids if one in found]
 
 
+async def told_by_ids(tx: Tx, scope: Scope, ids: Sequence[str]) -> list[Memory]:
+    """The same, each with the latest times it was said, in no order."""
+    if not ids:
+        return []
+    rows = await tx.all(SQL["with_provenance"], **_owner(scope), ids=list(ids), most=SHOWN_PROVENANCE)
+    return [replace(memory_of(row), provenance=_statements(row)) for row in rows]
+
+
 async def owner(tx: Tx, scope: Scope, memory_id: str) -> str | None:
     """The internal id of the person whose memory it is, within the organization."""
     row = await tx.maybe(SQL["owner"], org_id=scope.org_id, id=memory_id)
@@ -52,25 +60,12 @@ async def past_versions(tx: Tx, scope: Scope, ids: Sequence[str]) -> dict[str, t
 
 async def with_provenance(tx: Tx, scope: Scope, memories: Sequence[Memory]) -> list[Memory]:
     """The same memories, each with the latest times it was said."""
-    told = await provenance(tx, scope, [one.id for one in memories])
-    return [said(one, told) for one in memories]
-
-
-def said(memory: Memory, told: Mapping[str, tuple[Provenance, ...]]) -> Memory:
-    """The memory with the times it was said."""
-    return replace(memory, provenance=told.get(memory.id, ()))
-
-
-async def provenance(tx: Tx, scope: Scope, ids: Sequence[str]) -> dict[str, tuple[Provenance, ...]]:
-    """The latest times each memory was said, newest first."""
-    if not ids:
-        return {}
-    rows = await tx.all(SQL["provenance"], **_owner(scope), ids=list(ids), most=SHOWN_PROVENANCE)
-    told: dict[str, tuple[Provenance, ...]] = {}
+    rows = await tx.all(SQL["provenance"], **_owner(scope), ids=[one.id for one in memories], most=SHOWN_PROVENANCE)
+    told: dict[str, list[Provenance]] = {}
     for row in rows:
-        once = Provenance(turn_id=row["turn_id"], message_id=row["message_id"], quote=row["quote"], at=row["at"])
-        told[row["memory_id"]] = (*told.get(row["memory_id"], ()), once)
-    return told
+        said = Provenance(turn_id=row["turn_id"], message_id=row["message_id"], quote=row["quote"], at=row["at"])
+        told.setdefault(row["memory_id"], []).append(said)
+    return [replace(one, provenance=tuple(told.get(one.id, ()))) for one in memories]
 
 
 async def told_before(tx: Tx, scope: Scope, message_ids: Iterable[str]) -> set[Told]:
@@ -195,6 +190,14 @@ async def vocabulary(tx: Tx, scope: Scope, *, most: int) -> list[tuple[str | Non
 
 def _owner(scope: Scope) -> dict[str, str]:
     return {"org_id": scope.org_id, "user_id": scope.user}
+
+
+def _statements(row: Row) -> tuple[Provenance, ...]:
+    columns = (row["turn_ids"] or (), row["message_ids"] or (), row["quotes"] or (), row["times"] or ())
+    return tuple(
+        Provenance(turn_id=turn_id, message_id=message_id, quote=quote, at=at)
+        for turn_id, message_id, quote, at in zip(*columns, strict=True)
+    )
 
 
 def memory_of(row: Row) -> Memory:

@@ -53,6 +53,8 @@ class Book:
         """Rows by entity key."""
         self.keys_by_slug: dict[str, list[str]] = {}
         """Entity keys by the name within them."""
+        self.longest_slug = 0
+        """Words of the longest of these names."""
         self.types: dict[str, int] = {}
         """Number of each type of memory."""
         self.speakers: dict[str, int] = {}
@@ -249,7 +251,9 @@ class Book:
         rows = self.entities.get(key)
         if rows is None:
             rows = self.entities[key] = array("i")
-            self.keys_by_slug.setdefault(split_key(key)[1], []).append(key)
+            name = split_key(key)[1]
+            self.keys_by_slug.setdefault(name, []).append(key)
+            self.longest_slug = max(self.longest_slug, name.count("_") + 1)
         return rows
 
     def _fill_words(self, entries: Sequence[Entry]) -> None:

@@ -57,18 +57,22 @@ async def read(tx: Tx, scope: Scope, sought: Sequence[Sought]) -> list[Recalled]
     """The answers, with the rows as they stand now; all that is to be read is one round trip."""
     memory_ids = sorted(frozenset[str]().union(*(one.memory_ids for one in sought)))
     message_ids = sorted(frozenset[str]().union(*(one.message_ids for one in sought)))
-    things: dict[str, Thing] = {}
-    if memory_ids or message_ids:
-        known, told, heard = await tx.together(
-            memories.by_ids(tx, scope, memory_ids),
-            memories.provenance(tx, scope, memory_ids),
-            store.messages_by_ids(tx, scope, message_ids),
-        )
-        things = {one.id: memories.said(one, told) for one in known} | heard
-        if scope.user not in tx.revisions:  # what this transaction wrote may yet be rolled back
-            for thing in things.values():
-                sought[0].known.keep(thing)
+    things = await _read(tx, scope, memory_ids, message_ids)
+    if scope.user not in tx.revisions:  # what this transaction wrote may yet be rolled back
+        for thing in things.values():
+            sought[0].known.keep(thing)
     return [_recalled(one, {**one.held, **things}) for one in sought]
+
+
+async def _read(tx: Tx, scope: Scope, memory_ids: Sequence[str], message_ids: Sequence[str]) -> dict[str, Thing]:
+    if not message_ids:
+        return {one.id: one for one in await memories.told_by_ids(tx, scope, memory_ids)}
+    if not memory_ids:
+        return {**await store.messages_by_ids(tx, scope, message_ids)}
+    known, heard = await tx.together(
+        memories.told_by_ids(tx, scope, memory_ids), store.messages_by_ids(tx, scope, message_ids)
+    )
+    return {**{one.id: one for one in known}, **heard}
 
 
 def _recalled(sought: Sought, things: Mapping[str, Thing]) -> Recalled:

@@ -1,7 +1,7 @@
 """What a query asks for, as far as its words tell."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from mnemon.memory.slug import slug
@@ -23,36 +23,40 @@ class Question:
     terms: tuple[str, ...]
     """Its stems, each once."""
     asks_when: bool
-    spoken: frozenset[str]
-    """Every run of its words, folded, that could be a speaker's name."""
+    words: tuple[str, ...]
+    """Its words, folded, as a speaker's name is."""
     proper: tuple[str, ...]
     """Stems of its words that are written like a name."""
-    slugs: frozenset[str]
-    """Every run of its words as an entity key would write it."""
+    slugs: tuple[str, ...]
+    """Its words as an entity key would write them."""
 
 
 def read(text: str) -> Question:
     """The query as the ranking needs it."""
     plain = text.replace("'s", "").replace("’s", "")
+    words = _NAME.findall(plain)
     return Question(
         terms=tuple(dict.fromkeys(terms(text))),
         asks_when=_WHEN.match(text) is not None,
-        spoken=frozenset(_runs([word.casefold() for word in _NAME.findall(plain)], " ")),
-        proper=tuple(stem for word in _NAME.findall(plain) if word[0].isupper() for stem in terms(word, bare=True)),
-        slugs=frozenset(_runs(slug(plain).split("_"), "_")),
+        words=tuple(word.casefold() for word in words),
+        proper=tuple(stem for word in words if word[0].isupper() for stem in terms(word, bare=True)),
+        slugs=tuple(slug(plain).split("_")),
     )
 
 
 def named(question: Question, speakers: Iterable[str]) -> list[str]:
     """The speakers it names, by their whole name or one part of it."""
+    told = f" {' '.join(question.words)} "
     return [
         speaker
         for speaker in speakers
-        if speaker in question.spoken or any(len(part) > 2 and part in question.spoken for part in speaker.split())
+        if f" {speaker} " in told or any(len(part) > 2 and part in question.words for part in speaker.split())
     ]
 
 
-def _runs(words: list[str], joint: str) -> Iterable[str]:
+def runs(words: Sequence[str], longest: int) -> Iterator[str]:
+    """Every run of the words that could be an entity's name of up to so many words, as its key would write it."""
+    most = min(longest, _LONGEST_NAME)
     for start in range(len(words)):
-        for end in range(start + 1, min(len(words), start + _LONGEST_NAME) + 1):
-            yield joint.join(words[start:end])
+        for end in range(start + 1, min(len(words), start + most) + 1):
+            yield "_".join(words[start:end])

@@ -11,7 +11,7 @@ from mnemon.memory.hybrid import WEIGHTS, WINDOW, damping, rarity, saturated, st
 from mnemon.memory.keys import split_key
 from mnemon.memory.ranking import HALF_LIFE_DAYS, Ranked
 from mnemon.memory.recall.book import Book
-from mnemon.memory.recall.question import Question, named
+from mnemon.memory.recall.question import Question, named, runs
 
 _DAY = 86_400.0
 _CALLED = 3
@@ -70,7 +70,7 @@ def score(
     scores = total(parts)
     scores[~may] = -np.inf
     rows = _best(scores, columns["updated"], limit, int(may.sum()), lambda row: _where(books, row)[0])
-    return Scored(best=tuple(_ranked(books, parts, scores, row) for row in rows), considered=int(may.sum()))
+    return Scored(best=_explained(books, parts, scores, rows), considered=int(may.sum()))
 
 
 class _Columns:
@@ -201,8 +201,10 @@ def _entity(book: Book, question: Question, aliases: Aliases) -> np.ndarray:
     if not book.entities:
         return flags
     linked = {*aliases.links, *(link.target for link in aliases.links.values())}
-    named_keys = [key for name in question.slugs for key in book.keys_by_slug.get(name, ())]
-    named_keys += [key for key in linked if split_key(key)[1] in question.slugs]
+    longest = max(book.longest_slug, *(key.count("_") + 1 for key in linked)) if linked else book.longest_slug
+    names = set(runs(question.slugs, longest))
+    named_keys = [key for name in names for key in book.keys_by_slug.get(name, ())]
+    named_keys += [key for key in linked if split_key(key)[1] in names]
     for meant in {member for key in named_keys for member in aliases.members(key)}:
         if meant in book.entities:
             flags[np.frombuffer(book.entities[meant], dtype=np.int32)] = True
@@ -232,10 +234,15 @@ def _where(books: Sequence[Opened], row: int) -> tuple[str, Opened]:
     raise IndexError(row)
 
 
-def _ranked(
-    books: Sequence[Opened], parts: Mapping[str, np.ndarray], scores: np.ndarray, row: int
-) -> tuple[Ranked, Opened]:
-    name, found_in = _where(books, row)
-    explained = {part: float(values[row]) for part, values in parts.items()}
+def _explained(
+    books: Sequence[Opened], parts: Mapping[str, np.ndarray], scores: np.ndarray, rows: Sequence[int]
+) -> tuple[tuple[Ranked, Opened], ...]:
+    """The rows with their scores and what those are made of."""
     weights = {part: WEIGHTS[part] for part in parts}
-    return Ranked(id=name, score=float(scores[row]), parts=explained, weights=weights), found_in
+    chosen = {part: values[rows].astype(float).tolist() for part, values in parts.items()}
+    made = []
+    for place, (row, reached) in enumerate(zip(rows, scores[rows].tolist(), strict=True)):
+        name, found_in = _where(books, row)
+        explained = {part: values[place] for part, values in chosen.items()}
+        made.append((Ranked(id=name, score=reached, parts=explained, weights=weights), found_in))
+    return tuple(made)
