@@ -1,5 +1,7 @@
 """Which vendor a model's name means, and how that one is reached."""
 
+from typing import ClassVar
+
 import httpx2
 from pydantic_ai._json_schema import JsonSchema
 from pydantic_ai.exceptions import UserError
@@ -9,15 +11,31 @@ from pydantic_ai.profiles.openai import OpenAIJsonSchemaTransformer, OpenAIModel
 from mnemon.errors import Misconfigured
 
 OLLAMA_URL = "http://127.0.0.1:11434/v1"
+_MOST_SCHEMAS = 256
 
 
 class Titled(OpenAIJsonSchemaTransformer):
-    """Keeps the schema's title, which the library drops: a scripted endpoint knows by it what is asked."""
+    """Keeps the schema's title, which the library drops: a scripted endpoint knows by it what is asked.
+
+    The schemas of our own tools and questions are the same objects for every request, so each is gone through once.
+    """
+
+    _gone_through: ClassVar[dict[tuple[int, bool | None], tuple[JsonSchema, JsonSchema, bool]]] = {}
+    """By the schema's identity and strictness: the schema itself, what became of it, whether it can be strict."""
 
     def walk(self) -> JsonSchema:
-        title = self.schema.get("title")
+        given, place = self.schema, (id(self.schema), self.strict)
+        known = self._gone_through.get(place)
+        if known is not None and known[0] is given:
+            self.is_strict_compatible = known[2]
+            return known[1]
         walked = super().walk()
-        return walked if title is None else {"title": title, **walked}
+        if "title" in given:
+            walked = {"title": given["title"], **walked}
+        if len(self._gone_through) >= _MOST_SCHEMAS:
+            self._gone_through.clear()
+        self._gone_through[place] = (given, walked, self.is_strict_compatible)
+        return walked
 
 
 def provided(vendor: str, model: str, *, base_url: str | None, api_key: str | None, http: httpx2.AsyncClient) -> Model:
@@ -39,7 +57,8 @@ def provided(vendor: str, model: str, *, base_url: str | None, api_key: str | No
                 )
     except UserError as error:
         raise Misconfigured(
-            f"{vendor}:{model} needs a key. Set MNEMON_MODEL_API_KEY, or MNEMON_MODEL=offline to do without."
+            f"{vendor}:{model} needs a key. Set MNEMON_MODEL_API_KEY, or {vendor.upper()}_API_KEY where "
+            "MNEMON_MODEL is another provider's; or MNEMON_MODEL=offline to do without."
         ) from error
 
 

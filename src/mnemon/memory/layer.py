@@ -30,7 +30,7 @@ async def person_and_relevant(tx: Tx, ask: Ask) -> tuple[Layer, Layer]:
     """L4 and L5: what is always kept in mind, and what matters for the message beside it."""
     wanted = [_query(ask, RecallKind.MEMORIES, RELEVANT), _query(ask, RecallKind.MESSAGES, SAID * 3)]
     always, (known, said) = await tx.together(
-        store.foundation(tx, ask.scope, most=FOUNDATION, with_seed=True), search_each(tx, ask.scope, wanted)
+        store.foundation(tx, ask.scope, most=FOUNDATION), search_each(tx, ask.scope, wanted)
     )
     pinned = {one.id for one in always if one.pinned}
     return _person(always), _relevant(ask, known, said, pinned)

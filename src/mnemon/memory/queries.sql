@@ -118,7 +118,7 @@ limit %(most)s;
 select * from memories
 where org_id = %(org_id)s and user_id = %(user_id)s and status = 'ACTIVE'
   and (persona_id is null or persona_id = %(persona_id)s)
-  and (pinned or (%(with_seed)s and source = 'seeded_profile'))
+  and (pinned or source = 'seeded_profile')
 order by pinned desc, importance desc, updated_at desc, id
 limit %(most)s;
 

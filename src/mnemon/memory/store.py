@@ -162,9 +162,9 @@ async def listed(tx: Tx, scope: Scope, wanted: Filter, *, most: int) -> list[Mem
     return [memory_of(row) for row in rows]
 
 
-async def foundation(tx: Tx, scope: Scope, *, most: int, with_seed: bool = False) -> list[Memory]:
-    """Pinned memories the scope's persona may see; with the seed's profile after them where asked for."""
-    rows = await tx.all(SQL["pinned"], **_owner(scope), persona_id=scope.persona_id, most=most, with_seed=with_seed)
+async def foundation(tx: Tx, scope: Scope, *, most: int) -> list[Memory]:
+    """Pinned memories the scope's persona may see, and after them the profile the person was seeded with."""
+    rows = await tx.all(SQL["pinned"], **_owner(scope), persona_id=scope.persona_id, most=most)
     return [memory_of(row) for row in rows]
 
 

@@ -258,10 +258,12 @@ order by t.seq limit %(most)s
 
 -- name: recent_messages
 -- The last messages of a session, newest first, those of one turn apart.
-select m.* from messages m join turns t
-  on t.org_id = m.org_id and t.user_id = m.user_id and t.id = m.turn_id
-where m.org_id = %(org_id)s and m.user_id = %(user_id)s and m.session_id = %(session_id)s
-  and m.turn_id <> %(except)s
+with last_turns as materialized (
+  select id, seq from turns
+  where org_id = %(org_id)s and user_id = %(user_id)s and session_id = %(session_id)s and id <> %(except)s
+  order by seq desc limit %(most)s)
+select m.* from last_turns t join messages m
+  on m.org_id = %(org_id)s and m.user_id = %(user_id)s and m.turn_id = t.id
 order by t.seq desc, m.place desc limit %(most)s
 
 -- name: session_messages

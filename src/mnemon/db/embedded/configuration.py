@@ -32,6 +32,8 @@ SETTINGS: Mapping[str, str] = {
     "checkpoint_warning": "0",  # frequent ones are what the bound is for
     "wal_level": "minimal",
     "max_wal_senders": "0",
+    # A new person's rows are known to the planner while they are still talking, not a minute later.
+    "autovacuum_naptime": "10s",
     "log_startup_progress_interval": "1s",
     # A laptop's share.
     "shared_buffers": "128MB",

@@ -7,6 +7,7 @@ from mnemon.db.tx import Tx
 from mnemon.errors import Conflict, NotFound
 from mnemon.jobs.runner import Attempt, Kind
 from mnemon.llm.protocol import Purpose
+from mnemon.llm.shaped import shaped
 from mnemon.memory import curator as rules
 from mnemon.memory import store as memories
 from mnemon.memory.curator import CuratorPlan, Fold, Gated
@@ -18,7 +19,6 @@ from mnemon.memory.lifecycle import ArchiveReason
 from mnemon.memory.memory import Memory
 from mnemon.memory.remember import remember
 from mnemon.memory.upkeep import store
-from mnemon.memory.upkeep.asking import ask
 from mnemon.memory.upkeep.enqueue import CURATE, count_at_last_run
 from mnemon.memory.upkeep.store import CuratorRun
 from mnemon.scope import Scope
@@ -43,7 +43,7 @@ def kinds(basement: Basement) -> tuple[Kind, ...]:
             aliases = await load_aliases(tx, scope)
         if not rules.due(count=count, count_at_last_run=last, after=basement.settings.curator_after):
             return
-        plan = await ask(
+        plan = await shaped(
             basement.reflector,
             CuratorPlan,
             system=rules.SYSTEM,

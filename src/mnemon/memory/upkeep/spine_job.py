@@ -6,11 +6,11 @@ from mnemon.basement import Basement
 from mnemon.db.tx import Tx
 from mnemon.jobs.runner import Attempt, Kind
 from mnemon.llm.protocol import Purpose
+from mnemon.llm.shaped import shaped
 from mnemon.memory import spine as rules
 from mnemon.memory.spine import Part, Source, Spine, SpineVersion, grounded
 from mnemon.memory.todos.store import open_todos
 from mnemon.memory.upkeep import store
-from mnemon.memory.upkeep.asking import ask
 from mnemon.memory.upkeep.enqueue import SPINE, messages_since_spine
 from mnemon.scope import Scope
 from mnemon.sessions.people import forgettings_of, hold_person
@@ -41,7 +41,7 @@ def kinds(basement: Basement) -> tuple[Kind, ...]:
             forgettings = await forgettings_of(tx, scope)
         if not rebuild and not rules.due(since):
             return
-        answer = await ask(
+        answer = await shaped(
             basement.reflector,
             Spine,
             system=rules.SYSTEM,
