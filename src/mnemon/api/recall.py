@@ -112,7 +112,7 @@ def _hit(hit: Hit, body: SearchIn) -> HitOut:
 
 
 def _message(heard: Heard) -> MessageHit:
-    return MessageHit(**vars(heard))
+    return MessageHit(**{name: value for name, value in vars(heard).items() if name in MessageHit.model_fields})
 
 
 def _card(card: Card) -> CardOut:
