@@ -1,7 +1,7 @@
 """Reads what books are made of: a person's rows as one persona may see them, with their vectors, since a revision."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -10,6 +10,7 @@ import numpy as np
 from mnemon.db.statements import statements
 from mnemon.db.tx import Tx
 from mnemon.memory.recall.entry import Entry, of_memory, of_message
+from mnemon.memory.recall.query import Heard
 from mnemon.memory.vectors.store import Kind, joined_by_hash
 from mnemon.scope import Scope
 from mnemon.turn import Role
@@ -42,6 +43,8 @@ class Page:
     """Rows that are no longer to be found, each with the revision that said so."""
     vectors: Sequence[tuple[str, np.ndarray, int]] = ()
     """Vectors that came later than their rows, each with its own revision."""
+    heard: Sequence[Heard] = ()
+    """Messages among the rows, where they are few: what was just said is often found next."""
 
     def split(self, own: int) -> "tuple[Page, Page]":
         """What was written before the revision, and from it on."""
@@ -106,6 +109,7 @@ async def newer(tx: Tx, scope: Scope, model: str, since: int) -> News:
         tx.tuples(SQL["newer_vectors"], **params),
     )
     memories, messages = _memories(known), _messages(said)
+    messages = replace(messages, heard=[_heard(row, scope) for row in said if row[6]])
     return News(memories=_with(memories, vectors, Kind.MEMORY), messages=_with(messages, vectors, Kind.MESSAGE))
 
 
@@ -138,7 +142,7 @@ def _messages(rows: list[tuple[Any, ...]]) -> Page:
     vectors = unpacked([row[-1] for row in rows])
     entries, gone = [], []
     for row, vector in zip(rows, vectors, strict=True):
-        name, revision, place, session_id, role, speaker, content, at, _ = row
+        name, revision, place, session_id, role, speaker, content, at, _, _ = row
         if not content:
             gone.append((name, revision))
             continue
@@ -156,11 +160,26 @@ def _messages(rows: list[tuple[Any, ...]]) -> Page:
     return Page(entries=entries, gone=gone)
 
 
+def _heard(row: tuple[Any, ...], scope: Scope) -> Heard:
+    name, revision, _, session_id, role, speaker, content, at, turn_id, _ = row
+    return Heard(
+        id=name,
+        session_id=session_id,
+        turn_id=turn_id,
+        persona_id=scope.persona_id,
+        role=Role(role),
+        content=content,
+        name=speaker,
+        at=at,
+        revision=revision,
+    )
+
+
 def _with(page: Page, vectors: list[tuple[Any, ...]], kind: Kind) -> Page:
     wanted = [row for row in vectors if row[0] == kind]
     made = unpacked([row[2] for row in wanted])
     known = [(row[1], vector, row[3]) for row, vector in zip(wanted, made, strict=True) if vector is not None]
-    return Page(entries=page.entries, gone=page.gone, vectors=known)
+    return replace(page, vectors=known)
 
 
 def unpacked(packed: Sequence[bytes | None]) -> list[np.ndarray | None]:

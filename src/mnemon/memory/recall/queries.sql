@@ -120,7 +120,7 @@ where m.org_id = %(org_id)s and m.user_id = %(user_id)s and m.status = 'ACTIVE'
   and (m.persona_id is null or m.persona_id = %(persona_id)s::text);
 
 -- name: whole_messages
-select s.id, s.revision, s.place, s.session_id, s.role, s.name, s.content, s.at, e.vector
+select s.id, s.revision, s.place, s.session_id, s.role, s.name, s.content, s.at, s.turn_id, e.vector
 from messages s
 left join embeddings e on e.org_id = s.org_id and e.user_id = s.user_id and e.model = %(model)s
   and e.kind = 'message' and e.id = s.id
@@ -139,7 +139,7 @@ where m.org_id = %(org_id)s and m.user_id = %(user_id)s and m.revision > %(since
 
 -- name: newer_messages
 -- Without their vectors: those are newer too, and come with newer_vectors.
-select s.id, s.revision, s.place, s.session_id, s.role, s.name, s.content, s.at, null::halfvec
+select s.id, s.revision, s.place, s.session_id, s.role, s.name, s.content, s.at, s.turn_id, null::halfvec
 from messages s
 where s.org_id = %(org_id)s and s.user_id = %(user_id)s and s.revision > %(since)s
   and s.persona_id is not distinct from %(persona_id)s::text;

@@ -109,6 +109,8 @@ class Shelf:
                 undo()
             if own is None:
                 books.standing = standing
+                for heard in committed.messages.heard:
+                    books.known.keep(heard)
             else:
                 books.aliases = before
                 if not written.changes_rows:
