@@ -20,6 +20,7 @@ from mnemon.embedding.connect import connect as connect_embedder
 from mnemon.errors import Misconfigured
 from mnemon.jobs.runner import Kind, Runner
 from mnemon.llm.connect import connect as connect_llm
+from mnemon.llm.offline import NAME as OFFLINE
 from mnemon.llm.protocol import Llm
 from mnemon.mcp.gate import PATH as MCP_PATH
 from mnemon.mcp.gate import McpGate
@@ -135,20 +136,23 @@ async def opened(settings: Settings, database_url: str) -> AsyncIterator[Basemen
         await db.open()
         closing.push_async_callback(db.close)
         closing.push_async_callback(embedder.close)
-        llm = _llm(settings, settings.model)
+        llm = llm_of(settings, settings.model)
         closing.push_async_callback(llm.close)
         reflector = llm
         if settings.reflection_model is not None:
-            reflector = _llm(settings, settings.reflection_model)
+            reflector = llm_of(settings, settings.reflection_model)
             closing.push_async_callback(reflector.close)
         yield Basement(db=db, llm=llm, reflector=reflector, embedder=embedder, clock=clock, settings=settings)
 
 
-def _llm(settings: Settings, name: str) -> Llm:
+def llm_of(settings: Settings, name: str) -> Llm:
+    """The model of that name. The address and the key in the settings are for one provider: another's gets neither."""
+    meant = settings.model == OFFLINE or name.partition(":")[0] == settings.model.partition(":")[0]
+    key = settings.model_api_key if meant else None
     return connect_llm(
         name,
-        base_url=settings.model_base_url,
-        api_key=settings.model_api_key.get_secret_value() if settings.model_api_key else None,
+        base_url=settings.model_base_url if meant else None,
+        api_key=key.get_secret_value() if key else None,
         timeout=settings.model_timeout_s,
     )
 

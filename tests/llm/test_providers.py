@@ -60,6 +60,28 @@ def anthropic_reply(request: httpx2.Request, block: dict[str, Any], *deltas: dic
     return httpx2.Response(200, text=body, headers={"content-type": "text/event-stream"})
 
 
+@pytest.mark.parametrize(("vendor", "model"), [("openai", "any-local-model"), ("ollama", "qwen2.5:1.5b")])
+async def test_a_local_server_is_asked_by_native_schema_and_never_by_a_tool(vendor: str, model: str) -> None:
+    seen: list[Any] = []
+
+    def respond(request: httpx2.Request) -> httpx2.Response:
+        seen.append(json.loads(request.content))
+        choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": json.dumps(VALUE)}}
+        usage = {"prompt_tokens": 7, "completion_tokens": 2, "total_tokens": 9}
+        whole = {"id": "c", "object": "chat.completion", "created": 1, "model": model, "choices": [choice]}
+        return httpx2.Response(200, json={**whole, "usage": usage})
+
+    llm = llm_on(vendor, model, respond)
+    assert (await llm.answer(QUESTION)).value == VALUE
+    await llm.close()
+    [body] = seen
+    assert body["model"] == model
+    assert body["response_format"]["type"] == "json_schema"
+    assert body["response_format"]["json_schema"]["name"] == "Spine"
+    assert body["response_format"]["json_schema"]["schema"]["title"] == "Spine"
+    assert "tools" not in body
+
+
 async def test_a_new_claude_is_asked_by_its_native_schema() -> None:
     seen: list[Any] = []
     text = json.dumps(VALUE)

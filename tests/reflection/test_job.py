@@ -61,6 +61,31 @@ async def test_a_part_that_does_not_validate_is_asked_for_once_more_by_itself(
     assert [sorted((asked.schema or {})["properties"]) for asked in script.asked] == [["marks", "notes"], ["notes"]]
 
 
+async def test_a_model_that_dies_before_the_second_try_costs_nothing_of_the_first(
+    db: Database, org: str, clock: ManualClock
+) -> None:
+    script = Script()
+
+    def last_words(asked: Asked) -> dict[str, Any]:
+        script.fails("dead")
+        return {"notes": "no list", "marks": ["c"]}
+
+    script.answers("Reflection", last_words, {"notes": ["a"]})
+    turn = await told(db, "hello")
+    runner = runner_of(basement_of(db, clock, script), [Notes(), Notes("marks", "marks")])
+    await runner.drain()
+    failed = await reflection_of(db, turn)
+    assert failed.status is ReflectionStatus.FAILED
+    assert failed.sections["marks"].stored == 1
+    assert "cannot be used" in (failed.sections["notes"].error or "")
+    assert failed.usage is not None
+    assert failed.usage.calls == 1
+    clock.advance(timedelta(minutes=10))
+    await runner.drain()
+    assert (await reflection_of(db, turn)).status is ReflectionStatus.DONE
+    assert sorted((script.asked[-1].schema or {})["properties"]) == ["notes"]
+
+
 async def test_a_bad_section_keeps_the_others_and_only_it_is_asked_again(
     db: Database, org: str, clock: ManualClock
 ) -> None:

@@ -10,11 +10,13 @@ from mnemon.app import texts
 from mnemon.basement import Basement
 from mnemon.clock import ManualClock
 from mnemon.db.database import Database
+from mnemon.embedding.connect import connect
 from mnemon.embedding.fake import FakeEmbedder
 from mnemon.embedding.protocol import Embedder
 from mnemon.errors import Misconfigured, ModelDown
 from mnemon.jobs.runner import Runner
 from mnemon.llm.scripted.model import ScriptedLlm
+from mnemon.llm.scripted.server import ScriptedServer
 from mnemon.memory.fact import Fact, MemoryType
 from mnemon.memory.ranking import Ranking
 from mnemon.memory.recall.query import Query
@@ -26,8 +28,8 @@ from mnemon.scope import person
 from mnemon.sessions.people import ensure_person
 from mnemon.settings import Settings
 from mnemon.vectors import batch
-from mnemon.vectors.active import assert_active, others, settle, unsettled
-from mnemon.vectors.embed import embed_query, embed_texts
+from mnemon.vectors.active import assert_active, assert_dimension, others, settle, unsettled
+from mnemon.vectors.embed import dimension_of, embed_query, embed_texts
 from mnemon.vectors.job import kinds
 from mnemon.vectors.reembed import Progress, drop_others, progress, reembed
 
@@ -232,3 +234,24 @@ async def test_a_note_written_while_the_embedder_is_down_is_found_once_it_is_bac
     assert await noted(old, org, "anna", "green tea") == []
     await Runner(old.db, old.clock, {kind.name: kind for kind in kinds(old, ROOMS)}).drain()
     assert await noted(old, org, "anna", "green tea") == ["tea"]
+
+
+async def test_another_model_under_the_same_name_is_a_clear_error(old: Basement, org: str) -> None:
+    await write(old, org, "anna", "green tea")
+    async with old.db.owner_tx() as tx:
+        await assert_dimension(tx, OLD.model, 32)
+        await assert_dimension(tx, NEW.model, 96)
+        with pytest.raises(Misconfigured, match="gives vectors of 96 dimensions, and the stored ones have 32"):
+            await assert_dimension(tx, OLD.model, 96)
+
+
+async def test_an_endpoint_is_asked_how_long_its_vectors_are() -> None:
+    with ScriptedServer() as server:
+        embedder = connect("openai:unknown", base_url=server.url)
+        assert embedder.dimension == 0
+        assert await dimension_of(embedder) == 64
+        server.script.fails("error", on="embeddings", times=None)
+        down = connect("openai:another", base_url=server.url)
+        assert await dimension_of(down) == 0
+        await embedder.close()
+        await down.close()

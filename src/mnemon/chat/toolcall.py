@@ -12,6 +12,7 @@ from mnemon.basement import Basement
 from mnemon.chat.asking import Begun
 from mnemon.context.assemble import query_vector
 from mnemon.errors import MnemonError
+from mnemon.faults import in_words
 from mnemon.llm.protocol import Json, ToolRequest, ToolSpec
 from mnemon.sessions import turns
 from mnemon.tool import Arguments, Caller, Tool
@@ -49,7 +50,7 @@ async def call(basement: Basement, begun: Begun, tools: Tools, request: ToolRequ
     try:
         arguments = tool.arguments.model_validate(request.arguments)
     except ValidationError as error:
-        return Called(content={"error": f"The arguments cannot be used: {_faults(error)}."})
+        return Called(content={"error": f"The arguments cannot be used: {in_words(error)}."})
     text = tool.text_to_embed(arguments)
     vector = None if text is None else await query_vector(basement, text)
     turn = begun.turn
@@ -73,9 +74,3 @@ async def call(basement: Basement, begun: Begun, tools: Tools, request: ToolRequ
 def _schema(arguments: type[Arguments]) -> Json:
     """Made once: writing out a schema takes longer than all of the turn's queries."""
     return arguments.model_json_schema()
-
-
-def _faults(error: ValidationError) -> str:
-    return "; ".join(
-        f"{'.'.join(str(part) for part in one['loc'])}: {one['msg']}" for one in error.errors(include_url=False)[:5]
-    )

@@ -27,9 +27,13 @@ async def operator_tx(basement: Basement) -> AsyncIterator[Tx]:
 
 async def assert_embedder(basement: Basement) -> None:
     """Stored vectors are of the configured embedder, and what was written while they moved is being looked after."""
-    from mnemon.vectors.active import assert_active, settle, unsettled
+    from mnemon.vectors.active import assert_active, assert_dimension, settle, unsettled
+    from mnemon.vectors.embed import dimension_of
 
+    dimension = await dimension_of(basement.embedder)
     async with operator_tx(basement) as tx:
         await assert_active(tx, basement.embedder.model)
+        if dimension:
+            await assert_dimension(tx, basement.embedder.model, dimension)
         waiting = await unsettled(tx, basement.embedder.model)
     await settle(basement, waiting)

@@ -15,6 +15,7 @@ from mnemon.custody.forget_memory import forget_memory
 from mnemon.db.tx import Tx
 from mnemon.engagement.reading import shown_to
 from mnemon.errors import MnemonError
+from mnemon.faults import in_words
 from mnemon.mcp.caller import Visitor, as_caller
 from mnemon.tool import Caller, Tool
 from mnemon.tools.decisions import GetMyDecisions
@@ -70,8 +71,7 @@ class Offer:
             async with self._basement.db.tx(visitor.org_id) as tx:
                 ran = await run_tool(tx, tool, caller, arguments, vector, call_id=call_id)
         except ValidationError as error:
-            wrong = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors())
-            return failed(f"The arguments do not fit: {wrong}.")
+            return failed(f"The arguments do not fit: {in_words(error)}.")
         except MnemonError as error:
             return failed(f"{error.detail} ({error.code})")
         return types.CallToolResult(

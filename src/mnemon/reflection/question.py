@@ -9,6 +9,7 @@ from pydantic import BaseModel, ValidationError, create_model
 
 from mnemon.clock import iso
 from mnemon.evidence.quote import OWN_TOOLS, rendered
+from mnemon.faults import in_words
 from mnemon.fence import escape, verbatim
 from mnemon.llm.protocol import Json, Purpose, Question
 from mnemon.section import Brief, Section
@@ -90,18 +91,12 @@ def take(due: Sequence[Due], answer: Json) -> Taken:
             valid[name] = one.section.answer.model_validate({} if given is None else {name: given})
         except ValidationError as error:
             if given is not None:
-                faults[name] = _fault(error)
+                faults[name] = in_words(error)
     return Taken(valid=valid, faults=faults)
 
 
 def _as_json(answer: BaseModel, name: str) -> Any:
     return answer.model_dump(mode="json", by_alias=True)[name]
-
-
-def _fault(error: ValidationError) -> str:
-    return "; ".join(
-        f"{'.'.join(str(part) for part in one['loc'])}: {one['msg']}" for one in error.errors(include_url=False)[:5]
-    )
 
 
 def _prompt(turn: Turn, due: Sequence[Due], faults: Mapping[str, str]) -> str:

@@ -8,7 +8,7 @@ import psycopg
 from pydantic import BaseModel
 
 from mnemon.db.tx import Tx
-from mnemon.errors import MnemonError
+from mnemon.errors import MnemonError, ModelDown
 from mnemon.llm.protocol import Llm, Usage
 from mnemon.reflection.lifecycle import ReflectionStatus
 from mnemon.reflection.question import Due, ask, take
@@ -82,12 +82,16 @@ async def asked(model: Llm, turn: Turn, due: Sequence[Due], kept: Mapping[str, A
     answers, usage = {**known.valid, **taken.valid}, first.usage
     if taken.faults:
         again = [one for one in fresh if one.section.name in taken.faults]
-        second = await model.answer(ask(turn, again, taken.faults))
-        value = storable_json(second.value)
-        taken = take(again, value)
-        raw |= _parts(again, value)
-        answers |= taken.valid
-        usage = usage.plus(second.usage)
+        try:
+            second = await model.answer(ask(turn, again, taken.faults))
+        except ModelDown:
+            pass  # what the first answer gave is not lost for that: the rest stays open, with its faults
+        else:
+            value = storable_json(second.value)
+            taken = take(again, value)
+            raw |= _parts(again, value)
+            answers |= taken.valid
+            usage = usage.plus(second.usage)
     # A part that cannot be used is not kept, so that the next attempt asks for it anew.
     raw = {name: value for name, value in raw.items() if name not in taken.faults}
     return Asked(raw=raw, answers=answers, faults=taken.faults, usage=usage)

@@ -3,16 +3,15 @@
 from dataclasses import replace
 from datetime import timedelta
 
-from pydantic import ValidationError
-
 from mnemon.basement import Basement
 from mnemon.db.tx import Tx
-from mnemon.errors import ModelDown, NotFound
+from mnemon.errors import NotFound
 from mnemon.fence import verbatim
 from mnemon.jobs.runner import Attempt, Kind
 from mnemon.jobs.store import enqueue
 from mnemon.jobs.work import Retry
-from mnemon.llm.protocol import Purpose, Question
+from mnemon.llm.protocol import Purpose
+from mnemon.llm.shaped import shaped
 from mnemon.scope import Scope
 from mnemon.sessions import messages, store
 from mnemon.sessions.boundary import Boundary, end_of, ending_by_request, has_ended
@@ -107,20 +106,13 @@ async def _said(tx: Tx, scope: Scope, session_id: str) -> list[Said]:
 
 async def _summary(basement: Basement, session: Session, said: list[Said]) -> tuple[SessionSummary, str]:
     model = basement.reflector
-    answer = await model.answer(
-        Question(
-            title="SessionSummary",
-            schema=SessionSummary.model_json_schema(),
-            system=SYSTEM,
-            prompt=f"The session began {session.started_at:%Y-%m-%d %H:%M} UTC.\n\n"
-            + verbatim("conversation", transcript(said)),
-            purpose=Purpose.SUMMARY,
-            by_rule=lambda: summarize_by_rule(said).model_dump(mode="json"),
-        )
+    summary = await shaped(
+        model,
+        SessionSummary,
+        system=SYSTEM,
+        prompt=f"The session began {session.started_at:%Y-%m-%d %H:%M} UTC.\n\n"
+        + verbatim("conversation", transcript(said)),
+        purpose=Purpose.SUMMARY,
+        by_rule=lambda: summarize_by_rule(said),
     )
-    try:
-        return SessionSummary.model_validate(answer.value).bounded(), model.name
-    except ValidationError as error:
-        raise ModelDown(
-            f"The model's session summary has {error.error_count()} faults. It will be asked again."
-        ) from error
+    return summary.bounded(), model.name

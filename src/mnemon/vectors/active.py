@@ -29,6 +29,18 @@ async def assert_active(tx: Tx, model: str) -> None:
         )
 
 
+async def assert_dimension(tx: Tx, model: str, dimension: int) -> None:
+    """Stored vectors of the model are as long as those it gives now: an endpoint may serve another under its name."""
+    rows = await tx.all(SQL["widths"], model=model, dimension=dimension)
+    if rows:
+        stored = ", ".join(sorted({str(row["width"]) for row in rows}))
+        raise Misconfigured(
+            f"{model} gives vectors of {dimension} dimensions, and the stored ones have {stored}: another model "
+            f"answers under its name. Name it with its dimensions, MNEMON_EMBEDDER={model}@{dimension}, and run "
+            "`mnemon reembed`; or set the old one back."
+        )
+
+
 async def begin(tx: Tx, scope: Scope, model: str) -> None:
     """Vectors of this model were written; the first model's are the ones that are searched."""
     await tx.run(SQL["begin_active"], org_id=scope.org_id, model=model, now=tx.now)

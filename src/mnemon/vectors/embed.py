@@ -33,3 +33,10 @@ async def embed_query(embedder: Embedder, text: str) -> np.ndarray | None:
     """The query's vector; None when the embedder does not answer or the text has no words."""
     vector = (await embed_texts(embedder, [text])).by_text.get(text)
     return vector if vector is not None and np.any(vector) else None
+
+
+async def dimension_of(embedder: Embedder) -> int:
+    """How long its vectors are, asked of an endpoint that has not said so yet; 0 while that one is down."""
+    if not embedder.dimension:
+        await embed_texts(embedder, ["how long is this vector?"])
+    return embedder.dimension

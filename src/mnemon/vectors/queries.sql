@@ -11,6 +11,14 @@ on conflict (org_id) do update set model = excluded.model, since = excluded.sinc
 -- The operator's view: organizations whose vectors are of another model.
 select org_id, model from active_embedders where model <> %(model)s order by org_id;
 
+-- name: widths
+-- The operator's view: how many dimensions an organization's vectors of the model have, told by one of them.
+select a.org_id, w.width
+from active_embedders a cross join lateral (
+  select vector_dims(e.vector) as width from embeddings e
+  where e.org_id = a.org_id and e.model = a.model order by e.user_id limit 1) w
+where a.model = %(model)s and w.width <> %(dimension)s order by a.org_id;
+
 -- name: unsettled
 -- The operator's view: organizations that were flipped and not looked after since.
 select org_id from active_embedders where model = %(model)s and not settled order by org_id;

@@ -4,32 +4,32 @@ import os
 from collections.abc import AsyncIterator
 from pathlib import Path
 
-from mnemon.app import clock_of
+from mnemon.app import clock_of, llm_of
 from mnemon.cli.checkup.check import Check, fail, failed, ok, warn
 from mnemon.clock import Clock, SystemClock, iso
 from mnemon.embedding.connect import connect as connect_embedder
 from mnemon.errors import MnemonError
-from mnemon.llm.connect import connect as connect_llm
 from mnemon.settings import Settings
 
 
 def model(settings: Settings) -> Check:
     """Which model answers; offline is said plainly."""
-    if settings.model == "offline":
+    named = tuple(filter(None, (settings.model, settings.reflection_model)))
+    if set(named) == {"offline"}:
         return ok(
             "model",
             "Offline: rules instead of a language model. Precise, but it notices only what is said plainly, and a "
             "reply is what memory knows.",
             "export MNEMON_MODEL=openai:… MNEMON_MODEL_API_KEY=…  # for a language model",
         )
-    key = settings.model_api_key.get_secret_value() if settings.model_api_key else None
     try:
-        for name in filter(None, (settings.model, settings.reflection_model)):
-            connect_llm(name, base_url=settings.model_base_url, api_key=key, timeout=settings.model_timeout_s)
+        for name in named:
+            llm_of(settings, name)
     except MnemonError as error:
         return failed("model", error)
     at = f" at {settings.model_base_url}" if settings.model_base_url else ""
-    return ok("model", f"{settings.model}{at} is set up; it was not asked anything.")
+    after = f"; {settings.reflection_model} reflects" if settings.reflection_model else ""
+    return ok("model", f"{settings.model}{at} answers{after}. It is set up and was not asked anything.")
 
 
 def embedder_name(settings: Settings) -> str | None:

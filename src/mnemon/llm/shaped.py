@@ -1,0 +1,45 @@
+"""One structured answer of a known shape: asked for, and once more with what was wrong."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from mnemon.errors import ModelDown
+from mnemon.faults import in_words
+from mnemon.llm.protocol import Llm, Purpose, Question
+from mnemon.storable import storable_json
+
+A = TypeVar("A", bound=BaseModel)
+
+
+async def shaped(
+    llm: Llm, shape: type[A], *, system: str, prompt: str, purpose: Purpose, by_rule: Callable[[], A]
+) -> A:
+    """An answer of this shape. ModelDown when the second one does not fit either, so that the work is tried later."""
+    schema = shape.model_json_schema()
+    question = Question(
+        title=str(schema["title"]),
+        schema=schema,
+        system=system,
+        prompt=prompt,
+        purpose=purpose,
+        by_rule=lambda: by_rule().model_dump(mode="json"),
+    )
+    try:
+        return await _answered(llm, shape, question)
+    except ValidationError as error:
+        fault = in_words(error)
+    again = f"{prompt}\n\nYour previous answer could not be used: {fault}. Give it again, corrected."
+    try:
+        return await _answered(llm, shape, replace(question, prompt=again))
+    except ValidationError as error:
+        raise ModelDown(
+            f"{llm.name} gave no {question.title} that can be used: {in_words(error)}. It is asked again later.",
+            code="model_answer_unusable",
+        ) from None
+
+
+async def _answered(llm: Llm, shape: type[A], question: Question) -> A:
+    return shape.model_validate(storable_json((await llm.answer(question)).value))
