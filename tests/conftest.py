@@ -2,12 +2,10 @@
 
 import asyncio
 import os
-import uuid
 from collections.abc import AsyncIterator, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
-import psycopg
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -15,6 +13,7 @@ from mnemon.access.organizations import create_organization
 from mnemon.clock import ManualClock
 from mnemon.db.database import Database
 from mnemon.db.migrate import migrate
+from support.databases import name_of, new_database
 
 # A loaded machine is no failure; on CI the same examples come every time, elsewhere new ones are tried.
 settings.register_profile(
@@ -41,20 +40,16 @@ def cluster_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 @pytest.fixture(scope="session")
 def template(cluster_url: str) -> Iterator[str]:
     """A migrated database that others are copied from."""
-    name = f"mnemon_template_{uuid.uuid4().hex[:12]}"
-    _admin(cluster_url, f'CREATE DATABASE "{name}"')
-    asyncio.run(migrate(_with_database(cluster_url, name), START))
-    yield name
-    _admin(cluster_url, f'DROP DATABASE "{name}" WITH (FORCE)')
+    with new_database(cluster_url) as url:
+        asyncio.run(migrate(url, START))
+        yield name_of(url)
 
 
 @pytest.fixture
 def database_url(cluster_url: str, template: str) -> Iterator[str]:
     """A migrated database of this test's own."""
-    name = f"mnemon_{uuid.uuid4().hex[:16]}"
-    _admin(cluster_url, f'CREATE DATABASE "{name}" TEMPLATE "{template}"')
-    yield _with_database(cluster_url, name)
-    _admin(cluster_url, f'DROP DATABASE "{name}" WITH (FORCE)')
+    with new_database(cluster_url, template) as url:
+        yield url
 
 
 @pytest.fixture
@@ -83,12 +78,3 @@ async def org(db: Database) -> str:
 @pytest.fixture
 def data_dir(tmp_path: Path) -> Path:
     return tmp_path / "data"
-
-
-def _with_database(url: str, name: str) -> str:
-    return psycopg.conninfo.make_conninfo(url, dbname=name)
-
-
-def _admin(url: str, statement: str) -> None:
-    with psycopg.connect(url, autocommit=True) as connection:
-        connection.execute(statement)

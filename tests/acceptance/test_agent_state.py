@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import httpx2
+import pytest
 
 from mnemon.access.grants import ALL_GRANTS, Grant
 from support.served import Served
@@ -97,6 +98,7 @@ def test_an_expectation_waits_for_the_next_result_of_its_action_in_a_later_turn(
     assert state(client, session)["expectations"][0]["status"] == "confirmed"
 
 
+@pytest.mark.scripted
 def test_the_loop_closes_a_failed_expectation_stands_first_in_the_next_turns_context(
     server: Served, client: httpx2.Client
 ) -> None:
@@ -114,6 +116,7 @@ def test_the_loop_closes_a_failed_expectation_stands_first_in_the_next_turns_con
     assert "FAILED expectation of create_tasks: two tasks exist" in prompt.system
 
 
+@pytest.mark.scripted
 def test_the_reflection_returns_deltas_that_the_reducer_applies(server: Served, client: httpx2.Client) -> None:
     server.script.answers(
         "Reflection",

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
+import pytest
 
 from mnemon.access.grants import ALL_GRANTS, Grant
 from mnemon.client import SyncMnemon
@@ -25,6 +26,7 @@ def chat(client: httpx2.Client, message: str, session: str | None = None) -> lis
     return [(one["event"], json.loads(one["data"])) for one in fields if "event" in one]
 
 
+@pytest.mark.scripted
 def test_the_chat_model_says_what_it_expects_and_the_stream_tells_at_once(
     server: Served, client: httpx2.Client
 ) -> None:
@@ -44,6 +46,7 @@ def test_the_chat_model_says_what_it_expects_and_the_stream_tells_at_once(
     assert "FAILED expectation of create_tasks" in server.script.asked_on("chat")[-1].system
 
 
+@pytest.mark.scripted
 def test_the_stream_keeps_it_from_a_key_without_the_scope(server: Served) -> None:
     blind = server.client("acme", grants=ALL_GRANTS - {Grant.AGENT_STATE_READ})
     server.script.replies(called("expect", **PLAN), "I expect two tasks.")

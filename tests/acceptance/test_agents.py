@@ -70,6 +70,7 @@ def test_agents_are_their_organizations_own(server: Served, client: httpx2.Clien
     assert other.post("/api/agents", json={"name": "x", "role": "lead", "team": [agent["id"]]}).status_code == 422
 
 
+@pytest.mark.scripted
 def test_without_memory_every_run_is_a_clean_slate(server: Served, client: httpx2.Client) -> None:
     server.script.always_answers("Card", WAIT)
     agent = make(client)
@@ -82,6 +83,7 @@ def test_without_memory_every_run_is_a_clean_slate(server: Served, client: httpx
     assert memory(client, agent["id"])["status"] == "Fresh"
 
 
+@pytest.mark.scripted
 def test_with_memory_chat_and_runs_share_one_session(server: Served, client: httpx2.Client) -> None:
     server.script.always_answers("Card", WAIT)
     agent = make(client, adapterConfig={"memoryEnabled": True})
@@ -105,6 +107,7 @@ def test_with_memory_chat_and_runs_share_one_session(server: Served, client: htt
     assert (shown["status"], shown["runsSinceReset"], shown["sessionAge"]) == ("Carrying context", 1, "2h 15m")
 
 
+@pytest.mark.scripted
 def test_a_reset_starts_fresh_and_the_chat_stays_visible(server: Served, client: httpx2.Client) -> None:
     server.script.always_answers("Card", WAIT)
     agent = make(client, adapterConfig={"memoryEnabled": True})
@@ -122,6 +125,7 @@ def test_a_reset_starts_fresh_and_the_chat_stays_visible(server: Served, client:
     ]
 
 
+@pytest.mark.scripted
 def test_disabling_keeps_and_enabling_again_starts_fresh(server: Served, client: httpx2.Client) -> None:
     server.script.always_answers("Card", WAIT)
     agent = make(client, adapterConfig={"memoryEnabled": True})
@@ -137,6 +141,7 @@ def test_disabling_keeps_and_enabling_again_starts_fresh(server: Served, client:
     assert run["sessionIdAfter"] is not None
 
 
+@pytest.mark.scripted
 def test_a_read_only_run_sees_the_session_and_does_not_extend_it(server: Served, client: httpx2.Client) -> None:
     server.script.always_answers("Card", WAIT)
     agent = make(client, adapterConfig={"memoryEnabled": True, "memoryReadOnly": True})
@@ -150,6 +155,7 @@ def test_a_read_only_run_sees_the_session_and_does_not_extend_it(server: Served,
     assert not [asked for asked in server.script.asked if "HERON" in str(asked.body)]
 
 
+@pytest.mark.scripted
 def test_more_than_twenty_runs_warn(server: Served, client: httpx2.Client) -> None:
     server.script.always_answers("Card", WAIT)
     agent = make(client, adapterConfig={"memoryEnabled": True})
@@ -163,6 +169,7 @@ def test_more_than_twenty_runs_warn(server: Served, client: httpx2.Client) -> No
     assert "21 runs" in shown["warning"]
 
 
+@pytest.mark.scripted
 def test_what_is_in_flight_at_a_reset_is_not_written_back(server: Served, client: httpx2.Client) -> None:
     server.script.always_answers("Card", WAIT)
     agent = make(client, adapterConfig={"memoryEnabled": True})
@@ -181,6 +188,7 @@ def test_what_is_in_flight_at_a_reset_is_not_written_back(server: Served, client
     assert any(name == "session" and "reset or enabled" in data["note"] for name, data in events)
 
 
+@pytest.mark.scripted
 def test_chat_streams_its_events_and_a_retry_follows_the_same_turn(server: Served, client: httpx2.Client) -> None:
     agent = make(client)
     server.script.replies("Hello there, person.")
@@ -196,6 +204,7 @@ def test_chat_streams_its_events_and_a_retry_follows_the_same_turn(server: Serve
     assert len(client.get(f"/api/agents/{agent['id']}/messages").json()["data"]) == 2
 
 
+@pytest.mark.scripted
 def test_a_chat_that_fails_says_why_and_keeps_the_message(server: Served, client: httpx2.Client) -> None:
     agent = make(client)
     server.script.fails("error", times=None)

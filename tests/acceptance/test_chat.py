@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
+import pytest
 
 from mnemon.access.grants import Grant
 from mnemon.llm.scripted.script import called
@@ -35,6 +36,7 @@ def turn(client: httpx2.Client, turn_id: str) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.scripted
 def test_a_reply_is_streamed_piece_by_piece_and_sealed(server: Served, client: httpx2.Client) -> None:
     server.script.replies("Hello there, Ana!")
     heard = streamed(client, "Hi, I am Ana.")
@@ -52,6 +54,7 @@ def test_a_reply_is_streamed_piece_by_piece_and_sealed(server: Served, client: h
     assert found["usage"] == done["usage"]
 
 
+@pytest.mark.scripted
 def test_without_streaming_the_reply_is_one_json(server: Served, client: httpx2.Client) -> None:
     server.script.replies("Hello!")
     answer = client.post("/api/chat", json={"userId": "ana", "message": "Hi", "stream": False})
@@ -61,6 +64,7 @@ def test_without_streaming_the_reply_is_one_json(server: Served, client: httpx2.
     assert turn(client, data["turnId"])["sessionId"] == data["sessionId"]
 
 
+@pytest.mark.scripted
 def test_the_model_is_given_the_conversation_so_far(server: Served, client: httpx2.Client) -> None:
     server.script.replies("Nice to meet you.", "You are Ana.")
     streamed(client, "I am Ana.")
@@ -69,6 +73,7 @@ def test_the_model_is_given_the_conversation_so_far(server: Served, client: http
     assert told == [("user", "I am Ana."), ("assistant", "Nice to meet you."), ("user", "Who am I?")]
 
 
+@pytest.mark.scripted
 def test_a_tool_call_is_shown_run_and_answered(server: Served, client: httpx2.Client) -> None:
     server.script.replies(
         called("expect", action="create_task", expected_outcome="one task", expected_count=1), "I expect one task."
@@ -81,12 +86,14 @@ def test_a_tool_call_is_shown_run_and_answered(server: Served, client: httpx2.Cl
     assert "".join(data["text"] for name, data in heard if name == "delta") == "I expect one task."
 
 
+@pytest.mark.scripted
 def test_agent_state_is_told_only_to_keys_that_may_see_it(server: Served) -> None:
     client = server.client("acme", grants=frozenset({Grant.CHAT, Grant.MEMORY_READ}))
     server.script.replies(called("expect", action="a", expected_outcome="b"), "Fine.")
     assert "agent_state_update" not in {name for name, _ in streamed(client, "Plan it.")}
 
 
+@pytest.mark.scripted
 def test_a_client_that_leaves_finds_what_was_said_marked_interrupted(server: Served, client: httpx2.Client) -> None:
     server.script.replies("one two three four five six seven eight nine ten")
     server.script.fails("hang", on="chat", after=3)
@@ -108,6 +115,7 @@ def test_a_client_that_leaves_finds_what_was_said_marked_interrupted(server: Ser
     assert turn(client, first[1]["turnId"])["reflection"]["status"] == "done"
 
 
+@pytest.mark.scripted
 def test_a_dead_model_is_a_clear_error_and_the_message_is_kept(server: Served, client: httpx2.Client) -> None:
     for kind in ("dead", "error", "garbage"):
         server.script.fails(kind, on="chat", times=None)
@@ -122,6 +130,7 @@ def test_a_dead_model_is_a_clear_error_and_the_message_is_kept(server: Served, c
     assert whole.status_code == 200
 
 
+@pytest.mark.scripted
 def test_a_stream_that_breaks_off_keeps_its_beginning(server: Served, client: httpx2.Client) -> None:
     server.script.replies("one two three four five six seven")
     server.script.fails("cut", on="chat", after=3, times=None)
@@ -132,6 +141,7 @@ def test_a_stream_that_breaks_off_keeps_its_beginning(server: Served, client: ht
     assert found["status"] == ("interrupted" if "delta" in names else "failed")
 
 
+@pytest.mark.scripted
 def test_the_same_idempotency_key_asks_the_model_once(server: Served, client: httpx2.Client) -> None:
     server.script.replies("First.", "Second.")
     body = {"userId": "ana", "message": "Hi", "stream": False}
@@ -148,6 +158,7 @@ def test_the_same_idempotency_key_asks_the_model_once(server: Served, client: ht
     assert texts == ["Second.", "Second."]
 
 
+@pytest.mark.scripted
 def test_a_failed_request_sent_again_with_its_key_continues_its_turn(server: Served, client: httpx2.Client) -> None:
     server.script.fails("error", on="chat", times=None)
     body = {"userId": "ana", "message": "Hi", "stream": False}
@@ -164,6 +175,7 @@ def test_a_failed_request_sent_again_with_its_key_continues_its_turn(server: Ser
     assert client.get("/api/sessions", params={"userId": "ana"}).json()["data"][0]["turnCount"] == 1
 
 
+@pytest.mark.scripted
 def test_a_persona_speaks_by_its_own_prompt(server: Served, client: httpx2.Client) -> None:
     made = client.put("/api/personas/coach", json={"name": "Coach", "prompt": "You are a stern running coach."})
     assert made.status_code == 201

@@ -18,6 +18,7 @@ async def test_a_person_is_remembered_and_recalled(server: Served) -> None:
         assert [memory["id"] async for memory in m.memories(limit=1)] == [stored["id"]]
 
 
+@pytest.mark.scripted
 async def test_a_reply_streams(server: Served) -> None:
     server.script.replies("Hello Ann!", "And again.")
     async with Mnemon(server.url, await asyncio.to_thread(server.key), user_id="ann") as m:
@@ -28,6 +29,7 @@ async def test_a_reply_streams(server: Served) -> None:
         assert (await m.chat("Hi again"))["reply"] == "And again."
 
 
+@pytest.mark.scripted
 def test_the_sync_client_does_the_same(server: Served) -> None:
     server.script.replies("Hello Ann!")
     with SyncMnemon(server.url, server.key(), user_id="ann") as m:

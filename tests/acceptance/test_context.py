@@ -59,6 +59,7 @@ def a_while_with_ana(server: Served, client: httpx2.Client) -> str:
 @pytest.mark.parametrize(
     "moment", ["at once", "after the boundary", "much later", "to the ended session", "to another"]
 )
+@pytest.mark.scripted
 def test_the_context_is_exactly_what_chat_sends(server: Served, client: httpx2.Client, moment: str, key: str) -> None:
     first = a_while_with_ana(server, client)
     caller = client if key == "with every scope" else server.client("acme", grants=frozenset({Grant.CHAT}))
@@ -75,6 +76,7 @@ def test_the_context_is_exactly_what_chat_sends(server: Served, client: httpx2.C
     assert bool(told) == running
 
 
+@pytest.mark.scripted
 def test_a_first_message_is_given_what_the_context_says(server: Served, client: httpx2.Client) -> None:
     shown = context(client, "Hello there.")
     assert said(server, client, "Hello there.") == (shown["system"], [])

@@ -116,6 +116,7 @@ def test_before_the_first_spine_there_is_none(client):
     assert client.get("/api/users/ann/seed").json()["data"] is None
 
 
+@pytest.mark.scripted
 def test_export_import_export_gives_the_same_bytes_in_another_organization(server, client):
     furnished(server, client)
     exported = client.get("/api/users/ann/export")
@@ -132,6 +133,7 @@ def test_export_import_export_gives_the_same_bytes_in_another_organization(serve
     assert "Lives in Austin" in {one["memory"]["content"] for one in found["results"]}
 
 
+@pytest.mark.scripted
 def test_a_forgotten_person_comes_back_whole_from_their_export(server, client):
     furnished(server, client)
     exported = client.get("/api/users/ann/export").content
@@ -141,6 +143,7 @@ def test_a_forgotten_person_comes_back_whole_from_their_export(server, client):
     assert client.get("/api/users/ann/export").content == exported
 
 
+@pytest.mark.scripted
 def test_importing_twice_keeps_what_is_there(server, client):
     furnished(server, client)
     exported = client.get("/api/users/ann/export").content
@@ -150,6 +153,7 @@ def test_importing_twice_keeps_what_is_there(server, client):
     assert client.get("/api/users/ann/export").content == exported
 
 
+@pytest.mark.scripted
 def test_ids_of_one_person_cannot_be_taken_by_another(server, client):
     furnished(server, client)
     exported = client.get("/api/users/ann/export").content
@@ -178,6 +182,7 @@ def test_what_is_no_export_is_refused_and_changes_nothing(client, body):
     assert client.get("/api/users/ann/export").status_code == 404
 
 
+@pytest.mark.scripted
 def test_forgetting_a_person_leaves_no_row_and_gives_a_receipt(server, client):
     furnished(server, client)
     bob = client.post("/api/memories", json={"userId": "bob", "type": "PROFILE", "content": "Lives in Oslo"})
@@ -212,6 +217,7 @@ def test_forgetting_a_person_leaves_no_row_and_gives_a_receipt(server, client):
     assert client.delete("/api/users/ann").status_code == 404
 
 
+@pytest.mark.scripted
 def test_forgetting_a_memory_takes_its_words_out_of_everything(server, client):
     quote = "my locker code is zq7Kx-4410"
     server.script.answers(
@@ -251,6 +257,7 @@ def test_forgetting_a_memory_takes_its_words_out_of_everything(server, client):
     assert client.get(f"/api/memories/{secret['id']}").status_code == 404
 
 
+@pytest.mark.scripted
 def test_a_reflection_run_again_does_not_bring_it_back(server, client):
     quote = "my locker code is zq7Kx-4410"
     answer = memory_answer(quote, "Locker code is zq7Kx-4410")
@@ -287,6 +294,7 @@ def test_another_organization_cannot_forget_or_export(server, client):
     assert len(memories(client)) == 1
 
 
+@pytest.mark.scripted
 def test_every_line_of_an_export_is_json_and_names_no_owner(server, client):
     furnished(server, client)
     lines = [json.loads(line) for line in client.get("/api/users/ann/export").text.splitlines()]

@@ -1,8 +1,11 @@
 """Canaries, the short version of tests/soak: what is forgotten stands in no dump, no log, no export."""
 
+import pytest
+
 from support.canaries import Canaries
 
 
+@pytest.mark.scripted
 def test_forgotten_canaries_stand_nowhere(server, client, capfd):
     canaries = Canaries(server, client, count=16)
     canaries.plant()

@@ -1,11 +1,14 @@
 """Upkeep through the doors: the spine after more than twenty messages, the curator's folds, importance that grows."""
 
+import pytest
+
 
 def say(client, text: str, **more) -> None:
     body = {"userId": "ann", "messages": [{"role": "user", "content": text}], **more}
     assert client.post("/api/turns", json=body).status_code == 202
 
 
+@pytest.mark.scripted
 def test_the_spine_comes_after_more_than_twenty_messages_and_keeps_to_what_is_global(server, client):
     client.post("/api/memories", json={"userId": "ann", "type": "PROFILE", "content": "Lives in Leeds"})
     private = {"userId": "ann", "type": "PROFILE", "content": "Fears dogs", "personaId": "coach"}
@@ -22,6 +25,7 @@ def test_the_spine_comes_after_more_than_twenty_messages_and_keeps_to_what_is_gl
     assert spine["content"] == {"PROFILE": ["Lives in Leeds"], "PROJECTS": [], "PEOPLE": [], "OPEN_LOOPS": []}
 
 
+@pytest.mark.scripted
 def test_the_curator_folds_after_enough_new_memories_and_tells_of_it(server, client):
     facts = [("habit", "John plays chess"), ("preference", "John drinks tea"), ("fact", "John has a red bike")]
     john = {"type": "person", "label": "John"}

@@ -3,6 +3,7 @@
 from typing import Any
 
 import httpx2
+import pytest
 
 from support.served import Served
 
@@ -26,6 +27,7 @@ def memory(content: str, quote: str, **more: Any) -> dict[str, Any]:
     return {"type": "PROFILE", "content": content, "quote": quote, "factType": "fact", **more}
 
 
+@pytest.mark.scripted
 def test_what_is_said_is_remembered_with_its_source_and_told_in_the_next_prompt(server: Served, client: Client) -> None:
     server.script.answers(
         "Reflection",
@@ -60,6 +62,7 @@ def test_what_is_said_is_remembered_with_its_source_and_told_in_the_next_prompt(
         assert "I'll call mom tomorrow" not in system  # said in the session that runs, so shown beside it
 
 
+@pytest.mark.scripted
 def test_recalled_memories_do_not_breed(server: Served, client: Client) -> None:
     server.script.answers("Reflection", {"memories": [memory("Lives in Austin", "I live in Austin", attribute="city")]})
     turn(server, client, "I live in Austin.")
@@ -74,6 +77,7 @@ def test_recalled_memories_do_not_breed(server: Served, client: Client) -> None:
     assert [(one["content"], one["mentions"]) for one in kept] == [("Lives in Austin", 1)]
 
 
+@pytest.mark.scripted
 def test_just_between_us_reaches_no_other_persona(server: Served, client: Client) -> None:
     fact = memory("Looks for another job", "I am looking for another job", private=True)
     server.script.answers("Reflection", {"memories": [fact]})

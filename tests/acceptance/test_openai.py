@@ -37,6 +37,7 @@ def messages_of(client: httpx2.Client, user: str) -> list[tuple[str, str]]:
     return told
 
 
+@pytest.mark.scripted
 def test_a_conversation_resent_whole_stores_each_message_once(
     server: Served, client: httpx2.Client, ai: OpenAI
 ) -> None:
@@ -66,6 +67,7 @@ def test_a_conversation_resent_whole_stores_each_message_once(
     ]
 
 
+@pytest.mark.scripted
 def test_streaming_gives_pieces_and_usage(server: Served, ai: OpenAI) -> None:
     server.script.replies("one two three")
     pieces: list[str] = []
@@ -89,6 +91,7 @@ def test_streaming_gives_pieces_and_usage(server: Served, ai: OpenAI) -> None:
     assert usage.completion_tokens > 0
 
 
+@pytest.mark.scripted
 def test_a_second_session_remembers_the_first(server: Served, client: httpx2.Client, ai: OpenAI) -> None:
     server.script.answers(
         "Reflection",
@@ -118,6 +121,7 @@ def test_a_second_session_remembers_the_first(server: Served, client: httpx2.Cli
     assert len(client.get("/api/sessions", params={"userId": "ana"}).json()["data"]) == 2
 
 
+@pytest.mark.scripted
 def test_tool_calls_go_to_the_caller_and_their_results_continue_the_turn(
     server: Served, client: httpx2.Client, ai: OpenAI
 ) -> None:
@@ -154,6 +158,7 @@ def test_tool_calls_go_to_the_caller_and_their_results_continue_the_turn(
     assert len(server.script.asked_on("Reflection")) == 2
 
 
+@pytest.mark.scripted
 def test_a_caller_who_goes_on_without_the_tools_results_ends_the_waiting_turn(
     server: Served, client: httpx2.Client, ai: OpenAI
 ) -> None:
@@ -166,6 +171,7 @@ def test_a_caller_who_goes_on_without_the_tools_results_ends_the_waiting_turn(
     assert client.get(f"/api/turns/{first['turn']}").json()["data"]["reflection"]["status"] == "done"
 
 
+@pytest.mark.scripted
 def test_without_a_user_each_key_has_one_of_its_own(server: Served) -> None:
     server.script.replies("One.", "Two.")
     names = []
@@ -178,6 +184,7 @@ def test_without_a_user_each_key_has_one_of_its_own(server: Served) -> None:
     assert len(set(names)) == 2
 
 
+@pytest.mark.scripted
 def test_a_failing_model_is_an_error_and_the_clients_own_retry_stores_the_message_once(
     server: Served, client: httpx2.Client
 ) -> None:
@@ -192,9 +199,10 @@ def test_a_failing_model_is_an_error_and_the_clients_own_retry_stores_the_messag
     assert messages_of(client, "ana") == [("user", "Hi"), ("assistant", "Hello.")]
 
 
-def test_models_are_listed(ai: OpenAI) -> None:
-    assert [model.id for model in ai.models.list()] == ["openai:scripted"]
-    assert ai.models.retrieve("openai:scripted").owned_by == "mnemon"
+def test_models_are_listed(server: Served, ai: OpenAI) -> None:
+    assert server.model in ("openai:scripted", "offline")
+    assert [model.id for model in ai.models.list()] == [server.model]
+    assert ai.models.retrieve(server.model).owned_by == "mnemon"
 
 
 def _completed(ai: OpenAI, sent: list[Any], user: str, stream: bool) -> dict[str, Any]:

@@ -57,6 +57,7 @@ def re_examine(server: Served, client: httpx2.Client, run_id: str, **answer: obj
     return read(client, asked.json()["data"]["id"])
 
 
+@pytest.mark.scripted
 def test_a_run_fills_its_card_and_shows_what_it_did_and_cost(server: Served, client: httpx2.Client) -> None:
     run = trade(server, client)
     assert run["kind"] == "manual"
@@ -74,6 +75,7 @@ def test_a_run_fills_its_card_and_shows_what_it_did_and_cost(server: Served, cli
     assert "delta" in names
 
 
+@pytest.mark.scripted
 def test_events_can_be_taken_up_where_they_were_left(server: Served, client: httpx2.Client) -> None:
     run = trade(server, client)
     path = f"/api/runs/{run['id']}/events"
@@ -84,6 +86,7 @@ def test_events_can_be_taken_up_where_they_were_left(server: Served, client: htt
     assert client.get(path, headers={"Last-Event-ID": "x"}).status_code == 400
 
 
+@pytest.mark.scripted
 def test_an_answer_that_does_not_fill_its_card_fails_the_run_with_the_reason(
     server: Served, client: httpx2.Client
 ) -> None:
@@ -94,6 +97,7 @@ def test_an_answer_that_does_not_fill_its_card_fails_the_run_with_the_reason(
     assert run["usage"]["calls"] == 2
 
 
+@pytest.mark.scripted
 def test_a_prompt_of_its_own_overrides_the_default(server: Served, client: httpx2.Client) -> None:
     agent = make(client)
     server.script.answers("Card", TRADE)
@@ -102,6 +106,7 @@ def test_a_prompt_of_its_own_overrides_the_default(server: Served, client: httpx
     assert server.script.asked_on("chat")[0].prompt == "Look at ETH instead."
 
 
+@pytest.mark.scripted
 def test_a_lead_hears_its_specialists_and_knows_its_roster(server: Served, client: httpx2.Client) -> None:
     macro = make(client, name="Macro", skill="You read the macro picture.", defaultPrompt="Rates?", role="specialist")
     lead = make(client, name="Lead", skill="You lead.", role="lead", team=[macro["id"]])
@@ -118,6 +123,7 @@ def test_a_lead_hears_its_specialists_and_knows_its_roster(server: Served, clien
     assert "Rates fall." in decided.prompt
 
 
+@pytest.mark.scripted
 def test_with_review_a_run_begins_with_its_own_last_five_decisions(server: Served, client: httpx2.Client) -> None:
     agent, other = make(client, adapterConfig={"reviewDecisions": True}), make(client)
     for number in range(6):
@@ -139,6 +145,7 @@ def test_with_review_a_run_begins_with_its_own_last_five_decisions(server: Serve
     assert listed[0]["line"] == "just now · LONG · breakout above the range"
 
 
+@pytest.mark.scripted
 def test_without_review_nothing_of_it_is_offered(server: Served, client: httpx2.Client) -> None:
     run = trade(server, client)
     assert all(asked.tools == () for asked in server.script.asked)
@@ -165,6 +172,7 @@ def by_specialists(asked: Asked) -> bool:
     return asked.system.startswith(("SKILL-Macro", "SKILL-Chart"))
 
 
+@pytest.mark.scripted
 def test_a_lead_and_two_specialists_re_examine_an_open_trade(server: Served, client: httpx2.Client) -> None:
     lead = council(client)
     client.patch(f"/api/agents/{lead['id']}", json={"adapterConfig": {"reviewDecisions": True}})
@@ -206,6 +214,7 @@ def test_a_lead_and_two_specialists_re_examine_an_open_trade(server: Served, cli
     assert {d["name"] for d in consulted if d.get("blind")} == {"Macro", "Chart"}
 
 
+@pytest.mark.scripted
 def test_a_re_examination_is_an_annotation_and_changes_nothing(server: Served, client: httpx2.Client) -> None:
     parent = trade(server, client)
     first = re_examine(server, client, parent["id"], conviction_score=60)
@@ -222,6 +231,7 @@ def test_a_re_examination_is_an_annotation_and_changes_nothing(server: Served, c
     assert [one["runId"] for one in decided] == [parent["id"]]
 
 
+@pytest.mark.scripted
 def test_an_action_outside_the_vocabulary_fails_the_re_examination(server: Served, client: httpx2.Client) -> None:
     parent = trade(server, client)
     again = re_examine(server, client, parent["id"], suggested_action="PANIC")
@@ -229,6 +239,7 @@ def test_an_action_outside_the_vocabulary_fails_the_re_examination(server: Serve
     assert "HOLD, CLOSE, SCALE" in again["error"]
 
 
+@pytest.mark.scripted
 def test_what_cannot_be_re_examined_answers_409_with_the_reason(server: Served, client: httpx2.Client) -> None:
     parent = trade(server, client)
     again = re_examine(server, client, parent["id"])
@@ -252,6 +263,7 @@ def test_what_cannot_be_re_examined_answers_409_with_the_reason(server: Served, 
         ({"action": "SHORT", "take_profit": 60000, "stop_loss": 66000}, 10, "take_profit"),
     ],
 )
+@pytest.mark.scripted
 def test_a_price_that_touches_a_level_resolves_the_trade(
     server: Served, client: httpx2.Client, change: dict[str, Any], price: float, outcome: str
 ) -> None:
@@ -266,6 +278,7 @@ def test_a_price_that_touches_a_level_resolves_the_trade(
     assert after["resultJson"] == run["resultJson"]
 
 
+@pytest.mark.scripted
 def test_a_gap_over_both_levels_at_one_instant_goes_to_the_stop(server: Served, client: httpx2.Client) -> None:
     run = trade(server, client)
     both = [{"symbol": "BTC-USD", "price": price, "at": "2026-04-12T16:00:00Z"} for price in (90000, 10)]
@@ -273,6 +286,7 @@ def test_a_gap_over_both_levels_at_one_instant_goes_to_the_stop(server: Served, 
     assert read(client, run["id"])["outcome"] == "stop_loss"
 
 
+@pytest.mark.scripted
 def test_a_batch_out_of_order_is_read_in_the_order_of_time(server: Served, client: httpx2.Client) -> None:
     run = trade(server, client)
     batch = [
@@ -283,6 +297,7 @@ def test_a_batch_out_of_order_is_read_in_the_order_of_time(server: Served, clien
     assert read(client, run["id"])["outcome"] == "take_profit"
 
 
+@pytest.mark.scripted
 def test_prices_from_before_the_decision_or_of_another_market_change_nothing(
     server: Served, client: httpx2.Client
 ) -> None:
@@ -293,6 +308,7 @@ def test_prices_from_before_the_decision_or_of_another_market_change_nothing(
     assert read(client, run["id"])["resolutionStatus"] == "open"
 
 
+@pytest.mark.scripted
 def test_a_trade_past_its_expiry_expires_by_itself(server: Served, client: httpx2.Client) -> None:
     run = trade(server, client, expires_at="2026-04-12T18:00:00Z")
     server.advance(hours=2)
@@ -305,6 +321,7 @@ def test_a_trade_past_its_expiry_expires_by_itself(server: Served, client: httpx
     assert client.post(f"/api/runs/{run['id']}/re-examine").status_code == 409
 
 
+@pytest.mark.scripted
 def test_a_person_may_exit_once(server: Served, client: httpx2.Client) -> None:
     run = trade(server, client)
     done = client.post(f"/api/runs/{run['id']}/resolve", json={"outcome": "exited", "note": "took it off"})
@@ -315,6 +332,7 @@ def test_a_person_may_exit_once(server: Served, client: httpx2.Client) -> None:
     assert read(client, run["id"])["outcome"] == "exited"
 
 
+@pytest.mark.scripted
 def test_calibration_counts_what_came_of_decisions_and_says_when_there_are_too_few(
     server: Served, client: httpx2.Client
 ) -> None:
@@ -338,6 +356,7 @@ def test_calibration_counts_what_came_of_decisions_and_says_when_there_are_too_f
     assert client.get("/api/calibration?agentId=agt_nobody").status_code == 404
 
 
+@pytest.mark.scripted
 def test_a_queued_run_and_a_running_one_can_be_cancelled(server: Served, client: httpx2.Client) -> None:
     agent = make(client)
     server.script.fails("slow", on="chat", seconds=5.0)
@@ -354,6 +373,7 @@ def test_a_queued_run_and_a_running_one_can_be_cancelled(server: Served, client:
     assert (again.status_code, again.json()["code"]) == (409, "run_over")
 
 
+@pytest.mark.scripted
 def test_a_run_that_takes_too_long_is_stopped(server: Served, client: httpx2.Client) -> None:
     agent = make(client, adapterConfig={"timeoutSeconds": 1})
     server.script.fails("slow", on="chat", seconds=10.0)
@@ -362,6 +382,7 @@ def test_a_run_that_takes_too_long_is_stopped(server: Served, client: httpx2.Cli
     assert "longer than 1 s" in run["error"]
 
 
+@pytest.mark.scripted
 def test_a_model_that_is_down_fails_the_run_and_the_next_one_works(server: Served, client: httpx2.Client) -> None:
     agent = make(client, adapterConfig={"memoryEnabled": True})
     server.script.fails("error", times=None)
@@ -385,6 +406,7 @@ def test_card_types_are_listed_with_what_they_allow(client: httpx2.Client) -> No
     ]
 
 
+@pytest.mark.scripted
 def test_runs_of_another_organization_do_not_exist(server: Served, client: httpx2.Client) -> None:
     run = trade(server, client)
     other = server.client("other")
@@ -393,6 +415,7 @@ def test_runs_of_another_organization_do_not_exist(server: Served, client: httpx
     assert other.get("/api/runs").json()["data"] == []
 
 
+@pytest.mark.scripted
 def test_runs_are_paged_newest_first(server: Served, client: httpx2.Client) -> None:
     agent = make(client)
     server.script.always_answers("Card", TRADE)

@@ -3,6 +3,7 @@
 from typing import Any
 
 import httpx2
+import pytest
 
 from support.served import Served
 
@@ -20,6 +21,7 @@ def session(client: httpx2.Client, session_id: str) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.scripted
 def test_closing_ends_a_session_and_the_next_message_takes_it_up(server: Served, client: httpx2.Client) -> None:
     summary = {
         "one_liner": "Short.",
@@ -43,6 +45,7 @@ def test_closing_ends_a_session_and_the_next_message_takes_it_up(server: Served,
     assert len(server.script.asked_on("SessionSummary")) == 1
 
 
+@pytest.mark.scripted
 def test_history_is_loaded_into_the_sessions_of_its_time(server: Served, client: httpx2.Client) -> None:
     times = ["2025-01-01T10:00:00Z", "2025-01-01T10:20:00Z", "2025-01-01T11:30:00+01:00", "2025-01-03T08:00:00Z"]
     made = [recorded(client, f"Message {number}.", at=at) for number, at in enumerate(times)]
@@ -82,6 +85,7 @@ def test_sessions_are_listed_newest_first_for_one_persona_or_none(server: Served
     assert client.get("/api/session-state", params={"userId": "nobody"}).status_code == 404
 
 
+@pytest.mark.scripted
 def test_the_rolling_summary_keeps_its_history_and_what_is_open(server: Served, client: httpx2.Client) -> None:
     first = "Ana promised to send Maria the budget."
     server.script.answers("Reflection", {}, {}, {}, {"rolling_summary": first})
@@ -96,6 +100,7 @@ def test_the_rolling_summary_keeps_its_history_and_what_is_open(server: Served, 
     assert [(one["messageCount"], one["carried"]) for one in history] == [(8, [first]), (4, [])]
 
 
+@pytest.mark.scripted
 def test_a_rolling_summary_that_cannot_be_made_says_why(server: Served, client: httpx2.Client) -> None:
     for number in range(3):
         recorded(client, f"Message {number}.")

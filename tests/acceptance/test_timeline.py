@@ -3,6 +3,7 @@
 from typing import Any
 
 import httpx2
+import pytest
 
 from support.served import Served
 
@@ -87,6 +88,7 @@ def say(server: Served, client: httpx2.Client, text: str) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.scripted
 def test_the_timeline(server: Served, client: httpx2.Client) -> None:
     server.script.answers("Reflection", *REFLECTIONS)
     server.script.answers("SessionSummary", SUMMARY)

@@ -1,10 +1,11 @@
 """Turns run elsewhere are durable at once, reflected after, and tell what came of them."""
 
+from pathlib import Path
 from typing import Any
 
 import httpx2
 
-from support.served import Served
+from support.served import Served, served
 
 
 def said(text: str, **more: Any) -> dict[str, Any]:
@@ -23,8 +24,10 @@ def turn(client: httpx2.Client, turn_id: str) -> dict[str, Any]:
     return found
 
 
-def test_a_turn_is_answered_with_its_ids_and_reflected_after(server: Served, client: httpx2.Client) -> None:
-    made = recorded(client, "I live in Austin.")
+def test_a_turn_is_answered_with_its_ids_and_reflected_after_with_zeros_where_nothing_was_found(
+    server: Served, client: httpx2.Client
+) -> None:
+    made = recorded(client, "Thanks, that was great!")
     assert made["turnId"].startswith("trn_")
     assert made["sessionId"].startswith("ses_")
     assert made["agentStateUpdate"] is None
@@ -33,7 +36,7 @@ def test_a_turn_is_answered_with_its_ids_and_reflected_after(server: Served, cli
     server.settled(client)
     found = turn(client, made["turnId"])
     assert found["status"] == "answered"
-    assert found["messages"][0]["content"] == "I live in Austin."
+    assert found["messages"][0]["content"] == "Thanks, that was great!"
     reflection = found["reflection"]
     assert (reflection["status"], reflection["attempts"], reflection["rejected"]) == ("done", 1, [])
     for label in ("memory", "todos", "engagement", "agentState", "rollingSummary"):
@@ -96,7 +99,12 @@ def test_a_key_bound_to_one_person_sees_no_other(server: Served, client: httpx2.
     assert bob.post("/api/turns", json={"userId": "ana", "messages": [said("x")]}).status_code == 403
 
 
-def test_a_failing_model_loses_nothing_and_a_later_run_succeeds(server: Served, client: httpx2.Client) -> None:
+def test_a_failing_model_loses_nothing_and_a_later_run_succeeds(database_url: str, tmp_path: Path) -> None:
+    with served(database_url, tmp_path, model_timeout_s=1.0) as server:
+        _fails_and_succeeds(server, server.client())
+
+
+def _fails_and_succeeds(server: Served, client: httpx2.Client) -> None:
     server.script.fails("error", on="Reflection", times=None)
     made = recorded(client, "I live in Austin.")
     for _ in range(40):

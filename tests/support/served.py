@@ -24,6 +24,8 @@ from mnemon.llm.scripted.script import Script
 from mnemon.scope import Scope
 from mnemon.settings import Settings
 
+START = "2026-04-12T15:22:00Z"
+
 
 @dataclass
 class Served:
@@ -34,18 +36,30 @@ class Served:
     script: Script
     clock_file: Path
     app: FastAPI
+    suffix: str = ""
+    """Behind every organization's name, where tests share a server."""
     _clients: list[httpx2.Client] = field(default_factory=list)
+
+    @property
+    def model(self) -> str:
+        """The model's name, as the settings have it."""
+        return str(self.app.state.basement.llm.name)
+
+    def org(self, name: str = "acme") -> str:
+        """What the organization that a test calls so is called here."""
+        return f"{name}{self.suffix}"
 
     def key(self, org: str = "acme", *, grants: frozenset[Grant] = ALL_GRANTS, user: str | None = None) -> str:
         """A new key; its organization is made where it does not exist."""
+        named = self.org(org)
 
         async def make() -> str:
             db = Database(self.database_url, SystemClock(), pool_size=2)
             await db.open()
             try:
-                async with db.tx(org) as tx:
+                async with db.tx(named) as tx:
                     await create_organization(tx)
-                    _, text = await create_key(tx, Scope(org_id=org), name="test", grants=grants, bound_user=user)
+                    _, text = await create_key(tx, Scope(org_id=named), name="test", grants=grants, bound_user=user)
                 return text
             finally:
                 await db.close()
@@ -58,6 +72,11 @@ class Served:
         client = httpx2.Client(base_url=self.url, headers=headers, timeout=30)
         self._clients.append(client)
         return client
+
+    def leave(self) -> None:
+        """The test's clients are closed."""
+        for client in self._clients:
+            client.close()
 
     def set_time(self, at: str) -> None:
         """Every process takes this for now."""
@@ -94,7 +113,7 @@ def served(
     folder: Path,
     *,
     worker: bool = True,
-    start: str = "2026-04-12T15:22:00Z",
+    start: str = START,
     dress: Callable[[FastAPI, Basement], None] = lambda app, basement: None,
     **options: Any,
 ) -> Iterator[Served]:
@@ -141,7 +160,6 @@ def served(
         try:
             yield running
         finally:
-            for client in running._clients:
-                client.close()
+            running.leave()
             box["server"].should_exit = True
             thread.join(20)
