@@ -18,6 +18,7 @@ from mnemon.jobs.store import postpone
 from mnemon.reflection.job import REFLECTION
 from mnemon.sessions import turns
 from mnemon.sessions.lifecycle import TurnStatus
+from mnemon.way import Ahead
 
 log = structlog.get_logger(__name__)
 _SEAL_TRIES = 6
@@ -27,8 +28,9 @@ _NOT_SEALED = "The reply could not be stored: the database went away. Your messa
 class Stream:
     """One reply, as one listener hears it."""
 
-    def __init__(self, begun: Begun) -> None:
+    def __init__(self, begun: Begun, ahead: Ahead) -> None:
         self.begun = begun
+        self._ahead = ahead
         self._heard: asyncio.Queue[Event | None] = asyncio.Queue()
         self.task: asyncio.Task[None] | None = None
         self.sealing = False
@@ -44,9 +46,12 @@ class Stream:
 
     def emit(self, event: Event) -> None:
         self._heard.put_nowait(event)
+        if not isinstance(event, Began):
+            self._ahead.passed()
 
     def end(self) -> None:
         self._heard.put_nowait(None)
+        self._ahead.passed()
 
     def leave(self) -> None:
         """The listener is gone: the reply stops here, and what was said so far is sealed as interrupted."""
@@ -69,9 +74,11 @@ class Streams:
     def __init__(self) -> None:
         self._running: set[Stream] = set()
 
-    def start(self, basement: Basement, begun: Begun, tools: Tools, on_seal: OnSeal | None = None) -> Stream:
-        """The reply is being made."""
-        stream = Stream(begun)
+    def start(
+        self, basement: Basement, begun: Begun, tools: Tools, ahead: Ahead, on_seal: OnSeal | None = None
+    ) -> Stream:
+        """The reply is being made; until its first word, jobs stand back."""
+        stream = Stream(begun, ahead)
         stream.emit(Began(turn_id=begun.turn.id, session_id=begun.turn.session_id))
         task = asyncio.create_task(_run(basement, stream, tools, on_seal))
         stream.task = task

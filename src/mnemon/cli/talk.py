@@ -28,6 +28,7 @@ from mnemon.sessions.messages import NewMessage
 from mnemon.settings import Settings
 from mnemon.tools.offered import chat_tools
 from mnemon.turn import Role
+from mnemon.way import WAY
 
 _SHOWN = 30
 _PATIENCE_S = 10
@@ -61,7 +62,7 @@ class Talk:
         async with self._basement.db.tx(self._scope.org_id) as tx:
             self._last = await begin(tx, asking, self._basement.settings)
         self.last_message = message
-        stream = self._streams.start(self._basement, self._last, chat_tools(ALL_GRANTS))
+        stream = self._streams.start(self._basement, self._last, chat_tools(ALL_GRANTS), WAY.take())
         async for event in stream.events():
             match event:
                 case Delta():

@@ -13,6 +13,7 @@ from mnemon.clock import Clock
 from mnemon.db.tx import Row, Tx
 from mnemon.errors import Contended, DatabaseDown
 from mnemon.spans import span
+from mnemon.way import WAY
 
 ORG_NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?")
 """An organization's name: safe in a key, a URL and a literal `SET LOCAL`."""
@@ -104,6 +105,7 @@ class Database:
 
     async def _begun(self, begin: str) -> psycopg.AsyncConnection[Row]:
         """A connection inside a fresh transaction. One that a restarted server left dead is passed over, not served."""
+        await WAY.clear()
         for _ in range(self._pool.max_size):
             connection = await self._pool.getconn(DOWN_TIMEOUT_S if self._down else self._timeout_s)
             try:

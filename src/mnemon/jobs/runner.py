@@ -19,6 +19,7 @@ from mnemon.jobs.settler import Settler
 from mnemon.jobs.work import Item, LeaseLost, Retry
 from mnemon.scope import Scope
 from mnemon.spans import span
+from mnemon.way import stands_back
 
 log = structlog.get_logger(__name__)
 
@@ -99,6 +100,7 @@ class Runner:
 
     async def run_forever(self) -> None:
         """Works until stopped; a database that is away is waited for."""
+        stands_back.set(True)  # for every attempt too: tasks inherit it
         listener = asyncio.create_task(self._listen())
         try:
             while not self._stopping:

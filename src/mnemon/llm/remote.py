@@ -33,6 +33,7 @@ from mnemon.llm.protocol import (
 )
 from mnemon.llm.transcript import settings_from, transcript
 from mnemon.storable import storable, storable_json
+from mnemon.way import WAY
 
 _REASONS = {"tool_call": "tool_calls", "length": "length", "content_filter": "content_filter"}
 
@@ -53,6 +54,7 @@ class RemoteLlm:
         await self._http.aclose()
 
     async def answer(self, question: Question) -> Answer:
+        await WAY.clear()
         began = time.perf_counter()
         response = await self._within_patience(question, began)
         text = storable(_answered(response))

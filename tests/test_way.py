@@ -1,0 +1,69 @@
+"""Jobs stand back for replies that are about to begin, and never for long."""
+
+import asyncio
+import time
+
+import pytest
+
+from mnemon import way
+from mnemon.way import RightOfWay, stands_back
+
+
+@pytest.fixture(autouse=True)
+def a_job() -> None:
+    stands_back.set(True)
+
+
+async def stepped(crossing: RightOfWay, order: list[str]) -> None:
+    await crossing.clear()
+    order.append("job")
+
+
+async def test_a_job_waits_for_the_first_word_of_every_reply(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(way, "PATIENCE_S", 30.0)
+    crossing, order = RightOfWay(), list[str]()
+    one, two = crossing.take(), crossing.take()
+    job = asyncio.create_task(stepped(crossing, order))
+    for ahead, name in ((one, "one"), (two, "two")):
+        await asyncio.sleep(0)
+        order.append(name)
+        ahead.passed()
+        ahead.passed()
+    await job
+    assert order == ["one", "two", "job"]
+
+
+async def test_a_job_goes_on_when_a_reply_takes_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(way, "PATIENCE_S", 0.01)
+    crossing = RightOfWay()
+    crossing.take()
+    await asyncio.wait_for(crossing.clear(), 5)
+
+
+async def test_nobody_but_a_job_waits() -> None:
+    crossing = RightOfWay()
+    crossing.take()
+    stands_back.set(False)
+    began = time.perf_counter()
+    for _ in range(1000):
+        await crossing.clear()
+    assert time.perf_counter() - began < 1
+
+
+async def test_with_nobody_ahead_a_job_does_not_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(way, "PATIENCE_S", 30.0)
+    crossing = RightOfWay()
+    crossing.take().passed()
+    await asyncio.wait_for(crossing.clear(), 5)
+
+
+async def test_a_job_that_is_stopped_while_it_waits_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(way, "PATIENCE_S", 30.0)
+    crossing, order = RightOfWay(), list[str]()
+    ahead = crossing.take()
+    job = asyncio.create_task(stepped(crossing, order))
+    await asyncio.sleep(0)
+    job.cancel()
+    await asyncio.gather(job, return_exceptions=True)
+    ahead.passed()
+    assert order == []
