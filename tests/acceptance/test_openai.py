@@ -154,7 +154,12 @@ def test_tool_calls_go_to_the_caller_and_their_results_continue_the_turn(
         ]
         found = client.get(f"/api/turns/{first['turn']}").json()["data"]
         assert found["status"] == "answered"
-    server.settled(client)
+        assert found["usage"]["calls"] == 2
+        server.settled(client)
+        found = client.get(f"/api/turns/{first['turn']}").json()["data"]
+        assert found["totalUsage"]["calls"] == 3
+        for kind in ("inputTokens", "outputTokens"):
+            assert found["totalUsage"][kind] == found["usage"][kind] + found["reflection"]["usage"][kind] > 0
     assert len(server.script.asked_on("Reflection")) == 2
 
 

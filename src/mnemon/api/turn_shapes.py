@@ -1,11 +1,13 @@
 """The shapes of turns on the wire."""
 
+from functools import reduce
 from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from mnemon.api.chat_events import UsageOut
 from mnemon.api.wire import Instant, Json, Name, Text, Wire
+from mnemon.llm.protocol import Usage
 from mnemon.reflection.lifecycle import ReflectionStatus
 from mnemon.reflection.report import Reflection
 from mnemon.sessions.lifecycle import TurnStatus
@@ -208,6 +210,7 @@ class TurnOut(Wire):
     origin: Origin
     messages: list[MessageOut]
     usage: UsageOut | None
+    total_usage: UsageOut | None
     error: TurnErrorOut | None
     recited: str | None
     reflection: ReflectionOut | None
@@ -215,6 +218,7 @@ class TurnOut(Wire):
     @classmethod
     def of(cls, stored: StoredTurn, reflection: Reflection | None, labels: tuple[str, ...]) -> Self:
         turn, error = stored.turn, stored.error
+        spent = [one for one in (stored.usage, reflection.usage if reflection else None) if one is not None]
         return cls(
             id=turn.id,
             turn_id=turn.id,
@@ -227,6 +231,7 @@ class TurnOut(Wire):
             origin=stored.origin,
             messages=[MessageOut.of(said) for said in turn.messages],
             usage=UsageOut.of(stored.usage) if stored.usage else None,
+            total_usage=UsageOut.of(reduce(Usage.plus, spent)) if spent else None,
             error=TurnErrorOut(code=error.code, detail=error.detail) if error else None,
             recited=stored.recited,
             reflection=ReflectionOut.of(reflection, labels) if reflection else None,

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from mnemon.context.assemble import Context
-from mnemon.llm.protocol import Json, Message, ToolSpec
+from mnemon.llm.protocol import Json, Message, ToolSpec, Usage
 from mnemon.scope import Scope
 from mnemon.sessions.messages import NewMessage
 from mnemon.sessions.turns import Origin
@@ -54,6 +54,12 @@ class Begun:
     context: Context
     conversation: tuple[Message, ...]
     """What the model is given after the system prompt."""
+    spent: Usage | None = None
+    """What the turn cost before: one that is continued, or answered again."""
+
+    def cost_with(self, usage: Usage) -> Usage:
+        """What the whole turn has cost once this comes on top."""
+        return usage if self.spent is None else self.spent.plus(usage)
 
     @property
     def system(self) -> str:

@@ -41,7 +41,8 @@ async def begin(tx: Tx, asking: Asking, settings: Settings) -> Begun:
         context = await _context(tx, asking, settings, scope, asking.session_id)
         turn = await _new(tx, asking, settings)
     conversation = _conversation(asking, context.recent)
-    return Begun(asking=asking, turn=turn, context=context, conversation=conversation)
+    spent = None if stored is None else stored.usage
+    return Begun(asking=asking, turn=turn, context=context, conversation=conversation, spent=spent)
 
 
 async def _context(

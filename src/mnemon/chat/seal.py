@@ -62,7 +62,7 @@ async def seal(tx: Tx, begun: Begun, outcome: Outcome) -> tuple[Turn, str | None
             turn.scope,
             turn.id,
             outcome.status,
-            usage=outcome.usage,
+            usage=begun.cost_with(outcome.usage),
             error=outcome.error,
             recited=recited,
         )
@@ -78,5 +78,6 @@ async def _wait(tx: Tx, begun: Begun, outcome: Outcome) -> None:
     until = tx.now + timedelta(minutes=30)
     calls = [call.id for call in outcome.calls]
     turn = begun.turn
-    await turns.wait_for_caller(tx, turn.scope, turn.id, calls, lease_until=until, usage=outcome.usage)
+    usage = begun.cost_with(outcome.usage)
+    await turns.wait_for_caller(tx, turn.scope, turn.id, calls, lease_until=until, usage=usage)
     await postpone(tx, turn.scope, REFLECTION, turn.id, due_at=until)
