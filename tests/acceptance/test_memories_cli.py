@@ -78,3 +78,14 @@ def test_mistakes_are_named_with_their_exit_code(mnemon: Mnemon, words: tuple[st
     done = mnemon(*words)
     assert done.exit_code == code, done.output
     assert "error" in done.stderr
+
+
+def test_another_embedder_than_the_stored_one_is_told_and_nothing_is_searched(
+    mnemon: Mnemon, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert mnemon("remember", "Plays the cello").exit_code == 0
+    monkeypatch.setenv("MNEMON_EMBEDDER", "fake")
+    for command in (("recall", "cello"), ("remember", "Sings")):
+        refused = mnemon(*command)
+        assert refused.exit_code == 1
+        assert "mnemon reembed" in refused.stderr

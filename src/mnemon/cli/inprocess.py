@@ -10,6 +10,7 @@ from mnemon.access.organizations import check_name, create_organization
 from mnemon.api.listening import Listening, bound
 from mnemon.app import make_app
 from mnemon.cli.house import opened_house
+from mnemon.cli.operator import assert_embedder
 from mnemon.scope import Scope
 from mnemon.settings import load_settings
 
@@ -19,6 +20,7 @@ async def serving(org: str = "local", **settings: Any) -> AsyncIterator[tuple[st
     """The URL of a server on a free loopback port in this process, and a key that lives as long as it does."""
     chosen = load_settings(**{"host": "127.0.0.1", "port": 0, **settings})
     async with opened_house(chosen, migrated=True) as basement:
+        await assert_embedder(basement)
         async with basement.db.tx(check_name(org)) as tx:
             await create_organization(tx)
             key, text = await create_key(tx, Scope(org_id=org), name=f"in process {secrets.token_hex(3)}")

@@ -32,6 +32,7 @@ def mcp(
     async def work() -> None:
         from mnemon.access.grants import ALL_GRANTS
         from mnemon.cli.house import opened_house, organization
+        from mnemon.cli.operator import assert_embedder
         from mnemon.logs import configure_logs
         from mnemon.mcp.caller import Visitor, with_key
         from mnemon.mcp.stdio import serve_stdio
@@ -40,6 +41,7 @@ def mcp(
 
         configure_logs(settings.log_level)
         async with opened_house(settings, migrated=True) as basement:
+            await assert_embedder(basement)
             if key is not None:
                 visitor = await with_key(basement, key, userId=user, personaId=persona, sessionId=session)
             else:

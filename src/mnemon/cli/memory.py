@@ -160,10 +160,12 @@ def _statement(
 
 
 async def _there(house: Any, org: str) -> None:
-    """The organization exists; the one every installation has is made on first use."""
+    """The organization exists, `local` being made on first use, and stored vectors are of this embedder."""
     from mnemon.access.organizations import create_organization
     from mnemon.cli.house import organization
+    from mnemon.cli.operator import assert_embedder
 
+    await assert_embedder(house)
     if org == "local":
         async with house.db.tx(org) as tx:
             await create_organization(tx)
