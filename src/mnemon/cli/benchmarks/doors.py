@@ -1,10 +1,10 @@
-"""Conversations through the doors: in by `/api/turns` and `/api/memories/batch`, asked by `/api/memories/search`."""
+"""Through the doors: in by `/api/turns` and `/api/memories/batch`, asked by `/api/memories/search`."""
 
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from itertools import groupby
 from typing import Any
 
@@ -16,6 +16,7 @@ from mnemon.api.listening import Listening, bound
 from mnemon.app import make_app, texts
 from mnemon.basement import Basement
 from mnemon.cli.benchmarks.locomo import Conversation, Line
+from mnemon.cli.benchmarks.seed import sentences
 from mnemon.clock import iso
 from mnemon.jobs.runner import Runner
 from mnemon.scope import Scope
@@ -23,16 +24,22 @@ from mnemon.vectors.job import kinds
 
 ORG = "bench"
 DEEPEST = 50
+_BATCH = 500
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ingested:
-    """How long writing took."""
+class Written:
+    """How much was written, and how long that took."""
 
-    turns: int
-    turns_s: float
-    memories: int
-    memories_s: float
+    number: int = 0
+    seconds: float = 0.0
+
+    def __add__(self, other: "Written") -> "Written":
+        return Written(number=self.number + other.number, seconds=self.seconds + other.seconds)
+
+    @property
+    def per_s(self) -> float:
+        return self.number / self.seconds if self.seconds else 0.0
 
 
 @asynccontextmanager
@@ -53,23 +60,44 @@ async def answering(basement: Basement) -> AsyncIterator[httpx2.AsyncClient]:
         await server.finished()
 
 
-async def ingest(client: httpx2.AsyncClient, basement: Basement, talk: Conversation) -> Ingested:
-    """The conversation is there twice: as messages of one user, and as memories of another, both embedded."""
-    began = time.perf_counter()
-    turns = 0
+async def tell(client: httpx2.AsyncClient, talk: Conversation) -> Written:
+    """The conversation is there as messages, two a turn; how many turns that were."""
+    began, turns = time.perf_counter(), 0
     for _, lines in groupby(talk.lines, key=lambda line: line.session):
         for pair in _pairs(list(lines)):
             said = [_message(line, talk.lines[0].speaker) for line in pair]
-            (await client.post("/api/turns", json={"userId": talk.name, "messages": said})).raise_for_status()
+            await _post(client, "/api/turns", {"userId": talk.name, "messages": said})
             turns += 1
-    turns_s = time.perf_counter() - began
-    began = time.perf_counter()
+    return Written(number=turns, seconds=time.perf_counter() - began)
+
+
+async def remember(client: httpx2.AsyncClient, talk: Conversation) -> Written:
+    """The conversation is there a second time, each line as a memory of another person."""
     facts = [_memory(line, f"{talk.name}-memories") for line in talk.lines]
-    for start in range(0, len(facts), 500):
-        (await client.post("/api/memories/batch", json=facts[start : start + 500])).raise_for_status()
-    memories_s = time.perf_counter() - began
+    began = time.perf_counter()
+    for start in range(0, len(facts), _BATCH):
+        await _post(client, "/api/memories/batch", facts[start : start + _BATCH])
+    return Written(number=len(facts), seconds=time.perf_counter() - began)
+
+
+async def live(client: httpx2.AsyncClient, user: str, now: datetime, *, days: int = 5, turns: int = 8) -> None:
+    """The person has what else a prompt is made of: a profile, todos, earlier sessions and one that runs."""
+    profile = {"profile": [{"type": "PROFILE", "content": text} for text in sentences(6, seed=1)]}
+    (await client.put(f"/api/users/{user}/seed", json=profile)).raise_for_status()
+    for text in sentences(4, seed=2):
+        await _post(client, "/api/memories", {"userId": user, "type": "OPEN_LOOP", "content": text})
+    words = iter(sentences(2 * days * turns, seed=3))
+    for day in range(days):
+        begin = now - timedelta(days=days - 1 - day, minutes=turns)
+        for turn in range(turns):
+            at = iso(begin + timedelta(minutes=turn))
+            said = [{"role": role, "content": next(words), "at": at} for role in ("user", "assistant")]
+            await _post(client, "/api/turns", {"userId": user, "messages": said})
+
+
+async def embedded(basement: Basement) -> None:
+    """Nothing waits for its vector."""
     await Runner(basement.db, basement.clock, {kind.name: kind for kind in kinds(basement, texts())}).drain()
-    return Ingested(turns=turns, turns_s=turns_s, memories=len(facts), memories_s=memories_s)
 
 
 async def found(
@@ -84,6 +112,20 @@ async def found(
     took = time.perf_counter() - began
     answer.raise_for_status()
     return [at[_when(hit)] for hit in answer.json()["data"]["results"]], took
+
+
+async def asked(client: httpx2.AsyncClient, path: str, bodies: Sequence[dict[str, Any]]) -> list[float]:
+    """How many seconds each answer took."""
+    took = []
+    for body in bodies:
+        began = time.perf_counter()
+        await _post(client, path, body)
+        took.append(time.perf_counter() - began)
+    return took
+
+
+async def _post(client: httpx2.AsyncClient, path: str, body: object) -> None:
+    (await client.post(path, json=body)).raise_for_status()
 
 
 def _pairs(lines: list[Line]) -> list[list[Line]]:

@@ -12,6 +12,7 @@ from typing import Any
 
 CATEGORIES = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop", 5: "adversarial"}
 DEPTHS = (5, 10, 20, 50)
+MAIN = "all but adversarial"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,11 +72,9 @@ def by_category(asked: Sequence[Asked], found: Sequence[Sequence[str]]) -> dict[
     """The same per category, and for all that are not adversarial together."""
     pairs = list(zip(asked, found, strict=True))
     made = {}
-    for name in ("all but adversarial", *CATEGORIES.values()):
+    for name in (MAIN, *CATEGORIES.values()):
         some = [
-            pair
-            for pair in pairs
-            if name == pair[0].category or (name[:3] == "all" and pair[0].category != CATEGORIES[5])
+            pair for pair in pairs if name == pair[0].category or (name == MAIN and pair[0].category != CATEGORIES[5])
         ]
         if some:
             made[name] = quality([one for one, _ in some], [ids for _, ids in some])

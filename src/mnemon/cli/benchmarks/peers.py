@@ -1,89 +1,131 @@
-"""Other memory stores on the same lines, questions and vectors. One that is not installed is reported as such.
+"""Other memory stores on the same texts, questions and vectors. One that does not run is reported with the reason.
 
 They are imported by name: where types are checked they are not installed.
 """
 
 import contextlib
+import functools
 import io
 import os
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 
+from mnemon.cli.benchmarks.hindsight import Hindsight
+from mnemon.errors import Misconfigured
+
 Embed = Callable[[Sequence[str]], np.ndarray]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Place:
+    """Where a peer may keep things."""
+
+    embed: Embed
+    """The vectors everyone is given."""
+    database_url: str
+    """A database of the peers' own, with pgvector, on the server that Mnemon's is on."""
+    folder: Path
 
 
 class Peer(Protocol):
     """A store that can be filled and asked."""
 
-    def add(self, user: str, ids: Sequence[str], texts: Sequence[str]) -> None: ...
+    def add(self, user: str, ids: Sequence[str], texts: Sequence[str], times: Sequence[datetime]) -> None: ...
 
     def search(self, user: str, query: str, limit: int) -> list[str]: ...
 
+    def close(self) -> None: ...
+
 
 class Chroma:
-    """chromadb, one collection per user, cosine, in memory."""
+    """One collection per user, cosine, in memory; a list of candidates wide enough that HNSW misses nothing here."""
 
-    def __init__(self, embed: Embed, database_url: str, folder: str) -> None:
-        self._embed, self._client = embed, import_module("chromadb").EphemeralClient()
+    def __init__(self, place: Place) -> None:
+        self._embed, self._client = place.embed, import_module("chromadb").EphemeralClient()
 
-    def add(self, user: str, ids: Sequence[str], texts: Sequence[str]) -> None:
-        held = self._client.get_or_create_collection(user, metadata={"hnsw:space": "cosine"})
-        for start in range(0, len(ids), 1000):
-            some = slice(start, start + 1000)
-            held.add(ids=list(ids[some]), documents=list(texts[some]), embeddings=self._embed(texts[some]))
+    def add(self, user: str, ids: Sequence[str], texts: Sequence[str], times: Sequence[datetime]) -> None:
+        shape = {"hnsw:space": "cosine", "hnsw:construction_ef": 200, "hnsw:search_ef": 200}
+        held = self._client.get_or_create_collection(user, metadata=shape)
+        held.add(ids=list(ids), documents=list(texts), embeddings=self._embed(texts))
 
     def search(self, user: str, query: str, limit: int) -> list[str]:
         held = self._client.get_collection(user)
         return list(held.query(query_embeddings=self._embed([query]), n_results=limit)["ids"][0])
 
+    def close(self) -> None:
+        """It is gone with the process."""
+
 
 class LangGraph:
-    """LangGraph's PostgresStore with its vector index, one namespace per user."""
+    """LangGraph's PostgresStore, one namespace per user, with its HNSW index or with an exact scan."""
 
-    def __init__(self, embed: Embed, database_url: str, folder: str) -> None:
-        index: Any = {"dims": embed(["a"]).shape[1], "embed": lambda texts: embed(texts).tolist(), "fields": ["text"]}
-        self._opened = import_module("langgraph.store.postgres").PostgresStore.from_conn_string(
-            database_url, index=index
-        )
+    def __init__(self, place: Place, kind: str) -> None:
+        index: Any = {
+            "dims": place.embed(["a"]).shape[1],
+            "embed": lambda texts: place.embed(texts).tolist(),
+            "fields": ["text"],
+            "ann_index_config": {"kind": kind, "vector_type": "vector"},
+        }
+        url = _own_schema(place.database_url, f"langgraph_{kind}")
+        self._opened = import_module("langgraph.store.postgres").PostgresStore.from_conn_string(url, index=index)
         self._store = self._opened.__enter__()
         self._store.setup()
 
-    def add(self, user: str, ids: Sequence[str], texts: Sequence[str]) -> None:
+    def add(self, user: str, ids: Sequence[str], texts: Sequence[str], times: Sequence[datetime]) -> None:
         put = import_module("langgraph.store.base").PutOp
-        for start in range(0, len(ids), 500):
-            some = zip(ids[start : start + 500], texts[start : start + 500], strict=True)
-            self._store.batch([put(("memories", user), name, {"text": text}) for name, text in some])
+        some = zip(ids, texts, strict=True)
+        self._store.batch([put(("memories", user), name, {"text": text}) for name, text in some])
 
     def search(self, user: str, query: str, limit: int) -> list[str]:
         return [item.key for item in self._store.search(("memories", user), query=query, limit=limit)]
 
+    def close(self) -> None:
+        self._opened.__exit__(None, None, None)
+
 
 class Mem0:
-    """mem0 with `infer` off and its default local store."""
+    """mem0 with `infer` off: its default local store, or pgvector with its HNSW index or without one."""
 
-    def __init__(self, embed: Embed, database_url: str, folder: str) -> None:
-        os.environ.setdefault("MEM0_TELEMETRY", "False")
-        os.environ.setdefault("MEM0_DIR", folder)
+    def __init__(self, place: Place, store: str) -> None:
+        os.environ["MEM0_TELEMETRY"] = "False"
+        os.environ["MEM0_DIR"] = str(place.folder)
         os.environ.setdefault("OPENAI_API_KEY", "unused")
-        size = embed(["a"]).shape[1]
-        store = {"path": f"{folder}/qdrant", "embedding_model_dims": size, "on_disk": False}
-        config = {"vector_store": {"provider": "qdrant", "config": store}, "history_db_path": f"{folder}/history.db"}
+        size = place.embed(["a"]).shape[1]
+        if store == "local":
+            chosen = {"path": f"{place.folder}/qdrant", "embedding_model_dims": size, "on_disk": False}
+        else:
+            name = f"mem0_{store}"
+            url = _own_schema(place.database_url, name)
+            chosen = {"connection_string": url, "embedding_model_dims": size, "hnsw": store == "hnsw"}
+        provider = "qdrant" if store == "local" else "pgvector"
+        config = {
+            "vector_store": {"provider": provider, "config": chosen},
+            "history_db_path": f"{place.folder}/history.db",
+        }
         self._memory = import_module("mem0").Memory.from_config(config)
-        self._memory.embedding_model = _Embedding(embed)
+        self._memory.embedding_model = _Embedding(place.embed)
 
-    def add(self, user: str, ids: Sequence[str], texts: Sequence[str]) -> None:
+    def add(self, user: str, ids: Sequence[str], texts: Sequence[str], times: Sequence[datetime]) -> None:
         for name, text in zip(ids, texts, strict=True):
             self._memory.add(text, user_id=user, infer=False, metadata={"line": name})
 
     def search(self, user: str, query: str, limit: int) -> list[str]:
         found = self._memory.search(query, filters={"user_id": user}, top_k=limit, threshold=0.0)
         return [one["metadata"]["line"] for one in found["results"]]
+
+    def close(self) -> None:
+        pool = getattr(self._memory.vector_store, "connection_pool", None)
+        if pool is not None:
+            pool.close()
 
 
 class _Embedding:
@@ -100,10 +142,24 @@ class _Embedding:
         return [list(map(float, row)) for row in self._embed(texts)]
 
 
-PEERS: dict[str, tuple[str, Callable[[Embed, str, str], Peer]]] = {
+def _own_schema(url: str, name: str) -> str:
+    """The same database, with tables in a schema of this name."""
+    import psycopg
+    from psycopg.conninfo import make_conninfo
+
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(f'create schema if not exists "{name}"')
+    return make_conninfo(url, options=f"-c search_path={name},public")
+
+
+PEERS: dict[str, tuple[str, Callable[[Place], Peer]]] = {
     "chromadb": ("chromadb", Chroma),
-    "LangGraph PostgresStore": ("langgraph-checkpoint-postgres", LangGraph),
-    "mem0": ("mem0ai", Mem0),
+    "LangGraph PostgresStore, HNSW": ("langgraph-checkpoint-postgres", functools.partial(LangGraph, kind="hnsw")),
+    "LangGraph PostgresStore, exact": ("langgraph-checkpoint-postgres", functools.partial(LangGraph, kind="flat")),
+    "mem0, its local store": ("mem0ai", functools.partial(Mem0, store="local")),
+    "mem0, pgvector HNSW": ("mem0ai", functools.partial(Mem0, store="hnsw")),
+    "mem0, pgvector exact": ("mem0ai", functools.partial(Mem0, store="exact")),
+    "Hindsight": ("hindsight-api-slim", lambda place: Hindsight(place.embed, place.folder)),
 }
 """By name: the package, and how to open it."""
 
@@ -114,8 +170,15 @@ def opened(name: str, embed: Embed, database_url: str) -> Iterator[tuple[Peer | 
     package, make = PEERS[name]
     with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()):
         try:
-            known = f"{package} {version(package)}"
+            known = Hindsight.version() if name == "Hindsight" else f"{package} {version(package)}"
+            peer = make(Place(embed=embed, database_url=database_url, folder=Path(folder)))
         except PackageNotFoundError:
-            yield None, f"{package} is not installed"
+            yield None, f"not run: {package} is not installed"
             return
-        yield make(embed, database_url, folder), known
+        except Misconfigured as error:
+            yield None, f"not run: {error}"
+            return
+        try:
+            yield peer, known
+        finally:
+            peer.close()

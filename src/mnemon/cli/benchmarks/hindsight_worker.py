@@ -1,0 +1,80 @@
+"""Hindsight's half of `hindsight.py`. Runs in Hindsight's environment, so it imports nothing of ours.
+
+A request is a line of JSON on standard input, its answer a line on standard output.
+"""
+
+import asyncio
+import json
+import logging
+import os
+import sys
+import threading
+from datetime import datetime
+from importlib import import_module
+from typing import Any
+
+logging.disable(logging.WARNING)
+# Storage and search only: what it calls running without a language model. Its reranker's models come from a model hub;
+# without them it fuses by reciprocal rank.
+os.environ |= {"HINDSIGHT_API_LLM_PROVIDER": "none", "HINDSIGHT_API_RERANKER_PROVIDER": "rrf"}
+_TOKENS = 20_000
+"""Room for as many results as are asked for."""
+_wire = threading.Lock()
+_answers, sys.stdout = sys.stdout, sys.stderr  # what others print is no answer
+
+
+def _vectors(texts: list[str]) -> list[list[float]]:
+    with _wire:
+        _say({"embed": texts})
+        vectors: list[list[float]] = json.loads(sys.stdin.readline())["vectors"]
+        return vectors
+
+
+def _say(told: object) -> None:
+    _answers.write(json.dumps(told) + "\n")
+    _answers.flush()
+
+
+def _embeddings(dimension: int) -> Any:
+    base = import_module("hindsight_api.engine.embeddings").Embeddings
+
+    async def initialize(self: object) -> None:
+        """There is nothing to load."""
+
+    async def encode(self: object, texts: list[str]) -> list[list[float]]:
+        return await asyncio.to_thread(_vectors, list(texts))
+
+    told = {"provider_name": "same", "dimension": dimension, "initialize": initialize, "encode": encode}
+    return type("SameVectors", (base,), told)()
+
+
+async def main(url: str) -> None:
+    """Requests are answered until there are no more."""
+    request = json.loads(sys.stdin.readline())
+    engine = import_module("hindsight_api.engine.memory_engine").MemoryEngine(
+        db_url=url,
+        embeddings=_embeddings(request["dimension"]),
+        cross_encoder=import_module("hindsight_api.engine.cross_encoder").RRFPassthroughCrossEncoder(),
+        skip_llm_verification=True,
+    )
+    await engine.initialize()
+    context = import_module("hindsight_api.models").RequestContext()
+    _say({"answer": True})
+    for line in sys.stdin:
+        request = json.loads(line)
+        if request["do"] == "add":
+            contents = [
+                {"content": text, "document_id": name, "event_date": datetime.fromisoformat(at)}
+                for name, text, at in zip(request["ids"], request["texts"], request["times"], strict=True)
+            ]
+            await engine.retain_batch_async(request["user"], contents, request_context=context)
+            _say({"answer": True})
+        else:
+            found = await engine.recall_async(
+                request["user"], request["query"], max_tokens=_TOKENS, request_context=context
+            )
+            _say({"answer": list(dict.fromkeys(one.document_id for one in found.results))})
+
+
+if __name__ == "__main__":
+    asyncio.run(main(sys.argv[1]))

@@ -1,0 +1,116 @@
+"""People with many memories, written at once: rows, revisions and vectors as remembering leaves them."""
+
+import random
+from collections.abc import Iterator, Sequence
+from datetime import datetime, timedelta
+
+import numpy as np
+
+from mnemon.basement import Basement
+from mnemon.db.tx import Tx
+from mnemon.scope import Scope
+from mnemon.sessions.people import bump_revision, ensure_person
+from mnemon.vectors.literal import literal
+
+WORDS = (
+    "garden museum letter violin recital harbour kitchen bicycle summer concert doctor train sister bread taxes lake "
+    "house painting project deadline meeting coffee market teacher football mountain camera recipe library holiday "
+    "window dentist neighbour birthday orchestra budget laptop winter sailing novel theatre cousin marathon vegetable "
+    "passport airport ceremony workshop chapter pottery festival volunteer scholarship adoption therapy hiking"
+)
+PEOPLE = ("Sam", "Anna", "Tom", "Lena", "Omar", "Ruth", "Ivan", "Mia")
+AT_ONCE = 5_000
+"""Rows of one copy."""
+OTHERS_AT_ONCE = 20
+"""People of one transaction."""
+_FACTS_OF_A_DAY = 20
+_MEMORIES = (
+    "org_id, user_id, id, type, content, entity_refs, entity_label, entity_type, fact_type, importance, memory_key, "
+    "source, trust, confidence, valid_from, stated_at, revision, created_at, updated_at, recorded_at"
+)
+_EMBEDDINGS = "org_id, user_id, model, kind, id, vector, revision"
+
+
+def sentences(count: int, seed: int) -> list[str]:
+    """Facts that read like facts, the same for the same seed."""
+    chance, words = random.Random(seed), WORDS.split()  # noqa: S311 (test data)
+    return [
+        f"{chance.choice(PEOPLE)} talked about the {chance.choice(words)} and the {chance.choice(words)} "
+        f"of {chance.choice(words)} number {chance.randrange(count * 4)} near the {chance.choice(words)}"
+        for _ in range(count)
+    ]
+
+
+async def fill(basement: Basement, org: str, user: str, count: int, seed: int) -> None:
+    """The person has so many memories with their vectors, copied in."""
+    scope, revision = await _person(basement, org, user)
+    for start in range(0, count, AT_ONCE):
+        texts = sentences(min(AT_ONCE, count - start), seed + start)
+        vectors = await basement.embedder.embed(texts)
+        # As the owner: PostgreSQL does not copy into a table under row-level security.
+        async with basement.db.owner_tx() as tx:
+            facts = (_fact(scope, text, place, revision, tx.now) for place, text in enumerate(texts, start))
+            await _copy(tx, f"copy memories ({_MEMORIES}) from stdin", facts)
+            made = _vectors(scope, basement.embedder.model, vectors, start, revision)
+            await _copy(tx, f"copy embeddings ({_EMBEDDINGS}) from stdin", made)
+
+
+async def fill_others(basement: Basement, org: str, users: Sequence[str], like: str) -> None:
+    """More people, each with the same memories and vectors as one who is there; nobody asks for theirs."""
+    pattern, _ = await _person(basement, org, like, bump=False)
+    scopes = []
+    for user in users:
+        scope, revision = await _person(basement, org, user)
+        scopes.append((scope.user, revision))
+    async with basement.db.owner_tx() as tx:
+        for table, columns in (("memories", _MEMORIES), ("embeddings", _EMBEDDINGS)):
+            taken = columns.replace("user_id", "o.user_id").replace("revision", "o.revision")
+            await tx.run(
+                f"insert into {table} ({columns}) select {taken} from {table} m "  # noqa: S608 (names of our own)
+                "cross join unnest(%(users)s::text[], %(revisions)s::bigint[]) o(user_id, revision) "
+                "where m.org_id = %(org_id)s and m.user_id = %(user_id)s",
+                users=[user for user, _ in scopes],
+                revisions=[revision for _, revision in scopes],
+                org_id=org,
+                user_id=pattern.user,
+            )
+
+
+async def settle(url: str) -> None:
+    """The tables are vacuumed and analyzed, as they would be after a while."""
+    import psycopg
+
+    async with await psycopg.AsyncConnection.connect(url, autocommit=True) as connection:
+        await connection.execute("vacuum (analyze) memories, embeddings, users")
+
+
+async def _person(basement: Basement, org: str, user: str, *, bump: bool = True) -> tuple[Scope, int]:
+    async with basement.db.tx(org) as tx:
+        scope = await ensure_person(tx, org, user)
+        return scope, await bump_revision(tx, scope) if bump else 0
+
+
+async def _copy(tx: Tx, sql: str, rows: Iterator[tuple[object, ...]]) -> None:
+    async with tx.connection.cursor() as cursor, cursor.copy(sql) as copy:
+        for row in rows:
+            await copy.write_row(row)
+
+
+def _fact(scope: Scope, text: str, place: int, revision: int, now: datetime) -> tuple[object, ...]:
+    """A row as remembering it makes it; a day's facts are told within the hour."""
+    day, minute = divmod(place, _FACTS_OF_A_DAY)
+    label, at = text.split(" ", 1)[0], now - timedelta(days=1 + day % 1000) + timedelta(minutes=minute)
+    key = f"people|person|{label.lower()}|fact|{place}"
+    return (
+        scope.org_id, scope.user, _name(place), "PEOPLE", text, [f"person:{label.lower()}"], label, "person", "fact", 1,
+        key, "api", "person", 1.0, at, at, revision, at, at, at,
+    )  # fmt: skip
+
+
+def _vectors(scope: Scope, model: str, vectors: np.ndarray, start: int, revision: int) -> Iterator[tuple[object, ...]]:
+    for place, vector in enumerate(vectors, start):
+        yield scope.org_id, scope.user, model, "memory", _name(place), literal(vector), revision
+
+
+def _name(place: int) -> str:
+    return f"mem_bench{place:09}"
