@@ -154,7 +154,8 @@ def test_a_closed_trade_is_not_offered_for_re_examination(
 ) -> None:
     client.post("/api/prices", json=[{"symbol": "BTC-USD", "price": 111}])
     assert not browser.get(f"/runs/{career.trade}.json").json()["re_examinable"]
-    assert "take_profit" in browser.get("/results/trade-decisions").text
+    assert "take profit" in browser.get("/results/trade-decisions").text
+    assert browser.get("/results/trade-decisions.json").json()["rows"][0]["run"]["outcome"] == "take_profit"
     group = browser.get("/calibration.json").json()["groups"][0]
     assert group["found"]["stated"]["count"] == 1
     assert "Too few" in browser.get("/calibration").text

@@ -154,7 +154,7 @@ def _change(entry: Entry, document: Engagement | None) -> dict[str, Any]:
         "asOf": iso(entry.at),
         "kind": entry.delta.kind,
         "who": entry.who,
-        "reason": entry.reason,
+        "reason": entry.reason.removeprefix(entry.delta.kind).lstrip(" ;:,"),
         "hypothesis": target,
         "about": about,
     }

@@ -56,14 +56,15 @@ async def entities(visit: Visit) -> Shown:
         "now": tx.now,
     }
     if view == "graph":
-        data["graph"] = await asyncio.to_thread(_graph, spoken, aliases, every)
+        data["graph"] = await asyncio.to_thread(_graph, spoken, aliases, every, chosen.user)
     if view == "suggestions":
         data["suggestions"] = (await asyncio.to_thread(open_proposals, spoken, aliases, apart))[:SIZE]
     return Shown(title="Entities", data=data)
 
 
-def _graph(spoken: Sequence[Spoken], aliases: Any, every: Sequence[EntityOverview]) -> Any:
-    return drawn([(one.key, one.label, one.type.value, one.mentions) for one in every], _pairs(ties(spoken, aliases)))
+def _graph(spoken: Sequence[Spoken], aliases: Any, every: Sequence[EntityOverview], user: str) -> Any:
+    entities = [(one.key, one.label, one.type.value, one.mentions) for one in every]
+    return drawn(entities, _pairs(ties(spoken, aliases)), hub=user)
 
 
 def _pairs(found: Sequence[Tie]) -> list[tuple[str, str, int]]:

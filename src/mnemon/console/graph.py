@@ -8,11 +8,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-WIDTH, HEIGHT = 960.0, 600.0
+WIDTH, HEIGHT, LOW = 960.0, 600.0, 420.0
+FEW = 16
+"""Up to so many entities the drawing is low."""
 MOST_NODES = 60
 MOST_TIES = 150
 _STEPS = 160
 _MARGIN = 64.0
+_SPOKE = 0.3
+"""How hard the hub pulls, where a tie pulls with 1 and more."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,53 +48,61 @@ class Edge:
 class Graph:
     """What the page draws."""
 
+    height: float
+    hub: Node | None
+    """Whose entities these are, in their midst."""
     nodes: tuple[Node, ...]
     edges: tuple[Edge, ...]
+    spokes: tuple[Edge, ...]
+    """From the hub to each of them."""
     left_out: int
     """Entities that are mentioned less and do not stand on it."""
 
 
-def drawn(entities: Sequence[tuple[str, str, str, int]], ties: Sequence[tuple[str, str, int]]) -> Graph:
-    """The most mentioned entities (key, label, type, mentions) and what ties them, laid out."""
+def drawn(entities: Sequence[tuple[str, str, str, int]], ties: Sequence[tuple[str, str, int]], hub: str = "") -> Graph:
+    """The most mentioned entities (key, label, type, mentions) and what ties them, laid out around whoever speaks."""
     shown = sorted(entities, key=lambda one: (-one[3], one[0]))[:MOST_NODES]
     index = {one[0]: place for place, one in enumerate(shown)}
     kept = [(index[a], index[b], weight) for a, b, weight in ties if a in index and b in index][:MOST_TIES]
-    at = _laid_out(len(shown), kept)
+    height = HEIGHT if len(shown) > FEW else LOW
+    at = _laid_out(len(shown), kept, height, hub=bool(hub))
     most = max((one[3] for one in shown), default=0) or 1
     nodes = tuple(
-        Node(
-            key=key,
-            label=label,
-            type=kind,
-            mentions=mentions,
-            x=round(float(at[place][0]), 1),
-            y=round(float(at[place][1]), 1),
-            radius=round(5 + 9 * (mentions / most) ** 0.5, 1),
-        )
+        _node(at[place], key, label, kind, mentions, 5 + 9 * (mentions / most) ** 0.5)
         for place, (key, label, kind, mentions) in enumerate(shown)
     )
-    edges = tuple(
-        Edge(
-            x1=nodes[a].x,
-            y1=nodes[a].y,
-            x2=nodes[b].x,
-            y2=nodes[b].y,
-            weight=weight,
-            width=round(min(1 + weight / 3, 4), 1),
-        )
-        for a, b, weight in kept
+    midst = _node(at[-1], "", hub, "self", 0, 16) if hub and shown else None
+    return Graph(
+        height=height,
+        hub=midst,
+        nodes=nodes,
+        edges=tuple(_edge(nodes[a], nodes[b], weight, min(1 + weight / 3, 4)) for a, b, weight in kept),
+        spokes=tuple(_edge(midst, node, node.mentions, 1) for node in nodes) if midst else (),
+        left_out=len(entities) - len(shown),
     )
-    return Graph(nodes=nodes, edges=edges, left_out=len(entities) - len(shown))
 
 
-def _laid_out(count: int, ties: Sequence[tuple[int, int, int]]) -> np.ndarray:
-    """Places within the drawing, by repulsion, springs and a slow cooling."""
+def _node(at: np.ndarray, key: str, label: str, kind: str, mentions: int, radius: float) -> Node:
+    x, y = round(float(at[0]), 1), round(float(at[1]), 1)
+    return Node(key=key, label=label, type=kind, mentions=mentions, x=x, y=y, radius=round(radius, 1))
+
+
+def _edge(one: Node, two: Node, weight: int, width: float) -> Edge:
+    return Edge(x1=one.x, y1=one.y, x2=two.x, y2=two.y, weight=weight, width=round(width, 1))
+
+
+def _laid_out(entities: int, ties: Sequence[tuple[int, int, int]], height: float, *, hub: bool) -> np.ndarray:
+    """Places within the drawing, the hub's last, by repulsion, springs and a slow cooling."""
+    count = entities + hub
     if count == 0:
         return np.zeros((0, 2))
     turn = np.arange(count) * 2.399963  # the golden angle: neighbours in the order do not start as neighbours
     at = np.stack([np.cos(turn), np.sin(turn)], axis=1) * (0.2 + 0.8 * np.sqrt(np.arange(count)[:, None] / count))
     distance = 1.4 / max(count, 4) ** 0.5
     pulls = np.zeros((count, count))
+    if hub:
+        at[-1] = 0.0
+        pulls[-1, :-1] = pulls[:-1, -1] = _SPOKE
     for a, b, weight in ties:
         pulls[a, b] = pulls[b, a] = min(1.0 + 0.2 * weight, 2.0)
     for step in range(_STEPS):
@@ -101,13 +113,13 @@ def _laid_out(count: int, ties: Sequence[tuple[int, int, int]]) -> np.ndarray:
         force = (apart / length[:, :, None] * (push - pull)[:, :, None]).sum(axis=1) - 0.35 * at
         size = np.sqrt((force**2).sum(axis=1, keepdims=True)) + 1e-9
         at = at + force / size * np.minimum(size, 0.12 * (1 - step / _STEPS))
-    return _fitted(at)
+    return _fitted(at, height)
 
 
-def _fitted(at: np.ndarray) -> np.ndarray:
+def _fitted(at: np.ndarray, height: float) -> np.ndarray:
     """The places stretched over the drawing."""
     low, high = at.min(axis=0), at.max(axis=0)
     span = np.where(high - low > 1e-6, high - low, 1.0)
-    room = np.array([WIDTH - 2 * _MARGIN, HEIGHT - 2 * _MARGIN])
+    room = np.array([WIDTH - 2 * _MARGIN, height - 2 * _MARGIN])
     places: np.ndarray = _MARGIN + (at - low) / span * room
-    return np.full_like(places, 1.0) * [WIDTH / 2, HEIGHT / 2] if len(at) == 1 else places
+    return np.full_like(places, 1.0) * [WIDTH / 2, height / 2] if len(at) == 1 else places

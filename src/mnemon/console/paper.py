@@ -9,7 +9,16 @@ from markupsafe import Markup
 
 from mnemon.clock import iso
 
-_STEPS = ((60, "s"), (60, "m"), (24, "h"), (7, "d"), (52, "w"))
+_HOUR, _DAY = 3600, 86_400
+_STEPS = (
+    (60, 1, "s"),
+    (_HOUR, 60, "m"),
+    (2 * _DAY, _HOUR, "h"),
+    (14 * _DAY, _DAY, "d"),
+    (70 * _DAY, 7 * _DAY, "w"),
+    (730 * _DAY, 30.44 * _DAY, "mo"),
+)
+"""Up to how many seconds a unit is used, how many it has, and its sign."""
 
 
 @cache
@@ -22,7 +31,7 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters.update(ago=ago, when=when, number=number, percent=percent, many=many)
+    made.filters.update(ago=ago, when=when, number=number, percent=percent, many=many, plain=plain, span=span)
     return made
 
 
@@ -49,13 +58,11 @@ def when(at: datetime | None) -> Markup:
 
 
 def span(seconds: float) -> str:
-    """A duration in its largest unit."""
-    value = seconds
-    for size, unit in _STEPS:
-        if value < size:
-            return f"{int(value)}{unit}"
-        value /= size
-    return f"{int(value)}y"
+    """A duration in the largest unit that still tells days and weeks apart."""
+    for most, size, unit in _STEPS:
+        if seconds < most:
+            return f"{int(seconds / size)}{unit}"
+    return f"{int(seconds / (365.25 * _DAY))}y"
 
 
 def number(value: float) -> str:
@@ -66,6 +73,11 @@ def number(value: float) -> str:
 def many(value: int, one: str, more: str) -> str:
     """With its noun: 1 memory, 2 memories."""
     return f"{number(value)} {one if value == 1 else more}"
+
+
+def plain(word: str) -> str:
+    """A name of the code's as one would say it: `take_profit` is take profit."""
+    return word.replace("_", " ")
 
 
 def percent(value: float) -> str:

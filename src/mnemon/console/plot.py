@@ -39,6 +39,8 @@ class Course:
     """How high the value must come, where something depends on it."""
     words: str
     """The same told in a sentence."""
+    ends: tuple[str, str] | None = None
+    """The days it begins and ends with, where there is room to write them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,6 +79,7 @@ def confidence_course(
         marks=tuple(marks),
         bar=round(_height(threshold, height), 1),
         words=words,
+        ends=(f"{start:%Y-%m-%d}", f"{end:%Y-%m-%d}") if height >= TALL else None,
     )
 
 

@@ -9,6 +9,7 @@ from fastapi import APIRouter
 
 from mnemon.access.grants import Grant
 from mnemon.console.live import pulse
+from mnemon.console.paper import plain
 from mnemon.console.plot import Course, conviction_course
 from mnemon.console.sheet import check
 from mnemon.console.shell import Shown, Went, action, page
@@ -100,9 +101,11 @@ async def resolve(visit: Visit, form: dict[str, str], run_id: str) -> Went:
         note="" if len(note) <= 2000 else "A note has at most 2000 characters.",
     )
     async with visit.tx() as tx:
+        found = await get_run(tx, visit.org, run_id)
+        outcome = named(outcome, _outcomes(_cards(visit).get(found.card_type)))
         await resolve_by_hand(tx, visit.org, run_id, outcome, note or None, _cards(visit))
         await visit.note(tx, "resolve run", run_id)
-    return Went(to=back(form, f"/runs/{run_id}"), notice=f"Resolved: {outcome}.")
+    return Went(to=back(form, f"/runs/{run_id}"), notice=f"Resolved: {plain(outcome)}.")
 
 
 @action(router, "/runs/{run_id}/cancel", grant=Grant.AGENTS_WRITE)
@@ -162,6 +165,11 @@ def back(form: dict[str, str], otherwise: str) -> str:
     """The results page the form came from, or elsewhere."""
     asked = form.get("back", "")
     return asked if asked.startswith("/results/") else otherwise
+
+
+def named(outcome: str, known: Sequence[str]) -> str:
+    """The known outcome that was said in other words, take profit for `take_profit`; otherwise what was said."""
+    return next((one for one in known if plain(one) == plain(outcome.lower())), outcome)
 
 
 def _outcomes(card: CardDefinition | None) -> list[str]:

@@ -210,9 +210,9 @@ async def _guarded(request: Request, work: Callable[[], Awaitable[Response]]) ->
         if request.method == "GET" and not request.url.path.endswith(".json"):
             response = RedirectResponse(f"/sign-in?next={quote(_local(request))}", HTTPStatus.SEE_OTHER)
         else:
-            response = _trouble(error)
+            response = _trouble(request, error)
     except MnemonError as error:
-        response = _trouble(error)
+        response = _trouble(request, error)
     for name, value in HEADERS.items():
         response.headers[name] = value
     return response
@@ -222,9 +222,10 @@ def _status(error: MnemonError) -> int:
     return next((code for kind, code in _STATUSES if isinstance(error, kind)), 422)
 
 
-def _trouble(error: MnemonError) -> Response:
-    status = _status(error)
-    html = render("trouble.html", {"title": "That did not work", "error": error, "status": status})
+def _trouble(request: Request, error: MnemonError) -> Response:
+    """A page that says the error, within the console for who is signed in."""
+    status, visit = _status(error), getattr(request.state, "visit", None)
+    html = render("trouble.html", {"title": "That did not work", "error": error, "status": status, "visit": visit})
     return HTMLResponse(html, status)
 
 

@@ -1,5 +1,6 @@
 """Who visits a page, where they stand, and what they typed."""
 
+import shlex
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from urllib.parse import parse_qsl, urlencode, urlsplit
@@ -17,6 +18,8 @@ from mnemon.errors import NotAllowed
 from mnemon.scope import Scope, person
 
 COOKIE = "mnemon_console"
+DEFAULT_ORG = "local"
+"""What a command takes that names no organization."""
 
 
 class Visit:
@@ -51,6 +54,11 @@ class Visit:
         kept = {name: value for name, value in words.items() if value not in (None, "")}
         return f"{self.path}?{urlencode(kept)}" if kept else self.path
 
+    def command(self, command: str, *words: str) -> str:
+        """A command to copy, these words quoted at its end, that means the organization one looks at."""
+        named = () if self.principal.org_id == DEFAULT_ORG else ("--org", self.principal.org_id)
+        return " ".join([command, *map(shlex.quote, (*words, *named))])
+
     def sheet(self, to: str) -> Sheet:
         """The form of this page that is sent there, filled in as it was if it was refused."""
         return Sheet(to, self.refused)
@@ -80,4 +88,5 @@ async def visitor(request: Request) -> Visit:
     basement: Basement = request.app.state.basement
     async with basement.db.tx(org_id) as tx:
         principal = await signin.session(tx, Scope(org_id=org_id), secret)
-    return Visit(request, principal, signin.csrf_token(secret))
+    request.state.visit = visit = Visit(request, principal, signin.csrf_token(secret))
+    return visit

@@ -132,6 +132,13 @@ select kind,
   count(*) as number, min(due_at) as oldest
 from work group by 1, 2
 
+-- name: kinds
+-- How much of one organization's work of each kind stands where.
+select kind,
+  case when parked_at is not null then 'parked' when lease_until is not null then 'running' else 'queued' end as status,
+  count(*) as number
+from work where org_id = %(org_id)s group by 1, 2 order by 1, 2
+
 -- name: standing
 -- How much of one organization's work stands where, and since when the oldest that is due waits.
 select case when parked_at is not null then 'parked' when lease_until is not null then 'running' else 'queued' end as status,

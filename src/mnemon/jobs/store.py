@@ -158,6 +158,14 @@ async def standing(tx: Tx, scope: Scope) -> dict[Status, tuple[int, datetime | N
     return {status: found.get(status, (0, None)) for status in Status}
 
 
+async def kinds(tx: Tx, scope: Scope) -> dict[str, dict[Status, int]]:
+    """How much of the organization's work of each kind stands where, with zeros where there is none."""
+    found: dict[str, dict[Status, int]] = {}
+    for row in await tx.all(SQL["kinds"], org_id=scope.org_id):
+        found.setdefault(row["kind"], dict.fromkeys(Status, 0))[Status(row["status"])] = int(row["number"])
+    return found
+
+
 async def job(tx: Tx, scope: Scope, job_id: str) -> Job | None:
     """One of the organization's jobs."""
     row = await tx.maybe(SQL["job"], org_id=scope.org_id, job_id=job_id)

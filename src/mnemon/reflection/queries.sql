@@ -47,6 +47,10 @@ select count(*) filter (where status <> 'parked') as waiting, count(*) filter (w
   min(updated_at) filter (where status <> 'parked') as oldest
 from reflections where org_id = %(org_id)s and user_id = user_id and status <> 'done'
 
+-- name: reflected
+-- How many turns there are to reflect in all.
+select count(*) as number from reflections where org_id = %(org_id)s and user_id = user_id
+
 -- name: reflection_days
 -- What reflections cost, by day of UTC.
 select (updated_at at time zone 'UTC')::date as day,

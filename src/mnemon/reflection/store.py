@@ -60,6 +60,13 @@ async def waiting(tx: Tx, scope: Scope) -> Waiting:
     return Waiting(**await tx.one(SQL["waiting"], org_id=scope.org_id))
 
 
+async def reflected(tx: Tx, scope: Scope) -> tuple[int, int]:
+    """How many of the organization's turns are reflected, and of how many."""
+    every = int((await tx.one(SQL["reflected"], org_id=scope.org_id))["number"])
+    behind = await waiting(tx, scope)
+    return every - behind.waiting - behind.parked, every
+
+
 async def spent(tx: Tx, scope: Scope, since: datetime) -> list[Spent]:
     """The days since then on which reflections cost something, oldest first."""
     return [Spent(**row) for row in await tx.all(SQL["reflection_days"], org_id=scope.org_id, since=since)]

@@ -8,6 +8,13 @@
   const $ = (selector, from = document) => from.querySelector(selector);
   const typing = (element) => element && element.matches("input, textarea, select, [contenteditable]");
 
+  const boxes = () => [...document.querySelectorAll("#main tbody input[type=checkbox]")];
+  const count = () => {
+    const words = $("[data-chosen]");
+    const number = boxes().filter((box) => box.checked).length;
+    if (words) words.textContent = number ? `With the ${number} chosen:` : "With the chosen:";
+  };
+
   document.addEventListener("click", (event) => {
     const hit = (selector) => event.target.closest(selector);
     if (hit("[data-theme-toggle]")) {
@@ -24,8 +31,9 @@
       });
     } else if (hit("[data-all]")) {
       const on = hit("[data-all]").checked;
-      document.querySelectorAll("tbody input[type=checkbox]").forEach((box) => { box.checked = on; });
-    }
+      boxes().forEach((box) => { box.checked = on; });
+      count();
+    } else if (hit("#main tbody input[type=checkbox]")) count();
   });
 
   // Rows: j and k move, Enter opens, x selects.
@@ -53,7 +61,7 @@
       "?": () => $("#keys").showModal(),
       j: () => move(1),
       k: () => move(-1),
-      x: () => { const box = at && $("input[type=checkbox]", at); if (box) box.checked = !box.checked; },
+      x: () => { const box = at && $("input[type=checkbox]", at); if (box) { box.checked = !box.checked; count(); } },
       p: () => $("[data-pause]") && pause(),
     };
     if (keys[event.key]) {
@@ -140,8 +148,8 @@
   };
   document.addEventListener("visibilitychange", () => behind && refresh());
   document.addEventListener("focusout", () => behind && setTimeout(refresh, 300));
-  document.addEventListener("DOMContentLoaded", () => { listen(); show(); name(); stay(); wrong(); });
-  document.addEventListener("htmx:afterSettle", () => { listen(); show(); setTimeout(name, 0); setTimeout(wrong, 0); });
+  document.addEventListener("DOMContentLoaded", () => { listen(); show(); name(); stay(); wrong(); count(); here(); });
+  document.addEventListener("htmx:afterSettle", () => { listen(); show(); count(); here(); setTimeout(name, 0); setTimeout(wrong, 0); });
   // The answer to a form that was posted without us: from here on the address is the page's, and a reload posts nothing.
   const stay = () => { const at = $("#main")?.dataset.at; if (at) history.replaceState(null, "", at); };
   // A form that was refused: the first field that is wrong has the focus.
@@ -149,6 +157,8 @@
     const field = $("#main [aria-invalid]") || $("#main .refused[autofocus]");
     if (field && !field.dataset.shown) { field.dataset.shown = ""; field.focus(); field.scrollIntoView({ block: "center" }); }
   };
+  // On a phone the rooms stand in a row: the one that is open is in sight.
+  const here = () => { const link = $("#side [aria-current]"); const row = $("#side"); if (link && row && row.scrollWidth > row.clientWidth) row.scrollLeft = link.offsetLeft > row.clientWidth / 2 ? link.offsetLeft - 48 : 0; };
   // A link to a place within a page: the browser marks it only when it loads the page itself.
   const name = () => {
     const place = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
