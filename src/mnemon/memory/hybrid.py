@@ -16,9 +16,8 @@ WEIGHTS: Mapping[str, float] = MappingProxyType({
     "speaker": 2.0,
     "own": 0.5,
     "entity": 1.0,
-    "length": 2.0,
     "question": -0.75,
-    "time": 1.5,
+    "time": 2.0,
     "recency": 0.1,
 })  # fmt: skip
 """score = sum of weight x part. docs/recall.md tells what each is worth."""

@@ -88,6 +88,46 @@ def test_without_a_name_in_the_query_the_persons_own_words_go_first() -> None:
     assert ids(asked(filled([(other, None), (mine, None)]), "cold lake"))[0] == "msg_000"
 
 
+@pytest.mark.parametrize(
+    ("query", "side"),
+    [
+        ("What did I say about the lake?", 1),
+        ("do you remember my dentist's name", 1),
+        ("What did you recommend for the trip?", 2),
+        ("Can you remind me which wine you liked?", 2),
+        ("What did you tell me about the lake?", 0),
+        ("Could you tell me when Anna moved?", 0),
+        ("Where is the lake?", 0),
+    ],
+)
+def test_pronouns_tell_who_is_asked_about(query: str, side: int) -> None:
+    assert read(query).side == side
+
+
+def test_you_and_i_are_the_two_sides_of_the_conversation() -> None:
+    mine, other = said(0, "the lake is cold"), said(1, "the lake is cold", role=Role.ASSISTANT, session="t")
+    book = filled([(mine, None), (other, None)])
+    assert ids(asked(book, "What did I say of the lake?"))[0] == "msg_000"
+    assert ids(asked(book, "What did you say of the lake?"))[0] == "msg_001"
+
+
+def test_a_memory_does_not_stand_back_behind_the_persons_own_words() -> None:
+    books = [open_book(filled([(known(0, "the lake is cold"), None)])), open_book(filled([(said(1, "lake"), None)]))]
+    best = score(books, read("What is my lake like, cold?"), None, aliases=Aliases(), now=NOW, limit=2).best
+    assert best[0][0].id == "mem_000"
+
+
+@pytest.mark.parametrize(
+    "content", ["Bob: I like the lake", "[8 May 2026, 13:56] Bob: I like the lake", "(Monday) Bob: I like it"]
+)
+def test_a_line_of_a_transcript_is_said_by_the_name_in_front(content: str) -> None:
+    assert said(0, content).speaker == known(0, content).speaker == "bob"
+
+
+def test_what_stands_in_brackets_before_a_name_is_not_lost() -> None:
+    assert {"8", "may"} <= set(said(0, "[8 May] Bob: I like the lake").words)
+
+
 def test_when_asks_for_what_tells_a_time() -> None:
     facts = [known(0, "Sam moved to Oslo"), known(1, "Sam moved to Oslo in 2019")]
     facts += [known(number, f"Ann likes tea number {number}") for number in range(2, 10)]

@@ -62,7 +62,7 @@ class Book:
         self.heard: Counter[str] = Counter()
         """How many rows that stand each speaker has."""
         self.columns = Columns(
-            alive="?", length="f4", embedded="?", updated="f8", fullness="f4", asks="?", tells_time="?",
+            alive="?", length="f4", embedded="?", updated="f8", asks="?", tells_time="?",
             speaker="i4", own="?", side="i1", type="i1", weighty="?", before="i4", after="i4",
         )  # fmt: skip
         self.vectors = np.zeros((64, 0), dtype=np.float32)
@@ -237,7 +237,6 @@ class Book:
             "alive": [True] * len(entries),
             "length": [len(one.words) for one in entries],
             "updated": [one.updated_at.timestamp() for one in entries],
-            "fullness": [one.fullness for one in entries],
             "asks": [one.asks for one in entries],
             "tells_time": [one.tells_time for one in entries],
             "speaker": [self._speaker(one.speaker) for one in entries],

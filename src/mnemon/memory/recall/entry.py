@@ -8,12 +8,13 @@ from typing import NamedTuple
 from mnemon.memory.words import stems, terms
 from mnemon.turn import Role
 
-_SAID = re.compile(r"([A-Z][\w.'’-]*(?: [A-Z][\w.'’-]*){0,2}):\s+(?=\S)")
-"""`Anna: I moved` is something Anna said, wherever it is kept."""
+_SAID = re.compile(
+    r"((?:\[[^\]\n]{1,40}\]\s*|\([^)\n]{1,40}\)\s*)?)"
+    r"([A-Z][\w.'’-]*(?: [A-Z][\w.'’-]*){0,2}):\s+(?=\S)"
+)
+"""`Anna: I moved` is something Anna said, wherever it is kept; so is `[8 May] Anna: I moved`."""
 SAID = "said"
 """The thread of memories that quote somebody."""
-LONG_ENOUGH = 100
-"""Characters from which a message is no longer a mere "Wow, great!"."""
 _TIME_WORDS = stems(
     "yesterday today tonight tomorrow last next ago week month year weekend morning evening night day recently "
     "monday tuesday wednesday thursday friday saturday sunday "
@@ -52,8 +53,6 @@ class Entry(NamedTuple):
     importance: int
     created_at: datetime
     updated_at: datetime
-    fullness: float
-    """0 to 1: how much it says, for what was said; 0 for a plain memory."""
     asks: bool
     """It ends in a question."""
     tells_time: bool
@@ -89,7 +88,6 @@ def of_message(
         importance=0,
         created_at=at,
         updated_at=at,
-        fullness=min(1.0, len(text) / LONG_ENOUGH),
         asks=text.rstrip().endswith("?"),
         tells_time=not _TIME_WORDS.isdisjoint(words),
     )
@@ -130,7 +128,6 @@ def of_memory(
         importance=importance,
         created_at=created_at,
         updated_at=updated_at,
-        fullness=min(1.0, len(text) / LONG_ENOUGH) if said else 0.0,
         asks=said and text.rstrip().endswith("?"),
         tells_time=not _TIME_WORDS.isdisjoint(words),
     )
@@ -138,7 +135,7 @@ def of_memory(
 
 def _split(content: str) -> tuple[str | None, str]:
     found = _SAID.match(content)
-    return (found[1], content[found.end() :]) if found else (None, content)
+    return (found[2], found[1] + content[found.end() :]) if found else (None, content)
 
 
 def _folded(name: str | None) -> str | None:

@@ -11,6 +11,14 @@ _WHEN = re.compile(
     r"\s*(?:when\b|since when\b|how long\b|(?:on |in )?(?:what|which) (?:date|day|week|month|year)\b)",
     re.IGNORECASE,
 )
+_COURTESY = re.compile(
+    r"\b(?:(?:can|could|would|will) you (?:please )?(?:tell|remind|show|give|help|find|say|list)(?: me| us)?"
+    r"|do you (?:still )?(?:remember|recall|know))\b",
+    re.IGNORECASE,
+)
+"""Who is spoken to, and not what is asked about."""
+_FIRST = re.compile(r"\b(?:i|me|my|mine|myself)\b", re.IGNORECASE)
+_SECOND = re.compile(r"\b(?:you|your|yours|yourself)\b", re.IGNORECASE)
 _NAME = re.compile(r"[^\W\d_][\w’'-]*")
 _LONGEST_NAME = 8
 """Words an entity's name may have to be recognized."""
@@ -29,6 +37,8 @@ class Question:
     """Stems of its words that are written like a name."""
     slugs: tuple[str, ...]
     """Its words as an entity key would write them."""
+    side: int
+    """Whom its pronouns mean: 1 the person who asks, 2 whom they ask, 0 both or neither."""
 
 
 def read(text: str) -> Question:
@@ -41,7 +51,14 @@ def read(text: str) -> Question:
         words=tuple(word.casefold() for word in words),
         proper=tuple(stem for word in words if word[0].isupper() for stem in terms(word, bare=True)),
         slugs=tuple(slug(plain).split("_")),
+        side=_side(text),
     )
+
+
+def _side(text: str) -> int:
+    asked = _COURTESY.sub(" ", text)
+    first, second = _FIRST.search(asked) is not None, _SECOND.search(asked) is not None
+    return 0 if first == second else 1 if first else 2
 
 
 def named(question: Question, speakers: Iterable[str]) -> list[str]:

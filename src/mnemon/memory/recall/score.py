@@ -62,7 +62,6 @@ def score(
         "similarity": _similarity(books, vector, may),
         **_voices(books, columns, question),
         "entity": np.concatenate([_entity(one.book, question, aliases) for one in books]),
-        "length": columns["fullness"],
         "question": columns["asks"],
         "time": columns["tells_time"] & question.asks_when,
         "recency": _recency(columns["updated"], now),
@@ -179,9 +178,10 @@ def _voices(books: Sequence[Opened], columns: _Columns, question: Question) -> d
         return {"speaker": np.concatenate(said)}
     if asked:
         return {}
-    side = 0 if names else _called(books, question)
+    side = (0 if names else _called(books, question)) or question.side
     if side:
-        return {"speaker": columns["side"] == side}
+        # What the other side said stands back; a memory is on neither.
+        return {"speaker": columns["side"] != 3 - side}
     return {"own": columns["own"]}
 
 
