@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from mnemon.access import store
 from mnemon.access.grants import ALL_GRANTS, Grant
 from mnemon.access.principal import Key, Principal
-from mnemon.db.database import ORG_NAME
+from mnemon.db.database import ORG_NAME, Database
 from mnemon.db.tx import Tx
 from mnemon.errors import Invalid, NotFound, Unauthenticated
 from mnemon.scope import Scope
@@ -55,21 +55,22 @@ async def create_key(
     return key, f"mnk_{scope.org_id}_{secret}"
 
 
-async def authenticate(tx: Tx, secret: str) -> Principal:
-    """The holder of this secret in the transaction's organization; refused when unknown, expired or revoked."""
-    scope = Scope(org_id=tx.org_id or "")
-    wanted = digest(secret)
-    found = await store.key_by_digest(scope, tx, wanted)
+async def authenticate(db: Database, bearer: str) -> Principal:
+    """The holder of this key; refused when unknown, expired or revoked."""
+    org_id, secret = split(bearer)
+    scope, wanted, now = Scope(org_id=org_id), digest(secret), db.now()
+    found = await store.key_by_digest(scope, db, wanted)
     if found is None or not hmac.compare_digest(found[1], wanted):
         raise Unauthenticated("The key is not known. `mnemon keys list` shows the organization's keys.")
     key = found[0]
     if key.revoked_at is not None:
         raise Unauthenticated("The key was revoked. `mnemon keys create` makes another.", code="key_revoked")
-    if key.expires_at is not None and key.expires_at <= tx.now:
+    if key.expires_at is not None and key.expires_at <= now:
         raise Unauthenticated("The key has expired. `mnemon keys create` makes another.", code="key_expired")
-    if key.used_at is None or tx.now - key.used_at >= _USED_EVERY:
-        await store.touch_key(scope, tx, key.id)
-    return Principal(org_id=scope.org_id, key_id=key.id, grants=key.grants, bound_user=key.bound_user)
+    if key.used_at is None or now - key.used_at >= _USED_EVERY:
+        async with db.tx(org_id) as tx:
+            await store.touch_key(scope, tx, key.id)
+    return Principal(org_id=org_id, key_id=key.id, grants=key.grants, bound_user=key.bound_user)
 
 
 async def revoke_key(tx: Tx, scope: Scope, key_id: str) -> None:

@@ -5,6 +5,7 @@ from datetime import datetime
 
 from mnemon.access.grants import Grant
 from mnemon.access.principal import Key
+from mnemon.db.database import Database
 from mnemon.db.statements import statements
 from mnemon.db.tx import Row, Tx
 from mnemon.scope import Scope
@@ -60,9 +61,9 @@ async def insert_key(scope: Scope, tx: Tx, key: Key, secret: bytes) -> None:
     )
 
 
-async def key_by_digest(scope: Scope, tx: Tx, secret: bytes) -> tuple[Key, bytes] | None:
-    row = await tx.maybe(SQL["key_by_digest"], org_id=scope.org_id, secret=secret)
-    return None if row is None else (_key(row), bytes(row["secret"]))
+async def key_by_digest(scope: Scope, db: Database, secret: bytes) -> tuple[Key, bytes] | None:
+    rows = await db.glance(scope.org_id, SQL["key_by_digest"], org_id=scope.org_id, secret=secret)
+    return (_key(rows[0]), bytes(rows[0]["secret"])) if rows else None
 
 
 async def keys(scope: Scope, tx: Tx) -> list[Key]:

@@ -10,7 +10,7 @@ from pydantic import BaseModel, TypeAdapter
 
 from mnemon.access import replies
 from mnemon.access.grants import Grant
-from mnemon.access.keys import authenticate, split
+from mnemon.access.keys import authenticate
 from mnemon.access.principal import Principal
 from mnemon.api.wire import Envelope, Page, Problem, cursor_of
 from mnemon.basement import Basement
@@ -155,10 +155,8 @@ async def _principal(
         raise Unauthenticated(
             "No key was sent. Add `Authorization: Bearer mnk_<org>_<secret>`; `mnemon keys create` makes one."
         )
-    org_id, secret = split(credentials.credentials)
     basement: Basement = request.app.state.basement
-    async with basement.db.tx(org_id) as tx:
-        principal = await authenticate(tx, secret)
+    principal = await authenticate(basement.db, credentials.credentials)
     request.app.state.rate_limit.take(principal.key_id)
     return principal
 

@@ -52,13 +52,12 @@ async def with_key(request: Request) -> Response:
     following = own(str(form.get("next", "/")))
     basement: Basement = request.app.state.basement
     try:
-        org_id, secret = keys.split(str(form.get("key", "")).strip())
-        async with basement.db.tx(org_id) as tx:
-            principal = await keys.authenticate(tx, secret)
-            if principal.bound_user is not None:
-                raise NotAllowed("This key speaks for one person only; the console shows everyone. Use another key.")
+        principal = await keys.authenticate(basement.db, str(form.get("key", "")).strip())
+        if principal.bound_user is not None:
+            raise NotAllowed("This key speaks for one person only; the console shows everyone. Use another key.")
+        async with basement.db.tx(principal.org_id) as tx:
             cookie = await signin.open_session(
-                tx, Scope(org_id=org_id), actor=principal.key_id, grants=principal.grants
+                tx, Scope(org_id=principal.org_id), actor=principal.key_id, grants=principal.grants
             )
     except MnemonError as error:
         return _not_entered(error, following)

@@ -2,8 +2,10 @@
 
 import asyncio
 import re
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from datetime import datetime
+from typing import Any
 
 import psycopg
 from psycopg.rows import dict_row
@@ -23,6 +25,8 @@ DOWN_TIMEOUT_S = 2.0
 """Longest wait for a connection while the server refuses them; a busy one may take as long as the settings say."""
 _STATEMENT_TIMEOUT = "30s"
 _IDLE_TIMEOUT = "60s"
+_BEGINNING = 3
+"""Statements that `_begin` makes."""
 
 
 class Database:
@@ -52,6 +56,10 @@ class Database:
             name="mnemon",
         )
 
+    def now(self) -> datetime:
+        """The moment a transaction beginning now would be stamped with."""
+        return self._clock.now()
+
     async def open(self) -> None:
         """Connections are being made; requests wait for one."""
         await self._pool.open()
@@ -79,9 +87,23 @@ class Database:
         async with self._transaction("BEGIN") as connection:
             yield Tx(connection, org_id=None, now=self._clock.now())
 
+    async def glance(self, org_id: str, sql: str, /, **params: Any) -> list[Row]:
+        """What one reading statement gives, in a transaction that is a single round trip: for what is asked always."""
+        with span("glance", org=org_id), _told_apart():
+            for _ in range(self._pool.max_size):
+                connection = await self._pool.getconn(DOWN_TIMEOUT_S if self._down else self._timeout_s)
+                try:
+                    return await _glanced(connection, f"{_begin(org_id)}; {sql.rstrip().rstrip(';')}; COMMIT", params)
+                except (psycopg.OperationalError, psycopg.InterfaceError):
+                    if not connection.closed:
+                        raise
+                finally:
+                    await self._pool.putconn(connection)
+            raise psycopg.OperationalError("no live connection")
+
     @asynccontextmanager
     async def _transaction(self, begin: str) -> AsyncIterator[psycopg.AsyncConnection[Row]]:
-        try:
+        with _told_apart():
             connection = await self._begun(begin)
             try:
                 try:
@@ -92,16 +114,6 @@ class Database:
                 await connection.execute("COMMIT")
             finally:
                 await self._pool.putconn(connection)
-        except PoolTimeout as error:
-            raise DatabaseDown(
-                "The database did not give a connection in time. Try again shortly; `mnemon doctor` tells why."
-            ) from error
-        except (psycopg.errors.DeadlockDetected, psycopg.errors.SerializationFailure) as error:
-            raise Contended("Two writers blocked each other and this one gave way. Try again.") from error
-        except (psycopg.OperationalError, psycopg.InterfaceError) as error:
-            raise DatabaseDown(
-                "The database went away or took too long. Try again shortly; `mnemon doctor` tells why."
-            ) from error
 
     async def _begun(self, begin: str) -> psycopg.AsyncConnection[Row]:
         """A connection inside a fresh transaction. One that a restarted server left dead is passed over, not served."""
@@ -151,3 +163,33 @@ async def _roll_back(connection: psycopg.AsyncConnection[Row]) -> None:
         await connection.execute("ROLLBACK")
     except (psycopg.Error, asyncio.CancelledError):
         await connection.close()
+
+
+async def _glanced(connection: psycopg.AsyncConnection[Row], sql: str, params: Mapping[str, Any]) -> list[Row]:
+    # Several statements in one message take no parameters: they are written into it, quoted by the driver.
+    cursor = psycopg.AsyncClientCursor(connection)
+    try:
+        await cursor.execute(sql, params)
+    except BaseException:
+        await _roll_back(connection)
+        raise
+    for _ in range(_BEGINNING):
+        cursor.nextset()
+    return await cursor.fetchall()
+
+
+@contextmanager
+def _told_apart() -> Iterator[None]:
+    """Whatever the driver raises inside is told as what it means."""
+    try:
+        yield
+    except PoolTimeout as error:
+        raise DatabaseDown(
+            "The database did not give a connection in time. Try again shortly; `mnemon doctor` tells why."
+        ) from error
+    except (psycopg.errors.DeadlockDetected, psycopg.errors.SerializationFailure) as error:
+        raise Contended("Two writers blocked each other and this one gave way. Try again.") from error
+    except (psycopg.OperationalError, psycopg.InterfaceError) as error:
+        raise DatabaseDown(
+            "The database went away or took too long. Try again shortly; `mnemon doctor` tells why."
+        ) from error

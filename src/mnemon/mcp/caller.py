@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from starlette.requests import Request
 
 from mnemon.access.grants import Grant
-from mnemon.access.keys import authenticate, split
+from mnemon.access.keys import authenticate
 from mnemon.basement import Basement
 from mnemon.errors import NotAllowed, Unauthenticated
 from mnemon.runs.tokens import authenticate_run_token, split_run_token
@@ -60,17 +60,16 @@ async def with_key(
     sessionId: str | None = None,  # noqa: N803
 ) -> Visitor:
     """The holder of a key. Without a person named, the key has one of its own."""
-    org_id, secret = split(bearer)
-    async with basement.db.tx(org_id) as tx:
-        principal = await authenticate(tx, secret)
-        if principal.bound_user is not None and userId not in (None, principal.bound_user):
-            raise NotAllowed("This key speaks for one person only, and not for this one.", code="key_bound_to_user")
-        name = principal.bound_user or userId or f"key:{principal.key_id}"
-        scope = person(org_id, name, personaId)
-        if sessionId is not None:
+    principal = await authenticate(basement.db, bearer)
+    if principal.bound_user is not None and userId not in (None, principal.bound_user):
+        raise NotAllowed("This key speaks for one person only, and not for this one.", code="key_bound_to_user")
+    name = principal.bound_user or userId or f"key:{principal.key_id}"
+    scope = person(principal.org_id, name, personaId)
+    if sessionId is not None:
+        async with basement.db.tx(principal.org_id) as tx:
             scope, _ = await named_session(tx, scope, sessionId)
     return Visitor(
-        org_id=org_id,
+        org_id=principal.org_id,
         grants=principal.grants,
         user_name=name,
         persona_id=scope.persona_id,

@@ -1,0 +1,46 @@
+"""A transaction of one statement in one round trip: as bound and as safe as any other."""
+
+import psycopg
+import pytest
+
+from mnemon.access.organizations import create_organization
+from mnemon.db.database import Database
+from mnemon.errors import DatabaseDown
+
+
+async def test_it_sees_its_own_organization_only(db: Database, org: str) -> None:
+    async with db.tx("another") as tx:
+        await create_organization(tx)
+    assert len(await db.glance(org, "select org_id from organizations")) == 1
+    assert await db.glance(org, "select 1 from organizations where org_id = %(other)s", other="another") == []
+
+
+async def test_what_is_asked_is_data_whatever_it_says(db: Database, org: str) -> None:
+    said = "'; COMMIT; DROP TABLE keys; -- \\ \" %"
+    assert await db.glance(org, "select %(said)s::text as said;", said=said) == [{"said": said}]
+
+
+async def test_a_statement_that_fails_leaves_a_connection_that_works_and_is_bound(db: Database, org: str) -> None:
+    for _ in range(12):
+        with pytest.raises(psycopg.errors.DivisionByZero):
+            await db.glance(org, "select 1 / 0")
+    assert await db.glance(org, "select current_user::text as name") == [{"name": "mnemon_app"}]
+    async with db.tx("another") as tx:
+        assert await tx.all("select 1 from organizations") == []
+
+
+async def test_connections_that_a_restart_left_dead_are_passed_over(db: Database, org: str, database_url: str) -> None:
+    await db.glance(org, "select 1")
+    with psycopg.connect(database_url, autocommit=True) as other:
+        other.execute(
+            "select pg_terminate_backend(pid) from pg_stat_activity "
+            "where datname = current_database() and pid <> pg_backend_pid() and backend_type = 'client backend'"
+        )
+    assert await db.glance(org, "select 1 as one") == [{"one": 1}]
+
+
+async def test_a_statement_that_takes_too_long_is_told_as_such(db: Database, org: str) -> None:
+    slow = "select set_config('statement_timeout', '50ms', true), pg_sleep(20) from generate_series(1, 2)"
+    with pytest.raises(DatabaseDown):
+        await db.glance(org, f"set local statement_timeout = '50ms'; {slow}")
+    assert await db.glance(org, "select 1 as one") == [{"one": 1}]
