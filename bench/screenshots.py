@@ -31,6 +31,17 @@ STATES = {
     "/entities?view=graph&user=mara": "entities-graph",
     "/results/research-theses": "results-research-theses",
 }
+FROM = {
+    "/memories/{memory_id}": ("/memories",),
+    "/sessions/{session_id}": ("/sessions",),
+    "/sessions/{session_id}/agent-state": ("/sessions",),
+    "/engagement/{hypothesis_id}": ("/engagement",),
+    "/entities/{key}": ("/entities?user=mara",),
+    "/agents/{agent_id}": ("/agents",),
+    "/runs/{run_id}": ("/results/trade-decisions", "/results/research-theses"),
+}
+"""Where pages of one kind are found, so that the one with most to show has its picture taken."""
+BELOW = {"/sessions/{session_id}/agent-state": "/agent-state"}
 DARK = {"overview", "memories", "recall", "engagement", "agents-agent_id", "runs-run_id", "calibration"}
 SMALL = {"overview", "memories", "sessions-session_id", "engagement", "agents", "runs-run_id"}
 
@@ -38,7 +49,11 @@ SMALL = {"overview", "memories", "sessions-session_id", "engagement", "agents", 
 def main() -> None:
     """Every page, in light; some in the dark and on a phone."""
     FOLDER.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory() as folder, database(Path(folder)) as url, storied(url, Path(folder)) as server:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        database(Path(folder)) as url,
+        storied(url, Path(folder), worker=False) as server,
+    ):
         cookies = signed_in(server)
         shots = named(server, cookies)
         with chromium() as browser:
@@ -64,11 +79,19 @@ def database(folder: Path) -> Iterator[str]:
 def named(server: Served, cookies: dict[str, str]) -> dict[str, str]:
     """Addresses, each with the name of its picture: its route's, or that of the state it shows."""
     with httpx2.Client(base_url=server.url, cookies=cookies, timeout=60) as visitor:
-        found = atlas.by_route(visitor)
+        found = {path: fullest(visitor, path, address) for path, address in atlas.by_route(visitor).items()}
     plain = {
         address: re.sub(r"[{}]", "", path.strip("/").replace("/", "-")) or "overview" for path, address in found.items()
     }
     return {"/sign-in": "sign-in", **{k: v for k, v in plain.items() if v not in STATES.values()}, **STATES}
+
+
+def fullest(visitor: httpx2.Client, path: str, address: str) -> str:
+    """Of the pages of one kind, the one that has most to show."""
+    route = next(route for route in atlas.pages() if route.path == path)
+    known = {address, *(link for page in FROM.get(path, ()) for link in atlas.links(visitor.get(page).text))}
+    alike = sorted(link + BELOW.get(path, "") for link in known if route.path_regex.match(link + BELOW.get(path, "")))
+    return max(alike or [address], key=lambda link: len(visitor.get(link).text))
 
 
 def take(browser: Browser, server: Served, cookies: dict[str, str], shots: dict[str, str], how: str) -> list[Path]:

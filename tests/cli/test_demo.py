@@ -3,6 +3,7 @@
 import asyncio
 import json
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -10,13 +11,13 @@ from typer.testing import CliRunner
 from mnemon.cli.demo import first_midnight
 from mnemon.cli.main import app
 from mnemon.cli.story.steps import read_story
-from mnemon.clock import SystemClock
+from mnemon.clock import FileClock, SystemClock
 from mnemon.db.database import Database
 from mnemon.engagement.document import Stage
 from mnemon.engagement.reading import engagement
 from mnemon.runs import agent_store, agents, store
 from mnemon.runs.card import load_cards
-from mnemon.runs.run import ResolutionStatus
+from mnemon.runs.run import ResolutionStatus, RunStatus
 from mnemon.runs.store import RunFilter
 from mnemon.runs.track_record import track_record
 from mnemon.scope import Scope
@@ -62,6 +63,23 @@ async def test_it_fills_the_organization_once(database_url: str) -> None:
     await db.open()
     try:
         await _look(db)
+    finally:
+        await db.close()
+
+
+async def test_no_agent_wakes_after_the_last_step(database_url: str, tmp_path: Path) -> None:
+    """On a weekday a slot lies between the story's last Friday and now, and its script is over."""
+    clock = tmp_path / "clock"
+    clock.write_text("2026-05-15T16:40:00Z", encoding="utf-8")
+    env = {"MNEMON_DATABASE_URL": database_url, "MNEMON_MODEL": "offline", "MNEMON_CLOCK_FILE": str(clock)}
+    played = await asyncio.to_thread(CliRunner(env=env).invoke, app, ["demo", "--json"])
+    assert played.exit_code == 0, played.output
+    db = Database(database_url, FileClock(clock))
+    await db.open()
+    try:
+        async with db.tx("demo") as tx:
+            failed = await store.runs(DEMO, tx, RunFilter(status=RunStatus.FAILED), most=100)
+            assert [run.error for _, run in failed if "told to fail" not in str(run.error)] == []
     finally:
         await db.close()
 

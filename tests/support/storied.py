@@ -28,13 +28,13 @@ T = TypeVar("T")
 
 
 @contextmanager
-def storied(database_url: str, folder: Path) -> Iterator[Served]:
-    """A server whose organization `demo` holds the whole story."""
+def storied(database_url: str, folder: Path, *, worker: bool = True) -> Iterator[Served]:
+    """A server whose organization `demo` holds the whole story; without a worker it stays as it was told."""
     clock = folder / "clock"
     clock.write_text(FRIDAY, encoding="utf-8")
     settings = Settings(data_dir=folder, clock_file=clock, model="offline")
     aside(lambda: asyncio.run(_told(settings, database_url, ORG, read_story())))
-    with served(database_url, folder, start=FRIDAY) as running:
+    with served(database_url, folder, start=FRIDAY, worker=worker) as running:
         yield running
 
 

@@ -80,9 +80,9 @@ class Stage:
         await self._runner.drain()
 
     async def close(self, now: datetime) -> None:
-        """The story has caught up with the present; no agent wakes tomorrow with a script that is gone."""
-        await self._until(now)
+        """The story has caught up with the present; no agent wakes after its last step, when the script is gone."""
         await self._ask("PATCH", f"/api/agents/{self._agents['kestrel']['id']}", {"schedule": None})
+        await self._until(now)
         await self._ask("PATCH", f"/api/agents/{self._agents['meridian']['id']}", {"schedule": LEAD_SCHEDULE})
 
     async def _until(self, at: datetime) -> None:
