@@ -76,6 +76,19 @@ async def test_a_server_inside_the_process_for_a_notebook(database_url: str, tmp
         assert (await m.recall("morning"))["results"][0]["memory"]["content"] == "Is a morning person"
 
 
+async def test_a_notebook_with_nothing_set_up_starts_the_embedded_database_and_finds_it_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("MNEMON_DATABASE_URL", raising=False)
+    monkeypatch.chdir(tmp_path)
+    for known in ([], ["Is a morning person"]):
+        async with Mnemon.open(data_dir=tmp_path / "data", user_id="ann") as m:
+            found = (await m.recall("morning"))["results"]
+            assert [one["memory"]["content"] for one in found] == known
+            await m.remember("Is a morning person")
+    assert (tmp_path / "data" / "postgres" / "PG_VERSION").exists()
+
+
 def test_a_restarted_server_loses_no_event(database_url: str, tmp_path: Path) -> None:
     with served(database_url, tmp_path) as first, SyncMnemon(first.url, first.key(), user_id="ann") as m:
         session = m.turn(

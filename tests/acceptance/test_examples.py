@@ -7,8 +7,7 @@ import pytest
 from support.examples import EXAMPLES, run_example
 from support.served import Served
 
-ELSEWHERE = {"agent_state.py", "langgraph_agent.py", "openai_agents_session.py", "claude_agent_session.py"}
-"""Run by tests of their own."""
+TESTS = Path(__file__).parents[1]
 
 
 @pytest.mark.parametrize(
@@ -38,6 +37,5 @@ def test_the_notebook_remembers_across_restarts(database_url: str, tmp_path: Pat
 
 
 def test_every_example_is_run_by_a_test() -> None:
-    text = Path(__file__).read_text(encoding="utf-8")
-    names = {path.name for path in EXAMPLES.glob("*.py")} - ELSEWHERE
-    assert [name for name in sorted(names) if f'"{name}"' not in text] == []
+    said = "".join(path.read_text(encoding="utf-8") for path in TESTS.rglob("test_*.py"))
+    assert [path.name for path in sorted(EXAMPLES.glob("*.py")) if f'"{path.name}"' not in said] == []

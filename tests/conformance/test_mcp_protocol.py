@@ -50,6 +50,11 @@ def staged(database_url: str, tmp_path: Path) -> Iterator[Served]:
         yield running
 
 
+def version_of(packages: Path, name: str) -> str:
+    """The version of the package that is installed."""
+    return str(json.loads((packages / "@modelcontextprotocol" / name / "package.json").read_text())["version"])
+
+
 def run_suite(node: Path, packages: Path, url: str, folder: Path, *options: str) -> "subprocess.CompletedProcess[str]":
     program = packages / "@modelcontextprotocol" / "conformance" / "dist" / "index.js"
     address = url.replace("127.0.0.1", "localhost") + "/mcp"
@@ -68,11 +73,10 @@ def test_every_required_scenario_passes(
     assert scored, done.stdout[-2000:] + done.stderr[-2000:]
     assert [name for mark, name, _, _ in scored if mark == "✗"] == []
     assert done.returncode == 0
-    version = json.loads((packages / "@modelcontextprotocol/conformance/package.json").read_text())["version"]
     failing = sorted(name for mark, name, _, _ in lines if mark == "✗")
     counted(
         f"MCP protocol suite, server, requirements {revision} ({len(scored)} scenarios)",
-        version,
+        version_of(packages, "conformance"),
         passed=sum(int(line[2]) for line in scored),
         left_out=dict.fromkeys(failing, UNSCORED),
     )
@@ -89,7 +93,9 @@ def test_the_door_as_served_passes_what_needs_no_fixture(
             failed[scenario] = done.stdout[-1500:]
     assert failed == {}
     counted(
-        f"MCP protocol suite, {revision}, `/mcp` as served (scenarios)", "", passed=len(NO_FIXTURE_NEEDED[revision])
+        f"MCP protocol suite, {revision}, `/mcp` as served (scenarios)",
+        version_of(packages, "conformance"),
+        passed=len(NO_FIXTURE_NEEDED[revision]),
     )
 
 
@@ -111,3 +117,5 @@ def test_the_inspector_lists_and_calls_our_tools(node: Path, packages: Path, ser
     inspect(*called, "remember", "--tool-arg", "content=Lives in Austin, Texas")
     found = inspect(*called, "recall", "--tool-arg", "query=where does she live")
     assert "Austin" in json.dumps(found["structuredContent"])
+    suite = "The MCP Inspector's command line over `/mcp` (list, remember, recall)"
+    counted(suite, version_of(packages, "inspector"), passed=1)
