@@ -130,7 +130,7 @@ def _threshold(visit: Visit) -> float:
 
 
 def _held(found: Hypothesis, until: datetime, visit: Visit, *, small: bool) -> Held:
-    size = {"width": 240, "height": 56} if small else {"width": 720, "height": 150}
+    size = {"width": 240, "height": 56} if small else {"width": 960, "height": 180}
     over = found.archived_at or until
     return Held(
         hypothesis=found,

@@ -81,7 +81,8 @@
     let place = 0;
     const draw = () => {
       const words = input.value.trim().toLowerCase();
-      found = pages.filter(([name]) => name.toLowerCase().includes(words));
+      const begins = ([name]) => name.toLowerCase().startsWith(words);
+      found = pages.filter(([name]) => name.toLowerCase().includes(words)).sort((a, b) => begins(b) - begins(a));
       if (words) found.push([`Search memories for “${input.value.trim()}”`, `/memories?q=${encodeURIComponent(input.value.trim())}`]);
       place = Math.min(place, found.length - 1);
       list.replaceChildren(...found.map(([name, href], index) => {
