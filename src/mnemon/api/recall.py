@@ -14,7 +14,7 @@ from mnemon.memory.fact import MemoryType
 from mnemon.memory.memory import Memory
 from mnemon.memory.ranking import Ranking
 from mnemon.memory.recall.query import Heard, Hit, Query, Recalled, RecallKind
-from mnemon.memory.recall.search import search
+from mnemon.memory.recall.search import recall
 from mnemon.turn import Role
 from mnemon.vectors.embed import embed_query
 
@@ -83,8 +83,7 @@ async def search_memories(body: SearchIn, door: Annotated[Door, needs(Grant.MEMO
         types=frozenset(body.types or MemoryType),
         as_of=body.as_of,
     )
-    async with door.tx() as tx:
-        found = await search(tx, scope, query)
+    found = await recall(door.basement.db, scope, query)
     return door.reply(_rendered(found, body))
 
 

@@ -79,13 +79,13 @@ class Database:
         """A transaction for one organization; None sees no tenant row and is for the runner's look at `work`."""
         with span("transaction", org=org_id or ""):
             async with self._transaction(_begin(org_id)) as connection:
-                yield Tx(connection, org_id=org_id, now=self._clock.now())
+                yield Tx(connection, org_id=org_id, now=self._clock.now(), database=self.url)
 
     @asynccontextmanager
     async def owner_tx(self) -> AsyncIterator[Tx]:
         """A transaction as the login itself, which row-level security may not bind: for operators' commands only."""
         async with self._transaction("BEGIN") as connection:
-            yield Tx(connection, org_id=None, now=self._clock.now())
+            yield Tx(connection, org_id=None, now=self._clock.now(), database=self.url)
 
     async def glance(self, org_id: str, sql: str, /, **params: Any) -> list[Row]:
         """What one reading statement gives, in a transaction that is a single round trip: for what is asked always."""

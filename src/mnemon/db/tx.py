@@ -27,8 +27,12 @@ Reader = Coroutine[Any, Any, T]
 class Tx:
     """Runs named statements. Everything in it commits together or not at all."""
 
-    def __init__(self, connection: psycopg.AsyncConnection[Row], *, org_id: str | None, now: datetime) -> None:
+    def __init__(
+        self, connection: psycopg.AsyncConnection[Row], *, org_id: str | None, now: datetime, database: str = ""
+    ) -> None:
         self._connection = connection
+        self.database = database
+        """Which database it is in, as this process calls it."""
         self.org_id = org_id
         """The organization row-level security lets through; None only for the runner's look at `work`."""
         self.now = now

@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 from mnemon.memory.entities.aliases import Aliases, Link
 from mnemon.memory.hybrid import standardized
 from mnemon.memory.ranking import Ranked
+from mnemon.memory.recall import earned as earning
 from mnemon.memory.recall.book import Book, filled
+from mnemon.memory.recall.earned import Held
 from mnemon.memory.recall.entry import Entry, of_memory, of_message
 from mnemon.memory.recall.question import named, read
 from mnemon.memory.recall.score import open_book, score
@@ -188,3 +190,18 @@ def test_standardized_values_have_no_mean_and_unknown_ones_none(given_: list[tup
     made = standardized(values, which)
     assert not made[~which].any()
     assert abs(made.sum()) < 1e-6
+
+
+@given(texts, st.integers(0, 1000))
+def test_words_earn_the_same_counted_at_once_or_one_by_one(contents: list[str], seed: int) -> None:
+    book = filled([(said(n, text), None) for n, text in enumerate(contents)])
+    chance = np.random.default_rng(seed)
+    held = [
+        Held(rows.astype(np.int32), chance.integers(1, 4, len(rows)).astype(np.float32), np.float32(chance.random()))
+        for rows in (np.flatnonzero(chance.random(len(contents)) < 0.5) + 1 for _ in range(3))
+        if len(rows)
+    ]
+    dampings = chance.random(len(contents) + 1).astype(np.float32) + np.float32(0.1)
+    around = book.around() or {step: np.zeros(len(dampings), dtype=np.int32) for step in (-1, 1)}
+    one, two = earning._at_once(held, around, dampings), earning._word_by_word(held, around, dampings)
+    assert one == pytest.approx(two, abs=1e-5)

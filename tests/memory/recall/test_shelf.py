@@ -13,8 +13,9 @@ from mnemon.memory import edit
 from mnemon.memory.fact import Fact, MemoryType
 from mnemon.memory.recall import search as searching
 from mnemon.memory.recall.query import Query, RecallKind
-from mnemon.memory.recall.search import search
+from mnemon.memory.recall.search import recall, search
 from mnemon.memory.recall.shelf import Shelf
+from mnemon.memory.recall.tally import TALLY
 from mnemon.memory.remember import remember
 from mnemon.scope import Scope, person
 from mnemon.sessions.boundary import Boundary
@@ -59,8 +60,12 @@ class House:
         await record(tx, self.scope(persona), Incoming(user_name=self.user, messages=said), Boundary())
 
     async def ask(self, text: str, persona: str | None = None) -> list[str]:
+        """As a door asks, and within a transaction; both find the same."""
+        query = Query(text=text, vector=None, model="none", kinds=frozenset(RecallKind), limit=50)
+        at_the_door = [hit.found.content for hit in (await recall(self.db, self.scope(persona), query)).hits]
         async with self.db.tx(self.org) as tx:
-            return await self.ask_in(tx, text, persona)
+            assert await self.ask_in(tx, text, persona) == at_the_door
+        return at_the_door
 
     async def ask_in(self, tx: Tx, text: str, persona: str | None = None) -> list[str]:
         query = Query(text=text, vector=None, model="none", kinds=frozenset(RecallKind), limit=50)
@@ -187,3 +192,17 @@ async def test_books_that_do_not_fit_are_read_from_sql(
     for _ in range(2):
         assert len(await house.ask("cello lesson")) == 50
     assert len(shelf) == 0
+
+
+async def test_a_question_asked_again_is_one_round_trip_and_every_one_is_counted(
+    house: House, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await house.learn("violin lesson", "likes tea")
+    scope, query = house.scope(), Query(text="violin", vector=None, model="none", limit=5)
+    await recall(house.db, scope, query)
+    with monkeypatch.context() as nothing_more:
+        nothing_more.setattr(house.db, "tx", None)
+        again = await recall(house.db, scope, query)
+    assert [hit.found.content for hit in again.hits] == ["violin lesson", "likes tea"]
+    async with house.db.tx(house.org) as tx:
+        assert sum((await TALLY.days(tx, scope, tx.now.date())).values()) == 2

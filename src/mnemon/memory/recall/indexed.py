@@ -1,6 +1,6 @@
 """A search in a person's books: what is best, which cards go with it, and what of both has to be read."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -11,7 +11,7 @@ from mnemon.memory.memory import Memory
 from mnemon.memory.ranking import Ranked
 from mnemon.memory.recall import fusion, store
 from mnemon.memory.recall.entry import Entry
-from mnemon.memory.recall.known import Known
+from mnemon.memory.recall.known import FEW, Known
 from mnemon.memory.recall.query import Hit, Query, Recalled, Thing
 from mnemon.memory.recall.shelf import Books
 from mnemon.scope import Scope
@@ -29,8 +29,15 @@ class Sought:
     memory_ids: frozenset[str]
     """What is to be read."""
     message_ids: frozenset[str]
+    ahead: Collection[str]
+    """Memories that are read with them: all there are, where they are few and none was read yet."""
     known: Known
     """Where to keep what was read."""
+
+    @property
+    def complete(self) -> bool:
+        """Nothing is to be read."""
+        return not self.memory_ids and not self.message_ids
 
 
 def seek(books: Books, query: Query, now: datetime) -> Sought:
@@ -49,18 +56,23 @@ def seek(books: Books, query: Query, now: datetime) -> Sought:
         held=held,
         memory_ids=frozenset(name for name, one in about.items() if one.type and name not in held),
         message_ids=frozenset(name for name, one in about.items() if not one.type and name not in held),
+        ahead=() if books.known.read_ahead or books.memories.size > FEW else tuple(books.memories.row_of),
         known=books.known,
     )
 
 
 async def read(tx: Tx, scope: Scope, sought: Sequence[Sought]) -> list[Recalled]:
     """The answers, with the rows as they stand now; all that is to be read is one round trip."""
-    memory_ids = sorted(frozenset[str]().union(*(one.memory_ids for one in sought)))
-    message_ids = sorted(frozenset[str]().union(*(one.message_ids for one in sought)))
-    things = await _read(tx, scope, memory_ids, message_ids)
-    if scope.user not in tx.revisions:  # what this transaction wrote may yet be rolled back
+    memory_ids = frozenset[str]().union(*(one.memory_ids for one in sought))
+    message_ids = frozenset[str]().union(*(one.message_ids for one in sought))
+    known, keeps = sought[0].known, scope.user not in tx.revisions  # what this transaction wrote may be rolled back
+    if memory_ids and keeps:
+        memory_ids = memory_ids.union(sought[0].ahead)
+        known.read_ahead = True
+    things = await _read(tx, scope, sorted(memory_ids), sorted(message_ids))
+    if keeps:
         for thing in things.values():
-            sought[0].known.keep(thing)
+            known.keep(thing)
     return [_recalled(one, {**one.held, **things}) for one in sought]
 
 
@@ -73,6 +85,11 @@ async def _read(tx: Tx, scope: Scope, memory_ids: Sequence[str], message_ids: Se
         memories.told_by_ids(tx, scope, memory_ids), store.messages_by_ids(tx, scope, message_ids)
     )
     return {**{one.id: one for one in known}, **heard}
+
+
+def answered(sought: Sought) -> Recalled:
+    """The answer of one that is complete."""
+    return _recalled(sought, sought.held)
 
 
 def _recalled(sought: Sought, things: Mapping[str, Thing]) -> Recalled:

@@ -2,7 +2,9 @@
 
 from mnemon.memory.recall.query import Thing
 
-MOST = 1_000
+MOST = 2_000
+FEW = 300
+"""Memories up to which all of them are read with the first that are found."""
 THING_BYTES = 2_000
 """About how much memory one takes."""
 
@@ -12,6 +14,8 @@ class Known:
 
     def __init__(self) -> None:
         self._held: dict[str, Thing] = {}
+        self.read_ahead = False
+        """All of the person's memories were read: they are so few that the next questions will want them too."""
 
     def at(self, thing_id: str, revision: int) -> Thing | None:
         """The thing as its row stands at this revision."""

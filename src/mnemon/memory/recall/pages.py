@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from mnemon.db.statements import statements
-from mnemon.db.tx import Tx
+from mnemon.db.tx import Row, Tx
 from mnemon.memory.recall.entry import Entry, of_memory, of_message
 from mnemon.memory.recall.query import Heard
 from mnemon.memory.vectors.store import Kind, joined_by_hash
@@ -82,9 +82,14 @@ class News:
 
 async def standing(tx: Tx, scope: Scope) -> Standing:
     """How the person's rows stand for this transaction."""
-    row = await tx.maybe(SQL["standing"], org_id=scope.org_id, user_id=scope.user)
-    if row is None:
+    return standing_of(await tx.all(SQL["standing"], org_id=scope.org_id, user_id=scope.user))
+
+
+def standing_of(rows: Sequence[Row]) -> Standing:
+    """The same from the rows of its statement."""
+    if not rows:
         return Standing(database=0, since=None, forgettings=0, revision=0)
+    row = rows[0]
     return Standing(
         database=row["database"], since=row["created_at"], forgettings=row["forgettings"], revision=row["revision"]
     )

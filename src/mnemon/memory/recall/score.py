@@ -7,10 +7,11 @@ from datetime import datetime
 import numpy as np
 
 from mnemon.memory.entities.aliases import Aliases
-from mnemon.memory.hybrid import WEIGHTS, WINDOW, damping, rarity, saturated, standardized, total
+from mnemon.memory.hybrid import WEIGHTS, damping, rarity, standardized, total
 from mnemon.memory.keys import split_key
 from mnemon.memory.ranking import HALF_LIFE_DAYS, Ranked
 from mnemon.memory.recall.book import Book
+from mnemon.memory.recall.earned import Held, earned
 from mnemon.memory.recall.question import Question, named, runs
 
 _DAY = 86_400.0
@@ -90,15 +91,18 @@ def _lexical(books: Sequence[Opened], question: Question) -> np.ndarray:
     size = sum(int(np.count_nonzero(one.may)) for one in books)
     every = sum(float((length * one.may).sum(dtype=np.float64)) for length, one in zip(lengths, books, strict=True))
     average = np.float32(every / max(1, size) or 1.0)
-    added = [_Added(one.book, damping(length / average)) for length, one in zip(lengths, books, strict=True)]
+    found: list[list[Held]] = [[] for _ in books]
     for word in question.terms:
-        found = [_holding(one, word) for one in books]
-        holding = sum(len(rows) for rows, _ in found)
-        if holding:
-            weight = np.float32(rarity(size, holding))
-            for one, (rows, counts) in zip(added, found, strict=True):
-                one.add(rows, counts, weight)
-    return np.concatenate([one.scores for one in added])
+        held = [_holding(one, word) for one in books]
+        holding = sum(len(rows) for rows, _ in held)
+        weight = np.float32(rarity(size, holding))
+        for place, (rows, counts) in enumerate(held):
+            if len(rows):
+                found[place].append(Held(rows, counts, weight))
+    return np.concatenate([
+        earned(one.book, held, damping(length / average))
+        for one, held, length in zip(books, found, lengths, strict=True)
+    ])  # fmt: skip
 
 
 def _holding(one: Opened, word: str) -> tuple[np.ndarray, np.ndarray]:
@@ -115,36 +119,6 @@ def _holding(one: Opened, word: str) -> tuple[np.ndarray, np.ndarray]:
 
 def _lengths(one: Opened) -> np.ndarray:
     return one.book.lengths() if one.whole else one.book.spread(one.book.columns["length"] * one.may)
-
-
-class _Added:
-    """What the words of a question have earned the rows of a book so far."""
-
-    def __init__(self, book: Book, damping: np.ndarray) -> None:
-        self.scores = np.zeros(len(damping), dtype=np.float32)
-        self._damping = damping
-        self._around = book.around()
-        self._scratch = np.zeros(len(damping) if self._around else 0, dtype=np.float32)
-
-    def add(self, rows: np.ndarray, counts: np.ndarray, weight: np.float32) -> None:
-        """The rows that hold a word, and those near them, have their share of its weight."""
-        if not len(rows):
-            return
-        if not self._around:
-            self.scores[rows] += weight * saturated(counts, self._damping[rows])
-            return
-        reached, scratch = [rows], self._scratch
-        scratch[rows] = counts
-        for step, share in WINDOW.items():
-            if step in self._around:
-                # A row counts for the one after it as the one before.
-                other = self._around[-step][rows]
-                scratch[other] += np.float32(share) * counts
-                reached.append(other)
-        touched = np.concatenate(reached)
-        self.scores[touched] += weight * saturated(scratch[touched], self._damping[touched])
-        self.scores[0] = 0.0
-        scratch[touched] = 0.0
 
 
 def _similarity(books: Sequence[Opened], vector: np.ndarray | None, may: np.ndarray) -> np.ndarray:

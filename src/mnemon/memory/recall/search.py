@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from datetime import datetime
 
+from mnemon.db.database import Database
 from mnemon.db.tx import Tx
 from mnemon.memory import store as memories
 from mnemon.memory.cards import Card, entity_cards, keys_of
@@ -10,14 +11,40 @@ from mnemon.memory.entities.aliases import Aliases
 from mnemon.memory.entities.store import load_aliases
 from mnemon.memory.memory import Memory
 from mnemon.memory.ranking import CANDIDATES, Candidate, Ranked, Ranking, blended, by_similarity, nearest
-from mnemon.memory.recall import fusion, store
-from mnemon.memory.recall.indexed import read, seek
+from mnemon.memory.recall import fusion, pages, store
+from mnemon.memory.recall.indexed import Sought, answered, read, seek
 from mnemon.memory.recall.query import Hit, Query, Recalled, RecallKind, Thing
 from mnemon.memory.recall.shelf import SHELF
 from mnemon.memory.recall.tally import TALLY
 from mnemon.memory.vectors.store import joined_by_hash
 from mnemon.memory.words import coverage
 from mnemon.scope import Scope
+
+
+async def recall(db: Database, scope: Scope, query: Query) -> Recalled:
+    """A search from a door. Where the index is warm and what it finds is known, it is a single round trip."""
+    sought = await _at_a_glance(db, scope, query)
+    if sought is not None and sought.complete:
+        return answered(sought)
+    async with db.tx(scope.org_id) as tx:
+        return await search(tx, scope, query) if sought is None else (await read(tx, scope, [sought]))[0]
+
+
+async def _at_a_glance(db: Database, scope: Scope, query: Query) -> Sought | None:
+    """What the index says, if it holds the person's books as they stand; None when more than a look is needed."""
+    now = db.now()
+    if not _by_index(query) or not SHELF.holds(scope, query.model) or TALLY.due(db.url, scope, now):
+        return None
+    rows = await db.glance(scope.org_id, pages.SQL["standing"], org_id=scope.org_id, user_id=scope.user)
+    books = SHELF.current(scope, query.model, pages.standing_of(rows))
+    if books is None:
+        return None
+    TALLY.note(db.url, scope, now)
+    return seek(books, query, now)
+
+
+def _by_index(query: Query) -> bool:
+    return query.ranking is Ranking.HYBRID and query.as_of is None
 
 
 async def search(tx: Tx, scope: Scope, query: Query) -> Recalled:
@@ -28,7 +55,7 @@ async def search(tx: Tx, scope: Scope, query: Query) -> Recalled:
 async def search_each(tx: Tx, scope: Scope, queries: Sequence[Query]) -> list[Recalled]:
     """Several searches of one person with one model's vectors, read together."""
     await TALLY.count(tx, scope, len(queries))
-    if all(query.ranking is Ranking.HYBRID and query.as_of is None for query in queries):
+    if all(map(_by_index, queries)):
         model = queries[0].model
         sought = await SHELF.read(tx, scope, model, lambda books: [seek(books, query, tx.now) for query in queries])
         if sought is not None:

@@ -57,17 +57,29 @@ class Shelf:
         """About how much memory the books take."""
         return sum(books.bytes for books in self._held.values())
 
+    def holds(self, scope: Scope, model: str) -> bool:
+        """Whether it has books of the person, however old."""
+        return _key(scope, model) in self._held
+
+    def current(self, scope: Scope, model: str, standing: Standing) -> Books | None:
+        """The person's books, if they hold everything up to here."""
+        key = _key(scope, model)
+        held = self._current(key, standing)
+        if held is None or held.standing.revision < standing.revision:
+            return None
+        self._held.move_to_end(key)
+        return held
+
     async def read(self, tx: Tx, scope: Scope, model: str, use: Callable[[Books], T]) -> T | None:
         """What `use` makes of the person's books as the transaction sees them; None when they do not fit."""
-        key = (scope.org_id, scope.user, scope.persona_id, model)
+        key = _key(scope, model)
         if not self.megabytes or key in self._too_large:
             return None
         while True:
             standing = await pages.standing(tx, scope)
+            if (books := self.current(scope, model, standing)) is not None:
+                return use(books)
             held = self._current(key, standing)
-            if held is not None and held.standing.revision >= standing.revision:
-                self._held.move_to_end(key)
-                return use(held)
             since = -1 if held is None else held.standing.revision
             news, aliases = await tx.together(pages.newer(tx, scope, model, since), load_aliases(tx, scope))
             if self._current(key, standing) is held and (held is None or held.standing.revision == since):
@@ -130,6 +142,10 @@ class Shelf:
             room -= self._held[other].bytes
             if room < 0:
                 del self._held[other]
+
+
+def _key(scope: Scope, model: str) -> Key:
+    return scope.org_id, scope.user, scope.persona_id, model
 
 
 def _put(books: Books, news: News) -> None:

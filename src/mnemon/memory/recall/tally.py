@@ -25,10 +25,17 @@ class Tally:
         """So many recalls more."""
         place = _place(tx, scope)
         self._waiting[place, tx.now.astimezone(UTC).date()] += number
-        since = self._written.get(place)
-        if since is None or abs(tx.now - since) >= EVERY:
+        if self._due(place, tx.now):
             self._written[place] = tx.now
             await self._write(tx, scope, place)
+
+    def due(self, database: str, scope: Scope, now: datetime) -> bool:
+        """Whether it is time to write, which takes a transaction."""
+        return self._due((database, scope.org_id), now)
+
+    def note(self, database: str, scope: Scope, now: datetime) -> None:
+        """One recall more, to be written later."""
+        self._waiting[(database, scope.org_id), now.astimezone(UTC).date()] += 1
 
     async def days(self, tx: Tx, scope: Scope, since: date) -> dict[date, int]:
         """Recalls by day since then, those not written yet included."""
@@ -38,6 +45,10 @@ class Tally:
         found.update({day: n for (where, day), n in self._waiting.items() if where == place and day >= since})
         return dict(found)
 
+    def _due(self, place: _Place, now: datetime) -> bool:
+        since = self._written.get(place)
+        return since is None or abs(now - since) >= EVERY
+
     async def _write(self, tx: Tx, scope: Scope, place: _Place) -> None:
         for key in [key for key in self._waiting if key[0] == place]:
             number = self._waiting.pop(key)
@@ -46,8 +57,7 @@ class Tally:
 
 
 def _place(tx: Tx, scope: Scope) -> _Place:
-    where = tx.connection.info
-    return f"{where.host}:{where.port}/{where.dbname}", scope.org_id
+    return tx.database, scope.org_id
 
 
 TALLY = Tally()
