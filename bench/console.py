@@ -1,16 +1,20 @@
 """How long the console's pages take at 100,000 memories: `PYTHONPATH=tests .venv/bin/python -m bench.console`.
 
 Every page type and the states of it that cost most, over the demo's story and a crowd of a hundred people more (see
-bench/crowd.py), and the same pages of a second organization that is empty. Each page is asked for once and then forty
-times over HTTP, one after another; the table shows the median, the 95th percentile and the slowest of the forty.
+bench/crowd.py), and the same pages of a second organization that is empty. `mnemon serve` runs as a process of its own
+over an embedded PostgreSQL. Each page is asked for once and then forty times over HTTP, one after another; the table
+shows the median, the 95th percentile and the slowest of the forty.
 """
 
 import argparse
 import os
+import socket
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,10 +23,11 @@ from bench.crowd import gather
 from bench.screenshots import STATES, database
 
 from support import atlas
-from support.served import Served
-from support.storied import FRIDAY, ORG, signed_in, storied
+from support.storied import FRIDAY, ORG, storied
 
 TIMES = 40
+EMPTY = "empty"
+PROGRAM = str(Path(sys.executable).with_name("mnemon"))
 MORE = (
     "/memories?q=ghost",
     "/memories?q=about",
@@ -90,18 +95,65 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--most-ms", type=float, default=200)
     given = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder, database(Path(folder)) as url, storied(url, Path(folder)) as server:
-        held = gather(url, ORG, FRIDAY)
-        sys.stdout.write(f"{held:,} memories, load average {os.getloadavg()[0]:.2f}\n\n")
-        slow = report(visits(server), given.most_ms)
-        sys.stdout.write("\nAn empty organization beside it\n\n")
-        slow += report(visits(server, "empty"), given.most_ms)
+    with tempfile.TemporaryDirectory() as name, database(Path(name)) as url:
+        folder = Path(name)
+        with storied(url, folder, worker=False):
+            held = gather(url, ORG, FRIDAY)
+        with Mnemon(url, folder) as mnemon:
+            sys.stdout.write(f"{held:,} memories, load average {os.getloadavg()[0]:.2f}\n\n")
+            slow = report(visits(mnemon, ORG), given.most_ms)
+            sys.stdout.write("\nAn empty organization beside it\n\n")
+            slow += report(visits(mnemon, EMPTY), given.most_ms)
     sys.exit(f"slower than {given.most_ms:.0f} ms: {', '.join(slow)}" if slow else 0)
 
 
-def visits(server: Served, org: str = ORG) -> dict[str, Took]:
+class Mnemon:
+    """`mnemon serve` on a free port, while it is needed, and other commands beside it."""
+
+    def __init__(self, url: str, folder: Path) -> None:
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port = free.getsockname()[1]
+        self.url = f"http://127.0.0.1:{port}"
+        self._environment = {
+            **os.environ,
+            "MNEMON_DATABASE_URL": url,
+            "MNEMON_DATA_DIR": str(folder),
+            "MNEMON_CLOCK_FILE": str(folder / "clock"),
+            "MNEMON_PORT": str(port),
+            "MNEMON_MODEL": "offline",
+            "MNEMON_LOG_LEVEL": "ERROR",
+        }
+
+    def __enter__(self) -> "Mnemon":
+        self._serving = subprocess.Popen([PROGRAM, "serve"], env=self._environment, stdout=subprocess.DEVNULL)
+        for _ in range(600):
+            with suppress(httpx2.HTTPError):
+                if httpx2.get(f"{self.url}/sign-in").status_code == 200:
+                    return self
+            time.sleep(0.1)
+        raise RuntimeError("`mnemon serve` did not answer within a minute")
+
+    def __exit__(self, *ended: object) -> None:
+        self._serving.terminate()
+        self._serving.wait(30)
+
+    def run(self, *words: str) -> str:
+        """What the command prints."""
+        done = subprocess.run([PROGRAM, *words], env=self._environment, check=True, capture_output=True, text=True)
+        return done.stdout
+
+    def signed_in(self, org: str) -> dict[str, str]:
+        """The cookies of someone who followed a link of the organization's console."""
+        if org == EMPTY:
+            self.run("orgs", "create", org)
+        answer = httpx2.get("".join(self.run("console", "--org", org).split()), timeout=60)
+        assert answer.status_code == 303
+        return dict(answer.cookies)
+
+
+def visits(mnemon: Mnemon, org: str) -> dict[str, Took]:
     """What each page of the organization took."""
-    with httpx2.Client(base_url=server.url, cookies=signed_in(server, org), timeout=120) as visitor:
+    with httpx2.Client(base_url=mnemon.url, cookies=mnemon.signed_in(org), timeout=120) as visitor:
         addresses = [*atlas.by_route(visitor).values(), *STATES, *MORE] if org == ORG else PLAIN
         return {address: measured(visitor, address) for address in dict.fromkeys(addresses)}
 

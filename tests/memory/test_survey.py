@@ -8,12 +8,12 @@ from dataclasses import replace
 import pytest
 
 from mnemon.access.organizations import create_organization
-from mnemon.clock import ManualClock
 from mnemon.db.database import Database
 from mnemon.memory.edit import Edit, change
 from mnemon.memory.fact import Entity, EntityType, Fact, MemoryType
 from mnemon.memory.lifecycle import Status
 from mnemon.memory.remember import remember
+from mnemon.memory.survey import survey as survey_room
 from mnemon.memory.survey.survey import Filters, Kept, Surveyed, survey
 from mnemon.scope import Scope, person
 from mnemon.sessions.people import ensure_person
@@ -115,7 +115,14 @@ def agree(found: Surveyed, every: list[Kept], filters: Filters, user: str) -> No
     assert found.facets.by["entity"] == (Counter(refs) if user else {})
 
 
-async def test_pages_and_counts_agree_with_a_count_by_hand(db: Database, org: str, clock: ManualClock) -> None:
+@pytest.fixture(params=[survey_room.FEW, 3], ids=["few match", "many match"])
+def few(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What counts as few: with three, nearly every search is one of many matches."""
+    monkeypatch.setattr(survey_room, "FEW", request.param)
+
+
+@pytest.mark.usefixtures("few")
+async def test_pages_and_counts_agree_with_a_count_by_hand(db: Database, org: str) -> None:
     await tell(db, org)
     every = list((await look(db, org, Filters())).found)
     assert len(every) > 30
@@ -134,6 +141,7 @@ async def test_pages_and_counts_agree_with_a_count_by_hand(db: Database, org: st
         agree(await look(db, org, filters, user), every, filters, user)
 
 
+@pytest.mark.usefixtures("few")
 @pytest.mark.parametrize("words", WORDS)
 async def test_words_are_found_in_any_case_and_mean_themselves(db: Database, org: str, words: str) -> None:
     await tell(db, org)
@@ -141,6 +149,7 @@ async def test_words_are_found_in_any_case_and_mean_themselves(db: Database, org
     agree(await look(db, org, Filters(words=words)), every, Filters(words=words), "")
 
 
+@pytest.mark.usefixtures("few")
 async def test_pages_follow_each_other(db: Database, org: str) -> None:
     await tell(db, org)
     for filters in (Filters(), Filters(words="tea"), Filters(status="ACTIVE", entity="person:friend_2")):

@@ -62,7 +62,12 @@ def spellings(word: str) -> Word:
 def words_of(text: str) -> tuple[str, ...]:
     """The words of a text in their plain spelling, apostrophes and dots inside a word dropped."""
     joined = re.sub(r"(?<=\w)['’.](?=\w)", "", text.replace("&", " and "))
-    return tuple(min(spellings(word), key=_shorter) for word in _WORDS.findall(joined))
+    return tuple(map(_plainest, _WORDS.findall(joined)))
+
+
+@lru_cache(maxsize=20_000)
+def _plainest(word: str) -> str:
+    return min(spellings(word), key=_shorter)
 
 
 @lru_cache(maxsize=20_000)

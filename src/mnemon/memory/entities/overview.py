@@ -1,7 +1,7 @@
 """The entities that a person's memories speak of: what a list, a page and a graph show. Pure, over what was read."""
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import combinations
@@ -107,18 +107,29 @@ def candidates(spoken: Sequence[Spoken]) -> list[Candidate]:
 
 def ties(spoken: Sequence[Spoken], aliases: Aliases) -> list[Tie]:
     """What belongs together: entities that one memory names, or one turn speaks of; heaviest first."""
-    listed = overviews(spoken, aliases)
-    named = {one.key: " ".join(words_of(one.label)) for one in listed}
+    named: dict[str, list[tuple[tuple[str, ...], str]]] = defaultdict(list)
+    for one in overviews(spoken, aliases):
+        label = words_of(one.label)
+        if label:
+            named[label[0]].append((label, one.key))
     weights: Counter[tuple[str, str]] = Counter()
     by_turn: dict[str, set[str]] = defaultdict(set)
-    for one in spoken:
-        text = f" {' '.join(words_of(one.memory.content))} "
-        own = set(map(aliases.resolve, one.memory.entity_refs))
-        both = own | {key for key, label in named.items() if label and f" {label} " in text}
-        weights.update(combinations(sorted(both), 2))
-        for turn in one.turns:
+    for said in spoken:
+        own = set(map(aliases.resolve, said.memory.entity_refs))
+        weights.update(combinations(sorted(own | _named_in(words_of(said.memory.content), named)), 2))
+        for turn in said.turns:
             by_turn[turn] |= own
     for together in by_turn.values():
         weights.update(combinations(sorted(together), 2))
     found = [Tie(one=one, two=two, weight=weight) for (one, two), weight in weights.items()]
     return sorted(found, key=lambda tie: (-tie.weight, tie.one, tie.two))
+
+
+def _named_in(words: Sequence[str], named: Mapping[str, list[tuple[tuple[str, ...], str]]]) -> set[str]:
+    """The keys whose label stands among the words, looked up by its first."""
+    return {
+        key
+        for place, word in enumerate(words)
+        for label, key in named.get(word, ())
+        if tuple(words[place : place + len(label)]) == label
+    }

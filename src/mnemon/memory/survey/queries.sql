@@ -40,11 +40,33 @@ from (
 ) p
 join users u on u.org_id = %(org_id)s and u.user_id = p.user_id
 
+-- name: matching
+-- The memories that speak of the entity or contain the words, each with what it is counted under, unless there are more
+-- than so many: no index helps, each text is looked at. The first comparison of texts is of plain letters and cheap; it
+-- lets through whatever the second could accept, which knows the letters of every script and is left out where the
+-- first says it all.
+select m.status, m.type, m.source, m.persona_id, m.pinned, m.user_id, m.id, m.updated_at, u.external_id as person
+from (
+  select status, type, source, persona_id, pinned, user_id, id, updated_at from memories
+  where org_id = %(org_id)s
+    and (%(entity)s::text is null or %(entity)s = any(entity_refs))
+    and (%(plain)s::text is null or lower(content collate "C") like %(plain)s collate "C")
+    and (%(words)s::text is null or lower(content) like lower(%(words)s))
+  limit %(few)s
+) m
+join users u on u.org_id = %(org_id)s and u.user_id = m.user_id
+
+-- name: these
+-- Memories by their owner and id, latest change first.
+select m.*, u.external_id
+from unnest(%(users)s::text[], %(ids)s::text[]) as chosen (user_id, id)
+join memories m on m.org_id = %(org_id)s and m.user_id = chosen.user_id and m.id = chosen.id
+join users u on u.org_id = %(org_id)s and u.user_id = chosen.user_id
+order by m.updated_at desc, m.id desc
+
 -- name: standing_of_matches
--- The same over the memories that speak of the entity or contain the words: no index helps, each text is looked at once.
--- The first comparison of texts is of plain letters and cheap; it lets through whatever the second could accept, which
--- knows the letters of every script and is left out where the first says it all. Within a case, because the planner takes
--- a pattern to match next to nothing and would sort what it should hash.
+-- The counts of `standing` over those that match, where there are many. Within a case, because the planner takes a
+-- pattern to match next to nothing and would sort what it should hash.
 with standing as materialized (
   select status, type, source, persona_id, pinned, user_id, count(*) as number
   from memories
@@ -71,7 +93,7 @@ from (
 join users u on u.org_id = %(org_id)s and u.user_id = p.user_id
 
 -- name: page_of_matches
--- A page of those memories, where few match: all are found, then put in order.
+-- A page of many that match: all are found, then put in order.
 with matching as materialized (
   select user_id, id, updated_at from memories
   where org_id = %(org_id)s
@@ -92,7 +114,7 @@ join users u on u.org_id = %(org_id)s and u.user_id = chosen.user_id
 order by m.updated_at desc, m.id desc
 
 -- name: page_of_latest_matches
--- The same among the memories that changed last, where many match: a page of them is soon full.
+-- The same among the memories that changed last: where many match, a page of them is soon full.
 select m.*, u.external_id
 from (
   select user_id, id

@@ -13,8 +13,9 @@ from mnemon.memory.store import memory_of
 from mnemon.scope import Scope
 
 SQL = statements("mnemon.memory.survey")
-MANY = 2000
-"""From this many matches on, a page of them stands near the top."""
+FEW = 2000
+"""Up to so many matches are looked at one by one; of more, a page stands near the top."""
+PEOPLE = 20
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,27 +85,56 @@ class Surveyed:
 async def survey(tx: Tx, scope: Scope, filters: Filters, *, most: int, skip: int = 0) -> Surveyed:
     """Memories of the organization, or of one person where the scope names one, latest change first, and how many
     stand under each value of each facet, the other facets' filters applied."""
-    params = {**_params(scope, filters), "most": most, "skip": skip}
-    matched = bool(filters.words or filters.entity)
-    rows = await tx.afresh(SQL["standing_of_matches" if matched else "standing"], **params)
+    params = {**_params(scope, filters), "most": most, "skip": skip, "few": FEW + 1}
     entities = await tx.afresh(SQL["entities"], **params) if scope.user_id else []
-    facets = _facets(rows, entities, filters)
-    found = await (_matches(tx, params, facets.total) if matched else tx.afresh(SQL["page"], **params))
-    return Surveyed(
-        found=tuple(Kept(user=row.pop("external_id"), memory=memory_of(row)) for row in found), facets=facets
-    )
+    if not filters.words and not filters.entity:
+        facets = _facets(await tx.afresh(SQL["standing"], **params), entities, filters)
+        return _surveyed(await tx.afresh(SQL["page"], **params), facets)
+    matching = await tx.afresh(SQL["matching"], **params)
+    if len(matching) > FEW:
+        facets = _facets(await tx.afresh(SQL["standing_of_matches"], **params), entities, filters)
+        return _surveyed(await _many(tx, params, facets.total), facets)
+    facets = _facets(_counted_rows(matching, scope, filters), entities, filters)
+    return _surveyed(await _few(tx, scope, filters, matching, most=most, skip=skip), facets)
 
 
-async def _matches(tx: Tx, params: dict[str, Any], total: int) -> list[Row]:
-    """A page of what contains the words: where there is much of it, it is first looked for among the latest."""
+def _surveyed(found: Sequence[Row], facets: Facets) -> Surveyed:
+    kept = tuple(Kept(user=row.pop("external_id"), memory=memory_of(row)) for row in found)
+    return Surveyed(found=kept, facets=facets)
+
+
+async def _few(
+    tx: Tx, scope: Scope, filters: Filters, matching: Sequence[Row], *, most: int, skip: int
+) -> Sequence[Row]:
+    """A page of what matches, out of all that does."""
+    mine = [row for row in matching if _whose(row, scope) and _passes(row, filters)]
+    chosen = sorted(mine, key=lambda row: (row["updated_at"], row["id"]), reverse=True)[skip : skip + most]
+    places = {"users": [row["user_id"] for row in chosen], "ids": [row["id"] for row in chosen]}
+    return await tx.all(SQL["these"], org_id=scope.org_id, **places) if chosen else []
+
+
+async def _many(tx: Tx, params: dict[str, Any], total: int) -> Sequence[Row]:
+    """A page of what matches: first looked for among the latest, since there is much of it."""
     left = min(params["most"], total - params["skip"])
     if left <= 0:
         return []
-    if total > MANY:
-        found = await tx.afresh(SQL["page_of_latest_matches"], **params, latest=MANY + 2 * (params["skip"] + left))
-        if len(found) == left:
-            return found
-    return await tx.afresh(SQL["page_of_matches"], **params)
+    found = await tx.afresh(SQL["page_of_latest_matches"], **params, latest=FEW + 2 * (params["skip"] + left))
+    return found if len(found) == left else await tx.afresh(SQL["page_of_matches"], **params)
+
+
+def _counted_rows(matching: Sequence[Row], scope: Scope, filters: Filters) -> list[Row]:
+    """The rows that `standing` would give of these: combinations of values, and the top twenty people."""
+    columns = tuple(_COLUMNS.values())
+    combinations = Counter(tuple(row[name] for name in columns) for row in matching if _whose(row, scope))
+    people = Counter(row["person"] for row in matching if _passes(row, filters))
+    return [
+        *({"person": None, **dict(zip(columns, key, strict=True)), "number": n} for key, n in combinations.items()),
+        *({"person": person, "number": n} for person, n in people.most_common(PEOPLE)),
+    ]
+
+
+def _whose(row: Row, scope: Scope) -> bool:
+    return scope.user_id in (None, row["user_id"])
 
 
 def _facets(rows: Sequence[Row], entities: Sequence[Row], filters: Filters) -> Facets:
