@@ -40,7 +40,7 @@ async def told_by_ids(tx: Tx, scope: Scope, ids: Sequence[str]) -> list[Memory]:
     if not ids:
         return []
     rows = await tx.all(SQL["with_provenance"], **_owner(scope), ids=list(ids), most=SHOWN_PROVENANCE)
-    return [replace(memory_of(row), provenance=_statements(row)) for row in rows]
+    return [memory_of(row, _statements(row)) for row in rows]
 
 
 async def owner(tx: Tx, scope: Scope, memory_id: str) -> str | None:
@@ -193,14 +193,16 @@ def _owner(scope: Scope) -> dict[str, str]:
 
 
 def _statements(row: Row) -> tuple[Provenance, ...]:
-    columns = (row["turn_ids"] or (), row["message_ids"] or (), row["quotes"] or (), row["times"] or ())
+    if row["times"] is None:
+        return ()
+    columns = (row["turn_ids"], row["message_ids"], row["quotes"], row["times"])
     return tuple(
         Provenance(turn_id=turn_id, message_id=message_id, quote=quote, at=at)
         for turn_id, message_id, quote, at in zip(*columns, strict=True)
     )
 
 
-def memory_of(row: Row) -> Memory:
+def memory_of(row: Row, provenance: tuple[Provenance, ...] = ()) -> Memory:
     """The memory a row of `memories` stands for."""
     return Memory(
         id=row["id"],
@@ -232,6 +234,7 @@ def memory_of(row: Row) -> Memory:
         created_at=row["created_at"],
         updated_at=row["updated_at"],
         revision=row["revision"],
+        provenance=provenance,
     )
 
 

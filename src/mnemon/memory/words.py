@@ -19,6 +19,8 @@ STOP_WORDS = frozenset(
 )
 _K1, _B = 1.2, 0.75
 _MOST_WORDS = 200_000
+_ASCII = {number: " " for number in range(128) if not chr(number).isalnum()}
+"""What is not a letter or digit stands between words; most texts are of these characters alone."""
 
 
 class _Stems(dict[str, str]):
@@ -44,10 +46,17 @@ def stems(words: str) -> frozenset[str]:
     return frozenset(map(stem, words.split()))
 
 
+def _words(text: str) -> list[str]:
+    """The words of a text, folded, without a possessive's ending."""
+    if text.isascii():
+        return text.lower().replace("'s", "").translate(_ASCII).split()
+    plain = unicodedata.normalize("NFKC", text).replace("’s", "")
+    return _WORD.findall(plain.casefold().replace("'s", ""))
+
+
 def terms(text: str, *, bare: bool = False) -> list[str]:
     """The stemmed words of a text, in order; stop words only when there is nothing else, and never when `bare`."""
-    plain = text if text.isascii() else unicodedata.normalize("NFKC", text).replace("’s", "")
-    words = _WORD.findall(plain.casefold().replace("'s", ""))
+    words = _words(text)
     return [known for word in words if (known := _STEMS[word])] or ([] if bare else [stem(word) for word in words])
 
 

@@ -9,7 +9,7 @@ from bisect import bisect_left, insort
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta
-from itertools import pairwise
+from itertools import chain, pairwise
 
 import numpy as np
 
@@ -40,6 +40,14 @@ class Postings:
     def seen(self) -> tuple[np.ndarray, np.ndarray]:
         """Views that must not outlive the next change."""
         return np.frombuffer(self.rows, dtype=np.int32), np.frombuffer(self.counts, dtype=np.float32)
+
+
+class _Numbers(dict[str, int]):
+    """Gives each word the next number when it is first met."""
+
+    def __missing__(self, word: str) -> int:
+        self[word] = given = len(self)
+        return given
 
 
 class Book:
@@ -257,8 +265,8 @@ class Book:
 
     def _fill_words(self, entries: Sequence[Entry]) -> None:
         """The postings of all entries at once: sorted by word and row, counted, and cut apart by word."""
-        number: dict[str, int] = {}
-        flat = [number.setdefault(word, len(number)) for entry in entries for word in entry.words]
+        number = _Numbers()
+        flat = list(map(number.__getitem__, chain.from_iterable(entry.words for entry in entries)))
         lengths = [len(entry.words) for entry in entries]
         rows = np.repeat(np.arange(1, len(entries) + 1, dtype=np.int64), lengths)
         places, counts = np.unique((np.array(flat, dtype=np.int64) << 32) | rows, return_counts=True)
