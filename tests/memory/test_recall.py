@@ -230,7 +230,7 @@ async def test_the_persons_layer_has_pins_first_then_the_seeded_profile(house: H
         Fact(type=MemoryType.PROFILE, content="Likes tea"),
     )
     async with house.db.tx(house.org) as tx:
-        made, _ = await layer.person_and_relevant(tx, await house.ask("hello"))
+        made = layer.person(await layer.recollect(tx, await house.ask("hello")))
     assert [item.text for item in made.items] == ["Is allergic to nuts", "Is called Anna"]
     assert made.recalled
 
@@ -239,7 +239,7 @@ async def test_foundation_holds_twenty_pins_at_most(house: House) -> None:
     pins = [Fact(type=MemoryType.PROFILE, content=f"Fact {n}", pinned=True) for n in range(25)]
     await house.remember(*pins)
     async with house.db.tx(house.org) as tx:
-        made, _ = await layer.person_and_relevant(tx, await house.ask("hello"))
+        made = layer.person(await layer.recollect(tx, await house.ask("hello")))
     assert len(made.items) == 20
 
 
@@ -254,7 +254,7 @@ async def test_the_relevant_layer_has_cards_on_top_then_memories_then_what_was_s
     await house.work()
     async with house.db.tx(house.org) as tx:
         ask = await house.ask("can Sam fix my violin", session=running)
-        _, made = await layer.person_and_relevant(tx, ask)
+        made = layer.relevant(await layer.recollect(tx, ask), running)
     texts = [item.text for item in made.items]
     assert texts[0] == "[person:sam]: Sam plays the violin"
     assert "Owns a violin (external)" in texts

@@ -1,18 +1,17 @@
 """What a chat turn is given: the system prompt made of layers, and the session's recent messages."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from mnemon.basement import Basement
-from mnemon.context.layers import layers
+from mnemon.context.layers import read
 from mnemon.context.pack import Pack, pack
 from mnemon.db.tx import Tx
 from mnemon.errors import ModelDown
 from mnemon.layer import Ask, Layer
 from mnemon.scope import Scope
 from mnemon.sessions.close import boundary_of
-from mnemon.sessions.layer import recent_messages, situation
 from mnemon.settings import Settings
 from mnemon.turn import Said
 
@@ -39,11 +38,9 @@ async def assembled(
     turn_id: str | None = None,
 ) -> Context:
     """The context for this question; where the turn is stored already, its own messages stay apart."""
-    where = await situation(tx, ask, boundary_of(settings))
-    ask = replace(ask, session_id=where.session_id)
-    made, recent = await tx.together(layers(tx, ask, where), recent_messages(tx, ask, where, turn_id))
-    packed = pack(made, budget or settings.context_budget_tokens)
-    return Context(pack=packed, recent=recent, layers=tuple(made), session_id=where.session_id)
+    found = await read(tx, ask, boundary_of(settings), turn_id)
+    packed = pack(found.layers, budget or settings.context_budget_tokens)
+    return Context(pack=packed, recent=found.recent, layers=found.layers, session_id=found.session_id)
 
 
 async def given(

@@ -1,6 +1,7 @@
 """What memory adds to the prompt: the person (L4), what is relevant to the message (L5), and todos for L6."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from mnemon.clock import iso
 from mnemon.db.tx import Tx
@@ -26,31 +27,46 @@ _MAY_MATTER = (
 )
 
 
-async def person_and_relevant(tx: Tx, ask: Ask) -> tuple[Layer, Layer]:
-    """L4 and L5: what is always kept in mind, and what matters for the message beside it."""
+@dataclass(frozen=True, kw_only=True)
+class Recollection:
+    """What memory has to say to a message."""
+
+    always: Sequence[Memory]
+    """What is pinned, then the profile the person was seeded with."""
+    known: Recalled
+    said: Recalled
+
+
+async def recollect(tx: Tx, ask: Ask) -> Recollection:
+    """Everything L4 and L5 are made of."""
     wanted = [_query(ask, RecallKind.MEMORIES, RELEVANT), _query(ask, RecallKind.MESSAGES, SAID * 3)]
     always, (known, said) = await tx.together(
         store.foundation(tx, ask.scope, most=FOUNDATION), search_each(tx, ask.scope, wanted)
     )
-    pinned = {one.id for one in always if one.pinned}
-    return _person(always), _relevant(ask, known, said, pinned)
+    return Recollection(always=always, known=known, said=said)
 
 
-def _person(always: Sequence[Memory]) -> Layer:
-    """The foundation, what is pinned, then the profile the person was seeded with."""
-    items = tuple(Item(text=line(one), sources=(one.id,), value=10.0 - place / 100) for place, one in enumerate(always))
+def person(found: Recollection) -> Layer:
+    """L4: the foundation."""
+    items = tuple(
+        Item(text=line(one), sources=(one.id,), value=10.0 - place / 100) for place, one in enumerate(found.always)
+    )
     return Layer(name="L4", title="The person", opening=_KEPT_IN_MIND, items=items, budget=600)
 
 
-def _relevant(ask: Ask, known: Recalled, said: Recalled, pinned: set[str]) -> Layer:
-    """Entity cards first, then the memories and what was said that answer the message best."""
-    cards = [
-        Item(text=card.text, sources=card.memory_ids, value=9.0 - place / 100) for place, card in enumerate(known.cards)
-    ]
-    facts = [hit for hit in known.hits if hit.found.id not in pinned]
-    elsewhere = [hit for hit in said.hits if not _runs_now(hit, ask)][:SAID]
+def relevant(found: Recollection, running: str | None) -> Layer:
+    """L5: entity cards first, then the memories and what was said that answer the message best.
+
+    What was said in the session that runs is shown verbatim anyway.
+    """
+    pinned = {one.id for one in found.always if one.pinned}
+    facts = [hit for hit in found.known.hits if hit.found.id not in pinned]
+    elsewhere = [hit for hit in found.said.hits if not _in_session(hit, running)][:SAID]
     items = [
-        *cards,
+        *(
+            Item(text=card.text, sources=card.memory_ids, value=9.0 - place / 100)
+            for place, card in enumerate(found.known.cards)
+        ),
         *(_item(hit, 6.0 - place / 10) for place, hit in enumerate(facts)),
         *(_item(hit, 4.0 - place / 10) for place, hit in enumerate(elsewhere)),
     ]
@@ -82,9 +98,8 @@ def _query(ask: Ask, kind: RecallKind, limit: int) -> Query:
     )
 
 
-def _runs_now(hit: Hit, ask: Ask) -> bool:
-    """What was said in the session that runs is shown verbatim anyway."""
-    return isinstance(hit.found, Heard) and hit.found.session_id == ask.session_id
+def _in_session(hit: Hit, session_id: str | None) -> bool:
+    return isinstance(hit.found, Heard) and hit.found.session_id == session_id
 
 
 def _item(hit: Hit, value: float) -> Item:
