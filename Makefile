@@ -42,7 +42,9 @@ browser: .venv/browser
 conformance: .venv/conformance
 	@MNEMON_WRITE_TALLY=1 $(PYTEST) -n0 -m conformance --timeout 900 -rs --ignore tests/browser tests
 
+# Recall's quality and speed, beside other stores; docs/benchmarks holds the last figures. About 25 minutes.
 bench: .venv/bench
+	-@$(MAKE) --no-print-directory .venv/hindsight
 	@.venv/bin/mnemon bench
 
 screenshots: .venv/browser
@@ -64,4 +66,11 @@ clean:
 	@echo "Installing what '$*' needs (a minute the first time) …" >&2
 	@$(PIP) install --require-hashes -r $<
 	@$(PIP) install --no-deps --no-build-isolation -e .
+	@touch $@
+
+# A peer of the benchmarks whose dependencies do not agree with ours; without it the benchmarks say so.
+.venv/hindsight: requirements/hindsight.txt | .venv/bin/python
+	@echo "Installing Hindsight into an environment of its own …" >&2
+	@$(PYTHON) -m venv .venv/peers/hindsight
+	@.venv/peers/hindsight/bin/pip --disable-pip-version-check -q install --require-hashes -r $<
 	@touch $@

@@ -15,3 +15,5 @@ lock test build test
 lock browser build test browser
 lock conformance build test conformance
 lock bench build test bench
+uv pip compile requirements/hindsight.in --universal --generate-hashes --no-emit-index-url --python-version 3.11 \
+  --no-header --no-annotate -q -o requirements/hindsight.txt
