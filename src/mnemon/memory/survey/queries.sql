@@ -45,7 +45,7 @@ join users u on u.org_id = %(org_id)s and u.user_id = p.user_id
 -- than so many: no index helps, each text is looked at. The first comparison of texts is of plain letters and cheap; it
 -- lets through whatever the second could accept, which knows the letters of every script and is left out where the
 -- first says it all.
-select m.status, m.type, m.source, m.persona_id, m.pinned, m.user_id, m.id, m.updated_at, u.external_id as person
+select m.*, (select external_id from users where org_id = %(org_id)s and user_id = m.user_id) as person
 from (
   select status, type, source, persona_id, pinned, user_id, id, updated_at from memories
   where org_id = %(org_id)s
@@ -54,7 +54,6 @@ from (
     and (%(words)s::text is null or lower(content) like lower(%(words)s))
   limit %(few)s
 ) m
-join users u on u.org_id = %(org_id)s and u.user_id = m.user_id
 
 -- name: these
 -- Memories by their owner and id, latest change first.
