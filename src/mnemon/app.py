@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, nullcontext, suppress
 from importlib import import_module
 from importlib.metadata import version
 
@@ -218,15 +218,5 @@ async def _answering(app: FastAPI) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def _working(basement: Basement, worker: bool) -> AsyncIterator[None]:
-    if not worker:
+    async with make_runner(basement).working() if worker else nullcontext():
         yield
-        return
-    runner = make_runner(basement)
-    task = asyncio.create_task(runner.run_forever())
-    try:
-        yield
-    finally:
-        await runner.stop()
-        task.cancel()
-        with suppress(asyncio.CancelledError):
-            await task

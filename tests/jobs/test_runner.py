@@ -2,12 +2,13 @@
 
 import asyncio
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
 from mnemon.clock import ManualClock
 from mnemon.db.database import Database
-from mnemon.errors import ModelDown
+from mnemon.errors import Contended, ModelDown
 from mnemon.jobs import store
 from mnemon.jobs.runner import Attempt, Kind, Runner
 from mnemon.jobs.work import Item, LeaseLost, Retry, Status
@@ -275,3 +276,25 @@ async def test_a_runner_of_one_organization_leaves_the_others_alone(db: Database
     await put(db, org, "k", "ours")
     assert await Runner(db, clock, {"k": Kind(name="k", run=run)}, only="another").drain() == 0
     assert await listed(db, org) == [("ours", Status.QUEUED)]
+
+
+async def test_writers_in_the_way_of_a_claim_do_not_end_the_runner(
+    db: Database, org: str, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done = asyncio.Event()
+    claim, failures = store.claim, [Contended("Others were in the way.")]
+
+    async def run(attempt: Attempt) -> None:
+        done.set()
+
+    async def contended(*given: Any, **options: Any) -> list[Item]:
+        if failures:
+            raise failures.pop()
+        return await claim(*given, **options)
+
+    monkeypatch.setattr(store, "claim", contended)
+    await put(db, org, "k", "a")
+    async with runner(db, clock, run).working():
+        await asyncio.wait_for(done.wait(), 10)
+    assert failures == []
+    assert await listed(db, org) == []

@@ -9,16 +9,12 @@ from typing import TypeVar
 
 import httpx2
 
-from mnemon.access import signin
-from mnemon.access.organizations import create_organization
 from mnemon.app import opened
 from mnemon.cli import demo
 from mnemon.cli.story.stage import staged
 from mnemon.cli.story.steps import Story, read_story
-from mnemon.clock import FileClock
-from mnemon.db.database import Database
-from mnemon.scope import Scope
 from mnemon.settings import Settings
+from support.console_door import made_link
 from support.served import Served, served
 
 FRIDAY = "2026-05-15T16:40:00Z"
@@ -40,18 +36,7 @@ def storied(database_url: str, folder: Path, *, worker: bool = True) -> Iterator
 
 def link(server: Served, org: str = ORG) -> str:
     """An address that signs in to the organization's console, once."""
-
-    async def made() -> str:
-        db = Database(server.database_url, FileClock(server.clock_file), pool_size=2)
-        await db.open()
-        try:
-            async with db.tx(org) as tx:
-                await create_organization(tx)
-                return await signin.make_link(tx, Scope(org_id=org), actor="operator")
-        finally:
-            await db.close()
-
-    return f"{server.url}/sign-in/{aside(lambda: asyncio.run(made()))}"
+    return aside(lambda: asyncio.run(made_link(server, org)))
 
 
 def signed_in(server: Served, org: str = ORG) -> dict[str, str]:

@@ -172,21 +172,12 @@ def followed(org: str, ask: Any, *, as_json: bool) -> None:
 @asynccontextmanager
 async def working(house: "Basement", org: str) -> AsyncIterator[None]:
     """The organization's agents are worked for in this process too, beside any server's."""
-    import asyncio
-    from contextlib import suppress
-
     from mnemon.jobs.runner import Runner
     from mnemon.runs.job import kinds
 
-    runner = Runner(house.db, house.clock, {kind.name: kind for kind in kinds(house)}, concurrency=2, only=org)
-    task = asyncio.create_task(runner.run_forever())
-    try:
+    known = {kind.name: kind for kind in kinds(house)}
+    async with Runner(house.db, house.clock, known, concurrency=2, only=org).working():
         yield
-    finally:
-        await runner.stop()
-        task.cancel()
-        with suppress(asyncio.CancelledError):
-            await task
 
 
 def _in_house(org: str, work: Any) -> Any:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from typing import Any
 
 from rich.markup import escape
@@ -16,6 +16,7 @@ from mnemon.chat.begin import begin
 from mnemon.chat.events import Delta, Done, Failed, ToolCalled
 from mnemon.chat.stream import Streams
 from mnemon.cli.house import opened_house, organization
+from mnemon.cli.operator import assert_embedder
 from mnemon.cli.terminal import err, out
 from mnemon.context.assemble import Context, given, query_vector
 from mnemon.errors import ModelDown
@@ -140,18 +141,14 @@ class Talk:
 async def talking(settings: Settings, org: str, user: str, persona: str | None) -> AsyncIterator[Talk]:
     """A conversation over the house, with a runner beside it that reflects what was said before it ends."""
     async with opened_house(settings, migrated=True) as basement:
+        await assert_embedder(basement)
         if org == "local":
             async with basement.db.tx(org) as tx:
                 await create_organization(tx)
         await organization(basement, org)
-        runner = make_runner(basement)
-        working = asyncio.create_task(runner.run_forever())
-        talk = Talk(basement, person(org, user, persona), user)
-        try:
-            yield talk
-        finally:
-            await talk.close()
-            await runner.stop()
-            working.cancel()
-            with suppress(asyncio.CancelledError):
-                await working
+        async with make_runner(basement).working():
+            talk = Talk(basement, person(org, user, persona), user)
+            try:
+                yield talk
+            finally:
+                await talk.close()

@@ -8,12 +8,12 @@ from mnemon.basement import Basement
 from mnemon.context.layers import read
 from mnemon.context.pack import Pack, pack
 from mnemon.db.tx import Tx
-from mnemon.errors import ModelDown
 from mnemon.layer import Ask, Layer
 from mnemon.scope import Scope
 from mnemon.sessions.close import boundary_of
 from mnemon.settings import Settings
 from mnemon.turn import Said
+from mnemon.vectors.embed import embed_query
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,9 +69,5 @@ async def given(
 
 
 async def query_vector(basement: Basement, text: str) -> np.ndarray | None:
-    """The text's embedding, made before any transaction; None while the embedder is down."""
-    try:
-        vector: np.ndarray = (await basement.embedder.embed([text]))[0]
-    except ModelDown:
-        return None
-    return vector
+    """The text's embedding, made before any transaction; None where the embedder is down or there are no words."""
+    return await embed_query(basement.embedder, text)

@@ -2,8 +2,8 @@
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable, Mapping
-from contextlib import suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 
@@ -13,7 +13,7 @@ import structlog
 from mnemon.clock import Clock
 from mnemon.db.database import Database
 from mnemon.db.tx import Tx
-from mnemon.errors import DatabaseDown, MnemonError
+from mnemon.errors import DatabaseDown, MnemonError, Unavailable
 from mnemon.jobs import store
 from mnemon.jobs.settler import Settler
 from mnemon.jobs.work import Item, LeaseLost, Retry
@@ -98,15 +98,27 @@ class Runner:
         self._stopping = False
         self._settler = Settler(db)
 
+    @asynccontextmanager
+    async def working(self) -> AsyncIterator[None]:
+        """It works beside what is done inside; at the end, what runs may finish within the grace."""
+        task = asyncio.create_task(self.run_forever())
+        try:
+            yield
+        finally:
+            await self.stop()
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+
     async def run_forever(self) -> None:
-        """Works until stopped; a database that is away is waited for."""
+        """Works until stopped; a database that is away, or in which others are in the way, is waited for."""
         stands_back.set(True)  # for every attempt too: tasks inherit it
         listener = asyncio.create_task(self._listen())
         try:
             while not self._stopping:
                 try:
                     started = await self.take()
-                except DatabaseDown:
+                except Unavailable:
                     started = 0
                 if started == 0:
                     with suppress(TimeoutError):
