@@ -37,6 +37,10 @@ def test_the_list_of_keys_opens_and_closes(page: Page) -> None:
 def test_the_palette_goes_to_pages_and_searches_memories(page: Page) -> None:
     page.goto("/")
     page.keyboard.press("Control+k")
+    page.keyboard.type("anything")
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog", name="Go to")).to_be_hidden()
+    page.keyboard.press("Control+k")
     page.keyboard.type("priya")
     page.keyboard.press("Enter")
     expect(page).to_have_url("/memories?q=priya")

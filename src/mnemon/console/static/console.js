@@ -100,6 +100,7 @@
       if (event.key === "ArrowDown") place = Math.min(found.length - 1, place + 1);
       else if (event.key === "ArrowUp") place = Math.max(0, place - 1);
       else if (event.key === "Enter") { event.preventDefault(); if (found[place]) go(found[place][1]); return; }
+      else if (event.key === "Escape") { event.preventDefault(); dialog.close(); return; } // it would only empty the field
       else return;
       event.preventDefault();
       draw();
