@@ -36,15 +36,33 @@ def curves(lines: Mapping[str, Mapping[int, float]], title: str) -> str:
     for power in range(low, high + 1):
         y = at(sizes[0], 10.0**power)[1]
         body.append(f'<line x1="{_LEFT}" x2="{_RIGHT}" y1="{y:.0f}" y2="{y:.0f}" stroke="#e2e8f0"/>')
-        body.append(f'<text x="62" y="{y + 4:.0f}" text-anchor="end">{10.0**power:g} ms</text>')
+        body.append(f'<text x="62" y="{y + 4:.0f}" text-anchor="end">{_time(10.0**power)}</text>')
+    ends = {}
     for place, (name, line) in enumerate(lines.items()):
         colour = _COLOURS[place % len(_COLOURS)]
         points = [at(size, value) for size, value in sorted(line.items())]
         path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
         body.append(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2"/>')
         body += [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{colour}"/>' for x, y in points]
-        body.append(f'<text x="484" y="{70 + 22 * place}" fill="{colour}">{escape(name)}</text>')
-    return _svg(740, 310, title, body)
+        ends[name] = (*points[-1], colour)
+    return _svg(760, 310, title, body + _named(ends))
+
+
+def _named(ends: Mapping[str, tuple[float, float, str]]) -> list[str]:
+    """Each line's name beside its end, far enough from the next one to be read."""
+    body, free = [], float(_TOP)
+    for name, (x, y, colour) in sorted(ends.items(), key=lambda pair: pair[1][1]):
+        beside = max(y, free)
+        free = beside + 17
+        body.append(
+            f'<path d="M{x + 4:.1f},{y:.1f} L{_RIGHT + 22},{beside:.1f}" stroke="{colour}" stroke-width="0.7"/>'
+        )
+        body.append(f'<text x="{_RIGHT + 26}" y="{beside + 4:.1f}" fill="{colour}">{escape(name)}</text>')
+    return body
+
+
+def _time(ms: float) -> str:
+    return f"{ms:g} ms" if ms < 1000 else f"{ms / 1000:,.0f} s"
 
 
 def _svg(width: int, height: int, title: str, body: Sequence[str]) -> str:
