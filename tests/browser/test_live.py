@@ -36,6 +36,24 @@ def test_a_page_updates_by_itself_and_pauses(page: Page, server: Served) -> None
         expect(page.get_by_role("link", name="olga")).to_be_visible(timeout=15_000)
 
 
+def test_a_notice_outlives_an_update(page: Page, server: Served) -> None:
+    cookies = signed_in(server, "noticed")
+    page.context.add_cookies([{"name": name, "value": value, "url": server.url} for name, value in cookies.items()])
+    with aside(lambda: server.client("noticed")) as client:
+        agent = client.post("/api/agents", json={"name": "Wren"}).json()["data"]["id"]
+        page.goto("/agents")
+        page.get_by_role("link", name="Edit").click()
+        page.get_by_label("Name").fill("Jenny Wren")
+        page.get_by_role("button", name="Save").click()
+        expect(page.get_by_role("status")).to_have_text("Changed.")
+        server.script.replies("Quite so.")
+        client.post(f"/api/agents/{agent}/chat", json={"message": "From another window."})
+        expect(page.get_by_text("From another window.")).to_be_visible(timeout=15_000)
+        expect(page.locator(".notice")).to_contain_text("Changed.")
+        page.get_by_role("navigation", name="Rooms").get_by_role("link", name="Agents").click()
+        expect(page.locator(".notice")).to_have_count(0)
+
+
 def test_what_happened_while_the_server_was_away_is_shown_after_the_reconnect(
     browser: Browser, database_url: str, tmp_path: Path
 ) -> None:

@@ -125,7 +125,10 @@
   const refresh = () => {
     if (paused || document.hidden || typing(document.activeElement) || $("dialog[open]") || written()) { behind = true; return; }
     behind = false;
-    window.htmx?.ajax("GET", location.pathname + location.search, { target: "#main", select: "#main", swap: "outerHTML" });
+    const notice = $("#main .notice"); // it was said once, and stays until one goes elsewhere
+    window.htmx?.ajax("GET", location.pathname + location.search, { target: "#main", select: "#main", swap: "outerHTML" }).then(() => {
+      if (notice && !$("#main .notice")) { $("#main").prepend(notice); htmx.process(notice); }
+    });
   };
   const listen = () => {
     const topic = $("#main")?.dataset.live;
