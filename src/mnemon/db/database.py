@@ -89,7 +89,7 @@ class Database:
 
     async def glance(self, org_id: str, sql: str, /, **params: Any) -> list[Row]:
         """What one reading statement gives, in a transaction that is a single round trip: for what is asked always."""
-        with span("glance", org=org_id), _told_apart():
+        with span("transaction", org=org_id), _told_apart():
             for _ in range(self._pool.max_size):
                 connection = await self._pool.getconn(DOWN_TIMEOUT_S if self._down else self._timeout_s)
                 try:
