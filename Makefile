@@ -72,5 +72,5 @@ clean:
 .venv/hindsight: requirements/hindsight.txt | .venv/bin/python
 	@echo "Installing Hindsight into an environment of its own …" >&2
 	@$(PYTHON) -m venv .venv/peers/hindsight
-	@.venv/peers/hindsight/bin/pip --disable-pip-version-check -q install --require-hashes -r $<
+	@.venv/peers/hindsight/bin/pip --disable-pip-version-check -q install --require-hashes --no-deps -r $<
 	@touch $@

@@ -70,6 +70,15 @@ def access_text() -> str:
     return "local all all peer map=mnemon\n"
 
 
+def let_in(account: Account) -> tuple[str, ...]:
+    """The operating system users that may connect: the cluster's own and root.
+
+    `nobody` is shared by whoever wants to own nothing, so it may only where we are it ourselves.
+    """
+    own = (account.name,) if account.is_us or account.name != "nobody" else ()
+    return tuple(dict.fromkeys((*own, "root")))
+
+
 def user_map_text(users: Sequence[str]) -> str:
     """pg_ident.conf: each operating system user may be the owner or the application's role."""
     return "".join(f'mnemon "{user}" {role}\n' for user in users for role in (OWNER, APPLICATION))
@@ -77,10 +86,9 @@ def user_map_text(users: Sequence[str]) -> str:
 
 def write_configuration(pgdata: Path, *, account: Account, socket_dir: Path, major: int) -> None:
     """The cluster's files say what this version of Mnemon wants, whatever they said before."""
-    users = dict.fromkeys((*(() if account.name == "nobody" else (account.name,)), "root"))
     write_file(pgdata / "mnemon.conf", settings_text(socket_dir=socket_dir, major=major), account)
     write_file(pgdata / "pg_hba.conf", access_text(), account)
-    write_file(pgdata / "pg_ident.conf", user_map_text(tuple(users)), account)
+    write_file(pgdata / "pg_ident.conf", user_map_text(let_in(account)), account)
 
 
 def write_file(path: Path, text: str, account: Account) -> None:
