@@ -19,7 +19,7 @@ How to read it:
   and the plain ways get `Speaker: text`, Hindsight the time too. `similarity` and `blended` embed the bare text.
 - The ranking was made on conv-26, 30, 41, 42 and 43. On these its figures are in sample; [recall](../recall.md) has
   held-out ones.
-- Recall is timed from the transaction's begin to its commit, embedding apart. *Warm*: the person's book is in the
+- Recall is timed as the HTTP door calls it, with its transaction, embedding apart. *Warm*: the person's book is in the
   process, and no query is asked twice. *First*: it is not, and all rows are read; the database's own cache is warm.
 - Everyone has the same vectors. The peers hold only the texts of this benchmark, Mnemon's database also the other
   people's. Peers are called in this process (Hindsight in one beside it), with their embedding; to Mnemon's time its

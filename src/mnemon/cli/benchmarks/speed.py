@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 from mnemon.basement import Basement
 from mnemon.cli.benchmarks.seed import sentences
+from mnemon.cli.serve import settle_heap
 from mnemon.context.assemble import given
-from mnemon.db.tx import Tx
 from mnemon.memory.recall.query import Query
-from mnemon.memory.recall.search import search
+from mnemon.memory.recall.search import recall
 from mnemon.memory.recall.shelf import SHELF, Shelf
-from mnemon.scope import Scope, person
+from mnemon.scope import person
 from mnemon.vectors.embed import embed_query
 
 WARM_UP = 5
@@ -52,21 +52,23 @@ async def measure(basement: Basement, org: str, user: str, count: int, *, querie
     made, embedding = await _queries(basement, sentences(queries, seed=-count))
     fresh, _ = await _queries(basement, sentences(WARM_UP + 60, seed=-count - 1))
 
-    async def recall(tx: Tx, query: Query) -> None:
-        await search(tx, scope, query)
+    async def ask(query: Query) -> None:
+        await recall(basement.db, scope, query)
 
-    async def context(tx: Tx, query: Query) -> None:
-        await given(tx, basement, scope, query.text, query.vector, sees_agent_state=True)
+    async def context(query: Query) -> None:
+        async with basement.db.tx(scope.org_id) as tx:
+            await given(tx, basement, scope, query.text, query.vector, sees_agent_state=True)
 
-    cold = await _timed(basement, scope, recall, fresh[-20:], before=_forget_books, patience_s=_PATIENCE_S)
-    await _timed(basement, scope, recall, fresh[:WARM_UP])
+    settle_heap()
+    cold = await _timed(ask, fresh[-20:], before=_forget_books, patience_s=_PATIENCE_S)
+    await _timed(ask, fresh[:WARM_UP])
     processor = time.process_time()
-    warm = await _timed(basement, scope, recall, made)
+    warm = await _timed(ask, made)
     processor = time.process_time() - processor
-    await _timed(basement, scope, context, fresh[:WARM_UP])
-    assembled = await _timed(basement, scope, context, fresh[WARM_UP:])
+    await _timed(context, fresh[:WARM_UP])
+    assembled = await _timed(context, fresh[WARM_UP:])
     room, SHELF.megabytes = SHELF.megabytes, 0
-    in_sql = await _timed(basement, scope, recall, made[:20], patience_s=_PATIENCE_S)
+    in_sql = await _timed(ask, made[:20], patience_s=_PATIENCE_S)
     SHELF.megabytes = room
     return Speed(
         memories=count,
@@ -102,22 +104,19 @@ def _forget_books() -> None:
 
 
 async def _timed(
-    basement: Basement,
-    scope: Scope,
-    ask: Callable[[Tx, Query], Awaitable[None]],
+    ask: Callable[[Query], Awaitable[None]],
     queries: Sequence[Query],
     *,
     before: Callable[[], None] | None = None,
     patience_s: float = float("inf"),
 ) -> list[float]:
-    """Seconds of each, from the transaction's begin to its commit."""
+    """Seconds of each, its transaction included."""
     took: list[float] = []
     for query in queries:
         if before is not None:
             before()
         began = time.perf_counter()
-        async with basement.db.tx(scope.org_id) as tx:
-            await ask(tx, query)
+        await ask(query)
         took.append(time.perf_counter() - began)
         if sum(took) > patience_s and len(took) >= 3:
             break

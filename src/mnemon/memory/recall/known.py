@@ -3,7 +3,7 @@
 from mnemon.memory.recall.query import Thing
 
 MOST = 2_000
-FEW = 1_000
+FEW = 1_500
 """Memories up to which all of them are read with the first that are found."""
 THING_BYTES = 2_000
 """About how much memory one takes."""

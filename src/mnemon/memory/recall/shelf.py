@@ -59,7 +59,7 @@ class Shelf:
 
     def holds(self, scope: Scope, model: str) -> bool:
         """Whether it has books of the person, however old."""
-        return _key(scope, model) in self._held
+        return bool(self.megabytes) and _key(scope, model) in self._held
 
     def current(self, scope: Scope, model: str, standing: Standing) -> Books | None:
         """The person's books, if they hold everything up to here."""
