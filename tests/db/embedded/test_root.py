@@ -139,6 +139,9 @@ async def main():
     one, two = await ensure_running(Path(sys.argv[1])), await ensure_running(Path(sys.argv[1]))
     assert one.pid == two.pid
     os.kill(one.pid, 9)
+    status = Path(f"/proc/{one.pid}/status")  # a kill takes a moment
+    while status.exists() and "State:\\tZ" not in status.read_text():
+        await asyncio.sleep(0.01)
     three = await ensure_running(Path(sys.argv[1]))
     print(three.pid != one.pid, [line for line in open(f"/proc/{three.pid}/status") if "CapEff" in line])
     for cluster in (one, two, three):
