@@ -60,9 +60,7 @@ def check_made(layout: Layout, binaries: Binaries) -> None:
 
 
 async def _make(layout: Layout, binaries: Binaries, account: Account) -> None:
-    # Drafts never served anyone: what is left of an interrupted one can go.
-    for left in layout.data_dir.glob(f"{DRAFT}*"):
-        shutil.rmtree(left, ignore_errors=True)
+    _sweep(layout)
     draft = layout.data_dir / f"{DRAFT}{secrets.token_hex(4)}"
     try:
         _make_draft_folder(draft, account)
@@ -76,7 +74,14 @@ async def _make(layout: Layout, binaries: Binaries, account: Account) -> None:
     except OSError as error:
         raise diagnose(error.strerror or str(error), data_dir=layout.data_dir) from error
     finally:
-        shutil.rmtree(draft, ignore_errors=True)
+        # Again: the initdb of a process that was killed lives on a little, and writes where the first sweep has been.
+        _sweep(layout)
+
+
+def _sweep(layout: Layout) -> None:
+    """Drafts never served anyone: what is left of an interrupted one can go."""
+    for left in layout.data_dir.glob(f"{DRAFT}*"):
+        shutil.rmtree(left, ignore_errors=True)
 
 
 _FIRST_DATABASE = f"CREATE DATABASE {DATABASE};\n"
