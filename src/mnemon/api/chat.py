@@ -12,10 +12,10 @@ from mnemon.api.run_lines import EVENT_STREAM
 from mnemon.api.wire import Name, Wire, Words
 from mnemon.chat.asking import Asking
 from mnemon.chat.stream import Stream
-from mnemon.context.assemble import query_vector
 from mnemon.sessions.messages import NewMessage
 from mnemon.tools.offered import chat_tools
 from mnemon.turn import Role
+from mnemon.vectors.embed import embed_query
 
 router = APIRouter(prefix="/api/chat", tags=["turns"])
 
@@ -38,7 +38,7 @@ async def chat(body: ChatIn, door: Annotated[Door, needs(Grant.CHAT)]) -> Respon
         user_name=body.user_id,
         messages=(NewMessage(role=Role.USER, content=body.message),),
         session_id=body.session_id,
-        vector=await query_vector(door.basement, body.message),
+        vector=await embed_query(door.basement.embedder, body.message),
         embedder=door.basement.embedder.model,
         sees_agent_state=door.may(Grant.AGENT_STATE_READ),
     )

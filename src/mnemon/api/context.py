@@ -11,10 +11,11 @@ from mnemon.agentstate import store as agentstate
 from mnemon.api.agentstate import document
 from mnemon.api.door import Door, documented, needs
 from mnemon.api.wire import Name, Wire, Words
-from mnemon.context.assemble import Context, given, query_vector
+from mnemon.context.assemble import Context, given
 from mnemon.db.tx import Tx
 from mnemon.scope import Scope
 from mnemon.sessions.record import named_session
+from mnemon.vectors.embed import embed_query
 
 router = APIRouter(prefix="/api/context", tags=["turns"])
 
@@ -81,7 +82,7 @@ class ContextOut(Wire):
 @router.post("", responses=documented(ContextOut))
 async def get_context(body: ContextIn, door: Annotated[Door, needs(Grant.CHAT)]) -> Response:
     """The context for this message. Nothing is written."""
-    vector = await query_vector(door.basement, body.query)
+    vector = await embed_query(door.basement.embedder, body.query)
     async with door.tx() as tx:
         scope, _ = await named_session(tx, door.person(body.user_id, body.persona_id), body.session_id)
         context = await _context(tx, door, body, scope, vector)

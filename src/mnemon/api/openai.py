@@ -16,10 +16,10 @@ from mnemon.chat.asking import Asking
 from mnemon.chat.events import Delta, Done, Event, Failed, ToolCalled
 from mnemon.chat.resent import taken_apart
 from mnemon.chat.stream import Stream
-from mnemon.context.assemble import query_vector
 from mnemon.errors import ModelDown, NotFound
 from mnemon.llm.protocol import ToolRequest, Usage
 from mnemon.sessions.turns import Origin
+from mnemon.vectors.embed import embed_query
 
 router = APIRouter(prefix="/v1", tags=["openai"])
 Chats = Annotated[Door, needs(Grant.CHAT)]
@@ -64,7 +64,7 @@ async def _asking(body: CompletionIn, door: Door) -> Asking:
         user_name=user,
         messages=told.new,
         session_id=named.session_id if named else None,
-        vector=await query_vector(door.basement, told.new[-1].content),
+        vector=await embed_query(door.basement.embedder, told.new[-1].content),
         embedder=door.basement.embedder.model,
         sees_agent_state=door.may(Grant.AGENT_STATE_READ),
         origin=Origin.OPENAI,

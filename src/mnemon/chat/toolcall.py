@@ -10,13 +10,13 @@ from pydantic import ValidationError
 from mnemon.agentstate.journal import Update
 from mnemon.basement import Basement
 from mnemon.chat.asking import Begun
-from mnemon.context.assemble import query_vector
 from mnemon.errors import MnemonError
 from mnemon.faults import in_words
 from mnemon.llm.protocol import Json, ToolRequest, ToolSpec
 from mnemon.sessions import turns
 from mnemon.tool import Arguments, Caller, Tool
 from mnemon.tools.offered import run_tool
+from mnemon.vectors.embed import embed_query
 
 Tools = Mapping[str, Tool]
 
@@ -52,7 +52,7 @@ async def call(basement: Basement, begun: Begun, tools: Tools, request: ToolRequ
     except ValidationError as error:
         return Called(content={"error": f"The arguments cannot be used: {in_words(error)}."})
     text = tool.text_to_embed(arguments)
-    vector = None if text is None else await query_vector(basement, text)
+    vector = None if text is None else await embed_query(basement.embedder, text)
     turn = begun.turn
     caller = Caller(
         scope=turn.scope,

@@ -18,7 +18,7 @@ from mnemon.chat.stream import Streams
 from mnemon.cli.house import opened_house, organization
 from mnemon.cli.operator import assert_embedder
 from mnemon.cli.terminal import err, out
-from mnemon.context.assemble import Context, given, query_vector
+from mnemon.context.assemble import Context, given
 from mnemon.errors import ModelDown
 from mnemon.memory.browse import listed
 from mnemon.memory.store import Filter
@@ -29,6 +29,7 @@ from mnemon.sessions.messages import NewMessage
 from mnemon.settings import Settings
 from mnemon.tools.offered import chat_tools
 from mnemon.turn import Role
+from mnemon.vectors.embed import embed_query
 from mnemon.way import WAY
 
 _SHOWN = 30
@@ -56,7 +57,7 @@ class Talk:
             scope=self._scope,
             user_name=self.user,
             messages=(NewMessage(role=Role.USER, content=message),),
-            vector=await query_vector(self._basement, message),
+            vector=await embed_query(self._basement.embedder, message),
             embedder=self._basement.embedder.model,
             sees_agent_state=True,
         )
@@ -132,7 +133,7 @@ class Talk:
         return found is None or found.status not in (ReflectionStatus.QUEUED, ReflectionStatus.RUNNING)
 
     async def _context(self, query: str) -> Context:
-        vector = await query_vector(self._basement, query)
+        vector = await embed_query(self._basement.embedder, query)
         async with self._basement.db.tx(self._scope.org_id) as tx:
             return await given(tx, self._basement, self._scope, query, vector, sees_agent_state=True)
 

@@ -9,7 +9,8 @@ from mnemon.console.shell import Shown, page
 from mnemon.console.stack import stacked
 from mnemon.console.visit import Visit
 from mnemon.console.whom import scope_of, whom
-from mnemon.context.assemble import Context, given, query_vector
+from mnemon.context.assemble import Context, given
+from mnemon.vectors.embed import embed_query
 
 router = APIRouter()
 MOST_TOKENS = 200_000
@@ -20,7 +21,7 @@ async def context(visit: Visit) -> Shown:
     """The layers of the prompt with their shares of it."""
     text = visit.asked("q")
     budget = max(200, visit.number("budget", visit.basement.settings.context_budget_tokens, most=MOST_TOKENS))
-    vector = await query_vector(visit.basement, text) if text else None
+    vector = await embed_query(visit.basement.embedder, text) if text else None
     made: Context | None = None
     async with visit.tx() as tx:
         chosen = await whom(visit, tx)

@@ -13,7 +13,6 @@ from mnemon.scope import Scope
 from mnemon.sessions.close import boundary_of
 from mnemon.settings import Settings
 from mnemon.turn import Said
-from mnemon.vectors.embed import embed_query
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,8 +65,3 @@ async def given(
         ranking=basement.settings.chat_ranking,
     )
     return await assembled(tx, ask, basement.settings, budget=budget)
-
-
-async def query_vector(basement: Basement, text: str) -> np.ndarray | None:
-    """The text's embedding, made before any transaction; None where the embedder is down or there are no words."""
-    return await embed_query(basement.embedder, text)

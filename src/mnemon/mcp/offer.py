@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from mnemon.basement import Basement
 from mnemon.clock import iso
-from mnemon.context.assemble import given, query_vector
+from mnemon.context.assemble import given
 from mnemon.custody.forget_memory import forget_memory
 from mnemon.db.tx import Tx
 from mnemon.engagement.reading import shown_to
@@ -21,6 +21,7 @@ from mnemon.tool import Caller, Tool
 from mnemon.tools.decisions import GetMyDecisions
 from mnemon.tools.offered import all_tools, run_tool
 from mnemon.tools.server_memory import server_memory_tools
+from mnemon.vectors.embed import embed_query
 
 READS = frozenset(
     {"recall", "get_context", "get_engagement", "list_todos", "get_my_decisions"}
@@ -66,7 +67,7 @@ class Offer:
         try:
             arguments = tool.arguments.model_validate(given)
             text = tool.text_to_embed(arguments)
-            vector = None if text is None else await query_vector(self._basement, text)
+            vector = None if text is None else await embed_query(self._basement.embedder, text)
             caller = as_caller(visitor, self._basement)
             async with self._basement.db.tx(visitor.org_id) as tx:
                 ran = await run_tool(tx, tool, caller, arguments, vector, call_id=call_id)
