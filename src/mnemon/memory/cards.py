@@ -11,7 +11,7 @@ from mnemon.memory.memory import Memory
 FACTS_PER_CARD = 3
 
 
-class Known(Protocol):
+class Weighable(Protocol):
     """What a card must know of a memory to choose it."""
 
     @property
@@ -59,7 +59,7 @@ class Card:
         return f"[{self.key}]: {'; '.join(self.facts)}"
 
 
-def keys_of(found: Iterable[Known], resolve: Callable[[str], str]) -> list[str]:
+def keys_of(found: Iterable[Weighable], resolve: Callable[[str], str]) -> list[str]:
     """The entity keys of the found memories, each once, in the order they first appear."""
     return list(dict.fromkeys(resolve(ref) for memory in found for ref in memory.entity_refs))
 
@@ -71,7 +71,7 @@ def entity_cards(keys: Sequence[str], known: Sequence[Memory], resolve: Callable
     return [card for pick in picked if (card := pick.card(contents)) is not None]
 
 
-def picks(keys: Sequence[str], about: Callable[[str], Iterable[Known]]) -> list[Pick]:
+def picks(keys: Sequence[str], about: Callable[[str], Iterable[Weighable]]) -> list[Pick]:
     """The weightiest facts about each key, chosen from all that is known about it."""
     made = []
     for key in keys:
@@ -83,12 +83,12 @@ def picks(keys: Sequence[str], about: Callable[[str], Iterable[Known]]) -> list[
     return made
 
 
-def is_weighty(one: Known) -> bool:
+def is_weighty(one: Weighable) -> bool:
     """Whether it may stand on a card."""
     return one.pinned or one.importance >= SIGNIFICANT
 
 
-def _label(key: str, about: Sequence[Known]) -> str:
+def _label(key: str, about: Sequence[Weighable]) -> str:
     """The label of a memory whose primary entity it is, else the key's slug in words."""
     for memory in about:
         if memory.entity_label and memory.entity_refs[:1] == (key,):
