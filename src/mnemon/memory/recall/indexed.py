@@ -66,7 +66,7 @@ async def read(tx: Tx, scope: Scope, sought: Sequence[Sought]) -> list[Recalled]
     memory_ids = frozenset[str]().union(*(one.memory_ids for one in sought))
     message_ids = frozenset[str]().union(*(one.message_ids for one in sought))
     known, keeps = sought[0].known, scope.user not in tx.revisions  # what this transaction wrote may be rolled back
-    if memory_ids and keeps:
+    if memory_ids and keeps and sought[0].ahead:
         memory_ids = memory_ids.union(sought[0].ahead)
         known.read_ahead = True
     things = await _read(tx, scope, sorted(memory_ids), sorted(message_ids))
