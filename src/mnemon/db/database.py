@@ -91,9 +91,12 @@ class Database:
         """What one reading statement gives, in a transaction that is a single round trip: for what is asked always."""
         with span("transaction", org=org_id), _told_apart():
             for _ in range(self._pool.max_size):
-                connection = await self._pool.getconn(DOWN_TIMEOUT_S if self._down else self._timeout_s)
+                connection = await self._connection()
                 try:
-                    return await _glanced(connection, f"{_begin(org_id)}; {sql.rstrip().rstrip(';')}; COMMIT", params)
+                    async with _undone_if_it_fails(connection):
+                        return await _glanced(
+                            connection, f"{_begin(org_id)}; {sql.rstrip().rstrip(';')}; COMMIT", params
+                        )
                 except (psycopg.OperationalError, psycopg.InterfaceError):
                     if not connection.closed:
                         raise
@@ -106,11 +109,8 @@ class Database:
         with _told_apart():
             connection = await self._begun(begin)
             try:
-                try:
+                async with _undone_if_it_fails(connection):
                     yield connection
-                except BaseException:
-                    await _roll_back(connection)
-                    raise
                 await connection.execute("COMMIT")
             finally:
                 await self._pool.putconn(connection)
@@ -119,7 +119,7 @@ class Database:
         """A connection inside a fresh transaction. One that a restarted server left dead is passed over, not served."""
         await WAY.clear()
         for _ in range(self._pool.max_size):
-            connection = await self._pool.getconn(DOWN_TIMEOUT_S if self._down else self._timeout_s)
+            connection = await self._connection()
             try:
                 await connection.execute(begin)
             except (psycopg.OperationalError, psycopg.InterfaceError):
@@ -132,6 +132,9 @@ class Database:
             else:
                 return connection
         raise psycopg.OperationalError("no live connection")
+
+    async def _connection(self) -> psycopg.AsyncConnection[Row]:
+        return await self._pool.getconn(DOWN_TIMEOUT_S if self._down else self._timeout_s)
 
     @asynccontextmanager
     async def listen(self, channel: str) -> AsyncIterator[psycopg.AsyncConnection[Row]]:
@@ -153,6 +156,15 @@ def _begin(org_id: str | None) -> str:
     return f"BEGIN; SET LOCAL ROLE mnemon_app; SET LOCAL mnemon.org = '{org_id or ''}'"
 
 
+@asynccontextmanager
+async def _undone_if_it_fails(connection: psycopg.AsyncConnection[Row]) -> AsyncIterator[None]:
+    try:
+        yield
+    except BaseException:
+        await _roll_back(connection)
+        raise
+
+
 async def _roll_back(connection: psycopg.AsyncConnection[Row]) -> None:
     """The transaction is undone; a connection that cannot even do that is closed, and the pool replaces it."""
     if connection.closed:
@@ -168,11 +180,7 @@ async def _roll_back(connection: psycopg.AsyncConnection[Row]) -> None:
 async def _glanced(connection: psycopg.AsyncConnection[Row], sql: str, params: Mapping[str, Any]) -> list[Row]:
     # Several statements in one message take no parameters: they are written into it, quoted by the driver.
     cursor = psycopg.AsyncClientCursor(connection)
-    try:
-        await cursor.execute(sql, params)
-    except BaseException:
-        await _roll_back(connection)
-        raise
+    await cursor.execute(sql, params)
     for _ in range(_BEGINNING):
         cursor.nextset()
     return await cursor.fetchall()
