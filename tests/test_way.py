@@ -35,9 +35,10 @@ async def test_a_job_waits_for_the_first_word_of_every_reply(monkeypatch: pytest
 
 async def test_a_job_goes_on_when_a_reply_takes_long(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(way, "PATIENCE_S", 0.01)
-    crossing = RightOfWay()
+    crossing, order = RightOfWay(), list[str]()
     crossing.take()
-    await asyncio.wait_for(crossing.clear(), 5)
+    await asyncio.wait_for(stepped(crossing, order), 5)
+    assert order == ["job"]
 
 
 async def test_nobody_but_a_job_waits() -> None:
@@ -52,9 +53,10 @@ async def test_nobody_but_a_job_waits() -> None:
 
 async def test_with_nobody_ahead_a_job_does_not_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(way, "PATIENCE_S", 30.0)
-    crossing = RightOfWay()
+    crossing, order = RightOfWay(), list[str]()
     crossing.take().passed()
-    await asyncio.wait_for(crossing.clear(), 5)
+    await asyncio.wait_for(stepped(crossing, order), 5)
+    assert order == ["job"]
 
 
 async def test_a_job_that_is_stopped_while_it_waits_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatch) -> None:
