@@ -257,13 +257,13 @@ where t.org_id = %(org_id)s and t.user_id = %(user_id)s and t.session_id = %(ses
 order by t.seq limit %(most)s
 
 -- name: recent_messages
--- The last messages of a session, newest first, those of one turn apart.
-with last_turns as materialized (
-  select id, seq from turns
-  where org_id = %(org_id)s and user_id = %(user_id)s and session_id = %(session_id)s and id <> %(except)s
-  order by seq desc limit %(most)s)
-select m.* from last_turns t join messages m
-  on m.org_id = %(org_id)s and m.user_id = %(user_id)s and m.turn_id = t.id
+-- The last messages of a session, newest first, those of one turn apart. Turn by turn, however many are thought to be
+-- there: only the last ones are looked at.
+select m.* from turns t cross join lateral (
+  select * from messages m
+  where m.org_id = %(org_id)s and m.user_id = %(user_id)s and m.turn_id = t.id
+  order by m.place desc limit %(most)s) m
+where t.org_id = %(org_id)s and t.user_id = %(user_id)s and t.session_id = %(session_id)s and t.id <> %(except)s
 order by t.seq desc, m.place desc limit %(most)s
 
 -- name: session_messages
