@@ -4,7 +4,10 @@ import psycopg
 import pytest
 
 from mnemon.access.organizations import create_organization
+from mnemon.clock import SystemClock
+from mnemon.db import database
 from mnemon.db.database import Database
+from mnemon.db.wire import Asked, Wire
 from mnemon.errors import DatabaseDown
 
 
@@ -39,8 +42,26 @@ async def test_connections_that_a_restart_left_dead_are_passed_over(db: Database
     assert await db.glance(org, "select 1 as one") == [{"one": 1}]
 
 
-async def test_a_statement_that_takes_too_long_is_told_as_such(db: Database, org: str) -> None:
-    slow = "select set_config('statement_timeout', '50ms', true), pg_sleep(20) from generate_series(1, 2)"
+async def test_a_statement_that_takes_too_long_is_told_as_such(
+    db: Database, org: str, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database, "_STATEMENT_TIMEOUT", "50ms")
+    hasty = Database(database_url, SystemClock())
+    await hasty.open()
     with pytest.raises(DatabaseDown):
-        await db.glance(org, f"set local statement_timeout = '50ms'; {slow}")
-    assert await db.glance(org, "select 1 as one") == [{"one": 1}]
+        await hasty.glance(org, "select pg_sleep(20)")
+    assert await hasty.glance(org, "select 1 as one") == [{"one": 1}]
+    await hasty.close()
+
+
+async def test_it_is_one_round(db: Database, org: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    rounds: list[int] = []
+    exchange = Wire.exchange
+
+    async def counted(connection: Wire, *asked: Asked) -> None:
+        rounds.append(len(asked))
+        await exchange(connection, *asked)
+
+    monkeypatch.setattr(Wire, "exchange", counted)
+    await db.glance(org, "select 1")
+    assert rounds == [5]

@@ -1,27 +1,32 @@
 """Readers of one transaction that ask together: the same answers in fewer round trips."""
 
 from collections.abc import Callable
-from typing import Any
 
 import psycopg
 import pytest
 
 from mnemon.db.database import Database
 from mnemon.db.tx import Tx
+from mnemon.db.wire import Asked, Wire
 
 
 @pytest.fixture
 def round_trips(monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
-    """How many pipelines were sent since the test began."""
+    """How many rounds were sent since it was asked last."""
     sent: list[object] = []
-    pipeline = psycopg.AsyncConnection.pipeline
+    exchange = Wire.exchange
 
-    def counted(connection: psycopg.AsyncConnection[Any]) -> Any:
+    async def counted(connection: Wire, *asked: Asked) -> None:
         sent.append(connection)
-        return pipeline(connection)
+        await exchange(connection, *asked)
 
-    monkeypatch.setattr(psycopg.AsyncConnection, "pipeline", counted)
-    return lambda: len(sent)
+    def since() -> int:
+        number = len(sent)
+        sent.clear()
+        return number
+
+    monkeypatch.setattr(Wire, "exchange", counted)
+    return since
 
 
 async def number(tx: Tx, given: int) -> int:
@@ -36,8 +41,10 @@ async def test_each_reader_gets_its_own_answer_in_one_round_trip(
     db: Database, org: str, round_trips: Callable[[], int]
 ) -> None:
     async with db.tx(org) as tx:
+        assert round_trips() == 1  # begin, role and organization
         assert await tx.together(number(tx, 1), number(tx, 2), number(tx, 3)) == (1, 2, 3)
-    assert round_trips() == 1
+        assert round_trips() == 1
+    assert round_trips() == 1  # commit
 
 
 async def test_there_are_as_many_rounds_as_the_longest_reader_has_questions(
@@ -47,10 +54,11 @@ async def test_there_are_as_many_rounds_as_the_longest_reader_has_questions(
         return list(await tx.together(chain(tx, 4), chain(tx, 5, 6)))
 
     async with db.tx(org) as tx:
+        round_trips()
         made = await tx.together(chain(tx, 1, 2, 3), both(tx), chain(tx))
         assert made == ([1, 2, 3], [[4], [5, 6]], [])
+        assert round_trips() == 3
         assert await number(tx, 7) == 7
-    assert round_trips() == 3
 
 
 async def test_a_statement_that_fails_fails_the_whole_and_the_connection_goes_on(db: Database, org: str) -> None:

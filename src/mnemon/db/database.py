@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from datetime import datetime
 from typing import Any
@@ -13,6 +13,7 @@ from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
 from mnemon.clock import Clock
 from mnemon.db.tx import Row, Tx
+from mnemon.db.wire import Asked, Wire
 from mnemon.errors import Contended, DatabaseDown
 from mnemon.spans import span
 from mnemon.way import WAY
@@ -25,8 +26,6 @@ DOWN_TIMEOUT_S = 2.0
 """Longest wait for a connection while the server refuses them; a busy one may take as long as the settings say."""
 _STATEMENT_TIMEOUT = "30s"
 _IDLE_TIMEOUT = "60s"
-_BEGINNING = 3
-"""Statements that `_begin` makes."""
 
 
 class Database:
@@ -37,8 +36,9 @@ class Database:
         self._clock = clock
         self._timeout_s = timeout_s
         self._down = False  # no connection can be made: then nobody waits long for one
-        self._pool: AsyncConnectionPool[psycopg.AsyncConnection[Row]] = AsyncConnectionPool(
+        self._pool: AsyncConnectionPool[Wire] = AsyncConnectionPool(
             url,
+            connection_class=Wire,
             min_size=1,
             max_size=pool_size,
             timeout=timeout_s,
@@ -71,7 +71,7 @@ class Database:
     def _note_down(self, pool: object) -> None:
         self._down = True
 
-    async def _note_up(self, connection: psycopg.AsyncConnection[Row]) -> None:
+    async def _note_up(self, connection: Wire) -> None:
         self._down = False
 
     @asynccontextmanager
@@ -84,7 +84,7 @@ class Database:
     @asynccontextmanager
     async def owner_tx(self) -> AsyncIterator[Tx]:
         """A transaction as the login itself, which row-level security may not bind: for operators' commands only."""
-        async with self._transaction("BEGIN") as connection:
+        async with self._transaction([_plain("BEGIN")]) as connection:
             yield Tx(connection, org_id=None, now=self._clock.now(), database=self.url)
 
     async def glance(self, org_id: str, sql: str, /, **params: Any) -> list[Row]:
@@ -94,9 +94,9 @@ class Database:
                 connection = await self._connection()
                 try:
                     async with _undone_if_it_fails(connection):
-                        return await _glanced(
-                            connection, f"{_begin(org_id)}; {sql.rstrip().rstrip(';')}; COMMIT", params
-                        )
+                        asked = Asked(sql, params)
+                        await connection.exchange(*_begin(org_id), asked, _plain("COMMIT"))
+                        return asked.rows
                 except (psycopg.OperationalError, psycopg.InterfaceError):
                     if not connection.closed:
                         raise
@@ -105,23 +105,23 @@ class Database:
             raise psycopg.OperationalError("no live connection")
 
     @asynccontextmanager
-    async def _transaction(self, begin: str) -> AsyncIterator[psycopg.AsyncConnection[Row]]:
+    async def _transaction(self, begin: Sequence[Asked]) -> AsyncIterator[Wire]:
         with _told_apart():
             connection = await self._begun(begin)
             try:
                 async with _undone_if_it_fails(connection):
                     yield connection
-                await connection.execute("COMMIT")
+                await connection.exchange(_plain("COMMIT"))
             finally:
                 await self._pool.putconn(connection)
 
-    async def _begun(self, begin: str) -> psycopg.AsyncConnection[Row]:
+    async def _begun(self, begin: Sequence[Asked]) -> Wire:
         """A connection inside a fresh transaction. One that a restarted server left dead is passed over, not served."""
         await WAY.clear()
         for _ in range(self._pool.max_size):
             connection = await self._connection()
             try:
-                await connection.execute(begin)
+                await connection.exchange(*begin)
             except (psycopg.OperationalError, psycopg.InterfaceError):
                 await connection.close()
                 await self._pool.putconn(connection)
@@ -133,7 +133,7 @@ class Database:
                 return connection
         raise psycopg.OperationalError("no live connection")
 
-    async def _connection(self) -> psycopg.AsyncConnection[Row]:
+    async def _connection(self) -> Wire:
         return await self._pool.getconn(DOWN_TIMEOUT_S if self._down else self._timeout_s)
 
     @asynccontextmanager
@@ -149,15 +149,23 @@ class Database:
             await connection.close()
 
 
-def _begin(org_id: str | None) -> str:
-    """Begin, role and organization in one round trip; literals, since Citus does not see `set_config`."""
+def _begin(org_id: str | None) -> list[Asked]:
+    """Begin, role and organization, sent as one; literals, since Citus does not see `set_config`."""
     if org_id is not None and ORG_NAME.fullmatch(org_id) is None:
         raise ValueError("not an organization's name")
-    return f"BEGIN; SET LOCAL ROLE mnemon_app; SET LOCAL mnemon.org = '{org_id or ''}'"
+    return [
+        _plain("BEGIN"),
+        _plain("SET LOCAL ROLE mnemon_app"),
+        _plain(f"SET LOCAL mnemon.org = '{org_id or ''}'"),
+    ]
+
+
+def _plain(sql: str) -> Asked:
+    return Asked(sql, {}, prepare=False)
 
 
 @asynccontextmanager
-async def _undone_if_it_fails(connection: psycopg.AsyncConnection[Row]) -> AsyncIterator[None]:
+async def _undone_if_it_fails(connection: Wire) -> AsyncIterator[None]:
     try:
         yield
     except BaseException:
@@ -165,7 +173,7 @@ async def _undone_if_it_fails(connection: psycopg.AsyncConnection[Row]) -> Async
         raise
 
 
-async def _roll_back(connection: psycopg.AsyncConnection[Row]) -> None:
+async def _roll_back(connection: Wire) -> None:
     """The transaction is undone; a connection that cannot even do that is closed, and the pool replaces it."""
     if connection.closed:
         return
@@ -175,15 +183,6 @@ async def _roll_back(connection: psycopg.AsyncConnection[Row]) -> None:
         await connection.execute("ROLLBACK")
     except (psycopg.Error, asyncio.CancelledError):
         await connection.close()
-
-
-async def _glanced(connection: psycopg.AsyncConnection[Row], sql: str, params: Mapping[str, Any]) -> list[Row]:
-    # Several statements in one message take no parameters: they are written into it, quoted by the driver.
-    cursor = psycopg.AsyncClientCursor(connection)
-    await cursor.execute(sql, params)
-    for _ in range(_BEGINNING):
-        cursor.nextset()
-    return await cursor.fetchall()
 
 
 @contextmanager

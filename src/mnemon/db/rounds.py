@@ -1,21 +1,23 @@
 """Several readers of one transaction: what they ask at the same moment goes to the database in one round trip."""
 
 import asyncio
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine, Sequence
 from typing import Any
 
 import psycopg
-from psycopg.rows import DictRow
 
-Asked = tuple[psycopg.AsyncCursor[Any], str, Mapping[str, Any], "asyncio.Future[None]"]
+from mnemon.db.wire import Asked, Wire
+
+Waiting = tuple[Asked, "asyncio.Future[None]"]
+"""A question, and who waits for its answer."""
 
 
 class Rounds:
     """Readers run until every one of them waits for an answer or is done; then all questions are sent together."""
 
-    def __init__(self, connection: psycopg.AsyncConnection[DictRow]) -> None:
+    def __init__(self, connection: Wire) -> None:
         self._connection = connection
-        self._asked: list[Asked] = []
+        self._asked: list[Waiting] = []
         self._running = 1
         """Readers that do not wait; at first the one who calls the others."""
 
@@ -33,10 +35,10 @@ class Rounds:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def ask(self, cursor: psycopg.AsyncCursor[Any], sql: str, params: Mapping[str, Any]) -> None:
-        """The cursor holds the answer, together with everybody else's."""
+    async def ask(self, asked: Asked) -> None:
+        """It holds its answer, when everybody else's do."""
         answered = asyncio.get_running_loop().create_future()
-        self._asked.append((cursor, sql, params, answered))
+        self._asked.append((asked, answered))
         await self._wait()
         await answered
 
@@ -52,25 +54,24 @@ class Rounds:
         self._running -= 1
         if self._running or not self._asked:
             return
-        asked, self._asked = self._asked, []
-        self._running = len(asked)
+        waiting, self._asked = self._asked, []
+        self._running = len(waiting)
         try:
-            async with self._connection.pipeline():
-                for cursor, sql, params, _ in asked:
-                    await cursor.execute(sql, params)
+            await self._connection.exchange(*(asked for asked, _ in waiting))
         except psycopg.Error as error:
-            self._answer(asked, error)
+            _tell(waiting, error)
         else:
-            self._answer(asked, None)
+            _tell(waiting, None)
 
-    def _answer(self, asked: list[Asked], error: psycopg.Error | None) -> None:
-        for *_, answered in asked:
-            if answered.done():  # its reader was ended while it waited
-                continue
-            if error is None:
-                answered.set_result(None)
-            else:
-                answered.set_exception(error)
+
+def _tell(waiting: Sequence[Waiting], error: psycopg.Error | None) -> None:
+    for _, answered in waiting:
+        if answered.done():  # its reader was ended while it waited
+            continue
+        if error is None:
+            answered.set_result(None)
+        else:
+            answered.set_exception(error)
 
 
 class _Left:

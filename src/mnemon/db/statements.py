@@ -2,10 +2,11 @@
 
 import re
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 
 _NAME = re.compile(r"^-- name: (?P<name>[a-z][a-z0-9_]*)\s*$", re.MULTILINE)
+_PLACEHOLDER = re.compile(r"%\((\w+)\)s|%%")
 
 
 @cache
@@ -24,3 +25,15 @@ def parse(text: str) -> dict[str, str]:
             raise ValueError(f"two statements are called {name}")
         found[name] = text[mark.end() : following.start() if following else len(text)].strip()
     return found
+
+
+@lru_cache(maxsize=2_000)
+def positional(sql: str) -> tuple[bytes, tuple[str, ...]]:
+    """The statement with `$1`, `$2` … in place of `%(name)s`, as PostgreSQL takes it, and the names in that order."""
+    places: dict[str, int] = {}
+
+    def place(found: re.Match[str]) -> str:
+        name = found[1]
+        return "%" if name is None else f"${places.setdefault(name, len(places) + 1)}"
+
+    return _PLACEHOLDER.sub(place, sql).encode(), tuple(places)

@@ -6,11 +6,14 @@ from contextlib import asynccontextmanager
 from datetime import datetime
 from typing import Any, TypeVar, overload
 
-import psycopg
-from psycopg.rows import DictRow, tuple_row
+from psycopg.rows import DictRow
 
 from mnemon.db.rounds import Rounds
+from mnemon.db.wire import Asked, Wire
 from mnemon.ids import ulid
+
+_AT_ONCE = 500
+"""Rows of `many` that are sent in one round."""
 
 Row = DictRow
 Params = Mapping[str, Any]
@@ -27,9 +30,7 @@ Reader = Coroutine[Any, Any, T]
 class Tx:
     """Runs named statements. Everything in it commits together or not at all."""
 
-    def __init__(
-        self, connection: psycopg.AsyncConnection[Row], *, org_id: str | None, now: datetime, database: str = ""
-    ) -> None:
+    def __init__(self, connection: Wire, *, org_id: str | None, now: datetime, database: str = "") -> None:
         self._connection = connection
         self.database = database
         """Which database it is in, as this process calls it."""
@@ -43,8 +44,8 @@ class Tx:
         self._rounds: Rounds | None = None
 
     @property
-    def connection(self) -> psycopg.AsyncConnection[Row]:
-        """The driver's connection, for COPY and NOTIFY."""
+    def connection(self) -> Wire:
+        """The driver's connection, for what no statement does: COPY, and cursors of the server."""
         return self._connection
 
     def new_id(self, prefix: str) -> str:
@@ -54,38 +55,39 @@ class Tx:
 
     async def all(self, sql: str, **params: Any) -> list[Row]:
         """Every row."""
-        return await (await self._execute(sql, params)).fetchall()
+        return (await self._ask(Asked(sql, params))).rows
 
     async def afresh(self, sql: str, **params: Any) -> list[Row]:
         """Every row, by a plan made for these very values: where filters may be absent, no one plan suits all."""
-        return await (await self._connection.execute(sql, params, prepare=False)).fetchall()
+        return (await self._ask(Asked(sql, params, prepare=False))).rows
 
     async def maybe(self, sql: str, **params: Any) -> Row | None:
         """The first row, or None."""
-        return await (await self._execute(sql, params)).fetchone()
+        return next(iter((await self._ask(Asked(sql, params))).rows), None)
 
     async def one(self, sql: str, **params: Any) -> Row:
         """The row of a statement that always gives one."""
-        row = await (await self._execute(sql, params)).fetchone()
+        row = await self.maybe(sql, **params)
         if row is None:
             raise LookupError("a statement that must give a row gave none")
         return row
 
     async def run(self, sql: str, **params: Any) -> int:
         """Execute; how many rows it touched."""
-        return (await self._execute(sql, params)).rowcount
+        return (await self._ask(Asked(sql, params))).count
 
     async def many(self, sql: str, rows: Sequence[Params]) -> int:
-        """Execute once per row, pipelined; how many rows were touched in all."""
-        async with self._connection.cursor() as cursor:
-            await cursor.executemany(sql, rows)
-            return cursor.rowcount
+        """Execute once per row, many at a time; how many rows were touched in all."""
+        touched = 0
+        for start in range(0, len(rows), _AT_ONCE):
+            asked = [Asked(sql, row) for row in rows[start : start + _AT_ONCE]]
+            await self._connection.exchange(*asked)
+            touched += sum(one.count for one in asked)
+        return touched
 
     async def tuples(self, sql: str, **params: Any) -> list[tuple[Any, ...]]:
         """Every row, in PostgreSQL's binary form: vectors as text would take longer to read than everything else."""
-        cursor = self._connection.cursor(binary=True, row_factory=tuple_row)
-        await self._ask(cursor, sql, params)
-        return await cursor.fetchall()
+        return (await self._ask(Asked(sql, params, tuples=True))).rows
 
     @overload
     async def together(self, a: Reader[A], b: Reader[B], /) -> tuple[A, B]: ...
@@ -113,14 +115,9 @@ class Tx:
         async with self._connection.transaction():
             yield
 
-    async def _execute(self, sql: str, params: Params) -> psycopg.AsyncCursor[Row]:
-        cursor = self._connection.cursor()
-        await self._ask(cursor, sql, params)
-        return cursor
-
-    async def _ask(self, cursor: psycopg.AsyncCursor[Any], sql: str, params: Params) -> None:
-        # psycopg takes only literal SQL; ours comes from queries.sql, never from input.
+    async def _ask(self, asked: Asked) -> Asked:
         if self._rounds is None:
-            await cursor.execute(sql, params)
+            await self._connection.exchange(asked)
         else:
-            await self._rounds.ask(cursor, sql, params)
+            await self._rounds.ask(asked)
+        return asked
