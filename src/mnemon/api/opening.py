@@ -1,7 +1,7 @@
 """A chat turn opened at a door: stored once per Idempotency-Key, then being answered in a task the application owns."""
 
 import json
-from contextlib import ExitStack
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -9,7 +9,7 @@ from mnemon.access import replies
 from mnemon.access.replies import Slot
 from mnemon.api.chat_events import ReplyOut, UsageOut
 from mnemon.api.door import Door
-from mnemon.chat.asking import Asking, Begun
+from mnemon.chat.asking import Asking, Begun, Prompt
 from mnemon.chat.begin import begin
 from mnemon.chat.events import Done, Failed
 from mnemon.chat.seal import OnSeal, Outcome
@@ -23,7 +23,6 @@ from mnemon.sessions.lifecycle import TurnStatus
 from mnemon.sessions.record import last_said
 from mnemon.sessions.turns import StoredTurn
 from mnemon.turn import Role, Turn
-from mnemon.way import WAY
 
 Kept = dict[str, Any]
 """A reply that was given before, as JSON."""
@@ -31,18 +30,16 @@ Kept = dict[str, Any]
 
 async def opened(door: Door, asking: Asking, tools: Tools) -> Stream | Kept:
     """The reply is being made, or was made before for the same Idempotency-Key."""
-    ahead = WAY.take()
-    with ExitStack() as until_started:
-        until_started.callback(ahead.passed)
-        begun, slot = await _begun(door, asking)
+    streams: Streams = door.request.app.state.streams
+    with streams.opening(door.basement, tools) as stream:
+        begun, slot = await _begun(door, asking, stream.ask)
         if not isinstance(begun, Begun):
             return begun
-        until_started.pop_all()
-    streams: Streams = door.request.app.state.streams
-    return streams.start(door.basement, begun, tools, ahead, None if slot is None else _keeper(door, slot))
+        stream.stored(begun, None if slot is None else _keeper(door, slot))
+    return stream
 
 
-async def _begun(door: Door, asking: Asking) -> tuple[Begun | Kept, Slot | None]:
+async def _begun(door: Door, asking: Asking, ask: Callable[[Prompt], None]) -> tuple[Begun | Kept, Slot | None]:
     """The turn is stored and may be answered, or it was answered before."""
     slot = await door.slot()
     async with door.tx() as tx:
@@ -55,7 +52,7 @@ async def _begun(door: Door, asking: Asking) -> tuple[Begun | Kept, Slot | None]
                 if isinstance(known, dict):
                     return known, slot
                 asking = known
-        begun = await begin(tx, asking, door.basement.settings)
+        begun = await begin(tx, asking, door.basement.settings, ask)
         if slot is not None:
             await replies.keep(tx, door.org, slot, subject=begun.turn.id)
     return begun, slot

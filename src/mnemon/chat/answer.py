@@ -1,12 +1,12 @@
 """The reply is made: the model speaks, our tools run when it calls them, and every piece is passed on as it comes."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import aclosing
 from dataclasses import replace
 
 from mnemon.basement import Basement
-from mnemon.chat.asking import Begun
+from mnemon.chat.asking import Begun, Prompt
 from mnemon.chat.events import Delta, Event, StateChanged, ToolCalled, ToolReturned
 from mnemon.chat.offline import reply_by_rule
 from mnemon.chat.seal import Outcome
@@ -26,10 +26,18 @@ _EMPTY = TurnError(code="model_empty", detail="The model gave an empty reply. Se
 class Answer:
     """One reply in the making."""
 
-    def __init__(self, basement: Basement, begun: Begun, tools: Tools, emit: Callable[[Event], None]) -> None:
+    def __init__(
+        self,
+        basement: Basement,
+        prompt: Prompt,
+        tools: Tools,
+        emit: Callable[[Event], None],
+        stored: Callable[[], Awaitable[Begun]],
+    ) -> None:
         self._basement = basement
-        self._begun = begun
-        self._tools = {} if begun.asking.tools else tools
+        self._prompt = prompt
+        self._tools = {} if prompt.asking.tools else tools
+        self._stored = stored
         self._emit = emit
         self._said: list[str] = []
         self._usage: Usage | None = None
@@ -53,12 +61,12 @@ class Answer:
 
     async def _converse(self) -> tuple[ToolRequest, ...]:
         """The reply is complete; gives the calls that the caller is to run."""
-        conversation = self._begun.conversation
+        conversation = self._prompt.conversation
         for round_ in range(_MOST_ROUNDS):
-            offered = self._begun.asking.tools or (specs(self._tools) if round_ < _MOST_ROUNDS - 1 else ())
+            offered = self._prompt.asking.tools or (specs(self._tools) if round_ < _MOST_ROUNDS - 1 else ())
             before = len(self._said)
             calls = await self._ask(conversation, offered)
-            if not calls or self._begun.asking.tools:
+            if not calls or self._prompt.asking.tools:
                 return calls
             said = "".join(self._said[before:])
             conversation = (*conversation, Message(role="assistant", content=said, tool_requests=calls))
@@ -67,12 +75,12 @@ class Answer:
         return ()
 
     async def _ask(self, conversation: tuple[Message, ...], offered: tuple[ToolSpec, ...]) -> tuple[ToolRequest, ...]:
-        asking = self._begun.asking
+        asking = self._prompt.asking
         wanted = ChatRequest(
-            system=self._begun.system,
+            system=self._prompt.system,
             messages=conversation,
             tools=offered,
-            by_rule=lambda: reply_by_rule(asking.query, self._begun.context.layers),
+            by_rule=lambda: reply_by_rule(asking.query, self._prompt.context.layers),
             options=asking.options,
         )
         calls: list[ToolRequest] = []
@@ -90,10 +98,11 @@ class Answer:
                     case Finished():
                         self._reason = event.reason
                         self._usage = event.usage if self._usage is None else self._usage.plus(event.usage)
+                await self._stored()  # nobody hears the rest before: until then the processor is the storing's
         return tuple(calls)
 
     async def _call(self, request: ToolRequest) -> Message:
-        came = await call(self._basement, self._begun, self._tools, request)
+        came = await call(self._basement, await self._stored(), self._tools, request)
         for update in came.updates:
             self._emit(StateChanged(update=update))
         self._emit(ToolReturned(id=request.id, name=request.name, content=came.content))

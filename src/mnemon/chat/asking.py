@@ -46,20 +46,13 @@ class Asking:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Begun:
-    """A turn that is stored, has its context, and is about to be answered."""
+class Prompt:
+    """What the model is given for it."""
 
     asking: Asking
-    turn: Turn
     context: Context
     conversation: tuple[Message, ...]
-    """What the model is given after the system prompt."""
-    spent: Usage | None = None
-    """What the turn cost before: one that is continued, or answered again."""
-
-    def cost_with(self, usage: Usage) -> Usage:
-        """What the whole turn has cost once this comes on top."""
-        return usage if self.spent is None else self.spent.plus(usage)
+    """What follows the system prompt."""
 
     @property
     def system(self) -> str:
@@ -67,3 +60,17 @@ class Begun:
         told = self.asking.instructions
         system = self.context.pack.system
         return f"{system}\n\n## Instructions of the application\n{told}" if told else system
+
+
+@dataclass(frozen=True, kw_only=True)
+class Begun:
+    """A turn that is stored and is being answered."""
+
+    prompt: Prompt
+    turn: Turn
+    spent: Usage | None = None
+    """What the turn cost before: one that is continued, or answered again."""
+
+    def cost_with(self, usage: Usage) -> Usage:
+        """What the whole turn has cost once this comes on top."""
+        return usage if self.spent is None else self.spent.plus(usage)

@@ -1,12 +1,13 @@
-"""The first transaction of a chat turn: the message is stored, the turn leased, the context read."""
+"""The first transaction of a chat turn: the context read, the model asked, the message stored and the turn leased."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 
 from mnemon.agentstate.journal import apply_tool_results
-from mnemon.chat.asking import Asking, Begun
+from mnemon.chat.asking import Asking, Begun, Prompt
 from mnemon.chat.resent import outcomes_of
-from mnemon.context.assemble import Context, assembled
+from mnemon.context.assemble import assembled
 from mnemon.db.tx import Tx
 from mnemon.jobs.store import postpone
 from mnemon.layer import Ask
@@ -29,26 +30,27 @@ LEASE = timedelta(seconds=60)
 _MOVED_ON = TurnError(code="interrupted", detail="The caller went on without the results of the tools it was to run.")
 
 
-async def begin(tx: Tx, asking: Asking, settings: Settings) -> Begun:
-    """The turn is stored and leased, its reflection queued behind it, and its context read. Writes nothing else."""
+async def begin(tx: Tx, asking: Asking, settings: Settings, ask: Callable[[Prompt], None]) -> Begun:
+    """The turn is stored and leased, its reflection queued behind it. Writes nothing else.
+
+    `ask` is called as soon as the context is read: the model may think while the message is stored. What it says is
+    for nobody until the transaction is committed.
+    """
     stored = await _to_continue(tx, asking) or await _asked_again(tx, asking, settings)
     if stored is not None:
         turn = await _continue(tx, asking, stored)
-        context = await _context(tx, asking, settings, turn.scope, turn.session_id, turn_id=turn.id)
-    else:
-        # Before the message is stored: it is given what `/api/context` gives, and is not recalled for itself.
-        scope, _ = await named_session(tx, asking.scope, asking.session_id)
-        context = await _context(tx, asking, settings, scope, asking.session_id)
-        turn = await _new(tx, asking, settings)
-    conversation = _conversation(asking, context.recent)
-    spent = None if stored is None else stored.usage
-    return Begun(asking=asking, turn=turn, context=context, conversation=conversation, spent=spent)
+        ask(prompt := await _prompt(tx, asking, settings, turn.scope, turn.session_id, turn_id=turn.id))
+        return Begun(prompt=prompt, turn=turn, spent=stored.usage)
+    # Before the message is stored: it is given what `/api/context` gives, and is not recalled for itself.
+    scope, _ = await named_session(tx, asking.scope, asking.session_id)
+    ask(prompt := await _prompt(tx, asking, settings, scope, asking.session_id))
+    return Begun(prompt=prompt, turn=await _new(tx, asking, settings))
 
 
-async def _context(
+async def _prompt(
     tx: Tx, asking: Asking, settings: Settings, scope: Scope, session_id: str | None, *, turn_id: str | None = None
-) -> Context:
-    ask = Ask(
+) -> Prompt:
+    wanted = Ask(
         scope=scope,
         query=asking.query,
         vector=asking.vector,
@@ -58,7 +60,8 @@ async def _context(
         model=asking.embedder,
         ranking=settings.chat_ranking,
     )
-    return await assembled(tx, ask, settings, turn_id=turn_id)
+    context = await assembled(tx, wanted, settings, turn_id=turn_id)
+    return Prompt(asking=asking, context=context, conversation=_conversation(asking, context.recent))
 
 
 async def _new(tx: Tx, asking: Asking, settings: Settings) -> Turn:
@@ -71,9 +74,14 @@ async def _new(tx: Tx, asking: Asking, settings: Settings) -> Turn:
         origin=asking.origin,
         lease_until=until,
     )
-    turn = await record(tx, asking.scope, incoming, boundary_of(settings))
+    turn = await record(
+        tx,
+        asking.scope,
+        incoming,
+        boundary_of(settings),
+        beside=lambda turn: reflection.queue_first(tx, turn, due_at=until),
+    )
     await _give_up_waiting(tx, asking, turn.id)
-    await reflection.queue(tx, turn, due_at=until)
     return turn
 
 

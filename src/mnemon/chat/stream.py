@@ -1,14 +1,14 @@
 """Replies in the making, each in a task that the application owns: a listener may leave, the record is kept."""
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import suppress
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager, suppress
 
 import structlog
 
 from mnemon.basement import Basement
 from mnemon.chat.answer import Answer
-from mnemon.chat.asking import Begun
+from mnemon.chat.asking import Begun, Prompt
 from mnemon.chat.begin import LEASE
 from mnemon.chat.events import Began, Done, Event, Failed
 from mnemon.chat.seal import OnSeal, Outcome, seal
@@ -18,7 +18,7 @@ from mnemon.jobs.store import postpone
 from mnemon.reflection.job import REFLECTION
 from mnemon.sessions import turns
 from mnemon.sessions.lifecycle import TurnStatus
-from mnemon.way import Ahead
+from mnemon.way import WAY, Ahead
 
 log = structlog.get_logger(__name__)
 _SEAL_TRIES = 6
@@ -26,15 +26,23 @@ _NOT_SEALED = "The reply could not be stored: the database went away. Your messa
 
 
 class Stream:
-    """One reply, as one listener hears it."""
+    """One reply, as one listener hears it: asked for, then stored, then heard."""
 
-    def __init__(self, begun: Begun, ahead: Ahead) -> None:
-        self.begun = begun
+    def __init__(self, basement: Basement, tools: Tools, ahead: Ahead) -> None:
+        self._basement = basement
+        self._tools = tools
         self._ahead = ahead
         self._heard: asyncio.Queue[Event | None] = asyncio.Queue()
+        self._stored: asyncio.Future[Begun] = asyncio.get_running_loop().create_future()
+        self._on_seal: OnSeal | None = None
+        self._keeper: asyncio.Task[None] | None = None
         self.task: asyncio.Task[None] | None = None
         self.sealing = False
         """From here on the reply is complete or given up, and nothing may stop its storing."""
+
+    @property
+    def begun(self) -> Begun:
+        return self._stored.result()
 
     @property
     def turn_id(self) -> str:
@@ -44,14 +52,24 @@ class Stream:
     def session_id(self) -> str:
         return self.begun.turn.session_id
 
-    def emit(self, event: Event) -> None:
-        self._heard.put_nowait(event)
-        if not isinstance(event, Began):
+    def ask(self, prompt: Prompt) -> None:
+        """The model begins to answer. Nobody hears it before the message is stored."""
+        self.task = asyncio.create_task(self._run(prompt))
+
+    def stored(self, begun: Begun, on_seal: OnSeal | None = None) -> None:
+        """The message is kept, come what may: the reply may be heard."""
+        self._on_seal = on_seal
+        self._keeper = asyncio.create_task(_keep_lease(self._basement, begun))
+        self._stored.set_result(begun)
+        if not self._heard.empty():
             self._ahead.passed()
 
-    def end(self) -> None:
-        self._heard.put_nowait(None)
-        self._ahead.passed()
+    def forsake(self) -> None:
+        """Unless it was stored, there is nothing to answer."""
+        if self._stored.cancel():
+            self._ahead.passed()
+            if self.task is not None:
+                self.task.cancel()
 
     def leave(self) -> None:
         """The listener is gone: the reply stops here, and what was said so far is sealed as interrupted."""
@@ -60,12 +78,34 @@ class Stream:
 
     async def events(self) -> AsyncIterator[Event]:
         """Everything from the beginning to `Done` or `Failed`."""
+        yield Began(turn_id=self.turn_id, session_id=self.session_id)
         ended = False
         while (event := await self._heard.get()) is not None:
             ended = isinstance(event, Done | Failed)
             yield event
         if not ended:
-            yield Failed(turn_id=self.begun.turn.id, code="internal", detail=_NOT_SEALED)
+            yield Failed(turn_id=self.turn_id, code="internal", detail=_NOT_SEALED)
+
+    async def _run(self, prompt: Prompt) -> None:
+        try:
+            outcome = await Answer(self._basement, prompt, self._tools, self._emit, self._until_stored).made()
+            begun = await self._until_stored()
+            self.sealing = True
+            event = await _sealed(self._basement, begun, outcome, self._on_seal)
+            if event is not None:
+                self._emit(event)
+        finally:
+            if self._keeper is not None:
+                self._keeper.cancel()
+            self._emit(None)
+
+    async def _until_stored(self) -> Begun:
+        return self._stored.result() if self._stored.done() else await asyncio.shield(self._stored)
+
+    def _emit(self, event: Event | None) -> None:
+        self._heard.put_nowait(event)
+        if self._stored.done():
+            self._ahead.passed()
 
 
 class Streams:
@@ -74,17 +114,22 @@ class Streams:
     def __init__(self) -> None:
         self._running: set[Stream] = set()
 
-    def start(
-        self, basement: Basement, begun: Begun, tools: Tools, ahead: Ahead, on_seal: OnSeal | None = None
-    ) -> Stream:
-        """The reply is being made; until its first word, jobs stand back."""
-        stream = Stream(begun, ahead)
-        stream.emit(Began(turn_id=begun.turn.id, session_id=begun.turn.session_id))
-        task = asyncio.create_task(_run(basement, stream, tools, on_seal))
-        stream.task = task
+    @contextmanager
+    def opening(self, basement: Basement, tools: Tools) -> Iterator[Stream]:
+        """A reply that is about to be asked for and stored; until its first word, jobs stand back.
+
+        One that is not stored when the block ends is forsaken.
+        """
+        stream = Stream(basement, tools, WAY.take())
         self._running.add(stream)
-        task.add_done_callback(lambda _: self._running.discard(stream))
-        return stream
+        try:
+            yield stream
+        finally:
+            stream.forsake()
+            if stream.task is None:
+                self._running.discard(stream)
+            else:
+                stream.task.add_done_callback(lambda _: self._running.discard(stream))
 
     async def close(self) -> None:
         """Every reply is sealed as far as it came."""
@@ -92,19 +137,6 @@ class Streams:
         for stream in running:
             stream.leave()
         await asyncio.gather(*(stream.task for stream in running if stream.task), return_exceptions=True)
-
-
-async def _run(basement: Basement, stream: Stream, tools: Tools, on_seal: OnSeal | None) -> None:
-    keeper = asyncio.create_task(_keep_lease(basement, stream.begun))
-    try:
-        outcome = await Answer(basement, stream.begun, tools, stream.emit).made()
-        stream.sealing = True
-        event = await _sealed(basement, stream.begun, outcome, on_seal)
-        if event is not None:
-            stream.emit(event)
-    finally:
-        keeper.cancel()
-        stream.end()
 
 
 async def _sealed(basement: Basement, begun: Begun, outcome: Outcome, on_seal: OnSeal | None) -> Event | None:

@@ -30,7 +30,6 @@ from mnemon.settings import Settings
 from mnemon.tools.offered import chat_tools
 from mnemon.turn import Role
 from mnemon.vectors.embed import embed_query
-from mnemon.way import WAY
 
 _SHOWN = 30
 _PATIENCE_S = 10
@@ -61,10 +60,11 @@ class Talk:
             embedder=self._basement.embedder.model,
             sees_agent_state=True,
         )
-        async with self._basement.db.tx(self._scope.org_id) as tx:
-            self._last = await begin(tx, asking, self._basement.settings)
+        with self._streams.opening(self._basement, chat_tools(ALL_GRANTS)) as stream:
+            async with self._basement.db.tx(self._scope.org_id) as tx:
+                self._last = await begin(tx, asking, self._basement.settings, stream.ask)
+            stream.stored(self._last)
         self.last_message = message
-        stream = self._streams.start(self._basement, self._last, chat_tools(ALL_GRANTS), WAY.take())
         async for event in stream.events():
             match event:
                 case Delta():
@@ -105,7 +105,7 @@ class Talk:
         if self._last is None:
             err.print("Nothing was said yet.")
             return
-        for layer in self._last.context.pack.layers:
+        for layer in self._last.prompt.context.pack.layers:
             if layer.sources:
                 out.print(f"[bold]{layer.name}[/] {layer.title}: {', '.join(layer.sources)}", soft_wrap=True)
         async with self._basement.db.tx(self._scope.org_id) as tx:

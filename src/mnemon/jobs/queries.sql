@@ -1,13 +1,17 @@
 -- name: enqueue
 -- One row per (org_id, kind, key). What is queued already becomes due no later; what is running runs once more.
-insert into work (org_id, kind, key, job_id, lane, seq, enqueued_at, due_at)
-values (%(org_id)s, %(kind)s, %(key)s, %(job_id)s, %(lane)s, %(seq)s, %(now)s, %(due_at)s)
-on conflict (org_id, kind, key) do update set
-  due_at = case when work.lease_until is null then least(work.due_at, excluded.due_at) else excluded.due_at end,
-  again = work.lease_until is not null,
-  attempts = case when work.parked_at is null then work.attempts else 0 end,
-  parked_at = null
-returning job_id
+-- Sleeping runners are told when the transaction commits, if it is due.
+with queued as (
+  insert into work (org_id, kind, key, job_id, lane, seq, enqueued_at, due_at)
+  values (%(org_id)s, %(kind)s, %(key)s, %(job_id)s, %(lane)s, %(seq)s, %(now)s, %(due_at)s)
+  on conflict (org_id, kind, key) do update set
+    due_at = case when work.lease_until is null then least(work.due_at, excluded.due_at) else excluded.due_at end,
+    again = work.lease_until is not null,
+    attempts = case when work.parked_at is null then work.attempts else 0 end,
+    parked_at = null
+  returning job_id
+)
+select job_id, case when %(due_at)s <= %(now)s then pg_notify('mnemon_work', '') end from queued
 
 -- name: postpone
 -- The row's due time is set anew, made where there is none: for work that waits for quiet.

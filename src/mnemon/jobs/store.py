@@ -22,6 +22,7 @@ async def enqueue(
     due_at: datetime | None = None,
     lane: str | None = None,
     seq: int = 0,
+    job_id: str | None = None,
 ) -> str:
     """The work is queued with the caller's transaction; gives its job id, an earlier one's where it was queued already.
 
@@ -32,14 +33,12 @@ async def enqueue(
         org_id=scope.org_id,
         kind=kind,
         key=key,
-        job_id=tx.new_id("job"),
+        job_id=job_id or tx.new_id("job"),
         lane=lane,
         seq=seq,
         now=tx.now,
         due_at=due_at or tx.now,
     )
-    if due_at is None or due_at <= tx.now:
-        await tx.run(SQL["wake"])
     return str(row["job_id"])
 
 

@@ -49,6 +49,15 @@ async def queue(tx: Tx, turn: Turn, *, due_at: datetime | None = None) -> str:
     return job_id
 
 
+async def queue_first(tx: Tx, turn: Turn, *, due_at: datetime) -> None:
+    """The same for a turn that is being stored: no work of its is there yet, so that both rows leave in one round."""
+    lane, job_id = f"session:{turn.session_id}", tx.new_id("job")
+    await tx.together(
+        enqueue(tx, turn.scope, REFLECTION, turn.id, due_at=due_at, lane=lane, seq=turn.seq, job_id=job_id),
+        store.queue(tx, turn.scope, turn.id, job_id),
+    )
+
+
 async def run_again(tx: Tx, scope: Scope, turn_id: str) -> Reflection:
     """A failed or parked reflection is queued with all its tries."""
     stored = await turns.find(tx, scope, turn_id)

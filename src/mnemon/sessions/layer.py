@@ -41,15 +41,13 @@ async def situation(tx: Tx, ask: Ask, boundary: Boundary) -> Situation:
 
 async def conversation(tx: Tx, ask: Ask, where: Situation) -> tuple[Item, ...]:
     """The latest session summary, the rolling summary, and the tail of a session taken up."""
+    told, tail = await tx.together(store.so_far(tx, ask.scope, apart_from=where.session_id), _tail(tx, ask, where))
     items: list[Item] = []
-    told = await store.so_far(tx, ask.scope, apart_from=where.session_id)
     if told.latest is not None and told.latest_id is not None:
         items.append(Item(text=_told(told.latest), sources=(told.latest_id,), value=5.0))
     if told.rolling:
         items.append(Item(text=f"Summary so far: {told.rolling}", value=6.0))
-    if where.taken_up is not None:
-        items += await _tail(tx, ask, where.taken_up)
-    return tuple(items)
+    return (*items, *tail)
 
 
 async def recent_messages(tx: Tx, ask: Ask, where: Situation, turn_id: str | None) -> tuple[Said, ...]:
@@ -68,8 +66,10 @@ async def recent_messages(tx: Tx, ask: Ask, where: Situation, turn_id: str | Non
     return tuple(reversed(kept))
 
 
-async def _tail(tx: Tx, ask: Ask, session_id: str) -> list[Item]:
-    said = await messages.recent(tx, ask.scope, session_id, most=_TAIL)
+async def _tail(tx: Tx, ask: Ask, where: Situation) -> list[Item]:
+    if where.taken_up is None:
+        return []
+    said = await messages.recent(tx, ask.scope, where.taken_up, most=_TAIL)
     return [
         Item(
             text=f"Shortly before, {one.name or one.role.value} at {iso(one.at)}: {one.content[:_TAIL_LINE]}",

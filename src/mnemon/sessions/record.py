@@ -1,11 +1,11 @@
 """A turn is stored in the session it belongs to, and everything that counts is counted, in the caller's transaction."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from mnemon.db.statements import statements
-from mnemon.db.tx import Tx
+from mnemon.db.tx import Reader, Tx
 from mnemon.errors import Invalid, NotFound
 from mnemon.jobs.store import enqueue
 from mnemon.scope import Scope
@@ -39,8 +39,10 @@ class Incoming:
     intents: tuple[Intent, ...] = ()
 
 
-async def record(tx: Tx, scope: Scope, incoming: Incoming, boundary: Boundary) -> Turn:
-    """The turn is stored, ordered after every earlier one of its person.
+async def record(
+    tx: Tx, scope: Scope, incoming: Incoming, boundary: Boundary, beside: Callable[[Turn], Reader[None]] | None = None
+) -> Turn:
+    """The turn is stored, ordered after every earlier one of its person; what goes `beside` it leaves in one round.
 
     The person's row is locked first, so that two messages of one moment find one session and take turns.
     """
@@ -50,35 +52,33 @@ async def record(tx: Tx, scope: Scope, incoming: Incoming, boundary: Boundary) -
     )
     said = tuple(message.content for message in incoming.messages if message.role is Role.USER)
     entered = await _enter(tx, scope, Occasion(at=at, until=until, said=said), named, known, boundary)
-    turn_id = tx.new_id("trn")
-    stored = await turns.add(
-        tx,
-        scope,
-        turn_id=turn_id,
-        session_id=entered.session.id,
-        seq=entered.seq,
-        at=at,
-        status=incoming.status,
-        origin=incoming.origin,
-        lease_until=incoming.lease_until,
-        message_count=entered.message_count,
-        tool_results=incoming.tool_results,
-        intents=incoming.intents,
-        first=incoming.messages,
-        revision=revision,
-    )
-    return Turn(
-        id=turn_id,
+    said_first, rows = messages.prepared(tx, incoming.messages)
+    turn = Turn(
+        id=tx.new_id("trn"),
         session_id=entered.session.id,
         seq=entered.seq,
         scope=scope,
         user_name=incoming.user_name,
         at=at,
-        messages=stored,
+        messages=said_first,
         tool_results=incoming.tool_results,
         intents=incoming.intents,
         message_count=entered.message_count,
     )
+    writing = turns.add(
+        tx,
+        turn,
+        status=incoming.status,
+        origin=incoming.origin,
+        lease_until=incoming.lease_until,
+        rows=rows,
+        revision=revision,
+    )
+    if beside is None:
+        await writing
+    else:
+        await tx.together(writing, beside(turn))
+    return turn
 
 
 async def met(tx: Tx, scope: Scope, user_name: str) -> int:

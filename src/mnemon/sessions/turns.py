@@ -1,6 +1,6 @@
 """The `turns` table."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -14,8 +14,7 @@ from mnemon.llm.protocol import Usage
 from mnemon.scope import Scope
 from mnemon.sessions import messages, turn_json
 from mnemon.sessions.lifecycle import TurnStatus, become
-from mnemon.sessions.messages import NewMessage
-from mnemon.turn import Intent, Said, ToolOutcome, Turn
+from mnemon.turn import Intent, ToolOutcome, Turn
 
 SQL = statements("mnemon.sessions")
 
@@ -57,43 +56,34 @@ class StoredTurn:
 
 async def add(
     tx: Tx,
-    scope: Scope,
+    turn: Turn,
     *,
-    turn_id: str,
-    session_id: str,
-    seq: int,
-    at: datetime,
     status: TurnStatus,
     origin: Origin,
     lease_until: datetime | None,
-    message_count: int,
-    tool_results: Sequence[ToolOutcome],
-    intents: Sequence[Intent],
-    first: Sequence[NewMessage],
+    rows: Sequence[Mapping[str, object]],
     revision: int,
-) -> tuple[Said, ...]:
-    """The turn stands in its session with its first messages."""
-    stored, rows = messages.prepared(tx, first)
+) -> None:
+    """The turn stands in its session with its first messages, given as rows."""
     await tx.run(
         SQL["add_turn"],
-        org_id=scope.org_id,
-        user_id=scope.user,
-        id=turn_id,
-        session_id=session_id,
-        persona_id=scope.persona_id,
-        seq=seq,
-        at=at,
+        org_id=turn.scope.org_id,
+        user_id=turn.scope.user,
+        id=turn.id,
+        session_id=turn.session_id,
+        persona_id=turn.scope.persona_id,
+        seq=turn.seq,
+        at=turn.at,
         status=status,
         origin=origin,
         lease_until=lease_until,
-        message_count=message_count,
-        tool_results=Jsonb([turn_json.outcome_json(one) for one in tool_results]),
-        intents=Jsonb([turn_json.intent_json(one) for one in intents]),
-        messages=Jsonb(rows),
+        message_count=turn.message_count,
+        tool_results=Jsonb([turn_json.outcome_json(one) for one in turn.tool_results]),
+        intents=Jsonb([turn_json.intent_json(one) for one in turn.intents]),
+        messages=Jsonb(list(rows)),
         revision=revision,
         now=tx.now,
     )
-    return stored
 
 
 async def find(tx: Tx, scope: Scope, turn_id: str) -> StoredTurn | None:
