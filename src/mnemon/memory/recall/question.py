@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from mnemon.memory.slug import slug
 from mnemon.memory.words import terms
@@ -41,8 +42,9 @@ class Question:
     """Whom its pronouns mean: 1 the person who asks, 2 whom they ask, 0 both or neither."""
 
 
+@lru_cache(maxsize=64)
 def read(text: str) -> Question:
-    """The query as the ranking needs it."""
+    """The query as the ranking needs it; kept for a moment, since a context asks it of several books."""
     plain = text.replace("'s", "").replace("’s", "")
     words = _NAME.findall(plain)
     return Question(
