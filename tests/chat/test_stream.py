@@ -6,9 +6,10 @@ from collections.abc import AsyncIterator
 import pytest
 
 from mnemon.basement import Basement
+from mnemon.chat.answer import Answer
 from mnemon.chat.asking import Asking, Begun
 from mnemon.chat.begin import begin
-from mnemon.chat.events import Began, Delta, Done, Event
+from mnemon.chat.events import Began, Delta, Done, Event, Failed
 from mnemon.chat.stream import Stream, Streams
 from mnemon.clock import ManualClock
 from mnemon.db.database import Database
@@ -94,6 +95,23 @@ async def test_a_message_that_cannot_be_stored_has_no_reply(basement: Basement, 
     await asyncio.wait([stream.task], timeout=5)
     assert stream.task.done()
     assert await stored_turns(basement.db) == 0
+
+
+async def test_a_reply_that_breaks_before_its_message_is_stored_is_told_as_such(
+    basement: Basement, streams: Streams, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def broken(answer: Answer) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(Answer, "made", broken)
+    with streams.opening(basement, {}) as stream:
+        async with basement.db.tx("acme") as tx:
+            begun = await begin(tx, asking("Hi"), basement.settings, stream.ask)
+            assert stream.task is not None
+            await asyncio.wait([stream.task])
+        stream.stored(begun)
+    assert [type(event) for event in await asyncio.wait_for(heard(stream), 5)] == [Began, Failed]
+    assert isinstance(stream.task.exception(), ZeroDivisionError)
 
 
 async def test_a_block_that_ends_before_anything_is_asked_leaves_nothing(basement: Basement, streams: Streams) -> None:

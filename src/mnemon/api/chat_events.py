@@ -62,9 +62,10 @@ def streamed(stream: Stream, *, sees_state: bool) -> StreamingResponse:
 
     async def lines() -> AsyncIterator[str]:
         try:
-            async for event in stream.events():
-                if (line := sse(event, sees_state=sees_state)) is not None:
-                    yield line
+            async for some in stream.by_and_by():
+                told = (sse(event, sees_state=sees_state) for event in some)
+                if written := "".join(line for line in told if line is not None):
+                    yield written
         finally:
             stream.leave()
 

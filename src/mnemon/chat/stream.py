@@ -32,7 +32,7 @@ class Stream:
         self._basement = basement
         self._tools = tools
         self._ahead = ahead
-        self._heard: asyncio.Queue[Event | None] = asyncio.Queue()
+        self._heard: asyncio.Queue[Event] = asyncio.Queue()
         self._stored: asyncio.Future[Begun] = asyncio.get_running_loop().create_future()
         self._on_seal: OnSeal | None = None
         self._keeper: asyncio.Task[None] | None = None
@@ -61,7 +61,9 @@ class Stream:
         self._on_seal = on_seal
         self._keeper = asyncio.create_task(_keep_lease(self._basement, begun))
         self._stored.set_result(begun)
-        if not self._heard.empty():
+        if self.task is None or self.task.done():
+            self._emit(self._not_sealed())
+        elif not self._heard.empty():
             self._ahead.passed()
 
     def forsake(self) -> None:
@@ -78,31 +80,41 @@ class Stream:
 
     async def events(self) -> AsyncIterator[Event]:
         """Everything from the beginning to `Done` or `Failed`."""
-        yield Began(turn_id=self.turn_id, session_id=self.session_id)
-        ended = False
-        while (event := await self._heard.get()) is not None:
-            ended = isinstance(event, Done | Failed)
-            yield event
-        if not ended:
-            yield Failed(turn_id=self.turn_id, code="internal", detail=_NOT_SEALED)
+        async for some in self.by_and_by():
+            for event in some:
+                yield event
+
+    async def by_and_by(self) -> AsyncIterator[list[Event]]:
+        """The same, always all that is there: what comes together can be sent together."""
+        some: list[Event] = [Began(turn_id=self.turn_id, session_id=self.session_id)]
+        while True:
+            while not self._heard.empty():
+                some.append(self._heard.get_nowait())
+            yield some
+            if isinstance(some[-1], Done | Failed):
+                return
+            some = [await self._heard.get()]
 
     async def _run(self, prompt: Prompt) -> None:
+        last: Event | None = None
         try:
             outcome = await Answer(self._basement, prompt, self._tools, self._emit, self._until_stored).made()
             begun = await self._until_stored()
             self.sealing = True
-            event = await _sealed(self._basement, begun, outcome, self._on_seal)
-            if event is not None:
-                self._emit(event)
+            last = await _sealed(self._basement, begun, outcome, self._on_seal)
         finally:
             if self._keeper is not None:
                 self._keeper.cancel()
-            self._emit(None)
+            if self._stored.done() and not self._stored.cancelled():
+                self._emit(last or self._not_sealed())
 
     async def _until_stored(self) -> Begun:
         return self._stored.result() if self._stored.done() else await asyncio.shield(self._stored)
 
-    def _emit(self, event: Event | None) -> None:
+    def _not_sealed(self) -> Failed:
+        return Failed(turn_id=self.turn_id, code="internal", detail=_NOT_SEALED)
+
+    def _emit(self, event: Event) -> None:
         self._heard.put_nowait(event)
         if self._stored.done():
             self._ahead.passed()

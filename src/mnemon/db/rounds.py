@@ -1,12 +1,12 @@
 """Several readers of one transaction: what they ask at the same moment goes to the database in one round trip."""
 
 import asyncio
-from collections.abc import Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Any
 
 import psycopg
 
-from mnemon.db.wire import Asked, Wire
+from mnemon.db.wire import Asked
 
 Waiting = tuple[Asked, "asyncio.Future[None]"]
 """A question, and who waits for its answer."""
@@ -15,8 +15,8 @@ Waiting = tuple[Asked, "asyncio.Future[None]"]
 class Rounds:
     """Readers run until every one of them waits for an answer or is done; then all questions are sent together."""
 
-    def __init__(self, connection: Wire) -> None:
-        self._connection = connection
+    def __init__(self, send: Callable[..., Awaitable[None]]) -> None:
+        self._send = send
         self._asked: list[Waiting] = []
         self._running = 1
         """Readers that do not wait; at first the one who calls the others."""
@@ -57,7 +57,7 @@ class Rounds:
         waiting, self._asked = self._asked, []
         self._running = len(waiting)
         try:
-            await self._connection.exchange(*(asked for asked, _ in waiting))
+            await self._send(*(asked for asked, _ in waiting))
         except psycopg.Error as error:
             _tell(waiting, error)
         else:

@@ -6,6 +6,13 @@ from functools import cache, lru_cache
 from importlib.resources import files
 
 _NAME = re.compile(r"^-- name: (?P<name>[a-z][a-z0-9_]*)\s*$", re.MULTILINE)
+_COMMENT = re.compile(r"--[^\n]*")
+_DOES = re.compile(
+    r"\b(?:insert|update|delete|merge|truncate|create|alter|drop|lock|set|for\s+(?:no\s+key\s+)?(?:update|share)|for\s+key"
+    r"|pg_notify|pg_advisory\w*|set_config|nextval)\b",
+    re.IGNORECASE,
+)
+"""Words of a statement that may write or lock."""
 _PLACEHOLDER = re.compile(r"%\((\w+)\)s|%%")
 
 
@@ -37,3 +44,9 @@ def positional(sql: str) -> tuple[bytes, tuple[str, ...]]:
         return "%" if name is None else f"${places.setdefault(name, len(places) + 1)}"
 
     return _PLACEHOLDER.sub(place, sql).encode(), tuple(places)
+
+
+@lru_cache(maxsize=2_000)
+def only_reads(sql: str) -> bool:
+    """Whether the statement surely writes nothing and locks no row; told by its words, and in doubt it does."""
+    return _DOES.search(_COMMENT.sub("", sql)) is None

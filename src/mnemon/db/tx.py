@@ -9,8 +9,10 @@ from typing import Any, TypeVar, overload
 from psycopg.rows import DictRow
 
 from mnemon.db.rounds import Rounds
+from mnemon.db.statements import only_reads
 from mnemon.db.wire import Asked, Wire
 from mnemon.ids import ulid
+from mnemon.way import WAY
 
 _AT_ONCE = 500
 """Rows of `many` that are sent in one round."""
@@ -42,6 +44,8 @@ class Tx:
         """By person, the first revision this transaction made: what carries it or a later one is not committed yet."""
         self._entropy = secrets.randbits(79)
         self._rounds: Rounds | None = None
+        self._holds = False
+        """Something is written or locked: others may wait for it."""
 
     @property
     def connection(self) -> Wire:
@@ -81,7 +85,7 @@ class Tx:
         touched = 0
         for start in range(0, len(rows), _AT_ONCE):
             asked = [Asked(sql, row) for row in rows[start : start + _AT_ONCE]]
-            await self._connection.exchange(*asked)
+            await self._exchange(*asked)
             touched += sum(one.count for one in asked)
         return touched
 
@@ -103,7 +107,7 @@ class Tx:
         """What the readers give, in their order; what they ask at the same moment is one round trip."""
         if self._rounds is not None:
             return await self._rounds.read(*readers)
-        self._rounds = Rounds(self._connection)
+        self._rounds = Rounds(self._exchange)
         try:
             return await self._rounds.read(*readers)
         finally:
@@ -117,7 +121,14 @@ class Tx:
 
     async def _ask(self, asked: Asked) -> Asked:
         if self._rounds is None:
-            await self._connection.exchange(asked)
+            await self._exchange(asked)
         else:
             await self._rounds.ask(asked)
         return asked
+
+    async def _exchange(self, *asked: Asked) -> None:
+        # A job stands back between its readings too; not once it holds what somebody ahead may wait for.
+        if not self._holds:
+            self._holds = not all(only_reads(one.sql) for one in asked)
+            await WAY.clear()
+        await self._connection.exchange(*asked)

@@ -18,7 +18,7 @@ async def _nothing(tx: Tx) -> None: ...
 async def embed_some(
     basement: Basement, texts: Texts, scope: Scope, *, before: Callable[[Tx], Awaitable[None]] = _nothing
 ) -> int:
-    """One batch has its vectors; how many texts that were, 0 when none was waiting."""
+    """One batch has its vectors; how many texts that were, fewer than `BATCH` when no more were waiting."""
     model = basement.embedder.model
     async with basement.db.tx(scope.org_id) as tx:
         waiting = await texts.waiting(tx, scope, model, most=BATCH)

@@ -8,7 +8,7 @@ from mnemon.db.tx import Tx
 from mnemon.jobs.runner import Attempt, Kind
 from mnemon.jobs.work import Retry
 from mnemon.scope import Scope
-from mnemon.vectors.batch import embed_some
+from mnemon.vectors.batch import BATCH, embed_some
 from mnemon.vectors.texts import Texts
 from mnemon.vectors.work import EMBED
 
@@ -26,7 +26,7 @@ def kinds(basement: Basement, rooms: Sequence[Texts]) -> tuple[Kind, ...]:
             await attempt.hold(tx)
 
         for texts in rooms:
-            while await embed_some(basement, texts, scope, before=ours):
-                pass
+            while await embed_some(basement, texts, scope, before=ours) == BATCH:
+                pass  # what is told meanwhile makes this work due again
 
     return (Kind(name=EMBED, run=run, retry=_PATIENCE),)
