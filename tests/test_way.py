@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections.abc import Iterator
 
 import pytest
 
@@ -10,8 +11,10 @@ from mnemon.way import RightOfWay, stands_back
 
 
 @pytest.fixture(autouse=True)
-def a_job() -> None:
-    stands_back.set(True)
+def a_job() -> Iterator[None]:
+    token = stands_back.set(True)
+    yield
+    stands_back.reset(token)
 
 
 async def stepped(crossing: RightOfWay, order: list[str]) -> None:
@@ -39,6 +42,23 @@ async def test_a_job_goes_on_when_a_reply_takes_long(monkeypatch: pytest.MonkeyP
     crossing.take()
     await asyncio.wait_for(stepped(crossing, order), 5)
     assert order == ["job"]
+
+
+async def test_who_has_waited_long_no_longer_goes_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(way, "PATIENCE_S", 0.01)
+    crossing, order = RightOfWay(), list[str]()
+    late = crossing.take()
+    await asyncio.sleep(0.05)
+    monkeypatch.setattr(way, "PATIENCE_S", 30.0)
+    await asyncio.wait_for(stepped(crossing, order), 5)
+    assert order == ["job"]
+    late.passed()
+    again = crossing.take()
+    waiting = asyncio.create_task(stepped(crossing, order))
+    await asyncio.sleep(0)
+    assert order == ["job"]
+    again.passed()
+    await waiting
 
 
 async def test_nobody_but_a_job_waits() -> None:

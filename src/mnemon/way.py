@@ -1,30 +1,32 @@
-"""Right of way: what can wait stands back while somebody waits for the first word of a reply.
+"""Right of way: what can wait stands back while somebody waits for an answer, or for the first word of a reply.
 
-Chat and jobs may run in one process, on one processor. A reflection takes as long as a reply does to begin, so a job
-lets replies that are about to begin pass before each of its steps, though never for long: under a crowd it takes turns.
+Requests and jobs may run in one process, on one processor. A reflection takes as long as a reply does to begin, so a
+job lets those who came just now pass before each of its steps, though never for long: under a crowd it takes turns.
 """
 
 import asyncio
 from contextvars import ContextVar
 
 PATIENCE_S = 0.05
-"""Longest wait before one step."""
+"""Longest wait before one step, and for any one who waits."""
 
 stands_back: ContextVar[bool] = ContextVar("stands_back", default=False)
 """Whether what runs here is a job."""
 
 
 class Ahead:
-    """Somebody who goes first, until the first word is there."""
+    """Somebody who goes first, until the answer begins or has taken long."""
 
     def __init__(self, way: "RightOfWay") -> None:
         self._way = way
+        self._until = asyncio.get_running_loop().call_later(PATIENCE_S, self.passed)
         self._passing = True
 
     def passed(self) -> None:
         """The first word is there, or never will be; said twice it counts once."""
         if self._passing:
             self._passing = False
+            self._until.cancel()
             self._way.leave()
 
 
@@ -36,7 +38,7 @@ class RightOfWay:
         self._waiting: set[asyncio.Future[None]] = set()
 
     def take(self) -> Ahead:
-        """Somebody waits for a first word."""
+        """Somebody waits."""
         self._ahead += 1
         return Ahead(self)
 
@@ -48,7 +50,7 @@ class RightOfWay:
                     one.set_result(None)
 
     async def clear(self) -> None:
-        """A job may take its next step: nobody waits for a first word, or the job has waited long enough."""
+        """A job may take its next step: nobody waits, or the job has waited long enough."""
         if not self._ahead or not stands_back.get():
             return
         free = asyncio.get_running_loop().create_future()

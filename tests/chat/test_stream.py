@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from mnemon import way
 from mnemon.basement import Basement
 from mnemon.chat.answer import Answer
 from mnemon.chat.asking import Asking, Begun
@@ -124,8 +125,9 @@ async def test_a_block_that_ends_before_anything_is_asked_leaves_nothing(basemen
 
 
 async def test_jobs_stand_back_until_the_first_word_is_heard_and_no_longer(
-    basement: Basement, streams: Streams
+    basement: Basement, streams: Streams, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(way, "PATIENCE_S", 30.0)
     with streams.opening(basement, {}) as stream:
         async with basement.db.tx("acme") as tx:
             begun = await begin(tx, asking("Hi"), basement.settings, stream.ask)

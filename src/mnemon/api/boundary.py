@@ -12,6 +12,7 @@ from mnemon.clock import Clock
 from mnemon.errors import TooLarge
 from mnemon.ids import new_id
 from mnemon.spans import span
+from mnemon.way import WAY
 
 log = structlog.get_logger(__name__)
 
@@ -40,9 +41,11 @@ class Boundary:
         scope.setdefault("state", {})["request_id"] = request_id
         started = time.perf_counter()
         answered: list[int] = []
+        ahead = WAY.take()
 
         async def answer(message: Message) -> None:
             if message["type"] == "http.response.start":
+                ahead.passed()
                 answered.append(message["status"])
                 SECONDS.labels(scope["method"], _route(scope)).observe(time.perf_counter() - started)
                 message["headers"] = [*message.get("headers", []), (b"x-request-id", request_id.encode())]
@@ -60,6 +63,7 @@ class Boundary:
                 said = "Something on our side failed. The server's log has the cause under this requestId."
                 await problem(request_id, 500, said, "internal")(scope, receive, answer)
         finally:
+            ahead.passed()
             REQUESTS.labels(scope["method"], _route(scope), str(answered[0]) if answered else "none").inc()
 
     def _refusal(self, scope: Scope, request_id: str) -> ASGIApp | None:

@@ -20,7 +20,7 @@ from mnemon.sessions.people import hold_person
 from mnemon.sessions.record import append
 from mnemon.sessions.turns import TurnError
 from mnemon.turn import Role, Turn
-from mnemon.vectors.work import enqueue_embedding
+from mnemon.vectors.work import SHORTLY, enqueue_embedding
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,7 +68,7 @@ async def seal(tx: Tx, begun: Begun, outcome: Outcome) -> tuple[Turn, str | None
         )
         await reflection.queue(tx, turn)
         SEALED.labels(outcome.status).inc()
-    await enqueue_embedding(tx, turn.scope)
+    await enqueue_embedding(tx, turn.scope, after=SHORTLY)
     await after_turn(tx, turn.scope)
     return turn, message_id
 
