@@ -25,6 +25,26 @@ def test_offline_needs_no_provider() -> None:
     assert loaded_by("from mnemon.llm.connect import connect\nconnect('offline')").isdisjoint(HEAVY)
 
 
+@pytest.mark.parametrize("name", ["openai:tiny", "ollama:tiny"])
+def test_a_model_on_openais_wire_needs_no_vendors_library(name: str) -> None:
+    """Neither to be named nor to be asked, with the whole application around it."""
+    asked = f"""
+import asyncio, mnemon.app, mnemon.cli.main
+from mnemon.errors import ModelDown
+from mnemon.llm.connect import connect
+from mnemon.llm.protocol import ChatRequest, Message
+llm = connect({name!r}, base_url="http://127.0.0.1:9/v1", timeout=0.2)
+async def ask():
+    request = ChatRequest(system="", messages=(Message(role="user", content="hi"),), by_rule=str)
+    try:
+        [event async for event in llm.chat(request)]
+    except ModelDown:
+        await llm.close()
+asyncio.run(ask())
+"""
+    assert loaded_by(asked).isdisjoint({"pydantic_ai", "openai", "anthropic", "google.genai"})
+
+
 PROGRAM = str(Path(sys.executable).with_name("mnemon"))
 
 

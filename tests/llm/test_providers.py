@@ -8,11 +8,13 @@ import httpx2
 import pytest
 
 from mnemon.errors import ModelDown
-from mnemon.llm.ending import http_client
+from mnemon.llm.completions.asking import completions
+from mnemon.llm.http import http_client
+from mnemon.llm.library.asking import through_library
 from mnemon.llm.patience import Patience
 from mnemon.llm.protocol import ChatEvent, ChatRequest, Finished, Message, Purpose, Question, Text
-from mnemon.llm.providers import provided
 from mnemon.llm.remote import RemoteLlm
+from mnemon.llm.vendor import Vendor
 
 SCHEMA = {"title": "Spine", "type": "object", "properties": {"PROFILE": {"type": "array", "items": {"type": "string"}}}}
 QUESTION = Question(
@@ -23,10 +25,16 @@ VALUE = {"PROFILE": ["Lives in Austin"]}
 
 
 def llm_on(vendor: str, model: str, respond: Callable[[httpx2.Request], httpx2.Response]) -> RemoteLlm:
-    http = http_client(30, transport=httpx2.MockTransport(respond))
-    base = "http://model.test/v1" if vendor == "openai" else None
-    made = provided(vendor, model, base_url=base, api_key="k", http=http)
-    return RemoteLlm(f"{vendor}:{model}", made, http, Patience(timeout=2, tries=1))
+    there: Any = {"api_key": "k", "timeout": 30.0, "transport": httpx2.MockTransport(respond)}
+    made: Vendor
+    match vendor:
+        case "openai":
+            made = completions(vendor, model, base_url="http://model.test/v1", **there)
+        case "ollama":
+            made = completions(vendor, model, base_url=None, **there)
+        case _:
+            made = through_library(vendor, model, base_url=None, **there)  # type: ignore[arg-type]
+    return RemoteLlm(f"{vendor}:{model}", made, Patience(timeout=2, tries=1))
 
 
 def anthropic_message(content: list[dict[str, Any]]) -> dict[str, Any]:

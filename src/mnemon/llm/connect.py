@@ -5,6 +5,8 @@ from mnemon.llm.offline import NAME, OfflineLlm
 from mnemon.llm.patience import Patience
 from mnemon.llm.protocol import Llm
 
+_ANY = "Use openai:…, anthropic:…, google:…, ollama:… or offline."
+
 
 def connect(name: str, *, base_url: str | None = None, api_key: str | None = None, timeout: float = 60.0) -> Llm:
     """The model that `MNEMON_MODEL` names, metered. Nothing is sent yet; a wrong name is `Misconfigured`."""
@@ -14,19 +16,25 @@ def connect(name: str, *, base_url: str | None = None, api_key: str | None = Non
         return Metered(OfflineLlm())
     vendor, colon, model = name.partition(":")
     if not colon or not model:
-        raise Misconfigured(
-            f"MNEMON_MODEL={name!r} names no provider. Use openai:…, anthropic:…, google:…, ollama:… or offline."
-        )
-    return Metered(_remote(vendor, model, base_url, api_key, timeout))
+        raise Misconfigured(f"MNEMON_MODEL={name!r} names no provider. {_ANY}")
+    return Metered(_remote(vendor, model, base_url or None, api_key or None, timeout))
 
 
 def _remote(vendor: str, model: str, base_url: str | None, api_key: str | None, timeout: float) -> Llm:
-    # The vendors' libraries take seconds to import: only now, when one is used.
-    from mnemon.llm.ending import http_client
-    from mnemon.llm.providers import OLLAMA_URL, provided
     from mnemon.llm.remote import RemoteLlm
+    from mnemon.llm.vendor import Vendor
 
-    patience = Patience(timeout=timeout, whole_reply=max(600.0, timeout))
-    http = http_client(timeout, base_url=base_url or (OLLAMA_URL if vendor == "ollama" else None))
-    made = provided(vendor, model, base_url=base_url or None, api_key=api_key or None, http=http)
-    return RemoteLlm(f"{vendor}:{model}", made, http, patience)
+    made: Vendor
+    match vendor:
+        case "openai" | "ollama":
+            from mnemon.llm.completions.asking import completions
+
+            made = completions(vendor, model, base_url=base_url, api_key=api_key, timeout=timeout)
+        case "anthropic" | "google":
+            # The vendors' libraries take seconds to import: only now, when one is used.
+            from mnemon.llm.library.asking import through_library
+
+            made = through_library(vendor, model, base_url=base_url, api_key=api_key, timeout=timeout)
+        case _:
+            raise Misconfigured(f"MNEMON_MODEL names an unknown provider, {vendor!r}. {_ANY}")
+    return RemoteLlm(f"{vendor}:{model}", made, Patience(timeout=timeout, whole_reply=max(600.0, timeout)))

@@ -3,18 +3,44 @@
 from dataclasses import dataclass
 
 import httpx2
-from pydantic_ai import exceptions as vendor
 
 from mnemon.errors import ModelDown
 
+UNAVAILABLE = "model_unavailable"
+UNUSABLE = "model_answer_unusable"
+REFUSED = "model_refused"
+_RETRIED_STATUS = {408, 409, 425, 429}
+
+
+class Rejected(Exception):
+    """The server answered with an error: by its status, or inside a stream that had begun well."""
+
+    def __init__(self, status: int, cause: str, *, after: float | None = None, spent: bool = False) -> None:
+        super().__init__(cause)
+        self.status = status
+        self.after = after
+        """Seconds it asked to wait."""
+        self.spent = spent
+        """Whether what was paid for is used up, so that waiting does not help."""
+
+
+class Declined(Exception):
+    """The vendor's content filter stopped the answer."""
+
+
+class Unaskable(Exception):
+    """This model cannot be asked so; says why."""
+
+
 RAISED: tuple[type[Exception], ...] = (
-    vendor.AgentRunError,
-    vendor.UserError,
+    Rejected,
+    Declined,
+    Unaskable,
     httpx2.HTTPError,
     httpx2.InvalidURL,
     OSError,
     TimeoutError,
-    # The vendors' libraries read an answer of the wrong shape without looking first.
+    # An answer of the wrong shape; the vendors' libraries read one without looking first.
     ValueError,
     TypeError,
     KeyError,
@@ -22,11 +48,6 @@ RAISED: tuple[type[Exception], ...] = (
     AttributeError,
 )
 """All that a request may raise, whoever serves it."""
-
-UNAVAILABLE = "model_unavailable"
-UNUSABLE = "model_answer_unusable"
-REFUSED = "model_refused"
-_RETRIED_STATUS = {408, 409, 425, 429}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,21 +69,21 @@ class Failure:
 def failure_of(error: Exception, model: str, timeout: float) -> Failure:
     """What to make of an exception that a request raised."""
     match error:
-        case vendor.ModelRequestTimeout() | vendor.ModelTimeoutError() | TimeoutError():
+        case httpx2.ConnectTimeout():
+            return _unreachable(model, "it did not take the connection")
+        case TimeoutError() | httpx2.TimeoutException():
             return too_slow(model, timeout)
-        case vendor.ModelConnectionError() | httpx2.TransportError() | OSError():
-            cause = _cause(error)
-            detail = f"{model} cannot be reached ({cause}). Check MNEMON_MODEL_BASE_URL and that the server runs."
-            return Failure(detail=detail, code=UNAVAILABLE, again=True)
-        case vendor.ModelHTTPError():
+        case httpx2.TransportError() | OSError():
+            return _unreachable(model, cause_of(error))
+        case Rejected():
             return _from_status(error, model)
-        case vendor.ContentFilterError():
+        case Declined():
             detail = f"{model} declined to answer: its content filter stopped it. Rephrase, or use another model."
             return Failure(detail=detail, code=REFUSED, again=False)
-        case vendor.UserError():
+        case Unaskable():
             return Failure(detail=f"{model} cannot be asked so: {error}", code=REFUSED, again=False)
         case _:
-            return unusable(model, _cause(error))
+            return unusable(model, cause_of(error))
 
 
 def too_slow(model: str, timeout: float) -> Failure:
@@ -83,26 +104,30 @@ def broken_off(model: str, why: str) -> Failure:
     return Failure(detail=detail, code=UNAVAILABLE, again=False)
 
 
-def _from_status(error: vendor.ModelHTTPError, model: str) -> Failure:
-    status = error.status_code
+def cause_of(error: Exception) -> str:
+    """The error's first line, short: it may quote what the server sent."""
+    lines = str(error).strip().splitlines()
+    return (lines[0] if lines else type(error).__name__)[:200]
+
+
+def _unreachable(model: str, cause: str) -> Failure:
+    detail = f"{model} cannot be reached ({cause}). Check MNEMON_MODEL_BASE_URL and that the server runs."
+    return Failure(detail=detail, code=UNAVAILABLE, again=True)
+
+
+def _from_status(error: Rejected, model: str) -> Failure:
+    status = error.status
     if status in (401, 403):
         detail = f"{model} refused the key ({status}). Set MNEMON_MODEL_API_KEY to one that is valid."
         return Failure(detail=detail, code=REFUSED, again=False)
     if status == 404:
         detail = f"{model} is not known there (404). Check MNEMON_MODEL and MNEMON_MODEL_BASE_URL."
         return Failure(detail=detail, code=REFUSED, again=False)
-    if status == 429 or isinstance(error, vendor.ModelQuotaExceededError):
+    if status == 429 or error.spent:
         detail = f"{model} takes no more requests now (429). Wait, or raise the quota there."
-        again = not isinstance(error, vendor.ModelQuotaExceededError)
-        return Failure(detail=detail, code=UNAVAILABLE, again=again, after=error.retry_after)
+        return Failure(detail=detail, code=UNAVAILABLE, again=not error.spent, after=error.after)
     if status >= 500 or status in _RETRIED_STATUS:
         detail = f"{model} failed with status {status}. Try again later."
-        return Failure(detail=detail, code=UNAVAILABLE, again=True, after=error.retry_after)
-    detail = f"{model} rejected the request ({status}): {_cause(error)}"
+        return Failure(detail=detail, code=UNAVAILABLE, again=True, after=error.after)
+    detail = f"{model} rejected the request ({status}): {cause_of(error)}"
     return Failure(detail=detail, code=REFUSED, again=False)
-
-
-def _cause(error: Exception) -> str:
-    """The error's first line, short: it may quote what the server sent."""
-    lines = str(error).strip().splitlines()
-    return (lines[0] if lines else type(error).__name__)[:200]

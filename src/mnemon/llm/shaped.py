@@ -2,13 +2,14 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import lru_cache
 from typing import TypeVar
 
 from pydantic import BaseModel, ValidationError
 
 from mnemon.errors import ModelDown
 from mnemon.faults import in_words
-from mnemon.llm.protocol import Llm, Purpose, Question
+from mnemon.llm.protocol import Json, Llm, Purpose, Question
 from mnemon.storable import storable_json
 
 A = TypeVar("A", bound=BaseModel)
@@ -18,7 +19,7 @@ async def shaped(
     llm: Llm, shape: type[A], *, system: str, prompt: str, purpose: Purpose, by_rule: Callable[[], A]
 ) -> A:
     """An answer of this shape. ModelDown when the second one does not fit either, so that the work is tried later."""
-    schema = shape.model_json_schema()
+    schema = _schema(shape)
     question = Question(
         title=str(schema["title"]),
         schema=schema,
@@ -39,6 +40,12 @@ async def shaped(
             f"{llm.name} gave no {question.title} that can be used: {in_words(error)}. It is asked again later.",
             code="model_answer_unusable",
         ) from None
+
+
+@lru_cache(maxsize=64)
+def _schema(shape: type[BaseModel]) -> Json:
+    """Made once: what is made of it further down is kept for the same object."""
+    return shape.model_json_schema()
 
 
 async def _answered(llm: Llm, shape: type[A], question: Question) -> A:

@@ -1,0 +1,45 @@
+"""Server-sent events out of bytes, wherever the network cut them."""
+
+_FIELD = b"data"
+
+
+class Events:
+    """Takes bytes as they come and gives the data of each event that is complete.
+
+    Comments, which keep a connection alive, and fields other than `data` are passed over. Lines end as the standard
+    allows: LF, CRLF or CR.
+    """
+
+    def __init__(self) -> None:
+        self._line = b""
+        self._data: list[bytes] = []
+        self._after_cr = False
+
+    def feed(self, piece: bytes) -> list[bytes]:
+        """The events that this piece completed."""
+        if self._after_cr and piece.startswith(b"\n"):
+            # The other half of a line end that was taken for whole.
+            piece = piece[1:]
+        if piece:
+            self._after_cr = piece.endswith(b"\r")
+        if b"\r" in piece:
+            piece = piece.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        *lines, self._line = (self._line + piece).split(b"\n")
+        complete: list[bytes] = []
+        for line in lines:
+            if line:
+                self._read(line)
+            elif self._data:
+                complete.append(b"\n".join(self._data))
+                self._data = []
+        return complete
+
+    def rest(self) -> bytes:
+        """What an event that was never completed holds."""
+        self._read(self._line)
+        return b"\n".join(self._data)
+
+    def _read(self, line: bytes) -> None:
+        field, _, value = line.partition(b":")
+        if field == _FIELD:
+            self._data.append(value.removeprefix(b" "))

@@ -1,0 +1,63 @@
+"""What a server that says no says: why, whether waiting helps, and how long."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mnemon.llm.completions.rejection import asked_to_wait, rejection
+
+
+@pytest.mark.parametrize(
+    ("body", "cause"),
+    [
+        (b'{"error": {"message": "no such field", "type": "invalid_request_error"}}', "no such field"),
+        (b'{"error": "model is required"}', "model is required"),
+        (b'{"object": "error", "message": "too long"}', "too long"),
+        (b'{"detail": "not this way"}', "not this way"),
+        (b'{"detail": [{"loc": ["body"], "msg": "x"}]}', '[{"loc": ["body"], "msg": "x"}]'),
+        (b"bad request", "bad request"),
+        (b"\xff\xfe", "��"),
+        (b"<html><body>nginx</body></html>", "it does not say why"),
+        (b"", "it does not say why"),
+        (b"{}", "{}"),
+        (b"null", "null"),
+    ],
+)
+def test_the_cause_is_found_wherever_the_server_put_it(body: bytes, cause: str) -> None:
+    assert str(rejection(400, {}, body)) == cause
+
+
+def test_what_is_used_up_does_not_come_back_by_waiting() -> None:
+    quota = b'{"error": {"message": "pay", "code": "insufficient_quota"}}'
+    assert rejection(429, {}, quota).spent
+    assert rejection(402, {}, b"").spent
+    assert not rejection(429, {}, b'{"error": {"message": "slow down", "code": "rate_limit_exceeded"}}').spent
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({}, None),
+        ({"retry-after": "7"}, 7.0),
+        ({"retry-after": "0.5"}, 0.5),
+        ({"retry-after-ms": "250", "retry-after": "7"}, 0.25),
+        ({"retry-after-ms": "soon", "retry-after": "7"}, 7.0),
+        ({"retry-after": "-1"}, None),
+        ({"retry-after": "nan"}, None),
+        ({"retry-after": "inf"}, None),
+        ({"retry-after": "tomorrow"}, None),
+        ({"retry-after": "Wed, 21 Oct 2015 07:28:10 GMT", "date": "Wed, 21 Oct 2015 07:28:00 GMT"}, 10.0),
+        ({"retry-after": "Wed, 21 Oct 2015 07:28:10 GMT", "date": "Wed, 21 Oct 2015 07:29:00 GMT"}, 0.0),
+        ({"retry-after": "Wed, 21 Oct 2015 07:28:10 GMT"}, 0.0),
+    ],
+)
+def test_how_long_it_wants_to_be_left_alone(headers: dict[str, str], seconds: float | None) -> None:
+    assert asked_to_wait(headers) == seconds
+
+
+@given(st.text(st.characters(codec="latin-1"), max_size=40), st.binary(max_size=60), st.integers(300, 599))
+def test_no_answer_is_too_odd_to_be_understood(header: str, body: bytes, status: int) -> None:
+    said = rejection(status, {"retry-after": header, "retry-after-ms": header, "date": header}, body)
+    assert said.status == status
+    assert str(said)
+    assert said.after is None or said.after >= 0

@@ -1,0 +1,203 @@
+"""Patience is the same whoever serves a model: bounds, tries, and what counts as an end."""
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, Callable
+from dataclasses import dataclass, field
+
+import pytest
+
+from mnemon.errors import ModelDown
+from mnemon.llm.failure import Declined, Rejected, Unaskable
+from mnemon.llm.patience import Patience
+from mnemon.llm.protocol import (
+    ChatEvent,
+    ChatRequest,
+    Finished,
+    Message,
+    Purpose,
+    Question,
+    Text,
+    ToolRequest,
+    Usage,
+)
+from mnemon.llm.remote import RemoteLlm
+from mnemon.llm.vendor import Piece, Said
+
+REQUEST = ChatRequest(system="", messages=(Message(role="user", content="hi"),), by_rule=str)
+QUESTION = Question(title="Spine", schema={}, system="", prompt="", purpose=Purpose.SPINE, by_rule=dict)
+SPENT = Usage(input_tokens=7, output_tokens=2, cached_tokens=1)
+Step = Piece | Exception | float
+"""A piece that comes, an error that is raised, or seconds that pass."""
+
+
+@dataclass
+class Played:
+    """A vendor that does as it is told: one list of steps for each request, the last for all that follow."""
+
+    plays: list[list[Step]]
+    text: str = "{}"
+    asked: int = 0
+    closed: list[int] = field(default_factory=list)
+
+    def _play(self) -> list[Step]:
+        self.asked += 1
+        return self.plays[min(self.asked, len(self.plays)) - 1]
+
+    async def said(self, question: Question) -> Said:
+        for step in self._play():
+            await _step(step)
+        return Said(text=self.text, usage=SPENT)
+
+    async def pieces(self, request: ChatRequest) -> AsyncGenerator[Piece, None]:
+        play, number = self._play(), self.asked
+        try:
+            for step in play:
+                if await _step(step):
+                    yield step  # type: ignore[misc]  # a step that is left is a piece
+        finally:
+            self.closed.append(number)
+
+    async def close(self) -> None:
+        """Nothing is open."""
+
+
+async def _step(step: Step) -> bool:
+    if isinstance(step, Exception):
+        raise step
+    if isinstance(step, float):
+        await asyncio.sleep(step)
+    return not isinstance(step, float)
+
+
+def llm(*plays: list[Step], tries: int = 3, text: str = "{}", whole: float = 5.0) -> tuple[RemoteLlm, Played]:
+    vendor = Played(list(plays), text)
+    patience = Patience(timeout=0.2, whole_reply=whole, tries=tries, first_wait=0.001)
+    return RemoteLlm("acme:m", vendor, patience), vendor
+
+
+async def heard(made: RemoteLlm, into: list[ChatEvent]) -> None:
+    async for event in made.chat(REQUEST):
+        into.append(event)  # noqa: PERF401 what came before a failure counts
+
+
+HELLO: list[Step] = [Text(text="Hello"), Finished(usage=SPENT, reason="length")]
+
+
+async def test_a_reply_is_passed_on_with_its_cost_and_whose_it_is() -> None:
+    made, vendor = llm([None, ToolRequest(id="a", name="t", arguments={"x": "a\0b"}), *HELLO])
+    events: list[ChatEvent] = []
+    await heard(made, events)
+    assert events[:2] == [ToolRequest(id="a", name="t", arguments={"x": "ab"}), Text(text="Hello")]
+    end = events[2]
+    assert isinstance(end, Finished)
+    assert (end.reason, end.usage.input_tokens, end.usage.cached_tokens, end.usage.model) == ("length", 7, 1, "acme:m")
+    assert end.usage.latency_ms > 0
+    assert vendor.closed == [1]
+
+
+@pytest.mark.parametrize(
+    "error", [OSError("gone"), TimeoutError(), Rejected(500, "broke"), Rejected(429, "slow down", after=0.01)]
+)
+async def test_what_may_pass_is_tried_again_until_something_is_said(error: Exception) -> None:
+    made, vendor = llm([None, error], [error], HELLO)
+    events: list[ChatEvent] = []
+    await heard(made, events)
+    assert events[0] == Text(text="Hello")
+    assert vendor.closed == [1, 2, 3]
+    answering, _ = llm([error], [error], [])
+    assert (await answering.answer(QUESTION)).value == {}
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (Rejected(400, "no"), "model_refused"),
+        (Rejected(429, "pay", spent=True), "model_unavailable"),
+        (Declined(), "model_refused"),
+        (Unaskable("not so"), "model_refused"),
+        (ValueError("what came is no JSON"), "model_answer_unusable"),
+        (KeyError("choices"), "model_answer_unusable"),
+    ],
+)
+async def test_what_stays_is_said_at_once(error: Exception, code: str) -> None:
+    made, vendor = llm([error])
+    for asked in (heard(made, []), made.answer(QUESTION)):
+        with pytest.raises(ModelDown) as caught:
+            await asked
+        assert caught.value.code == code
+    assert vendor.asked == 2
+
+
+@pytest.mark.parametrize("error", [OSError("gone"), Rejected(500, "broke"), ValueError("x"), TimeoutError("late")])
+async def test_after_the_first_word_nothing_is_asked_again(error: Exception) -> None:
+    made, vendor = llm([Text(text="Hel"), error])
+    events: list[ChatEvent] = []
+    with pytest.raises(ModelDown, match=rf"broke off in the middle of its reply \({error}\)"):
+        await heard(made, events)
+    assert events == [Text(text="Hel")]
+    assert vendor.asked == 1
+
+
+@pytest.mark.parametrize(("steps", "why"), [([], "it is empty"), ([None], "it stopped coming")])
+async def test_a_reply_that_nobody_ended_is_none(steps: list[Step], why: str) -> None:
+    with pytest.raises(ModelDown, match=why) as caught:
+        await heard(llm(steps)[0], [])
+    assert caught.value.code == "model_answer_unusable"
+    with pytest.raises(ModelDown, match=r"broke off .*\(it stopped coming\)"):
+        await heard(llm([*steps, Text(text="Hel")])[0], [])
+
+
+async def within(seconds: float, asked: Callable[[], object]) -> None:
+    began = time.perf_counter()
+    with pytest.raises(ModelDown):
+        await asked()  # type: ignore[misc]
+    assert time.perf_counter() - began < seconds
+
+
+async def test_the_first_piece_and_an_answer_come_in_time_or_not_at_all() -> None:
+    made, vendor = llm([3.0, *HELLO])
+    await within(0.5, lambda: heard(made, []))
+    await within(0.5, lambda: made.answer(QUESTION))
+    assert vendor.asked == 2
+    slow, _ = llm([Rejected(503, "busy", after=60.0)])
+    await within(0.15, lambda: heard(slow, []))
+
+
+async def test_one_that_is_seen_at_work_is_given_time() -> None:
+    events: list[ChatEvent] = []
+    await heard(llm([0.1, None, 0.15, None, 0.15, *HELLO])[0], events)
+    assert events[0] == Text(text="Hello")
+
+
+async def test_a_whole_reply_has_its_bound_too() -> None:
+    events: list[ChatEvent] = []
+    steps: list[Step] = [piece for _ in range(20) for piece in (Text(text="x"), 0.05)]
+    made, vendor = llm(steps, whole=0.3)
+    with pytest.raises(ModelDown, match="broke off"):
+        await heard(made, events)
+    assert 2 <= len(events) < 10
+    assert vendor.closed == [1]
+
+
+async def test_a_listener_is_never_stopped_by_the_bound() -> None:
+    made, _ = llm([Text(text="x"), 0.01, *HELLO], whole=0.1)
+    stream = made.chat(REQUEST)
+    await anext(stream)
+    await asyncio.sleep(0.2)
+    with pytest.raises(ModelDown, match="broke off"):
+        await anext(stream)
+
+
+async def test_a_listener_who_leaves_ends_the_request() -> None:
+    made, vendor = llm([Text(text="x"), 3.0])
+    stream = made.chat(REQUEST)
+    await anext(stream)
+    await stream.aclose()
+    assert vendor.closed == [1]
+
+
+@pytest.mark.parametrize("text", ["no", "[]", "", "{"])
+async def test_an_answer_that_is_no_object_is_unusable(text: str) -> None:
+    with pytest.raises(ModelDown, match="it is not a JSON object"):
+        await llm([], text=text)[0].answer(QUESTION)
