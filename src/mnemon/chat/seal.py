@@ -44,33 +44,39 @@ async def seal(tx: Tx, begun: Begun, outcome: Outcome) -> tuple[Turn, str | None
     """The turn holds the reply and is over, or waits for its caller; also the reply's message id."""
     turn = begun.turn
     # The person's row before the turn's and the work's, as every writer does.
-    await hold_person(tx, turn.scope)
-    status = await turns.locked_status(tx, turn.scope, turn.id)
+    _, status = await tx.together(
+        hold_person(tx, turn.scope),
+        turns.locked_status(tx, turn.scope, turn.id),
+    )
     if status is None:
         return turn, None
-    said = len(turn.messages)
-    if outcome.reply or outcome.calls:
-        reply = NewMessage(role=Role.ASSISTANT, content=outcome.reply, tool_requests=outcome.calls)
-        turn = await append(tx, turn, [reply])
-    message_id = turn.messages[-1].message_id if len(turn.messages) > said else None
+    said = [NewMessage(role=Role.ASSISTANT, content=outcome.reply, tool_requests=outcome.calls)]
+    turn, recited = await tx.together(
+        append(tx, turn, said if outcome.reply or outcome.calls else ()), recital(tx, turn.scope, outcome.reply)
+    )
     if outcome.calls and outcome.status is TurnStatus.ANSWERED:
-        await _wait(tx, begun, outcome)
+        ending = _wait(tx, begun, outcome)
     elif may_become(status, outcome.status):
-        recited = await recital(tx, turn.scope, outcome.reply)
-        await turns.seal(
-            tx,
-            turn.scope,
-            turn.id,
-            outcome.status,
-            usage=begun.cost_with(outcome.usage),
-            error=outcome.error,
-            recited=recited,
-        )
-        await reflection.queue(tx, turn)
-        SEALED.labels(outcome.status).inc()
-    await enqueue_embedding(tx, turn.scope, after=SHORTLY)
-    await after_turn(tx, turn.scope)
-    return turn, message_id
+        ending = _end(tx, begun, outcome, recited)
+    else:
+        ending = _as_it_is()
+    await tx.together(ending, enqueue_embedding(tx, turn.scope, after=SHORTLY), after_turn(tx, turn.scope))
+    new = turn.messages[len(begun.turn.messages) :]
+    return turn, new[-1].message_id if new else None
+
+
+async def _as_it_is() -> None:
+    """The turn is over already."""
+
+
+async def _end(tx: Tx, begun: Begun, outcome: Outcome, recited: str | None) -> None:
+    """The turn is over, and its reflection due."""
+    turn, usage = begun.turn, begun.cost_with(outcome.usage)
+    await tx.together(
+        turns.seal(tx, turn.scope, turn.id, outcome.status, usage=usage, error=outcome.error, recited=recited),
+        reflection.queue(tx, turn),
+    )
+    SEALED.labels(outcome.status).inc()
 
 
 async def _wait(tx: Tx, begun: Begun, outcome: Outcome) -> None:

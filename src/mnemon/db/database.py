@@ -13,7 +13,7 @@ from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
 from mnemon.clock import Clock
 from mnemon.db.tx import Row, Tx
-from mnemon.db.wire import Asked, Wire
+from mnemon.db.wire import Asked, Wire, plain
 from mnemon.errors import Contended, DatabaseDown
 from mnemon.spans import span
 from mnemon.way import WAY
@@ -84,7 +84,7 @@ class Database:
     @asynccontextmanager
     async def owner_tx(self) -> AsyncIterator[Tx]:
         """A transaction as the login itself, which row-level security may not bind: for operators' commands only."""
-        async with self._transaction([_plain("BEGIN")]) as connection:
+        async with self._transaction([plain("BEGIN")]) as connection:
             yield Tx(connection, org_id=None, now=self._clock.now(), database=self.url)
 
     async def glance(self, org_id: str, sql: str, /, **params: Any) -> list[Row]:
@@ -95,7 +95,7 @@ class Database:
                 try:
                     async with _undone_if_it_fails(connection):
                         asked = Asked(sql, params)
-                        await connection.exchange(*_begin(org_id), asked, _plain("COMMIT"))
+                        await connection.exchange(*_begin(org_id), asked, plain("COMMIT"))
                         return asked.rows
                 except (psycopg.OperationalError, psycopg.InterfaceError):
                     if not connection.closed:
@@ -111,7 +111,7 @@ class Database:
             try:
                 async with _undone_if_it_fails(connection):
                     yield connection
-                await connection.exchange(_plain("COMMIT"))
+                await connection.exchange(plain("COMMIT"))
             finally:
                 await self._pool.putconn(connection)
 
@@ -154,14 +154,10 @@ def _begin(org_id: str | None) -> list[Asked]:
     if org_id is not None and ORG_NAME.fullmatch(org_id) is None:
         raise ValueError("not an organization's name")
     return [
-        _plain("BEGIN"),
-        _plain("SET LOCAL ROLE mnemon_app"),
-        _plain(f"SET LOCAL mnemon.org = '{org_id or ''}'"),
+        plain("BEGIN"),
+        plain("SET LOCAL ROLE mnemon_app"),
+        plain(f"SET LOCAL mnemon.org = '{org_id or ''}'"),
     ]
-
-
-def _plain(sql: str) -> Asked:
-    return Asked(sql, {}, prepare=False)
 
 
 @asynccontextmanager

@@ -6,11 +6,13 @@ from contextlib import asynccontextmanager
 from datetime import datetime
 from typing import Any, TypeVar, overload
 
+import psycopg
+from psycopg.pq import TransactionStatus
 from psycopg.rows import DictRow
 
 from mnemon.db.rounds import Rounds
 from mnemon.db.statements import only_reads
-from mnemon.db.wire import Asked, Wire
+from mnemon.db.wire import Asked, Wire, plain
 from mnemon.ids import ulid
 from mnemon.way import WAY
 
@@ -44,6 +46,9 @@ class Tx:
         """By person, the first revision this transaction made: what carries it or a later one is not committed yet."""
         self._entropy = secrets.randbits(79)
         self._rounds: Rounds | None = None
+        self._before: list[Asked] = []
+        """Savepoints set and released, which leave with the next statement."""
+        self._savepoints = 0
         self._holds = False
         """Something is written or locked: others may wait for it."""
 
@@ -103,6 +108,8 @@ class Tx:
     async def together(
         self, a: Reader[A], b: Reader[B], c: Reader[C], d: Reader[D], e: Reader[E], /
     ) -> tuple[A, B, C, D, E]: ...
+    @overload
+    async def together(self, *readers: Reader[T]) -> tuple[T, ...]: ...
     async def together(self, *readers: Reader[Any]) -> Any:
         """What the readers give, in their order; what they ask at the same moment is one round trip."""
         if self._rounds is not None:
@@ -115,9 +122,24 @@ class Tx:
 
     @asynccontextmanager
     async def savepoint(self) -> AsyncIterator[None]:
-        """What fails inside is undone alone; the exception goes on."""
-        async with self._connection.transaction():
+        """What fails inside is undone alone; the exception goes on. Setting and releasing it costs no round trip."""
+        self._savepoints += 1
+        name = f"savepoint_{self._savepoints}"
+        mark = plain(f"SAVEPOINT {name}")
+        self._before.append(mark)
+        try:
             yield
+        except BaseException:
+            if mark in self._before:  # nothing was run inside
+                self._before.remove(mark)
+            elif not self._connection.closed:
+                self._before.clear()
+                await self._connection.exchange(plain(f"ROLLBACK TO SAVEPOINT {name}"))
+            raise
+        if mark in self._before:
+            self._before.remove(mark)
+        else:
+            self._before.append(plain(f"RELEASE SAVEPOINT {name}"))
 
     async def _ask(self, asked: Asked) -> Asked:
         if self._rounds is None:
@@ -131,4 +153,10 @@ class Tx:
         if not self._holds:
             self._holds = not all(only_reads(one.sql) for one in asked)
             await WAY.clear()
-        await self._connection.exchange(*asked)
+        before, self._before = self._before, []
+        try:
+            await self._connection.exchange(*before, *asked)
+        except psycopg.Error:
+            if self._connection.info.transaction_status is TransactionStatus.INTRANS:
+                self._before = before  # a value had no form: nothing was sent
+            raise

@@ -42,6 +42,11 @@ class Asked:
         """How many rows it gave or touched."""
 
 
+def plain(sql: str) -> Asked:
+    """A statement without values that is not worth preparing."""
+    return Asked(sql, {}, prepare=False)
+
+
 class _Bound(NamedTuple):
     """A statement with its values as PostgreSQL takes them."""
 

@@ -105,9 +105,10 @@ async def _reflect(basement: Basement, attempt: Attempt, sections: Sequence[Sect
         if not await _hold(tx, attempt, plan):
             return
         done = await applied(tx, plan.turn, plan.due, given, plan.reflection)
-        await store.report(tx, plan.turn.scope, done)
         if done.status is ReflectionStatus.DONE:
-            await attempt.settle(tx)
+            await tx.together(store.report(tx, plan.turn.scope, done), attempt.settle(tx))
+        else:
+            await store.report(tx, plan.turn.scope, done)
     if done.status is not ReflectionStatus.DONE:
         raise ModelDown(f"Sections are still open: {', '.join(done.open_sections)}. They are asked for again.")
 
@@ -118,8 +119,8 @@ async def _hold(tx: Tx, attempt: Attempt, plan: _Plan) -> bool:
     If something was, the answer may hold it: it is dropped and the turn is read again. The person's row is locked
     before the work's, as every writer does: the other way round they would block each other.
     """
-    same = await hold_person(tx, plan.turn.scope) == plan.forgettings
-    await attempt.hold(tx)
+    forgettings, _ = await tx.together(hold_person(tx, plan.turn.scope), attempt.hold(tx))
+    same = forgettings == plan.forgettings
     if not same:
         await attempt.repeat(tx, after=timedelta(0))
     return same
@@ -133,19 +134,21 @@ async def _plan(tx: Tx, attempt: Attempt, sections: Sequence[Section]) -> _Plan 
         return None
     turn = stored.turn
     # The turn's row before the work's: whoever seals the turn locks them in this order too.
-    status = await turns.locked_status(tx, turn.scope, turn.id)
-    await attempt.hold(tx)
+    status, _, forgettings = await tx.together(
+        turns.locked_status(tx, turn.scope, turn.id), attempt.hold(tx), forgettings_of(tx, turn.scope)
+    )
     if status is TurnStatus.ANSWERING and not await _is_over(tx, attempt, turn):
         return None
-    forgettings = await forgettings_of(tx, turn.scope)
-    await store.queue(tx, turn.scope, turn.id, attempt.item.job_id)
-    reflection = await store.find(tx, turn.scope, turn.id)
+    _, reflection = await tx.together(
+        store.queue(tx, turn.scope, turn.id, attempt.item.job_id), store.find(tx, turn.scope, turn.id)
+    )
     assert reflection is not None
     if reflection.status is ReflectionStatus.DONE:
         await attempt.settle(tx)
         return None
-    await store.start(tx, turn.scope, turn.id)
-    due, reflection = await briefed(tx, turn, sections, reflection)
+    _, (due, reflection) = await tx.together(
+        store.start(tx, turn.scope, turn.id), briefed(tx, turn, sections, reflection)
+    )
     return _Plan(turn=turn, due=due, reflection=reflection, forgettings=forgettings)
 
 

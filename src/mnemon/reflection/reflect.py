@@ -57,10 +57,9 @@ async def briefed(
 ) -> tuple[list[Due], Reflection]:
     """The sections still open that have something to ask; the others are reported with zeros."""
     due: list[Due] = []
-    for section in sections:
-        if reflection.is_applied(section.label):
-            continue
-        brief = await section.brief(tx, turn)
+    open_ones = [section for section in sections if not reflection.is_applied(section.label)]
+    briefs = await tx.together(*(section.brief(tx, turn) for section in open_ones))
+    for section, brief in zip(open_ones, briefs, strict=True):
         if brief is None:
             reflection = reflection.with_section(section.label, Report(), due=False)
         else:

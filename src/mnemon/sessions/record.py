@@ -92,9 +92,8 @@ async def append(tx: Tx, turn: Turn, more: Sequence[NewMessage]) -> Turn:
     """The messages stand at the end of a turn that exists."""
     if not more:
         return turn
-    revision = await met(tx, turn.scope, turn.user_name)
-    known = await messages.of_turn(tx, turn.scope, turn.id)
-    added = await messages.add(
+    revision, known = await tx.together(met(tx, turn.scope, turn.user_name), messages.of_turn(tx, turn.scope, turn.id))
+    adding = messages.add(
         tx,
         turn.scope,
         more,
@@ -103,7 +102,8 @@ async def append(tx: Tx, turn: Turn, more: Sequence[NewMessage]) -> Turn:
         first_place=len(known),
         revision=revision,
     )
-    await store.touch(tx, turn.scope, turn.session_id, at=max(one.at for one in added))
+    at = max(one.at or tx.now for one in more)
+    added, _ = await tx.together(adding, store.touch(tx, turn.scope, turn.session_id, at=at))
     return replace(turn, messages=known + added)
 
 
