@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from psycopg.types.json import Jsonb
 
 from mnemon.db.prepared import Prepared
-from mnemon.db.statements import positional
+from mnemon.db.statements import only_reads, positional
 from mnemon.db.wire import Asked, Wire
 
 PREPARED = "select count(*)::int as number from pg_prepared_statements where statement like %(like)s"
@@ -173,3 +173,20 @@ def test_every_placeholder_has_the_place_of_its_name(pieces: list[tuple[str, str
     assert len(set(names)) == len(names)
     expected = "".join(f"{words}${names.index(name) + 1}%" for words, name in pieces) + rest
     assert query.decode() == expected
+
+
+@pytest.mark.parametrize(
+    ("sql", "reads"),
+    [
+        ("-- update nothing\nselect * from memories", True),
+        ("select 1 from turns where id = %(id)s for update", False),
+        ("select forgettings from users FOR  NO KEY UPDATE", False),
+        ("with gone as (delete from work returning 1) select * from gone", False),
+        ("select pg_notify('a', '')", False),
+        ("select pg_advisory_xact_lock(1, 2)", False),
+        ("set local enable_seqscan = off", False),
+        ("select updated_at, set_by from offsets", True),
+    ],
+)
+def test_a_statement_that_may_write_or_lock_is_known_by_its_words(sql: str, reads: bool) -> None:
+    assert only_reads(sql) is reads

@@ -10,7 +10,7 @@ from mnemon.clock import ManualClock
 from mnemon.db.database import Database
 from mnemon.errors import Contended, ModelDown
 from mnemon.jobs import store
-from mnemon.jobs.runner import Attempt, Kind, Runner
+from mnemon.jobs.runner import Attempt, Handler, Kind, Runner
 from mnemon.jobs.work import Item, LeaseLost, Retry, Status
 from mnemon.scope import Scope
 
@@ -106,7 +106,8 @@ async def test_an_unknown_error_is_named_by_its_type_only(db: Database, org: str
     assert job.error == "RuntimeError"
 
 
-async def test_a_lane_runs_in_order_one_at_a_time(db: Database, org: str, clock: ManualClock) -> None:
+def one_at_a_time() -> tuple[Handler, list[str]]:
+    """A handler that fails when two run at once, and the keys it has seen."""
     running = 0
     seen: list[str] = []
 
@@ -118,6 +119,11 @@ async def test_a_lane_runs_in_order_one_at_a_time(db: Database, org: str, clock:
         seen.append(attempt.key)
         running -= 1
 
+    return run, seen
+
+
+async def test_a_lane_runs_in_order_one_at_a_time(db: Database, org: str, clock: ManualClock) -> None:
+    run, seen = one_at_a_time()
     for number in (3, 1, 2, 0):
         await put(db, org, "k", str(number), lane="s", seq=number)
     first, second = runner(db, clock, run), runner(db, clock, run)
@@ -253,17 +259,7 @@ async def reserve(db: Database, org: str, clock: ManualClock) -> Item | None:
 async def test_items_with_the_same_place_in_a_lane_still_run_one_at_a_time(
     db: Database, org: str, clock: ManualClock
 ) -> None:
-    running = 0
-    seen: list[str] = []
-
-    async def run(attempt: Attempt) -> None:
-        nonlocal running
-        running += 1
-        assert running == 1
-        await asyncio.sleep(0.01)
-        seen.append(attempt.key)
-        running -= 1
-
+    run, seen = one_at_a_time()
     for key in "cab":
         await put(db, org, "k", key, lane="s", seq=7)
     assert await runner(db, clock, run).drain() == 3
