@@ -1,14 +1,16 @@
 """How much later the first token comes through Mnemon than from the model itself.
 
-    .venv/bin/python bench/ttft.py --database-url postgresql://… [--turns 200] [--memories 1000]
+    .venv/bin/python bench/ttft.py [--database-url postgresql://…] [--turns 200] [--memories 1000] [--rounds 2]
 
-Starts the scripted model and the server as processes of their own, loads a person's memories, then takes turns in
-pairs: one streamed reply straight from the model, one through `/api/chat`. The difference of the medians is what
-Mnemon adds: authentication, storing the message, recall and the whole context. Once while reflection stands still and
-once while it works on every turn at the same time. The local embedder's time is in it.
+Starts the scripted model and the server as processes of their own, with the embedded database unless another is named,
+loads a person's memories, then takes turns in pairs: one streamed reply straight from the model, one through
+`/api/chat`. The difference of the medians is what Mnemon adds: authentication, storing the message, recall and the
+whole context. While reflection stands still and while it works on every turn at the same time, by turns. The local
+embedder's time is in it, and told apart as well.
 """
 
 import argparse
+import asyncio
 import json
 import os
 import statistics
@@ -22,6 +24,10 @@ from pathlib import Path
 
 import httpx2
 import psycopg
+
+from mnemon.db.embedded.cluster import ensure_running
+from mnemon.embedding.connect import connect as connect_embedder
+from mnemon.vectors.embed import embed_query
 
 BIN = Path(sys.executable).parent
 TOPICS = (
@@ -41,20 +47,51 @@ TOPICS = (
 def main() -> None:
     """Prints the figures as JSON."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--database-url", required=True, help="a PostgreSQL where a scratch database may be made")
+    parser.add_argument("--database-url", help="a PostgreSQL where a scratch database may be made")
     parser.add_argument("--turns", type=int, default=200)
     parser.add_argument("--memories", type=int, default=1000)
+    parser.add_argument("--rounds", type=int, default=2)
     given = parser.parse_args()
     with scratch(given.database_url) as url, model() as model_url, tempfile.TemporaryDirectory() as folder:
-        figures = {}
-        for name, flag in (("reflection_idle", "--no-worker"), ("reflection_working", "--worker")):
-            with server(url, model_url, folder, flag) as (base, key):
-                client = httpx2.Client(base_url=base, headers={"Authorization": f"Bearer {key}"}, timeout=60)
-                if name == "reflection_idle":
-                    load(client, given.memories)
-                figures[name] = measured(client, model_url, given.turns)
-                client.close()
-        sys.stdout.write(json.dumps(figures, indent=2) + "\n")
+        figures: dict[str, list[dict[str, float]]] = {"reflection_idle": [], "reflection_working": []}
+        for number in range(given.rounds):
+            for name, flag in (("reflection_idle", "--no-worker"), ("reflection_working", "--worker")):
+                with server(url, model_url, folder, flag) as (base, key):
+                    client = httpx2.Client(base_url=base, headers={"Authorization": f"Bearer {key}"}, timeout=60)
+                    if number == 0 and name == "reflection_idle":
+                        load(client, given.memories)
+                        settle(url or embedded(folder))
+                    figures[name].append(measured(client, model_url, given.turns))
+                    client.close()
+        told = {**figures, "of_which_embedding_ms": asyncio.run(embedding(given.turns))}
+        sys.stdout.write(json.dumps(told, indent=2) + "\n")
+
+
+def settle(url: str) -> None:
+    """The tables are vacuumed and analyzed, as the database does by itself after a minute."""
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("VACUUM ANALYZE")
+
+
+def embedded(folder: str) -> str:
+    """The database that the server made in the folder."""
+    return asyncio.run(ensure_running(Path(folder))).url
+
+
+async def embedding(number: int) -> float:
+    """The median of what the local embedder takes for the same questions."""
+    embedder = connect_embedder("local")
+    took = []
+    for place in range(number + 10):
+        began = time.perf_counter()
+        await embed_query(embedder, question(place))
+        took.append((time.perf_counter() - began) * 1000)
+    await embedder.close()
+    return round(statistics.median(took[10:]), 2)
+
+
+def question(number: int) -> str:
+    return f"What do you know about {TOPICS[number % len(TOPICS)]}, number {number}?"
 
 
 def measured(client: httpx2.Client, model_url: str, turns: int) -> dict[str, float]:
@@ -63,8 +100,8 @@ def measured(client: httpx2.Client, model_url: str, turns: int) -> dict[str, flo
     direct: list[float] = []
     through: list[float] = []
     for number in range(turns + 10):
-        question = f"What do you know about {TOPICS[number % len(TOPICS)]}, number {number}?"
-        one, other = first_direct(direct_client, question), first_through(client, question)
+        asked = question(number)
+        one, other = first_direct(direct_client, asked), first_through(client, asked)
         if number >= 10:  # the first ones warm connections and statements
             direct.append(one)
             through.append(other)
@@ -78,8 +115,8 @@ def measured(client: httpx2.Client, model_url: str, turns: int) -> dict[str, flo
     }
 
 
-def first_direct(client: httpx2.Client, question: str) -> float:
-    body = {"model": "scripted", "stream": True, "messages": [{"role": "user", "content": question}]}
+def first_direct(client: httpx2.Client, asked: str) -> float:
+    body = {"model": "scripted", "stream": True, "messages": [{"role": "user", "content": asked}]}
     began = time.perf_counter()
     with client.stream("POST", "/chat/completions", json=body) as answer:
         took = None
@@ -90,9 +127,9 @@ def first_direct(client: httpx2.Client, question: str) -> float:
     return took * 1000
 
 
-def first_through(client: httpx2.Client, question: str) -> float:
+def first_through(client: httpx2.Client, asked: str) -> float:
     began = time.perf_counter()
-    with client.stream("POST", "/api/chat", json={"userId": "bench", "message": question}) as answer:
+    with client.stream("POST", "/api/chat", json={"userId": "bench", "message": asked}) as answer:
         took = None
         for line in answer.iter_lines():
             if took is None and line == "event: delta":
@@ -124,8 +161,11 @@ def quantile(values: list[float], share: float) -> float:
 
 
 @contextmanager
-def scratch(url: str) -> Iterator[str]:
-    """A database of this run's own."""
+def scratch(url: str | None) -> Iterator[str | None]:
+    """A database of this run's own; None where the server makes one for itself."""
+    if url is None:
+        yield None
+        return
     name = f"mnemon_ttft_{os.getpid()}"
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute(f'CREATE DATABASE "{name}"')
@@ -149,12 +189,12 @@ def model() -> Iterator[str]:
 
 
 @contextmanager
-def server(url: str, model_url: str, folder: str, flag: str) -> Iterator[tuple[str, str]]:
+def server(url: str | None, model_url: str, folder: str, flag: str) -> Iterator[tuple[str, str]]:
     port = 19_010
     environment = {
         **os.environ,
         "MNEMON_DATA_DIR": folder,
-        "MNEMON_DATABASE_URL": url,
+        **({"MNEMON_DATABASE_URL": url} if url else {}),
         "MNEMON_MODEL": "openai:scripted",
         "MNEMON_MODEL_BASE_URL": model_url,
         "MNEMON_MODEL_API_KEY": "none",

@@ -1,5 +1,7 @@
 """A transaction of one statement in one round trip: as bound and as safe as any other."""
 
+from collections.abc import Sequence
+
 import psycopg
 import pytest
 
@@ -7,7 +9,7 @@ from mnemon.access.organizations import create_organization
 from mnemon.clock import SystemClock
 from mnemon.db import database
 from mnemon.db.database import Database
-from mnemon.db.wire import Asked, Wire
+from mnemon.db.wire import Bound, Wire
 from mnemon.errors import DatabaseDown
 
 
@@ -56,12 +58,12 @@ async def test_a_statement_that_takes_too_long_is_told_as_such(
 
 async def test_it_is_one_round(db: Database, org: str, monkeypatch: pytest.MonkeyPatch) -> None:
     rounds: list[int] = []
-    exchange = Wire.exchange
+    send = Wire.send
 
-    async def counted(connection: Wire, *asked: Asked) -> None:
-        rounds.append(len(asked))
-        await exchange(connection, *asked)
+    async def counted(connection: Wire, bound: Sequence[Bound]) -> None:
+        rounds.append(len(bound))
+        await send(connection, bound)
 
-    monkeypatch.setattr(Wire, "exchange", counted)
+    monkeypatch.setattr(Wire, "send", counted)
     await db.glance(org, "select 1")
     assert rounds == [5]

@@ -74,13 +74,8 @@ async def _new(tx: Tx, asking: Asking, settings: Settings) -> Turn:
         origin=asking.origin,
         lease_until=until,
     )
-    turn = await record(
-        tx,
-        asking.scope,
-        incoming,
-        boundary_of(settings),
-        beside=lambda turn: reflection.queue_first(tx, turn, due_at=until),
-    )
+    turn = await record(tx, asking.scope, incoming, boundary_of(settings))
+    reflection.queue_first(tx, turn, due_at=until)
     await _give_up_waiting(tx, asking, turn.id)
     return turn
 
@@ -135,7 +130,7 @@ async def _give_up_waiting(tx: Tx, asking: Asking, new_turn: str) -> None:
     for turn_id, _ in await turns.waiting(tx, asking.scope):
         stored = await turns.find(tx, asking.scope, turn_id)
         if stored is not None and turn_id != new_turn:
-            await turns.seal(tx, stored.turn.scope, turn_id, TurnStatus.INTERRUPTED, error=_MOVED_ON)
+            turns.seal(tx, stored.turn.scope, turn_id, TurnStatus.INTERRUPTED, error=_MOVED_ON)
             await reflection.queue(tx, stored.turn)
 
 

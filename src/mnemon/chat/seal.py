@@ -55,28 +55,15 @@ async def seal(tx: Tx, begun: Begun, outcome: Outcome) -> tuple[Turn, str | None
         append(tx, turn, said if outcome.reply or outcome.calls else ()), recital(tx, turn.scope, outcome.reply)
     )
     if outcome.calls and outcome.status is TurnStatus.ANSWERED:
-        ending = _wait(tx, begun, outcome)
+        await _wait(tx, begun, outcome)
     elif may_become(status, outcome.status):
-        ending = _end(tx, begun, outcome, recited)
-    else:
-        ending = _as_it_is()
-    await tx.together(ending, enqueue_embedding(tx, turn.scope, after=SHORTLY), after_turn(tx, turn.scope))
+        usage = begun.cost_with(outcome.usage)
+        turns.seal(tx, turn.scope, turn.id, outcome.status, usage=usage, error=outcome.error, recited=recited)
+        await reflection.queue(tx, turn)
+        SEALED.labels(outcome.status).inc()
+    await tx.together(enqueue_embedding(tx, turn.scope, after=SHORTLY), after_turn(tx, turn.scope))
     new = turn.messages[len(begun.turn.messages) :]
     return turn, new[-1].message_id if new else None
-
-
-async def _as_it_is() -> None:
-    """The turn is over already."""
-
-
-async def _end(tx: Tx, begun: Begun, outcome: Outcome, recited: str | None) -> None:
-    """The turn is over, and its reflection due."""
-    turn, usage = begun.turn, begun.cost_with(outcome.usage)
-    await tx.together(
-        turns.seal(tx, turn.scope, turn.id, outcome.status, usage=usage, error=outcome.error, recited=recited),
-        reflection.queue(tx, turn),
-    )
-    SEALED.labels(outcome.status).inc()
 
 
 async def _wait(tx: Tx, begun: Begun, outcome: Outcome) -> None:

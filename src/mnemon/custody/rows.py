@@ -16,7 +16,7 @@ _PAGE = 500
 async def count_and_delete(tx: Tx, scope: Scope, table: Table) -> int:
     """Every row of the person is gone from the table; how many there were."""
     statement = sql.SQL("delete from {} where org_id = %(org_id)s and user_id = %(user_id)s").format(_name(table))
-    return await tx.run(_text(tx, statement), org_id=scope.org_id, user_id=scope.user)
+    return await tx.run(statement.as_string(), org_id=scope.org_id, user_id=scope.user)
 
 
 async def as_json(tx: Tx, scope: Scope, table: Table) -> AsyncIterator[dict[str, Any]]:
@@ -31,7 +31,8 @@ async def as_json(tx: Tx, scope: Scope, table: Table) -> AsyncIterator[dict[str,
         sql.Literal(scope.user),
         sql.SQL(", ").join(map(_bytewise(table), table.key)),
     )
-    async with tx.connection.cursor(name=f"export_{table.name}") as cursor:
+    connection = await tx.connection()
+    async with connection.cursor(name=f"export_{table.name}") as cursor:
         cursor.itersize = _PAGE
         await cursor.execute(statement)
         async for row in cursor:
@@ -58,7 +59,7 @@ async def add(tx: Tx, scope: Scope, table: Table, found: Sequence[Mapping[str, A
         "where org_id = %(org_id)s and user_id = %(user_id)s on conflict do nothing"
     ).format(table=_name(table), names=names)
     owned = [{**row, "org_id": scope.org_id, "user_id": scope.user, "revision": revision} for row in found]
-    return await tx.run(_text(tx, statement), rows=Jsonb(owned), org_id=scope.org_id, user_id=scope.user)
+    return await tx.run(statement.as_string(), rows=Jsonb(owned), org_id=scope.org_id, user_id=scope.user)
 
 
 async def taken_ids(tx: Tx, scope: Scope, table: Table, ids: Sequence[str]) -> list[str]:
@@ -66,7 +67,7 @@ async def taken_ids(tx: Tx, scope: Scope, table: Table, ids: Sequence[str]) -> l
     statement = sql.SQL(
         "select id from {} where org_id = %(org_id)s and user_id <> %(user_id)s and id = any(%(ids)s) limit 1"
     ).format(_name(table))
-    rows = await tx.all(_text(tx, statement), org_id=scope.org_id, user_id=scope.user, ids=list(ids))
+    rows = await tx.all(statement.as_string(), org_id=scope.org_id, user_id=scope.user, ids=list(ids))
     return [str(row["id"]) for row in rows]
 
 
@@ -83,7 +84,7 @@ async def mentioning(
     )
     either = "|".join(hints)
     user = scope.user_id if table.of_person else None
-    return await tx.all(_text(tx, statement), org_id=scope.org_id, user_id=user, hints=either)
+    return await tx.all(statement.as_string(), org_id=scope.org_id, user_id=user, hints=either)
 
 
 async def rewrite(tx: Tx, scope: Scope, table: Table, row: Row, changed: Mapping[str, Any]) -> None:
@@ -97,7 +98,7 @@ async def rewrite(tx: Tx, scope: Scope, table: Table, row: Row, changed: Mapping
     values = {f"new_{c}": Jsonb(v) if table.is_json(c) and v is not None else v for c, v in changed.items()}
     keys = {f"key_{c}": row[c] for c in rest}
     user = scope.user_id if table.of_person else None
-    await tx.run(_text(tx, statement), org_id=scope.org_id, user_id=user, **values, **keys)
+    await tx.run(statement.as_string(), org_id=scope.org_id, user_id=user, **values, **keys)
 
 
 def _owned(table: Table) -> sql.Composable:
@@ -108,7 +109,3 @@ def _owned(table: Table) -> sql.Composable:
 
 def _name(table: Table) -> sql.Identifier:
     return sql.Identifier("public", table.name)
-
-
-def _text(tx: Tx, statement: sql.Composable) -> str:
-    return statement.as_string(tx.connection)

@@ -1,6 +1,5 @@
 """The pool of connections, and the one way to begin a transaction."""
 
-import asyncio
 import re
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
@@ -12,11 +11,11 @@ from psycopg.rows import dict_row
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
 from mnemon.clock import Clock
+from mnemon.db.line import Line
 from mnemon.db.tx import Row, Tx
 from mnemon.db.wire import Asked, Wire, plain
 from mnemon.errors import Contended, DatabaseDown
 from mnemon.spans import span
-from mnemon.way import WAY
 
 ORG_NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?")
 """An organization's name: safe in a key, a URL and a literal `SET LOCAL`."""
@@ -78,60 +77,36 @@ class Database:
     async def tx(self, org_id: str | None) -> AsyncIterator[Tx]:
         """A transaction for one organization; None sees no tenant row and is for the runner's look at `work`."""
         with span("transaction", org=org_id or ""):
-            async with self._transaction(_begin(org_id)) as connection:
-                yield Tx(connection, org_id=org_id, now=self._clock.now(), database=self.url)
+            async with self._transaction(_begin(org_id)) as line:
+                yield Tx(line, org_id=org_id, now=self._clock.now(), database=self.url)
 
     @asynccontextmanager
     async def owner_tx(self) -> AsyncIterator[Tx]:
         """A transaction as the login itself, which row-level security may not bind: for operators' commands only."""
-        async with self._transaction([plain("BEGIN")]) as connection:
-            yield Tx(connection, org_id=None, now=self._clock.now(), database=self.url)
+        async with self._transaction([plain("BEGIN")]) as line:
+            yield Tx(line, org_id=None, now=self._clock.now(), database=self.url)
 
     async def glance(self, org_id: str, sql: str, /, **params: Any) -> list[Row]:
         """What one reading statement gives, in a transaction that is a single round trip: for what is asked always."""
-        with span("transaction", org=org_id), _told_apart():
-            for _ in range(self._pool.max_size):
-                connection = await self._connection()
-                try:
-                    async with _undone_if_it_fails(connection):
-                        asked = Asked(sql, params)
-                        await connection.exchange(*_begin(org_id), asked, plain("COMMIT"))
-                        return asked.rows
-                except (psycopg.OperationalError, psycopg.InterfaceError):
-                    if not connection.closed:
-                        raise
-                finally:
-                    await self._pool.putconn(connection)
-            raise psycopg.OperationalError("no live connection")
+        asked = Asked(sql, params)
+        with span("transaction", org=org_id):
+            async with self._transaction(_begin(org_id)) as line:
+                await line.glance(asked)
+        return asked.rows
 
     @asynccontextmanager
-    async def _transaction(self, begin: Sequence[Asked]) -> AsyncIterator[Wire]:
+    async def _transaction(self, begin: Sequence[Asked]) -> AsyncIterator[Line]:
+        """A line whose transaction begins so. What it is about is committed at the end, or undone by an exception."""
+        line = Line(begin, take=self._connection, give=self._pool.putconn, tries=self._pool.max_size)
         with _told_apart():
-            connection = await self._begun(begin)
             try:
-                async with _undone_if_it_fails(connection):
-                    yield connection
-                await connection.exchange(plain("COMMIT"))
-            finally:
-                await self._pool.putconn(connection)
-
-    async def _begun(self, begin: Sequence[Asked]) -> Wire:
-        """A connection inside a fresh transaction. One that a restarted server left dead is passed over, not served."""
-        await WAY.clear()
-        for _ in range(self._pool.max_size):
-            connection = await self._connection()
-            try:
-                await connection.exchange(*begin)
-            except (psycopg.OperationalError, psycopg.InterfaceError):
-                await connection.close()
-                await self._pool.putconn(connection)
+                yield line
+                await line.commit()
             except BaseException:
-                await connection.close()
-                await self._pool.putconn(connection)
+                await line.roll_back()
                 raise
-            else:
-                return connection
-        raise psycopg.OperationalError("no live connection")
+            finally:
+                await line.leave()
 
     async def _connection(self) -> Wire:
         return await self._pool.getconn(DOWN_TIMEOUT_S if self._down else self._timeout_s)
@@ -158,27 +133,6 @@ def _begin(org_id: str | None) -> list[Asked]:
         plain("SET LOCAL ROLE mnemon_app"),
         plain(f"SET LOCAL mnemon.org = '{org_id or ''}'"),
     ]
-
-
-@asynccontextmanager
-async def _undone_if_it_fails(connection: Wire) -> AsyncIterator[None]:
-    try:
-        yield
-    except BaseException:
-        await _roll_back(connection)
-        raise
-
-
-async def _roll_back(connection: Wire) -> None:
-    """The transaction is undone; a connection that cannot even do that is closed, and the pool replaces it."""
-    if connection.closed:
-        return
-    try:
-        if connection.info.transaction_status is psycopg.pq.TransactionStatus.ACTIVE:
-            await connection.cancel_safe(timeout=2.0)
-        await connection.execute("ROLLBACK")
-    except (psycopg.Error, asyncio.CancelledError):
-        await connection.close()
 
 
 @contextmanager

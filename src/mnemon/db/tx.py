@@ -6,10 +6,9 @@ from contextlib import asynccontextmanager
 from datetime import datetime
 from typing import Any, TypeVar, overload
 
-import psycopg
-from psycopg.pq import TransactionStatus
 from psycopg.rows import DictRow
 
+from mnemon.db.line import Line
 from mnemon.db.rounds import Rounds
 from mnemon.db.statements import only_reads
 from mnemon.db.wire import Asked, Wire, plain
@@ -34,8 +33,8 @@ Reader = Coroutine[Any, Any, T]
 class Tx:
     """Runs named statements. Everything in it commits together or not at all."""
 
-    def __init__(self, connection: Wire, *, org_id: str | None, now: datetime, database: str = "") -> None:
-        self._connection = connection
+    def __init__(self, line: Line, *, org_id: str | None, now: datetime, database: str = "") -> None:
+        self._line = line
         self.database = database
         """Which database it is in, as this process calls it."""
         self.org_id = org_id
@@ -46,16 +45,15 @@ class Tx:
         """By person, the first revision this transaction made: what carries it or a later one is not committed yet."""
         self._entropy = secrets.randbits(79)
         self._rounds: Rounds | None = None
-        self._before: list[Asked] = []
-        """Savepoints set and released, which leave with the next statement."""
         self._savepoints = 0
         self._holds = False
         """Something is written or locked: others may wait for it."""
+        self._put_off = False
+        """Something is to be written with the next statement."""
 
-    @property
-    def connection(self) -> Wire:
+    async def connection(self) -> Wire:
         """The driver's connection, for what no statement does: COPY, and cursors of the server."""
-        return self._connection
+        return await self._line.wire()
 
     def new_id(self, prefix: str) -> str:
         """A fresh id of this transaction's time, sorting after those it gave before."""
@@ -84,6 +82,14 @@ class Tx:
     async def run(self, sql: str, **params: Any) -> int:
         """Execute; how many rows it touched."""
         return (await self._ask(Asked(sql, params))).count
+
+    def later(self, sql: str, **params: Any) -> None:
+        """Execute with the next statement, or with the commit: a write that nobody looks at takes no round trip.
+
+        What it locks, it locks then: for what the rest of the transaction has locked anyway.
+        """
+        self._line.later(Asked(sql, params))
+        self._put_off = True
 
     async def many(self, sql: str, rows: Sequence[Params]) -> int:
         """Execute once per row, many at a time; how many rows were touched in all."""
@@ -126,20 +132,17 @@ class Tx:
         self._savepoints += 1
         name = f"savepoint_{self._savepoints}"
         mark = plain(f"SAVEPOINT {name}")
-        self._before.append(mark)
+        self._line.later(mark)
         try:
             yield
+            if self._put_off:  # what is to be written inside fails inside
+                await self._exchange()
         except BaseException:
-            if mark in self._before:  # nothing was run inside
-                self._before.remove(mark)
-            elif not self._connection.closed:
-                self._before.clear()
-                await self._connection.exchange(plain(f"ROLLBACK TO SAVEPOINT {name}"))
+            if not self._line.forget(mark):
+                await self._line.undo(name)
             raise
-        if mark in self._before:
-            self._before.remove(mark)
-        else:
-            self._before.append(plain(f"RELEASE SAVEPOINT {name}"))
+        if not self._line.forget(mark):
+            self._line.later(plain(f"RELEASE SAVEPOINT {name}"))
 
     async def _ask(self, asked: Asked) -> Asked:
         if self._rounds is None:
@@ -151,12 +154,7 @@ class Tx:
     async def _exchange(self, *asked: Asked) -> None:
         # A job stands back between its readings too; not once it holds what somebody ahead may wait for.
         if not self._holds:
-            self._holds = not all(only_reads(one.sql) for one in asked)
+            self._holds = self._put_off or not all(only_reads(one.sql) for one in asked)
             await WAY.clear()
-        before, self._before = self._before, []
-        try:
-            await self._connection.exchange(*before, *asked)
-        except psycopg.Error:
-            if self._connection.info.transaction_status is TransactionStatus.INTRANS:
-                self._before = before  # a value had no form: nothing was sent
-            raise
+        self._put_off = False
+        await self._line.send(*asked)

@@ -6,14 +6,13 @@ costs more than all the rest of it.
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from typing import Any, NamedTuple
 
 import psycopg
 from psycopg.abc import Buffer
 from psycopg.adapt import PyFormat, Transformer
 from psycopg.errors import error_from_result
-from psycopg.pq import ConnStatus, ExecStatus, Format
+from psycopg.pq import ExecStatus, Format
 from psycopg.pq.abc import PGconn, PGresult
 from psycopg.rows import AsyncRowFactory, DictRow, dict_row
 
@@ -47,7 +46,7 @@ def plain(sql: str) -> Asked:
     return Asked(sql, {}, prepare=False)
 
 
-class _Bound(NamedTuple):
+class Bound(NamedTuple):
     """A statement with its values as PostgreSQL takes them."""
 
     asked: Asked
@@ -75,23 +74,33 @@ class Wire(psycopg.AsyncConnection[DictRow]):
 
     async def exchange(self, *asked: Asked) -> None:
         """All are run in their order and hold what they gave. Where one fails, none after it is run."""
-        bound = [self._bound(one) for one in asked]  # before anything is sent: a value may have no form
+        await self.send(self.bound(*asked))
+
+    def bound(self, *asked: Asked) -> list[Bound]:
+        """The statements as they will be sent; fails where a value has no form."""
+        return [self._bound(one) for one in asked]
+
+    async def send(self, bound: Sequence[Bound]) -> None:
+        """The second half of `exchange`."""
         async with self.lock:
             try:
                 due = self._sent(bound)
                 results = await self._answers()
                 self.pgconn.exit_pipeline_mode()
+            except asyncio.CancelledError:
+                await self._stop()
+                raise
             except BaseException:
-                await self._give_up()
+                await self.close()
                 raise
             await self._take(due, results)
 
-    def _bound(self, asked: Asked) -> _Bound:
+    def _bound(self, asked: Asked) -> Bound:
         query, names = positional(asked.sql)
         values = self._own_types.dump_sequence([asked.params[name] for name in names], [PyFormat.AUTO] * len(names))
-        return _Bound(asked, query, values, tuple(self._own_types.types or ()), self._own_types.formats)
+        return Bound(asked, query, values, tuple(self._own_types.types or ()), self._own_types.formats)
 
-    def _sent(self, bound: Sequence[_Bound]) -> list[_Due]:
+    def _sent(self, bound: Sequence[Bound]) -> list[_Due]:
         """The round is on its way; gives what is to come back."""
         pgconn = self.pgconn
         pgconn.enter_pipeline_mode()
@@ -179,14 +188,18 @@ class Wire(psycopg.AsyncConnection[DictRow]):
         await self.close()
         return psycopg.OperationalError("the tables were changed while this connection was open")
 
-    async def _give_up(self) -> None:
-        """Nobody waits for the answers any more: what runs is stopped, and the connection with it."""
+    async def _stop(self) -> None:
+        """Nobody waits for the answers any more: what runs is stopped, or else the connection is."""
         try:
-            if self.pgconn.status == ConnStatus.OK:
-                with suppress(psycopg.Error):
-                    await self.cancel_safe(timeout=_CANCEL_S)
-        finally:
+            await self.cancel_safe(timeout=_CANCEL_S)
+            async with asyncio.timeout(_CANCEL_S):
+                await self._answers()
+            self.pgconn.exit_pipeline_mode()
+        except (psycopg.Error, TimeoutError):
             await self.close()
+        except asyncio.CancelledError:
+            await self.close()
+            raise
 
 
 def _wake(woken: "asyncio.Future[None]") -> None:

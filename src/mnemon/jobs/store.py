@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import Any
 
 from mnemon.db.statements import statements
 from mnemon.db.tx import Row, Tx
@@ -22,24 +23,44 @@ async def enqueue(
     due_at: datetime | None = None,
     lane: str | None = None,
     seq: int = 0,
-    job_id: str | None = None,
 ) -> str:
     """The work is queued with the caller's transaction; gives its job id, an earlier one's where it was queued already.
 
     Items of one lane run one at a time in the order of `seq`; a parked one holds up nobody.
     """
-    row = await tx.one(
-        SQL["enqueue"],
-        org_id=scope.org_id,
-        kind=kind,
-        key=key,
-        job_id=job_id or tx.new_id("job"),
-        lane=lane,
-        seq=seq,
-        now=tx.now,
-        due_at=due_at or tx.now,
-    )
+    row = await tx.one(SQL["enqueue"], **_queued(tx, scope, kind, key, due_at, lane, seq))
     return str(row["job_id"])
+
+
+def enqueue_later(
+    tx: Tx,
+    scope: Scope,
+    kind: str,
+    key: str,
+    *,
+    due_at: datetime | None = None,
+    lane: str | None = None,
+    seq: int = 0,
+) -> str:
+    """The same with the next statement, for a transaction that holds the person; gives the id that new work has."""
+    queued = _queued(tx, scope, kind, key, due_at, lane, seq)
+    tx.later(SQL["enqueue"], **queued)
+    return str(queued["job_id"])
+
+
+def _queued(
+    tx: Tx, scope: Scope, kind: str, key: str, due_at: datetime | None, lane: str | None, seq: int
+) -> dict[str, Any]:
+    return {
+        "org_id": scope.org_id,
+        "kind": kind,
+        "key": key,
+        "job_id": tx.new_id("job"),
+        "lane": lane,
+        "seq": seq,
+        "now": tx.now,
+        "due_at": due_at or tx.now,
+    }
 
 
 async def postpone(tx: Tx, scope: Scope, kind: str, key: str, *, due_at: datetime) -> None:

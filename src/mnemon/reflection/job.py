@@ -12,7 +12,7 @@ from mnemon.basement import Basement
 from mnemon.db.tx import Tx
 from mnemon.errors import Conflict, MnemonError, ModelDown, NotFound
 from mnemon.jobs.runner import Attempt, Kind
-from mnemon.jobs.store import enqueue
+from mnemon.jobs.store import enqueue, enqueue_later
 from mnemon.jobs.work import Item, Retry
 from mnemon.reflection import store
 from mnemon.reflection.lifecycle import ReflectionStatus, may_run_again
@@ -45,17 +45,15 @@ async def queue(tx: Tx, turn: Turn, *, due_at: datetime | None = None) -> str:
     """The turn will be reflected, after its session's earlier turns and not before `due_at`; gives the job's id."""
     lane = f"session:{turn.session_id}"
     job_id = await enqueue(tx, turn.scope, REFLECTION, turn.id, due_at=due_at, lane=lane, seq=turn.seq)
-    await store.queue(tx, turn.scope, turn.id, job_id)
+    store.queue(tx, turn.scope, turn.id, job_id)
     return job_id
 
 
-async def queue_first(tx: Tx, turn: Turn, *, due_at: datetime) -> None:
-    """The same for a turn that is being stored: no work of its is there yet, so that both rows leave in one round."""
-    lane, job_id = f"session:{turn.session_id}", tx.new_id("job")
-    await tx.together(
-        enqueue(tx, turn.scope, REFLECTION, turn.id, due_at=due_at, lane=lane, seq=turn.seq, job_id=job_id),
-        store.queue(tx, turn.scope, turn.id, job_id),
-    )
+def queue_first(tx: Tx, turn: Turn, *, due_at: datetime) -> None:
+    """The same for a turn that is being stored: nothing of its is queued yet, so both rows leave with the next."""
+    lane = f"session:{turn.session_id}"
+    job_id = enqueue_later(tx, turn.scope, REFLECTION, turn.id, due_at=due_at, lane=lane, seq=turn.seq)
+    store.queue(tx, turn.scope, turn.id, job_id)
 
 
 async def run_again(tx: Tx, scope: Scope, turn_id: str) -> Reflection:
@@ -139,9 +137,8 @@ async def _plan(tx: Tx, attempt: Attempt, sections: Sequence[Section]) -> _Plan 
     )
     if status is TurnStatus.ANSWERING and not await _is_over(tx, attempt, turn):
         return None
-    _, reflection = await tx.together(
-        store.queue(tx, turn.scope, turn.id, attempt.item.job_id), store.find(tx, turn.scope, turn.id)
-    )
+    store.queue(tx, turn.scope, turn.id, attempt.item.job_id)
+    reflection = await store.find(tx, turn.scope, turn.id)
     assert reflection is not None
     if reflection.status is ReflectionStatus.DONE:
         await attempt.settle(tx)
@@ -159,7 +156,7 @@ async def _is_over(tx: Tx, attempt: Attempt, turn: Turn) -> bool:
     if lease_until is not None and lease_until > tx.now:
         await attempt.repeat(tx, after=lease_until - tx.now)
         return False
-    await turns.seal(tx, turn.scope, turn.id, TurnStatus.INTERRUPTED, error=_LOST)
+    turns.seal(tx, turn.scope, turn.id, TurnStatus.INTERRUPTED, error=_LOST)
     return True
 
 

@@ -37,9 +37,9 @@ class Spent:
     output_tokens: int
 
 
-async def queue(tx: Tx, scope: Scope, turn_id: str, job_id: str) -> None:
-    """The turn is to be reflected; nothing changes for one that is done."""
-    await tx.run(SQL["queue_reflection"], **_key(scope, turn_id), job_id=job_id, now=tx.now)
+def queue(tx: Tx, scope: Scope, turn_id: str, job_id: str) -> None:
+    """The turn is to be reflected, from the next statement on; nothing changes for one that is done."""
+    tx.later(SQL["queue_reflection"], **_key(scope, turn_id), job_id=job_id, now=tx.now)
 
 
 async def find(tx: Tx, scope: Scope, turn_id: str) -> Reflection | None:

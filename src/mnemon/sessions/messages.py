@@ -74,7 +74,7 @@ def prepared(
     return stored, rows
 
 
-async def add(
+def add(
     tx: Tx,
     scope: Scope,
     messages: Sequence[NewMessage],
@@ -84,9 +84,9 @@ async def add(
     first_place: int,
     revision: int,
 ) -> tuple[Said, ...]:
-    """The messages stand at the end of a turn that exists, in this order."""
+    """The messages stand at the end of a turn that exists, in this order; written with the next statement."""
     stored, rows = prepared(tx, messages, first_place)
-    await tx.run(
+    tx.later(
         SQL["add_messages"],
         org_id=scope.org_id,
         user_id=scope.user,

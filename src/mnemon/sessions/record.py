@@ -1,11 +1,11 @@
 """A turn is stored in the session it belongs to, and everything that counts is counted, in the caller's transaction."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from mnemon.db.statements import statements
-from mnemon.db.tx import Reader, Tx
+from mnemon.db.tx import Tx
 from mnemon.errors import Invalid, NotFound
 from mnemon.jobs.store import enqueue
 from mnemon.scope import Scope
@@ -39,10 +39,8 @@ class Incoming:
     intents: tuple[Intent, ...] = ()
 
 
-async def record(
-    tx: Tx, scope: Scope, incoming: Incoming, boundary: Boundary, beside: Callable[[Turn], Reader[None]] | None = None
-) -> Turn:
-    """The turn is stored, ordered after every earlier one of its person; what goes `beside` it leaves in one round.
+async def record(tx: Tx, scope: Scope, incoming: Incoming, boundary: Boundary) -> Turn:
+    """The turn is stored, ordered after every earlier one of its person.
 
     The person's row is locked first, so that two messages of one moment find one session and take turns.
     """
@@ -65,7 +63,7 @@ async def record(
         intents=incoming.intents,
         message_count=entered.message_count,
     )
-    writing = turns.add(
+    turns.add(
         tx,
         turn,
         status=incoming.status,
@@ -74,10 +72,6 @@ async def record(
         rows=rows,
         revision=revision,
     )
-    if beside is None:
-        await writing
-    else:
-        await tx.together(writing, beside(turn))
     return turn
 
 
@@ -93,7 +87,7 @@ async def append(tx: Tx, turn: Turn, more: Sequence[NewMessage]) -> Turn:
     if not more:
         return turn
     revision, known = await tx.together(met(tx, turn.scope, turn.user_name), messages.of_turn(tx, turn.scope, turn.id))
-    adding = messages.add(
+    added = messages.add(
         tx,
         turn.scope,
         more,
@@ -102,8 +96,7 @@ async def append(tx: Tx, turn: Turn, more: Sequence[NewMessage]) -> Turn:
         first_place=len(known),
         revision=revision,
     )
-    at = max(one.at or tx.now for one in more)
-    added, _ = await tx.together(adding, store.touch(tx, turn.scope, turn.session_id, at=at))
+    store.touch(tx, turn.scope, turn.session_id, at=max(one.at for one in added))
     return replace(turn, messages=known + added)
 
 

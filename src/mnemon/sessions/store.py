@@ -114,9 +114,9 @@ def _entered(row: Row) -> Entered:
     return Entered(session=session_of(row), seq=int(row["seq"]), message_count=int(row["message_count"]))
 
 
-async def touch(tx: Tx, scope: Scope, session_id: str, *, at: datetime, said: int = 0) -> None:
-    """Something was said at this time in a turn that the session counts already."""
-    await tx.run(SQL["touch_session"], org_id=scope.org_id, user_id=scope.user, id=session_id, at=at, said=said)
+def touch(tx: Tx, scope: Scope, session_id: str, *, at: datetime, said: int = 0) -> None:
+    """Something was said at this time in a turn that the session counts already; written with the next statement."""
+    tx.later(SQL["touch_session"], org_id=scope.org_id, user_id=scope.user, id=session_id, at=at, said=said)
 
 
 async def end(tx: Tx, scope: Scope, session_id: str, ended_at: datetime, by: EndedBy) -> bool:

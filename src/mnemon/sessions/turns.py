@@ -54,7 +54,7 @@ class StoredTurn:
     """Engagement state that the reply repeated word for word."""
 
 
-async def add(
+def add(
     tx: Tx,
     turn: Turn,
     *,
@@ -64,8 +64,8 @@ async def add(
     rows: Sequence[Mapping[str, object]],
     revision: int,
 ) -> None:
-    """The turn stands in its session with its first messages, given as rows."""
-    await tx.run(
+    """The turn stands in its session with its first messages, given as rows; it is written with the next statement."""
+    tx.later(
         SQL["add_turn"],
         org_id=turn.scope.org_id,
         user_id=turn.scope.user,
@@ -117,7 +117,7 @@ async def lease_of(tx: Tx, scope: Scope, turn_id: str) -> datetime | None:
     return None if row is None else row["lease_until"]
 
 
-async def seal(
+def seal(
     tx: Tx,
     scope: Scope,
     turn_id: str,
@@ -127,8 +127,8 @@ async def seal(
     error: TurnError | None = None,
     recited: str | None = None,
 ) -> None:
-    """The turn is over as told. The caller holds its lock and knows that the step is drawn."""
-    await tx.run(
+    """The turn is over from the next statement on. The caller holds its lock and knows that the step is drawn."""
+    tx.later(
         SQL["seal_turn"],
         org_id=scope.org_id,
         user_id=scope.user,

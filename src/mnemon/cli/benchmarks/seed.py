@@ -91,7 +91,8 @@ async def _person(basement: Basement, org: str, user: str, *, bump: bool = True)
 
 
 async def _copy(tx: Tx, sql: str, rows: Iterator[tuple[object, ...]]) -> None:
-    async with tx.connection.cursor() as cursor, cursor.copy(sql) as copy:
+    connection = await tx.connection()
+    async with connection.cursor() as cursor, cursor.copy(sql) as copy:
         for row in rows:
             await copy.write_row(row)
 
