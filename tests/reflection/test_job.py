@@ -156,7 +156,7 @@ async def test_a_kept_answer_is_applied_without_asking_again(db: Database, org: 
     script = Script()
     turn = await told(db, "hello")
     async with db.tx(org) as tx:
-        await store.keep_raw(tx, turn.scope, turn.id, {"notes": ["kept"]}, None)
+        store.keep_raw(tx, turn.scope, turn.id, {"notes": ["kept"]}, None)
     notes = Notes()
     await runner_of(basement_of(db, clock, script), [notes]).drain()
     assert [given for _, _, given in notes.applied] == [["kept"]]

@@ -116,20 +116,21 @@ class Runner:
         listener = asyncio.create_task(self._listen())
         try:
             while not self._stopping:
+                self._wake.clear()  # whoever calls from here on is heard after this look
+                room = self._room
                 try:
                     started = await self.take()
                 except Unavailable:
                     started = 0
-                if started == 0:
+                if started < room or not room:  # else more may be due
                     with suppress(TimeoutError):
                         await asyncio.wait_for(self._wake.wait(), POLL)
-                self._wake.clear()
         finally:
             listener.cancel()
 
     async def take(self) -> int:
         """Claims as much as there is room for and starts it; gives how many."""
-        room = self._concurrency - len(self._running)
+        room = self._room
         if room <= 0:
             return 0
         async with self._db.tx(None) as tx:
@@ -142,6 +143,10 @@ class Runner:
             self._running.add(task)
             task.add_done_callback(self._finished)
         return len(items)
+
+    @property
+    def _room(self) -> int:
+        return self._concurrency - len(self._running)
 
     async def drain(self) -> int:
         """Runs everything due now, and what that makes due, until nothing is; gives how many were run."""

@@ -101,7 +101,7 @@ async def claim(
     tx: Tx, *, kinds: Sequence[str], most: int, lease_until: datetime, only: str | None = None
 ) -> list[Item]:
     """Due items are ours until the lease ends: of one organization, or of all that nobody has reserved."""
-    await tx.run(SQL["claim_lock"])
+    tx.later(SQL["claim_lock"])
     rows = await tx.all(
         SQL["claim"],
         now=tx.now,

@@ -98,15 +98,14 @@ async def _reflect(basement: Basement, attempt: Attempt, sections: Sequence[Sect
             if not await _hold(tx, attempt, plan):
                 return
             usage = given.usage if plan.reflection.usage is None else plan.reflection.usage.plus(given.usage)
-            await store.keep_raw(tx, plan.turn.scope, plan.turn.id, dict(given.raw), usage)
+            store.keep_raw(tx, plan.turn.scope, plan.turn.id, dict(given.raw), usage)
     async with basement.db.tx(attempt.scope.org_id) as tx:
         if not await _hold(tx, attempt, plan):
             return
         done = await applied(tx, plan.turn, plan.due, given, plan.reflection)
+        store.report(tx, plan.turn.scope, done)
         if done.status is ReflectionStatus.DONE:
-            await tx.together(store.report(tx, plan.turn.scope, done), attempt.settle(tx))
-        else:
-            await store.report(tx, plan.turn.scope, done)
+            await attempt.settle(tx)
     if done.status is not ReflectionStatus.DONE:
         raise ModelDown(f"Sections are still open: {', '.join(done.open_sections)}. They are asked for again.")
 
@@ -143,9 +142,8 @@ async def _plan(tx: Tx, attempt: Attempt, sections: Sequence[Section]) -> _Plan 
     if reflection.status is ReflectionStatus.DONE:
         await attempt.settle(tx)
         return None
-    _, (due, reflection) = await tx.together(
-        store.start(tx, turn.scope, turn.id), briefed(tx, turn, sections, reflection)
-    )
+    store.start(tx, turn.scope, turn.id)
+    due, reflection = await briefed(tx, turn, sections, reflection)
     return _Plan(turn=turn, due=due, reflection=reflection, forgettings=forgettings)
 
 

@@ -72,14 +72,14 @@ async def spent(tx: Tx, scope: Scope, since: datetime) -> list[Spent]:
     return [Spent(**row) for row in await tx.all(SQL["reflection_days"], org_id=scope.org_id, since=since)]
 
 
-async def start(tx: Tx, scope: Scope, turn_id: str) -> None:
-    """An attempt has begun."""
-    await tx.run(SQL["start_reflection"], **_key(scope, turn_id), now=tx.now)
+def start(tx: Tx, scope: Scope, turn_id: str) -> None:
+    """An attempt has begun, from the next statement on."""
+    tx.later(SQL["start_reflection"], **_key(scope, turn_id), now=tx.now)
 
 
-async def keep_raw(tx: Tx, scope: Scope, turn_id: str, raw: dict[str, Any], usage: Usage | None) -> None:
-    """The model's answer is kept."""
-    await tx.run(
+def keep_raw(tx: Tx, scope: Scope, turn_id: str, raw: dict[str, Any], usage: Usage | None) -> None:
+    """The model's answer is kept, from the next statement on."""
+    tx.later(
         SQL["keep_raw"],
         **_key(scope, turn_id),
         raw=Jsonb(raw),
@@ -88,9 +88,9 @@ async def keep_raw(tx: Tx, scope: Scope, turn_id: str, raw: dict[str, Any], usag
     )
 
 
-async def report(tx: Tx, scope: Scope, reflection: Reflection) -> None:
-    """What was applied and what was not stands for everyone to see."""
-    await tx.run(
+def report(tx: Tx, scope: Scope, reflection: Reflection) -> None:
+    """What was applied and what was not stands for everyone to see, from the next statement on."""
+    tx.later(
         SQL["report_reflection"],
         **_key(scope, reflection.turn_id),
         status=reflection.status,
