@@ -111,6 +111,9 @@ class Shelf:
         if written.changes_rows:
             committed, written = News(), news
         _put(books, committed)
+        if own is None:
+            for heard in committed.messages.heard:
+                books.known.keep(heard)
         before = books.aliases
         books.aliases = aliases
         undone = _lend(books, written)
@@ -121,8 +124,6 @@ class Shelf:
                 undo()
             if own is None:
                 books.standing = standing
-                for heard in committed.messages.heard:
-                    books.known.keep(heard)
             else:
                 books.aliases = before
                 if not written.changes_rows:

@@ -44,5 +44,5 @@ async def count_at_last_run(tx: Tx, scope: Scope) -> int | None:
 
 async def messages_since_spine(tx: Tx, scope: Scope) -> int:
     """How many messages the person has sent to anyone since the last spine."""
-    last = await store.latest_spine(tx, scope)
-    return await total_messages(tx, scope) - (last.total_messages if last else 0)
+    last, total = await tx.together(store.latest_spine(tx, scope), total_messages(tx, scope))
+    return total - (last.total_messages if last else 0)
