@@ -42,10 +42,12 @@ browser: .venv/browser
 conformance: .venv/conformance
 	@MNEMON_WRITE_TALLY=1 $(PYTEST) -n0 -m conformance --timeout 900 -rs --ignore tests/browser tests
 
-# Recall's quality and speed, beside other stores; docs/benchmarks holds the last figures. About 25 minutes.
+# Recall's quality and speed, beside other stores (docs/benchmarks holds the last figures), and the time to a first token
+# (docs/turns.md). About 20 minutes.
 bench: .venv/bench
 	-@$(MAKE) --no-print-directory .venv/hindsight
 	@.venv/bin/mnemon bench
+	@.venv/bin/python bench/ttft.py
 
 screenshots: .venv/browser
 	@scripts/install_chromium.sh

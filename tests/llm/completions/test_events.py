@@ -42,6 +42,7 @@ def test_every_event_is_given_once_and_whole(
     st.lists(st.integers(0, 100), max_size=20),
 )
 @example([b"data: x", b"\r", b"\n", b"\r", b"\n"], [8, 10])
+@example([b"data:", b"\r\n", b"\n"], [6, 7])
 def test_any_cutting_of_any_bytes_gives_the_same(parts: list[bytes], places: list[int]) -> None:
     whole = b"".join(parts)
     assert heard(cut(whole, places)) == heard([whole])

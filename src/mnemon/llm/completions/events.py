@@ -19,7 +19,7 @@ class Events:
         """The events that this piece completed."""
         if self._after_cr and piece.startswith(b"\n"):
             # The other half of a line end that was taken for whole.
-            piece = piece[1:]
+            piece, self._after_cr = piece[1:], False
         if piece:
             self._after_cr = piece.endswith(b"\r")
         if b"\r" in piece:
