@@ -1,7 +1,5 @@
 """How often a turn goes to the database. Each trip is time before a first word; a new one needs a reason."""
 
-from collections.abc import Sequence
-
 import pytest
 
 from mnemon.basement import Basement
@@ -11,12 +9,12 @@ from mnemon.chat.events import Done
 from mnemon.chat.stream import Streams
 from mnemon.clock import ManualClock
 from mnemon.db.database import Database
-from mnemon.db.wire import Bound, Wire
 from mnemon.llm.scripted.script import Script
 from mnemon.scope import person
 from mnemon.sessions.messages import NewMessage
 from mnemon.turn import Role
 from support.reflecting import basement_of
+from support.rounds import Rounds, watch_rounds
 
 ANA = person("acme", "ana")
 
@@ -28,7 +26,7 @@ def basement(db: Database, org: str, clock: ManualClock) -> Basement:
     return basement_of(db, clock, script)
 
 
-async def say(basement: Basement, text: str, sent: list[int]) -> tuple[int, int]:
+async def say(basement: Basement, text: str, sent: Rounds) -> tuple[int, int]:
     """A whole turn; how many rounds it took until it was stored, and from there to its end."""
     message = NewMessage(role=Role.USER, content=text)
     asking = Asking(scope=ANA, user_name="ana", messages=(message,), sees_agent_state=True)
@@ -45,14 +43,7 @@ async def say(basement: Basement, text: str, sent: list[int]) -> tuple[int, int]
 
 
 async def test_a_turn_in_a_running_session(basement: Basement, monkeypatch: pytest.MonkeyPatch) -> None:
-    sent: list[int] = []
-    send = Wire.send
-
-    async def counted(connection: Wire, bound: Sequence[Bound]) -> None:
-        sent.append(len(bound))
-        await send(connection, bound)
-
-    monkeypatch.setattr(Wire, "send", counted)
+    sent = watch_rounds(monkeypatch)
     for number in range(3):  # the index is warm, and what it finds is known
         await say(basement, f"What do I drink, number {number}?", sent)
     assert await say(basement, "What do I drink?", sent) == (5, 5)

@@ -1,7 +1,5 @@
 """A transaction of one statement in one round trip: as bound and as safe as any other."""
 
-from collections.abc import Sequence
-
 import psycopg
 import pytest
 
@@ -9,8 +7,8 @@ from mnemon.access.organizations import create_organization
 from mnemon.clock import SystemClock
 from mnemon.db import database
 from mnemon.db.database import Database
-from mnemon.db.wire import Bound, Wire
 from mnemon.errors import DatabaseDown
+from support.rounds import watch_rounds
 
 
 async def test_it_sees_its_own_organization_only(db: Database, org: str) -> None:
@@ -57,13 +55,6 @@ async def test_a_statement_that_takes_too_long_is_told_as_such(
 
 
 async def test_it_is_one_round(db: Database, org: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    rounds: list[int] = []
-    send = Wire.send
-
-    async def counted(connection: Wire, bound: Sequence[Bound]) -> None:
-        rounds.append(len(bound))
-        await send(connection, bound)
-
-    monkeypatch.setattr(Wire, "send", counted)
+    rounds = watch_rounds(monkeypatch)
     await db.glance(org, "select 1")
-    assert rounds == [5]
+    assert rounds == [["begin", "set", "set", "select", "commit"]]

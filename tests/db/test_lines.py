@@ -1,32 +1,20 @@
 """A transaction begins with its first statement, and what nobody looks at leaves with the next."""
 
-from collections.abc import Sequence
-
 import psycopg
 import pytest
 
 from mnemon.clock import SystemClock
 from mnemon.db.database import Database
 from mnemon.db.tx import Tx
-from mnemon.db.wire import Bound, Wire
 from mnemon.errors import DatabaseDown
+from support.rounds import Rounds, watch_rounds
 
-Rounds = list[list[str]]
 PUT = "insert into kept values (%(id)s)"
 
 
 @pytest.fixture
 def rounds(monkeypatch: pytest.MonkeyPatch) -> Rounds:
-    """The first word of every statement that was sent, round by round."""
-    sent: Rounds = []
-    send = Wire.send
-
-    async def seen(connection: Wire, bound: Sequence[Bound]) -> None:
-        sent.append([one.asked.sql.split()[0].lower() for one in bound])
-        await send(connection, bound)
-
-    monkeypatch.setattr(Wire, "send", seen)
-    return sent
+    return watch_rounds(monkeypatch)
 
 
 @pytest.fixture

@@ -1,31 +1,25 @@
 """Readers of one transaction that ask together: the same answers in fewer round trips."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import psycopg
 import pytest
 
 from mnemon.db.database import Database
 from mnemon.db.tx import Tx
-from mnemon.db.wire import Bound, Wire
+from support.rounds import watch_rounds
 
 
 @pytest.fixture
 def round_trips(monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
     """How many rounds were sent since it was asked last."""
-    sent: list[object] = []
-    send = Wire.send
-
-    async def counted(connection: Wire, bound: Sequence[Bound]) -> None:
-        sent.append(connection)
-        await send(connection, bound)
+    sent = watch_rounds(monkeypatch)
 
     def since() -> int:
         number = len(sent)
         sent.clear()
         return number
 
-    monkeypatch.setattr(Wire, "send", counted)
     return since
 
 

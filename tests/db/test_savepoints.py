@@ -1,13 +1,13 @@
 """What fails inside a savepoint is undone alone, and setting one costs no round trip."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 
 import psycopg
 import pytest
 
 from mnemon.db.database import Database
 from mnemon.db.tx import Tx
-from mnemon.db.wire import Bound, Wire
+from support.rounds import watch_rounds
 
 
 @pytest.fixture
@@ -93,14 +93,7 @@ async def test_a_value_without_a_form_undoes_it_too(tx: Tx) -> None:
 
 
 async def test_setting_and_releasing_is_no_round_trip_of_its_own(tx: Tx, monkeypatch: pytest.MonkeyPatch) -> None:
-    rounds: list[list[str]] = []
-    send = Wire.send
-
-    async def counted(connection: Wire, bound: Sequence[Bound]) -> None:
-        rounds.append([one.asked.sql.split()[0].lower() for one in bound])
-        await send(connection, bound)
-
-    monkeypatch.setattr(Wire, "send", counted)
+    rounds = watch_rounds(monkeypatch)
     async with tx.savepoint():
         pass
     async with tx.savepoint():

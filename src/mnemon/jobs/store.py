@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 from mnemon.db.statements import statements
 from mnemon.db.tx import Row, Tx
@@ -14,52 +14,40 @@ RESERVATION = "reservation"
 """The kind of the row that keeps an organization's work for one runner."""
 
 
-async def enqueue(
-    tx: Tx,
-    scope: Scope,
-    kind: str,
-    key: str,
-    *,
-    due_at: datetime | None = None,
-    lane: str | None = None,
-    seq: int = 0,
-) -> str:
-    """The work is queued with the caller's transaction; gives its job id, an earlier one's where it was queued already.
+class When(TypedDict, total=False):
+    """When queued work may run.
 
     Items of one lane run one at a time in the order of `seq`; a parked one holds up nobody.
     """
-    row = await tx.one(SQL["enqueue"], **_queued(tx, scope, kind, key, due_at, lane, seq))
+
+    due_at: datetime | None
+    lane: str | None
+    seq: int
+
+
+async def enqueue(tx: Tx, scope: Scope, kind: str, key: str, **when: Unpack[When]) -> str:
+    """The work is queued with the caller's transaction; gives its job id, an earlier one's where it was queued before."""
+    row = await tx.one(SQL["enqueue"], **_queued(tx, scope, kind, key, when))
     return str(row["job_id"])
 
 
-def enqueue_later(
-    tx: Tx,
-    scope: Scope,
-    kind: str,
-    key: str,
-    *,
-    due_at: datetime | None = None,
-    lane: str | None = None,
-    seq: int = 0,
-) -> str:
+def enqueue_later(tx: Tx, scope: Scope, kind: str, key: str, **when: Unpack[When]) -> str:
     """The same with the next statement, for a transaction that holds the person; gives the id that new work has."""
-    queued = _queued(tx, scope, kind, key, due_at, lane, seq)
+    queued = _queued(tx, scope, kind, key, when)
     tx.later(SQL["enqueue"], **queued)
     return str(queued["job_id"])
 
 
-def _queued(
-    tx: Tx, scope: Scope, kind: str, key: str, due_at: datetime | None, lane: str | None, seq: int
-) -> dict[str, Any]:
+def _queued(tx: Tx, scope: Scope, kind: str, key: str, when: When) -> dict[str, Any]:
     return {
         "org_id": scope.org_id,
         "kind": kind,
         "key": key,
         "job_id": tx.new_id("job"),
-        "lane": lane,
-        "seq": seq,
+        "lane": when.get("lane"),
+        "seq": when.get("seq", 0),
         "now": tx.now,
-        "due_at": due_at or tx.now,
+        "due_at": when.get("due_at") or tx.now,
     }
 
 
