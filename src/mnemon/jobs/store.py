@@ -26,7 +26,7 @@ class When(TypedDict, total=False):
 
 
 async def enqueue(tx: Tx, scope: Scope, kind: str, key: str, **when: Unpack[When]) -> str:
-    """The work is queued with the caller's transaction; gives its job id, an earlier one's where it was queued before."""
+    """The work is queued with the caller's transaction; gives its job id, an earlier one's if it was queued before."""
     row = await tx.one(SQL["enqueue"], **_queued(tx, scope, kind, key, when))
     return str(row["job_id"])
 
