@@ -140,3 +140,11 @@ def test_odd_input_is_refused_and_never_breaks_the_server(client: httpx2.Client)
         answer = client.post("/api/turns", json=body)
         assert answer.status_code == 422, (body, answer.text)
         assert answer.json()["errors"]
+
+
+def test_any_offset_that_a_clock_can_show_is_taken(client: httpx2.Client) -> None:
+    messages = [{"role": "user", "content": "Hello.", "at": f"2025-08-29T01:00:12{sign}23:17"} for sign in "+-"]
+    made = client.post("/api/turns", json={"userId": "ana", "messages": messages})
+    assert made.status_code == 202
+    told = client.get(f"/api/turns/{made.json()['data']['turnId']}").json()["data"]["messages"]
+    assert [one["at"] for one in told] == ["2025-08-28T01:43:12Z", "2025-08-30T00:17:12Z"]

@@ -2,7 +2,7 @@
 
 import base64
 import binascii
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Annotated, Any, Generic, TypeVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer
@@ -20,7 +20,7 @@ def _with_zone(at: datetime) -> datetime:
         raise ValueError("needs an offset, like 2026-04-12T15:22:00Z")
     if not 1970 <= at.year <= 9000:
         raise ValueError("must lie between the years 1970 and 9000")
-    return at
+    return at.astimezone(UTC)  # PostgreSQL knows no offset beyond 15:59
 
 
 def _only_text(value: Any) -> Any:
@@ -40,7 +40,7 @@ Json = Annotated[Any, BeforeValidator(json_as_sent)]
 Instant = Annotated[
     datetime, BeforeValidator(_only_text), AfterValidator(_with_zone), PlainSerializer(iso, return_type=str)
 ]
-"""ISO-8601 with an offset; given back in UTC ending in Z."""
+"""ISO-8601 with an offset; taken and given back in UTC, ending in Z."""
 
 
 class Wire(BaseModel):
