@@ -44,23 +44,22 @@ async def seal(tx: Tx, begun: Begun, outcome: Outcome) -> tuple[Turn, str | None
     """The turn holds the reply and is over, or waits for its caller; also the reply's message id."""
     turn = begun.turn
     # The person's row before the turn's and the work's, as every writer does.
-    _, status = await tx.together(
-        hold_person(tx, turn.scope),
-        turns.locked_status(tx, turn.scope, turn.id),
-    )
+    _, status = await tx.together(hold_person(tx, turn.scope), turns.locked_status(tx, turn.scope, turn.id))
     if status is None:
         return turn, None
-    said = [NewMessage(role=Role.ASSISTANT, content=outcome.reply, tool_requests=outcome.calls)]
-    turn, recited = await tx.together(
-        append(tx, turn, said if outcome.reply or outcome.calls else ()), recital(tx, turn.scope, outcome.reply)
-    )
+    reply = NewMessage(role=Role.ASSISTANT, content=outcome.reply, tool_requests=outcome.calls)
+    appending = append(tx, turn, [reply] if outcome.reply or outcome.calls else [])
     if outcome.calls and outcome.status is TurnStatus.ANSWERED:
+        turn = await appending
         await _wait(tx, begun, outcome)
     elif may_become(status, outcome.status):
+        turn, recited = await tx.together(appending, recital(tx, turn.scope, outcome.reply))
         usage = begun.cost_with(outcome.usage)
         turns.seal(tx, turn.scope, turn.id, outcome.status, usage=usage, error=outcome.error, recited=recited)
         await reflection.queue(tx, turn)
         SEALED.labels(outcome.status).inc()
+    else:
+        turn = await appending
     await tx.together(enqueue_embedding(tx, turn.scope, after=SHORTLY), after_turn(tx, turn.scope))
     new = turn.messages[len(begun.turn.messages) :]
     return turn, new[-1].message_id if new else None
