@@ -4,11 +4,8 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 
 import psycopg
-from psycopg.pq import TransactionStatus
 
 from mnemon.db.wire import Asked, Wire, plain
-
-_CANCEL_S = 2.0
 
 
 class Line:
@@ -88,8 +85,6 @@ class Line:
         if wire is None or wire.closed or not self._begun:
             return
         try:
-            if wire.info.transaction_status is TransactionStatus.ACTIVE:
-                await wire.cancel_safe(timeout=_CANCEL_S)
             await wire.execute("ROLLBACK")
         except (psycopg.Error, asyncio.CancelledError):
             await wire.close()

@@ -43,17 +43,19 @@ class _Plan:
 
 async def queue(tx: Tx, turn: Turn, *, due_at: datetime | None = None) -> str:
     """The turn will be reflected, after its session's earlier turns and not before `due_at`; gives the job's id."""
-    lane = f"session:{turn.session_id}"
-    job_id = await enqueue(tx, turn.scope, REFLECTION, turn.id, due_at=due_at, lane=lane, seq=turn.seq)
+    job_id = await enqueue(tx, turn.scope, REFLECTION, turn.id, due_at=due_at, lane=_lane(turn), seq=turn.seq)
     store.queue(tx, turn.scope, turn.id, job_id)
     return job_id
 
 
 def queue_first(tx: Tx, turn: Turn, *, due_at: datetime) -> None:
     """The same for a turn that is being stored: nothing of its is queued yet, so both rows leave with the next."""
-    lane = f"session:{turn.session_id}"
-    job_id = enqueue_later(tx, turn.scope, REFLECTION, turn.id, due_at=due_at, lane=lane, seq=turn.seq)
+    job_id = enqueue_later(tx, turn.scope, REFLECTION, turn.id, due_at=due_at, lane=_lane(turn), seq=turn.seq)
     store.queue(tx, turn.scope, turn.id, job_id)
+
+
+def _lane(turn: Turn) -> str:
+    return f"session:{turn.session_id}"
 
 
 async def run_again(tx: Tx, scope: Scope, turn_id: str) -> Reflection:

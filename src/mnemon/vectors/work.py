@@ -8,8 +8,6 @@ from mnemon.scope import Scope
 
 EMBED = "embed"
 """Its key is the person."""
-
-
 SHORTLY = timedelta(milliseconds=500)
 """For what is said in a conversation: found by its words at once; a few messages get their vectors together."""
 
