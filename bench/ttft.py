@@ -60,22 +60,20 @@ def main() -> None:
                     client = httpx2.Client(base_url=base, headers={"Authorization": f"Bearer {key}"}, timeout=60)
                     if number == 0 and name == "reflection_idle":
                         load(client, given.memories)
-                        settle(url or embedded(folder))
+                        asyncio.run(settle(url, folder))
                     figures[name].append(measured(client, model_url, given.turns))
                     client.close()
         told = {**figures, "of_which_embedding_ms": asyncio.run(embedding(given.turns))}
         sys.stdout.write(json.dumps(told, indent=2) + "\n")
 
 
-def settle(url: str) -> None:
+async def settle(url: str | None, folder: str) -> None:
     """What was loaded is vacuumed and analyzed, as the database does by itself after a minute."""
-    with psycopg.connect(url, autocommit=True) as connection:
+    made = None if url else await ensure_running(Path(folder))
+    with psycopg.connect(url or (made.url if made else ""), autocommit=True) as connection:
         connection.execute("VACUUM (ANALYZE) memories, embeddings, users")
-
-
-def embedded(folder: str) -> str:
-    """The database that the server made in the folder."""
-    return asyncio.run(ensure_running(Path(folder))).url
+    if made is not None:
+        await made.stop()  # this process leaves; the server stays
 
 
 async def embedding(number: int) -> float:
