@@ -645,6 +645,15 @@ CREATE TABLE public.work (
     error text
 );
 
+CREATE TABLE public.workers (
+    worker_id text NOT NULL,
+    started_at timestamp with time zone NOT NULL,
+    seen_at timestamp with time zone NOT NULL,
+    claimed_at timestamp with time zone NOT NULL,
+    slots integer NOT NULL,
+    busy integer NOT NULL
+);
+
 ALTER TABLE ONLY public.active_embedders
     ADD CONSTRAINT active_embedders_pkey PRIMARY KEY (org_id);
 
@@ -800,6 +809,9 @@ ALTER TABLE ONLY public.users
 
 ALTER TABLE ONLY public.work
     ADD CONSTRAINT work_pkey PRIMARY KEY (org_id, kind, key);
+
+ALTER TABLE ONLY public.workers
+    ADD CONSTRAINT workers_pkey PRIMARY KEY (worker_id);
 
 CREATE INDEX agent_messages_order ON public.agent_messages USING btree (org_id, agent_id, seq);
 
@@ -1227,3 +1239,5 @@ GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.user_seeds TO mnemon_app;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.users TO mnemon_app;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.work TO mnemon_app;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.workers TO mnemon_app;

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager, nullcontext, suppress
+from contextlib import AsyncExitStack, asynccontextmanager
 from importlib import import_module
 from importlib.metadata import version
 
@@ -10,6 +10,7 @@ from fastapi import FastAPI
 from starlette.routing import Route
 
 from mnemon.api import boundary, problems
+from mnemon.api.health import Readiness
 from mnemon.api.rate import RateLimit
 from mnemon.basement import Basement
 from mnemon.chat.stream import Streams
@@ -18,7 +19,8 @@ from mnemon.console.squeeze import Squeeze
 from mnemon.db.database import Database
 from mnemon.embedding.connect import connect as connect_embedder
 from mnemon.errors import Misconfigured
-from mnemon.jobs.runner import Kind, Runner
+from mnemon.jobs.kind import Kind
+from mnemon.jobs.runner import Runner
 from mnemon.llm.connect import connect as connect_llm
 from mnemon.llm.offline import NAME as OFFLINE
 from mnemon.llm.protocol import Llm
@@ -26,6 +28,7 @@ from mnemon.mcp.gate import PATH as MCP_PATH
 from mnemon.mcp.gate import McpGate
 from mnemon.memory.recall.shelf import SHELF
 from mnemon.settings import Settings
+from mnemon.supervisor import supervise
 from mnemon.vectors.texts import Texts
 
 ROUTERS = (
@@ -171,6 +174,8 @@ def make_app(basement: Basement, *, worker: bool = True) -> FastAPI:
     app.state.basement = basement
     app.state.closing = asyncio.Event()  # set when the server is asked to stop: endless streams end by themselves
     app.state.streams = Streams()
+    app.state.worker = None  # the presence of the worker in this process, when there is one
+    app.state.readiness = Readiness(basement.db, lambda: app.state.worker)
     app.state.rate_limit = RateLimit(basement.settings.rate_limit_per_minute)
     problems.install(app)
     for name in ROUTERS:
@@ -191,20 +196,15 @@ def make_runner(basement: Basement) -> Runner:
 
 @asynccontextmanager
 async def _lifespan(app: FastAPI, basement: Basement, worker: bool) -> AsyncIterator[None]:
-    async with _kept(app.state.mcp), _answering(app), _working(basement, worker):
+    async with _kept(app.state.mcp), _answering(app), _working(app, basement, worker):
         yield
 
 
 @asynccontextmanager
 async def _kept(gate: McpGate) -> AsyncIterator[None]:
     """The MCP door opens beside the start and closes with the application."""
-    task = asyncio.create_task(gate.keep())
-    try:
+    async with supervise("mcp", gate.keep):
         yield
-    finally:
-        task.cancel()
-        with suppress(asyncio.CancelledError):
-            await task
 
 
 @asynccontextmanager
@@ -217,6 +217,11 @@ async def _answering(app: FastAPI) -> AsyncIterator[None]:
 
 
 @asynccontextmanager
-async def _working(basement: Basement, worker: bool) -> AsyncIterator[None]:
-    async with make_runner(basement).working() if worker else nullcontext():
+async def _working(app: FastAPI, basement: Basement, worker: bool) -> AsyncIterator[None]:
+    if not worker:
+        yield
+        return
+    runner = make_runner(basement)
+    app.state.worker = runner.presence
+    async with runner.working():
         yield

@@ -4,15 +4,20 @@ import asyncio
 from datetime import timedelta
 from typing import Any
 
+import psycopg
 import pytest
+from structlog.testing import capture_logs
 
 from mnemon.clock import ManualClock
 from mnemon.db.database import Database
+from mnemon.db.tx import Tx
 from mnemon.errors import Contended, ModelDown
 from mnemon.jobs import store
-from mnemon.jobs.runner import Attempt, Handler, Kind, Runner
+from mnemon.jobs.kind import Attempt, Handler, Kind
+from mnemon.jobs.runner import Runner
 from mnemon.jobs.work import Item, LeaseLost, Retry, Status
 from mnemon.scope import Scope
+from mnemon.supervisor import RESTARTS
 
 
 async def put(db: Database, org: str, kind: str, key: str, **options: object) -> str:
@@ -294,3 +299,168 @@ async def test_writers_in_the_way_of_a_claim_do_not_end_the_runner(
         await asyncio.wait_for(done.wait(), 10)
     assert failures == []
     assert await listed(db, org) == []
+
+
+async def test_a_settle_that_gives_way_frees_its_slot_and_is_tried_again(
+    db: Database, org: str, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settle, failures = store.settle, [Contended("Two writers blocked each other.")]
+
+    async def run(attempt: Attempt) -> None: ...
+
+    async def contended(*given: Any, **options: Any) -> None:
+        if failures:
+            raise failures.pop()
+        await settle(*given, **options)
+
+    monkeypatch.setattr(store, "settle", contended)
+    await put(db, org, "k", "a")
+    worker = runner(db, clock, run)
+    assert await worker.drain() == 1
+    assert await listed(db, org) == [("a", Status.QUEUED)]
+    clock.advance(timedelta(minutes=1))
+    assert await worker.drain() == 1
+    assert await listed(db, org) == []
+
+
+async def test_a_privilege_that_is_missing_for_a_moment_does_not_end_the_runner(
+    db: Database, org: str, clock: ManualClock, database_url: str
+) -> None:
+    done, missed = asyncio.Event(), RESTARTS.labels("work_runner")._value.get()
+
+    async def run(attempt: Attempt) -> None:
+        done.set()
+
+    await put(db, org, "k", "a", due_at=clock.now() + timedelta(hours=1))
+    async with (
+        await psycopg.AsyncConnection.connect(database_url, autocommit=True) as owner,
+        runner(db, clock, run).working(),
+    ):
+        await owner.execute("revoke update on work from mnemon_app")
+        clock.advance(timedelta(hours=1))
+        while RESTARTS.labels("work_runner")._value.get() < missed + 2:
+            await asyncio.sleep(0.01)
+        await owner.execute("grant update on work to mnemon_app")
+        await asyncio.wait_for(done.wait(), 60)
+    assert await listed(db, org) == []
+
+
+async def test_work_that_hangs_is_stopped_at_its_time_limit_and_counts_as_failed(
+    db: Database, org: str, clock: ManualClock
+) -> None:
+    async def run(attempt: Attempt) -> None:
+        await asyncio.Event().wait()
+
+    await put(db, org, "k", "a")
+    worker = runner(db, clock, run, time_limit=timedelta(milliseconds=20), retry=Retry(max_attempts=1))
+    with capture_logs() as lines:
+        assert await worker.drain() == 1
+    async with db.tx(org) as tx:
+        (job,) = await store.jobs(tx, Scope(org_id=org))
+    assert (job.status, job.error) == (
+        Status.PARKED,
+        "timed_out: It took longer than 0.02 s without progress and was stopped.",
+    )
+    assert [(line["event"], line["outcome"], line["error"]) for line in lines] == [
+        ("work_finished", "parked", "timed_out")
+    ]
+
+
+async def test_a_timeout_of_the_handlers_own_is_not_taken_for_the_time_limit(
+    db: Database, org: str, clock: ManualClock
+) -> None:
+    async def run(attempt: Attempt) -> None:
+        raise TimeoutError
+
+    await put(db, org, "k", "a")
+    await runner(db, clock, run, retry=Retry(max_attempts=1)).drain()
+    async with db.tx(org) as tx:
+        (job,) = await store.jobs(tx, Scope(org_id=org))
+    assert job.error == "TimeoutError"
+
+
+async def test_progress_starts_the_time_limit_anew(db: Database, org: str, clock: ManualClock) -> None:
+    limits: list[float] = []
+
+    async def run(attempt: Attempt) -> None:
+        loop = asyncio.get_running_loop()
+        before = loop.time()
+        attempt.made_progress()
+        assert attempt._bound is not None
+        limits.append((attempt._bound.when() or 0) - before)
+
+    await put(db, org, "k", "a")
+    await runner(db, clock, run, time_limit=timedelta(seconds=100)).drain()
+    assert 100 <= limits[0] < 200
+
+
+async def test_the_lease_of_work_that_will_not_stop_runs_out_and_another_takes_it(
+    db: Database, org: str, clock: ManualClock
+) -> None:
+    told, over = asyncio.Event(), asyncio.Event()
+    lease = timedelta(milliseconds=30)
+
+    async def stubborn(attempt: Attempt) -> None:
+        while not over.is_set():
+            try:
+                await over.wait()
+            except asyncio.CancelledError:
+                told.set()
+
+    async def run(attempt: Attempt) -> None: ...
+
+    await put(db, org, "k", "a")
+    first = runner(db, clock, stubborn, time_limit=timedelta(milliseconds=20), lease=lease)
+    second = runner(db, clock, run, lease=lease)
+    await first.take()
+    await told.wait()
+    clock.advance(timedelta(hours=1))
+    await asyncio.sleep(lease.total_seconds())  # three times as long as a keeper waits before it renews
+    taken = await second.take()
+    over.set()
+    await second.drain()
+    await first.stop()
+    assert taken == 1
+    assert await listed(db, org) == []
+
+
+async def test_what_is_told_at_parking_is_written_with_the_parking_or_not_at_all(
+    db: Database, org: str, clock: ManualClock
+) -> None:
+    failures = [ModelDown("not yet")]
+
+    async def run(attempt: Attempt) -> None:
+        raise ModelDown("away")
+
+    async def tell(tx: Tx, item: Item, said: str) -> None:
+        await store.enqueue(tx, Scope(org_id=org), "told", said)
+        if failures:
+            raise failures.pop()
+
+    await put(db, org, "k", "a")
+    worker = runner(db, clock, run, retry=Retry(max_attempts=1), on_park=tell)
+    assert await worker.drain() == 1
+    async with db.tx(org) as tx:
+        kinds = [(job.kind, job.status) for job in await store.jobs(tx, Scope(org_id=org))]
+    assert kinds == [("k", Status.PARKED), ("told", Status.QUEUED)]
+
+
+async def test_each_try_leaves_one_line_with_its_outcome(db: Database, org: str, clock: ManualClock) -> None:
+    async def run(attempt: Attempt) -> None:
+        if attempt.key == "again" and attempt.item.attempts == 1:
+            async with db.tx(org) as tx:
+                await attempt.repeat(tx, after=timedelta(hours=1))
+        if attempt.key == "bad":
+            raise RuntimeError("the person's secret")
+
+    for key in ("good", "again", "bad"):
+        await put(db, org, "k", key)
+    with capture_logs() as lines:
+        await runner(db, clock, run).drain()
+    assert {(line["key"], line["outcome"], line.get("error")) for line in lines} == {
+        ("good", "done", None),
+        ("again", "repeated", None),
+        ("bad", "failed", "RuntimeError"),
+    }
+    assert len(lines) == 3
+    assert all({"kind", "org", "job", "attempt", "ms"} <= set(line) for line in lines)

@@ -8,7 +8,7 @@ import pytest
 
 from mnemon.errors import Unauthenticated
 from mnemon.jobs import store as work
-from mnemon.jobs.runner import Attempt
+from mnemon.jobs.kind import Attempt
 from mnemon.runs import agent_store, agents, ask
 from mnemon.runs.active_memory import MemoryStatus
 from mnemon.runs.adapter import Review

@@ -9,13 +9,12 @@ from collections import defaultdict
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import contextmanager, suppress
 
-import psycopg
-
 from mnemon.agentstate import store
 from mnemon.agentstate.store import CHANNEL, Entry
 from mnemon.db.database import Database
-from mnemon.errors import DatabaseDown
+from mnemon.errors import Unavailable
 from mnemon.scope import Scope
+from mnemon.supervisor import Backoff, keep_running
 
 LOOK_EVERY_S = 1.0
 _BATCH = 100
@@ -38,7 +37,9 @@ class Bell:
         event = asyncio.Event()
         self._waiting[session_id].add(event)
         if self._listener is None:
-            self._listener = asyncio.create_task(self._listen())
+            self._listener = asyncio.create_task(
+                keep_running("agent_state_listener", self._listen, backoff=Backoff(first_s=LOOK_EVERY_S))
+            )
         try:
             yield event
         finally:
@@ -50,13 +51,10 @@ class Bell:
                 self._listener = None
 
     async def _listen(self) -> None:
-        while True:
-            with suppress(psycopg.Error, OSError):
-                async with self._db.listen(CHANNEL) as connection:
-                    async for notice in connection.notifies():
-                        for event in self._waiting.get(notice.payload, ()):
-                            event.set()
-            await asyncio.sleep(LOOK_EVERY_S)
+        async with self._db.listen(CHANNEL) as connection:
+            async for notice in connection.notifies():
+                for event in self._waiting.get(notice.payload, ()):
+                    event.set()
 
 
 async def follow(
@@ -70,7 +68,7 @@ async def follow(
         while not until.is_set():
             event.clear()
             entries: list[Entry] = []
-            with suppress(DatabaseDown):
+            with suppress(Unavailable):
                 async with db.tx(scope.org_id) as tx:
                     entries = await store.entries(tx, scope, session_id, after=after, most=_BATCH)
             yield entries
@@ -78,4 +76,5 @@ async def follow(
                 after = entries[-1].seq
             else:
                 with suppress(TimeoutError):
-                    await asyncio.wait_for(event.wait(), LOOK_EVERY_S)
+                    async with asyncio.timeout(LOOK_EVERY_S):
+                        await event.wait()

@@ -1,15 +1,31 @@
 """Whether the process lives, whether it can serve, and its figures."""
 
+import asyncio
+from collections.abc import Callable
+
 from fastapi import APIRouter, Request, Response
 from prometheus_client import CONTENT_TYPE_LATEST, Gauge, generate_latest
 
 from mnemon.api.door import documented
 from mnemon.api.wire import Wire
+from mnemon.clock import SystemClock
+from mnemon.db.database import Database
+from mnemon.errors import DatabaseDown, Unavailable
 from mnemon.jobs import store as jobs
+from mnemon.jobs.presence import SILENT_AFTER, Presence, judge
 
 router = APIRouter(tags=["health"])
 WORK = Gauge("mnemon_work_items", "Work items by kind and status.", ("kind", "status"))
+WORKERS = Gauge("mnemon_workers", "Workers that reported in the last 30 seconds.")
 LAG = Gauge("mnemon_work_lag_seconds", "How long the oldest due item of a kind has waited.", ("kind",))
+
+LOOK_S = 3.0
+FAULTS = {
+    "worker_stuck": "The worker of this process has not looked for due work for 30 seconds. Its log says why; "
+    "restart the server if it does not recover by itself.",
+    "no_worker": "Due work has waited for more than a minute and no worker takes it. "
+    "Start one with `mnemon worker`, or `mnemon serve` without --no-worker.",
+}
 
 
 class Health(Wire):
@@ -17,10 +33,22 @@ class Health(Wire):
     version: str
 
 
+class Workers(Wire):
+    alive: int
+    """Workers that reported in the last 30 seconds, this process's included."""
+    claiming: int
+    """Those of them that look for due work."""
+    slots: int
+    busy: int
+
+
 class Ready(Wire):
     status: str
     database: str
     jobs: dict[str, int]
+    workers: Workers
+    overdue_seconds: float
+    """How long the oldest claimable item has been due."""
 
 
 @router.get("/healthz", responses={200: {"model": Health}})
@@ -31,13 +59,45 @@ async def healthz(request: Request) -> Health:
 
 @router.get("/readyz", responses={**documented(), 200: {"model": Ready}})
 async def readyz(request: Request) -> Ready:
-    """The database answers and jobs are being taken."""
-    async with request.app.state.basement.db.tx(None) as tx:
-        rows = await jobs.counts(tx)
-    by_status: dict[str, int] = {"queued": 0, "running": 0, "parked": 0}
-    for row in rows:
-        by_status[row["status"]] += row["number"]
-    return Ready(status="ready", database="ok", jobs=by_status)
+    """Answer 200 when the database answers and due work is being taken, else 503 with the reason, within 3 seconds."""
+    readiness: Readiness = request.app.state.readiness
+    return await readiness.check()
+
+
+class Readiness:
+    """Looks whether the server can serve; however many ask, one look is under way at a time."""
+
+    def __init__(self, db: Database, own: Callable[[], Presence | None]) -> None:
+        self._db = db
+        self._own = own
+        self._look: asyncio.Task[Ready] | None = None
+
+    async def check(self) -> Ready:
+        """Give the state of things, or raise Unavailable. A look that hangs is left to end by itself."""
+        if self._look is None or self._look.done():
+            self._look = asyncio.create_task(self._ready())
+        done, _ = await asyncio.wait({self._look}, timeout=LOOK_S)
+        if not done:
+            raise DatabaseDown(f"The database did not answer within {LOOK_S:g} s. `mnemon doctor` tells why.")
+        return await self._look
+
+    async def _ready(self) -> Ready:
+        now = SystemClock().now()
+        async with self._db.tx(None) as tx:
+            rows, since, reported = await tx.together(
+                jobs.counts(tx), jobs.overdue_since(tx), jobs.workers(tx, since=now - SILENT_AFTER)
+            )
+        own = self._own()
+        overdue = None if since is None else tx.now - since
+        verdict = judge(reported, now=now, overdue=overdue, own=own.worker if own else None)
+        if verdict.fault is not None:
+            raise Unavailable(FAULTS[verdict.fault], code=verdict.fault)
+        by_status: dict[str, int] = {"queued": 0, "running": 0, "parked": 0}
+        for row in rows:
+            by_status[row["status"]] += row["number"]
+        workers = Workers(alive=verdict.alive, claiming=verdict.claiming, slots=verdict.slots, busy=verdict.busy)
+        seconds = 0.0 if overdue is None else overdue.total_seconds()
+        return Ready(status="ready", database="ok", jobs=by_status, workers=workers, overdue_seconds=seconds)
 
 
 @router.get(
@@ -46,7 +106,8 @@ async def readyz(request: Request) -> Ready:
 async def metrics(request: Request) -> Response:
     """Figures for Prometheus; no content of any organization."""
     async with request.app.state.basement.db.tx(None) as tx:
-        rows = await jobs.counts(tx)
+        rows, alive = await tx.together(jobs.counts(tx), jobs.workers(tx, since=SystemClock().now() - SILENT_AFTER))
+    WORKERS.set(len(alive))
     WORK.clear()
     LAG.clear()
     for row in rows:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 
 import structlog
 
@@ -13,11 +13,13 @@ from mnemon.chat.begin import LEASE
 from mnemon.chat.events import Began, Done, Event, Failed
 from mnemon.chat.seal import OnSeal, Outcome, seal
 from mnemon.chat.toolcall import Tools
-from mnemon.errors import DatabaseDown
+from mnemon.errors import Unavailable
 from mnemon.jobs.store import postpone
 from mnemon.reflection.job import REFLECTION
 from mnemon.sessions import turns
 from mnemon.sessions.lifecycle import TurnStatus
+from mnemon.sessions.people import keep_person
+from mnemon.supervisor import Backoff, keep_running
 from mnemon.way import WAY, Ahead
 
 log = structlog.get_logger(__name__)
@@ -59,7 +61,9 @@ class Stream:
     def stored(self, begun: Begun, on_seal: OnSeal | None = None) -> None:
         """The message is kept, come what may: the reply may be heard."""
         self._on_seal = on_seal
-        self._keeper = asyncio.create_task(_keep_lease(self._basement, begun))
+        self._keeper = asyncio.create_task(
+            keep_running("turn_lease_keeper", lambda: _keep_lease(self._basement, begun), backoff=Backoff())
+        )
         self._stored.set_result(begun)
         if self.task is None or self.task.done():
             self._emit(self._not_sealed())
@@ -159,8 +163,8 @@ async def _sealed(basement: Basement, begun: Begun, outcome: Outcome, on_seal: O
                 turn, message_id = await seal(tx, begun, outcome)
                 if on_seal is not None:
                     await on_seal(tx, turn, outcome)
-        except DatabaseDown:
-            log.warning("seal_failed", turn=begun.turn.id, attempt=attempt)
+        except Unavailable as error:
+            log.warning("seal_failed", turn=begun.turn.id, attempt=attempt, error=error.code)
             await asyncio.sleep(min(0.2 * 2**attempt, 5.0))
         else:
             return _last_event(begun, outcome, message_id)
@@ -184,12 +188,13 @@ def _last_event(begun: Begun, outcome: Outcome, message_id: str | None) -> Event
 
 
 async def _keep_lease(basement: Basement, begun: Begun) -> None:
-    """Signs of life while the reply is made, counted in real time however the clock stands."""
+    """Renew the turn's lease while its reply is made, counted in real time however the clock stands."""
     turn = begun.turn
     while True:
         await asyncio.sleep(LEASE.total_seconds() / 3)
-        with suppress(DatabaseDown):
-            async with basement.db.tx(turn.scope.org_id) as tx:
-                until = tx.now + LEASE
-                if await turns.renew(tx, turn.scope, turn.id, until):
-                    await postpone(tx, turn.scope, REFLECTION, turn.id, due_at=until)
+        async with basement.db.tx(turn.scope.org_id) as tx:
+            until = tx.now + LEASE
+            # The person before the turn, the turn before its work: the order of everyone who locks two of them.
+            await keep_person(tx, turn.scope)
+            if await turns.renew(tx, turn.scope, turn.id, until):
+                await postpone(tx, turn.scope, REFLECTION, turn.id, due_at=until)

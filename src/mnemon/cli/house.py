@@ -1,6 +1,5 @@
 """Opens the house for a command: finds or starts the database, migrates it where asked, gives the basement."""
 
-import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -15,6 +14,7 @@ from mnemon.db.migrate import migrate, pending
 from mnemon.errors import DatabaseDown, Misconfigured, NotFound
 from mnemon.scope import Scope
 from mnemon.settings import Settings
+from mnemon.supervisor import supervise
 
 
 @asynccontextmanager
@@ -26,11 +26,10 @@ async def database_url(settings: Settings) -> AsyncIterator[str]:
     from mnemon.db.embedded.cluster import ensure_running
 
     cluster = await ensure_running(settings.data_dir, bin_dir=settings.postgres_bin_dir, report=_say)
-    watch = asyncio.create_task(cluster.watch())
     try:
-        yield cluster.url
+        async with supervise("embedded_database", cluster.watch):
+            yield cluster.url
     finally:
-        watch.cancel()
         await cluster.stop()
 
 

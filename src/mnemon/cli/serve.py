@@ -3,7 +3,6 @@
 import asyncio
 import gc
 import signal
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -99,14 +98,10 @@ async def _work(settings: "Settings") -> None:
         asked = asyncio.Event()
         for number in (signal.SIGINT, signal.SIGTERM):
             asyncio.get_running_loop().add_signal_handler(number, asked.set)
-        task = asyncio.create_task(runner.run_forever())
-        settle_heap()
-        err.print(f"Working, {settings.worker_concurrency} items at a time. Ctrl-C stops after what is running.")
-        await asyncio.wait((task, asyncio.create_task(asked.wait())), return_when=asyncio.FIRST_COMPLETED)
-        await runner.stop()
-        task.cancel()
-        with suppress(asyncio.CancelledError):
-            await task
+        async with runner.working():
+            settle_heap()
+            err.print(f"Working, {settings.worker_concurrency} items at a time. Ctrl-C stops after what is running.")
+            await asked.wait()
 
 
 def migrate(data_dir: DataDir = None, database_url: DatabaseUrl = None, as_json: AsJson = False) -> None:

@@ -71,7 +71,8 @@ async def _changes(visit: Visit, beat: Pulse, argument: str, seen: str) -> Async
         if quiet % KEEPALIVE == 0:
             yield ": still here\n\n"
         with suppress(TimeoutError):
-            await asyncio.wait_for(closing.wait(), EVERY_S)
+            async with asyncio.timeout(EVERY_S):
+                await closing.wait()
 
 
 async def _digest(visit: Visit, beat: Pulse, argument: str) -> str | None:

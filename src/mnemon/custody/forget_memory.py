@@ -90,6 +90,7 @@ async def forget_memories(
 ) -> Receipt | None:
     """The same for several under one entry of the ledger; None when none of them is there."""
     tally = Tally()
+    tx.later(SQL["await_holders"], **_owner(scope))
     await tx.maybe(SQL["lock_person"], **_owner(scope))
     doomed = await _gather(tx, scope, memory_ids)
     if not doomed.memories:

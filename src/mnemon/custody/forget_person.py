@@ -18,6 +18,7 @@ _NAMES = re.compile(r"[\w-]+")
 
 async def forget_person(tx: Tx, scope: Scope, *, entry_id: str | None = None) -> Receipt:
     """Nothing of the person is left but an entry in the ledger; the receipt counts what went, table by table."""
+    tx.later(SQL["await_holders"], **_owner(scope))
     row = await tx.maybe(SQL["lock_person"], **_owner(scope))
     if row is None:
         raise NotFound("user")

@@ -5,7 +5,7 @@ import asyncio
 from mnemon.basement import Basement
 from mnemon.custody import ledger
 from mnemon.db.tx import Tx
-from mnemon.jobs.runner import Attempt, Kind
+from mnemon.jobs.kind import Attempt, Kind
 from mnemon.jobs.store import enqueue
 from mnemon.scope import Scope
 

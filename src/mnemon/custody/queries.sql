@@ -17,6 +17,10 @@ where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p') and no
   and exists (select from pg_attribute a where a.attrelid = c.oid and a.attname = 'org_id')
 order by c.relname;
 
+-- name: await_holders
+-- Waits for whoever keeps the person from being forgotten; the update below alone would not.
+select 1 from users where org_id = %(org_id)s and user_id = %(user_id)s for update;
+
 -- name: lock_person
 -- The person's row is locked and their revision one higher: nobody writes anything of theirs meanwhile.
 update users set revision = revision + 1, forgettings = forgettings + 1 where org_id = %(org_id)s and user_id = %(user_id)s

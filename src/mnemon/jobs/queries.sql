@@ -83,18 +83,6 @@ where org_id = %(org_id)s and kind = %(kind)s and key = %(key)s and token = %(to
 delete from work
 where org_id = %(org_id)s and kind = %(kind)s and key = %(key)s and token = %(token)s and not again
 
--- name: settle_many
--- The same for items that several handlers finished at about the same time.
-delete from work w
-using unnest(%(orgs)s::text[], %(kinds)s::text[], %(keys)s::text[], %(tokens)s::bigint[]) as d (org_id, kind, key, token)
-where w.org_id = d.org_id and w.kind = d.kind and w.key = d.key and w.token = d.token and not w.again
-
--- name: requeue_many
--- Those of them that were asked for again while they ran.
-update work w set lease_until = null, due_at = %(now)s, attempts = 0, again = false, error = null
-from unnest(%(orgs)s::text[], %(kinds)s::text[], %(keys)s::text[], %(tokens)s::bigint[]) as d (org_id, kind, key, token)
-where w.org_id = d.org_id and w.kind = d.kind and w.key = d.key and w.token = d.token and w.lease_until is not null
-
 -- name: release
 -- Due again, now or later: after a failure, a stop, a repetition, or because it was asked for while it ran.
 update work
@@ -148,3 +136,24 @@ from work where org_id = %(org_id)s group by 1, 2 order by 1, 2
 select case when parked_at is not null then 'parked' when lease_until is not null then 'running' else 'queued' end as status,
   count(*) as number, min(due_at) as oldest
 from work where org_id = %(org_id)s group by 1
+
+-- name: overdue
+-- Since when the longest waiting row that a runner could claim has been due, over all organizations.
+select min(due_at) as since from work where parked_at is null and lease_until is null and due_at <= %(now)s
+
+-- name: note_worker
+insert into workers (worker_id, started_at, seen_at, claimed_at, slots, busy)
+values (%(worker_id)s, %(started_at)s, %(seen_at)s, %(claimed_at)s, %(slots)s, %(busy)s)
+on conflict (worker_id) do update set
+  seen_at = excluded.seen_at, claimed_at = excluded.claimed_at, busy = excluded.busy
+
+-- name: workers
+-- The workers that were seen since then.
+select worker_id, started_at, seen_at, claimed_at, slots, busy from workers where seen_at >= %(since)s order by worker_id
+
+-- name: drop_worker
+delete from workers where worker_id = %(worker_id)s
+
+-- name: drop_lost_workers
+-- Those that ended without a word, long ago.
+delete from workers where seen_at < %(before)s

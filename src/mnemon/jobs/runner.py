@@ -1,84 +1,42 @@
-"""The runner: claims what is due, runs it, settles it. Any number of them may work on one database."""
+"""The runner: claims what is due, runs it, settles it. Any number of runners may work on one database.
+
+Every item ends in one of these ways, each logged once: done, repeated, failed and due again, parked, handed back by a
+runner that stops, or taken over by another one because its lease ran out.
+"""
 
 import asyncio
 import random
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from datetime import timedelta
 
-import psycopg
 import structlog
 
 from mnemon.clock import Clock
 from mnemon.db.database import Database
 from mnemon.db.tx import Tx
-from mnemon.errors import DatabaseDown, MnemonError, Unavailable
+from mnemon.errors import MnemonError, Unavailable
 from mnemon.jobs import store
-from mnemon.jobs.settler import Settler
-from mnemon.jobs.work import Item, LeaseLost, Retry
-from mnemon.scope import Scope
+from mnemon.jobs.kind import Attempt, Kind
+from mnemon.jobs.presence import Presence
+from mnemon.jobs.work import Item, LeaseLost, WorkTimedOut
 from mnemon.spans import span
+from mnemon.supervisor import supervise
 from mnemon.way import stands_back
 
 log = structlog.get_logger(__name__)
 
-POLL = 0.5
+POLL_S = 0.5
 """Seconds between looks at the table when no notification came: the clock may be moved without one."""
+_RECORD_TRIES = 6
+"""How often the outcome of a try is written while the database is away; then the lease is left to run out."""
 
 
-class Attempt:
-    """One try at one item, as its handler sees it."""
-
-    def __init__(self, item: Item) -> None:
-        self.item = item
-        self.settled = False
-
-    @property
-    def key(self) -> str:
-        return self.item.key
-
-    @property
-    def scope(self) -> Scope:
-        """The organization the work belongs to."""
-        return Scope(org_id=self.item.org_id)
-
-    async def hold(self, tx: Tx) -> None:
-        """Fences: the rest of this transaction commits only if the work is still ours."""
-        await store.hold(tx, self.item)
-
-    async def settle(self, tx: Tx) -> None:
-        """The work is done if and only if this transaction commits."""
-        await store.settle(tx, self.item)
-        self.settled = True
-
-    async def repeat(self, tx: Tx, *, after: timedelta) -> None:
-        """The work is due again later, as a schedule's next slot or because it is not ready yet."""
-        await store.release(tx, self.item, due_at=tx.now + after, attempts=0, error=None)
-        self.settled = True
+async def _do_nothing(attempt: Attempt) -> None:
+    """Leave everything to the settling."""
 
 
-Handler = Callable[[Attempt], Awaitable[None]]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Kind:
-    """A kind of work: how it is done and how its failures are treated."""
-
-    name: str
-    run: Handler
-    retry: Retry = field(default_factory=Retry)
-    lease: timedelta = timedelta(seconds=60)
-    """Renewed at a third of it for as long as the handler runs."""
-    on_park: Callable[[Item, str], Awaitable[None]] | None = None
-    """Told when the last try has failed."""
-
-
-async def _nothing(attempt: Attempt) -> None:
-    """There is nothing to do but to settle it."""
-
-
-_LAPSED = Kind(name=store.RESERVATION, run=_nothing)
+_LAPSED = Kind(name=store.RESERVATION, run=_do_nothing)
 """A reservation is only ever claimed when its lease ran out: whoever had it is gone, and so is the row then."""
 
 
@@ -96,40 +54,38 @@ class Runner:
         self._wake = asyncio.Event()
         self._running: set[asyncio.Task[None]] = set()
         self._stopping = False
-        self._settler = Settler(db)
+        self.presence = Presence(db, slots=concurrency)
+        """Tells the database, and whoever asks in this process, that the runner is alive and claims."""
 
     @asynccontextmanager
     async def working(self) -> AsyncIterator[None]:
-        """It works beside what is done inside; at the end, what runs may finish within the grace."""
-        task = asyncio.create_task(self.run_forever())
-        try:
-            yield
-        finally:
-            await self.stop()
-            task.cancel()
-            with suppress(asyncio.CancelledError):
-                await task
+        """Work beside what is done inside; at the end, let what runs finish within the grace."""
+        async with AsyncExitStack() as tasks:
+            await tasks.enter_async_context(self.presence.kept())
+            await tasks.enter_async_context(supervise("work_listener", self._listen))
+            await tasks.enter_async_context(supervise("work_runner", self.run_forever))
+            try:
+                yield
+            finally:
+                await self.stop()
 
     async def run_forever(self) -> None:
-        """Works until stopped; a database that is away, or in which others are in the way, is waited for."""
+        """Claim and start what is due until stopped; fails when the database does, for the supervisor to go on."""
         stands_back.set(True)  # for every attempt too: tasks inherit it
-        listener = asyncio.create_task(self._listen())
-        try:
-            while not self._stopping:
-                self._wake.clear()  # whoever calls from here on is heard after this look
-                room = self._room
-                try:
-                    started = await self.take()
-                except Unavailable:
-                    started = 0
-                if started < room or not room:  # else more may be due
-                    with suppress(TimeoutError):
-                        await asyncio.wait_for(self._wake.wait(), POLL)
-        finally:
-            listener.cancel()
+        while not self._stopping:
+            self._wake.clear()  # whoever calls from here on is heard after this look
+            room = self._room
+            started = await self.take()
+            self.presence.note_claim(busy=len(self._running))
+            if started < room or not room:  # else more may be due
+                # Not `wait_for`: in Python 3.11 it loses a cancellation that comes together with the event.
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(POLL_S):
+                        await self._wake.wait()
+        await asyncio.Event().wait()  # stopped: nothing more is claimed, and the supervisor must not begin again
 
     async def take(self) -> int:
-        """Claims as much as there is room for and starts it; gives how many."""
+        """Claim as much as there is room for and start it; give how many items that were."""
         room = self._room
         if room <= 0:
             return 0
@@ -149,7 +105,7 @@ class Runner:
         return self._concurrency - len(self._running)
 
     async def drain(self) -> int:
-        """Runs everything due now, and what that makes due, until nothing is; gives how many were run."""
+        """Run everything due now, and what that makes due, until nothing is; give how many items were run."""
         total = 0
         while True:
             started = await self.take()
@@ -160,7 +116,7 @@ class Runner:
                 return total
 
     async def stop(self, grace_s: float = 10.0) -> None:
-        """Nothing new is taken; what runs may finish within the grace, the rest is handed back."""
+        """Claim nothing more; let what runs finish within the grace, and hand the rest back."""
         self._stopping = True
         self._wake.set()
         if self._running:
@@ -173,58 +129,133 @@ class Runner:
     def _finished(self, task: asyncio.Task[None]) -> None:
         self._running.discard(task)
         self._wake.set()
+        if not task.cancelled() and (error := task.exception()) is not None:
+            # `_attempt` catches what handlers raise, so this is a fault of the runner itself: the lease runs out and
+            # the item is claimed again.
+            log.error("work_lost", error=type(error).__name__, exc_info=error)
 
     async def _attempt(self, item: Item) -> None:
+        """Run one try of the item and write down how it ended."""
         kind = self._kinds[item.kind]
-        attempt = Attempt(item)
-        keeper = asyncio.create_task(self._keep_lease(item, kind.lease))
         words = log.bind(kind=item.kind, key=item.key, org=item.org_id, job=item.job_id, attempt=item.attempts)
+        started = asyncio.get_running_loop().time()
+        outcome, detail = "handed_back", None
         try:
-            with span("work", kind=item.kind, org=item.org_id, job=item.job_id, attempt=item.attempts):
-                await kind.run(attempt)
-            if not attempt.settled:
-                await self._settler.settle(item)
+            outcome = await self._run(item, kind)
         except asyncio.CancelledError:
-            await self._hand_back(item)
+            await self._record(item, lambda tx: _hand_back(tx, item))
             raise
         except LeaseLost:
-            words.info("work_taken_over")
+            outcome = "taken_over"
         except Exception as error:  # the job boundary: whatever a handler raises becomes a retry or a parked row
-            words.warning("work_failed", error=type(error).__name__, exc_info=not isinstance(error, MnemonError))
-            await self._failed(item, kind, error)
+            detail = error
+            outcome = await self._fail(item, kind, error)
         finally:
-            keeper.cancel()
+            ms = round((asyncio.get_running_loop().time() - started) * 1000, 1)
+            _log_outcome(words.bind(ms=ms), outcome, detail)
 
-    async def _failed(self, item: Item, kind: Kind, error: Exception) -> None:
+    async def _run(self, item: Item, kind: Kind) -> str:
+        """Run the handler under its lease and its time limit, then settle the item unless the handler did."""
+        limit = kind.time_limit
+        bound = asyncio.timeout(limit.total_seconds())
+        attempt = Attempt(item, bound=bound, limit=limit)
+        async with supervise("lease_keeper", lambda: self._keep_lease(item, kind.lease, bound)):
+            try:
+                async with bound:
+                    with span("work", kind=item.kind, org=item.org_id, job=item.job_id, attempt=item.attempts):
+                        await kind.run(attempt)
+                    if not attempt.settled:
+                        await self._settle(item)
+                    return "repeated" if attempt.repeated else "done"
+            except TimeoutError as error:
+                if not bound.expired():
+                    raise
+                raise WorkTimedOut(
+                    f"It took longer than {limit.total_seconds():g} s without progress and was stopped."
+                ) from error
+
+    async def _settle(self, item: Item) -> None:
+        async with self._db.tx(item.org_id) as tx:
+            await store.settle(tx, item)
+
+    async def _fail(self, item: Item, kind: Kind, error: Exception) -> str:
+        """Make the failed item due again after its backoff, or park it after its last try; give which."""
         # The row holds no content, so an error that is not ours is named by its type alone.
         said = f"{error.code}: {error.detail}" if isinstance(error, MnemonError) else type(error).__name__
         delay = kind.retry.delay(item.attempts, random.random())  # noqa: S311  jitter, not a secret
-        with suppress(DatabaseDown, LeaseLost):
-            async with self._db.tx(item.org_id) as tx:
-                if delay is None:
-                    await store.park(tx, item, said)
-                else:
-                    await store.release(tx, item, due_at=tx.now + delay, attempts=item.attempts, error=said)
-            if delay is None and kind.on_park is not None:
-                await kind.on_park(item, said)
 
-    async def _hand_back(self, item: Item) -> None:
-        with suppress(DatabaseDown, LeaseLost):
-            async with self._db.tx(item.org_id) as tx:
-                await store.release(tx, item, due_at=tx.now, attempts=item.attempts - 1, error=None)
+        async def write(tx: Tx) -> None:
+            if delay is not None:
+                await store.release(tx, item, due_at=tx.now + delay, attempts=item.attempts, error=said)
+                return
+            if kind.on_park is not None:  # before the work's own row: that is locked last everywhere
+                await kind.on_park(tx, item, said)
+            await store.park(tx, item, said)
 
-    async def _keep_lease(self, item: Item, lease: timedelta) -> None:
-        while True:
-            await asyncio.sleep(lease.total_seconds() / 3)
-            with suppress(DatabaseDown):
+        if not await self._record(item, write):
+            return "left_to_lease"
+        return "parked" if delay is None else "failed"
+
+    async def _record(self, item: Item, write: Callable[[Tx], Awaitable[None]]) -> bool:
+        """Write an outcome, trying again while the database is away; whether it stands.
+
+        Given up, the item stays leased: when its lease runs out, any runner claims it.
+        """
+        for tries in range(_RECORD_TRIES):
+            try:
                 async with self._db.tx(item.org_id) as tx:
-                    if not await store.renew(tx, item, tx.now + lease):
-                        return
+                    await write(tx)
+            except LeaseLost:
+                return True  # another runner has it: nothing of ours is to be written
+            except Unavailable:
+                await asyncio.sleep(min(0.05 * 2**tries, 1.0))
+            else:
+                return True
+        return False
+
+    async def _keep_lease(self, item: Item, lease: timedelta, bound: asyncio.Timeout) -> None:
+        """Renew the lease while the try is within its time limit; a try that is over cancels this.
+
+        Past the limit the try was told to stop. One that does not must not keep the item from other runners for ever.
+        """
+        kept = True
+        while kept:
+            await asyncio.sleep(lease.total_seconds() / 3)
+            until = bound.when()
+            if until is None or until <= asyncio.get_running_loop().time():
+                break
+            async with self._db.tx(item.org_id) as tx:
+                kept = await store.renew(tx, item, tx.now + lease)
+        await asyncio.Event().wait()  # nothing left to keep; to return would mean to be started again
 
     async def _listen(self) -> None:
-        while True:
-            with suppress(psycopg.Error, OSError):
-                async with self._db.listen("mnemon_work") as connection:
-                    async for _ in connection.notifies():
-                        self._wake.set()
-            await asyncio.sleep(POLL)
+        """Wake the runner when work is enqueued, by whichever process."""
+        async with self._db.listen("mnemon_work") as connection:
+            self._wake.set()  # what was said while nobody listened
+            async for _ in connection.notifies():
+                self._wake.set()
+
+
+async def _hand_back(tx: Tx, item: Item) -> None:
+    """Queue the item again without counting the try: the runner stops, the item did nothing wrong."""
+    await store.release(tx, item, due_at=tx.now, attempts=item.attempts - 1, error=None)
+
+
+def _log_outcome(words: structlog.stdlib.BoundLogger, outcome: str, error: Exception | None) -> None:
+    """Write the one line of a finished try."""
+    if error is None:
+        words.info("work_finished", outcome=outcome)
+        return
+    code = error.code if isinstance(error, MnemonError) else type(error).__name__
+    step = {
+        "failed": "It is tried again by itself.",
+        "parked": "Mend the cause, then run it again: the console's Jobs page, or POST /api/jobs/{id}/retry.",
+        "left_to_lease": "The database did not take the outcome; the item is claimed again when its lease runs out.",
+    }[outcome]
+    words.warning(
+        "work_finished",
+        outcome=outcome,
+        error=code,
+        next_step=step,
+        exc_info=None if isinstance(error, MnemonError) else error,
+    )

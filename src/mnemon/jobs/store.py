@@ -1,12 +1,13 @@
 """The `work` table."""
 
 from collections.abc import Sequence
-from datetime import datetime
-from typing import Any, TypedDict, Unpack
+from dataclasses import asdict
+from datetime import datetime, timedelta
+from typing import Any, TypedDict, Unpack, cast
 
 from mnemon.db.statements import statements
 from mnemon.db.tx import Row, Tx
-from mnemon.jobs.work import Item, Job, LeaseLost, Status, status_of
+from mnemon.jobs.work import Item, Job, LeaseLost, Status, Worker, status_of
 from mnemon.scope import Scope
 
 SQL = statements("mnemon.jobs")
@@ -120,18 +121,6 @@ async def settle(tx: Tx, item: Item) -> None:
     await release(tx, item, due_at=tx.now, attempts=0, error=None)
 
 
-async def settle_many(tx: Tx, items: Sequence[Item]) -> None:
-    """The works are done with this transaction, of whatever organization; one taken over meanwhile is left alone."""
-    fences = {
-        "orgs": [item.org_id for item in items],
-        "kinds": [item.kind for item in items],
-        "keys": [item.key for item in items],
-        "tokens": [item.token for item in items],
-    }
-    if await tx.run(SQL["settle_many"], **fences) < len(items):
-        await tx.run(SQL["requeue_many"], **fences, now=tx.now)
-
-
 async def release(tx: Tx, item: Item, *, due_at: datetime, attempts: int, error: str | None) -> None:
     """The work is queued again for this time."""
     if not await tx.run(SQL["release"], **_fence(item), due_at=due_at, attempts=attempts, error=error):
@@ -191,6 +180,27 @@ async def retry(tx: Tx, scope: Scope, job_id: str) -> bool:
 async def counts(tx: Tx) -> list[Row]:
     """Rows by kind and status over all organizations."""
     return await tx.all(SQL["counts"])
+
+
+async def overdue_since(tx: Tx) -> datetime | None:
+    """Give when the longest waiting claimable item of any organization became due; None when nothing is."""
+    return cast("datetime | None", (await tx.one(SQL["overdue"], now=tx.now))["since"])
+
+
+async def note_worker(tx: Tx, worker: Worker) -> None:
+    """Record that the worker is alive; forget those that have not been seen for a day."""
+    tx.later(SQL["drop_lost_workers"], before=worker.seen_at - timedelta(days=1))
+    await tx.run(SQL["note_worker"], **asdict(worker))
+
+
+async def drop_worker(tx: Tx, worker_id: str) -> None:
+    """Forget a worker that ended."""
+    await tx.run(SQL["drop_worker"], worker_id=worker_id)
+
+
+async def workers(tx: Tx, *, since: datetime) -> list[Worker]:
+    """Give the workers that were seen since then."""
+    return [Worker(**row) for row in await tx.all(SQL["workers"], since=since)]
 
 
 def _fence(item: Item) -> dict[str, object]:

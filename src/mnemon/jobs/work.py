@@ -31,6 +31,12 @@ class LeaseLost(MnemonError):
     code = "lease_lost"
 
 
+class WorkTimedOut(MnemonError):
+    """A try took longer than its kind allows and was stopped."""
+
+    code = "timed_out"
+
+
 @dataclass(frozen=True, kw_only=True)
 class Item:
     """A claimed row. The token fences: it is newer than every earlier claim's."""
@@ -58,6 +64,22 @@ class Job:
     lease_until: datetime | None
     parked_at: datetime | None
     error: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Worker:
+    """A runner as it last reported, in the machine's time: liveness does not follow a clock that a test moves."""
+
+    worker_id: str
+    started_at: datetime
+    seen_at: datetime
+    """When it last reported."""
+    claimed_at: datetime
+    """When it last looked for due work, or had no room for more."""
+    slots: int
+    """Items it runs at a time."""
+    busy: int
+    """Items it ran when it reported."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from mnemon.basement import Basement
 from mnemon.db.statements import statements
 from mnemon.db.tx import Tx
-from mnemon.jobs.runner import Attempt, Kind
+from mnemon.jobs.kind import Attempt, Kind
 from mnemon.jobs.store import enqueue
 from mnemon.scope import Scope
 from mnemon.sessions.people import hold_person

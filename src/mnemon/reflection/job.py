@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from mnemon.basement import Basement
 from mnemon.db.tx import Tx
 from mnemon.errors import Conflict, MnemonError, ModelDown, NotFound
-from mnemon.jobs.runner import Attempt, Kind
+from mnemon.jobs.kind import Attempt, Kind, time_for_model_calls
 from mnemon.jobs.store import enqueue, enqueue_later
 from mnemon.jobs.work import Item, Retry
 from mnemon.reflection import store
@@ -23,7 +23,7 @@ from mnemon.scope import Scope
 from mnemon.section import Section
 from mnemon.sessions import turns
 from mnemon.sessions.lifecycle import TurnStatus
-from mnemon.sessions.people import forgettings_of, hold_person
+from mnemon.sessions.people import hold_person, keep_person
 from mnemon.sessions.turns import TurnError
 from mnemon.turn import Turn
 
@@ -81,12 +81,12 @@ def kinds(basement: Basement, sections: Sequence[Section]) -> tuple[Kind, ...]:
     async def run(attempt: Attempt) -> None:
         await _reflect(basement, attempt, sections)
 
-    async def on_park(item: Item, error: str) -> None:
-        async with basement.db.tx(item.org_id) as tx:
-            await store.park(tx, Scope(org_id=item.org_id), item.key, error)
+    async def on_park(tx: Tx, item: Item, error: str) -> None:
+        await store.park(tx, Scope(org_id=item.org_id), item.key, error)
 
     retry = Retry(max_attempts=basement.settings.max_attempts)
-    return (Kind(name=REFLECTION, run=run, retry=retry, on_park=on_park),)
+    limit = time_for_model_calls(basement.settings.model_timeout_s)
+    return (Kind(name=REFLECTION, run=run, retry=retry, time_limit=limit, on_park=on_park),)
 
 
 async def _reflect(basement: Basement, attempt: Attempt, sections: Sequence[Section]) -> None:
@@ -133,8 +133,8 @@ async def _plan(tx: Tx, attempt: Attempt, sections: Sequence[Section]) -> _Plan 
         return None
     turn = stored.turn
     # The turn's row before the work's: whoever seals the turn locks them in this order too.
-    status, _, forgettings = await tx.together(
-        turns.locked_status(tx, turn.scope, turn.id), attempt.hold(tx), forgettings_of(tx, turn.scope)
+    forgettings, status, _ = await tx.together(
+        keep_person(tx, turn.scope), turns.locked_status(tx, turn.scope, turn.id), attempt.hold(tx)
     )
     if status is TurnStatus.ANSWERING and not await _is_over(tx, attempt, turn):
         return None
@@ -172,6 +172,7 @@ async def _ask(basement: Basement, attempt: Attempt, plan: _Plan) -> Asked:
 
 async def _failed(basement: Basement, attempt: Attempt, plan: _Plan, error: MnemonError) -> None:
     async with basement.db.tx(attempt.scope.org_id) as tx:
+        await hold_person(tx, plan.turn.scope)
         await attempt.hold(tx)
         await store.fail(tx, plan.turn.scope, plan.turn.id, f"{error.code}: {error.detail}")
         await tell_all(tx, plan.turn, plan.due, error.code, error.detail)

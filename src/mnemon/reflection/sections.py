@@ -6,7 +6,7 @@ from mnemon.agentstate.reflect import SECTIONS as AGENT_STATE
 from mnemon.basement import Basement
 from mnemon.db.tx import Tx
 from mnemon.engagement.reflect import sections as engagement
-from mnemon.jobs.runner import Kind
+from mnemon.jobs.kind import Kind
 from mnemon.memory.reflect import SECTIONS as MEMORY
 from mnemon.memory.todos.store import open_todos
 from mnemon.reflection import job

@@ -5,8 +5,9 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from mnemon.basement import Basement
+from mnemon.db.tx import Tx
 from mnemon.errors import MnemonError
-from mnemon.jobs.runner import Attempt, Kind
+from mnemon.jobs.kind import TIME_LIMIT, Attempt, Kind
 from mnemon.jobs.work import Item, LeaseLost, Retry
 from mnemon.runs import agent_store, store
 from mnemon.runs.active_memory import Start
@@ -17,6 +18,7 @@ from mnemon.runs.ask import CHAT
 from mnemon.runs.performance import (
     MOST_TRIES,
     Stopped,
+    locked_exchange,
     make_drivers,
     opening,
     time_allowed,
@@ -49,8 +51,9 @@ class Conversation:
 
     def kind(self) -> Kind:
         """The kind of work that answers a chat turn."""
-        lease = timedelta(seconds=60)
-        return Kind(name=CHAT, run=self.answer, retry=Retry(max_attempts=MOST_TRIES), lease=lease, on_park=self.give_up)
+        limit = timedelta(seconds=self._settings.run_timeout_s) + TIME_LIMIT
+        retry = Retry(max_attempts=MOST_TRIES)
+        return Kind(name=CHAT, run=self.answer, retry=retry, time_limit=limit, on_park=self.give_up)
 
     async def answer(self, attempt: Attempt) -> None:
         """The turn has its reply, or says why it has none."""
@@ -75,21 +78,20 @@ class Conversation:
         await recorder.flush()
         await self._seal(attempt, prepared, outcome, usage, error)
 
-    async def give_up(self, item: Item, said: str) -> None:
+    async def give_up(self, tx: Tx, item: Item, said: str) -> None:
         """A turn whose job failed for good has failed, and its watchers are told."""
         scope = Scope(org_id=item.org_id)
-        async with self._db.tx(item.org_id) as tx:
-            exchange = await agent_store.exchange(scope, tx, item.key, locked=True)
-            if exchange is not None and exchange.status not in OVER:
-                error = f"The server could not answer: {said}"
-                failed = replace(exchange, status=RunStatus.FAILED, finished_at=tx.now, error=error)
-                await agent_store.update_exchange(scope, tx, failed)
+        exchange = await agent_store.exchange(scope, tx, item.key, locked=True)
+        if exchange is not None and exchange.status not in OVER:
+            error = f"The server could not answer: {said}"
+            failed = replace(exchange, status=RunStatus.FAILED, finished_at=tx.now, error=error)
+            await agent_store.update_exchange(scope, tx, failed)
 
     async def _prepare(self, attempt: Attempt) -> Prepared | None:
         scope = attempt.scope
         async with self._db.tx(scope.org_id) as tx:
+            exchange = await locked_exchange(tx, scope, attempt.key)
             await attempt.hold(tx)
-            exchange = await agent_store.exchange(scope, tx, attempt.key, locked=True)
             agent = await agent_store.agent(scope, tx, exchange.agent_id) if exchange else None
             said = await agent_store.message_of_turn(scope, tx, attempt.key, "user")
             if exchange is None or agent is None or said is None or exchange.status in OVER:
@@ -125,8 +127,9 @@ class Conversation:
         scope = attempt.scope
         turn_id = prepared.exchange.turn_id
         async with self._db.tx(scope.org_id) as tx:
+            exchange = await locked_exchange(tx, scope, turn_id)
             await attempt.hold(tx)
-            if await agent_store.exchange(scope, tx, turn_id, locked=True) is None:
+            if exchange is None:
                 await attempt.settle(tx)
                 return
             back = await write_back(tx, scope, prepared.agent.id, prepared.start, outcome)

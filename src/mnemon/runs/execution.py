@@ -9,7 +9,7 @@ from mnemon.basement import Basement
 from mnemon.db.tx import Tx
 from mnemon.errors import MnemonError
 from mnemon.jobs import store as work
-from mnemon.jobs.runner import Attempt, Kind
+from mnemon.jobs.kind import TIME_LIMIT, Attempt, Kind
 from mnemon.jobs.work import Item, LeaseLost, Retry
 from mnemon.runs import agent_store, council, store
 from mnemon.runs.active_memory import Start
@@ -23,6 +23,7 @@ from mnemon.runs.filling import fill, with_actions
 from mnemon.runs.performance import (
     MOST_TRIES,
     Stopped,
+    locked_run,
     make_drivers,
     opening,
     time_allowed,
@@ -72,8 +73,9 @@ class Execution:
 
     def kind(self) -> Kind:
         """The kind of work that runs a run."""
-        lease = timedelta(seconds=60)
-        return Kind(name=RUN, run=self.run, retry=Retry(max_attempts=MOST_TRIES), lease=lease, on_park=self.give_up)
+        limit = timedelta(seconds=self._settings.run_timeout_s) + TIME_LIMIT
+        retry = Retry(max_attempts=MOST_TRIES)
+        return Kind(name=RUN, run=self.run, retry=retry, time_limit=limit, on_park=self.give_up)
 
     async def run(self, attempt: Attempt) -> None:
         """The run is over, or it was taken over by somebody else."""
@@ -92,13 +94,12 @@ class Execution:
             await self._hand_back(scope, prepared.run.id)
             raise
 
-    async def give_up(self, item: Item, said: str) -> None:
+    async def give_up(self, tx: Tx, item: Item, said: str) -> None:
         """A run whose job failed for good has failed."""
         scope = Scope(org_id=item.org_id)
-        async with self._db.tx(item.org_id) as tx:
-            run = await store.run(scope, tx, item.key, locked=True)
-            if run is not None and run.status not in OVER:
-                await self._close(tx, scope, run, RunStatus.FAILED, error=f"The server could not run it: {said}")
+        run = await store.run(scope, tx, item.key, locked=True)
+        if run is not None and run.status not in OVER:
+            await self._close(tx, scope, run, RunStatus.FAILED, error=f"The server could not run it: {said}")
 
     async def _hand_back(self, scope: Scope, run_id: str) -> None:
         """A run whose worker stops waits again; the next worker begins it anew."""
@@ -114,8 +115,8 @@ class Execution:
         """The run is running; None when there is nothing to do any more."""
         scope = attempt.scope
         async with self._db.tx(scope.org_id) as tx:
+            run = await locked_run(tx, scope, attempt.key)
             await attempt.hold(tx)
-            run = await store.run(scope, tx, attempt.key, locked=True)
             if run is None or run.status in OVER:
                 await attempt.settle(tx)
                 return None
@@ -230,8 +231,8 @@ class Execution:
         """The run is over, its memory written back and its work settled, all at once."""
         scope = attempt.scope
         async with self._db.tx(scope.org_id) as tx:
+            run = await locked_run(tx, scope, prepared.run.id)
             await attempt.hold(tx)
-            run = await store.run(scope, tx, prepared.run.id, locked=True)
             if run is None or run.status in OVER:
                 raise Stopped
             back = await write_back(tx, scope, prepared.agent.id, prepared.start, ending.outcome)

@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 
 from mnemon.basement import Basement
 from mnemon.db.tx import Tx
-from mnemon.jobs.runner import Attempt, Kind
+from mnemon.jobs.kind import Attempt, Kind
 from mnemon.runs import agent_store, store
 from mnemon.runs.adapter import Event, EventType
 from mnemon.runs.agent import Agent
@@ -31,8 +31,8 @@ class Heartbeat:
         """The slot that is due has its run, or is joined to the next because the agent is busy; the next is awaited."""
         scope = attempt.scope
         async with self._db.tx(scope.org_id) as tx:
-            await attempt.hold(tx)
             agent = await agent_store.agent(scope, tx, attempt.key, locked=True)
+            await attempt.hold(tx)  # after the agent's row, as everyone who edits its schedule does
             waiting = await agent_store.next_slot_of(scope, tx, attempt.key)
             if agent is None or agent.schedule is None or waiting is None:
                 await attempt.settle(tx)

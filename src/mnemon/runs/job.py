@@ -1,7 +1,7 @@
 """The room's work: waking agents, running runs, answering chats, expiring decisions, clearing away."""
 
 from mnemon.basement import Basement
-from mnemon.jobs.runner import Kind
+from mnemon.jobs.kind import Kind
 from mnemon.runs.conversation import Conversation
 from mnemon.runs.execution import Execution
 from mnemon.runs.heartbeat import Heartbeat

@@ -7,7 +7,7 @@ from pathlib import Path
 from mnemon.basement import Basement
 from mnemon.errors import Conflict
 from mnemon.ids import is_id
-from mnemon.jobs.runner import Attempt, Kind
+from mnemon.jobs.kind import Attempt, Kind
 from mnemon.runs import agent_store
 from mnemon.runs.agents import REMOVAL
 

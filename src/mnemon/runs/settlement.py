@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from mnemon.basement import Basement
 from mnemon.db.tx import Tx
 from mnemon.errors import Conflict
-from mnemon.jobs.runner import Attempt, Kind
+from mnemon.jobs.kind import Attempt, Kind
 from mnemon.runs import store
 from mnemon.runs.ask import get_run
 from mnemon.runs.card import CardDefinition, Cards, Rule, load_cards
@@ -66,8 +66,8 @@ class Expiry:
         """The decision has ended: by a price that touched it in time, else because its time ran out."""
         scope = attempt.scope
         async with self._db.tx(scope.org_id) as tx:
-            await attempt.hold(tx)
             run = await store.run(scope, tx, attempt.key, locked=True)
+            await attempt.hold(tx)  # after the run's row, as everyone who cancels it does
             card = self._cards.get(run.card_type) if run else None
             expires = expiry_of(card, run.result or {}) if run and card else None
             if run and card and expires and run.resolution_status is ResolutionStatus.OPEN:

@@ -69,7 +69,8 @@ async def _watch(
         if ended:
             return
         with suppress(TimeoutError):
-            await asyncio.wait_for(until.wait(), LOOK_S)
+            async with asyncio.timeout(LOOK_S):
+                await until.wait()
         quiet += LOOK_S
         if quiet >= QUIET_S:
             quiet = 0.0

@@ -7,7 +7,7 @@ from mnemon.basement import Basement
 from mnemon.db.tx import Tx
 from mnemon.errors import NotFound
 from mnemon.fence import verbatim
-from mnemon.jobs.runner import Attempt, Kind
+from mnemon.jobs.kind import Attempt, Kind, time_for_model_calls
 from mnemon.jobs.store import enqueue
 from mnemon.jobs.work import Retry
 from mnemon.llm.protocol import Purpose
@@ -55,7 +55,9 @@ def kinds(basement: Basement) -> tuple[Kind, ...]:
     async def run(attempt: Attempt) -> None:
         await _close(basement, attempt)
 
-    return (Kind(name=CLOSE, run=run, retry=Retry(max_attempts=basement.settings.max_attempts)),)
+    retry = Retry(max_attempts=basement.settings.max_attempts)
+    limit = time_for_model_calls(basement.settings.model_timeout_s)
+    return (Kind(name=CLOSE, run=run, retry=retry, time_limit=limit),)
 
 
 async def _close(basement: Basement, attempt: Attempt) -> None:

@@ -30,6 +30,16 @@ async def hold_person(tx: Tx, scope: Scope) -> int | None:
     return None if row is None else int(row["forgettings"])
 
 
+async def keep_person(tx: Tx, scope: Scope) -> int | None:
+    """Keep the person from being forgotten until the transaction ends; give how often something of theirs was.
+
+    For a transaction that locks a turn or its work without writing about the person: forgetting deletes those rows
+    in an order of its own, so one of the two would have to give way.
+    """
+    row = await tx.maybe(SQL["keep_person"], org_id=scope.org_id, user_id=scope.user)
+    return None if row is None else int(row["forgettings"])
+
+
 async def forgettings_of(tx: Tx, scope: Scope) -> int | None:
     """How often something of the person's was forgotten, without a lock; None for one never seen."""
     row = await tx.maybe(SQL["forgettings"], org_id=scope.org_id, user_id=scope.user)

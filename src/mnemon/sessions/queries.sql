@@ -8,7 +8,11 @@ on conflict (org_id, user_id) do update set external_id = excluded.external_id
 update users set revision = revision + 1 where org_id = %(org_id)s and user_id = %(user_id)s returning revision
 
 -- name: hold_person
-select forgettings from users where org_id = %(org_id)s and user_id = %(user_id)s for update
+select forgettings from users where org_id = %(org_id)s and user_id = %(user_id)s for no key update
+
+-- name: keep_person
+-- Keeps the person from being forgotten while a few of their rows are locked; writers are not held up by it.
+select forgettings from users where org_id = %(org_id)s and user_id = %(user_id)s for key share
 
 -- name: forgettings
 select forgettings from users where org_id = %(org_id)s and user_id = %(user_id)s

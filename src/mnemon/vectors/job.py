@@ -5,7 +5,7 @@ from datetime import timedelta
 
 from mnemon.basement import Basement
 from mnemon.db.tx import Tx
-from mnemon.jobs.runner import Attempt, Kind
+from mnemon.jobs.kind import Attempt, Kind
 from mnemon.jobs.work import Retry
 from mnemon.scope import Scope
 from mnemon.vectors.batch import BATCH, embed_some
@@ -27,6 +27,6 @@ def kinds(basement: Basement, rooms: Sequence[Texts]) -> tuple[Kind, ...]:
 
         for texts in rooms:
             while await embed_some(basement, texts, scope, before=ours) == BATCH:
-                pass  # what is told meanwhile makes this work due again
+                attempt.made_progress()  # what is told meanwhile makes this work due again
 
     return (Kind(name=EMBED, run=run, retry=_PATIENCE),)

@@ -3,7 +3,7 @@
 import asyncio
 
 from mnemon.basement import Basement
-from mnemon.jobs.runner import Attempt, Kind
+from mnemon.jobs.kind import Attempt, Kind
 from mnemon.memory.entities import store
 from mnemon.memory.entities.merge import merge_clear_cases, open_proposals
 from mnemon.memory.upkeep.enqueue import MATCH_ENTITIES

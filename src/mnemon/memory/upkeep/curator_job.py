@@ -5,7 +5,7 @@ from collections import Counter
 from mnemon.basement import Basement
 from mnemon.db.tx import Tx
 from mnemon.errors import Conflict, NotFound
-from mnemon.jobs.runner import Attempt, Kind
+from mnemon.jobs.kind import Attempt, Kind, time_for_model_calls
 from mnemon.llm.protocol import Purpose
 from mnemon.llm.shaped import shaped
 from mnemon.memory import curator as rules
@@ -58,7 +58,7 @@ def kinds(basement: Basement) -> tuple[Kind, ...]:
             await apply(tx, scope, plan, made_by=basement.reflector.name, vectors=vectors)
             await attempt.settle(tx)
 
-    return (Kind(name=CURATE, run=run),)
+    return (Kind(name=CURATE, run=run, time_limit=time_for_model_calls(basement.settings.model_timeout_s)),)
 
 
 async def apply(tx: Tx, scope: Scope, plan: CuratorPlan, *, made_by: str, vectors: Vectors | None = None) -> CuratorRun:

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 from mnemon.basement import Basement
 from mnemon.db.tx import Tx
-from mnemon.jobs.runner import Attempt, Kind
+from mnemon.jobs.kind import Attempt, Kind, time_for_model_calls
 from mnemon.llm.protocol import Purpose
 from mnemon.llm.shaped import shaped
 from mnemon.memory import spine as rules
@@ -58,7 +58,7 @@ def kinds(basement: Basement) -> tuple[Kind, ...]:
             await _write(tx, scope, answer, last=last, since=since, made_by=basement.reflector.name)
             await attempt.settle(tx)
 
-    return (Kind(name=SPINE, run=run),)
+    return (Kind(name=SPINE, run=run, time_limit=time_for_model_calls(basement.settings.model_timeout_s)),)
 
 
 async def _write(tx: Tx, scope: Scope, answer: Spine, *, last: SpineVersion | None, since: int, made_by: str) -> None:

@@ -1,0 +1,78 @@
+"""A kind of work: how it is done, how long it may take, and how its failures are treated."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+from mnemon.db.tx import Tx
+from mnemon.jobs import store
+from mnemon.jobs.work import Item, Retry
+from mnemon.scope import Scope
+
+LEASE = timedelta(seconds=60)
+TIME_LIMIT = timedelta(minutes=5)
+
+
+class Attempt:
+    """One try at one item, as its handler sees it."""
+
+    def __init__(self, item: Item, *, bound: asyncio.Timeout | None = None, limit: timedelta = TIME_LIMIT) -> None:
+        self.item = item
+        self.settled = False
+        """Whether the handler settled or repeated the work in a transaction of its own."""
+        self.repeated = False
+        self._bound = bound
+        self._limit = limit
+
+    @property
+    def key(self) -> str:
+        return self.item.key
+
+    @property
+    def scope(self) -> Scope:
+        """The organization the work belongs to."""
+        return Scope(org_id=self.item.org_id)
+
+    async def hold(self, tx: Tx) -> None:
+        """Lock the work's row: the rest of this transaction commits only if the work is still ours."""
+        await store.hold(tx, self.item)
+
+    async def settle(self, tx: Tx) -> None:
+        """Finish the work with this transaction, if and only if it commits."""
+        await store.settle(tx, self.item)
+        self.settled = True
+
+    async def repeat(self, tx: Tx, *, after: timedelta) -> None:
+        """Make the work due again later: a schedule's next slot, or because it is not ready yet."""
+        await store.release(tx, self.item, due_at=tx.now + after, attempts=0, error=None)
+        self.settled = self.repeated = True
+
+    def made_progress(self) -> None:
+        """Start the time limit anew: for work of many steps, each of which is done for good."""
+        if self._bound is not None:
+            self._bound.reschedule(asyncio.get_running_loop().time() + self._limit.total_seconds())
+
+
+Handler = Callable[[Attempt], Awaitable[None]]
+OnPark = Callable[[Tx, Item, str], Awaitable[None]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kind:
+    """A kind of work."""
+
+    name: str
+    run: Handler
+    retry: Retry = field(default_factory=Retry)
+    lease: timedelta = LEASE
+    """Renewed at a third of it, for as long as the handler is within its time limit."""
+    time_limit: timedelta = TIME_LIMIT
+    """Longest one try may take since it last made progress; then it is stopped and counts as failed."""
+    on_park: OnPark | None = None
+    """Called in the transaction that parks the item after its last try, before the item's row is locked."""
+
+
+def time_for_model_calls(seconds: float, *, calls: int = 2) -> timedelta:
+    """Give the time limit of work that asks a model: an answer, and a second one where the first does not fit."""
+    return max(TIME_LIMIT, timedelta(seconds=calls * seconds + 60))

@@ -1,0 +1,104 @@
+"""Whether workers are alive and claim what is due: each reports every few seconds, and a pure rule judges that."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from mnemon.clock import SystemClock
+from mnemon.db.database import Database
+from mnemon.errors import Unavailable
+from mnemon.ids import new_id
+from mnemon.jobs import store
+from mnemon.jobs.work import Worker
+from mnemon.supervisor import supervise
+
+REPORT_EVERY_S = 5.0
+SILENT_AFTER = timedelta(seconds=30)
+"""A worker that has not reported, or not looked for work, for so long is not counted on."""
+OVERDUE_AFTER = timedelta(seconds=60)
+"""Due work may wait so long before somebody has to be working."""
+
+
+class Presence:
+    """One runner's report of itself."""
+
+    def __init__(self, db: Database, *, slots: int) -> None:
+        self._db = db
+        self._time = SystemClock()
+        now = self._time.now()
+        self.worker = Worker(
+            worker_id=new_id("wrk", now), started_at=now, seen_at=now, claimed_at=now, slots=slots, busy=0
+        )
+
+    def note_claim(self, *, busy: int) -> None:
+        """Note that the runner has just looked for work, or had no room for more."""
+        now = self._time.now()
+        self.worker = _with(self.worker, seen_at=now, claimed_at=now, busy=busy)
+
+    @asynccontextmanager
+    async def kept(self) -> AsyncIterator[None]:
+        """Report while the block lasts, and take the report back at the end."""
+        async with supervise("worker_presence", self._report_forever):
+            yield
+        with suppress(Unavailable):  # else the report goes stale by itself
+            async with self._db.tx(None) as tx:
+                await store.drop_worker(tx, self.worker.worker_id)
+
+    async def _report_forever(self) -> None:
+        while True:
+            async with self._db.tx(None) as tx:
+                await store.note_worker(tx, _with(self.worker, seen_at=self._time.now()))
+            await asyncio.sleep(REPORT_EVERY_S)
+
+
+def _with(worker: Worker, *, seen_at: datetime, claimed_at: datetime | None = None, busy: int | None = None) -> Worker:
+    return Worker(
+        worker_id=worker.worker_id,
+        started_at=worker.started_at,
+        seen_at=seen_at,
+        claimed_at=claimed_at or worker.claimed_at,
+        slots=worker.slots,
+        busy=worker.busy if busy is None else busy,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict:
+    """Whether work is being done."""
+
+    alive: int
+    """Workers that reported lately."""
+    claiming: int
+    """Those of them that also looked for due work lately."""
+    slots: int
+    """Items that the claiming ones run at a time."""
+    busy: int
+    fault: str | None
+    """Why the server is not ready, as a code; None when it is."""
+
+
+def judge(workers: Sequence[Worker], *, now: datetime, overdue: timedelta | None, own: Worker | None = None) -> Verdict:
+    """Judge the workers' reports.
+
+    `overdue` is how long the oldest claimable item has been due; `own` is the worker of this very process, which
+    vouches for itself: its report may lie in a database that was away.
+    """
+    known = {one.worker_id: one for one in workers}
+    if own is not None:
+        known[own.worker_id] = own
+    alive = [one for one in known.values() if now - max(one.seen_at, one.claimed_at) <= SILENT_AFTER]
+    claiming = [one for one in alive if now - one.claimed_at <= SILENT_AFTER]
+    fault = None
+    if own is not None and own not in claiming:
+        fault = "worker_stuck"
+    elif not claiming and overdue is not None and overdue > OVERDUE_AFTER:
+        fault = "no_worker"
+    return Verdict(
+        alive=len(alive),
+        claiming=len(claiming),
+        slots=sum(one.slots for one in claiming),
+        busy=sum(one.busy for one in claiming),
+        fault=fault,
+    )

@@ -1,0 +1,74 @@
+"""`/readyz` knows whether workers are alive and take what is due, with and without one in the process."""
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import httpx2
+
+from mnemon.jobs.presence import Presence
+from support.served import Served, served
+
+TURN = {"userId": "ann", "messages": [{"role": "user", "content": "I live in Austin."}]}
+
+
+def ready(server: Served) -> tuple[int, Any]:
+    answer = httpx2.get(f"{server.url}/readyz", timeout=30)
+    return answer.status_code, answer.json()
+
+
+def wait_until(holds: Callable[[], bool]) -> None:
+    """Wait for something that a worker does; the bound only catches what never happens."""
+    end = time.monotonic() + 60
+    while not holds():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def test_the_worker_of_the_process_is_counted(database_url: str, tmp_path: Path) -> None:
+    with served(database_url, tmp_path, model="offline", worker_concurrency=5) as server:
+        status, body = ready(server)
+        assert status == 200
+        assert body["workers"] == {"alive": 1, "claiming": 1, "slots": 5, "busy": 0}
+        assert body["overdueSeconds"] == 0
+
+
+def test_a_worker_that_stopped_looking_for_work_makes_its_server_not_ready(database_url: str, tmp_path: Path) -> None:
+    with served(database_url, tmp_path, model="offline") as server:
+        presence: Presence = server.app.state.worker
+        presence.note_claim = lambda *, busy: None  # type: ignore[method-assign]
+        long_ago = presence.worker.claimed_at - timedelta(minutes=1)
+        presence.worker = replace(presence.worker, seen_at=long_ago, claimed_at=long_ago)
+        status, body = ready(server)
+        assert (status, body["code"]) == (503, "worker_stuck")
+        assert "log" in body["detail"]
+
+
+def test_work_that_nobody_takes_makes_a_server_without_worker_not_ready(database_url: str, tmp_path: Path) -> None:
+    with served(database_url, tmp_path, model="offline", worker=False) as server:
+        client = server.client("acme")
+        status, body = ready(server)
+        assert (status, body["workers"]["alive"]) == (200, 0)
+        assert client.post("/api/turns", json=TURN).status_code == 202
+        assert ready(server)[0] == 200
+        server.advance(seconds=61)
+        status, body = ready(server)
+        assert (status, body["code"]) == (503, "no_worker")
+        assert "mnemon worker" in body["detail"]
+        (tmp_path / "second").mkdir()
+        now = server.clock_file.read_text()
+        with served(database_url, tmp_path / "second", model="offline", start=now):
+            wait_until(lambda: ready(server)[0] == 200)
+            assert ready(server)[1]["workers"]["alive"] == 1
+            server.settled(client)
+        wait_until(lambda: ready(server)[1]["workers"]["alive"] == 0)
+        assert ready(server)[1]["overdueSeconds"] == 0
+
+
+def test_the_metrics_count_workers_and_restarts(database_url: str, tmp_path: Path) -> None:
+    with served(database_url, tmp_path, model="offline") as server:
+        wait_until(lambda: "mnemon_workers 1.0" in httpx2.get(f"{server.url}/metrics").text)
+        assert "# TYPE mnemon_task_restarts_total counter" in httpx2.get(f"{server.url}/metrics").text
