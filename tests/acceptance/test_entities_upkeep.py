@@ -1,6 +1,9 @@
 """Upkeep through the doors: the spine after more than twenty messages, the curator's folds, importance that grows."""
 
+import httpx2
 import pytest
+
+from support.served import Served
 
 
 def say(client, text: str, **more) -> None:
@@ -9,7 +12,9 @@ def say(client, text: str, **more) -> None:
 
 
 @pytest.mark.scripted
-def test_the_spine_comes_after_more_than_twenty_messages_and_keeps_to_what_is_global(server, client):
+def test_the_spine_comes_after_more_than_twenty_messages_and_keeps_to_what_is_global(
+    server: Served, client: httpx2.Client
+) -> None:
     client.post("/api/memories", json={"userId": "ann", "type": "PROFILE", "content": "Lives in Leeds"})
     private = {"userId": "ann", "type": "PROFILE", "content": "Fears dogs", "personaId": "coach"}
     client.post("/api/memories", json=private)
@@ -26,7 +31,7 @@ def test_the_spine_comes_after_more_than_twenty_messages_and_keeps_to_what_is_gl
 
 
 @pytest.mark.scripted
-def test_the_curator_folds_after_enough_new_memories_and_tells_of_it(server, client):
+def test_the_curator_folds_after_enough_new_memories_and_tells_of_it(server: Served, client: httpx2.Client) -> None:
     facts = [("habit", "John plays chess"), ("preference", "John drinks tea"), ("fact", "John has a red bike")]
     john = {"type": "person", "label": "John"}
 

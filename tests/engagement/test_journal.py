@@ -7,6 +7,7 @@ from datetime import timedelta
 import pytest
 
 from mnemon.access.organizations import create_organization
+from mnemon.db.database import Database
 from mnemon.engagement import reading, store
 from mnemon.engagement.document import Stage
 from mnemon.engagement.fold import fold
@@ -39,7 +40,7 @@ async def journal(db, org="acme"):
         return [entry async for entry in store.journal(tx, Scope(org_id=org))]
 
 
-async def test_there_is_no_document_before_the_first_turn(db, org):
+async def test_there_is_no_document_before_the_first_turn(db: Database, org: str) -> None:
     assert (await held(db)).document is None
     report = await apply(db, turn("hello"))
     state = await held(db)
@@ -48,7 +49,9 @@ async def test_there_is_no_document_before_the_first_turn(db, org):
     assert (state.document.week, state.document.hypotheses, state.heard, state.seq) == (1, (), 1, 1)
 
 
-async def test_an_applied_answer_is_journalled_with_turn_who_and_reason_and_a_second_time_changes_nothing(db, org):
+async def test_an_applied_answer_is_journalled_with_turn_who_and_reason_and_a_second_time_changes_nothing(
+    db: Database, org: str
+) -> None:
     taken = turn("there is a gap")
     parts = {"form": [claim("The gap costs us time", piece("there is a gap"))]}
     first = await apply(db, taken, **parts)
@@ -65,7 +68,7 @@ async def test_an_applied_answer_is_journalled_with_turn_who_and_reason_and_a_se
     assert fold(entries) == before.document
 
 
-async def test_the_settings_are_the_gates(db, org):
+async def test_the_settings_are_the_gates(db: Database, org: str) -> None:
     (section,) = sections(Settings(promotion_threshold=0.6, first_hypothesis_turns=2))
     parts = {"form": [claim("The gap costs us time", piece("there is a gap"))]}
     early = await apply(db, turn("there is a gap", number=1), section, **parts)
@@ -76,7 +79,7 @@ async def test_the_settings_are_the_gates(db, org):
     assert document.findings[0].statement == "The gap costs us time"
 
 
-async def test_twenty_reflections_racing_on_one_organization_lose_nothing(db, org):
+async def test_twenty_reflections_racing_on_one_organization_lose_nothing(db: Database, org: str) -> None:
     await apply(db, turn("a gap", number=99), form=[claim("The gap costs us time", piece("a gap", strength="weak"))])
     document = (await held(db)).document
     assert document is not None
@@ -101,7 +104,7 @@ async def test_twenty_reflections_racing_on_one_organization_lose_nothing(db, or
     assert fold(entries) == state.document
 
 
-async def test_racing_reflections_are_gated_against_the_current_state(db, org):
+async def test_racing_reflections_are_gated_against_the_current_state(db: Database, org: str) -> None:
     """Twenty that all form the same claim and all bring the same words make one hypothesis with one line."""
     same = {"form": [claim("The gap costs us time", piece("a gap", source="Diane"))]}
     await asyncio.gather(*(apply(db, turn("a gap", number=n, who=f"p{n}"), **same) for n in range(20)))
@@ -111,7 +114,7 @@ async def test_racing_reflections_are_gated_against_the_current_state(db, org):
 
 
 @pytest.mark.parametrize("text", ["Just between us, there is a gap", "there is a gap. Keep this between us."])
-async def test_what_was_said_in_confidence_never_enters(db, org, text):
+async def test_what_was_said_in_confidence_never_enters(db: Database, org: str, text: str) -> None:
     taken = turn(text)
     async with db.tx("acme") as tx:
         assert await EAGER.brief(tx, taken) is None
@@ -120,7 +123,7 @@ async def test_what_was_said_in_confidence_never_enters(db, org, text):
     assert (await held(db)).document is None
 
 
-async def test_a_persona_with_engagement_switched_off_neither_adds_nor_sees(db, org):
+async def test_a_persona_with_engagement_switched_off_neither_adds_nor_sees(db: Database, org: str) -> None:
     async with db.tx("acme") as tx:
         await put_persona(tx, ORG, "coach", name="Coach", prompt="", engagement=EngagementUse.OFF)
         await put_persona(tx, ORG, "aria", name="Aria", prompt="", engagement=EngagementUse.SHARED)
@@ -144,7 +147,7 @@ def asking(persona=None):
     return Ask(scope=person("acme", "dana", persona), query="hello", vector=None, now=START)
 
 
-async def test_the_layer_is_the_preamble_before_the_first_session(db, org):
+async def test_the_layer_is_the_preamble_before_the_first_session(db: Database, org: str) -> None:
     async with db.tx("acme") as tx:
         assert (await engagement(tx, asking())).opening == FIRST_SESSION
     await apply(db, turn("hello"))
@@ -152,7 +155,7 @@ async def test_the_layer_is_the_preamble_before_the_first_session(db, org):
         assert "week 1 (orientation)" in (await engagement(tx, asking())).opening
 
 
-async def test_the_brief_shows_the_ids_an_answer_may_name(db, org):
+async def test_the_brief_shows_the_ids_an_answer_may_name(db: Database, org: str) -> None:
     taken = turn("a gap; perhaps none")
     await apply(
         db,
@@ -171,7 +174,7 @@ async def test_the_brief_shows_the_ids_an_answer_may_name(db, org):
     assert f"- {document.unknowns[0].id}: Who owns it?" in brief.state
 
 
-async def test_organizations_share_nothing(db, org):
+async def test_organizations_share_nothing(db: Database, org: str) -> None:
     async with db.tx("globex") as tx:
         await create_organization(tx)
     await apply(db, turn("a gap"), form=[claim("The gap costs us time", piece("a gap"))])
@@ -181,7 +184,7 @@ async def test_organizations_share_nothing(db, org):
         assert [entry async for entry in store.journal(tx, ORG)] == []
 
 
-async def test_the_state_of_a_past_moment_is_told(db, org):
+async def test_the_state_of_a_past_moment_is_told(db: Database, org: str) -> None:
     await apply(db, turn("a gap"), form=[claim("The gap costs us time", piece("a gap"))])
     document = (await held(db)).document
     assert document is not None
@@ -213,7 +216,7 @@ async def with_a_finding(db):
     return tom
 
 
-async def test_forgetting_a_person_removes_their_part_and_reopens_what_stood_on_it(db, org):
+async def test_forgetting_a_person_removes_their_part_and_reopens_what_stood_on_it(db: Database, org: str) -> None:
     tom = await with_a_finding(db)
     before = await held(db)
     async with db.tx("acme") as tx:
@@ -231,7 +234,7 @@ async def test_forgetting_a_person_removes_their_part_and_reopens_what_stood_on_
     assert fold(entries) == state.document
 
 
-async def test_forgetting_everyone_leaves_an_engagement_that_has_not_begun(db, org):
+async def test_forgetting_everyone_leaves_an_engagement_that_has_not_begun(db: Database, org: str) -> None:
     tom = await with_a_finding(db)
     async with db.tx("acme") as tx:
         await forget_person(tx, tom.scope, tx.now)
@@ -243,7 +246,9 @@ async def test_forgetting_everyone_leaves_an_engagement_that_has_not_begun(db, o
     assert (await held(db)).document is not None
 
 
-async def test_a_forgotten_persons_promotion_goes_with_their_turn_even_if_they_only_finished_it(db, org):
+async def test_a_forgotten_persons_promotion_goes_with_their_turn_even_if_they_only_finished_it(
+    db: Database, org: str
+) -> None:
     await with_a_finding(db)
     async with db.tx("acme") as tx:
         await forget_person(tx, person("acme", "dana"), tx.now)
@@ -252,7 +257,7 @@ async def test_a_forgotten_persons_promotion_goes_with_their_turn_even_if_they_o
     assert document.hypotheses == ()
 
 
-async def test_redacting_a_quote_removes_what_cites_it_and_what_its_turn_made_of_it(db, org):
+async def test_redacting_a_quote_removes_what_cites_it_and_what_its_turn_made_of_it(db: Database, org: str) -> None:
     tom = await with_a_finding(db)
     text = "nobody was told"
     start = tom.messages[0].content.index(text)
@@ -267,7 +272,7 @@ async def test_redacting_a_quote_removes_what_cites_it_and_what_its_turn_made_of
     assert document.hypotheses[0].stage is Stage.COLLECTING
 
 
-async def test_redacting_reaches_the_words_wherever_they_were_repeated(db, org):
+async def test_redacting_reaches_the_words_wherever_they_were_repeated(db: Database, org: str) -> None:
     tom = turn("the code word is Zebra42", who="tom")
     await apply(db, tom, unknowns=[{"question": "Is Zebra42 still in use?", "whyItMatters": "It opens the plant."}])
     async with db.tx("acme") as tx:
@@ -276,7 +281,7 @@ async def test_redacting_reaches_the_words_wherever_they_were_repeated(db, org):
     assert "Zebra42" not in repr(await held(db)) + repr(await journal(db))
 
 
-async def test_folding_again_changes_nothing_but_the_version(db, org):
+async def test_folding_again_changes_nothing_but_the_version(db: Database, org: str) -> None:
     await with_a_finding(db)
     before = await held(db)
     async with db.tx("acme") as tx:
@@ -285,13 +290,13 @@ async def test_folding_again_changes_nothing_but_the_version(db, org):
     assert after == replace(before, seq=after.seq)
 
 
-async def test_an_answer_that_is_left_out_still_counts_the_turn(db, org):
+async def test_an_answer_that_is_left_out_still_counts_the_turn(db: Database, org: str) -> None:
     async with db.tx("acme") as tx:
         report = await EAGER.apply(tx, turn("hello"), EAGER.answer.model_validate({}))
     assert (report.stored, (await held(db)).heard) == (0, 1)
 
 
-async def test_offline_passes_the_same_gates(db, org):
+async def test_offline_passes_the_same_gates(db: Database, org: str) -> None:
     taken = turn("We don't know whether the slowdown is cultural, and it matters because it costs us $3M.")
     async with db.tx("acme") as tx:
         brief = await EAGER.brief(tx, taken)
@@ -303,7 +308,7 @@ async def test_offline_passes_the_same_gates(db, org):
     assert document.unknowns[0].why_it_matters == "It costs us $3M."
 
 
-async def test_a_finding_is_judged_by_the_threshold_of_its_promotion(db, org):
+async def test_a_finding_is_judged_by_the_threshold_of_its_promotion(db: Database, org: str) -> None:
     """With a lower threshold in force, forgetting something else does not take a finding down."""
     (lenient,) = sections(Settings(promotion_threshold=0.6, first_hypothesis_turns=0))
     await apply(db, turn("a gap"), lenient, form=[claim("The gap costs us time", piece("a gap"))])
@@ -315,7 +320,7 @@ async def test_a_finding_is_judged_by_the_threshold_of_its_promotion(db, org):
     assert [each.statement for each in document.findings] == ["The gap costs us time"]
 
 
-async def test_redacting_leaves_what_others_said_and_what_only_shares_common_words(db, org):
+async def test_redacting_leaves_what_others_said_and_what_only_shares_common_words(db: Database, org: str) -> None:
     tom = turn("we think there is a gap because of approvals, and the canteen closes", who="tom")
     await apply(
         db, tom, form=[claim("There is a gap because nobody cares", piece("there is a gap because of approvals"))]

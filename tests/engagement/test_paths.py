@@ -72,12 +72,12 @@ MANY = settings(max_examples=150, deadline=None)
 
 @MANY
 @given(paths)
-def test_no_path_reaches_a_finding_with_a_contradiction_outstanding(path):
+def test_no_path_reaches_a_finding_with_a_contradiction_outstanding(path) -> None:
     play(path, lambda room: sound(room.state))
 
 
 @given(paths)
-def test_the_document_is_the_fold_of_its_journal(path):
+def test_the_document_is_the_fold_of_its_journal(path) -> None:
     room = play(path)
     assert fold(room.entries) == room.document
     stored = [DELTA.dump_json(entry.delta) for entry in room.entries]
@@ -88,7 +88,7 @@ def test_the_document_is_the_fold_of_its_journal(path):
 
 @MANY
 @given(paths, st.integers(0, 20))
-def test_no_moment_of_the_past_shows_such_a_finding_either(path, hour):
+def test_no_moment_of_the_past_shows_such_a_finding_either(path, hour) -> None:
     room = play(path)
     document = fold(entry for entry in room.entries if entry.at <= START + timedelta(hours=hour))
     for each in document.findings if document else ():
@@ -97,7 +97,7 @@ def test_no_moment_of_the_past_shows_such_a_finding_either(path, hour):
 
 @MANY
 @given(paths, people)
-def test_forgetting_a_person_leaves_nothing_of_theirs_and_no_finding_without_ground(path, who):
+def test_forgetting_a_person_leaves_nothing_of_theirs_and_no_finding_without_ground(path, who) -> None:
     room = play(path)
     left = [entry for entry in room.entries if entry.who != who]
     document = fold(left)
@@ -111,7 +111,7 @@ def test_forgetting_a_person_leaves_nothing_of_theirs_and_no_finding_without_gro
     assert all(line.who != who for each in document.hypotheses for line in each.evidence)
 
 
-def test_a_promotion_is_never_dated_before_the_evidence_it_rests_on():
+def test_a_promotion_is_never_dated_before_the_evidence_it_rests_on() -> None:
     """A late turn completes the claim: on the day of that turn it was no finding yet."""
     room = Room()
     room.say(TEXT, at=START, form=[claim(STATEMENTS[0], piece(QUOTES[0], strength="weak"))])
@@ -133,7 +133,7 @@ evidence_sets = st.lists(st.tuples(st.sampled_from(QUOTES), stances, strengths),
 
 
 @given(evidence_sets, st.randoms())
-def test_the_order_of_independent_evidence_does_not_matter(pieces, random):
+def test_the_order_of_independent_evidence_does_not_matter(pieces, random) -> None:
     shuffled = list(pieces)
     random.shuffle(shuffled)
     ends = []

@@ -7,7 +7,7 @@ from support.engaged import Room, claim, piece
 ADVANCE = {"advance": True, "reason": "The work of the week is done."}
 
 
-def test_the_week_begins_at_one_and_is_vetoed_until_its_work_is_done():
+def test_the_week_begins_at_one_and_is_vetoed_until_its_work_is_done() -> None:
     room = Room(rules=Rules())
     vetoed = room.say("hello", week=ADVANCE)
     assert room.state.week == 1
@@ -17,7 +17,7 @@ def test_the_week_begins_at_one_and_is_vetoed_until_its_work_is_done():
     assert room.state.week == 2
 
 
-def test_every_week_has_its_own_veto():
+def test_every_week_has_its_own_veto() -> None:
     room = Room(rules=Rules())
     room.say("a")
     room.say("b", unknowns=[{"question": "Who owns it?", "whyItMatters": "Decides."}])
@@ -36,7 +36,7 @@ def test_every_week_has_its_own_veto():
     assert "since the week began" in room.say("g", week=ADVANCE).report.rejected[0].why
 
 
-def test_at_most_one_step_a_turn_and_never_by_a_late_one():
+def test_at_most_one_step_a_turn_and_never_by_a_late_one() -> None:
     room = Room(rules=Rules(first_hypothesis_turns=0))
     room.say("x")
     room.say("y")
@@ -57,14 +57,14 @@ def _turn_three():
     return turn("there is a gap", number=3, at=START + timedelta(hours=3))
 
 
-def test_an_advance_needs_a_reason():
+def test_an_advance_needs_a_reason() -> None:
     room = Room()
     assert "reason is empty" in room.say("x", week={"advance": True, "reason": ""}).report.rejected[0].why
     assert room.say("x", week={"advance": False, "reason": "not yet"}).report.rejected == ()
 
 
 @pytest.mark.parametrize(("number", "work"), [(1, "orientation"), (4, "synthesis"), (9, "synthesis")])
-def test_the_bias_follows_the_week(number, work):
+def test_the_bias_follows_the_week(number: int, work) -> None:
     assert week(number).work == work
     assert "orientation" in TABLE[0].bias
     assert "uncertain" in TABLE[-1].bias

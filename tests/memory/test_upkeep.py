@@ -68,7 +68,9 @@ FRAGMENTS = [
 ]
 
 
-async def test_the_curator_folds_fragments_and_the_fold_can_be_undone(db, ann, clock):
+async def test_the_curator_folds_fragments_and_the_fold_can_be_undone(
+    db: Database, ann: Scope, clock: ManualClock
+) -> None:
     async with db.tx(ann.org_id) as tx:
         await remember(tx, ann, FRAGMENTS)
         await enqueue.after_write(tx, ann)
@@ -90,7 +92,7 @@ async def test_the_curator_folds_fragments_and_the_fold_can_be_undone(db, ann, c
         assert {one.content for one in await store.global_memories(tx, ann, most=10)} == {f.content for f in FRAGMENTS}
 
 
-async def test_the_curator_leaves_pins_alone_and_says_what_it_refused(db, ann):
+async def test_the_curator_leaves_pins_alone_and_says_what_it_refused(db: Database, ann: Scope) -> None:
     async with db.tx(ann.org_id) as tx:
         held = await remember(tx, ann, [*FRAGMENTS[:2], fact("John owes me rent", "John", pinned=True)])
         ids = [one.memory.id for one in held]
@@ -107,7 +109,7 @@ async def test_the_curator_leaves_pins_alone_and_says_what_it_refused(db, ann):
     assert len(kept) == 3
 
 
-async def test_a_model_that_invents_changes_nothing(db, ann, clock):
+async def test_a_model_that_invents_changes_nothing(db: Database, ann: Scope, clock: ManualClock) -> None:
     script = Script()
     script.answers("CuratorPlan", {"folds": [{"memories": ["mem_1", "mem_2"], "content": "x"}], "archive": []})
     async with db.tx(ann.org_id) as tx:
@@ -134,7 +136,9 @@ async def said(db: Database, scope: Scope, messages: int) -> None:
         await enqueue.after_turn(tx, scope)
 
 
-async def test_a_spine_is_written_when_more_than_twenty_messages_came_across_personas(db, ann, clock):
+async def test_a_spine_is_written_when_more_than_twenty_messages_came_across_personas(
+    db: Database, ann: Scope, clock: ManualClock
+) -> None:
     coach = ann.with_persona("coach")
     async with db.tx(ann.org_id) as tx:
         await remember(tx, ann, [fact("Lives in Austin, Texas"), FRAGMENTS[0]])
@@ -168,7 +172,7 @@ async def test_a_spine_is_written_when_more_than_twenty_messages_came_across_per
         assert [one.version for one in await store.spines(tx, ann, most=10)] == [2, 1]
 
 
-async def test_a_spine_line_that_nobody_said_is_left_out(db, ann, clock):
+async def test_a_spine_line_that_nobody_said_is_left_out(db: Database, ann: Scope, clock: ManualClock) -> None:
     script = Script()
     script.answers(
         "Spine", {"PROFILE": ["Lives in Austin", "Is a spy"], "PROJECTS": [], "PEOPLE": [], "OPEN_LOOPS": []}
@@ -183,7 +187,7 @@ async def test_a_spine_line_that_nobody_said_is_left_out(db, ann, clock):
     assert [line.text for line in spine.lines[Part.PROFILE]] == ["Lives in Austin"]
 
 
-async def test_loading_a_seed_again_changes_nothing(db, ann):
+async def test_loading_a_seed_again_changes_nothing(db: Database, ann: Scope) -> None:
     profile = entries_of("Lives in Austin, Texas\nPrefers dark mode\n")
     async with db.tx(ann.org_id) as tx:
         first = await load(tx, ann, profile)
@@ -197,7 +201,7 @@ async def test_loading_a_seed_again_changes_nothing(db, ann):
     assert {row["source"] for row in before} == {"seeded_profile"}
 
 
-async def test_a_changed_seed_adds_what_is_new_and_archives_what_is_gone(db, ann):
+async def test_a_changed_seed_adds_what_is_new_and_archives_what_is_gone(db: Database, ann: Scope) -> None:
     async with db.tx(ann.org_id) as tx:
         await load(tx, ann, entries_of("Lives in Austin, Texas\nPrefers dark mode\n"))
         changed = await load(tx, ann, entries_of("Lives in Austin, Texas\nIs a morning person\n"))
@@ -206,7 +210,7 @@ async def test_a_changed_seed_adds_what_is_new_and_archives_what_is_gone(db, ann
     assert active == {"Lives in Austin, Texas", "Is a morning person"}
 
 
-async def test_clear_cases_are_merged_by_the_job(db, ann, clock):
+async def test_clear_cases_are_merged_by_the_job(db: Database, ann: Scope, clock: ManualClock) -> None:
     async with db.tx(ann.org_id) as tx:
         await remember(
             tx, ann, [fact("Makesh handles our backend", "Makesh"), fact("Mukesh handles backend", "Mukesh")]

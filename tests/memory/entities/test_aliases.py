@@ -17,22 +17,22 @@ def after(pairs) -> Aliases:
     return aliases
 
 
-def test_a_merge_makes_one_key_read_as_the_other():
+def test_a_merge_makes_one_key_read_as_the_other() -> None:
     aliases = after([("person:makesh", "person:mukesh")])
     assert aliases.resolve("person:makesh") == "person:mukesh"
     assert aliases.members("person:makesh") == ("person:mukesh", "person:makesh")
 
 
-def test_a_key_nobody_merged_reads_as_itself():
+def test_a_key_nobody_merged_reads_as_itself() -> None:
     assert Aliases().resolve("org:acme") == "org:acme"
     assert Aliases().members("org:acme") == ("org:acme",)
 
 
-def test_merging_what_is_one_already_changes_nothing():
+def test_merging_what_is_one_already_changes_nothing() -> None:
     assert after([("person:a", "person:b")]).link_for("person:b", "person:a", "mrg_9", "person") is None
 
 
-def test_splitting_a_group_that_was_merged_as_a_whole_keeps_the_group():
+def test_splitting_a_group_that_was_merged_as_a_whole_keeps_the_group() -> None:
     aliases = after([("person:a", "person:b"), ("person:b", "person:c")])
     link = aliases.link_to_undo("person:c", "person:b")
     assert link
@@ -41,7 +41,7 @@ def test_splitting_a_group_that_was_merged_as_a_whole_keeps_the_group():
     assert split.resolve("person:c") == "person:c"
 
 
-def test_a_merge_that_named_a_member_is_undone_by_naming_it():
+def test_a_merge_that_named_a_member_is_undone_by_naming_it() -> None:
     aliases = after([("person:a", "person:b"), ("person:a", "person:c")])
     link = aliases.link_to_undo("person:c", "person:a")
     assert link
@@ -49,19 +49,19 @@ def test_a_merge_that_named_a_member_is_undone_by_naming_it():
     assert aliases.without(link) == after([("person:a", "person:b")])
 
 
-def test_naming_the_two_the_other_way_round_undoes_their_merge_too():
+def test_naming_the_two_the_other_way_round_undoes_their_merge_too() -> None:
     aliases = after([("person:john", "person:jon")])
     link = aliases.link_to_undo("person:john", "person:jon")
     assert link
     assert aliases.without(link) == Aliases.of([])
 
 
-def test_there_is_nothing_to_undo_between_strangers():
+def test_there_is_nothing_to_undo_between_strangers() -> None:
     assert after([("person:a", "person:b")]).link_to_undo("person:c", "person:a") is None
 
 
 @given(merges, keys, keys)
-def test_a_merge_followed_by_its_split_is_as_if_nothing_happened(before, source, into):
+def test_a_merge_followed_by_its_split_is_as_if_nothing_happened(before, source, into) -> None:
     aliases = after(before)
     link = aliases.link_for(source, into, "mrg_999", "person")
     if link is None:
@@ -73,7 +73,7 @@ def test_a_merge_followed_by_its_split_is_as_if_nothing_happened(before, source,
 
 
 @given(merges, keys)
-def test_resolving_ends_and_is_stable(pairs, key):
+def test_resolving_ends_and_is_stable(pairs, key) -> None:
     aliases = after(pairs)
     root = aliases.resolve(key)
     assert aliases.resolve(root) == root
