@@ -1,5 +1,7 @@
 """Entities through the doors: found under their variants, merged by themselves when clear, split exactly."""
 
+from typing import Any
+
 import httpx2
 import pytest
 
@@ -7,8 +9,8 @@ from support.served import Served
 
 
 def remember(
-    client: httpx2.Client, label: str, content: str, *, kind: str = "person", user: str = "ann", **more
-) -> dict:
+    client: httpx2.Client, label: str, content: str, *, kind: str = "person", user: str = "ann", **more: Any
+) -> dict[str, Any]:
     body = {
         "userId": user,
         "type": "PEOPLE",
@@ -19,16 +21,17 @@ def remember(
     }
     answer = client.post("/api/memories", json=body)
     assert answer.status_code == 201, answer.text
-    return answer.json()["data"]
+    made: dict[str, Any] = answer.json()["data"]
+    return made
 
 
-def entities(client: httpx2.Client, user: str = "ann", **query) -> dict[str, dict]:
+def entities(client: httpx2.Client, user: str = "ann", **query: Any) -> dict[str, dict[str, Any]]:
     answer = client.get("/api/entities", params={"userId": user, **query})
     assert answer.status_code == 200
     return {one["key"]: one for one in answer.json()["data"]}
 
 
-def seen(client: httpx2.Client, *keys: str) -> list:
+def seen(client: httpx2.Client, *keys: str) -> list[Any]:
     """Everything a reader can see of these entities."""
     cards = [client.get(f"/api/entities/{key}", params={"userId": "ann"}).json()["data"] for key in keys]
     search = client.post("/api/memories/search", json={"userId": "ann", "query": "designer"}).json()["data"]
@@ -105,7 +108,9 @@ def test_a_merge_of_the_rule_can_be_split_and_stays_split(server: Served, client
         ("merge", {"from": 1, "into": "person:ann_lee"}, 422, "invalid_request"),
     ],
 )
-def test_what_cannot_be_done_says_why(server: Served, client: httpx2.Client, path, body, status, code) -> None:
+def test_what_cannot_be_done_says_why(
+    server: Served, client: httpx2.Client, path: str, body: dict[str, Any], status: int, code: str
+) -> None:
     remember(client, "Ann Lee", "Ann Lee is a designer")
     remember(client, "Bo Chen", "Bo Chen is a welder")
     answer = client.post(f"/api/entities/{path}", json={"userId": "ann", **body})

@@ -1,12 +1,15 @@
 """Upkeep through the doors: the spine after more than twenty messages, the curator's folds, importance that grows."""
 
+from typing import Any
+
 import httpx2
 import pytest
 
+from mnemon.llm.scripted.script import Asked
 from support.served import Served
 
 
-def say(client, text: str, **more) -> None:
+def say(client: httpx2.Client, text: str, **more: Any) -> None:
     body = {"userId": "ann", "messages": [{"role": "user", "content": text}], **more}
     assert client.post("/api/turns", json=body).status_code == 202
 
@@ -35,7 +38,7 @@ def test_the_curator_folds_after_enough_new_memories_and_tells_of_it(server: Ser
     facts = [("habit", "John plays chess"), ("preference", "John drinks tea"), ("fact", "John has a red bike")]
     john = {"type": "person", "label": "John"}
 
-    def plan(asked):
+    def plan(asked: Asked) -> dict[str, Any]:
         ids = [line.split()[1] for line in asked.prompt.splitlines() if "[person:john]" in line]
         return {
             "folds": [{"memories": ids, "content": "John plays chess, drinks tea and has a red bike"}],

@@ -3,6 +3,7 @@
 import json
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
@@ -14,6 +15,7 @@ from mnemon.custody.export import export
 from mnemon.custody.forget_memory import forget_memory
 from mnemon.custody.forget_person import forget_person
 from mnemon.custody.intake import take_in
+from mnemon.custody.receipt import Receipt
 from mnemon.custody.replay import replay
 from mnemon.db.database import Database
 from mnemon.errors import NotFound
@@ -50,7 +52,7 @@ async def said(db: Database, scope: Scope, text: str, reply: str = "Noted.") -> 
         return await record(tx, scope, Incoming(user_name="ann", messages=messages), BOUNDARY)
 
 
-def grounded(turn: Turn, content: str, quote: str, **more) -> Fact:
+def grounded(turn: Turn, content: str, quote: str, **more: Any) -> Fact:
     message = turn.messages[0]
     start = message.content.index(quote)
     ground = Ground(
@@ -70,7 +72,7 @@ async def held(db: Database, scope: Scope, *facts: Fact) -> list[str]:
         return [one.memory.id for one in await remember(tx, scope, facts, extracted=True)]
 
 
-async def forget(db: Database, scope: Scope, memory_id: str):
+async def forget(db: Database, scope: Scope, memory_id: str) -> Receipt:
     async with db.tx(scope.org_id) as tx:
         return await forget_memory(tx, scope, memory_id)
 

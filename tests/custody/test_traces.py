@@ -57,7 +57,7 @@ texts = st.text(alphabet="abcdefgh ABC.!\n_-4410zq7Kx", max_size=120)
 
 
 @given(texts, st.booleans())
-def test_covering_keeps_the_length_and_leaves_no_mark(text: str, sentences) -> None:
+def test_covering_keeps_the_length_and_leaves_no_mark(text: str, sentences: bool) -> None:
     covered = SECRET.covered(text, sentences=sentences)
     assert len(covered) == len(text)
     assert SECRET.mark_pattern

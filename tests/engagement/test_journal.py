@@ -3,12 +3,14 @@
 import asyncio
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any, TypedDict
 
 import pytest
 
 from mnemon.access.organizations import create_organization
 from mnemon.db.database import Database
 from mnemon.engagement import reading, store
+from mnemon.engagement.delta import Entry
 from mnemon.engagement.document import Stage
 from mnemon.engagement.fold import fold
 from mnemon.engagement.forget import forget_person, redact, refold
@@ -17,25 +19,38 @@ from mnemon.engagement.reflect import EngagementSection, sections
 from mnemon.engagement.scales import Rules
 from mnemon.layer import Ask
 from mnemon.scope import Scope, person
+from mnemon.section import Report, Section
 from mnemon.sessions.personas import EngagementUse, put_persona
 from mnemon.settings import Settings
+from mnemon.turn import Turn
 from support.engaged import START, answer, claim, piece, turn
 
 ORG = Scope(org_id="acme")
+
+
+class Place(TypedDict):
+    """Where in a conversation some words stand."""
+
+    turn_id: str
+    message_id: str
+    start: int
+    end: int
+
+
 EAGER = EngagementSection(Rules(first_hypothesis_turns=0))
 
 
-async def apply(db, taken, section=EAGER, **parts):
+async def apply(db: Database, taken: Turn, section: Section = EAGER, **parts: Any) -> Report:
     async with db.tx(taken.scope.org_id) as tx:
         return await section.apply(tx, taken, answer(**parts))
 
 
-async def held(db, org="acme"):
+async def held(db: Database, org: str = "acme") -> store.Held:
     async with db.tx(org) as tx:
         return await store.read(tx, Scope(org_id=org))
 
 
-async def journal(db, org="acme"):
+async def journal(db: Database, org: str = "acme") -> list[Entry]:
     async with db.tx(org) as tx:
         return [entry async for entry in store.journal(tx, Scope(org_id=org))]
 
@@ -53,7 +68,7 @@ async def test_an_applied_answer_is_journalled_with_turn_who_and_reason_and_a_se
     db: Database, org: str
 ) -> None:
     taken = turn("there is a gap")
-    parts = {"form": [claim("The gap costs us time", piece("there is a gap"))]}
+    parts: dict[str, Any] = {"form": [claim("The gap costs us time", piece("there is a gap"))]}
     first = await apply(db, taken, **parts)
     before = await held(db)
     second = await apply(db, taken, **parts)
@@ -70,7 +85,7 @@ async def test_an_applied_answer_is_journalled_with_turn_who_and_reason_and_a_se
 
 async def test_the_settings_are_the_gates(db: Database, org: str) -> None:
     (section,) = sections(Settings(promotion_threshold=0.6, first_hypothesis_turns=2))
-    parts = {"form": [claim("The gap costs us time", piece("there is a gap"))]}
+    parts: dict[str, Any] = {"form": [claim("The gap costs us time", piece("there is a gap"))]}
     early = await apply(db, turn("there is a gap", number=1), section, **parts)
     assert "1 of 2 user turns" in early.rejected[0].why
     await apply(db, turn("there is a gap", number=2), section, **parts)
@@ -85,7 +100,7 @@ async def test_twenty_reflections_racing_on_one_organization_lose_nothing(db: Da
     assert document is not None
     target = document.hypotheses[0].id
 
-    async def race(number):
+    async def race(number: int) -> Report:
         taken = turn(f"remark number{number}x and more", number=number, who=f"person{number}")
         mine = piece(f"remark number{number}x", strength="weak", hypothesis=target, line="A remark.")
         question = {"question": f"Who is q{number}?", "whyItMatters": "Decides."}
@@ -106,7 +121,7 @@ async def test_twenty_reflections_racing_on_one_organization_lose_nothing(db: Da
 
 async def test_racing_reflections_are_gated_against_the_current_state(db: Database, org: str) -> None:
     """Twenty that all form the same claim and all bring the same words make one hypothesis with one line."""
-    same = {"form": [claim("The gap costs us time", piece("a gap", source="Diane"))]}
+    same: dict[str, Any] = {"form": [claim("The gap costs us time", piece("a gap", source="Diane"))]}
     await asyncio.gather(*(apply(db, turn("a gap", number=n, who=f"p{n}"), **same) for n in range(20)))
     document = (await held(db)).document
     assert document is not None
@@ -127,7 +142,7 @@ async def test_a_persona_with_engagement_switched_off_neither_adds_nor_sees(db: 
     async with db.tx("acme") as tx:
         await put_persona(tx, ORG, "coach", name="Coach", prompt="", engagement=EngagementUse.OFF)
         await put_persona(tx, ORG, "aria", name="Aria", prompt="", engagement=EngagementUse.SHARED)
-    parts = {
+    parts: dict[str, Any] = {
         "form": [claim("The gap costs us time", piece("there is a gap", line="A gap, the user said so quite plainly."))]
     }
     await apply(db, turn("there is a gap", persona="coach"), **parts)
@@ -143,7 +158,7 @@ async def test_a_persona_with_engagement_switched_off_neither_adds_nor_sees(db: 
     assert "The gap costs us time" in on.items[0].text
 
 
-def asking(persona=None):
+def asking(persona: str | None = None) -> Ask:
     return Ask(scope=person("acme", "dana", persona), query="hello", vector=None, now=START)
 
 
@@ -200,7 +215,7 @@ async def test_the_state_of_a_past_moment_is_told(db: Database, org: str) -> Non
     assert past == document
 
 
-async def with_a_finding(db):
+async def with_a_finding(db: Database) -> Turn:
     """Dana forms a claim, Tom's words make it a finding."""
     await apply(
         db, turn("KPIs came unannounced"), form=[claim("The KPIs came unannounced", piece("KPIs came unannounced"))]
@@ -262,7 +277,7 @@ async def test_redacting_a_quote_removes_what_cites_it_and_what_its_turn_made_of
     text = "nobody was told"
     start = tom.messages[0].content.index(text)
     async with db.tx("acme") as tx:
-        place = {"turn_id": tom.id, "message_id": tom.messages[0].message_id, "start": start, "end": start + 15}
+        place: Place = {"turn_id": tom.id, "message_id": tom.messages[0].message_id, "start": start, "end": start + 15}
         removed = await redact(tx, tom.scope, tx.now, **place, text=text)
         again = await redact(tx, tom.scope, tx.now, **place, text=text)
     document = (await held(db)).document
@@ -276,7 +291,7 @@ async def test_redacting_reaches_the_words_wherever_they_were_repeated(db: Datab
     tom = turn("the code word is Zebra42", who="tom")
     await apply(db, tom, unknowns=[{"question": "Is Zebra42 still in use?", "whyItMatters": "It opens the plant."}])
     async with db.tx("acme") as tx:
-        place = {"turn_id": tom.id, "message_id": tom.messages[0].message_id, "start": 0, "end": 24}
+        place: Place = {"turn_id": tom.id, "message_id": tom.messages[0].message_id, "start": 0, "end": 24}
         assert await redact(tx, tom.scope, tx.now, **place, text="the code word is Zebra42") == 1
     assert "Zebra42" not in repr(await held(db)) + repr(await journal(db))
 
@@ -332,6 +347,11 @@ async def test_redacting_leaves_what_others_said_and_what_only_shares_common_wor
     start = tom.messages[0].content.index(text)
     before = await held(db)
     async with db.tx("acme") as tx:
-        place = {"turn_id": tom.id, "message_id": tom.messages[0].message_id, "start": start, "end": start + len(text)}
+        place: Place = {
+            "turn_id": tom.id,
+            "message_id": tom.messages[0].message_id,
+            "start": start,
+            "end": start + len(text),
+        }
         assert await redact(tx, tom.scope, tx.now, **place, text=text) == 0
     assert await held(db) == before

@@ -1,24 +1,29 @@
+from datetime import timedelta
+from typing import Any
+
 import pytest
 
-from mnemon.engagement.document import MOST_EVIDENCE, MOST_OPEN, ROOM_TO_CONTRADICT, Stage
+from mnemon.engagement.document import MOST_EVIDENCE, MOST_OPEN, ROOM_TO_CONTRADICT, Hypothesis, Stage
 from mnemon.engagement.lifecycle import TRANSITIONS, Event, confidence_of, is_mixed, source_of, step, would_resolve
 from mnemon.engagement.scales import Rules
+from mnemon.engagement.weigh import Outcome
 from mnemon.evidence.confidence import shown
-from support.engaged import Room, claim, piece
+from mnemon.turn import Turn
+from support.engaged import START, Room, claim, piece, turn
 
 
-def only(room):
+def only(room: Room) -> Hypothesis:
     (hypothesis,) = room.state.hypotheses
     return hypothesis
 
 
-def whys(outcome):
+def whys(outcome: Outcome) -> list[str]:
     return [each.why for each in outcome.report.rejected]
 
 
 @pytest.mark.parametrize("stage", list(Stage))
 @pytest.mark.parametrize("event", list(Event))
-def test_only_drawn_steps_exist(stage, event) -> None:
+def test_only_drawn_steps_exist(stage: Stage, event: Event) -> None:
     drawn = {
         ("formed", "collect"): "collecting",
         ("formed", "revise"): "revising",
@@ -59,7 +64,7 @@ def test_no_hypothesis_before_enough_turns_and_then_one() -> None:
 @pytest.mark.parametrize(
     "falsified_by", ["", "   ", "n/a", "None", "nothing", "nothing would", "it cannot be", "The gap costs us time."]
 )
-def test_a_claim_that_nothing_can_falsify_is_none(falsified_by) -> None:
+def test_a_claim_that_nothing_can_falsify_is_none(falsified_by: str) -> None:
     room = Room()
     outcome = room.say(
         "there is a gap", form=[claim("The gap costs us time", piece("there is a gap"), falsified_by=falsified_by)]
@@ -107,7 +112,7 @@ def test_a_figure_nobody_shared_keeps_a_line_out_and_is_reported() -> None:
         {"week": {"advance": True, "reason": "80% is done"}},
     ],
 )
-def test_every_text_passes_the_number_gate(parts) -> None:
+def test_every_text_passes_the_number_gate(parts: dict[str, Any]) -> None:
     room = Room()
     outcome = room.say("there is a gap", **parts)
     assert any("number gate" in why for why in whys(outcome))
@@ -132,24 +137,22 @@ def test_forming_what_is_on_record_adds_its_evidence_to_it() -> None:
 
 def test_applying_the_same_answer_twice_changes_nothing() -> None:
     room = Room()
-    parts = {
+    parts: dict[str, Any] = {
         "form": [claim("The gap costs us time", piece("there is a gap"))],
         "unknowns": [{"question": "Who owns it?", "whyItMatters": "Decides the fix."}],
     }
     first = room.say("there is a gap", **parts)
     document = room.state
-    second = room.take(first_turn(room), **parts)
+    second = room.take(first_turn(), **parts)
     assert first.report.stored == 3
     assert (second.entries, second.report.stored, room.state) == ((), 0, document)
 
 
-def first_turn(room):
-    from support.engaged import START, timedelta, turn
-
+def first_turn() -> Turn:
     return turn("there is a gap", number=1, at=START + timedelta(hours=1))
 
 
-def promoted(room):
+def promoted(room: Room) -> Hypothesis:
     room.say(
         "KPIs came without briefing; nobody was told",
         form=[
@@ -286,7 +289,7 @@ def test_the_document_is_bounded() -> None:
 
 
 @pytest.mark.parametrize("bad", ["\x00", "\ud800"])
-def test_text_that_cannot_be_stored_stays_out(bad) -> None:
+def test_text_that_cannot_be_stored_stays_out(bad: str) -> None:
     room = Room()
     outcome = room.say("there is a gap", form=[claim(f"The gap {bad} costs us time", piece("there is a gap"))])
     assert room.state.hypotheses == ()

@@ -38,7 +38,7 @@ words = st.lists(
 
 
 @given(words, words)
-def test_flagged_exactly_when_a_run_of_eight_is_shared(state, reply) -> None:
+def test_flagged_exactly_when_a_run_of_eight_is_shared(state: list[str], reply: list[str]) -> None:
     runs = {tuple(state[i : i + 8]) for i in range(len(state) - 7)}
     shared = any(tuple(reply[i : i + 8]) in runs for i in range(len(reply) - 7))
     assert (recited(" ".join(reply), [" ".join(state)]) is not None) == shared

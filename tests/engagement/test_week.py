@@ -1,8 +1,11 @@
+from datetime import timedelta
+
 import pytest
 
 from mnemon.engagement.scales import Rules
 from mnemon.engagement.week import TABLE, week
-from support.engaged import Room, claim, piece
+from mnemon.turn import Turn
+from support.engaged import START, Room, claim, piece, turn
 
 ADVANCE = {"advance": True, "reason": "The work of the week is done."}
 
@@ -49,11 +52,7 @@ def test_at_most_one_step_a_turn_and_never_by_a_late_one() -> None:
     assert "a later turn" in late.report.rejected[0].why
 
 
-def _turn_three():
-    from datetime import timedelta
-
-    from support.engaged import START, turn
-
+def _turn_three() -> Turn:
     return turn("there is a gap", number=3, at=START + timedelta(hours=3))
 
 
@@ -64,7 +63,7 @@ def test_an_advance_needs_a_reason() -> None:
 
 
 @pytest.mark.parametrize(("number", "work"), [(1, "orientation"), (4, "synthesis"), (9, "synthesis")])
-def test_the_bias_follows_the_week(number: int, work) -> None:
+def test_the_bias_follows_the_week(number: int, work: str) -> None:
     assert week(number).work == work
     assert "orientation" in TABLE[0].bias
     assert "uncertain" in TABLE[-1].bias

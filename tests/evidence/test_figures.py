@@ -29,7 +29,7 @@ WORDS = [
 TENS = {20: "twenty", 30: "thirty", 40: "forty", 50: "fifty", 60: "sixty", 70: "seventy", 80: "eighty", 90: "ninety"}
 
 
-def spelled(number):
+def spelled(number: int) -> str:
     if number < 17:
         return WORDS[number]
     if number < 20:
@@ -51,7 +51,7 @@ def test_digits_and_words_name_the_same_figure(number: int) -> None:
 
 
 @given(st.integers(2, 999), st.integers(2, 999))
-def test_another_figure_than_the_shared_one_stays_out(claimed, shared) -> None:
+def test_another_figure_than_the_shared_one_stays_out(claimed: int, shared: int) -> None:
     fault = number_fault(f"It costs ${claimed}k", [f"it costs ${shared}k"])
     assert (fault is None) == (claimed == shared)
 
@@ -64,7 +64,7 @@ def test_a_scale_can_be_written_out(number: int) -> None:
 
 
 @given(st.text(max_size=200), st.text(max_size=80))
-def test_any_text_can_be_judged_and_its_own_words_are_always_a_source(text: str, other) -> None:
+def test_any_text_can_be_judged_and_its_own_words_are_always_a_source(text: str, other: str) -> None:
     assert unsourced(text, [text, other]) == ()
     for figure in figures(text):
         assert text[figure.start : figure.end] == figure.text
@@ -82,7 +82,7 @@ def test_any_text_can_be_judged_and_its_own_words_are_always_a_source(text: str,
         ("9 in 10", Fraction(9, 10), Fraction(9, 10), "share"),
     ],
 )
-def test_a_figure_is_read_exactly(text: str, low, high, unit) -> None:
+def test_a_figure_is_read_exactly(text: str, low: int | Fraction, high: int | Fraction, unit: str) -> None:
     (figure,) = figures(text)
     assert (figure.low, figure.high, figure.unit) == (low, high, unit)
 

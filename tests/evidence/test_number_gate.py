@@ -17,6 +17,6 @@ def test_there_are_enough_cases() -> None:
 
 
 @pytest.mark.parametrize(("verdict", "text", "source"), CASES, ids=[f"{v}: {t}" for v, t, _ in CASES])
-def test_number_gate_case(verdict, text: str, source) -> None:
+def test_number_gate_case(verdict: str, text: str, source: str) -> None:
     fault = number_fault(text, [source])
     assert (fault is None) == (verdict == "in"), fault

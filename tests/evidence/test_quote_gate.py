@@ -1,17 +1,18 @@
+from collections.abc import Iterable
 from datetime import UTC, datetime
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemon.evidence.quote import find_quote, fold, passages
+from mnemon.evidence.quote import Quotation, find_quote, fold, passages
 from mnemon.scope import Scope
 from mnemon.turn import Role, Said, ToolOutcome, Turn
 
 AT = datetime(2026, 4, 12, 15, 22, tzinfo=UTC)
 
 
-def turn(*said, results=()):
+def turn(*said: tuple[Role, str, str | None], results: Iterable[ToolOutcome] = ()) -> Turn:
     messages = tuple(
         Said(message_id=f"msg_{place}", role=role, content=content, name=name, at=AT)
         for place, (role, content, name) in enumerate(said)
@@ -28,11 +29,11 @@ def turn(*said, results=()):
     )
 
 
-def spoken(text):
+def spoken(text: str) -> Turn:
     return turn((Role.USER, text, None))
 
 
-def found(quote, text):
+def found(quote: str, text: str) -> Quotation | None:
     return find_quote(quote, passages(spoken(text)))
 
 
@@ -68,7 +69,7 @@ def test_white_space_and_curly_marks_may_differ_and_the_offsets_are_those_of_the
         ("   ", "a   b"),
     ],
 )
-def test_what_does_not_stand_there_is_no_quote(quote, text: str) -> None:
+def test_what_does_not_stand_there_is_no_quote(quote: str, text: str) -> None:
     assert found(quote, text) is None
 
 
@@ -107,7 +108,7 @@ def test_a_structured_tool_result_can_be_quoted_as_rendered() -> None:
 
 
 @pytest.mark.parametrize("name", ["recall", "get_context", "mcp__orchestrator__recall", "orchestrator.list_todos"])
-def test_what_mnemons_own_tools_give_back_is_never_a_source(name) -> None:
+def test_what_mnemons_own_tools_give_back_is_never_a_source(name: str) -> None:
     said = turn(
         (Role.USER, "go", None),
         (Role.TOOL, "Lives in Austin", name),
@@ -127,7 +128,7 @@ words = st.lists(st.text(st.characters(categories=["L", "N"]), min_size=1, max_s
 
 
 @given(words, st.data(), st.sampled_from([" ", "  ", "\n", "\t "]))
-def test_any_run_of_whole_words_is_found_where_it_stands(tokens, data, space) -> None:
+def test_any_run_of_whole_words_is_found_where_it_stands(tokens: list[str], data: st.DataObject, space: str) -> None:
     start = data.draw(st.integers(0, len(tokens) - 1))
     end = data.draw(st.integers(start + 1, len(tokens)))
     text = space.join(tokens)
@@ -137,7 +138,7 @@ def test_any_run_of_whole_words_is_found_where_it_stands(tokens, data, space) ->
 
 
 @given(st.text(max_size=60), st.text(max_size=20))
-def test_a_found_quote_stands_in_the_text_and_nothing_raises(text: str, quote) -> None:
+def test_a_found_quote_stands_in_the_text_and_nothing_raises(text: str, quote: str) -> None:
     quotation = found(quote, text)
     if quotation is not None:
         assert fold(quotation.text) == fold(quote)

@@ -2,12 +2,13 @@
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemon.memory.curator import ArchiveAnswer, CuratorPlan, FoldAnswer, due, gate, plan_by_rule
+from mnemon.memory.curator import ArchiveAnswer, CuratorPlan, FoldAnswer, Gated, due, gate, plan_by_rule
 from mnemon.memory.fact import EntityType, FactType, MemoryType, Trust
 from mnemon.memory.lifecycle import Status
 from mnemon.memory.memory import Memory
@@ -15,7 +16,7 @@ from mnemon.memory.memory import Memory
 NOW = datetime(2026, 4, 12, tzinfo=UTC)
 
 
-def memory(number: int, content: str, *, about: str | None = "john", **changes) -> Memory:
+def memory(number: int, content: str, *, about: str | None = "john", **changes: Any) -> Memory:
     refs = (f"person:{about}",) if about else ()
     return replace(
         Memory(
@@ -65,7 +66,7 @@ def same(key: str) -> str:
     return key
 
 
-def gated(plan, memories):
+def gated(plan: CuratorPlan, memories: list[Memory]) -> Gated:
     return gate(plan, memories, NOW, same)
 
 
@@ -114,7 +115,9 @@ def test_fragments_about_one_entity_fold_into_what_they_say() -> None:
         ),
     ],
 )
-def test_a_fold_that_breaks_a_rule_is_rejected_with_the_reason(plan, memories, why) -> None:
+def test_a_fold_that_breaks_a_rule_is_rejected_with_the_reason(
+    plan: CuratorPlan, memories: list[Memory], why: str
+) -> None:
     result = gated(plan, memories)
     assert result.folds == ()
     assert why in result.rejected[0].why
@@ -155,7 +158,7 @@ piles = st.lists(st.tuples(contents, st.sampled_from(["john", "ann", None]), st.
 
 
 @given(piles)
-def test_what_the_rules_propose_passes_the_gates(pile) -> None:
+def test_what_the_rules_propose_passes_the_gates(pile: list[tuple[str, str | None, int]]) -> None:
     memories = [
         memory(n, text, about=about, importance=importance, pinned=importance == 3)
         for n, (text, about, importance) in enumerate(pile)

@@ -10,7 +10,7 @@ def test_a_fact_that_comes_up_in_enough_sessions_becomes_significant() -> None:
 
 
 @given(st.integers(0, 3), st.integers(0, 1000))
-def test_use_alone_never_makes_a_fact_critical_nor_less_important(importance, sessions) -> None:
+def test_use_alone_never_makes_a_fact_critical_nor_less_important(importance: int, sessions: int) -> None:
     after = grown(importance, sessions=sessions)
     assert importance <= after <= max(importance, 2)
     assert grown(after, sessions=sessions) == after

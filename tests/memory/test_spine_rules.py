@@ -68,7 +68,7 @@ sources = st.lists(
 
 @given(sources)
 @example([Source(id="mem_1", part=Part.PROFILE, text="a a", weight=0)])
-def test_what_the_rule_writes_is_grounded_and_sourced(material) -> None:
+def test_what_the_rule_writes_is_grounded_and_sourced(material: list[Source]) -> None:
     result = grounded(by_rule(material), material)
     assert result.rejected == ()
     known = {one.id for one in material}

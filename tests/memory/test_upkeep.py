@@ -1,6 +1,7 @@
 """Upkeep over real rows: folds that can be undone, spines that keep to what is global, seeds that load once."""
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -10,6 +11,7 @@ from mnemon.db.database import Database
 from mnemon.embedding.connect import connect as connect_embedder
 from mnemon.jobs.runner import Runner
 from mnemon.llm.offline import OfflineLlm
+from mnemon.llm.protocol import Llm
 from mnemon.llm.scripted.model import ScriptedLlm
 from mnemon.llm.scripted.script import Script
 from mnemon.memory import store as memories
@@ -36,7 +38,7 @@ async def ann(db: Database, org: str) -> Scope:
         return await ensure_person(tx, org, "ann")
 
 
-def basement(db: Database, clock: ManualClock, llm=None, **settings) -> Basement:
+def basement(db: Database, clock: ManualClock, llm: Llm | None = None, **settings: Any) -> Basement:
     model = llm or OfflineLlm()
     return Basement(
         db=db,
@@ -53,7 +55,7 @@ def runner(house: Basement) -> Runner:
     return Runner(house.db, house.clock, {kind.name: kind for kind in every})
 
 
-def fact(content: str, label: str | None = None, *, kind: FactType = FactType.FACT, **more) -> Fact:
+def fact(content: str, label: str | None = None, *, kind: FactType = FactType.FACT, **more: Any) -> Fact:
     entity = Entity(type=EntityType.PERSON, label=label) if label else None
     return Fact(
         type=MemoryType.PEOPLE if label else MemoryType.PROFILE, content=content, entity=entity, fact_type=kind, **more

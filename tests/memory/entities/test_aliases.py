@@ -1,5 +1,7 @@
 """Aliases: a merge is one link, a split takes exactly that link away."""
 
+from collections.abc import Iterable
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -9,7 +11,7 @@ keys = st.sampled_from([f"person:{letter}" for letter in "abcdefg"])
 merges = st.lists(st.tuples(keys, keys), max_size=12)
 
 
-def after(pairs) -> Aliases:
+def after(pairs: Iterable[tuple[str, str]]) -> Aliases:
     aliases = Aliases()
     for number, (source, into) in enumerate(pairs):
         link = aliases.link_for(source, into, f"mrg_{number:03}", "person")
@@ -61,7 +63,9 @@ def test_there_is_nothing_to_undo_between_strangers() -> None:
 
 
 @given(merges, keys, keys)
-def test_a_merge_followed_by_its_split_is_as_if_nothing_happened(before, source, into) -> None:
+def test_a_merge_followed_by_its_split_is_as_if_nothing_happened(
+    before: list[tuple[str, str]], source: str, into: str
+) -> None:
     aliases = after(before)
     link = aliases.link_for(source, into, "mrg_999", "person")
     if link is None:
@@ -73,7 +77,7 @@ def test_a_merge_followed_by_its_split_is_as_if_nothing_happened(before, source,
 
 
 @given(merges, keys)
-def test_resolving_ends_and_is_stable(pairs, key) -> None:
+def test_resolving_ends_and_is_stable(pairs: list[tuple[str, str]], key: str) -> None:
     aliases = after(pairs)
     root = aliases.resolve(key)
     assert aliases.resolve(root) == root
