@@ -110,7 +110,7 @@ def take(browser: Browser, server: Served, cookies: dict[str, str], shots: dict[
         page.set_viewport_size({"width": size["width"], "height": tall})
         file = FOLDER / (f"{name}.png" if how == "light" else f"{name}-{how}.png")
         page.screenshot(path=file)
-        page.set_viewport_size(size)
+        page.set_viewport_size({"width": size["width"], "height": size["height"]})
         files.append(file)
     context.close()
     return files

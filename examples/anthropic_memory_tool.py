@@ -7,6 +7,7 @@ import asyncio
 import os
 
 from anthropic import AsyncAnthropic
+from anthropic.types.beta import BetaMessageParam
 
 from mnemon.client import Mnemon
 from mnemon.integrations.anthropic_memory import MnemonMemoryTool
@@ -17,7 +18,7 @@ async def main() -> None:
     async with Mnemon(url, os.environ["MNEMON_KEY"], user_id="ann") as mnemon:
         memory = MnemonMemoryTool(mnemon)
         if "ANTHROPIC_API_KEY" in os.environ:
-            asked = [{"role": "user", "content": "Remember that I like my coffee black."}]
+            asked: list[BetaMessageParam] = [{"role": "user", "content": "Remember that I like my coffee black."}]
             runner = AsyncAnthropic().beta.messages.tool_runner(
                 model=os.environ.get("MODEL", "claude-sonnet-5-5"), max_tokens=1000, messages=asked, tools=[memory]
             )

@@ -5,12 +5,13 @@ MNEMON_KEY=mnk_… python examples/http_turns.py
 
 import json
 import os
+from typing import Any
 from urllib.request import Request, urlopen
 
 URL, KEY = os.environ.get("MNEMON_URL", "http://127.0.0.1:8765"), os.environ["MNEMON_KEY"]
 
 
-def post(path: str, body: dict) -> dict:
+def post(path: str, body: dict[str, Any]) -> Any:
     headers = {"Authorization": f"Bearer {KEY}", "Content-Type": "application/json"}
     with urlopen(Request(URL + path, json.dumps(body).encode(), headers)) as answer:
         return json.load(answer)["data"]

@@ -9,6 +9,7 @@ import os
 import sys
 from typing import Annotated, TypedDict
 
+from langchain_core.runnables import RunnableConfig
 from langgraph.graph import END, START, StateGraph
 from langgraph.store.base import BaseStore
 
@@ -36,7 +37,7 @@ async def main(said: str) -> None:
     async with Mnemon(url, os.environ["MNEMON_KEY"], user_id="ann") as mnemon:
         graph = StateGraph(Talk).add_node("answer", answer).add_edge(START, "answer").add_edge("answer", END)
         agent = graph.compile(checkpointer=MnemonSaver(mnemon), store=MnemonStore(mnemon, index={"fields": ["text"]}))
-        config = {"configurable": {"thread_id": "with-ann"}}
+        config: RunnableConfig = {"configurable": {"thread_id": "with-ann"}}
         print((await agent.ainvoke({"messages": [said]}, config))["messages"][-1])
 
 

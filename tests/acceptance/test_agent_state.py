@@ -246,7 +246,7 @@ def test_history_is_paged(client: httpx2.Client) -> None:
     seen: list[int] = []
     cursor: str | None = ""
     while cursor is not None:
-        params = {"limit": 2} if cursor == "" else {"limit": 2, "cursor": cursor}
+        params: dict[str, str | int] = {"limit": 2} if cursor == "" else {"limit": 2, "cursor": cursor}
         page = client.get(f"/api/sessions/{session}/agent-state/history", params=params).json()
         seen += [one["version"] for one in page["data"]]
         cursor = page["meta"]["nextCursor"]

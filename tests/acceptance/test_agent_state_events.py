@@ -10,11 +10,12 @@ import pytest
 
 from mnemon.access.grants import ALL_GRANTS, Grant
 from mnemon.client import SyncMnemon
+from mnemon.client.shapes import Expectation, Message
 from mnemon.llm.scripted.script import called
 from support.served import Served, served
 
-PLAN = {"action": "create_tasks", "expected_outcome": "two tasks exist", "expected_count": 2}
-MESSAGES = [{"role": "user", "content": "Make two tasks."}]
+PLAN: Expectation = {"action": "create_tasks", "expected_outcome": "two tasks exist", "expected_count": 2}
+MESSAGES: list[Message] = [{"role": "user", "content": "Make two tasks."}]
 
 
 def chat(client: httpx2.Client, message: str, session: str | None = None) -> list[tuple[str, dict[str, Any]]]:

@@ -1,5 +1,7 @@
 """Agents through the doors: making them, their memory, their chat."""
 
+from typing import Any
+
 import httpx2
 import pytest
 
@@ -9,22 +11,25 @@ from support.sse import events_in
 WAIT = {"decision": "WAIT", "summary": "range unresolved", "confidence": 0.6}
 
 
-def make(client: httpx2.Client, **more: object) -> dict:
+def make(client: httpx2.Client, **more: object) -> dict[str, Any]:
     body = {"name": "Scout", "skill": "You are Scout.", "defaultPrompt": "Analyse BTC.", **more}
     answer = client.post("/api/agents", json=body)
     assert answer.status_code == 201, answer.text
-    return answer.json()["data"]
+    made: dict[str, Any] = answer.json()["data"]
+    return made
 
 
-def run_now(server: Served, client: httpx2.Client, agent_id: str, **body: object) -> dict:
+def run_now(server: Served, client: httpx2.Client, agent_id: str, **body: object) -> dict[str, Any]:
     started = client.post(f"/api/agents/{agent_id}/runs", json=body)
     assert started.status_code == 202, started.text
     server.settled(client)
-    return client.get(f"/api/runs/{started.json()['data']['id']}").json()["data"]
+    run: dict[str, Any] = client.get(f"/api/runs/{started.json()['data']['id']}").json()["data"]
+    return run
 
 
-def memory(client: httpx2.Client, agent_id: str) -> dict:
-    return client.get(f"/api/agents/{agent_id}/memory").json()["data"]
+def memory(client: httpx2.Client, agent_id: str) -> dict[str, Any]:
+    held: dict[str, Any] = client.get(f"/api/agents/{agent_id}/memory").json()["data"]
+    return held
 
 
 def test_an_agent_is_made_read_changed_and_removed(client: httpx2.Client) -> None:
@@ -55,7 +60,9 @@ def test_an_agent_is_made_read_changed_and_removed(client: httpx2.Client) -> Non
         ({"adapterConfig": {"model": "--dangerously-skip-permissions"}}, "/adapterConfig/model"),
     ],
 )
-def test_what_an_agent_cannot_be_is_said_with_its_field(client: httpx2.Client, wrong: dict, pointer: str) -> None:
+def test_what_an_agent_cannot_be_is_said_with_its_field(
+    client: httpx2.Client, wrong: dict[str, Any], pointer: str
+) -> None:
     answer = client.post("/api/agents", json={"name": "x", **wrong})
     assert answer.status_code == 422
     assert answer.json()["errors"][0]["pointer"] == pointer

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from mnemon.client import ApiError, Mnemon, SyncMnemon, Unreachable
+from mnemon.client.shapes import Expectation
 from support.served import Served, served
 
 
@@ -55,7 +56,7 @@ async def test_nobody_answering_is_said_after_the_retries() -> None:
 
 async def test_a_failed_expectation_is_told_as_verified(server: Served) -> None:
     async with Mnemon(server.url, await asyncio.to_thread(server.key), user_id="ann") as m:
-        wish = {"action": "create_tasks", "expected_outcome": "two tasks", "expected_count": 2}
+        wish: Expectation = {"action": "create_tasks", "expected_outcome": "two tasks", "expected_count": 2}
         turn = await m.turn([{"role": "user", "content": "Make two tasks"}], expectations=[wish])
         session = turn["sessionId"]
         await m.turn(

@@ -1,12 +1,16 @@
 """Canaries, the short version of tests/soak: what is forgotten stands in no dump, no log, no export."""
 
+import httpx2
 import pytest
 
 from support.canaries import Canaries
+from support.served import Served
 
 
 @pytest.mark.scripted
-def test_forgotten_canaries_stand_nowhere(server, client, capfd):
+def test_forgotten_canaries_stand_nowhere(
+    server: Served, client: httpx2.Client, capfd: pytest.CaptureFixture[str]
+) -> None:
     canaries = Canaries(server, client, count=16)
     canaries.plant()
     planted = set(canaries.in_database())

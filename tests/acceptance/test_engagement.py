@@ -13,7 +13,7 @@ from mnemon.access.grants import Grant
 from support.engaged import claim, piece
 from support.served import Served, served
 
-SEED = {
+SEED: dict[str, Any] = {
     "weekNumber": 4,
     "hypotheses": [
         {
@@ -273,7 +273,7 @@ def test_an_invented_figure_or_quote_stays_out_and_is_reported(talk: Talk) -> No
 def test_what_stays_between_two_and_a_persona_that_takes_no_part_never_enter(talk: Talk) -> None:
     ready(talk)
     before = history(talk.client)
-    gap = {"form": [claim("The gap costs us time", piece("there is a gap"))]}
+    gap: dict[str, Any] = {"form": [claim("The gap costs us time", piece("there is a gap"))]}
     talk.say("Just between us, there is a gap.", **gap)
     body = {"name": "Coach", "prompt": "", "engagement": "off"}
     assert talk.client.put("/api/personas/coach", json=body).status_code in (200, 201)

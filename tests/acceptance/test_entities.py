@@ -1,12 +1,16 @@
 """Entities through the doors: found under their variants, merged by themselves when clear, split exactly."""
 
+from typing import Any
+
 import httpx2
 import pytest
 
+from support.served import Served
+
 
 def remember(
-    client: httpx2.Client, label: str, content: str, *, kind: str = "person", user: str = "ann", **more
-) -> dict:
+    client: httpx2.Client, label: str, content: str, *, kind: str = "person", user: str = "ann", **more: Any
+) -> dict[str, Any]:
     body = {
         "userId": user,
         "type": "PEOPLE",
@@ -17,16 +21,17 @@ def remember(
     }
     answer = client.post("/api/memories", json=body)
     assert answer.status_code == 201, answer.text
-    return answer.json()["data"]
+    made: dict[str, Any] = answer.json()["data"]
+    return made
 
 
-def entities(client: httpx2.Client, user: str = "ann", **query) -> dict[str, dict]:
+def entities(client: httpx2.Client, user: str = "ann", **query: Any) -> dict[str, dict[str, Any]]:
     answer = client.get("/api/entities", params={"userId": user, **query})
     assert answer.status_code == 200
     return {one["key"]: one for one in answer.json()["data"]}
 
 
-def seen(client: httpx2.Client, *keys: str) -> list:
+def seen(client: httpx2.Client, *keys: str) -> list[Any]:
     """Everything a reader can see of these entities."""
     cards = [client.get(f"/api/entities/{key}", params={"userId": "ann"}).json()["data"] for key in keys]
     search = client.post("/api/memories/search", json={"userId": "ann", "query": "designer"}).json()["data"]
@@ -34,7 +39,7 @@ def seen(client: httpx2.Client, *keys: str) -> list:
     return [entities(client), cards, search["entityCards"], export]
 
 
-def test_variants_with_shared_context_become_one_by_themselves(server, client):
+def test_variants_with_shared_context_become_one_by_themselves(server: Served, client: httpx2.Client) -> None:
     remember(client, "Makesh", "Makesh handles our backend")
     remember(client, "Mukesh", "Mukesh handles the backend with me")
     server.settled(client)
@@ -46,14 +51,14 @@ def test_variants_with_shared_context_become_one_by_themselves(server, client):
     assert card["text"].startswith(f"[{one['key']}]: ")
 
 
-def test_different_people_with_similar_names_stay_apart(server, client):
+def test_different_people_with_similar_names_stay_apart(server: Served, client: httpx2.Client) -> None:
     remember(client, "John Smith", "John Smith works at Acme")
     remember(client, "Joan Smith", "Joan Smith works at Acme")
     server.settled(client)
     assert set(entities(client)) == {"person:john_smith", "person:joan_smith"}
 
 
-def test_what_is_unclear_is_suggested_with_its_reasons(server, client):
+def test_what_is_unclear_is_suggested_with_its_reasons(server: Served, client: httpx2.Client) -> None:
     remember(client, "Steven Okafor", "Steven Okafor plays the cello")
     remember(client, "Stephen Okafor", "Stephen Okafor rents out bikes")
     server.settled(client)
@@ -63,7 +68,7 @@ def test_what_is_unclear_is_suggested_with_its_reasons(server, client):
     assert suggestion["reasons"] == ["the names sound or are spelt alike"]
 
 
-def test_a_merge_and_its_split_leave_everything_as_it_was(server, client):
+def test_a_merge_and_its_split_leave_everything_as_it_was(server: Served, client: httpx2.Client) -> None:
     remember(client, "Ann Lee", "Ann Lee is a designer", importance=2)
     remember(client, "Bo Chen", "Bo Chen is a designer too", importance=2)
     server.settled(client)
@@ -81,7 +86,7 @@ def test_a_merge_and_its_split_leave_everything_as_it_was(server, client):
     assert seen(client, "person:ann_lee", "person:bo_chen") == before
 
 
-def test_a_merge_of_the_rule_can_be_split_and_stays_split(server, client):
+def test_a_merge_of_the_rule_can_be_split_and_stays_split(server: Served, client: httpx2.Client) -> None:
     remember(client, "Acme", "Acme is our biggest customer", kind="org")
     remember(client, "Acme Corp", "Acme Corp is a customer in Ohio", kind="org")
     server.settled(client)
@@ -103,19 +108,21 @@ def test_a_merge_of_the_rule_can_be_split_and_stays_split(server, client):
         ("merge", {"from": 1, "into": "person:ann_lee"}, 422, "invalid_request"),
     ],
 )
-def test_what_cannot_be_done_says_why(server, client, path, body, status, code):
+def test_what_cannot_be_done_says_why(
+    server: Served, client: httpx2.Client, path: str, body: dict[str, Any], status: int, code: str
+) -> None:
     remember(client, "Ann Lee", "Ann Lee is a designer")
     remember(client, "Bo Chen", "Bo Chen is a welder")
     answer = client.post(f"/api/entities/{path}", json={"userId": "ann", **body})
     assert (answer.status_code, answer.json()["code"]) == (status, code)
 
 
-def test_an_entity_nobody_spoke_of_is_not_found(client):
+def test_an_entity_nobody_spoke_of_is_not_found(client: httpx2.Client) -> None:
     answer = client.get("/api/entities/person:nobody", params={"userId": "ann"})
     assert answer.status_code == 404
 
 
-def test_a_long_list_comes_in_pages(server, client):
+def test_a_long_list_comes_in_pages(server: Served, client: httpx2.Client) -> None:
     for name in ("Ada", "Boole", "Cantor", "Dirac", "Euler"):
         remember(client, name, f"{name} is a friend from {name} street")
     first = client.get("/api/entities", params={"userId": "ann", "limit": 3}).json()
@@ -126,13 +133,13 @@ def test_a_long_list_comes_in_pages(server, client):
     assert rest["meta"]["nextCursor"] is None
 
 
-def test_what_was_told_to_one_persona_is_no_entity_elsewhere(server, client):
+def test_what_was_told_to_one_persona_is_no_entity_elsewhere(server: Served, client: httpx2.Client) -> None:
     remember(client, "Zed Quill", "Zed Quill is my secret mentor", personaId="coach")
     assert entities(client) == {}
     assert set(entities(client, personaId="coach")) == {"person:zed_quill"}
 
 
-def test_another_organization_sees_nothing(server, client):
+def test_another_organization_sees_nothing(server: Served, client: httpx2.Client) -> None:
     remember(client, "Ann Lee", "Ann Lee is a designer")
     other = server.client("other-org")
     assert entities(other) == {}

@@ -1,15 +1,23 @@
 """Upkeep through the doors: the spine after more than twenty messages, the curator's folds, importance that grows."""
 
+from typing import Any
+
+import httpx2
 import pytest
 
+from mnemon.llm.scripted.script import Asked
+from support.served import Served
 
-def say(client, text: str, **more) -> None:
+
+def say(client: httpx2.Client, text: str, **more: Any) -> None:
     body = {"userId": "ann", "messages": [{"role": "user", "content": text}], **more}
     assert client.post("/api/turns", json=body).status_code == 202
 
 
 @pytest.mark.scripted
-def test_the_spine_comes_after_more_than_twenty_messages_and_keeps_to_what_is_global(server, client):
+def test_the_spine_comes_after_more_than_twenty_messages_and_keeps_to_what_is_global(
+    server: Served, client: httpx2.Client
+) -> None:
     client.post("/api/memories", json={"userId": "ann", "type": "PROFILE", "content": "Lives in Leeds"})
     private = {"userId": "ann", "type": "PROFILE", "content": "Fears dogs", "personaId": "coach"}
     client.post("/api/memories", json=private)
@@ -26,11 +34,11 @@ def test_the_spine_comes_after_more_than_twenty_messages_and_keeps_to_what_is_gl
 
 
 @pytest.mark.scripted
-def test_the_curator_folds_after_enough_new_memories_and_tells_of_it(server, client):
+def test_the_curator_folds_after_enough_new_memories_and_tells_of_it(server: Served, client: httpx2.Client) -> None:
     facts = [("habit", "John plays chess"), ("preference", "John drinks tea"), ("fact", "John has a red bike")]
     john = {"type": "person", "label": "John"}
 
-    def plan(asked):
+    def plan(asked: Asked) -> dict[str, Any]:
         ids = [line.split()[1] for line in asked.prompt.splitlines() if "[person:john]" in line]
         return {
             "folds": [{"memories": ids, "content": "John plays chess, drinks tea and has a red bike"}],

@@ -1,5 +1,6 @@
 """A retry with the same Idempotency-Key gets the first answer and has no second effect."""
 
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 
 import httpx2
@@ -9,7 +10,7 @@ from support.served import Served
 FACT = {"userId": "ann", "type": "PROFILE", "content": "Lives in Austin, Texas"}
 
 
-def post(client: httpx2.Client, key: str, body: dict[str, object] = FACT) -> httpx2.Response:
+def post(client: httpx2.Client, key: str, body: Mapping[str, object] = FACT) -> httpx2.Response:
     return client.post("/api/memories", json=body, headers={"Idempotency-Key": key})
 
 

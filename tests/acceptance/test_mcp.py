@@ -13,6 +13,7 @@ import pytest
 from mcp import ClientSession, StdioServerParameters
 from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
+from mcp_types import CallToolResult, TextContent, TextResourceContents
 
 from mnemon.access.grants import Grant
 from support.served import Served
@@ -29,6 +30,20 @@ TOOLS = {
     "report_result",
 }
 """The contract's nine."""
+
+
+def text_of(result: CallToolResult) -> str:
+    """The first words of what a tool gave back."""
+    first = result.content[0]
+    assert isinstance(first, TextContent)
+    return first.text
+
+
+async def words_at(session: ClientSession, uri: str) -> str:
+    """What the resource says."""
+    first = (await session.read_resource(uri)).contents[0]
+    assert isinstance(first, TextResourceContents)
+    return first.text
 
 
 @asynccontextmanager
@@ -66,7 +81,7 @@ async def test_what_is_remembered_is_recalled_and_forgotten(server: Served) -> N
         found = await session.call_tool("recall", {"query": "where does she live"})
         (hit,) = found.structured_content["results"]
         assert hit["content"] == "Lives in Austin, Texas"
-        assert json.loads(found.content[0].text) == found.structured_content
+        assert json.loads(text_of(found)) == found.structured_content
         gone = await session.call_tool("forget", {"id": hit["id"]})
         assert gone.structured_content["removed"]["memories"] == 1
         assert (await session.call_tool("recall", {"query": "Austin"})).structured_content["results"] == []
@@ -77,16 +92,16 @@ async def test_a_wrong_call_is_explained_to_the_model(server: Served) -> None:
         missing = await session.call_tool("recall", {})
         unknown = await session.call_tool("forget", {"id": "mem_01HW0000000000000000000000"})
     assert missing.is_error
-    assert "query" in missing.content[0].text
+    assert "query" in text_of(missing)
     assert unknown.is_error
-    assert "not_found" in unknown.content[0].text
+    assert "not_found" in text_of(unknown)
 
 
 async def test_decisions_are_an_agents_own_and_a_key_is_told_so(server: Served) -> None:
     async with connected(server) as session:
         refused = await session.call_tool("get_my_decisions", {})
     assert refused.is_error
-    assert "not_an_agent" in refused.content[0].text
+    assert "not_an_agent" in text_of(refused)
 
 
 @pytest.mark.parametrize(
@@ -110,7 +125,7 @@ async def test_text_that_no_database_holds_is_refused_with_the_reason(
     async with connected(server, f"?userId=ann&sessionId={session_id}") as session:
         refused = await session.call_tool(tool, arguments)
     assert refused.is_error
-    assert "NUL" in refused.content[0].text
+    assert "NUL" in text_of(refused)
 
 
 async def test_expectations_are_verified_in_the_named_session(server: Served) -> None:
@@ -132,9 +147,8 @@ async def test_resources_show_the_engagement_the_spine_and_entity_cards(server: 
                                              "about": {"type": "person", "label": "Alice Chen"}})  # fmt: skip
         uris = {str(resource.uri) for resource in (await session.list_resources()).resources}
         assert uris == {"mnemon://engagement", "mnemon://spine", "mnemon://entities/person:alice_chen"}
-        card = await session.read_resource("mnemon://entities/person:alice_chen")
-        assert card.contents[0].text.startswith("[person:alice_chen]")
-        assert (await session.read_resource("mnemon://engagement")).contents[0].text == "null"
+        assert (await words_at(session, "mnemon://entities/person:alice_chen")).startswith("[person:alice_chen]")
+        assert await words_at(session, "mnemon://engagement") == "null"
 
 
 @pytest.mark.parametrize("headers", [{}, {"Authorization": "Bearer nonsense"}])

@@ -33,7 +33,7 @@ def person(label: str) -> dict[str, str]:
     return {"type": "person", "label": label}
 
 
-EXAMPLES = [
+EXAMPLES: list[tuple[str, str, dict[str, Any]]] = [
     ("PROFILE", "Lives in Austin, Texas", {}),
     ("PROFILE", "Prefers dark mode", {"factType": "preference"}),
     ("PROFILE", "Is a morning person", {"factType": "habit"}),
@@ -83,7 +83,7 @@ def test_the_seeds_entity_keys_label_subtype_and_memory_key(client: Client) -> N
 
 def test_a_memory_has_every_field_of_the_contract(client: Client) -> None:
     made = remember(client, "Prefers dark mode", attribute="theme", confidence=0.5, validFrom="2026-01-02T00:00:00Z")
-    expected = {
+    expected: dict[str, Any] = {
         "userId": "anna", "personaId": None, "type": "PROFILE", "attribute": "theme", "importance": 1, "pinned": False,
         "memoryKey": "profile|person|self|fact|theme", "source": "api", "status": "ACTIVE", "confidence": 0.5,
         "mentions": 1, "validFrom": "2026-01-02T00:00:00Z", "validTo": None, "createdAt": "2026-04-12T15:22:00Z",
@@ -251,7 +251,7 @@ def test_lists_filter_and_page(server: Served, client: Client) -> None:
     seen: list[str] = []
     cursor: str | None = None
     while True:
-        params = {"userId": "anna", "limit": 2, **({"cursor": cursor} if cursor else {})}
+        params: dict[str, str | int] = {"userId": "anna", "limit": 2, **({"cursor": cursor} if cursor else {})}
         page = client.get("/api/memories", params=params).json()
         seen += [one["content"] for one in page["data"]]
         cursor = page["meta"]["nextCursor"]

@@ -2,6 +2,7 @@
 
 import asyncio
 from pathlib import Path
+from typing import Any
 
 import httpx2
 
@@ -27,7 +28,7 @@ def test_a_thousand_identical_writes_at_once_make_one_memory_and_no_failure(serv
 
 
 def test_with_the_embedder_down_a_write_succeeds_and_is_found_by_its_words(database_url: str, tmp_path: Path) -> None:
-    nowhere = {
+    nowhere: dict[str, Any] = {
         "embedder": "openai:text-embedding-3-small",
         "embedder_base_url": "http://127.0.0.1:9/v1",
         "embedder_api_key": "x",

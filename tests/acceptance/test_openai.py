@@ -7,6 +7,7 @@ import httpx2
 import openai
 import pytest
 from openai import OpenAI
+from openai.resources.chat.completions import CompletionsWithRawResponse
 
 from mnemon.llm.scripted.script import called
 from support.served import Served
@@ -211,23 +212,29 @@ def test_models_are_listed(server: Served, ai: OpenAI) -> None:
 
 
 def _completed(ai: OpenAI, sent: list[Any], user: str, stream: bool) -> dict[str, Any]:
-    raw = ai.chat.completions.with_raw_response.create(
-        model="any", messages=sent, user=user, tools=TOOLS, stream=stream
-    )
-    turn = raw.headers["x-mnemon-turn-id"]
-    if not stream:
-        choice = raw.parse().choices[0]
-        calls = [
+    asked = ai.chat.completions.with_raw_response
+    return _streamed(asked, sent, user) if stream else _whole(asked, sent, user)
+
+
+def _whole(asked: CompletionsWithRawResponse, sent: list[Any], user: str) -> dict[str, Any]:
+    raw = asked.create(model="any", messages=sent, user=user, tools=TOOLS, stream=False)
+    choice = raw.parse().choices[0]
+    return {
+        "turn": raw.headers["x-mnemon-turn-id"],
+        "content": choice.message.content,
+        "finish_reason": choice.finish_reason,
+        "tool_calls": [
             {"id": one.id, "name": one.function.name, "arguments": one.function.arguments}
             for one in choice.message.tool_calls or []
-        ]
-        return {
-            "turn": turn,
-            "content": choice.message.content,
-            "finish_reason": choice.finish_reason,
-            "tool_calls": calls,
-        }
-    text, calls, reason = "", [], None
+            if one.type == "function"
+        ],
+    }
+
+
+def _streamed(asked: CompletionsWithRawResponse, sent: list[Any], user: str) -> dict[str, Any]:
+    raw = asked.create(model="any", messages=sent, user=user, tools=TOOLS, stream=True)
+    text, reason = "", None
+    calls: list[dict[str, Any]] = []
     for chunk in raw.parse():
         for choice in chunk.choices:
             text += choice.delta.content or ""
@@ -235,7 +242,9 @@ def _completed(ai: OpenAI, sent: list[Any], user: str, stream: bool) -> dict[str
             calls += [
                 {"id": one.id, "name": one.function.name, "arguments": one.function.arguments}
                 for one in choice.delta.tool_calls or []
+                if one.function
             ]
+    turn = raw.headers["x-mnemon-turn-id"]
     return {"turn": turn, "content": text, "finish_reason": reason, "tool_calls": calls}
 
 

@@ -29,7 +29,8 @@ def make(client: httpx2.Client, **more: object) -> dict[str, Any]:
     body = {"name": "Trader", "skill": "You are Trader.", "defaultPrompt": "Analyse BTC.", "cardType": "trade-decision"}
     answer = client.post("/api/agents", json={**body, **more})
     assert answer.status_code == 201, answer.text
-    return answer.json()["data"]
+    made: dict[str, Any] = answer.json()["data"]
+    return made
 
 
 def run_now(server: Served, client: httpx2.Client, agent_id: str, **body: object) -> dict[str, Any]:
@@ -40,7 +41,8 @@ def run_now(server: Served, client: httpx2.Client, agent_id: str, **body: object
 
 
 def read(client: httpx2.Client, run_id: str) -> dict[str, Any]:
-    return client.get(f"/api/runs/{run_id}").json()["data"]
+    run: dict[str, Any] = client.get(f"/api/runs/{run_id}").json()["data"]
+    return run
 
 
 def trade(server: Served, client: httpx2.Client, **change: object) -> dict[str, Any]:

@@ -3,10 +3,10 @@
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
-from click.testing import Result
-from typer.testing import CliRunner
+from typer.testing import CliRunner, Result
 
 from mnemon.cli.main import app
 from mnemon.llm.scripted.script import Script
@@ -52,7 +52,7 @@ def mnemon(database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, s
         yield call
 
 
-def data(result: Result) -> dict:
+def data(result: Result) -> Any:
     assert result.exit_code == 0, result.output
     return json.loads(result.stdout)
 

@@ -142,7 +142,7 @@ def test_the_timeline(server: Served, client: httpx2.Client) -> None:
     assert (newest["turnCount"], newest["resumedFrom"]) == (1, oldest["id"])
     assert state(client)["state"]["messageCount"] == 5
     given = server.script.asked_on("chat")[-1].system
-    assert SUMMARY["one_liner"] in given
+    assert str(SUMMARY["one_liner"]) in given
     assert "works with John and will go for a walk" in given
     assert "That is all for today." in given
 

@@ -1,10 +1,14 @@
 """The reducer's rules once more, as plainly as they can be said: dictionaries, no limits, nothing frozen."""
 
 import math
+from collections.abc import Callable
+from typing import Any, TypeVar
 
-from mnemon.agentstate.delta import AddItem, AssumptionProposal, Delta, RemoveItem
+from mnemon.agentstate.delta import AddItem, AssumptionProposal, Delta, ExpectationProposal, RemoveItem
 from mnemon.agentstate.state import AgentState
 from mnemon.turn import Intent, ToolOutcome
+
+Held = TypeVar("Held")
 
 
 def plain(text: str) -> str:
@@ -25,10 +29,10 @@ class SimpleModel:
     def __init__(self) -> None:
         self.entities: dict[str, tuple[str, str | None]] = {}
         self.dependencies: set[tuple[str, str, str | None]] = set()
-        self.assumptions: dict[str, dict] = {}
+        self.assumptions: dict[str, dict[str, Any]] = {}
         self.tentative: dict[str, str] = {}
-        self.expectations: dict[str, dict] = {}
-        self.items: dict[str, dict] = {}
+        self.expectations: dict[str, dict[str, Any]] = {}
+        self.items: dict[str, dict[str, Any]] = {}
         self.made = 0
 
     def new_id(self, prefix: str) -> str:
@@ -44,8 +48,8 @@ class SimpleModel:
             known = self.entities.get(entity.id, ("", None))
             self.entities[entity.id] = (entity.kind, known[1] if entity.name is None else entity.name)
         self.dependencies |= {d.key for d in delta.dependencies}
-        for proposal in delta.expectations:
-            self._expect(proposal)
+        for expected in delta.expectations:
+            self._expect(expected)
         self._change_items(delta)
 
     def plan(self, intents: tuple[Intent, ...]) -> None:
@@ -134,29 +138,31 @@ class SimpleModel:
             return
         if guess is not None and not pieces:
             return
-        text = p.hypothesis or self.tentative[guess]
+        text = p.hypothesis or self.tentative[guess or ""]
         id_ = p.id or guess or self.new_id("asm")
-        self.tentative.pop(guess, None)
+        self.tentative.pop(guess or "", None)
         start = 0.5 if p.confidence is None else p.confidence
         made = {"hypothesis": text, "confidence": start, "evidence": set(pieces), "against": set()}
         self._against(made, list(p.contradicted_by))
         self.assumptions[id_] = made
 
-    def _against(self, assumption: dict, pieces: list[str]) -> None:
+    def _against(self, assumption: dict[str, Any], pieces: list[str]) -> None:
         new = set(pieces) - assumption["against"]
         assumption["confidence"] = lowered(assumption["confidence"], len(new))
         assumption["against"] |= new
         assumption["evidence"] |= new
 
     @staticmethod
-    def _find(held: dict, id_: str | None, text: str | None, wording, by_text: bool) -> str | None:
+    def _find(
+        held: dict[str, Held], id_: str | None, text: str | None, wording: Callable[[Held], str], by_text: bool
+    ) -> str | None:
         if id_ in held:
             return id_
         if not by_text or text is None:
             return None
         return next((key for key, value in held.items() if plain(wording(value)) == plain(text)), None)
 
-    def _expect(self, p) -> None:
+    def _expect(self, p: ExpectationProposal) -> None:
         names = ("action", "expected_outcome", "expected_ids", "expected_type", "expected_count", "status")
         given = {name: getattr(p, name) for name in names if getattr(p, name) is not None}
         if p.id in self.expectations:
@@ -167,7 +173,7 @@ class SimpleModel:
             self.expectations[p.id or self.new_id("exp")] = blank | given
 
     def _change_items(self, delta: Delta) -> None:
-        gone = set()
+        gone: set[str] = set()
         for op in delta.items:
             if isinstance(op, AddItem):
                 if op.item.id not in self.items and op.item.id not in gone:

@@ -253,7 +253,8 @@ async def test_a_follower_gets_what_was_there_and_what_comes(db: Database, ann: 
     async with db.tx(ann.org_id) as tx:
         for name in ("a", "b"):
             await journal.amend(tx, ann, SESSION, knows(name), BY_API)
-    bell, seen, enough = Bell(db), [], asyncio.Event()
+    seen: list[int] = []
+    bell, enough = Bell(db), asyncio.Event()
 
     async def listen() -> None:
         async for entries in follow(db, bell, ann, SESSION, after=1, until=enough):
@@ -272,7 +273,8 @@ async def test_a_follower_gets_what_was_there_and_what_comes(db: Database, ann: 
 
 
 async def test_a_lost_notification_costs_a_moment_and_nothing_else(db: Database, ann: Scope) -> None:
-    seen, enough = [], asyncio.Event()
+    seen: list[int] = []
+    enough = asyncio.Event()
 
     async def listen() -> None:
         async for entries in follow(db, Bell(db), ann, SESSION, after=0, until=enough):

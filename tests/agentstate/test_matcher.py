@@ -10,7 +10,9 @@ from mnemon.turn import ToolOutcome
 
 MATCH, MISMATCH, SKIP = Verdict.MATCH, Verdict.MISMATCH, Verdict.SKIP
 
-CASES = [
+Wanted = tuple[tuple[str, ...] | None, str | None, int | None]
+Came = tuple[tuple[str, ...] | None, tuple[str, ...] | None, int | None]
+CASES: list[tuple[str, Wanted, Came, Verdict]] = [
     # expected_ids, expected_type, expected_count | ids, types, count | verdict
     ("all ids are there", (("a", "b"), None, None), (("b", "c", "a"), None, None), MATCH),
     ("an id is missing", (("a", "b"), None, None), (("a",), None, None), MISMATCH),
@@ -44,7 +46,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("expected", "came", "verdict"), [case[1:] for case in CASES], ids=[c[0] for c in CASES])
-def test_verdict(expected: tuple, came: tuple, verdict: Verdict) -> None:
+def test_verdict(expected: Wanted, came: Came, verdict: Verdict) -> None:
     ids, type_, count = expected
     got_ids, got_types, got_count = came
     expectation = Expectation(
@@ -61,7 +63,12 @@ counts = st.none() | st.integers(0, 2)
 
 @given(lists, st.none() | names, counts, lists, lists, counts)
 def test_verdict_is_match_exactly_when_every_shared_field_holds(
-    ids, type_, count, got_ids, got_types, got_count
+    ids: tuple[str, ...] | None,
+    type_: str | None,
+    count: int | None,
+    got_ids: tuple[str, ...] | None,
+    got_types: tuple[str, ...] | None,
+    got_count: int | None,
 ) -> None:
     shared = []
     if ids is not None and got_ids is not None:
@@ -78,6 +85,6 @@ def test_verdict_is_match_exactly_when_every_shared_field_holds(
 
 
 @given(st.text(), st.text(), st.one_of(st.none(), st.text(), st.lists(st.text())))
-def test_words_are_never_compared(outcome, invariant, output) -> None:
+def test_words_are_never_compared(outcome: str, invariant: str, output: str | list[str] | None) -> None:
     expectation = Expectation(id="e", action="do", expected_outcome=outcome, invariant=invariant)
     assert judge(expectation, ToolOutcome(id="r", action="do", count=1, output=output)) is SKIP

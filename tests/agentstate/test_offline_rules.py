@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from mnemon.agentstate.offline import read
+from mnemon.agentstate.proposal import AddsItem, AgentStateDeltas, AgentStateUpdate, UpdatesItem
 from mnemon.agentstate.state import AgentState, Item, ItemKind, ItemStatus
 from mnemon.scope import Scope
 from mnemon.turn import Role, Said, Turn
@@ -19,10 +20,16 @@ def turn(text: str, role: Role = Role.USER) -> Turn:
     return Turn(id="trn", session_id="ses", seq=1, scope=scope, user_name="ann", at=NOW, messages=(said,))
 
 
-def of(text: str, role: Role = Role.USER, *items: Item):
+def of(text: str, role: Role = Role.USER, *items: Item) -> AgentStateDeltas:
     answer = read(turn(text, role), AgentState(session_id="ses", items=items))
     assert answer.agent_state_updates is not None
     return answer
+
+
+def update(text: str, role: Role = Role.USER) -> AgentStateUpdate:
+    made = of(text, role).agent_state_updates
+    assert made is not None
+    return made
 
 
 @pytest.mark.parametrize(
@@ -35,7 +42,7 @@ def of(text: str, role: Role = Role.USER, *items: Item):
     ],
 )
 def test_a_stated_assumption_is_taken_with_its_message_as_evidence(text: str) -> None:
-    [assumption] = of(text).agent_state_updates.assumptions
+    [assumption] = update(text).assumptions or []
     assert assumption.hypothesis == "the cluster is in Frankfurt"
     assert assumption.confidence == 0.5
     assert assumption.evidence == ["msg_1"]
@@ -53,18 +60,19 @@ def test_a_stated_assumption_is_taken_with_its_message_as_evidence(text: str) ->
     ],
 )
 def test_nothing_is_read_into_other_words(text: str) -> None:
-    answer = of(text)
-    assert answer.agent_state_updates.assumptions == []
-    assert answer.agent_state_item_updates == []
+    assert update(text).assumptions == []
+    assert of(text).agent_state_item_updates == []
 
 
 def test_a_tool_speaks_for_nobody() -> None:
-    assert of("Assumption: all is well", Role.TOOL).agent_state_updates.assumptions == []
+    assert update("Assumption: all is well", Role.TOOL).assumptions == []
 
 
 def test_open_questions_and_tasks_become_items_once() -> None:
-    added = of("Open question: Which region?\nNext step: call Ann", Role.ASSISTANT).agent_state_item_updates
-    assert [(op.item.kind, op.item.title) for op in added] == [("question", "Which region?"), ("task", "call Ann")]
+    added = of("Open question: Which region?\nNext step: call Ann", Role.ASSISTANT).agent_state_item_updates or []
+    titles = [(op.item.kind, op.item.title) for op in added if isinstance(op, AddsItem)]
+    assert len(titles) == len(added)
+    assert titles == [("question", "Which region?"), ("task", "call Ann")]
     assert of("Open question: which region", Role.USER, OPEN).agent_state_item_updates == []
 
 
@@ -72,7 +80,8 @@ def test_open_questions_and_tasks_become_items_once() -> None:
     ("text", "status"), [("Resolved: which region", "resolved"), ("Dropped: Which region?", "discarded")]
 )
 def test_an_open_item_is_closed_by_its_title(text: str, status: str) -> None:
-    [op] = of(text, Role.USER, OPEN).agent_state_item_updates
+    [op] = of(text, Role.USER, OPEN).agent_state_item_updates or []
+    assert isinstance(op, UpdatesItem)
     assert (op.id, op.patch.status) == ("i1", ItemStatus(status))
 
 
@@ -82,5 +91,5 @@ def test_a_title_that_two_items_have_closes_neither() -> None:
 
 
 def test_a_hypothesis_is_tentative() -> None:
-    [guess] = of("Hypothesis: the disk is full").agent_state_updates.tentative_hypotheses
+    [guess] = update("Hypothesis: the disk is full").tentative_hypotheses or []
     assert guess.hypothesis == "the disk is full"

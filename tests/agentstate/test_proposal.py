@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from mnemon.agentstate.delta import AddItem, RemoveItem, UpdateItem
+from mnemon.agentstate.delta import AddItem, Delta, RemoveItem, UpdateItem
 from mnemon.agentstate.proposal import AgentStateDeltas, AgentStatePatch
 from mnemon.agentstate.reading import delta_of, unreadable
 from mnemon.agentstate.state import ItemKind, ItemStatus
@@ -20,7 +20,7 @@ def strict(body: Any) -> AgentStatePatch:
     return AgentStatePatch.model_validate(body, context={"strict": True})
 
 
-def delta(deltas: AgentStateDeltas | AgentStatePatch):
+def delta(deltas: AgentStateDeltas | AgentStatePatch) -> Delta:
     return delta_of(deltas, now=NOW, new_id=lambda prefix: f"{prefix}_1")
 
 
@@ -58,11 +58,11 @@ def test_items_are_read_with_what_they_leave_out_filled_in() -> None:
     assert removed == RemoveItem(id="j")
 
 
-def expecting(**fields: Any) -> dict:
+def expecting(**fields: Any) -> dict[str, Any]:
     return {"expectations": [{"action": "a", "expected_outcome": "o", **fields}]}
 
 
-def adding(**fields: Any) -> dict:
+def adding(**fields: Any) -> dict[str, Any]:
     return {"agent_state_item_updates": [{"op": "add", "item": {"kind": "task", "title": "t", **fields}}]}
 
 
@@ -118,7 +118,7 @@ def test_a_model_answer_loses_only_its_unreadable_members_and_says_which() -> No
 
 
 @pytest.mark.parametrize("answer", [{}, {"agent_state_updates": None}, {"agent_state_item_updates": None}])
-def test_an_answer_may_leave_everything_out(answer: dict) -> None:
+def test_an_answer_may_leave_everything_out(answer: dict[str, Any]) -> None:
     read = AgentStateDeltas.model_validate(answer)
     assert unreadable(read) == ()
     assert delta(read).items == ()
@@ -133,7 +133,7 @@ LISTS = ["assumptions", "expectations", "tentative_hypotheses"]
 
 
 @given(st.dictionaries(st.sampled_from(LISTS), st.lists(json_values, max_size=4)), st.lists(json_values, max_size=4))
-def test_any_members_can_be_sifted(updates: dict, items: list) -> None:
+def test_any_members_can_be_sifted(updates: dict[str, list[Any]], items: list[Any]) -> None:
     answer = AgentStateDeltas.model_validate({"agent_state_updates": updates, "agent_state_item_updates": items})
     update = answer.agent_state_updates
     assert update is not None

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import count
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -51,7 +52,7 @@ def change(state: AgentState, limits: Limits | None = None, **delta: object) -> 
     )
 
 
-def item(id_: str, status: ItemStatus = ItemStatus.ACTIVE, at: datetime = NOW, **fields: object) -> Item:
+def item(id_: str, status: ItemStatus = ItemStatus.ACTIVE, at: datetime = NOW, **fields: Any) -> Item:
     made = Item(id=id_, kind=ItemKind.TASK, title=f"do {id_}", status=status, created_at=at, updated_at=at)
     return replace(made, **fields)
 

@@ -13,6 +13,7 @@ from mnemon.agentstate.delta import Delta, RemoveItem
 from mnemon.agentstate.reducer import apply
 from mnemon.agentstate.state import DOCUMENT, AgentState, ExpectationStatus, ItemStatus
 from mnemon.agentstate.verification import learned, planned
+from mnemon.turn import Intent, ToolOutcome
 
 TEN_THOUSAND, STEPS = 10_000, 50
 WIDE = Limits(**dict.fromkeys(Limits.__annotations__, 10_000))
@@ -38,12 +39,12 @@ class Reducing(RuleBasedStateMachine):
         self._apply_both(delta, delta)
 
     @rule(planned_=few(intents, 2))
-    def the_planner_expects(self, planned_: tuple) -> None:
+    def the_planner_expects(self, planned_: tuple[Intent, ...]) -> None:
         self.model.plan(planned_)
         self._apply_both(planned(planned_), planned(planned_))
 
     @rule(result=results)
-    def a_tool_gives_a_result(self, result) -> None:
+    def a_tool_gives_a_result(self, result: ToolOutcome) -> None:
         self.model.result(result)
         self._apply_both(
             learned(self.wide, result, now=NOW, new_id=self._wide_id),

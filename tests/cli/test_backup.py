@@ -42,9 +42,9 @@ def other(cluster_url: str, database_url: str) -> Iterator[str]:
     """An empty database."""
     name = f"{conninfo_to_dict(database_url)['dbname']}_other"
     with psycopg.connect(cluster_url, autocommit=True) as connection:
-        connection.execute(f'CREATE DATABASE "{name}"')  # type: ignore[call-overload]
+        connection.execute(f'CREATE DATABASE "{name}"')
         yield make_conninfo(**{**conninfo_to_dict(cluster_url), "dbname": name})  # type: ignore[arg-type]
-        connection.execute(f'DROP DATABASE "{name}" WITH (FORCE)')  # type: ignore[call-overload]
+        connection.execute(f'DROP DATABASE "{name}" WITH (FORCE)')
 
 
 async def _fill(url: str, org: str) -> None:

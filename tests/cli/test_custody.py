@@ -33,7 +33,7 @@ def remembered(mnemon: Callable[..., Result], text: str) -> str:
     return str(json.loads(made.stdout)["id"])
 
 
-def test_an_export_comes_back_after_the_person_was_forgotten(mnemon, tmp_path):
+def test_an_export_comes_back_after_the_person_was_forgotten(mnemon: Callable[..., Result], tmp_path: Path) -> None:
     remembered(mnemon, "Lives in Leeds")
     file = tmp_path / "ann.ndjson"
     assert mnemon("export", "ann", file).exit_code == 0
@@ -46,7 +46,7 @@ def test_an_export_comes_back_after_the_person_was_forgotten(mnemon, tmp_path):
     assert mnemon("export", "ann").stdout_bytes == file.read_bytes()
 
 
-def test_forgetting_asks_first_and_names_what_is_wrong(mnemon):
+def test_forgetting_asks_first_and_names_what_is_wrong(mnemon: Callable[..., Result]) -> None:
     memory = remembered(mnemon, "Lives in Leeds")
     asked = CliRunner().invoke(app, ["forget", memory], input="n\n")
     assert asked.exit_code == 1
@@ -58,13 +58,13 @@ def test_forgetting_asks_first_and_names_what_is_wrong(mnemon):
     assert "Lives in Leeds" not in mnemon("export", "ann").stdout
 
 
-def test_what_is_no_export_is_refused(mnemon, tmp_path):
+def test_what_is_no_export_is_refused(mnemon: Callable[..., Result], tmp_path: Path) -> None:
     file = tmp_path / "nonsense"
     file.write_text("hello\n")
     assert mnemon("import", file).exit_code == 2
 
 
-def test_a_restore_does_not_bring_back_what_was_forgotten_since(mnemon, tmp_path):
+def test_a_restore_does_not_bring_back_what_was_forgotten_since(mnemon: Callable[..., Result], tmp_path: Path) -> None:
     secret = remembered(mnemon, "The alarm word is marmalade")
     remembered(mnemon, "Lives in Leeds")
     backup = tmp_path / "one.backup"

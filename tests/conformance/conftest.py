@@ -36,7 +36,7 @@ def packages(node: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         shutil.copy(NPM / name, folder / name)
     npm = node.parents[1] / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
     env = {**os.environ, "PATH": f"{node.parent}:{os.environ['PATH']}"}
-    command = [
+    command: list[str | Path] = [
         node,
         npm,
         "install",

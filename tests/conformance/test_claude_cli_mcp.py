@@ -32,8 +32,12 @@ def test_it_remembers_and_recalls_by_our_tools(server: Served, tmp_path: Path) -
         home = {"HOME": str(tmp_path), "PATH": os.environ["PATH"], "ANTHROPIC_BASE_URL": api.root,
                 "ANTHROPIC_API_KEY": "test-key", "DISABLE_AUTOUPDATER": "1", "DISABLE_TELEMETRY": "1",
                 "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1"}  # fmt: skip
-        command = [claude_binary(), "-p", "What does Ann play?", "--output-format", "json", "--mcp-config", config,
-                   "--strict-mcp-config", "--allowedTools", tools]  # fmt: skip
+        binary = claude_binary()
+        assert binary is not None
+        command: list[str | Path] = [
+            binary, "-p", "What does Ann play?", "--output-format", "json", "--mcp-config", config,
+            "--strict-mcp-config", "--allowedTools", tools,
+        ]  # fmt: skip
         done = subprocess.run(command, env=home, cwd=tmp_path, capture_output=True, text=True, timeout=200)
     assert done.returncode == 0, done.stdout[-1500:] + done.stderr[-1500:]
     assert json.loads(done.stdout)["result"] == "She plays the cello."

@@ -28,7 +28,7 @@ def acting(asked: Asked) -> Reply:
 def run_now(server: Served, client: httpx2.Client, agent_id: str) -> dict[str, Any]:
     started = client.post(f"/api/agents/{agent_id}/runs", json={"prompt": "Decide."}).json()["data"]
     server.settled(client, seconds=60)
-    run = client.get(f"/api/runs/{started['id']}").json()["data"]
+    run: dict[str, Any] = client.get(f"/api/runs/{started['id']}").json()["data"]
     assert run["status"] == "succeeded", run["error"]
     return run
 
@@ -38,7 +38,7 @@ def test_the_cli_reads_its_own_decisions_and_nothing_else(database_url: str, tmp
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    cli = {"claude_cli": claude_binary(), "claude_api_key": "test-key"}
+    cli: dict[str, Any] = {"claude_cli": claude_binary(), "claude_api_key": "test-key"}
     with (
         ScriptedMessages(script) as api,
         served(database_url, tmp_path, port=port, claude_base_url=api.root, **cli) as server,

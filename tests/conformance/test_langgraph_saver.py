@@ -22,12 +22,11 @@ async def test_every_capability_is_there_and_passes(server: Served) -> None:
 
     key = await asyncio.to_thread(server.key)
 
-    @checkpointer_test(name="MnemonSaver")
     async def ours() -> AsyncIterator[MnemonSaver]:
         async with Mnemon(server.url, key, user_id="ann") as client:
             yield MnemonSaver(client)
 
-    report = await validate(ours)
+    report = await validate(checkpointer_test(name="MnemonSaver")(ours))
     failures = {name: result.failures for name, result in report.results.items() if result.failures}
     assert failures == {}
     assert all(result.detected and result.passed for result in report.results.values())

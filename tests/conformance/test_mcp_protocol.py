@@ -5,6 +5,7 @@ import re
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -58,7 +59,7 @@ def version_of(packages: Path, name: str) -> str:
 def run_suite(node: Path, packages: Path, url: str, folder: Path, *options: str) -> "subprocess.CompletedProcess[str]":
     program = packages / "@modelcontextprotocol" / "conformance" / "dist" / "index.js"
     address = url.replace("127.0.0.1", "localhost") + "/mcp"
-    command = [node, program, "server", "--url", address, "-o", folder / "results", *options]
+    command: list[str | Path] = [node, program, "server", "--url", address, "-o", folder / "results", *options]
     return subprocess.run(command, capture_output=True, text=True, timeout=500)
 
 
@@ -103,15 +104,15 @@ def test_the_inspector_lists_and_calls_our_tools(node: Path, packages: Path, ser
     program = packages / "@modelcontextprotocol" / "inspector" / "clients" / "launcher" / "build" / "index.js"
     key = server.key("acme")
 
-    def inspect(*words: str) -> dict[str, object]:
-        command = [node, program, "--cli", f"{server.url}/mcp?userId=ann", "--transport", "http",
+    def inspect(*words: str) -> dict[str, Any]:
+        command: list[str | Path] = [node, program, "--cli", f"{server.url}/mcp?userId=ann", "--transport", "http",
                    "--header", f"Authorization: Bearer {key}", *words]  # fmt: skip
         done = subprocess.run(command, capture_output=True, text=True, timeout=120)
         assert done.returncode == 0, done.stdout[-800:] + done.stderr[-800:]
-        found: dict[str, object] = json.loads(done.stdout)
+        found: dict[str, Any] = json.loads(done.stdout)
         return found
 
-    tools = {tool["name"] for tool in inspect("--method", "tools/list")["tools"]}  # type: ignore[attr-defined]
+    tools = {tool["name"] for tool in inspect("--method", "tools/list")["tools"]}
     assert {"remember", "recall", "forget", "get_context"} <= tools
     called = ("--method", "tools/call", "--tool-name")
     inspect(*called, "remember", "--tool-arg", "content=Lives in Austin, Texas")

@@ -84,7 +84,8 @@ def form(html: str, to: str) -> Form:
 def send(browser: httpx2.Client, page: str, to: str, **typed: str) -> httpx2.Response:
     """The form of that page, filled in like this, as a browser sends it."""
     shown = form(browser.get(page).text, to)
-    hidden = {name: shown.controls[name].value for name in ("csrf", "at", "user", "into") if name in shown.controls}
+    carried = ("csrf", "at", "user", "into")
+    hidden = {name: control.value for name, control in shown.controls.items() if name in carried}
     assert unescape(hidden["at"]) == page
     return browser.post(to, data={**hidden, **typed})
 

@@ -2,16 +2,20 @@
 
 import json
 from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
 
+from mnemon.clock import ManualClock
 from mnemon.custody import ledger
 from mnemon.custody.catalog import persons_tables, tables
 from mnemon.custody.export import export
 from mnemon.custody.forget_memory import forget_memory
 from mnemon.custody.forget_person import forget_person
 from mnemon.custody.intake import take_in
+from mnemon.custody.receipt import Receipt
 from mnemon.custody.replay import replay
 from mnemon.db.database import Database
 from mnemon.errors import NotFound
@@ -48,7 +52,7 @@ async def said(db: Database, scope: Scope, text: str, reply: str = "Noted.") -> 
         return await record(tx, scope, Incoming(user_name="ann", messages=messages), BOUNDARY)
 
 
-def grounded(turn: Turn, content: str, quote: str, **more) -> Fact:
+def grounded(turn: Turn, content: str, quote: str, **more: Any) -> Fact:
     message = turn.messages[0]
     start = message.content.index(quote)
     ground = Ground(
@@ -68,7 +72,7 @@ async def held(db: Database, scope: Scope, *facts: Fact) -> list[str]:
         return [one.memory.id for one in await remember(tx, scope, facts, extracted=True)]
 
 
-async def forget(db: Database, scope: Scope, memory_id: str):
+async def forget(db: Database, scope: Scope, memory_id: str) -> Receipt:
     async with db.tx(scope.org_id) as tx:
         return await forget_memory(tx, scope, memory_id)
 
@@ -83,7 +87,7 @@ async def lines(text: str) -> AsyncIterator[bytes]:
         yield line.encode()
 
 
-async def test_only_the_quoted_words_of_the_message_are_covered(db, ann):
+async def test_only_the_quoted_words_of_the_message_are_covered(db: Database, ann: Scope) -> None:
     turn = await said(
         db, ann, "I live in Leeds. The alarm word is marmalade. I ski.", "Leeds! And marmalade it is. Nice."
     )
@@ -104,7 +108,7 @@ async def test_only_the_quoted_words_of_the_message_are_covered(db, ann):
     assert receipt.redacted["messages"] == 2
 
 
-async def test_earlier_versions_go_too(db, ann):
+async def test_earlier_versions_go_too(db: Database, ann: Scope) -> None:
     first = await said(db, ann, "My bank is Wobblebank.")
     second = await said(db, ann, "My bank is Stablebank now.")
     (one,) = await held(db, ann, grounded(first, "Banks at Wobblebank", "My bank is Wobblebank", attribute="bank"))
@@ -116,7 +120,7 @@ async def test_earlier_versions_go_too(db, ann):
     assert "Stablebank" not in text
 
 
-async def test_a_fold_made_from_it_goes_and_the_other_fragments_stand_again(db, ann):
+async def test_a_fold_made_from_it_goes_and_the_other_fragments_stand_again(db: Database, ann: Scope) -> None:
     john = Entity(type=EntityType.PERSON, label="John")
     facts = [
         Fact(type=MemoryType.PEOPLE, content="John plays chess", entity=john, fact_type=FactType.HABIT),
@@ -134,7 +138,7 @@ async def test_a_fold_made_from_it_goes_and_the_other_fragments_stand_again(db, 
     assert "marmalade" not in await exported(db, ann)
 
 
-async def test_a_fold_of_a_fold_goes_with_every_word_of_its_fragments(db, ann):
+async def test_a_fold_of_a_fold_goes_with_every_word_of_its_fragments(db: Database, ann: Scope) -> None:
     john = Entity(type=EntityType.PERSON, label="John")
     facts = [
         Fact(type=MemoryType.PEOPLE, content=text, entity=john, fact_type=kind)
@@ -160,7 +164,7 @@ async def test_a_fold_of_a_fold_goes_with_every_word_of_its_fragments(db, ann):
     assert turn.id
 
 
-async def test_forgetting_a_fold_forgets_what_it_was_folded_from(db, ann):
+async def test_forgetting_a_fold_forgets_what_it_was_folded_from(db: Database, ann: Scope) -> None:
     john = Entity(type=EntityType.PERSON, label="John")
     facts = [
         Fact(type=MemoryType.PEOPLE, content=text, entity=john, fact_type=kind)
@@ -176,7 +180,7 @@ async def test_forgetting_a_fold_forgets_what_it_was_folded_from(db, ann):
         assert await memories.by_ids(tx, ann, [*ids, *run.folded]) == []
 
 
-async def test_spine_lines_made_from_it_go_in_every_version(db, ann):
+async def test_spine_lines_made_from_it_go_in_every_version(db: Database, ann: Scope) -> None:
     ids = await held(
         db,
         ann,
@@ -204,7 +208,7 @@ async def test_spine_lines_made_from_it_go_in_every_version(db, ann):
     assert [[line.text for line in one.lines[Part.PROFILE]] for one in kept] == [["Lives in Leeds"]] * 2
 
 
-async def test_a_seeded_fact_leaves_the_seed_as_well(db, ann):
+async def test_a_seeded_fact_leaves_the_seed_as_well(db: Database, ann: Scope) -> None:
     async with db.tx(ann.org_id) as tx:
         await load(tx, ann, entries_of("Hides marmalade\nLives in Leeds"))
         (found,) = [one for one in await upkeep.global_memories(tx, ann, most=5) if "marmalade" in one.content]
@@ -213,7 +217,7 @@ async def test_a_seeded_fact_leaves_the_seed_as_well(db, ann):
         assert [entry.content for entry in await profile(tx, ann)] == ["Lives in Leeds"]
 
 
-async def test_what_another_memory_says_stays(db, ann):
+async def test_what_another_memory_says_stays(db: Database, ann: Scope) -> None:
     turn = await said(db, ann, "Anna lives in Leeds. Anna hides marmalade.", "Anna of Leeds, I see.")
     ids = await held(
         db,
@@ -228,7 +232,9 @@ async def test_what_another_memory_says_stays(db, ann):
     assert "marmalade" not in text
 
 
-async def test_a_forgotten_fact_is_refused_from_old_turns_and_taken_from_new_ones(db, ann, clock):
+async def test_a_forgotten_fact_is_refused_from_old_turns_and_taken_from_new_ones(
+    db: Database, ann: Scope, clock: ManualClock
+) -> None:
     turn = await said(db, ann, "The alarm word is marmalade.")
     fact = grounded(turn, "Alarm word is marmalade", "The alarm word is marmalade")
     (one,) = await held(db, ann, fact)
@@ -244,7 +250,7 @@ async def test_a_forgotten_fact_is_refused_from_old_turns_and_taken_from_new_one
     assert anew.outcome is Outcome.CREATED
 
 
-async def test_an_export_from_before_does_not_bring_it_back(db, ann):
+async def test_an_export_from_before_does_not_bring_it_back(db: Database, ann: Scope) -> None:
     turn = await said(db, ann, "I ski. The alarm word is marmalade.", "Fine.")
     ids = await held(
         db,
@@ -266,7 +272,9 @@ async def test_an_export_from_before_does_not_bring_it_back(db, ann):
     assert "marmalade" not in text
 
 
-async def test_a_restored_backup_is_brought_up_to_the_ledger(db, ann, clock, tmp_path):
+async def test_a_restored_backup_is_brought_up_to_the_ledger(
+    db: Database, ann: Scope, clock: ManualClock, tmp_path: Path
+) -> None:
     turn = await said(db, ann, "I ski. The alarm word is marmalade.", "Fine.")
     fact = grounded(turn, "Alarm word is marmalade", "The alarm word is marmalade")
     ids = await held(db, ann, fact, grounded(turn, "Skis", "I ski"))
@@ -294,7 +302,7 @@ async def test_a_restored_backup_is_brought_up_to_the_ledger(db, ann, clock, tmp
     assert again.why == "forgotten"
 
 
-async def test_a_person_forgotten_since_the_backup_is_forgotten_again(db, ann):
+async def test_a_person_forgotten_since_the_backup_is_forgotten_again(db: Database, ann: Scope) -> None:
     await held(db, ann, Fact(type=MemoryType.PROFILE, content="Hides marmalade"))
     backup = await exported(db, ann)
     async with db.tx(ann.org_id) as tx:
@@ -307,7 +315,7 @@ async def test_a_person_forgotten_since_the_backup_is_forgotten_again(db, ann):
         await exported(db, ann)
 
 
-async def test_a_new_table_of_a_person_is_covered_by_itself(db, ann, database_url):
+async def test_a_new_table_of_a_person_is_covered_by_itself(db: Database, ann: Scope, database_url: str) -> None:
     with psycopg.connect(database_url, autocommit=True) as owner:
         owner.execute(
             "create table keepsakes (org_id text, user_id text, id text, words text, "
@@ -325,7 +333,7 @@ async def test_a_new_table_of_a_person_is_covered_by_itself(db, ann, database_ur
     assert gone.removed["keepsakes"] == 1
 
 
-async def test_every_table_with_a_person_has_a_key_that_begins_with_them(db):
+async def test_every_table_with_a_person_has_a_key_that_begins_with_them(db: Database) -> None:
     async with db.tx("acme") as tx:
         for table in await persons_tables(tx):
             assert table.key[:2] == ("org_id", "user_id"), table.name
@@ -333,7 +341,7 @@ async def test_every_table_with_a_person_has_a_key_that_begins_with_them(db):
     assert names.index("memories") < names.index("memory_versions")
 
 
-async def test_an_organizations_tables_that_name_a_person_are_known(db):
+async def test_an_organizations_tables_that_name_a_person_are_known(db: Database) -> None:
     """A column that names a person in a table without `user_id` needs a rule of its own; these have one."""
     async with db.tx("acme") as tx:
         loose = {
@@ -350,7 +358,7 @@ async def test_an_organizations_tables_that_name_a_person_are_known(db):
     }
 
 
-async def test_the_ledger_holds_no_word_of_what_was_forgotten(db, ann):
+async def test_the_ledger_holds_no_word_of_what_was_forgotten(db: Database, ann: Scope) -> None:
     (one,) = await held(db, ann, Fact(type=MemoryType.PROFILE, content="Hides marmalade"))
     await forget(db, ann, one)
     async with db.tx(ann.org_id) as tx:

@@ -2,7 +2,6 @@
 
 import asyncio
 import re
-import sys
 import uuid
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -14,6 +13,7 @@ import pytest
 from mnemon.db.migrate import Migration, migrate, pending, shipped
 from mnemon.db.role import assert_bound
 from mnemon.errors import Misconfigured
+from write_schema import dumped
 
 ROOT = Path(__file__).parents[2]
 NOW = datetime(2026, 4, 12, tzinfo=UTC)
@@ -30,25 +30,16 @@ def empty_url(cluster_url: str) -> Iterator[str]:
         connection.execute(f'DROP DATABASE "{name}" WITH (FORCE)')
 
 
-def written(url: str) -> str:
-    sys.path.insert(0, str(ROOT / "scripts"))
-    try:
-        from write_schema import dumped
-    finally:
-        sys.path.pop(0)
-    return dumped(url)
-
-
 async def test_a_fresh_schema_equals_a_migrated_one(empty_url: str, database_url: str) -> None:
     schema = (ROOT / "docs" / "schema.sql").read_text()
     with psycopg.connect(empty_url, autocommit=True) as connection:
         connection.execute("CREATE EXTENSION vector")
-        connection.execute(schema)  # type: ignore[arg-type]
-    migrated = written(database_url)
+        connection.execute(schema)
+    migrated = dumped(database_url)
     with psycopg.connect(database_url) as connection:
         if connection.info.server_version >= 180000:  # older servers dump the same in other words
             assert migrated == schema, "run scripts/write_schema.py"
-    assert written(empty_url) == migrated
+    assert dumped(empty_url) == migrated
 
 
 async def test_the_second_run_applies_nothing(database_url: str) -> None:

@@ -159,7 +159,7 @@ async def test_two_at_once_take_turns(wire: Wire) -> None:
 
 
 NAMES = st.from_regex(r"[a-z_][a-z0-9_]{0,8}", fullmatch=True)
-WORDS = st.text(st.characters(blacklist_characters="%$", blacklist_categories=("Cs",)), max_size=12)
+WORDS = st.text(st.characters(exclude_characters="%$", exclude_categories=["Cs"]), max_size=12)
 
 
 @given(st.lists(st.tuples(WORDS, NAMES)), WORDS)

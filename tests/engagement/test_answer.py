@@ -7,7 +7,7 @@ from mnemon.evidence.confidence import shown
 from support.engaged import Room, answer, claim, piece
 
 
-def test_what_is_left_out_or_null_found_nothing():
+def test_what_is_left_out_or_null_found_nothing() -> None:
     empty = EngagementReflection().engagement
     assert EngagementReflection.model_validate({}).engagement == empty
     assert answer(form=None, week=None, answered=None).engagement == empty
@@ -15,7 +15,7 @@ def test_what_is_left_out_or_null_found_nothing():
     assert answer(evidence=[landing]).engagement.evidence[0].resolves == []
 
 
-def test_the_contracts_fields_are_the_schemas():
+def test_the_contracts_fields_are_the_schemas() -> None:
     schema = EngagementReflection.model_json_schema(by_alias=True)["$defs"]
     fields = {name: set(schema[name]["properties"]) for name in ("Proposal", "Form", "Landing", "Question", "AnswerTo")}
     e = {"line", "quote", "source", "stance", "strength"}
@@ -31,12 +31,12 @@ def test_the_contracts_fields_are_the_schemas():
     assert set(schema["WouldResolve"]["properties"]) == {"hypothesis", "text"}
 
 
-def test_a_stance_nobody_knows_is_refused():
+def test_a_stance_nobody_knows_is_refused() -> None:
     with pytest.raises(ValidationError):
         answer(form=[claim("The gap costs us time", piece("a gap", stance="doubts"))])
 
 
-def test_every_text_is_asked_for_but_a_missing_one_is_for_the_gates():
+def test_every_text_is_asked_for_but_a_missing_one_is_for_the_gates() -> None:
     schema = EngagementReflection.model_json_schema(by_alias=True)["$defs"]
     assert schema["Form"]["required"] == ["statement", "falsifiedBy", "evidence"]
     assert "resolves" not in schema["Landing"]["required"]
@@ -44,7 +44,7 @@ def test_every_text_is_asked_for_but_a_missing_one_is_for_the_gates():
     assert answer(form=[{"statement": "The gap costs us time"}]).engagement.form[0].falsified_by == ""
 
 
-def test_an_entry_with_a_part_missing_costs_itself_only():
+def test_an_entry_with_a_part_missing_costs_itself_only() -> None:
     room = Room()
     outcome = room.say(
         "there is a gap",
@@ -62,7 +62,7 @@ def test_an_entry_with_a_part_missing_costs_itself_only():
     assert len(outcome.report.rejected) == 7
 
 
-def test_a_models_own_confidence_is_never_taken_over():
+def test_a_models_own_confidence_is_never_taken_over() -> None:
     room = Room()
     room.say("there is a gap", form=[{**claim("The gap costs us time", piece("there is a gap")), "confidence": 0.99}])
     assert shown(confidence_of(room.state.hypotheses[0])) == 0.65

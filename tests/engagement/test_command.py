@@ -2,9 +2,10 @@
 
 import asyncio
 import json
+from collections.abc import Callable
 
 import pytest
-from typer.testing import CliRunner
+from typer.testing import CliRunner, Result
 
 from mnemon.access.organizations import create_organization
 from mnemon.cli.main import app
@@ -33,12 +34,12 @@ ANSWER = answer(
 
 
 @pytest.fixture
-def shown(database_url, monkeypatch):
+def shown(database_url: str, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
     """Runs the command over an organization with a little history."""
     monkeypatch.setenv("MNEMON_DATABASE_URL", database_url)
     monkeypatch.setattr(out, "width", 200)
 
-    async def begin():
+    async def begin() -> None:
         db = Database(database_url, ManualClock(START), pool_size=2)
         await db.open()
         for org in ("acme", "empty"):
@@ -52,7 +53,7 @@ def shown(database_url, monkeypatch):
     return lambda *words: CliRunner().invoke(app, ["engagement", *words])
 
 
-def test_the_page_shows_confidence_what_resolves_unknowns_and_sources(shown):
+def test_the_page_shows_confidence_what_resolves_unknowns_and_sources(shown: Callable[..., Result]) -> None:
     page = shown("--org", "acme")
     assert page.exit_code == 0, page.output
     for words in (
@@ -70,14 +71,14 @@ def test_the_page_shows_confidence_what_resolves_unknowns_and_sources(shown):
     assert "Shifts are full." in shown("--org", "acme", "--archived").stdout
 
 
-def test_the_history_tells_what_changed_and_why(shown):
+def test_the_history_tells_what_changed_and_why(shown: Callable[..., Result]) -> None:
     told = shown("--org", "acme", "--history").stdout
     assert "promoted KPIs [bold] unannounced" in told
     assert "archived The plant lacks people" in told
     assert "confidence 0.86, above 0.85" in told
 
 
-def test_programs_get_json(shown):
+def test_programs_get_json(shown: Callable[..., Result]) -> None:
     document = json.loads(shown("--org", "acme", "--json").stdout)
     assert document["findings"][0]["source"] == "dana, 2026-04-12"
     assert document["hypotheses"][0]["evidence"][1]["stance"] == "contradicts"
@@ -87,12 +88,12 @@ def test_programs_get_json(shown):
     assert json.loads(shown("--org", "acme", "--json", "--as-of", "2026-01-01T00:00:00Z").stdout) is None
 
 
-def test_an_empty_engagement_teaches_how_it_begins(shown):
+def test_an_empty_engagement_teaches_how_it_begins(shown: Callable[..., Result]) -> None:
     empty = shown("--org", "empty")
     assert (empty.exit_code, empty.stdout) == (0, "")
     assert "mnemon chat" in empty.stderr
 
 
-def test_what_cannot_be_shown_is_told_with_an_exit_code(shown):
+def test_what_cannot_be_shown_is_told_with_an_exit_code(shown: Callable[..., Result]) -> None:
     assert shown("--org", "nowhere").exit_code == 3
     assert shown("--org", "acme", "--as-of", "yesterday").exit_code == 2

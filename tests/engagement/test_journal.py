@@ -3,11 +3,14 @@
 import asyncio
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any, TypedDict
 
 import pytest
 
 from mnemon.access.organizations import create_organization
+from mnemon.db.database import Database
 from mnemon.engagement import reading, store
+from mnemon.engagement.delta import Entry
 from mnemon.engagement.document import Stage
 from mnemon.engagement.fold import fold
 from mnemon.engagement.forget import forget_person, redact, refold
@@ -16,30 +19,43 @@ from mnemon.engagement.reflect import EngagementSection, sections
 from mnemon.engagement.scales import Rules
 from mnemon.layer import Ask
 from mnemon.scope import Scope, person
+from mnemon.section import Report, Section
 from mnemon.sessions.personas import EngagementUse, put_persona
 from mnemon.settings import Settings
+from mnemon.turn import Turn
 from support.engaged import START, answer, claim, piece, turn
 
 ORG = Scope(org_id="acme")
+
+
+class Place(TypedDict):
+    """Where in a conversation some words stand."""
+
+    turn_id: str
+    message_id: str
+    start: int
+    end: int
+
+
 EAGER = EngagementSection(Rules(first_hypothesis_turns=0))
 
 
-async def apply(db, taken, section=EAGER, **parts):
+async def apply(db: Database, taken: Turn, section: Section = EAGER, **parts: Any) -> Report:
     async with db.tx(taken.scope.org_id) as tx:
         return await section.apply(tx, taken, answer(**parts))
 
 
-async def held(db, org="acme"):
+async def held(db: Database, org: str = "acme") -> store.Held:
     async with db.tx(org) as tx:
         return await store.read(tx, Scope(org_id=org))
 
 
-async def journal(db, org="acme"):
+async def journal(db: Database, org: str = "acme") -> list[Entry]:
     async with db.tx(org) as tx:
         return [entry async for entry in store.journal(tx, Scope(org_id=org))]
 
 
-async def test_there_is_no_document_before_the_first_turn(db, org):
+async def test_there_is_no_document_before_the_first_turn(db: Database, org: str) -> None:
     assert (await held(db)).document is None
     report = await apply(db, turn("hello"))
     state = await held(db)
@@ -48,9 +64,11 @@ async def test_there_is_no_document_before_the_first_turn(db, org):
     assert (state.document.week, state.document.hypotheses, state.heard, state.seq) == (1, (), 1, 1)
 
 
-async def test_an_applied_answer_is_journalled_with_turn_who_and_reason_and_a_second_time_changes_nothing(db, org):
+async def test_an_applied_answer_is_journalled_with_turn_who_and_reason_and_a_second_time_changes_nothing(
+    db: Database, org: str
+) -> None:
     taken = turn("there is a gap")
-    parts = {"form": [claim("The gap costs us time", piece("there is a gap"))]}
+    parts: dict[str, Any] = {"form": [claim("The gap costs us time", piece("there is a gap"))]}
     first = await apply(db, taken, **parts)
     before = await held(db)
     second = await apply(db, taken, **parts)
@@ -65,9 +83,9 @@ async def test_an_applied_answer_is_journalled_with_turn_who_and_reason_and_a_se
     assert fold(entries) == before.document
 
 
-async def test_the_settings_are_the_gates(db, org):
+async def test_the_settings_are_the_gates(db: Database, org: str) -> None:
     (section,) = sections(Settings(promotion_threshold=0.6, first_hypothesis_turns=2))
-    parts = {"form": [claim("The gap costs us time", piece("there is a gap"))]}
+    parts: dict[str, Any] = {"form": [claim("The gap costs us time", piece("there is a gap"))]}
     early = await apply(db, turn("there is a gap", number=1), section, **parts)
     assert "1 of 2 user turns" in early.rejected[0].why
     await apply(db, turn("there is a gap", number=2), section, **parts)
@@ -76,13 +94,13 @@ async def test_the_settings_are_the_gates(db, org):
     assert document.findings[0].statement == "The gap costs us time"
 
 
-async def test_twenty_reflections_racing_on_one_organization_lose_nothing(db, org):
+async def test_twenty_reflections_racing_on_one_organization_lose_nothing(db: Database, org: str) -> None:
     await apply(db, turn("a gap", number=99), form=[claim("The gap costs us time", piece("a gap", strength="weak"))])
     document = (await held(db)).document
     assert document is not None
     target = document.hypotheses[0].id
 
-    async def race(number):
+    async def race(number: int) -> Report:
         taken = turn(f"remark number{number}x and more", number=number, who=f"person{number}")
         mine = piece(f"remark number{number}x", strength="weak", hypothesis=target, line="A remark.")
         question = {"question": f"Who is q{number}?", "whyItMatters": "Decides."}
@@ -101,9 +119,9 @@ async def test_twenty_reflections_racing_on_one_organization_lose_nothing(db, or
     assert fold(entries) == state.document
 
 
-async def test_racing_reflections_are_gated_against_the_current_state(db, org):
+async def test_racing_reflections_are_gated_against_the_current_state(db: Database, org: str) -> None:
     """Twenty that all form the same claim and all bring the same words make one hypothesis with one line."""
-    same = {"form": [claim("The gap costs us time", piece("a gap", source="Diane"))]}
+    same: dict[str, Any] = {"form": [claim("The gap costs us time", piece("a gap", source="Diane"))]}
     await asyncio.gather(*(apply(db, turn("a gap", number=n, who=f"p{n}"), **same) for n in range(20)))
     document = (await held(db)).document
     assert document is not None
@@ -111,7 +129,7 @@ async def test_racing_reflections_are_gated_against_the_current_state(db, org):
 
 
 @pytest.mark.parametrize("text", ["Just between us, there is a gap", "there is a gap. Keep this between us."])
-async def test_what_was_said_in_confidence_never_enters(db, org, text):
+async def test_what_was_said_in_confidence_never_enters(db: Database, org: str, text: str) -> None:
     taken = turn(text)
     async with db.tx("acme") as tx:
         assert await EAGER.brief(tx, taken) is None
@@ -120,11 +138,11 @@ async def test_what_was_said_in_confidence_never_enters(db, org, text):
     assert (await held(db)).document is None
 
 
-async def test_a_persona_with_engagement_switched_off_neither_adds_nor_sees(db, org):
+async def test_a_persona_with_engagement_switched_off_neither_adds_nor_sees(db: Database, org: str) -> None:
     async with db.tx("acme") as tx:
         await put_persona(tx, ORG, "coach", name="Coach", prompt="", engagement=EngagementUse.OFF)
         await put_persona(tx, ORG, "aria", name="Aria", prompt="", engagement=EngagementUse.SHARED)
-    parts = {
+    parts: dict[str, Any] = {
         "form": [claim("The gap costs us time", piece("there is a gap", line="A gap, the user said so quite plainly."))]
     }
     await apply(db, turn("there is a gap", persona="coach"), **parts)
@@ -140,11 +158,11 @@ async def test_a_persona_with_engagement_switched_off_neither_adds_nor_sees(db, 
     assert "The gap costs us time" in on.items[0].text
 
 
-def asking(persona=None):
+def asking(persona: str | None = None) -> Ask:
     return Ask(scope=person("acme", "dana", persona), query="hello", vector=None, now=START)
 
 
-async def test_the_layer_is_the_preamble_before_the_first_session(db, org):
+async def test_the_layer_is_the_preamble_before_the_first_session(db: Database, org: str) -> None:
     async with db.tx("acme") as tx:
         assert (await engagement(tx, asking())).opening == FIRST_SESSION
     await apply(db, turn("hello"))
@@ -152,7 +170,7 @@ async def test_the_layer_is_the_preamble_before_the_first_session(db, org):
         assert "week 1 (orientation)" in (await engagement(tx, asking())).opening
 
 
-async def test_the_brief_shows_the_ids_an_answer_may_name(db, org):
+async def test_the_brief_shows_the_ids_an_answer_may_name(db: Database, org: str) -> None:
     taken = turn("a gap; perhaps none")
     await apply(
         db,
@@ -171,7 +189,7 @@ async def test_the_brief_shows_the_ids_an_answer_may_name(db, org):
     assert f"- {document.unknowns[0].id}: Who owns it?" in brief.state
 
 
-async def test_organizations_share_nothing(db, org):
+async def test_organizations_share_nothing(db: Database, org: str) -> None:
     async with db.tx("globex") as tx:
         await create_organization(tx)
     await apply(db, turn("a gap"), form=[claim("The gap costs us time", piece("a gap"))])
@@ -181,7 +199,7 @@ async def test_organizations_share_nothing(db, org):
         assert [entry async for entry in store.journal(tx, ORG)] == []
 
 
-async def test_the_state_of_a_past_moment_is_told(db, org):
+async def test_the_state_of_a_past_moment_is_told(db: Database, org: str) -> None:
     await apply(db, turn("a gap"), form=[claim("The gap costs us time", piece("a gap"))])
     document = (await held(db)).document
     assert document is not None
@@ -197,7 +215,7 @@ async def test_the_state_of_a_past_moment_is_told(db, org):
     assert past == document
 
 
-async def with_a_finding(db):
+async def with_a_finding(db: Database) -> Turn:
     """Dana forms a claim, Tom's words make it a finding."""
     await apply(
         db, turn("KPIs came unannounced"), form=[claim("The KPIs came unannounced", piece("KPIs came unannounced"))]
@@ -213,7 +231,7 @@ async def with_a_finding(db):
     return tom
 
 
-async def test_forgetting_a_person_removes_their_part_and_reopens_what_stood_on_it(db, org):
+async def test_forgetting_a_person_removes_their_part_and_reopens_what_stood_on_it(db: Database, org: str) -> None:
     tom = await with_a_finding(db)
     before = await held(db)
     async with db.tx("acme") as tx:
@@ -231,7 +249,7 @@ async def test_forgetting_a_person_removes_their_part_and_reopens_what_stood_on_
     assert fold(entries) == state.document
 
 
-async def test_forgetting_everyone_leaves_an_engagement_that_has_not_begun(db, org):
+async def test_forgetting_everyone_leaves_an_engagement_that_has_not_begun(db: Database, org: str) -> None:
     tom = await with_a_finding(db)
     async with db.tx("acme") as tx:
         await forget_person(tx, tom.scope, tx.now)
@@ -243,7 +261,9 @@ async def test_forgetting_everyone_leaves_an_engagement_that_has_not_begun(db, o
     assert (await held(db)).document is not None
 
 
-async def test_a_forgotten_persons_promotion_goes_with_their_turn_even_if_they_only_finished_it(db, org):
+async def test_a_forgotten_persons_promotion_goes_with_their_turn_even_if_they_only_finished_it(
+    db: Database, org: str
+) -> None:
     await with_a_finding(db)
     async with db.tx("acme") as tx:
         await forget_person(tx, person("acme", "dana"), tx.now)
@@ -252,12 +272,12 @@ async def test_a_forgotten_persons_promotion_goes_with_their_turn_even_if_they_o
     assert document.hypotheses == ()
 
 
-async def test_redacting_a_quote_removes_what_cites_it_and_what_its_turn_made_of_it(db, org):
+async def test_redacting_a_quote_removes_what_cites_it_and_what_its_turn_made_of_it(db: Database, org: str) -> None:
     tom = await with_a_finding(db)
     text = "nobody was told"
     start = tom.messages[0].content.index(text)
     async with db.tx("acme") as tx:
-        place = {"turn_id": tom.id, "message_id": tom.messages[0].message_id, "start": start, "end": start + 15}
+        place: Place = {"turn_id": tom.id, "message_id": tom.messages[0].message_id, "start": start, "end": start + 15}
         removed = await redact(tx, tom.scope, tx.now, **place, text=text)
         again = await redact(tx, tom.scope, tx.now, **place, text=text)
     document = (await held(db)).document
@@ -267,16 +287,16 @@ async def test_redacting_a_quote_removes_what_cites_it_and_what_its_turn_made_of
     assert document.hypotheses[0].stage is Stage.COLLECTING
 
 
-async def test_redacting_reaches_the_words_wherever_they_were_repeated(db, org):
+async def test_redacting_reaches_the_words_wherever_they_were_repeated(db: Database, org: str) -> None:
     tom = turn("the code word is Zebra42", who="tom")
     await apply(db, tom, unknowns=[{"question": "Is Zebra42 still in use?", "whyItMatters": "It opens the plant."}])
     async with db.tx("acme") as tx:
-        place = {"turn_id": tom.id, "message_id": tom.messages[0].message_id, "start": 0, "end": 24}
+        place: Place = {"turn_id": tom.id, "message_id": tom.messages[0].message_id, "start": 0, "end": 24}
         assert await redact(tx, tom.scope, tx.now, **place, text="the code word is Zebra42") == 1
     assert "Zebra42" not in repr(await held(db)) + repr(await journal(db))
 
 
-async def test_folding_again_changes_nothing_but_the_version(db, org):
+async def test_folding_again_changes_nothing_but_the_version(db: Database, org: str) -> None:
     await with_a_finding(db)
     before = await held(db)
     async with db.tx("acme") as tx:
@@ -285,13 +305,13 @@ async def test_folding_again_changes_nothing_but_the_version(db, org):
     assert after == replace(before, seq=after.seq)
 
 
-async def test_an_answer_that_is_left_out_still_counts_the_turn(db, org):
+async def test_an_answer_that_is_left_out_still_counts_the_turn(db: Database, org: str) -> None:
     async with db.tx("acme") as tx:
         report = await EAGER.apply(tx, turn("hello"), EAGER.answer.model_validate({}))
     assert (report.stored, (await held(db)).heard) == (0, 1)
 
 
-async def test_offline_passes_the_same_gates(db, org):
+async def test_offline_passes_the_same_gates(db: Database, org: str) -> None:
     taken = turn("We don't know whether the slowdown is cultural, and it matters because it costs us $3M.")
     async with db.tx("acme") as tx:
         brief = await EAGER.brief(tx, taken)
@@ -303,7 +323,7 @@ async def test_offline_passes_the_same_gates(db, org):
     assert document.unknowns[0].why_it_matters == "It costs us $3M."
 
 
-async def test_a_finding_is_judged_by_the_threshold_of_its_promotion(db, org):
+async def test_a_finding_is_judged_by_the_threshold_of_its_promotion(db: Database, org: str) -> None:
     """With a lower threshold in force, forgetting something else does not take a finding down."""
     (lenient,) = sections(Settings(promotion_threshold=0.6, first_hypothesis_turns=0))
     await apply(db, turn("a gap"), lenient, form=[claim("The gap costs us time", piece("a gap"))])
@@ -315,7 +335,7 @@ async def test_a_finding_is_judged_by_the_threshold_of_its_promotion(db, org):
     assert [each.statement for each in document.findings] == ["The gap costs us time"]
 
 
-async def test_redacting_leaves_what_others_said_and_what_only_shares_common_words(db, org):
+async def test_redacting_leaves_what_others_said_and_what_only_shares_common_words(db: Database, org: str) -> None:
     tom = turn("we think there is a gap because of approvals, and the canteen closes", who="tom")
     await apply(
         db, tom, form=[claim("There is a gap because nobody cares", piece("there is a gap because of approvals"))]
@@ -327,6 +347,11 @@ async def test_redacting_leaves_what_others_said_and_what_only_shares_common_wor
     start = tom.messages[0].content.index(text)
     before = await held(db)
     async with db.tx("acme") as tx:
-        place = {"turn_id": tom.id, "message_id": tom.messages[0].message_id, "start": start, "end": start + len(text)}
+        place: Place = {
+            "turn_id": tom.id,
+            "message_id": tom.messages[0].message_id,
+            "start": start,
+            "end": start + len(text),
+        }
         assert await redact(tx, tom.scope, tx.now, **place, text=text) == 0
     assert await held(db) == before

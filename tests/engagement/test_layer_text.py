@@ -2,7 +2,7 @@ from mnemon.engagement.layer import FIRST_SESSION, layer
 from support.engaged import Room, claim, piece
 
 
-def test_the_layer_says_the_week_its_bias_and_why():
+def test_the_layer_says_the_week_its_bias_and_why() -> None:
     room = Room()
     room.say("hello")
     made = layer(room.state)
@@ -14,7 +14,7 @@ def test_the_layer_says_the_week_its_bias_and_why():
     assert "first session" in FIRST_SESSION
 
 
-def test_items_carry_their_sources_and_mixed_evidence_names_what_resolves_it():
+def test_items_carry_their_sources_and_mixed_evidence_names_what_resolves_it() -> None:
     room = Room()
     room.say(
         "KPIs came without briefing; nobody was told; perhaps culture",

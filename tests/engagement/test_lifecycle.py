@@ -1,24 +1,29 @@
+from datetime import timedelta
+from typing import Any
+
 import pytest
 
-from mnemon.engagement.document import MOST_EVIDENCE, MOST_OPEN, ROOM_TO_CONTRADICT, Stage
+from mnemon.engagement.document import MOST_EVIDENCE, MOST_OPEN, ROOM_TO_CONTRADICT, Hypothesis, Stage
 from mnemon.engagement.lifecycle import TRANSITIONS, Event, confidence_of, is_mixed, source_of, step, would_resolve
 from mnemon.engagement.scales import Rules
+from mnemon.engagement.weigh import Outcome
 from mnemon.evidence.confidence import shown
-from support.engaged import Room, claim, piece
+from mnemon.turn import Turn
+from support.engaged import START, Room, claim, piece, turn
 
 
-def only(room):
+def only(room: Room) -> Hypothesis:
     (hypothesis,) = room.state.hypotheses
     return hypothesis
 
 
-def whys(outcome):
+def whys(outcome: Outcome) -> list[str]:
     return [each.why for each in outcome.report.rejected]
 
 
 @pytest.mark.parametrize("stage", list(Stage))
 @pytest.mark.parametrize("event", list(Event))
-def test_only_drawn_steps_exist(stage, event):
+def test_only_drawn_steps_exist(stage: Stage, event: Event) -> None:
     drawn = {
         ("formed", "collect"): "collecting",
         ("formed", "revise"): "revising",
@@ -37,7 +42,7 @@ def test_only_drawn_steps_exist(stage, event):
     assert len(TRANSITIONS) == len(drawn)
 
 
-def test_the_seeds_confidence():
+def test_the_seeds_confidence() -> None:
     room = Room()
     room.say(
         "we lose time; there is a gap",
@@ -47,7 +52,7 @@ def test_the_seeds_confidence():
     assert only(room).stage is Stage.COLLECTING
 
 
-def test_no_hypothesis_before_enough_turns_and_then_one():
+def test_no_hypothesis_before_enough_turns_and_then_one() -> None:
     room = Room(rules=Rules())
     form = [claim("The gap costs us time", piece("there is a gap"))]
     assert "1 of 3 user turns" in whys(room.say("there is a gap", form=form))[0]
@@ -59,7 +64,7 @@ def test_no_hypothesis_before_enough_turns_and_then_one():
 @pytest.mark.parametrize(
     "falsified_by", ["", "   ", "n/a", "None", "nothing", "nothing would", "it cannot be", "The gap costs us time."]
 )
-def test_a_claim_that_nothing_can_falsify_is_none(falsified_by):
+def test_a_claim_that_nothing_can_falsify_is_none(falsified_by: str) -> None:
     room = Room()
     outcome = room.say(
         "there is a gap", form=[claim("The gap costs us time", piece("there is a gap"), falsified_by=falsified_by)]
@@ -68,20 +73,20 @@ def test_a_claim_that_nothing_can_falsify_is_none(falsified_by):
     assert "falsifiedBy" in whys(outcome)[0]
 
 
-def test_a_question_is_no_claim():
+def test_a_question_is_no_claim() -> None:
     room = Room()
     outcome = room.say("there is a gap", form=[claim("Is there a gap?", piece("there is a gap"))])
     assert "no claim" in whys(outcome)[0]
 
 
-def test_evidence_needs_a_quote_that_stands_in_the_turn():
+def test_evidence_needs_a_quote_that_stands_in_the_turn() -> None:
     room = Room()
     outcome = room.say("there is a gap", form=[claim("The gap costs us time", piece("there is a chasm"))])
     assert [why.split(":")[0] for why in whys(outcome)] == ["quote gate", "none of its evidence passed the gates"]
     assert room.state.hypotheses == ()
 
 
-def test_a_figure_nobody_shared_keeps_a_line_out_and_is_reported():
+def test_a_figure_nobody_shared_keeps_a_line_out_and_is_reported() -> None:
     room = Room()
     outcome = room.say(
         "we lose $4.1M on handoffs",
@@ -107,14 +112,14 @@ def test_a_figure_nobody_shared_keeps_a_line_out_and_is_reported():
         {"week": {"advance": True, "reason": "80% is done"}},
     ],
 )
-def test_every_text_passes_the_number_gate(parts):
+def test_every_text_passes_the_number_gate(parts: dict[str, Any]) -> None:
     room = Room()
     outcome = room.say("there is a gap", **parts)
     assert any("number gate" in why for why in whys(outcome))
     assert outcome.report.stored == 0
 
 
-def test_the_same_piece_again_moves_nothing():
+def test_the_same_piece_again_moves_nothing() -> None:
     room = Room()
     room.say("there is a gap", form=[claim("The gap costs us time", piece("there is a gap"))])
     before = only(room)
@@ -123,33 +128,31 @@ def test_the_same_piece_again_moves_nothing():
     assert (again.report.stored, again.report.skipped, again.entries) == (0, 1, ())
 
 
-def test_forming_what_is_on_record_adds_its_evidence_to_it():
+def test_forming_what_is_on_record_adds_its_evidence_to_it() -> None:
     room = Room()
     room.say("there is a gap", form=[claim("The gap costs us time", piece("there is a gap"))])
     room.say("and it is wide", form=[claim("the gap costs us time.", piece("it is wide"))])
     assert len(only(room).evidence) == 2
 
 
-def test_applying_the_same_answer_twice_changes_nothing():
+def test_applying_the_same_answer_twice_changes_nothing() -> None:
     room = Room()
-    parts = {
+    parts: dict[str, Any] = {
         "form": [claim("The gap costs us time", piece("there is a gap"))],
         "unknowns": [{"question": "Who owns it?", "whyItMatters": "Decides the fix."}],
     }
     first = room.say("there is a gap", **parts)
     document = room.state
-    second = room.take(first_turn(room), **parts)
+    second = room.take(first_turn(), **parts)
     assert first.report.stored == 3
     assert (second.entries, second.report.stored, room.state) == ((), 0, document)
 
 
-def first_turn(room):
-    from support.engaged import START, timedelta, turn
-
+def first_turn() -> Turn:
     return turn("there is a gap", number=1, at=START + timedelta(hours=1))
 
 
-def promoted(room):
+def promoted(room: Room) -> Hypothesis:
     room.say(
         "KPIs came without briefing; nobody was told",
         form=[
@@ -163,7 +166,7 @@ def promoted(room):
     return only(room)
 
 
-def test_enough_evidence_makes_a_finding_with_its_source():
+def test_enough_evidence_makes_a_finding_with_its_source() -> None:
     room = Room()
     finding = promoted(room)
     assert finding.stage is Stage.FINDING
@@ -171,12 +174,12 @@ def test_enough_evidence_makes_a_finding_with_its_source():
     assert "no contradiction outstanding" in room.entries[-1].reason
 
 
-def test_the_threshold_is_a_setting():
+def test_the_threshold_is_a_setting() -> None:
     room = Room(rules=Rules(promotion_threshold=0.9, first_hypothesis_turns=0))
     assert promoted(room).stage is Stage.COLLECTING
 
 
-def test_a_contradicted_finding_is_reopened_with_its_history_and_promoted_again_once_resolved():
+def test_a_contradicted_finding_is_reopened_with_its_history_and_promoted_again_once_resolved() -> None:
     room = Room()
     finding = promoted(room)
     against = piece("we did brief them", stance="contradicts", strength="weak", hypothesis=finding.id)
@@ -200,7 +203,7 @@ def test_a_contradicted_finding_is_reopened_with_its_history_and_promoted_again_
     assert not is_mixed(only(room).evidence)
 
 
-def test_only_support_resolves_and_only_what_is_outstanding():
+def test_only_support_resolves_and_only_what_is_outstanding() -> None:
     room = Room()
     finding = promoted(room)
     room.say("we did", evidence=[piece("we did", stance="contradicts", hypothesis=finding.id)])
@@ -217,7 +220,7 @@ def test_only_support_resolves_and_only_what_is_outstanding():
     assert "no such contradiction" in whys(outcome)[1]
 
 
-def test_what_would_resolve_mixed_evidence_is_named():
+def test_what_would_resolve_mixed_evidence_is_named() -> None:
     room = Room()
     room.say(
         "some say culture; the org chart says structure",
@@ -234,7 +237,7 @@ def test_what_would_resolve_mixed_evidence_is_named():
     assert would_resolve(only(room)) == "Interviews on the line floor."
 
 
-def test_archiving_needs_a_note_and_ends_it():
+def test_archiving_needs_a_note_and_ends_it() -> None:
     room = Room()
     room.say("there is a gap", form=[claim("The gap costs us time", piece("there is a gap"))])
     held = only(room)
@@ -245,7 +248,7 @@ def test_archiving_needs_a_note_and_ends_it():
     assert "archived" in whys(late)[0]
 
 
-def test_a_finding_is_not_archived_before_it_is_contradicted():
+def test_a_finding_is_not_archived_before_it_is_contradicted() -> None:
     room = Room()
     finding = promoted(room)
     assert "finding" in whys(room.say("drop it", archive=[{"hypothesis": finding.id, "note": "Dropped."}]))[0]
@@ -257,7 +260,7 @@ def test_a_finding_is_not_archived_before_it_is_contradicted():
     assert only(room).stage is Stage.ARCHIVED
 
 
-def test_a_late_turn_never_overrides_newer_words():
+def test_a_late_turn_never_overrides_newer_words() -> None:
     room = Room()
     room.say("a gap", form=[claim("The gap costs us time", piece("a gap"))])
     held = only(room)
@@ -270,7 +273,7 @@ def test_a_late_turn_never_overrides_newer_words():
     assert "newer than this turn" in whys(outcome)[0]
 
 
-def test_the_document_is_bounded():
+def test_the_document_is_bounded() -> None:
     room = Room()
     for place in range(MOST_OPEN):
         room.say(f"gap {place}x", form=[claim(f"The gap called g{place} is costly", falsified_by="no cost is found")])
@@ -286,7 +289,7 @@ def test_the_document_is_bounded():
 
 
 @pytest.mark.parametrize("bad", ["\x00", "\ud800"])
-def test_text_that_cannot_be_stored_stays_out(bad):
+def test_text_that_cannot_be_stored_stays_out(bad: str) -> None:
     room = Room()
     outcome = room.say("there is a gap", form=[claim(f"The gap {bad} costs us time", piece("there is a gap"))])
     assert room.state.hypotheses == ()

@@ -4,7 +4,7 @@ from mnemon.engagement.offline import read
 from support.engaged import turn
 
 
-def test_a_stated_unknown_with_its_reason_is_taken_in_the_persons_words():
+def test_a_stated_unknown_with_its_reason_is_taken_in_the_persons_words() -> None:
     proposal = read(turn("We don't know whether the slowdown is cultural, and it matters because it decides the fix."))
     (unknown,) = proposal.unknowns
     assert unknown.question == "Whether the slowdown is cultural?"
@@ -23,7 +23,7 @@ def test_a_stated_unknown_with_its_reason_is_taken_in_the_persons_words():
         "Hello!",
     ],
 )
-def test_anything_less_yields_nothing(text):
+def test_anything_less_yields_nothing(text: str) -> None:
     proposal = read(turn(text))
     assert proposal.unknowns == []
     assert (proposal.form, proposal.evidence, proposal.week) == ([], [], None)

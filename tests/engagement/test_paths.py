@@ -1,12 +1,15 @@
 """Whatever models propose, in whatever order: the invariants of the document."""
 
+from collections.abc import Callable, Sequence
 from datetime import timedelta
+from random import Random
+from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mnemon.engagement.delta import DELTA
-from mnemon.engagement.document import DOCUMENT, Stage
+from mnemon.engagement.document import DOCUMENT, Engagement, Stage
 from mnemon.engagement.fold import fold
 from mnemon.engagement.lifecycle import confidence_of, outstanding
 from mnemon.engagement.settle import mended
@@ -35,8 +38,11 @@ paths = st.tuples(
 ).map(lambda parts: [parts[0], *parts[1]])
 """Ann forms a claim, and then anything happens, in any order of time."""
 
+Move = tuple[str, ...]
+Path = Sequence[tuple[Move, str, int]]
 
-def play(path, check=lambda room: None):
+
+def play(path: Path, check: Callable[[Room], None] = lambda room: None) -> Room:
     room = Room()
     for move, who, hour in path:
         room.say(TEXT, who=who, at=START + timedelta(hours=hour), **parts(room, move))
@@ -44,7 +50,7 @@ def play(path, check=lambda room: None):
     return room
 
 
-def parts(room, move):
+def parts(room: Room, move: Move) -> dict[str, Any]:
     kind, statement = move[0], move[1]
     if kind == "archive":
         return {"archive": [{"hypothesis": statement, "note": "Given up."}]}
@@ -57,7 +63,7 @@ def parts(room, move):
     return {"evidence": [{**made, "hypothesis": statement}]}
 
 
-def sound(document):
+def sound(document: Engagement) -> None:
     for each in document.hypotheses:
         assert 0 < confidence_of(each) < 1
         if each.stage is Stage.FINDING:
@@ -72,12 +78,12 @@ MANY = settings(max_examples=150, deadline=None)
 
 @MANY
 @given(paths)
-def test_no_path_reaches_a_finding_with_a_contradiction_outstanding(path):
+def test_no_path_reaches_a_finding_with_a_contradiction_outstanding(path: Path) -> None:
     play(path, lambda room: sound(room.state))
 
 
 @given(paths)
-def test_the_document_is_the_fold_of_its_journal(path):
+def test_the_document_is_the_fold_of_its_journal(path: Path) -> None:
     room = play(path)
     assert fold(room.entries) == room.document
     stored = [DELTA.dump_json(entry.delta) for entry in room.entries]
@@ -88,7 +94,7 @@ def test_the_document_is_the_fold_of_its_journal(path):
 
 @MANY
 @given(paths, st.integers(0, 20))
-def test_no_moment_of_the_past_shows_such_a_finding_either(path, hour):
+def test_no_moment_of_the_past_shows_such_a_finding_either(path: Path, hour: int) -> None:
     room = play(path)
     document = fold(entry for entry in room.entries if entry.at <= START + timedelta(hours=hour))
     for each in document.findings if document else ():
@@ -97,7 +103,7 @@ def test_no_moment_of_the_past_shows_such_a_finding_either(path, hour):
 
 @MANY
 @given(paths, people)
-def test_forgetting_a_person_leaves_nothing_of_theirs_and_no_finding_without_ground(path, who):
+def test_forgetting_a_person_leaves_nothing_of_theirs_and_no_finding_without_ground(path: Path, who: str) -> None:
     room = play(path)
     left = [entry for entry in room.entries if entry.who != who]
     document = fold(left)
@@ -111,7 +117,7 @@ def test_forgetting_a_person_leaves_nothing_of_theirs_and_no_finding_without_gro
     assert all(line.who != who for each in document.hypotheses for line in each.evidence)
 
 
-def test_a_promotion_is_never_dated_before_the_evidence_it_rests_on():
+def test_a_promotion_is_never_dated_before_the_evidence_it_rests_on() -> None:
     """A late turn completes the claim: on the day of that turn it was no finding yet."""
     room = Room()
     room.say(TEXT, at=START, form=[claim(STATEMENTS[0], piece(QUOTES[0], strength="weak"))])
@@ -133,7 +139,7 @@ evidence_sets = st.lists(st.tuples(st.sampled_from(QUOTES), stances, strengths),
 
 
 @given(evidence_sets, st.randoms())
-def test_the_order_of_independent_evidence_does_not_matter(pieces, random):
+def test_the_order_of_independent_evidence_does_not_matter(pieces: list[tuple[str, str, str]], random: Random) -> None:
     shuffled = list(pieces)
     random.shuffle(shuffled)
     ends = []

@@ -7,20 +7,20 @@ from support.engaged import Room, claim, piece
 STATE = "The largest dollar lever is in Sales→Ops handoffs, not inside Manufacturing."
 
 
-def test_eight_words_in_a_row_are_a_recital_whatever_the_punctuation():
+def test_eight_words_in_a_row_are_a_recital_whatever_the_punctuation() -> None:
     reply = "As you know, the largest dollar lever is in sales-ops handoffs; that much is clear."
     assert recited(reply, [STATE]) == "the largest dollar lever is in sales-ops"
 
 
-def test_seven_words_are_none():
+def test_seven_words_are_none() -> None:
     assert recited("I think the largest dollar lever is in sales and marketing.", [STATE]) is None
 
 
-def test_a_run_does_not_cross_two_sentences_of_the_state():
+def test_a_run_does_not_cross_two_sentences_of_the_state() -> None:
     assert recited("one two three four five six seven eight", ["one two three four", "five six seven eight"]) is None
 
 
-def test_every_text_of_the_state_counts():
+def test_every_text_of_the_state_counts() -> None:
     room = Room()
     room.say(
         "there is a gap",
@@ -38,7 +38,7 @@ words = st.lists(
 
 
 @given(words, words)
-def test_flagged_exactly_when_a_run_of_eight_is_shared(state, reply):
+def test_flagged_exactly_when_a_run_of_eight_is_shared(state: list[str], reply: list[str]) -> None:
     runs = {tuple(state[i : i + 8]) for i in range(len(state) - 7)}
     shared = any(tuple(reply[i : i + 8]) in runs for i in range(len(reply) - 7))
     assert (recited(" ".join(reply), [" ".join(state)]) is not None) == shared

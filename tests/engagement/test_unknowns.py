@@ -3,7 +3,7 @@ from support.engaged import Room
 QUESTION = {"question": "Is the slowdown cultural or structural?", "whyItMatters": "Decides the fix."}
 
 
-def test_the_same_question_asked_again_is_the_same_unknown():
+def test_the_same_question_asked_again_is_the_same_unknown() -> None:
     room = Room()
     room.say("hm", unknowns=[QUESTION])
     again = room.say("hm", unknowns=[{**QUESTION, "question": "is the slowdown cultural, or structural"}])
@@ -11,7 +11,7 @@ def test_the_same_question_asked_again_is_the_same_unknown():
     assert again.report.skipped == 1
 
 
-def test_an_answer_closes_it_with_its_evidence():
+def test_an_answer_closes_it_with_its_evidence() -> None:
     room = Room()
     room.say("hm", unknowns=[QUESTION])
     (unknown,) = room.state.open_unknowns
@@ -27,12 +27,12 @@ def test_an_answer_closes_it_with_its_evidence():
     assert room.say("It is cultural", answered=[{"unknown": unknown.id, "quote": "It is cultural"}]).report.skipped == 1
 
 
-def test_a_question_needs_a_reason():
+def test_a_question_needs_a_reason() -> None:
     room = Room()
     outcome = room.say("hm", unknowns=[{**QUESTION, "whyItMatters": ""}])
     assert outcome.report.rejected[0].why == "whyItMatters is empty"
 
 
-def test_an_unknown_nobody_asked_is_reported():
+def test_an_unknown_nobody_asked_is_reported() -> None:
     outcome = Room().say("yes", answered=[{"unknown": "unk_x", "quote": "yes"}])
     assert "no such unknown" in outcome.report.rejected[0].why

@@ -1,13 +1,16 @@
+from datetime import timedelta
+
 import pytest
 
 from mnemon.engagement.scales import Rules
 from mnemon.engagement.week import TABLE, week
-from support.engaged import Room, claim, piece
+from mnemon.turn import Turn
+from support.engaged import START, Room, claim, piece, turn
 
 ADVANCE = {"advance": True, "reason": "The work of the week is done."}
 
 
-def test_the_week_begins_at_one_and_is_vetoed_until_its_work_is_done():
+def test_the_week_begins_at_one_and_is_vetoed_until_its_work_is_done() -> None:
     room = Room(rules=Rules())
     vetoed = room.say("hello", week=ADVANCE)
     assert room.state.week == 1
@@ -17,7 +20,7 @@ def test_the_week_begins_at_one_and_is_vetoed_until_its_work_is_done():
     assert room.state.week == 2
 
 
-def test_every_week_has_its_own_veto():
+def test_every_week_has_its_own_veto() -> None:
     room = Room(rules=Rules())
     room.say("a")
     room.say("b", unknowns=[{"question": "Who owns it?", "whyItMatters": "Decides."}])
@@ -36,7 +39,7 @@ def test_every_week_has_its_own_veto():
     assert "since the week began" in room.say("g", week=ADVANCE).report.rejected[0].why
 
 
-def test_at_most_one_step_a_turn_and_never_by_a_late_one():
+def test_at_most_one_step_a_turn_and_never_by_a_late_one() -> None:
     room = Room(rules=Rules(first_hypothesis_turns=0))
     room.say("x")
     room.say("y")
@@ -49,22 +52,18 @@ def test_at_most_one_step_a_turn_and_never_by_a_late_one():
     assert "a later turn" in late.report.rejected[0].why
 
 
-def _turn_three():
-    from datetime import timedelta
-
-    from support.engaged import START, turn
-
+def _turn_three() -> Turn:
     return turn("there is a gap", number=3, at=START + timedelta(hours=3))
 
 
-def test_an_advance_needs_a_reason():
+def test_an_advance_needs_a_reason() -> None:
     room = Room()
     assert "reason is empty" in room.say("x", week={"advance": True, "reason": ""}).report.rejected[0].why
     assert room.say("x", week={"advance": False, "reason": "not yet"}).report.rejected == ()
 
 
 @pytest.mark.parametrize(("number", "work"), [(1, "orientation"), (4, "synthesis"), (9, "synthesis")])
-def test_the_bias_follows_the_week(number, work):
+def test_the_bias_follows_the_week(number: int, work: str) -> None:
     assert week(number).work == work
     assert "orientation" in TABLE[0].bias
     assert "uncertain" in TABLE[-1].bias

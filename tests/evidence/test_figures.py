@@ -29,7 +29,7 @@ WORDS = [
 TENS = {20: "twenty", 30: "thirty", 40: "forty", 50: "fifty", 60: "sixty", 70: "seventy", 80: "eighty", 90: "ninety"}
 
 
-def spelled(number):
+def spelled(number: int) -> str:
     if number < 17:
         return WORDS[number]
     if number < 20:
@@ -45,26 +45,26 @@ def spelled(number):
 
 
 @given(st.integers(2, 999_999))
-def test_digits_and_words_name_the_same_figure(number):
+def test_digits_and_words_name_the_same_figure(number: int) -> None:
     assert number_fault(f"They counted {number:,} orders", [f"we counted {spelled(number)} orders"]) is None
     assert number_fault(f"They counted {spelled(number)} orders", [f"we counted {number} orders in all"]) is None
 
 
 @given(st.integers(2, 999), st.integers(2, 999))
-def test_another_figure_than_the_shared_one_stays_out(claimed, shared):
+def test_another_figure_than_the_shared_one_stays_out(claimed: int, shared: int) -> None:
     fault = number_fault(f"It costs ${claimed}k", [f"it costs ${shared}k"])
     assert (fault is None) == (claimed == shared)
 
 
 @given(st.integers(1, 500))
-def test_a_scale_can_be_written_out(number):
+def test_a_scale_can_be_written_out(number: int) -> None:
     assert figures(f"${number}M")[0].low == number * 10**6
     assert number_fault(f"${number}M", [f"{number} million dollars"]) is None
     assert number_fault(f"${number}M", [f"${number},000,000"]) is None
 
 
 @given(st.text(max_size=200), st.text(max_size=80))
-def test_any_text_can_be_judged_and_its_own_words_are_always_a_source(text, other):
+def test_any_text_can_be_judged_and_its_own_words_are_always_a_source(text: str, other: str) -> None:
     assert unsourced(text, [text, other]) == ()
     for figure in figures(text):
         assert text[figure.start : figure.end] == figure.text
@@ -82,13 +82,13 @@ def test_any_text_can_be_judged_and_its_own_words_are_always_a_source(text, othe
         ("9 in 10", Fraction(9, 10), Fraction(9, 10), "share"),
     ],
 )
-def test_a_figure_is_read_exactly(text, low, high, unit):
+def test_a_figure_is_read_exactly(text: str, low: int | Fraction, high: int | Fraction, unit: str) -> None:
     (figure,) = figures(text)
     assert (figure.low, figure.high, figure.unit) == (low, high, unit)
 
 
 @pytest.mark.parametrize("text", ["9" * 5000, "1e999999999", "3/0", "0 in 0", "half a", "1,111," * 200])
-def test_outlandish_numbers_do_no_harm(text):
+def test_outlandish_numbers_do_no_harm(text: str) -> None:
     """They stand in their source, so they are let in like any other figure; and nowhere else."""
     assert number_fault(text, [text]) is None
     read = figures(text)
@@ -96,10 +96,10 @@ def test_outlandish_numbers_do_no_harm(text):
     assert (number_fault(text, []) is None) == (not read)
 
 
-def test_each_figure_has_its_tier():
+def test_each_figure_has_its_tier() -> None:
     judged = judge("You said $4.1M; peers usually lose 2–4%; I guess 7%.", ["we lose $4.1M"])
     assert [each.tier for each in judged] == [Tier.SHARED, Tier.TYPICAL, Tier.UNSOURCED]
 
 
-def test_the_fault_names_the_figure():
+def test_the_fault_names_the_figure() -> None:
     assert "“7%”" in (number_fault("It is 7%", []) or "")

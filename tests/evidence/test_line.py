@@ -20,17 +20,17 @@ LINE = EvidenceLine(
 )
 
 
-def test_same_source_and_quote_is_the_same_piece_in_whatever_message():
+def test_same_source_and_quote_is_the_same_piece_in_whatever_message() -> None:
     assert LINE.repeats(
         replace(LINE, source="diane ortiz", quote="there is  a gap", message_id="msg_9", start=0, end=14)
     )
 
 
-def test_overlapping_words_of_one_message_are_the_same_piece():
+def test_overlapping_words_of_one_message_are_the_same_piece() -> None:
     assert LINE.repeats(replace(LINE, quote="a gap in", start=19, end=27))
 
 
-def test_other_words_or_another_source_are_another_piece():
+def test_other_words_or_another_source_are_another_piece() -> None:
     assert not LINE.repeats(replace(LINE, quote="and delay", start=30, end=39))
     assert not LINE.repeats(replace(LINE, source="Tom"))
     assert not LINE.repeats(replace(LINE, quote="a gap in", start=19, end=27, message_id="msg_2"))

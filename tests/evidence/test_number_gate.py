@@ -11,12 +11,12 @@ CASES = [
 ]
 
 
-def test_there_are_enough_cases():
+def test_there_are_enough_cases() -> None:
     assert len(CASES) >= 150
     assert sum(verdict == "out" for verdict, _, _ in CASES) >= 50
 
 
 @pytest.mark.parametrize(("verdict", "text", "source"), CASES, ids=[f"{v}: {t}" for v, t, _ in CASES])
-def test_number_gate_case(verdict, text, source):
+def test_number_gate_case(verdict: str, text: str, source: str) -> None:
     fault = number_fault(text, [source])
     assert (fault is None) == (verdict == "in"), fault

@@ -24,7 +24,7 @@ from mnemon.evidence.privacy import said_in_confidence
         "JUST  BETWEEN\nUS: the plant closes",
     ],
 )
-def test_said_in_confidence(text):
+def test_said_in_confidence(text: str) -> None:
     assert said_in_confidence(text)
 
 
@@ -43,5 +43,5 @@ def test_said_in_confidence(text):
         "",
     ],
 )
-def test_ordinary_talk(text):
+def test_ordinary_talk(text: str) -> None:
     assert not said_in_confidence(text)

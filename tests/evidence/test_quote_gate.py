@@ -1,17 +1,18 @@
+from collections.abc import Iterable
 from datetime import UTC, datetime
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemon.evidence.quote import find_quote, fold, passages
+from mnemon.evidence.quote import Quotation, find_quote, fold, passages
 from mnemon.scope import Scope
 from mnemon.turn import Role, Said, ToolOutcome, Turn
 
 AT = datetime(2026, 4, 12, 15, 22, tzinfo=UTC)
 
 
-def turn(*said, results=()):
+def turn(*said: tuple[Role, str, str | None], results: Iterable[ToolOutcome] = ()) -> Turn:
     messages = tuple(
         Said(message_id=f"msg_{place}", role=role, content=content, name=name, at=AT)
         for place, (role, content, name) in enumerate(said)
@@ -28,15 +29,15 @@ def turn(*said, results=()):
     )
 
 
-def spoken(text):
+def spoken(text: str) -> Turn:
     return turn((Role.USER, text, None))
 
 
-def found(quote, text):
+def found(quote: str, text: str) -> Quotation | None:
     return find_quote(quote, passages(spoken(text)))
 
 
-def test_a_quote_is_found_with_its_message_and_offsets():
+def test_a_quote_is_found_with_its_message_and_offsets() -> None:
     text = "Well: we lose $4.1M on handoffs."
     quotation = found("we lose $4.1M", text)
     assert quotation is not None
@@ -45,7 +46,7 @@ def test_a_quote_is_found_with_its_message_and_offsets():
     assert text[quotation.start : quotation.end] == quotation.text == "we lose $4.1M"
 
 
-def test_white_space_and_curly_marks_may_differ_and_the_offsets_are_those_of_the_message():
+def test_white_space_and_curly_marks_may_differ_and_the_offsets_are_those_of_the_message() -> None:
     text = "She said  “it’s\n  structural” twice"
     quotation = found('"it\'s structural"', text)
     assert quotation is not None
@@ -68,46 +69,46 @@ def test_white_space_and_curly_marks_may_differ_and_the_offsets_are_those_of_the
         ("   ", "a   b"),
     ],
 )
-def test_what_does_not_stand_there_is_no_quote(quote, text):
+def test_what_does_not_stand_there_is_no_quote(quote: str, text: str) -> None:
     assert found(quote, text) is None
 
 
-def test_a_cut_number_is_passed_over_for_a_whole_one():
+def test_a_cut_number_is_passed_over_for_a_whole_one() -> None:
     quotation = found("4", "it was 4.1M, then 4")
     assert quotation is not None
     assert quotation.start == 18
 
 
-def test_scripts_without_spaces_can_be_quoted_in_part():
+def test_scripts_without_spaces_can_be_quoted_in_part() -> None:
     assert found("喜欢茶", "我喜欢茶") is not None
 
 
-def test_the_reply_is_never_a_source():
+def test_the_reply_is_never_a_source() -> None:
     said = turn((Role.USER, "hello", None), (Role.ASSISTANT, "You lose $4.1M.", None))
     assert find_quote("You lose $4.1M.", passages(said)) is None
 
 
-def test_a_tool_message_is_a_source_of_its_own_role():
+def test_a_tool_message_is_a_source_of_its_own_role() -> None:
     said = turn((Role.USER, "look it up", None), (Role.TOOL, "stock: 40 units", "erp"))
     quotation = find_quote("stock: 40 units", passages(said))
     assert quotation is not None
     assert (quotation.passage.role, quotation.passage.who) == (Role.TOOL, "erp")
 
 
-def test_a_string_in_a_tool_result_is_found_by_its_pointer():
+def test_a_string_in_a_tool_result_is_found_by_its_pointer() -> None:
     result = ToolOutcome(id="res_1", action="search", output={"rows": [{"note": "margin fell 3%"}]})
     quotation = find_quote("margin fell 3%", passages(turn((Role.USER, "go", None), results=[result])))
     assert quotation is not None
     assert (quotation.passage.message_id, quotation.passage.pointer) == ("res_1", "/rows/0/note")
 
 
-def test_a_structured_tool_result_can_be_quoted_as_rendered():
+def test_a_structured_tool_result_can_be_quoted_as_rendered() -> None:
     result = ToolOutcome(id="res_1", action="search", output={"margin": 3})
     assert find_quote('"margin": 3', passages(turn((Role.USER, "go", None), results=[result]))) is not None
 
 
 @pytest.mark.parametrize("name", ["recall", "get_context", "mcp__orchestrator__recall", "orchestrator.list_todos"])
-def test_what_mnemons_own_tools_give_back_is_never_a_source(name):
+def test_what_mnemons_own_tools_give_back_is_never_a_source(name: str) -> None:
     said = turn(
         (Role.USER, "go", None),
         (Role.TOOL, "Lives in Austin", name),
@@ -116,7 +117,7 @@ def test_what_mnemons_own_tools_give_back_is_never_a_source(name):
     assert find_quote("Lives in Austin", passages(said)) is None
 
 
-def test_the_persons_words_come_before_a_tools():
+def test_the_persons_words_come_before_a_tools() -> None:
     said = turn((Role.TOOL, "we are late", "crm"), (Role.USER, "we are late", None))
     quotation = find_quote("we are late", passages(said))
     assert quotation is not None
@@ -127,7 +128,7 @@ words = st.lists(st.text(st.characters(categories=["L", "N"]), min_size=1, max_s
 
 
 @given(words, st.data(), st.sampled_from([" ", "  ", "\n", "\t "]))
-def test_any_run_of_whole_words_is_found_where_it_stands(tokens, data, space):
+def test_any_run_of_whole_words_is_found_where_it_stands(tokens: list[str], data: st.DataObject, space: str) -> None:
     start = data.draw(st.integers(0, len(tokens) - 1))
     end = data.draw(st.integers(start + 1, len(tokens)))
     text = space.join(tokens)
@@ -137,7 +138,7 @@ def test_any_run_of_whole_words_is_found_where_it_stands(tokens, data, space):
 
 
 @given(st.text(max_size=60), st.text(max_size=20))
-def test_a_found_quote_stands_in_the_text_and_nothing_raises(text, quote):
+def test_a_found_quote_stands_in_the_text_and_nothing_raises(text: str, quote: str) -> None:
     quotation = found(quote, text)
     if quotation is not None:
         assert fold(quotation.text) == fold(quote)

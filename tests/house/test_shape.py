@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from generate_sync_client import generated
+
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "mnemon"
 FILES = sorted(SOURCE.rglob("*.py"))
@@ -134,9 +136,4 @@ def test_no_path_or_index_of_some_machine_is_committed(word: str) -> None:
 
 
 def test_the_sync_client_is_fresh() -> None:
-    sys.path.insert(0, str(ROOT / "scripts"))
-    try:
-        from generate_sync_client import generated
-    finally:
-        sys.path.pop(0)
     assert (SOURCE / "client" / "sync.py").read_text() == generated(), "run scripts/generate_sync_client.py"

@@ -56,7 +56,7 @@ def anthropic_reply(request: httpx2.Request, block: dict[str, Any], *deltas: dic
         return httpx2.Response(200, json=anthropic_message([block]))
     end = {"stop_reason": "end_turn", "stop_sequence": None}
     opening = {"type": "text", "text": ""} if block["type"] == "text" else {**block, "input": {}}
-    events = [
+    events: list[dict[str, Any]] = [
         {"type": "message_start", "message": {**anthropic_message([]), "stop_reason": None}},
         {"type": "content_block_start", "index": 0, "content_block": opening},
         *({"type": "content_block_delta", "index": 0, "delta": delta} for delta in deltas),

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from typing import Any
 
 import httpx2
 import openai
@@ -34,15 +35,16 @@ def client(server: ScriptedServer) -> Iterator[openai.OpenAI]:
         yield made
 
 
-def say(client: openai.OpenAI, text: str = "hi", **more: object) -> openai.types.chat.ChatCompletion:
-    return client.chat.completions.create(
+def say(client: openai.OpenAI, text: str = "hi", **more: Any) -> openai.types.chat.ChatCompletion:
+    made: openai.types.chat.ChatCompletion = client.chat.completions.create(
         model="m",
         messages=[{"role": "user", "content": text}],
-        **more,  # type: ignore[call-overload,no-any-return]
+        **more,
     )
+    return made
 
 
-def form(title: str = "Reflection") -> dict[str, object]:
+def form(title: str = "Reflection") -> dict[str, Any]:
     named = {"name": title, "schema": {**SCHEMA, "title": title}}
     return {"response_format": {"type": "json_schema", "json_schema": named}}
 

@@ -2,12 +2,13 @@
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemon.memory.curator import ArchiveAnswer, CuratorPlan, FoldAnswer, due, gate, plan_by_rule
+from mnemon.memory.curator import ArchiveAnswer, CuratorPlan, FoldAnswer, Gated, due, gate, plan_by_rule
 from mnemon.memory.fact import EntityType, FactType, MemoryType, Trust
 from mnemon.memory.lifecycle import Status
 from mnemon.memory.memory import Memory
@@ -15,7 +16,7 @@ from mnemon.memory.memory import Memory
 NOW = datetime(2026, 4, 12, tzinfo=UTC)
 
 
-def memory(number: int, content: str, *, about: str | None = "john", **changes) -> Memory:
+def memory(number: int, content: str, *, about: str | None = "john", **changes: Any) -> Memory:
     refs = (f"person:{about}",) if about else ()
     return replace(
         Memory(
@@ -65,7 +66,7 @@ def same(key: str) -> str:
     return key
 
 
-def gated(plan, memories):
+def gated(plan: CuratorPlan, memories: list[Memory]) -> Gated:
     return gate(plan, memories, NOW, same)
 
 
@@ -73,13 +74,13 @@ def fold(*ids: str, content: str) -> CuratorPlan:
     return CuratorPlan(folds=[FoldAnswer(memories=list(ids), content=content)])
 
 
-def test_it_is_due_after_enough_new_memories():
+def test_it_is_due_after_enough_new_memories() -> None:
     assert due(count=25, count_at_last_run=None, after=25)
     assert not due(count=40, count_at_last_run=25, after=25)
     assert due(count=50, count_at_last_run=25, after=25)
 
 
-def test_fragments_about_one_entity_fold_into_what_they_say():
+def test_fragments_about_one_entity_fold_into_what_they_say() -> None:
     result = gated(fold("mem_001", "mem_002", content="John plays chess and drinks tea"), FRAGMENTS)
     assert [f.content for f in result.folds] == ["John plays chess and drinks tea"]
     assert result.rejected == ()
@@ -114,38 +115,40 @@ def test_fragments_about_one_entity_fold_into_what_they_say():
         ),
     ],
 )
-def test_a_fold_that_breaks_a_rule_is_rejected_with_the_reason(plan, memories, why):
+def test_a_fold_that_breaks_a_rule_is_rejected_with_the_reason(
+    plan: CuratorPlan, memories: list[Memory], why: str
+) -> None:
     result = gated(plan, memories)
     assert result.folds == ()
     assert why in result.rejected[0].why
 
 
-def test_archiving_needs_something_newer_or_staleness():
+def test_archiving_needs_something_newer_or_staleness() -> None:
     old = memory(5, "John works at Acme", updated_at=NOW - timedelta(days=30))
     plan = CuratorPlan(archive=[ArchiveAnswer(memory="mem_005", reason="changed jobs")])
     assert [one.memory.id for one in gated(plan, [*FRAGMENTS, old]).outdated] == ["mem_005"]
     assert "nothing newer" in gated(plan, [old]).rejected[0].why
 
 
-def test_a_pinned_memory_is_never_archived():
+def test_a_pinned_memory_is_never_archived() -> None:
     pinned = memory(5, "John works at Acme", pinned=True, importance=3, updated_at=NOW - timedelta(days=300))
     plan = CuratorPlan(archive=[ArchiveAnswer(memory="mem_005", reason="old")])
     assert gated(plan, [*FRAGMENTS, pinned]).outdated == ()
 
 
-def test_by_rule_a_pile_of_fragments_folds_and_stale_trivia_goes():
+def test_by_rule_a_pile_of_fragments_folds_and_stale_trivia_goes() -> None:
     trivia = memory(9, "had soup for lunch", about=None, importance=0, updated_at=NOW - timedelta(days=120))
     plan = plan_by_rule([*FRAGMENTS, trivia], NOW, same)
     assert [set(f.memories) for f in plan.folds] == [{m.id for m in FRAGMENTS}]
     assert [a.memory for a in plan.archive] == ["mem_009"]
 
 
-def test_by_rule_unlike_facts_about_the_person_are_left_alone():
+def test_by_rule_unlike_facts_about_the_person_are_left_alone() -> None:
     facts = [memory(n, text, about=None) for n, text in enumerate(["Likes tea", "Owns a dog", "Runs at dawn", "Skis"])]
     assert plan_by_rule(facts, NOW, same) == CuratorPlan()
 
 
-def test_by_rule_near_duplicates_about_the_person_fold():
+def test_by_rule_near_duplicates_about_the_person_fold() -> None:
     facts = [memory(1, "Likes black coffee", about=None), memory(2, "likes Black Coffee.", about=None)]
     assert len(plan_by_rule(facts, NOW, same).folds) == 1
 
@@ -155,7 +158,7 @@ piles = st.lists(st.tuples(contents, st.sampled_from(["john", "ann", None]), st.
 
 
 @given(piles)
-def test_what_the_rules_propose_passes_the_gates(pile):
+def test_what_the_rules_propose_passes_the_gates(pile: list[tuple[str, str | None, int]]) -> None:
     memories = [
         memory(n, text, about=about, importance=importance, pinned=importance == 3)
         for n, (text, about, importance) in enumerate(pile)

@@ -15,30 +15,30 @@ MATERIAL = [
 ]
 
 
-def test_it_is_due_when_more_than_twenty_messages_came():
+def test_it_is_due_when_more_than_twenty_messages_came() -> None:
     assert not due(20)
     assert due(21)
 
 
-def test_by_rule_it_is_what_is_known_word_for_word():
+def test_by_rule_it_is_what_is_known_word_for_word() -> None:
     spine = by_rule(MATERIAL)
     assert spine.PROFILE == ["Lives in Austin, Texas"]
     assert spine.OPEN_LOOPS == ["Call the accountant"]
 
 
-def test_each_line_names_what_it_was_made_from():
+def test_each_line_names_what_it_was_made_from() -> None:
     lines = grounded(Spine(PROFILE=["Lives in Austin"], PEOPLE=["John, cofounder, backend"]), MATERIAL).lines
     assert lines[Part.PROFILE][0].sources == ("mem_1",)
     assert lines[Part.PEOPLE][0].sources == ("mem_2",)
 
 
-def test_a_line_that_nobody_said_is_rejected():
+def test_a_line_that_nobody_said_is_rejected() -> None:
     result = grounded(Spine(PROFILE=["Owns a yacht in Monaco"], PROJECTS=["dashboard redesign, 40% done"]), MATERIAL)
     assert not any(result.lines.values())
     assert len(result.rejected) == 2
 
 
-def test_forgetting_a_source_drops_its_lines_and_no_other():
+def test_forgetting_a_source_drops_its_lines_and_no_other() -> None:
     lines = grounded(by_rule(MATERIAL), MATERIAL).lines
     version = SpineVersion(
         version=1,
@@ -68,7 +68,7 @@ sources = st.lists(
 
 @given(sources)
 @example([Source(id="mem_1", part=Part.PROFILE, text="a a", weight=0)])
-def test_what_the_rule_writes_is_grounded_and_sourced(material):
+def test_what_the_rule_writes_is_grounded_and_sourced(material: list[Source]) -> None:
     result = grounded(by_rule(material), material)
     assert result.rejected == ()
     known = {one.id for one in material}

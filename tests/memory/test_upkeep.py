@@ -1,6 +1,7 @@
 """Upkeep over real rows: folds that can be undone, spines that keep to what is global, seeds that load once."""
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -10,6 +11,7 @@ from mnemon.db.database import Database
 from mnemon.embedding.connect import connect as connect_embedder
 from mnemon.jobs.runner import Runner
 from mnemon.llm.offline import OfflineLlm
+from mnemon.llm.protocol import Llm
 from mnemon.llm.scripted.model import ScriptedLlm
 from mnemon.llm.scripted.script import Script
 from mnemon.memory import store as memories
@@ -36,7 +38,7 @@ async def ann(db: Database, org: str) -> Scope:
         return await ensure_person(tx, org, "ann")
 
 
-def basement(db: Database, clock: ManualClock, llm=None, **settings) -> Basement:
+def basement(db: Database, clock: ManualClock, llm: Llm | None = None, **settings: Any) -> Basement:
     model = llm or OfflineLlm()
     return Basement(
         db=db,
@@ -53,7 +55,7 @@ def runner(house: Basement) -> Runner:
     return Runner(house.db, house.clock, {kind.name: kind for kind in every})
 
 
-def fact(content: str, label: str | None = None, *, kind: FactType = FactType.FACT, **more) -> Fact:
+def fact(content: str, label: str | None = None, *, kind: FactType = FactType.FACT, **more: Any) -> Fact:
     entity = Entity(type=EntityType.PERSON, label=label) if label else None
     return Fact(
         type=MemoryType.PEOPLE if label else MemoryType.PROFILE, content=content, entity=entity, fact_type=kind, **more
@@ -68,7 +70,9 @@ FRAGMENTS = [
 ]
 
 
-async def test_the_curator_folds_fragments_and_the_fold_can_be_undone(db, ann, clock):
+async def test_the_curator_folds_fragments_and_the_fold_can_be_undone(
+    db: Database, ann: Scope, clock: ManualClock
+) -> None:
     async with db.tx(ann.org_id) as tx:
         await remember(tx, ann, FRAGMENTS)
         await enqueue.after_write(tx, ann)
@@ -90,7 +94,7 @@ async def test_the_curator_folds_fragments_and_the_fold_can_be_undone(db, ann, c
         assert {one.content for one in await store.global_memories(tx, ann, most=10)} == {f.content for f in FRAGMENTS}
 
 
-async def test_the_curator_leaves_pins_alone_and_says_what_it_refused(db, ann):
+async def test_the_curator_leaves_pins_alone_and_says_what_it_refused(db: Database, ann: Scope) -> None:
     async with db.tx(ann.org_id) as tx:
         held = await remember(tx, ann, [*FRAGMENTS[:2], fact("John owes me rent", "John", pinned=True)])
         ids = [one.memory.id for one in held]
@@ -107,7 +111,7 @@ async def test_the_curator_leaves_pins_alone_and_says_what_it_refused(db, ann):
     assert len(kept) == 3
 
 
-async def test_a_model_that_invents_changes_nothing(db, ann, clock):
+async def test_a_model_that_invents_changes_nothing(db: Database, ann: Scope, clock: ManualClock) -> None:
     script = Script()
     script.answers("CuratorPlan", {"folds": [{"memories": ["mem_1", "mem_2"], "content": "x"}], "archive": []})
     async with db.tx(ann.org_id) as tx:
@@ -134,7 +138,9 @@ async def said(db: Database, scope: Scope, messages: int) -> None:
         await enqueue.after_turn(tx, scope)
 
 
-async def test_a_spine_is_written_when_more_than_twenty_messages_came_across_personas(db, ann, clock):
+async def test_a_spine_is_written_when_more_than_twenty_messages_came_across_personas(
+    db: Database, ann: Scope, clock: ManualClock
+) -> None:
     coach = ann.with_persona("coach")
     async with db.tx(ann.org_id) as tx:
         await remember(tx, ann, [fact("Lives in Austin, Texas"), FRAGMENTS[0]])
@@ -168,7 +174,7 @@ async def test_a_spine_is_written_when_more_than_twenty_messages_came_across_per
         assert [one.version for one in await store.spines(tx, ann, most=10)] == [2, 1]
 
 
-async def test_a_spine_line_that_nobody_said_is_left_out(db, ann, clock):
+async def test_a_spine_line_that_nobody_said_is_left_out(db: Database, ann: Scope, clock: ManualClock) -> None:
     script = Script()
     script.answers(
         "Spine", {"PROFILE": ["Lives in Austin", "Is a spy"], "PROJECTS": [], "PEOPLE": [], "OPEN_LOOPS": []}
@@ -183,7 +189,7 @@ async def test_a_spine_line_that_nobody_said_is_left_out(db, ann, clock):
     assert [line.text for line in spine.lines[Part.PROFILE]] == ["Lives in Austin"]
 
 
-async def test_loading_a_seed_again_changes_nothing(db, ann):
+async def test_loading_a_seed_again_changes_nothing(db: Database, ann: Scope) -> None:
     profile = entries_of("Lives in Austin, Texas\nPrefers dark mode\n")
     async with db.tx(ann.org_id) as tx:
         first = await load(tx, ann, profile)
@@ -197,7 +203,7 @@ async def test_loading_a_seed_again_changes_nothing(db, ann):
     assert {row["source"] for row in before} == {"seeded_profile"}
 
 
-async def test_a_changed_seed_adds_what_is_new_and_archives_what_is_gone(db, ann):
+async def test_a_changed_seed_adds_what_is_new_and_archives_what_is_gone(db: Database, ann: Scope) -> None:
     async with db.tx(ann.org_id) as tx:
         await load(tx, ann, entries_of("Lives in Austin, Texas\nPrefers dark mode\n"))
         changed = await load(tx, ann, entries_of("Lives in Austin, Texas\nIs a morning person\n"))
@@ -206,7 +212,7 @@ async def test_a_changed_seed_adds_what_is_new_and_archives_what_is_gone(db, ann
     assert active == {"Lives in Austin, Texas", "Is a morning person"}
 
 
-async def test_clear_cases_are_merged_by_the_job(db, ann, clock):
+async def test_clear_cases_are_merged_by_the_job(db: Database, ann: Scope, clock: ManualClock) -> None:
     async with db.tx(ann.org_id) as tx:
         await remember(
             tx, ann, [fact("Makesh handles our backend", "Makesh"), fact("Mukesh handles backend", "Mukesh")]

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mnemon.runs.agent import Adapter, AdapterConfig, Agent, AgentRole
-from mnemon.runs.card import RE_EXAMINATION, load_cards
+from mnemon.runs.card import RE_EXAMINATION, Values, load_cards
 from mnemon.runs.filling import fill
 from mnemon.runs.re_examination import NotReExaminable, blind_prompt, blind_subject, check, lead_prompt
 from mnemon.runs.run import ResolutionStatus, Run, RunKind, RunStatus
@@ -139,7 +139,7 @@ WORDS = st.text(alphabet="abcdefghijk 0123456789", min_size=1, max_size=12).map(
 def test_no_slot_of_the_decision_reaches_a_specialist(
     topic: str, thesis: str, evidence: list[str], confidence: float
 ) -> None:
-    values = {"topic": topic, "stance": "FOR", "thesis": thesis, "evidence": evidence, "confidence": confidence}
+    values: Values = {"topic": topic, "stance": "FOR", "thesis": thesis, "evidence": evidence, "confidence": confidence}
     subject = blind_subject(CARDS["research-thesis"], values)
     assert subject in (None, topic)
     if subject is not None:

@@ -74,9 +74,15 @@ class Canaries:
         assert answer.status_code == 201, answer.text
 
     def memories(self) -> list[dict[str, Any]]:
-        found, cursor = [], None
+        found: list[dict[str, Any]] = []
+        cursor: str | None = None
         while True:
-            query = {"userId": "ann", "status": "ALL", "limit": 200, **({"cursor": cursor} if cursor else {})}
+            query: dict[str, str | int] = {
+                "userId": "ann",
+                "status": "ALL",
+                "limit": 200,
+                **({"cursor": cursor} if cursor else {}),
+            }
             page = self.client.get("/api/memories", params=query).json()
             found += page["data"]
             cursor = page["meta"]["nextCursor"]

@@ -58,7 +58,7 @@ class AsyncSqliteStore(MnemonStore):
 def _module(name: str, **names: Any) -> None:
     module = ModuleType(name)
     module.__dict__.update(names)
-    module.__path__ = []  # type: ignore[attr-defined]
+    module.__path__ = []
     sys.modules[name] = module
 
 

@@ -79,7 +79,7 @@ def joined(ours: "Server[Any]") -> "Server[Any]":
     theirs = scenes()._lowlevel_server
     for method, field in LISTS.items():
         _replace(theirs, method, _both(_handler(theirs, method), _handler(ours, method), field))
-    names = {"tools/call": _ours_by_name, "resources/read": _ours_by_uri}
+    names: dict[str, Callable[[Any], bool]] = {"tools/call": _ours_by_name, "resources/read": _ours_by_uri}
     for method, is_ours in names.items():
         _replace(theirs, method, _either(is_ours, _handler(ours, method), _handler(theirs, method)))
     return theirs

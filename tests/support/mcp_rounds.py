@@ -69,7 +69,8 @@ def _add_single(server: MCPServer) -> None:
     @server.tool()
     async def test_input_required_result_capabilities(ctx: Context) -> Asked:
         """Asks only for what the client can do."""
-        able, asked = ctx.client_capabilities, {}
+        asked: dict[str, Any] = {}
+        able = ctx.client_capabilities
         if able is None or able.sampling is not None:
             asked["sample"] = _sample("Say hello")
         if able is None or able.elicitation is not None:

@@ -290,7 +290,7 @@ def _add_requests(server: MCPServer) -> None:
     low.add_request_handler("resources/subscribe", types.SubscribeRequestParams, nothing)
     low.add_request_handler("resources/unsubscribe", types.UnsubscribeRequestParams, nothing)
 
-    @server.completion()
+    @server.completion()  # type: ignore[no-untyped-call,untyped-decorator] # the library has no types for it
     async def complete(ref: Any, argument: Any, context: Any) -> types.Completion:
         return types.Completion(values=[], total=0, has_more=False)
 

@@ -27,5 +27,5 @@ class SQLiteSession(MnemonSession):
     def close(self) -> None: ...
 
 
-agents.SQLiteSession = SQLiteSession  # type: ignore[misc, assignment]
-agents.memory.SQLiteSession = SQLiteSession  # type: ignore[misc, assignment]
+for module in (agents, agents.memory):
+    module.__dict__["SQLiteSession"] = SQLiteSession

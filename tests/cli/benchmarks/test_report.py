@@ -84,4 +84,5 @@ def test_a_run_that_measured_nothing_says_so(tmp_path: Path) -> None:
 
 def test_the_median_and_the_95th_percentile_are_of_what_was_measured() -> None:
     made = timing([0.001 * number for number in range(1, 101)])
-    assert (made.p50, made.p95, made.times) == (pytest.approx(50.5), pytest.approx(95.0), 100)
+    assert (made.p50, made.p95) == pytest.approx((50.5, 95.0))
+    assert made.times == 100

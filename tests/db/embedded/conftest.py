@@ -2,7 +2,6 @@
 
 import asyncio
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,45 +10,8 @@ import psycopg
 import pytest
 
 from mnemon.db.embedded.cluster import ensure_running
+from support.holder import Holder
 from support.processes import end_servers
-
-HOLD = """
-import asyncio, sys
-from pathlib import Path
-from mnemon.db.embedded.cluster import ensure_running
-
-async def main():
-    cluster = await ensure_running(Path(sys.argv[1]), keeper_grace_seconds=float(sys.argv[2]))
-    print(cluster.pid, flush=True)
-    sys.stdin.read()
-    await cluster.stop()
-
-asyncio.run(main())
-"""
-
-
-class Holder:
-    """Another process that uses the cluster until it is told to leave, or killed."""
-
-    def __init__(self, data_dir: Path, grace_seconds: float = 60.0) -> None:
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", HOLD, str(data_dir), str(grace_seconds)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-
-    def server_pid(self) -> int:
-        """The server it uses; waits until it does."""
-        assert self.process.stdout is not None
-        return int(self.process.stdout.readline())
-
-    def leave(self) -> None:
-        self.process.communicate("")
-
-    def kill(self) -> None:
-        self.process.kill()
-        self.process.communicate()
 
 
 @pytest.fixture(scope="session")

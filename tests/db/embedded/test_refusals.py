@@ -18,6 +18,7 @@ from mnemon.db.embedded.binaries import find_binaries
 from mnemon.db.embedded.cluster import ensure_running
 from mnemon.db.embedded.configuration import choose_socket_dir
 from mnemon.errors import DatabaseDown, Misconfigured
+from support.holder import Holder
 from support.processes import servers_on
 
 pytestmark = pytest.mark.timeout(60)
@@ -85,7 +86,7 @@ async def test_a_directory_that_is_not_a_finished_database_is_left_as_it_is(new_
     assert [path.name for path in (new_dir / "postgres").iterdir()] == ["PG_VERSION"]
 
 
-def test_a_making_that_was_killed_is_begun_again(new_dir: Path, holder: Callable) -> None:
+def test_a_making_that_was_killed_is_begun_again(new_dir: Path, holder: Callable[..., Holder]) -> None:
     killed = holder(new_dir)
     end = time.monotonic() + 20
     while not list(new_dir.glob("postgres.new-*/base")) and time.monotonic() < end:

@@ -9,6 +9,7 @@ import pytest
 
 from mnemon.db.embedded.cluster import Cluster, ensure_running
 from mnemon.db.embedded.postmaster import is_server_on, read_postmaster
+from support.holder import Holder
 
 pytestmark = pytest.mark.timeout(60)
 
@@ -73,7 +74,7 @@ async def test_leaving_twice_does_nothing_more(data_dir: Path) -> None:
     await two.stop()
 
 
-async def test_processes_that_start_at_once_share_one_server(data_dir: Path, holder: Callable) -> None:
+async def test_processes_that_start_at_once_share_one_server(data_dir: Path, holder: Callable[..., Holder]) -> None:
     holders = [holder(data_dir) for _ in range(3)]
     assert len({one.server_pid() for one in holders}) == 1
     for one in holders:
@@ -82,7 +83,7 @@ async def test_processes_that_start_at_once_share_one_server(data_dir: Path, hol
 
 
 async def test_a_server_whose_user_was_killed_is_used_again_and_stopped_by_the_next(
-    data_dir: Path, holder: Callable
+    data_dir: Path, holder: Callable[..., Holder]
 ) -> None:
     killed = holder(data_dir)
     pid = killed.server_pid()
@@ -95,7 +96,7 @@ async def test_a_server_whose_user_was_killed_is_used_again_and_stopped_by_the_n
 
 
 def test_a_server_whose_users_were_all_killed_is_stopped_by_the_keeper(
-    data_dir: Path, holder: Callable, eventually: Callable[..., bool]
+    data_dir: Path, holder: Callable[..., Holder], eventually: Callable[..., bool]
 ) -> None:
     killed = holder(data_dir, grace_seconds=0.5)
     pid = killed.server_pid()
@@ -106,7 +107,7 @@ def test_a_server_whose_users_were_all_killed_is_stopped_by_the_keeper(
 
 
 async def test_the_keeper_leaves_a_server_alone_when_somebody_came_back(
-    data_dir: Path, holder: Callable, eventually: Callable[..., bool]
+    data_dir: Path, holder: Callable[..., Holder], eventually: Callable[..., bool]
 ) -> None:
     killed = holder(data_dir, grace_seconds=1.0)
     pid = killed.server_pid()

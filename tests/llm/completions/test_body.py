@@ -127,7 +127,13 @@ def test_the_limit_goes_by_the_name_that_the_server_knows(made: Bodies, limit: s
 
 
 def test_the_callers_options_go_under_their_own_names_and_others_nowhere() -> None:
-    given = {"temperature": 0, "top_p": 0.5, "seed": 7, "presence_penalty": 0.1, "frequency_penalty": -0.1}
+    given: dict[str, Any] = {
+        "temperature": 0,
+        "top_p": 0.5,
+        "seed": 7,
+        "presence_penalty": 0.1,
+        "frequency_penalty": -0.1,
+    }
     body = chat(OPENAI, **given, stop="END", nonsense=1, logit_bias={}, n=2)
     assert {name: body[name] for name in given} == given
     assert body["stop"] == ["END"]

@@ -4,8 +4,8 @@ Written before the rule that judges them. A line is (entity type, label, facts, 
 (attribute, sentence) where the memory names its attribute.
 """
 
-Fact = str | tuple[str, str]
-Pair = tuple[str, str, list[Fact], str, list[Fact]]
+About = str | tuple[str, str]
+Pair = tuple[str, str, list[About], str, list[About]]
 
 SAME: list[Pair] = [
     # misheard or misspelt, with context

@@ -1,5 +1,7 @@
 """Aliases: a merge is one link, a split takes exactly that link away."""
 
+from collections.abc import Iterable
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -9,7 +11,7 @@ keys = st.sampled_from([f"person:{letter}" for letter in "abcdefg"])
 merges = st.lists(st.tuples(keys, keys), max_size=12)
 
 
-def after(pairs) -> Aliases:
+def after(pairs: Iterable[tuple[str, str]]) -> Aliases:
     aliases = Aliases()
     for number, (source, into) in enumerate(pairs):
         link = aliases.link_for(source, into, f"mrg_{number:03}", "person")
@@ -17,22 +19,22 @@ def after(pairs) -> Aliases:
     return aliases
 
 
-def test_a_merge_makes_one_key_read_as_the_other():
+def test_a_merge_makes_one_key_read_as_the_other() -> None:
     aliases = after([("person:makesh", "person:mukesh")])
     assert aliases.resolve("person:makesh") == "person:mukesh"
     assert aliases.members("person:makesh") == ("person:mukesh", "person:makesh")
 
 
-def test_a_key_nobody_merged_reads_as_itself():
+def test_a_key_nobody_merged_reads_as_itself() -> None:
     assert Aliases().resolve("org:acme") == "org:acme"
     assert Aliases().members("org:acme") == ("org:acme",)
 
 
-def test_merging_what_is_one_already_changes_nothing():
+def test_merging_what_is_one_already_changes_nothing() -> None:
     assert after([("person:a", "person:b")]).link_for("person:b", "person:a", "mrg_9", "person") is None
 
 
-def test_splitting_a_group_that_was_merged_as_a_whole_keeps_the_group():
+def test_splitting_a_group_that_was_merged_as_a_whole_keeps_the_group() -> None:
     aliases = after([("person:a", "person:b"), ("person:b", "person:c")])
     link = aliases.link_to_undo("person:c", "person:b")
     assert link
@@ -41,7 +43,7 @@ def test_splitting_a_group_that_was_merged_as_a_whole_keeps_the_group():
     assert split.resolve("person:c") == "person:c"
 
 
-def test_a_merge_that_named_a_member_is_undone_by_naming_it():
+def test_a_merge_that_named_a_member_is_undone_by_naming_it() -> None:
     aliases = after([("person:a", "person:b"), ("person:a", "person:c")])
     link = aliases.link_to_undo("person:c", "person:a")
     assert link
@@ -49,19 +51,21 @@ def test_a_merge_that_named_a_member_is_undone_by_naming_it():
     assert aliases.without(link) == after([("person:a", "person:b")])
 
 
-def test_naming_the_two_the_other_way_round_undoes_their_merge_too():
+def test_naming_the_two_the_other_way_round_undoes_their_merge_too() -> None:
     aliases = after([("person:john", "person:jon")])
     link = aliases.link_to_undo("person:john", "person:jon")
     assert link
     assert aliases.without(link) == Aliases.of([])
 
 
-def test_there_is_nothing_to_undo_between_strangers():
+def test_there_is_nothing_to_undo_between_strangers() -> None:
     assert after([("person:a", "person:b")]).link_to_undo("person:c", "person:a") is None
 
 
 @given(merges, keys, keys)
-def test_a_merge_followed_by_its_split_is_as_if_nothing_happened(before, source, into):
+def test_a_merge_followed_by_its_split_is_as_if_nothing_happened(
+    before: list[tuple[str, str]], source: str, into: str
+) -> None:
     aliases = after(before)
     link = aliases.link_for(source, into, "mrg_999", "person")
     if link is None:
@@ -73,7 +77,7 @@ def test_a_merge_followed_by_its_split_is_as_if_nothing_happened(before, source,
 
 
 @given(merges, keys)
-def test_resolving_ends_and_is_stable(pairs, key):
+def test_resolving_ends_and_is_stable(pairs: list[tuple[str, str]], key: str) -> None:
     aliases = after(pairs)
     root = aliases.resolve(key)
     assert aliases.resolve(root) == root

@@ -54,7 +54,7 @@ async def shown(db: Database, scope: Scope) -> str:
     return json.dumps([[vars(one) for one in listed], [one.card.text for one in listed]], default=str)
 
 
-async def test_a_merge_followed_by_its_split_leaves_every_row_and_card_as_it_was(db, ann):
+async def test_a_merge_followed_by_its_split_leaves_every_row_and_card_as_it_was(db: Database, ann: Scope) -> None:
     before = await rows(db, ann), await shown(db, ann)
     async with db.tx(ann.org_id) as tx:
         merged = await merge(tx, ann, "person:jon_smith", "person:joan_smith")
@@ -65,14 +65,14 @@ async def test_a_merge_followed_by_its_split_leaves_every_row_and_card_as_it_was
     assert (await rows(db, ann), await shown(db, ann)) == before
 
 
-async def test_a_merge_changes_no_memory(db, ann):
+async def test_a_merge_changes_no_memory(db: Database, ann: Scope) -> None:
     async with db.tx(ann.org_id) as tx:
         held = await tx.all("select * from memories where org_id = 'acme' order by id")
         await merge(tx, ann, "person:jon_smith", "person:john_smith")
         assert await tx.all("select * from memories where org_id = 'acme' order by id") == held
 
 
-async def test_the_merged_entity_has_the_facts_of_both(db, ann):
+async def test_the_merged_entity_has_the_facts_of_both(db: Database, ann: Scope) -> None:
     async with db.tx(ann.org_id) as tx:
         await merge(tx, ann, "person:jon_smith", "person:john_smith")
         listed = overviews(await store.spoken_of(tx, ann), await store.load_aliases(tx, ann))
@@ -82,7 +82,7 @@ async def test_the_merged_entity_has_the_facts_of_both(db, ann):
     assert by_key["person:john_smith"].aliases == ("person:jon_smith",)
 
 
-async def test_clear_cases_merge_by_themselves_and_others_do_not(db, ann):
+async def test_clear_cases_merge_by_themselves_and_others_do_not(db: Database, ann: Scope) -> None:
     async with db.tx(ann.org_id) as tx:
         spoken = await store.spoken_of(tx, ann)
         made = await merge_clear_cases(tx, ann, open_proposals(spoken, await store.load_aliases(tx, ann), frozenset()))
@@ -94,7 +94,7 @@ async def test_clear_cases_merge_by_themselves_and_others_do_not(db, ann):
     assert [(one.made_by, one.split_at) for one in log] == [("rule", None)]
 
 
-async def test_what_a_person_split_the_rule_leaves_apart(db, ann):
+async def test_what_a_person_split_the_rule_leaves_apart(db: Database, ann: Scope) -> None:
     async with db.tx(ann.org_id) as tx:
         await merge(tx, ann, "person:jon_smith", "person:john_smith")
         await split(tx, ann, "person:john_smith", "person:jon_smith")
@@ -103,7 +103,7 @@ async def test_what_a_person_split_the_rule_leaves_apart(db, ann):
     assert [p for p in proposals if {p.source, p.into} == {"person:jon_smith", "person:john_smith"}] == []
 
 
-async def test_a_person_may_turn_a_merge_of_the_rule_round(db, ann):
+async def test_a_person_may_turn_a_merge_of_the_rule_round(db: Database, ann: Scope) -> None:
     async with db.tx(ann.org_id) as tx:
         spoken, aliases = await store.spoken_of(tx, ann), await store.load_aliases(tx, ann)
         await merge_clear_cases(tx, ann, open_proposals(spoken, aliases, frozenset()))
@@ -113,7 +113,7 @@ async def test_a_person_may_turn_a_merge_of_the_rule_round(db, ann):
     assert (merged.key, merged.aliases) == (other, (root,))
 
 
-async def test_what_was_told_to_one_persona_is_not_seen_without_it(db, ann):
+async def test_what_was_told_to_one_persona_is_not_seen_without_it(db: Database, ann: Scope) -> None:
     coach = ann.with_persona("coach")
     async with db.tx(ann.org_id) as tx:
         await remember(tx, coach, [about("Zed Quill", "Zed Quill is my secret mentor", private=True)])
@@ -122,14 +122,14 @@ async def test_what_was_told_to_one_persona_is_not_seen_without_it(db, ann):
     assert with_it - without == {"person:zed_quill"}
 
 
-async def test_entities_that_one_memory_names_are_tied(db, ann):
+async def test_entities_that_one_memory_names_are_tied(db: Database, ann: Scope) -> None:
     async with db.tx(ann.org_id) as tx:
         await remember(tx, ann, [about("Mo", "Mo carpools with Joan Smith", attribute="carpool")])
         tied = ties(await store.spoken_of(tx, ann), await store.load_aliases(tx, ann))
     assert [(t.one, t.two, t.weight) for t in tied] == [("person:joan_smith", "person:mo", 1)]
 
 
-async def test_what_cannot_be_merged_says_why(db, ann):
+async def test_what_cannot_be_merged_says_why(db: Database, ann: Scope) -> None:
     async with db.tx(ann.org_id) as tx:
         with pytest.raises(NotFound):
             await merge(tx, ann, "person:nobody", "person:jon_smith")

@@ -1,59 +1,53 @@
 """The sixty pairs that must merge, the sixty that must not, and what holds for any two names."""
 
-import importlib.util
 from collections import Counter
-from pathlib import Path
+from collections.abc import Sequence
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memory.entities.name_pairs import DIFFERENT, SAME, About, Pair
 from mnemon.memory.entities.matching import Candidate, Likeness, Verdict, judge
 from mnemon.memory.entities.pairing import propose
 from mnemon.memory.entities.surroundings import Known, Surroundings
 from mnemon.memory.fact import EntityType
 from mnemon.memory.slug import slug
 
-_spec = importlib.util.spec_from_file_location("name_pairs", Path(__file__).with_name("name_pairs.py"))
-assert _spec
-assert _spec.loader
-name_pairs = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(name_pairs)
 
-
-def entity(kind: str, label: str, facts=()) -> Candidate:
+def entity(kind: str, label: str, facts: Sequence[About] = ()) -> Candidate:
     known = tuple(Known(content=f) if isinstance(f, str) else Known(attribute=f[0], content=f[1]) for f in facts)
     return Candidate(
         key=f"{kind}:{slug(label)}", type=EntityType(kind), label=label, surroundings=Surroundings(facts=known)
     )
 
 
-def verdict_of(pair) -> Verdict:
+def verdict_of(pair: Pair) -> Verdict:
     kind, one, about_one, two, about_two = pair
     return judge(entity(kind, one, about_one), entity(kind, two, about_two)).verdict
 
 
-def test_there_are_sixty_pairs_of_each_kind():
-    assert (len(name_pairs.SAME), len(name_pairs.DIFFERENT)) == (60, 60)
+def test_there_are_sixty_pairs_of_each_kind() -> None:
+    assert (len(SAME), len(DIFFERENT)) == (60, 60)
 
 
-@pytest.mark.parametrize("pair", name_pairs.DIFFERENT, ids=lambda pair: f"{pair[1]}/{pair[3]}")
-def test_different_entities_never_merge_by_themselves(pair):
+@pytest.mark.parametrize("pair", DIFFERENT, ids=lambda pair: f"{pair[1]}/{pair[3]}")
+def test_different_entities_never_merge_by_themselves(pair: Pair) -> None:
     assert verdict_of(pair) is not Verdict.MERGE
 
 
-@pytest.mark.parametrize("pair", name_pairs.SAME, ids=lambda pair: f"{pair[1]}/{pair[3]}")
-def test_one_entity_is_at_least_suggested(pair):
+@pytest.mark.parametrize("pair", SAME, ids=lambda pair: f"{pair[1]}/{pair[3]}")
+def test_one_entity_is_at_least_suggested(pair: Pair) -> None:
     assert verdict_of(pair) is not Verdict.APART
 
 
-def test_nine_in_ten_of_the_clear_cases_merge_by_themselves():
-    counted = Counter(verdict_of(pair) for pair in name_pairs.SAME)
+def test_nine_in_ten_of_the_clear_cases_merge_by_themselves() -> None:
+    counted = Counter(verdict_of(pair) for pair in SAME)
     assert counted[Verdict.MERGE] >= 54
 
 
-def test_suggestions_do_not_drown_the_reader():
-    counted = Counter(verdict_of(pair) for pair in name_pairs.DIFFERENT)
+def test_suggestions_do_not_drown_the_reader() -> None:
+    counted = Counter(verdict_of(pair) for pair in DIFFERENT)
     assert counted[Verdict.SUGGEST] <= 3
 
 
@@ -61,19 +55,19 @@ def test_suggestions_do_not_drown_the_reader():
     ("one", "two"),
     [("Devin", "Devon"), ("Kiran", "Karan"), ("Milena", "Milana"), ("Marlon", "Merlin"), ("Arjun", "Arun")],
 )
-def test_names_outside_the_tables_with_other_vowels_are_never_sure(one, two):
+def test_names_outside_the_tables_with_other_vowels_are_never_sure(one: str, two: str) -> None:
     fact = "{} runs the billing team at Acme in Denver"
     judged = judge(entity("person", one, [fact.format(one)]), entity("person", two, [fact.format(two)]))
     assert judged.verdict is not Verdict.MERGE
 
 
-def test_two_who_are_named_together_are_two():
+def test_two_who_are_named_together_are_two() -> None:
     one = entity("person", "Makesh", ["Makesh and Mukesh share the backend"])
     two = entity("person", "Mukesh", ["Mukesh handles the backend"])
     assert judge(one, two).verdict is Verdict.APART
 
 
-def test_a_first_name_that_fits_two_people_is_only_suggested():
+def test_a_first_name_that_fits_two_people_is_only_suggested() -> None:
     facts = ["{} is on the parents board in Leeds"]
     everyone = [
         entity("person", name, [fact.format(name) for fact in facts]) for name in ("Tom", "Tom Ashworth", "Tom Baker")
@@ -86,7 +80,7 @@ def test_a_first_name_that_fits_two_people_is_only_suggested():
     }
 
 
-def test_a_pair_that_a_person_split_is_not_proposed_again():
+def test_a_pair_that_a_person_split_is_not_proposed_again() -> None:
     everyone = [entity("org", "Acme"), entity("org", "Acme Corp")]
     assert [p.judgement.verdict for p in propose(everyone)] == [Verdict.MERGE]
     assert propose(everyone, frozenset({frozenset({"org:acme", "org:acme_corp"})})) == []
@@ -94,20 +88,22 @@ def test_a_pair_that_a_person_split_is_not_proposed_again():
 
 names = st.one_of(
     st.text(min_size=1, max_size=20),
-    st.sampled_from([label for pair in (*name_pairs.SAME, *name_pairs.DIFFERENT) for label in (pair[1], pair[3])]),
+    st.sampled_from([label for pair in (*SAME, *DIFFERENT) for label in (pair[1], pair[3])]),
 )
 kinds = st.sampled_from([kind.value for kind in EntityType])
 facts = st.lists(st.text(max_size=40), max_size=3)
 
 
 @given(kinds, names, facts, names, facts)
-def test_the_order_of_the_two_does_not_matter(kind, one, about_one, two, about_two):
+def test_the_order_of_the_two_does_not_matter(
+    kind: str, one: str, about_one: list[str], two: str, about_two: list[str]
+) -> None:
     first, second = entity(kind, one, about_one), entity(kind, two, about_two)
     assert judge(first, second) == judge(second, first)
 
 
 @given(kinds, names)
-def test_a_name_is_like_itself(kind, name):
+def test_a_name_is_like_itself(kind: str, name: str) -> None:
     judged = judge(entity(kind, name), entity(kind, name))
     assert judged.likeness in {Likeness.SAME, Likeness.OTHER}
     if any(character.isalpha() for character in name):
@@ -115,12 +111,12 @@ def test_a_name_is_like_itself(kind, name):
 
 
 @given(names, names)
-def test_entities_of_different_kinds_stay_apart(one, two):
+def test_entities_of_different_kinds_stay_apart(one: str, two: str) -> None:
     assert judge(entity("person", one), entity("org", two)).verdict is Verdict.APART
 
 
 @given(st.lists(st.tuples(kinds, names), max_size=12))
-def test_nothing_merges_that_is_judged_apart(named):
+def test_nothing_merges_that_is_judged_apart(named: list[tuple[str, str]]) -> None:
     everyone = list({candidate.key: candidate for candidate in (entity(*one) for one in named)}.values())
     by_key = {candidate.key: candidate for candidate in everyone}
     for proposal in propose(everyone):

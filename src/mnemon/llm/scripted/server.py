@@ -5,7 +5,7 @@ import json
 import threading
 from collections.abc import Iterator
 from types import TracebackType
-from typing import TypeAlias
+from typing import Self, TypeAlias
 from urllib.parse import urlsplit
 
 from mnemon.llm.protocol import Json
@@ -36,7 +36,7 @@ class ScriptedServer:
         """The base URL to give to a client."""
         return f"http://127.0.0.1:{self.port}/v1"
 
-    def __enter__(self) -> "ScriptedServer":
+    def __enter__(self) -> Self:
         self.start()
         return self
 
