@@ -10,7 +10,8 @@ from mnemon.clock import SystemClock
 from mnemon.db.database import Database
 from mnemon.db.migrate import migrate
 from mnemon.jobs import store
-from mnemon.jobs.runner import Attempt, Kind, Runner
+from mnemon.jobs.kind import Attempt, Kind
+from mnemon.jobs.runner import Runner
 from mnemon.scope import Scope
 
 ITEMS = 5000

@@ -29,7 +29,7 @@ async def run_with(run: Any, *, pauses: int) -> list[float]:
 
 
 def restarts() -> float:
-    return RESTARTS.labels("test")._value.get()
+    return float(RESTARTS.labels("test")._value.get())
 
 
 async def fail() -> None:
