@@ -23,7 +23,9 @@ def client(server: Served) -> httpx2.Client:
 
 @pytest.mark.soak("canaries")
 @pytest.mark.timeout(900)
-def test_two_hundred_canaries_are_forgotten_memory_by_memory(server, client, capfd):
+def test_two_hundred_canaries_are_forgotten_memory_by_memory(
+    server: Served, client: httpx2.Client, capfd: pytest.CaptureFixture[str]
+) -> None:
     canaries = Canaries(server, client, count=200)
     canaries.plant()
     assert set(canaries.in_database()) == set(canaries.words)
@@ -36,7 +38,9 @@ def test_two_hundred_canaries_are_forgotten_memory_by_memory(server, client, cap
 
 @pytest.mark.soak("canaries")
 @pytest.mark.timeout(900)
-def test_two_hundred_canaries_are_forgotten_with_the_person(server, client, capfd):
+def test_two_hundred_canaries_are_forgotten_with_the_person(
+    server: Served, client: httpx2.Client, capfd: pytest.CaptureFixture[str]
+) -> None:
     canaries = Canaries(server, client, count=200)
     canaries.plant()
     assert set(canaries.in_database()) == set(canaries.words)
