@@ -15,6 +15,8 @@ from mnemon.db.database import Database
 from mnemon.db.migrate import migrate
 from support.databases import name_of, new_database
 
+pytest_plugins = ("support.soak.options",)
+
 # A loaded machine is no failure; on CI the same examples come every time, elsewhere new ones are tried.
 settings.register_profile(
     "mnemon", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=bool(os.environ.get("CI"))

@@ -46,7 +46,7 @@ def test_no_request_makes_a_5xx_or_an_undocumented_answer(database_url: str, tmp
     assert judged(run), run.stdout[-20_000:] + run.stderr[-2_000:]
 
 
-@pytest.mark.soak
+@pytest.mark.soak("openapi")
 @pytest.mark.timeout(3600)
 def test_the_same_with_many_more_requests(database_url: str, tmp_path: Path) -> None:
     with served(database_url, tmp_path, model="offline") as server:

@@ -21,7 +21,7 @@ def client(server: Served) -> httpx2.Client:
     return server.client("acme")
 
 
-@pytest.mark.soak
+@pytest.mark.soak("canaries")
 @pytest.mark.timeout(900)
 def test_two_hundred_canaries_are_forgotten_memory_by_memory(
     server: Served, client: httpx2.Client, capfd: pytest.CaptureFixture[str]
@@ -36,7 +36,7 @@ def test_two_hundred_canaries_are_forgotten_memory_by_memory(
     assert canaries.in_text(logs.out + logs.err) == []
 
 
-@pytest.mark.soak
+@pytest.mark.soak("canaries")
 @pytest.mark.timeout(900)
 def test_two_hundred_canaries_are_forgotten_with_the_person(
     server: Served, client: httpx2.Client, capfd: pytest.CaptureFixture[str]

@@ -81,14 +81,14 @@ def test_a_few_killed_workers_lose_nothing_and_apply_nothing_twice(database_url:
         killing(server, users=3, turns=5, kills=2)
 
 
-@pytest.mark.soak
+@pytest.mark.soak("turns")
 @pytest.mark.timeout(3600)
 def test_fifty_people_with_forty_turns_each(database_url: str, tmp_path: Path) -> None:
     with served(database_url, tmp_path, pool_size=30, database_timeout_s=60) as server:
         print(crowd(server, users=50, turns=40, minutes=30))  # noqa: T201  the figures are what a soak is for
 
 
-@pytest.mark.soak
+@pytest.mark.soak("turns")
 @pytest.mark.timeout(3600)
 def test_fifty_killed_workers(database_url: str, tmp_path: Path) -> None:
     with served(database_url, tmp_path, worker=False, pool_size=30, database_timeout_s=60) as server:

@@ -161,7 +161,7 @@ def assert_same(one: Recalled, two: Recalled) -> None:
 
 
 @pytest.mark.timeout(1200)
-@pytest.mark.parametrize("queries", [250, pytest.param(2000, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("queries", [250, pytest.param(2000, marks=pytest.mark.soak("recall-paths"))])
 async def test_index_and_sql_give_the_same_answers_over_random_writes_and_queries(
     db: Database, org: str, clock: ManualClock, shelf: Shelf, queries: int
 ) -> None:
