@@ -3,6 +3,7 @@
 import re
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -73,8 +74,9 @@ def test_a_document_gives_back_what_was_recorded(tmp_path: Path) -> None:
 def test_figures_with_any_fault_are_not_clean(fault: str) -> None:
     clean = Figures(count=1, acknowledged=5)
     clean.assert_clean()
+    faulty: dict[str, Any] = {fault: 1}
     with pytest.raises(AssertionError, match=f"1 {fault}"):
-        replace(clean, **{fault: 1}).assert_clean()
+        replace(clean, **faulty).assert_clean()
 
 
 def test_the_document_shows_the_totals_that_its_data_hold() -> None:
