@@ -23,7 +23,7 @@ from mnemon.log_writer import LogWriter
 log = structlog.get_logger(__name__)
 
 QUOTABLE = frozenset({"asyncio", "psycopg.pool", "uvicorn.error"})
-"""Loggers of libraries whose first line says what happened and quotes nothing: not a body, not a header, not a prompt."""
+"""Loggers of libraries whose first line says what happened and quotes no body, no header and no prompt."""
 _LONGEST_QUOTE = 300
 _MOST_ERRORS = 8
 """Exceptions of a chain or group that a line shows."""

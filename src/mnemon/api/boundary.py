@@ -102,4 +102,3 @@ def _limited(receive: Receive, most: int, exchange: Exchange) -> Receive:
 
 def _too_large(most: int) -> str:
     return f"The body is larger than {most:,} bytes. Send less at once; MNEMON_MAX_BODY_BYTES sets the limit."
-

@@ -1,4 +1,4 @@
-"""One line in the log for each request to an embedding endpoint: how many texts, how it ended. Never a text or a key."""
+"""One line in the log for each request to an embedding endpoint: how many texts, how it ended. No text, no key."""
 
 import time
 from collections.abc import Iterator

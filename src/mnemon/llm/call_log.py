@@ -1,4 +1,4 @@
-"""One line in the log for each call to a model: what for, what it cost, how it ended. Never a prompt, a reply or a key."""
+"""One line in the log for each call to a model: what for, what it cost, how it ended. No prompt, no reply, no key."""
 
 import asyncio
 import time
