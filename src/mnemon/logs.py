@@ -8,6 +8,7 @@ type of an exception. Its words are passed on for the few loggers whose words ar
 """
 
 import atexit
+import json
 import logging
 import os
 import sys
@@ -161,5 +162,11 @@ def _processors(*, terminal: bool) -> list[structlog.typing.Processor]:
         structlog.processors.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
         show_where_it_failed,
-        structlog.dev.ConsoleRenderer() if terminal else structlog.processors.JSONRenderer(),
+        structlog.dev.ConsoleRenderer() if terminal else _to_json,
     ]
+
+
+def _to_json(_: object, __: str, event: structlog.typing.EventDict) -> str:
+    """Render one line of JSON, what every line has at its head."""
+    head = {name: event.pop(name) for name in ("timestamp", "level", "event")}
+    return json.dumps(head | event, default=str, ensure_ascii=False)

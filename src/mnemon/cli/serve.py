@@ -44,7 +44,7 @@ async def _serve(settings: "Settings", with_worker: bool) -> None:
     from mnemon.app import make_app
     from mnemon.cli.house import opened_house
     from mnemon.cli.operator import assert_embedder
-    from mnemon.cli.service_log import log_service
+    from mnemon.cli.lifetime_log import log_lifetime
     from mnemon.cli.welcome import console_link, first_key, greet
     from mnemon.logs import configure_logs
     from mnemon.spans import start_spans
@@ -60,7 +60,7 @@ async def _serve(settings: "Settings", with_worker: bool) -> None:
         await server.answering()
         settle_heap()
         greet(settings, server.port, key=key, link=await console_link(basement, server.port))
-        with log_service("server", settings, worker=with_worker, port=server.port):
+        with log_lifetime("server", settings, worker=with_worker, port=server.port):
             await server.finished()
 
 
@@ -88,7 +88,7 @@ async def _work(settings: "Settings") -> None:
     from mnemon.app import make_runner
     from mnemon.cli.house import opened_house
     from mnemon.cli.operator import assert_embedder
-    from mnemon.cli.service_log import log_service
+    from mnemon.cli.lifetime_log import log_lifetime
     from mnemon.logs import configure_logs
     from mnemon.spans import start_spans
 
@@ -102,7 +102,7 @@ async def _work(settings: "Settings") -> None:
         asked = asyncio.Event()
         for number in (signal.SIGINT, signal.SIGTERM):
             asyncio.get_running_loop().add_signal_handler(number, asked.set)
-        with log_service("worker", settings, worker=True, port=None):
+        with log_lifetime("worker", settings, worker=True, port=None):
             task = asyncio.create_task(runner.run_forever())
             settle_heap()
             err.print(f"Working, {settings.worker_concurrency} items at a time. Ctrl-C stops after what is running.")

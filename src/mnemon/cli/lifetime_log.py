@@ -13,7 +13,7 @@ log = structlog.get_logger(__name__)
 
 
 @contextmanager
-def log_service(service: str, settings: Settings, *, worker: bool, port: int | None) -> Iterator[None]:
+def log_lifetime(service: str, settings: Settings, *, worker: bool, port: int | None) -> Iterator[None]:
     """Log the start with the settings that matter to whoever reads a log, and the stop with how long it ran.
 
     Addresses of models and databases are left out: they may hold a password.
