@@ -169,4 +169,4 @@ def _processors(*, terminal: bool) -> list[structlog.typing.Processor]:
 def _to_json(_: object, __: str, event: structlog.typing.EventDict) -> str:
     """Render one line of JSON, what every line has at its head."""
     head = {name: event.pop(name) for name in ("timestamp", "level", "event")}
-    return json.dumps(head | event, default=str, ensure_ascii=False)
+    return json.dumps({**head, **event}, default=str, ensure_ascii=False)

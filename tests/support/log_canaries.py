@@ -20,6 +20,7 @@ import httpx2
 MARK = "zqcanary"
 MNEMON = str(Path(sys.executable).with_name("mnemon"))
 _numbers = count(1)
+_CANARY = re.compile(MARK + r"\d+")
 _PLACE = re.compile(r"{(\w+)}")
 
 
@@ -54,7 +55,7 @@ class EchoingModel:
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self) -> None:
                 heard = self.rfile.read(int(self.headers["content-length"])).decode()
-                quoted = f"{heard} {self.headers}"
+                quoted = f"{' '.join(_CANARY.findall(heard))} {heard} {self.headers}"
                 wrong: dict[str, Any] = {"choices": [{"message": {"content": {"x": quoted}}}], "data": quoted}
                 body = json.dumps(wrong if model.status == -1 else {"error": {"message": quoted, "code": quoted}})
                 self.send_response(200 if model.status == -1 else model.status, quoted[:40].splitlines()[0])

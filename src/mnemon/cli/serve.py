@@ -43,8 +43,8 @@ async def _serve(settings: "Settings", with_worker: bool) -> None:
     from mnemon.api.listening import Listening, bound
     from mnemon.app import make_app
     from mnemon.cli.house import opened_house
-    from mnemon.cli.operator import assert_embedder
     from mnemon.cli.lifetime_log import log_lifetime
+    from mnemon.cli.operator import assert_embedder
     from mnemon.cli.welcome import console_link, first_key, greet
     from mnemon.logs import configure_logs
     from mnemon.spans import start_spans
@@ -87,8 +87,8 @@ def worker(data_dir: DataDir = None, database_url: DatabaseUrl = None) -> None:
 async def _work(settings: "Settings") -> None:
     from mnemon.app import make_runner
     from mnemon.cli.house import opened_house
-    from mnemon.cli.operator import assert_embedder
     from mnemon.cli.lifetime_log import log_lifetime
+    from mnemon.cli.operator import assert_embedder
     from mnemon.logs import configure_logs
     from mnemon.spans import start_spans
 
