@@ -1,49 +1,172 @@
-"""Logs: readable on a terminal, JSON elsewhere. They carry ids and codes, never what a person said."""
+"""Logs: readable on a terminal, JSON elsewhere. They carry ids, codes and figures, never what a person said.
 
+Every line of ours is an event with a fixed name and named values; docs/logs.md lists them. Ids bound with
+`structlog.contextvars` (`request_id`, `key`, `org`, `job`, `turn`) stand on every line that is logged within.
+
+A library's message may quote anything, so a line of a library tells which logger spoke, where in its code, and the
+type of an exception. Its words are passed on for the few loggers whose words are known to hold no content.
+"""
+
+import atexit
+import json
 import logging
+import os
 import sys
 import traceback
+from collections.abc import Iterator
+from typing import Any
 
 import structlog
 
+from mnemon.errors import MnemonError, Unavailable
+from mnemon.log_writer import LogWriter
 
-def where_it_failed(logger: object, method: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:
-    """An exception as its type and the lines it passed: its message and its variables may hold what a person said."""
-    info = event.pop("exc_info", None)
-    if info is True:
-        info = sys.exc_info()
-    elif isinstance(info, BaseException):
-        info = (type(info), info, info.__traceback__)
-    if isinstance(info, tuple) and info[0] is not None:
-        event["exception"] = "".join(traceback.format_tb(info[2])) + info[0].__qualname__
+log = structlog.get_logger(__name__)
+
+QUOTABLE = frozenset({"asyncio", "psycopg.pool", "uvicorn.error"})
+"""Loggers of libraries whose first line says what happened and quotes no body, no header and no prompt."""
+_LONGEST_QUOTE = 300
+_MOST_ERRORS = 8
+"""Exceptions of a chain or group that a line shows."""
+
+_NEXT_STEPS = {
+    "database_unavailable": "run `mnemon doctor`, and look at the database's own log",
+    "contended": "nothing if it is rare; otherwise send fewer writes for one person at a time",
+    "unavailable": "wait until the server has started or stopped",
+}
+_ABOUT_THE_MODEL = "look at the model_call line with the same request_id"
+
+_writer: LogWriter | None = None
+
+
+def configure_logs(level: str, fd: int = 2) -> None:
+    """Have every logger of this process, ours and the libraries', write to this descriptor in one form."""
+    global _writer  # noqa: PLW0603  one log per process, as the libraries have it
+    close_logs()
+    _writer = writer = LogWriter(fd, on_recovery=lambda count: log.warning("log_lines_dropped", count=count))
+    number = logging.getLevelNamesMapping()[level.upper()]
+    processors = _processors(terminal=os.isatty(fd))
+    structlog.configure(
+        processors=processors,
+        wrapper_class=structlog.make_filtering_bound_logger(number),
+        logger_factory=lambda *_: _Pen(writer),
+        cache_logger_on_first_use=False,  # a kept logger would write to the descriptor of an earlier call
+    )
+    root = logging.getLogger()
+    root.handlers[:] = [_LibraryLines(writer, processors)]
+    # Without their words, what libraries tell below a warning tells nothing.
+    root.setLevel(max(number, logging.WARNING))
+
+
+def default_logs() -> None:
+    """Leave logs to Python's `logging`, for a program that has us inside it and for commands that are no server."""
+    if structlog.is_configured():
+        return
+    structlog.configure(
+        processors=[
+            structlog.stdlib.filter_by_level,
+            structlog.contextvars.merge_contextvars,
+            show_where_it_failed,
+            structlog.processors.KeyValueRenderer(key_order=["event"]),
+        ],
+        wrapper_class=structlog.stdlib.BoundLogger,
+        logger_factory=structlog.stdlib.LoggerFactory(),
+    )
+
+
+@atexit.register
+def close_logs() -> None:
+    """Write what is still to be written; what is logged afterwards is lost."""
+    global _writer  # noqa: PLW0603
+    if _writer is not None:
+        _writer.close()
+        _writer = None
+
+
+def note_error(error: MnemonError) -> None:
+    """Put the error's code on the request's own line; where something below is down, log the cause as well."""
+    structlog.contextvars.bind_contextvars(code=error.code)
+    if not isinstance(error, Unavailable):
+        return
+    cause = error.__cause__
+    log.warning(
+        "unavailable",
+        cause=type(cause).__name__ if cause is not None else None,
+        sqlstate=getattr(cause, "sqlstate", None),
+        next_step=_NEXT_STEPS.get(error.code, _ABOUT_THE_MODEL),
+    )
+
+
+def show_where_it_failed(_: object, __: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:
+    """Tell an exception by its type and the lines it passed: its message and its variables may hold content."""
+    given = event.pop("exc_info", None)
+    error = sys.exc_info()[1] if given is True else given[1] if isinstance(given, tuple) else given
+    if isinstance(error, BaseException):
+        event["exception"] = "\n".join(_places(error))
     return event
 
 
-def configure_logs(level: str) -> None:
-    """Every logger of this process, ours and the libraries', writes to stderr in one form."""
-    shared: list[structlog.typing.Processor] = [
+def _places(error: BaseException) -> Iterator[str]:
+    """Each exception of the chain, the first cause first, and of a group."""
+    for one in _chain(error):
+        yield "".join(traceback.format_tb(one.__traceback__)) + type(one).__qualname__
+
+
+def _chain(error: BaseException) -> list[BaseException]:
+    """The error with what caused it and what it groups; bounded, since a chain may be long or turn in a circle."""
+    found: list[BaseException] = []
+    waiting = [error]
+    while waiting and len(found) < _MOST_ERRORS:
+        one = waiting.pop()
+        if any(one is known for known in found):
+            continue
+        found.append(one)
+        cause = one.__cause__ or (None if one.__suppress_context__ else one.__context__)
+        grouped = one.exceptions if isinstance(one, BaseExceptionGroup) else ()
+        waiting += [*grouped, *([cause] if cause is not None else [])]
+    return found[::-1]
+
+
+class _Pen:
+    """What structlog hands a finished line to."""
+
+    def __init__(self, writer: LogWriter) -> None:
+        self.debug = self.info = self.warning = self.error = self.critical = self.msg = writer.put
+
+
+class _LibraryLines(logging.Handler):
+    """What libraries log, in the form of our own lines and without what they quote."""
+
+    def __init__(self, writer: LogWriter, processors: list[structlog.typing.Processor]) -> None:
+        super().__init__()
+        self._writer = writer
+        self._processors = processors
+
+    def emit(self, record: logging.LogRecord) -> None:
+        event: Any = {
+            "event": "library",
+            "logger": record.name,
+            "where": f"{record.filename}:{record.lineno}",
+            "exc_info": record.exc_info,
+        }
+        if record.name in QUOTABLE:
+            event["said"] = record.getMessage().partition("\n")[0][:_LONGEST_QUOTE]
+        for process in self._processors:
+            event = process(None, record.levelname.lower(), event)
+        self._writer.put(event)
+
+
+def _processors(*, terminal: bool) -> list[structlog.typing.Processor]:
+    return [
         structlog.contextvars.merge_contextvars,
-        structlog.stdlib.add_log_level,
+        structlog.processors.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
+        show_where_it_failed,
+        structlog.dev.ConsoleRenderer() if terminal else _to_json,
     ]
-    last: structlog.typing.Processor = (
-        structlog.dev.ConsoleRenderer() if sys.stderr.isatty() else structlog.processors.JSONRenderer()
-    )
-    structlog.configure(
-        processors=[*shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
-        logger_factory=structlog.stdlib.LoggerFactory(),
-        wrapper_class=structlog.stdlib.BoundLogger,
-        cache_logger_on_first_use=True,
-    )
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(
-        structlog.stdlib.ProcessorFormatter(
-            foreign_pre_chain=shared,
-            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, where_it_failed, last],
-        )
-    )
-    root = logging.getLogger()
-    root.handlers[:] = [handler]
-    root.setLevel(level.upper())
-    for noisy in ("uvicorn", "uvicorn.error", "httpx", "httpx2", "httpcore", "psycopg.pool", "mcp"):
-        logging.getLogger(noisy).setLevel(logging.WARNING)
+
+
+def _to_json(_: object, __: str, event: structlog.typing.EventDict) -> str:
+    """Render one line of JSON, what every line has at its head."""
+    head = {name: event.pop(name) for name in ("timestamp", "level", "event")}
+    return json.dumps({**head, **event}, default=str, ensure_ascii=False)

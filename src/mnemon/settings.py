@@ -2,9 +2,9 @@
 
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, SecretStr, ValidationError
+from pydantic import BeforeValidator, Field, SecretStr, ValidationError
 from pydantic_settings import (
     BaseSettings,
     PydanticBaseSettingsSource,
@@ -13,6 +13,11 @@ from pydantic_settings import (
 )
 
 from mnemon.errors import Misconfigured
+
+LogLevel = Annotated[
+    Literal["debug", "info", "warning", "error"],
+    BeforeValidator(lambda given: given.lower() if isinstance(given, str) else given),
+]
 
 
 class Settings(BaseSettings):
@@ -100,7 +105,7 @@ class Settings(BaseSettings):
     cards_dir: Path | None = Field(None, description="A directory with further card types (`*.toml`).")
     run_timeout_s: float = Field(900.0, gt=0, description="Longest a run may take.")
 
-    log_level: str = Field("info", description="`debug`, `info`, `warning` or `error`.")
+    log_level: LogLevel = Field("info", description="`debug`, `info`, `warning` or `error`; see docs/logs.md.")
     otel: bool = Field(False, description="Send OpenTelemetry spans; the usual OTEL_* variables say where.")
 
     @classmethod

@@ -4,8 +4,13 @@ import asyncio
 from datetime import timedelta
 from typing import Any
 
+import psycopg
+from structlog.contextvars import merge_contextvars
+from structlog.testing import capture_logs
+
 from mnemon.clock import ManualClock
 from mnemon.db.database import Database
+from mnemon.errors import Conflict
 from mnemon.jobs.runner import Runner
 from mnemon.llm.scripted.script import Asked, Script
 from mnemon.reflection import job, store
@@ -124,6 +129,97 @@ async def test_a_section_that_cannot_be_applied_undoes_itself_alone(db: Database
     await runner.drain()
     assert (await reflection_of(db, turn)).status is ReflectionStatus.DONE
     assert len(marks.applied) == 1
+
+
+async def test_a_fault_of_ours_reaches_the_job_boundary_and_the_other_sections_are_stored(
+    db: Database, org: str, clock: ManualClock
+) -> None:
+    script = Script()
+    script.always_answers("Reflection", {"notes": ["poison secret"], "marks": ["c"]})
+    notes = Notes(broken={"poison secret"}, error=lambda: KeyError("poison secret"))
+    marks, turn = Notes("marks", "marks"), await told(db, "hello")
+    runner = runner_of(basement_of(db, clock, script), [notes, marks])
+    with capture_logs() as lines:
+        await runner.drain()
+    failed = await reflection_of(db, turn)
+    assert failed.status is ReflectionStatus.FAILED
+    assert failed.sections["marks"].stored == 1
+    assert failed.error == "notes: internal: KeyError"
+    told_line = next(line for line in lines if line["event"] == "reflection")
+    assert told_line["log_level"] == "warning"
+    assert told_line["sections"] == {"notes": "internal: KeyError", "marks": {"stored": 1}}
+    boundary = next(line for line in lines if line["event"] == "work_finished")
+    assert boundary["error"] == "KeyError"
+    assert boundary["exc_info"]
+    async with db.tx(org) as tx:
+        rows = await tx.all("select error from work where org_id = 'acme' and kind = 'reflection'")
+    assert [row["error"] for row in rows] == ["KeyError"]
+
+
+async def test_an_answer_that_a_fault_of_ours_kept_out_is_not_asked_for_again(
+    db: Database, org: str, clock: ManualClock
+) -> None:
+    script = Script()
+    script.answers("Reflection", {"notes": ["poison"]})
+    notes, turn = Notes(broken={"poison"}, error=lambda: AssertionError("ours")), await told(db, "hello")
+    runner = runner_of(basement_of(db, clock, script), [notes])
+    await runner.drain()
+    notes.broken.clear()
+    clock.advance(timedelta(minutes=10))
+    await runner.drain()
+    assert (await reflection_of(db, turn)).status is ReflectionStatus.DONE
+    assert [given for _, _, given in notes.applied] == [["poison"]]
+    assert len(script.asked) == 1
+
+
+async def test_what_a_room_says_of_an_answer_is_a_bad_answer_and_asked_for_again(
+    db: Database, org: str, clock: ManualClock
+) -> None:
+    script = Script()
+    script.answers("Reflection", {"notes": ["poison"]}, {"notes": ["better"]})
+    notes, turn = Notes(broken={"poison"}, error=lambda: Conflict("Another note says the same.")), await told(db, "hi")
+    runner = runner_of(basement_of(db, clock, script), [notes])
+    with capture_logs() as lines:
+        await runner.drain()
+    assert (await reflection_of(db, turn)).error == "notes: Another note says the same."
+    assert [line["sections"] for line in lines if line["event"] == "reflection"] == [{"notes": "bad_answer"}]
+    clock.advance(timedelta(minutes=10))
+    await runner.drain()
+    assert (await reflection_of(db, turn)).status is ReflectionStatus.DONE
+    assert len(script.asked) == 2
+
+
+async def test_a_database_that_goes_away_in_a_section_ends_the_attempt_and_nothing_of_it_stays(
+    db: Database, org: str, clock: ManualClock
+) -> None:
+    script = Script()
+    script.always_answers("Reflection", {"notes": ["poison"], "marks": ["c"]})
+    notes = Notes(broken={"poison"}, error=lambda: psycopg.errors.DeadlockDetected("gave way"))
+    turn = await told(db, "hello")
+    runner = runner_of(basement_of(db, clock, script), [Notes("marks", "marks"), notes])
+    await runner.drain()
+    assert (await reflection_of(db, turn)).sections == {}
+    notes.broken.clear()
+    clock.advance(timedelta(minutes=10))
+    await runner.drain()
+    done = await reflection_of(db, turn)
+    assert {label: section.stored for label, section in done.sections.items()} == {"marks": 1, "notes": 1}
+
+
+async def test_a_reflection_leaves_one_line_with_counts_and_cost(db: Database, org: str, clock: ManualClock) -> None:
+    script = Script()
+    script.answers("Reflection", {"notes": ["a", "b"], "marks": []})
+    turn = await told(db, "hello")
+    with capture_logs([merge_contextvars]) as lines:
+        await runner_of(basement_of(db, clock, script), [Notes(), Notes("marks", "marks")]).drain()
+    (line,) = [one for one in lines if one["event"] == "reflection"]
+    assert line["log_level"] == "info"
+    assert line["status"] == "done"
+    assert line["sections"] == {"notes": {"stored": 2}, "marks": {}}
+    assert (line["rejected"], line["calls"]) == (0, 1)
+    assert line["input_tokens"] > 0
+    assert line["ms"] > 0
+    assert line["turn"] == turn.id
 
 
 async def test_turns_of_a_session_are_reflected_in_order_and_one_at_a_time(

@@ -1,6 +1,6 @@
 """Turns in a real database with a scripted model in process: for tests of what follows a turn."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -54,6 +54,8 @@ class Notes:
     """Session, place of the turn, and what was noted."""
     broken: set[str] = field(default_factory=set)
     """Notes that cannot be applied."""
+    error: Callable[[], Exception] = lambda: ValueError("this note cannot be applied")
+    """What they raise."""
 
     def __post_init__(self) -> None:
         shape: Any = {self.name: (list[str], [])}
@@ -68,6 +70,6 @@ class Notes:
     async def apply(self, tx: Tx, turn: Turn, answer: BaseModel) -> Report:
         given = getattr(answer, self.name)
         if self.broken & set(given):
-            raise ValueError("this note cannot be applied")
+            raise self.error()
         self.applied.append((turn.session_id, turn.seq, given))
         return Report(stored=len(given))

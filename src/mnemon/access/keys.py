@@ -6,6 +6,8 @@ import re
 import secrets
 from datetime import datetime, timedelta
 
+from structlog.contextvars import bind_contextvars
+
 from mnemon.access import store
 from mnemon.access.grants import ALL_GRANTS, Grant
 from mnemon.access.principal import Key, Principal
@@ -63,6 +65,7 @@ async def authenticate(db: Database, bearer: str) -> Principal:
     if found is None or not hmac.compare_digest(found[1], wanted):
         raise Unauthenticated("The key is not known. `mnemon keys list` shows the organization's keys.")
     key = found[0]
+    bind_contextvars(org=org_id, key=key.id)  # log lines tell whose request it is, also where the key is refused
     if key.revoked_at is not None:
         raise Unauthenticated("The key was revoked. `mnemon keys create` makes another.", code="key_revoked")
     if key.expires_at is not None and key.expires_at <= now:

@@ -11,6 +11,8 @@ import secrets
 from datetime import timedelta
 from hashlib import sha256
 
+from structlog.contextvars import bind_contextvars
+
 from mnemon.access.grants import ALL_GRANTS, Grant
 from mnemon.access.keys import digest
 from mnemon.access.principal import Principal
@@ -57,6 +59,7 @@ async def session(tx: Tx, scope: Scope, secret: str) -> Principal:
     row = await tx.maybe(SQL["signin"], org_id=scope.org_id, digest=digest(secret), kind="session", now=tx.now)
     if row is None:
         raise Unauthenticated("The session has ended. `mnemon console` prints a link that signs you in.")
+    bind_contextvars(org=scope.org_id, key=row["actor"])
     return Principal(org_id=scope.org_id, key_id=row["actor"], grants=_grants(row))
 
 

@@ -1,4 +1,4 @@
-"""The outermost ring of the HTTP door: request ids, size limit, metrics, and the last catch."""
+"""The outermost ring of the HTTP door: request ids, size limit, metrics, the request's log line, and the last catch."""
 
 import time
 from urllib.parse import unquote
@@ -6,8 +6,10 @@ from urllib.parse import unquote
 import structlog
 from prometheus_client import Counter, Histogram
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from structlog.contextvars import bind_contextvars, clear_contextvars
 
 from mnemon.api.problems import problem
+from mnemon.api.request_log import Exchange, RefusalLog
 from mnemon.clock import Clock
 from mnemon.errors import TooLarge
 from mnemon.ids import new_id
@@ -32,6 +34,7 @@ class Boundary:
         self._app = app
         self._clock = clock
         self._max_body_bytes = max_body_bytes
+        self._refusals = RefusalLog()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -39,32 +42,37 @@ class Boundary:
             return
         request_id = new_id("req", self._clock.now())
         scope.setdefault("state", {})["request_id"] = request_id
+        # A request that waited behind another on its connection runs in a copy of that one's context.
+        clear_contextvars()
+        bind_contextvars(request_id=request_id)
         started = time.perf_counter()
-        answered: list[int] = []
+        exchange = Exchange(scope, started)
         ahead = WAY.take()
 
         async def answer(message: Message) -> None:
+            exchange.note_sent(message)
             if message["type"] == "http.response.start":
                 ahead.passed()
-                answered.append(message["status"])
-                SECONDS.labels(scope["method"], _route(scope)).observe(time.perf_counter() - started)
+                SECONDS.labels(scope["method"], exchange.route).observe(time.perf_counter() - started)
                 message["headers"] = [*message.get("headers", []), (b"x-request-id", request_id.encode())]
             await send(message)
 
         try:
             refused = self._refusal(scope, request_id)
             with span("http", method=scope["method"], path=scope["path"], request_id=request_id):
-                await (refused or self._app)(scope, _limited(receive, self._max_body_bytes), answer)
+                await (refused or self._app)(scope, _limited(receive, self._max_body_bytes, exchange), answer)
         except TooLarge as error:
             await problem(request_id, 413, error.detail, error.code)(scope, receive, answer)
         except Exception:  # the door boundary: the caller gets a problem, the log gets the traceback
-            log.exception("request_failed", request_id=request_id, path=scope["path"])
-            if not answered:
+            log.exception("request_failed", method=scope["method"], route=exchange.route)
+            if exchange.status is None:
                 said = "Something on our side failed. The server's log has the cause under this requestId."
                 await problem(request_id, 500, said, "internal")(scope, receive, answer)
         finally:
             ahead.passed()
-            REQUESTS.labels(scope["method"], _route(scope), str(answered[0]) if answered else "none").inc()
+            REQUESTS.labels(scope["method"], exchange.route, str(exchange.status or "none")).inc()
+            self._refusals.note(exchange, scope)
+            exchange.write_line()
 
     def _refusal(self, scope: Scope, request_id: str) -> ASGIApp | None:
         length = dict(scope["headers"]).get(b"content-length", b"0")
@@ -76,13 +84,14 @@ class Boundary:
         return None
 
 
-def _limited(receive: Receive, most: int) -> Receive:
+def _limited(receive: Receive, most: int, exchange: Exchange) -> Receive:
     """The same messages, until the body is larger than allowed."""
     seen = 0
 
     async def limited() -> Message:
         nonlocal seen
         message = await receive()
+        exchange.note_received(message)
         seen += len(message.get("body", b""))
         if seen > most:
             raise TooLarge(_too_large(most))
@@ -93,8 +102,3 @@ def _limited(receive: Receive, most: int) -> Receive:
 
 def _too_large(most: int) -> str:
     return f"The body is larger than {most:,} bytes. Send less at once; MNEMON_MAX_BODY_BYTES sets the limit."
-
-
-def _route(scope: Scope) -> str:
-    """The route's template, so that ids never become labels."""
-    return getattr(scope.get("route"), "path", "unmatched")

@@ -3,15 +3,14 @@
 import json
 from http import HTTPStatus
 
-import structlog
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
+from structlog.contextvars import bind_contextvars
 
 from mnemon import errors
 from mnemon.errors import Fault, MnemonError
-
-log = structlog.get_logger(__name__)
+from mnemon.logs import note_error
 
 STATUSES: dict[type[MnemonError], int] = {
     errors.Malformed: 400,
@@ -40,7 +39,8 @@ def status_of(error: MnemonError) -> int:
 def problem(
     request_id: str, status: int, detail: str, code: str, faults: tuple[Fault, ...] = (), retry_after: int | None = None
 ) -> Response:
-    """The response that says what went wrong and what to do."""
+    """The response that says what went wrong and what to do; the request's log line has its code."""
+    bind_contextvars(code=code)
     body: dict[str, object] = {
         "type": f"urn:mnemon:problem:{code}",
         "title": HTTPStatus(status).phrase,
@@ -65,6 +65,7 @@ def install(app: FastAPI) -> None:
 
 async def _ours(request: Request, error: Exception) -> Response:
     assert isinstance(error, MnemonError)
+    note_error(error)
     retry_after = getattr(error, "retry_after", None)
     if retry_after is None and isinstance(error, errors.Unavailable):
         retry_after = _RETRY_AFTER_S

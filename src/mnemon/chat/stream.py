@@ -1,6 +1,7 @@
 """Replies in the making, each in a task that the application owns: a listener may leave, the record is kept."""
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 
@@ -164,11 +165,28 @@ async def _sealed(basement: Basement, begun: Begun, outcome: Outcome, on_seal: O
                 if on_seal is not None:
                     await on_seal(tx, turn, outcome)
         except Unavailable as error:
-            log.warning("seal_failed", turn=begun.turn.id, attempt=attempt, error=error.code)
+            log.warning("seal_failed", turn=begun.turn.id, attempt=attempt + 1, error=error.code)
             await asyncio.sleep(min(0.2 * 2**attempt, 5.0))
         else:
+            _write_line(begun, outcome)
             return _last_event(begun, outcome, message_id)
+    log.error("turn_not_sealed", turn=begun.turn.id, tries=_SEAL_TRIES)
     return None
+
+
+def _write_line(begun: Begun, outcome: Outcome) -> None:
+    log.log(
+        logging.WARNING if outcome.status is TurnStatus.FAILED else logging.INFO,
+        "turn_sealed",
+        turn=begun.turn.id,
+        session=begun.turn.session_id,
+        status=str(outcome.status),
+        code=outcome.error.code if outcome.error else None,
+        reason=outcome.reason,
+        calls=outcome.usage.calls,
+        input_tokens=outcome.usage.input_tokens,
+        output_tokens=outcome.usage.output_tokens,
+    )
 
 
 def _last_event(begun: Begun, outcome: Outcome, message_id: str | None) -> Event:

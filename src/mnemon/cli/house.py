@@ -12,6 +12,7 @@ from mnemon.cli.terminal import err
 from mnemon.db.explain import explain
 from mnemon.db.migrate import migrate, pending
 from mnemon.errors import DatabaseDown, Misconfigured, NotFound
+from mnemon.logs import default_logs
 from mnemon.scope import Scope
 from mnemon.settings import Settings
 from mnemon.supervisor import supervise
@@ -20,6 +21,7 @@ from mnemon.supervisor import supervise
 @asynccontextmanager
 async def database_url(settings: Settings) -> AsyncIterator[str]:
     """The URL of the database in force; the embedded one runs at least until the block ends."""
+    default_logs()
     if settings.database_url is not None:
         yield settings.database_url.get_secret_value()
         return

@@ -42,6 +42,7 @@ async def _serve(settings: "Settings", with_worker: bool) -> None:
     from mnemon.api.listening import Listening, bound
     from mnemon.app import make_app
     from mnemon.cli.house import opened_house
+    from mnemon.cli.lifetime_log import log_lifetime
     from mnemon.cli.operator import assert_embedder
     from mnemon.cli.welcome import console_link, first_key, greet
     from mnemon.logs import configure_logs
@@ -58,7 +59,8 @@ async def _serve(settings: "Settings", with_worker: bool) -> None:
         await server.answering()
         settle_heap()
         greet(settings, server.port, key=key, link=await console_link(basement, server.port))
-        await server.finished()
+        with log_lifetime("server", settings, worker=with_worker, port=server.port):
+            await server.finished()
 
 
 def settle_heap() -> None:
@@ -84,6 +86,7 @@ def worker(data_dir: DataDir = None, database_url: DatabaseUrl = None) -> None:
 async def _work(settings: "Settings") -> None:
     from mnemon.app import make_runner
     from mnemon.cli.house import opened_house
+    from mnemon.cli.lifetime_log import log_lifetime
     from mnemon.cli.operator import assert_embedder
     from mnemon.logs import configure_logs
     from mnemon.spans import start_spans
@@ -99,9 +102,12 @@ async def _work(settings: "Settings") -> None:
         for number in (signal.SIGINT, signal.SIGTERM):
             asyncio.get_running_loop().add_signal_handler(number, asked.set)
         async with runner.working():
-            settle_heap()
-            err.print(f"Working, {settings.worker_concurrency} items at a time. Ctrl-C stops after what is running.")
-            await asked.wait()
+            with log_lifetime("worker", settings, worker=True, port=None):
+                settle_heap()
+                err.print(
+                    f"Working, {settings.worker_concurrency} items at a time. Ctrl-C stops after what is running."
+                )
+                await asked.wait()
 
 
 def migrate(data_dir: DataDir = None, database_url: DatabaseUrl = None, as_json: AsJson = False) -> None:

@@ -15,6 +15,7 @@ from mnemon.console.paper import render
 from mnemon.console.shell import HEADERS, own
 from mnemon.console.visit import COOKIE, visitor
 from mnemon.errors import MnemonError, NotAllowed, NotFound
+from mnemon.logs import note_error
 from mnemon.scope import Scope
 
 router = APIRouter(include_in_schema=False)
@@ -93,6 +94,7 @@ async def leave(request: Request) -> Response:
 
 def _not_entered(error: MnemonError, following: str) -> Response:
     """The page that asks for a key, with why this one would not do; loaded again, it sends nothing."""
+    note_error(error)
     values = {"title": "Sign in", "next": following, "wrong": error.detail, "at": f"/sign-in?next={quote(following)}"}
     return HTMLResponse(render("sign_in.html", values), HTTPStatus.UNAUTHORIZED, headers=HEADERS)
 

@@ -20,6 +20,7 @@ from mnemon.console.paper import render
 from mnemon.console.sheet import refusal
 from mnemon.console.visit import Visit, visitor
 from mnemon.errors import Conflict, MnemonError, NotAllowed, NotFound, Unauthenticated, Unavailable
+from mnemon.logs import note_error
 
 NOTICE = "mnemon_notice"
 _JSON: TypeAdapter[Any] = TypeAdapter(Any)
@@ -224,6 +225,7 @@ def _status(error: MnemonError) -> int:
 
 def _trouble(request: Request, error: MnemonError) -> Response:
     """A page that says the error, within the console for who is signed in."""
+    note_error(error)
     status, visit = _status(error), getattr(request.state, "visit", None)
     html = render("trouble.html", {"title": "That did not work", "error": error, "status": status, "visit": visit})
     return HTMLResponse(html, status)

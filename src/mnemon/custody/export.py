@@ -5,6 +5,8 @@ import tempfile
 from collections.abc import AsyncIterator, Iterator
 from typing import IO, Any
 
+import structlog
+
 from mnemon.custody import rows
 from mnemon.custody.catalog import exported, persons_tables
 from mnemon.db.database import Database
@@ -12,6 +14,8 @@ from mnemon.db.tx import Tx
 from mnemon.errors import NotFound
 from mnemon.scope import Scope
 from mnemon.sessions.people import external_name
+
+log = structlog.get_logger(__name__)
 
 FORMAT = "mnemon-export"
 VERSION = 1
@@ -49,15 +53,19 @@ async def export_file(db: Database, scope: Scope) -> IO[bytes]:
     Written before the first byte is sent, so that a slow reader holds no transaction open.
     """
     file = tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY)  # noqa: SIM115  the reader closes it
+    rows_written = -2  # the first line and the last are no rows
     try:
         async with db.tx(scope.org_id) as tx:
             await tx.run("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
             async for one in export(tx, scope):
                 file.write(one)
+                rows_written += 1
     except BaseException:
         file.close()
         raise
+    size = file.tell()
     file.seek(0)
+    log.info("person_exported", user=scope.user, rows=rows_written, bytes=size)
     return file
 
 

@@ -4,6 +4,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+import structlog
+
 from mnemon.agentstate import forget as agentstate
 from mnemon.custody import ledger, outbox
 from mnemon.custody.catalog import SQL
@@ -29,6 +31,8 @@ from mnemon.memory.upkeep.enqueue import after_forgetting
 from mnemon.scope import Scope
 from mnemon.sessions.record import CLOSE
 from mnemon.vectors.work import enqueue_embedding
+
+log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,6 +116,8 @@ async def forget_memories(
     await clear(tx, scope, doomed.traces(kept), entry, tally)
     receipt = tally.receipt(entry.id, tx.now)
     await ledger.add(tx, entry, receipt)
+    covered = sum(receipt.redacted.values())
+    log.info("memory_forgotten", user=scope.user, receipt=receipt.id, removed=receipt.total, redacted=covered)
     await outbox.enqueue_keeping(tx, scope)
     return receipt
 

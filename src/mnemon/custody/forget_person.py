@@ -3,6 +3,8 @@
 import re
 from collections.abc import Collection
 
+import structlog
+
 from mnemon.custody import ledger, outbox, rows
 from mnemon.custody.catalog import PERSON, SQL, persons_tables
 from mnemon.custody.ledger import Entry
@@ -12,6 +14,8 @@ from mnemon.db.tx import Tx
 from mnemon.engagement import forget as engagement
 from mnemon.errors import NotFound
 from mnemon.scope import Scope
+
+log = structlog.get_logger(__name__)
 
 _NAMES = re.compile(r"[\w-]+")
 
@@ -37,6 +41,7 @@ async def forget_person(tx: Tx, scope: Scope, *, entry_id: str | None = None) ->
     entry = Entry(org_id=scope.org_id, id=entry_id or tx.new_id("fgt"), kind="person", subject=scope.user, at=tx.now)
     receipt = tally.receipt(entry.id, tx.now)
     await ledger.add(tx, entry, receipt)
+    log.info("person_forgotten", user=scope.user, receipt=receipt.id, removed=receipt.total)
     await outbox.enqueue_keeping(tx, scope)
     return receipt
 

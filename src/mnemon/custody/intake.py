@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import psycopg
+import structlog
 
 from mnemon.custody import ledger, rows
 from mnemon.custody.catalog import SQL, Table, exported, persons_tables
@@ -20,6 +21,8 @@ from mnemon.scope import Scope
 from mnemon.sessions.people import bump_revision, ensure_person
 from mnemon.sessions.record import CLOSE
 from mnemon.vectors.work import enqueue_embedding
+
+log = structlog.get_logger(__name__)
 
 _PAGE = 500
 
@@ -64,6 +67,7 @@ async def take_in(
     if total:
         await _resume(tx, scope)
     kept = {table: len(found) - stored[table] for table, found in gathered.items()}
+    log.info("person_imported", user=scope.user, stored=stored.total(), kept=sum(kept.values()))
     return Imported(
         user_id=name,
         stored={table: stored[table] for table, found in sorted(gathered.items()) if found},

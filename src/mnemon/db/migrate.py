@@ -5,6 +5,7 @@ has an owner, so that a new table is covered by itself.
 """
 
 import re
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -13,10 +14,13 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 
 import psycopg
+import structlog
 from psycopg import sql
 
 from mnemon.db.explain import CONNECT_SECONDS, check_server
 from mnemon.errors import Misconfigured
+
+log = structlog.get_logger(__name__)
 
 APP_ROLE = "mnemon_app"
 _LOCK = 0x6D6E656D
@@ -146,12 +150,15 @@ def refuse_what_differs(wanted: Sequence[Migration], done: dict[int, str]) -> No
 
 
 async def _apply(connection: psycopg.AsyncConnection, step: Migration, now: datetime) -> None:
+    began = time.perf_counter()
     async with connection.transaction():
         await connection.execute(step.sql)
         await connection.execute(
             "INSERT INTO schema_migrations (number, name, digest, applied_at) VALUES (%s, %s, %s, %s)",
             (step.number, step.name, step.digest, now),
         )
+    ms = round((time.perf_counter() - began) * 1000, 1)
+    log.info("migration_applied", number=step.number, name=step.name, ms=ms)
 
 
 async def _secure(connection: psycopg.AsyncConnection) -> None:

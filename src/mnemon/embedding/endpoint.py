@@ -8,6 +8,7 @@ from typing import Any
 import httpx2
 import numpy as np
 
+from mnemon.embedding.call_log import EmbeddingCall
 from mnemon.embedding.unit import to_unit
 from mnemon.errors import ModelDown
 
@@ -65,20 +66,21 @@ class EndpointEmbedder:
         body: dict[str, Any] = {"model": self._asked, "input": [text[:LONGEST_TEXT] or " " for text in texts]}
         if self._size:
             body["dimensions"] = self._size
-        began = time.monotonic()
-        for tried in range(TRIES):
-            left = self._timeout - (time.monotonic() - began)
-            response = await self._sent(body, left)
-            if response is not None and response.status_code < 400:
-                return self._vectors(response, texts)
-            if response is not None and response.status_code < 500 and response.status_code != 429:
-                raise self._refused(response)
-            wait = _wait(response, tried)
-            if tried + 1 == TRIES or wait >= self._timeout - (time.monotonic() - began):
-                break
-            await asyncio.sleep(wait)
-        status = f"status {response.status_code}" if response is not None else "no answer"
-        raise ModelDown(f"{self.model} is not available ({status}). Check MNEMON_EMBEDDER_BASE_URL.")
+        with EmbeddingCall(self.model, len(texts)).logged() as call:
+            while True:
+                call.tries += 1
+                response = await self._sent(body, self._timeout - call.seconds)
+                call.status = response.status_code if response is not None else None
+                if response is not None and response.status_code < 400:
+                    return self._vectors(response, texts)
+                if response is not None and response.status_code < 500 and response.status_code != 429:
+                    raise self._refused(response)
+                wait = _wait(response, call.tries - 1)
+                if call.tries == TRIES or wait >= self._timeout - call.seconds:
+                    break
+                await asyncio.sleep(wait)
+            said = f"status {call.status}" if call.status is not None else "no answer"
+            raise ModelDown(f"{self.model} is not available ({said}). Check MNEMON_EMBEDDER_BASE_URL.")
 
     async def _sent(self, body: dict[str, Any], left: float) -> httpx2.Response | None:
         """The response, or None where the connection failed or took too long."""

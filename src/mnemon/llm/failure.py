@@ -1,6 +1,7 @@
 """What went wrong with a request to a model, in Mnemon's words."""
 
 from dataclasses import dataclass
+from enum import StrEnum
 
 import httpx2
 
@@ -50,13 +51,36 @@ RAISED: tuple[type[Exception], ...] = (
 """All that a request may raise, whoever serves it."""
 
 
+class CallOutcome(StrEnum):
+    """How a call to a model ended, as the log tells it."""
+
+    OK = "ok"
+    BAD_ANSWER = "bad_answer"
+    """An answer came that cannot be used."""
+    TIMEOUT = "timeout"
+    REFUSED = "refused"
+    """The vendor will not answer this request, or not with this key."""
+    UNAVAILABLE = "unavailable"
+    CUT = "cut"
+    """The reply began and did not end."""
+    CANCELLED = "cancelled"
+    """Nobody waits for the answer any more."""
+    INTERNAL = "internal"
+    """A fault of ours."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Failure:
     """One request that failed."""
 
     detail: str
-    """The cause and the next step."""
+    """The cause and the next step. It may quote what the server sent, so no log has it."""
     code: str
+    outcome: CallOutcome
+    next_step: str
+    """What a person should do, in words of ours alone."""
+    status: int | None = None
+    """The HTTP status the server answered with."""
     again: bool
     """Whether the same request may succeed when sent again."""
     after: float | None = None
@@ -79,9 +103,9 @@ def failure_of(error: Exception, model: str, timeout: float) -> Failure:
             return _from_status(error, model)
         case Declined():
             detail = f"{model} declined to answer: its content filter stopped it. Rephrase, or use another model."
-            return Failure(detail=detail, code=REFUSED, again=False)
+            return _refused(detail, "use another model if its content filter stops this often")
         case Unaskable():
-            return Failure(detail=f"{model} cannot be asked so: {error}", code=REFUSED, again=False)
+            return _refused(f"{model} cannot be asked so: {error}", "look at what the caller asked for")
         case _:
             return unusable(model, cause_of(error))
 
@@ -89,19 +113,22 @@ def failure_of(error: Exception, model: str, timeout: float) -> Failure:
 def too_slow(model: str, timeout: float) -> Failure:
     """No answer within the bound."""
     detail = f"{model} did not answer within {timeout:g} s. Try again, or raise MNEMON_MODEL_TIMEOUT_S."
-    return Failure(detail=detail, code=UNAVAILABLE, again=True)
+    step = "raise MNEMON_MODEL_TIMEOUT_S, or use a faster model"
+    return Failure(detail=detail, code=UNAVAILABLE, outcome=CallOutcome.TIMEOUT, next_step=step, again=True)
 
 
 def unusable(model: str, why: str) -> Failure:
     """An answer came, and it is not one."""
     detail = f"{model} gave an answer that cannot be used: {why}. Ask again, or use another model."
-    return Failure(detail=detail, code=UNUSABLE, again=False)
+    step = "nothing if it is rare; otherwise use a model that keeps to a JSON schema"
+    return Failure(detail=detail, code=UNUSABLE, outcome=CallOutcome.BAD_ANSWER, next_step=step, again=False)
 
 
 def broken_off(model: str, why: str) -> Failure:
     """The reply began and did not end."""
     detail = f"{model} broke off in the middle of its reply ({why}). Ask again."
-    return Failure(detail=detail, code=UNAVAILABLE, again=False)
+    step = "nothing if it is rare; otherwise look at the network and the model's server"
+    return Failure(detail=detail, code=UNAVAILABLE, outcome=CallOutcome.CUT, next_step=step, again=False)
 
 
 def cause_of(error: Exception) -> str:
@@ -112,22 +139,35 @@ def cause_of(error: Exception) -> str:
 
 def _unreachable(model: str, cause: str) -> Failure:
     detail = f"{model} cannot be reached ({cause}). Check MNEMON_MODEL_BASE_URL and that the server runs."
-    return Failure(detail=detail, code=UNAVAILABLE, again=True)
+    step = "check MNEMON_MODEL_BASE_URL and that the model's server runs"
+    return Failure(detail=detail, code=UNAVAILABLE, outcome=CallOutcome.UNAVAILABLE, next_step=step, again=True)
+
+
+def _refused(detail: str, next_step: str, status: int | None = None) -> Failure:
+    outcome = CallOutcome.REFUSED
+    return Failure(detail=detail, code=REFUSED, outcome=outcome, next_step=next_step, status=status, again=False)
+
+
+def _busy(detail: str, next_step: str, error: Rejected, *, again: bool) -> Failure:
+    outcome, status, after = CallOutcome.UNAVAILABLE, error.status, error.after
+    return Failure(
+        detail=detail, code=UNAVAILABLE, outcome=outcome, next_step=next_step, status=status, again=again, after=after
+    )
 
 
 def _from_status(error: Rejected, model: str) -> Failure:
     status = error.status
     if status in (401, 403):
         detail = f"{model} refused the key ({status}). Set MNEMON_MODEL_API_KEY to one that is valid."
-        return Failure(detail=detail, code=REFUSED, again=False)
+        return _refused(detail, "check MNEMON_MODEL_API_KEY", status)
     if status == 404:
         detail = f"{model} is not known there (404). Check MNEMON_MODEL and MNEMON_MODEL_BASE_URL."
-        return Failure(detail=detail, code=REFUSED, again=False)
+        return _refused(detail, "check MNEMON_MODEL and MNEMON_MODEL_BASE_URL", status)
     if status == 429 or error.spent:
         detail = f"{model} takes no more requests now (429). Wait, or raise the quota there."
-        return Failure(detail=detail, code=UNAVAILABLE, again=not error.spent, after=error.after)
+        return _busy(detail, "wait, or raise the quota at the model's provider", error, again=not error.spent)
     if status >= 500 or status in _RETRIED_STATUS:
         detail = f"{model} failed with status {status}. Try again later."
-        return Failure(detail=detail, code=UNAVAILABLE, again=True, after=error.after)
+        return _busy(detail, "look at the model's server, or its provider's status page", error, again=True)
     detail = f"{model} rejected the request ({status}): {cause_of(error)}"
-    return Failure(detail=detail, code=REFUSED, again=False)
+    return _refused(detail, "check that MNEMON_MODEL takes a JSON schema and this much text", status)

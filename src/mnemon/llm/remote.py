@@ -8,9 +8,10 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import replace
 
+from mnemon.llm.call_log import ModelCall
 from mnemon.llm.failure import RAISED, Failure, broken_off, cause_of, failure_of, too_slow, unusable
 from mnemon.llm.patience import Patience
-from mnemon.llm.protocol import Answer, ChatEvent, ChatRequest, Finished, Json, Question, Text, ToolRequest, Usage
+from mnemon.llm.protocol import Answer, ChatEvent, ChatRequest, Finished, Json, Question, Text, ToolRequest
 from mnemon.llm.vendor import Piece, Said, Vendor
 from mnemon.storable import storable, storable_json
 from mnemon.way import WAY
@@ -32,45 +33,47 @@ class RemoteLlm:
 
     async def answer(self, question: Question) -> Answer:
         await WAY.clear()
-        began = time.perf_counter()
-        said = await self._within_patience(question, began)
-        text = storable(said.text)
-        value = parse_object(text)
-        if value is None:
-            why = "it was cut at the length limit" if said.cut else "it is not a JSON object"
-            raise unusable(self.name, why).error()
-        return Answer(value=value, text=text, usage=self._spent(said.usage, began))
+        with ModelCall(self.name, question.purpose, question.title).logged() as call:
+            said = await self._within_patience(question, call)
+            text = storable(said.text)
+            value = parse_object(text)
+            if value is None:
+                why = "it was cut at the length limit" if said.cut else "it is not a JSON object"
+                raise call.failed(unusable(self.name, why))
+            return Answer(value=value, text=text, usage=call.succeeded(said.usage))
 
-    async def _within_patience(self, question: Question, began: float) -> Said:
+    async def _within_patience(self, question: Question, call: ModelCall) -> Said:
         """The answer to the first request that succeeds."""
         timeout = self._patience.timeout
-        for tried in range(1, self._patience.tries + 1):
+        while call.tries < self._patience.tries:
+            call.tries += 1
             try:
-                async with asyncio.timeout(self._left(began)):
+                async with asyncio.timeout(self._left(call.began)):
                     return await self._vendor.said(question)
             except RAISED as error:
-                await self._wait_or_raise(failure_of(error, self.name, timeout), tried, began)
-        raise too_slow(self.name, timeout).error()
+                await self._wait_or_raise(failure_of(error, self.name, timeout), call, error)
+        raise call.failed(too_slow(self.name, timeout))
 
     async def chat(self, request: ChatRequest) -> AsyncGenerator[ChatEvent, None]:
-        began = time.perf_counter()
-        for tried in range(1, self._patience.tries + 1):
-            said = False
-            try:
-                async with aclosing(self._once(request, began)) as events:
-                    async for event in events:
-                        said = True
-                        yield event
-                return
-            except RAISED as error:
-                if said:
-                    raise broken_off(self.name, cause_of(error)).error() from error
-                await self._wait_or_raise(failure_of(error, self.name, self._patience.timeout), tried, began)
+        with ModelCall(self.name, request.purpose).logged() as call:
+            while call.tries < self._patience.tries:
+                call.tries += 1
+                said = False
+                try:
+                    async with aclosing(self._once(request, call)) as events:
+                        async for event in events:
+                            said = True
+                            yield event
+                    return
+                except RAISED as error:
+                    if said:
+                        raise call.failed(broken_off(self.name, cause_of(error)), error) from error
+                    await self._wait_or_raise(failure_of(error, self.name, self._patience.timeout), call, error)
 
-    async def _once(self, request: ChatRequest, began: float) -> AsyncGenerator[ChatEvent, None]:
+    async def _once(self, request: ChatRequest, call: ModelCall) -> AsyncGenerator[ChatEvent, None]:
         """One request's events, fit for a database."""
         ended = stirred = False
-        async with aclosing(self._in_time(self._vendor.pieces(request), began)) as pieces:
+        async with aclosing(self._in_time(self._vendor.pieces(request), call.began)) as pieces:
             async for piece in pieces:
                 stirred = True
                 match piece:
@@ -80,7 +83,7 @@ class RemoteLlm:
                         yield replace(piece, arguments=storable_json(piece.arguments))
                     case Finished():
                         ended = True
-                        yield replace(piece, usage=self._spent(piece.usage, began))
+                        yield replace(piece, usage=call.succeeded(piece.usage))
         if not ended:
             raise ValueError("it stopped coming" if stirred else "it is empty")
 
@@ -106,12 +109,12 @@ class RemoteLlm:
         """Seconds until the answer, or the first piece, is late."""
         return max(0.001, self._patience.timeout - (time.perf_counter() - began))
 
-    async def _wait_or_raise(self, failure: Failure, tried: int, began: float) -> None:
+    async def _wait_or_raise(self, failure: Failure, call: ModelCall, error: Exception) -> None:
         """Returns when it is time to try again."""
-        remaining = self._patience.timeout - (time.perf_counter() - began)
+        remaining = self._patience.timeout - (time.perf_counter() - call.began)
         wait = (
             self._patience.wait(
-                tried=tried,
+                tried=call.tries,
                 remaining=remaining,
                 asked=failure.after,
                 jitter=random.random(),  # noqa: S311 spreads retries, guards nothing
@@ -120,12 +123,9 @@ class RemoteLlm:
             else None
         )
         if wait is None:
-            raise failure.error()
+            raise call.failed(failure, error)
+        call.status = failure.status
         await asyncio.sleep(wait)
-
-    def _spent(self, tokens: Usage, began: float) -> Usage:
-        latency = round((time.perf_counter() - began) * 1000, 1)
-        return replace(tokens, latency_ms=latency, model=self.name)
 
 
 def parse_object(text: str) -> Json | None:

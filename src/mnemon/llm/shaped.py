@@ -5,12 +5,15 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import TypeVar
 
+import structlog
 from pydantic import BaseModel, ValidationError
 
 from mnemon.errors import ModelDown
 from mnemon.faults import in_words
 from mnemon.llm.protocol import Json, Llm, Purpose, Question
 from mnemon.storable import storable_json
+
+log = structlog.get_logger(__name__)
 
 A = TypeVar("A", bound=BaseModel)
 
@@ -32,10 +35,12 @@ async def shaped(
         return await _answered(llm, shape, question)
     except ValidationError as error:
         fault = in_words(error)
+        log.info("answer_rejected", model=llm.name, title=question.title, faults=error.error_count())
     again = f"{prompt}\n\nYour previous answer could not be used: {fault}. Give it again, corrected."
     try:
         return await _answered(llm, shape, replace(question, prompt=again))
     except ValidationError as error:
+        log.warning("answer_rejected", model=llm.name, title=question.title, faults=error.error_count())
         raise ModelDown(
             f"{llm.name} gave no {question.title} that can be used: {in_words(error)}. It is asked again later.",
             code="model_answer_unusable",

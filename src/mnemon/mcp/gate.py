@@ -18,6 +18,9 @@ PATH = "/mcp"
 class McpGate:
     """Passes requests on to the door, waiting for it to be there."""
 
+    path = PATH
+    """What figures and log lines call it: it stands in the place of a route."""
+
     def __init__(self, basement: Basement) -> None:
         self._basement = basement
         self._door: McpDoor | None = None
@@ -37,6 +40,7 @@ class McpGate:
             self._ready.set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        scope["route"] = self
         await self._ready.wait()
         if self._door is None:
             raise Unavailable("The MCP door is closed: the server is stopping, or its log says why it did not open.")

@@ -13,6 +13,7 @@ from starlette.types import Receive, Scope, Send
 
 from mnemon.basement import Basement
 from mnemon.errors import MnemonError, NotAllowed, Unavailable
+from mnemon.logs import note_error
 from mnemon.mcp.caller import Visitor, from_request
 from mnemon.mcp.server import make_server
 from mnemon.settings import Settings
@@ -66,6 +67,7 @@ async def known(ctx: ServerRequestContext[Any, Any]) -> Visitor:
 
 def _refusal(error: MnemonError) -> JSONResponse:
     """As the protocol wants it: a JSON-RPC error with the status of the cause."""
+    note_error(error)
     status = 503 if isinstance(error, Unavailable) else 403 if isinstance(error, NotAllowed) else 401
     headers = (
         {"WWW-Authenticate": 'Bearer realm="mnemon"'}

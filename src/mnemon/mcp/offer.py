@@ -16,6 +16,7 @@ from mnemon.db.tx import Tx
 from mnemon.engagement.reading import shown_to
 from mnemon.errors import MnemonError
 from mnemon.faults import in_words
+from mnemon.logs import note_error
 from mnemon.mcp.caller import Visitor, as_caller
 from mnemon.tool import Caller, Tool
 from mnemon.tools.decisions import GetMyDecisions
@@ -74,6 +75,7 @@ class Offer:
         except ValidationError as error:
             return failed(f"The arguments do not fit: {in_words(error)}.")
         except MnemonError as error:
+            note_error(error)
             return failed(f"{error.detail} ({error.code})")
         return types.CallToolResult(
             content=[types.TextContent(text=json.dumps(ran.reply.content, ensure_ascii=False))],

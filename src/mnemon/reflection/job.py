@@ -4,9 +4,12 @@ One row per turn, in the lane of its session: turns are reflected in order, one 
 moment the turn begins, so that a later turn cannot overtake one that is still being answered.
 """
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+
+from structlog.contextvars import bound_contextvars
 
 from mnemon.basement import Basement
 from mnemon.db.tx import Tx
@@ -19,6 +22,7 @@ from mnemon.reflection.lifecycle import ReflectionStatus, may_run_again
 from mnemon.reflection.question import Due
 from mnemon.reflection.reflect import Asked, applied, asked, briefed, tell_all, usable_raw
 from mnemon.reflection.report import Reflection
+from mnemon.reflection.report_log import write_line
 from mnemon.scope import Scope
 from mnemon.section import Section
 from mnemon.sessions import turns
@@ -79,7 +83,8 @@ def kinds(basement: Basement, sections: Sequence[Section]) -> tuple[Kind, ...]:
     """The work this file does."""
 
     async def run(attempt: Attempt) -> None:
-        await _reflect(basement, attempt, sections)
+        with bound_contextvars(turn=attempt.key):
+            await _reflect(basement, attempt, sections)
 
     async def on_park(tx: Tx, item: Item, error: str) -> None:
         await store.park(tx, Scope(org_id=item.org_id), item.key, error)
@@ -90,6 +95,7 @@ def kinds(basement: Basement, sections: Sequence[Section]) -> tuple[Kind, ...]:
 
 
 async def _reflect(basement: Basement, attempt: Attempt, sections: Sequence[Section]) -> None:
+    began = time.perf_counter()
     async with basement.db.tx(attempt.scope.org_id) as tx:
         plan = await _plan(tx, attempt, sections)
     if plan is None:
@@ -104,10 +110,14 @@ async def _reflect(basement: Basement, attempt: Attempt, sections: Sequence[Sect
     async with basement.db.tx(attempt.scope.org_id) as tx:
         if not await _hold(tx, attempt, plan):
             return
-        done = await applied(tx, plan.turn, plan.due, given, plan.reflection)
+        made = await applied(tx, plan.turn, plan.due, given, plan.reflection)
+        done = made.reflection
         store.report(tx, plan.turn.scope, done)
         if done.status is ReflectionStatus.DONE:
             await attempt.settle(tx)
+    write_line(done, given.usage, seconds=time.perf_counter() - began)
+    if made.errors:
+        raise made.errors[0] if len(made.errors) == 1 else ExceptionGroup("several sections failed", made.errors)
     if done.status is not ReflectionStatus.DONE:
         raise ModelDown(f"Sections are still open: {', '.join(done.open_sections)}. They are asked for again.")
 

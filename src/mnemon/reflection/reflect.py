@@ -5,31 +5,29 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol, runtime_checkable
 
 import psycopg
-from pydantic import BaseModel
+import structlog
+from pydantic import BaseModel, ValidationError
 
 from mnemon.db.tx import Tx
-from mnemon.errors import MnemonError, ModelDown
+from mnemon.errors import MnemonError, ModelDown, Unavailable
+from mnemon.jobs.work import LeaseLost
 from mnemon.llm.protocol import Llm, Usage
 from mnemon.reflection.lifecycle import ReflectionStatus
-from mnemon.reflection.question import Due, ask, take
+from mnemon.reflection.question import TITLE, Due, ask, take
 from mnemon.reflection.report import Reflection
 from mnemon.section import Report, Section
 from mnemon.storable import storable_json
 from mnemon.turn import Turn
 
+log = structlog.get_logger(__name__)
+
 APPLIED_LAST = "engagement"
 """Takes the organization's lock, so it is held for the shortest time."""
-_BAD_ANSWER = (
-    MnemonError,
-    psycopg.DataError,
-    psycopg.IntegrityError,
-    ArithmeticError,
-    AssertionError,
-    LookupError,
-    TypeError,
-    ValueError,
-)
-"""What an answer that no rule foresaw can make a section raise; anything else is the machine's fault."""
+_MACHINE = (psycopg.OperationalError, psycopg.InterfaceError, psycopg.InternalError, Unavailable, LeaseLost)
+"""What ends the whole attempt: the database or the lease is gone, not one section's work."""
+_BAD_ANSWER = (MnemonError, ValidationError)
+"""What rooms raise on purpose about an answer. Texts, numbers and times were bounded when it was validated, so that
+nothing in it can make PostgreSQL or Python raise anything else: whatever else is raised is a fault of ours."""
 
 
 @runtime_checkable
@@ -50,6 +48,15 @@ class Asked:
     faults: Mapping[str, str]
     """By section name, why the rest cannot."""
     usage: Usage | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Applied:
+    """What came of applying the answers."""
+
+    reflection: Reflection
+    errors: tuple[Exception, ...]
+    """Faults of ours, in the order they came: one for each section that raised what no answer can cause."""
 
 
 async def briefed(
@@ -80,6 +87,7 @@ async def asked(model: Llm, turn: Turn, due: Sequence[Due], kept: Mapping[str, A
     raw = {**kept, **_parts(fresh, value)}
     answers, usage = {**known.valid, **taken.valid}, first.usage
     if taken.faults:
+        log.info("answer_rejected", model=model.name, title=TITLE, sections=sorted(taken.faults))
         again = [one for one in fresh if one.section.name in taken.faults]
         try:
             second = await model.answer(ask(turn, again, taken.faults))
@@ -91,13 +99,16 @@ async def asked(model: Llm, turn: Turn, due: Sequence[Due], kept: Mapping[str, A
             raw |= _parts(again, value)
             answers |= taken.valid
             usage = usage.plus(second.usage)
+    if taken.faults:
+        log.warning("answer_rejected", model=model.name, title=TITLE, sections=sorted(taken.faults))
     # A part that cannot be used is not kept, so that the next attempt asks for it anew.
     raw = {name: value for name, value in raw.items() if name not in taken.faults}
     return Asked(raw=raw, answers=answers, faults=taken.faults, usage=usage)
 
 
-async def applied(tx: Tx, turn: Turn, due: Sequence[Due], given: Asked, reflection: Reflection) -> Reflection:
-    """Each section's answer is written in its own savepoint; a bad one costs no other."""
+async def applied(tx: Tx, turn: Turn, due: Sequence[Due], given: Asked, reflection: Reflection) -> Applied:
+    """Each section's answer is written in its own savepoint; one that fails, whoever is to blame, costs no other."""
+    errors: list[Exception] = []
     in_order = sorted(due, key=lambda one: one.section.name == APPLIED_LAST)
     for one in in_order:
         section = one.section
@@ -107,7 +118,12 @@ async def applied(tx: Tx, turn: Turn, due: Sequence[Due], given: Asked, reflecti
         elif section.name not in given.answers:
             reflection = reflection.with_section(section.label, Report())
         else:
-            reflection = await _apply(tx, turn, section, given.answers[section.name], reflection)
+            reflection = await _apply(tx, turn, section, given.answers[section.name], reflection, errors)
+    return Applied(reflection=_concluded(reflection), errors=tuple(errors))
+
+
+def _concluded(reflection: Reflection) -> Reflection:
+    """The same, done or failed."""
     still_open = reflection.open_sections
     if not still_open:
         return replace(reflection, status=ReflectionStatus.DONE, error=None)
@@ -115,15 +131,25 @@ async def applied(tx: Tx, turn: Turn, due: Sequence[Due], given: Asked, reflecti
     return replace(reflection, status=ReflectionStatus.FAILED, error=told)
 
 
-async def _apply(tx: Tx, turn: Turn, section: Section, answer: BaseModel, reflection: Reflection) -> Reflection:
+async def _apply(
+    tx: Tx, turn: Turn, section: Section, answer: BaseModel, reflection: Reflection, errors: list[Exception]
+) -> Reflection:
+    """Apply one section's answer; a fault of ours is added to the errors, to be raised once the others are stored."""
+    internal = False
     try:
         async with tx.savepoint():
             report = await section.apply(tx, turn, answer)
+    except _MACHINE:
+        raise
     except _BAD_ANSWER as error:
         detail = error.detail if isinstance(error, MnemonError) else f"{type(error).__name__}: {error}"[:300]
-        await _tell(tx, section, turn, "not_applied", detail)
-        return reflection.with_fault(section.label, detail)
-    return reflection.with_section(section.label, report)
+    except Exception as error:  # the section's boundary: the others are stored, then the job's boundary gets it
+        errors.append(error)
+        internal, detail = True, f"internal: {type(error).__name__}"
+    else:
+        return reflection.with_section(section.label, report)
+    await _tell(tx, section, turn, "not_applied", detail)
+    return reflection.with_fault(section.label, detail, internal=internal)
 
 
 async def tell_all(tx: Tx, turn: Turn, due: Sequence[Due], reason: str, detail: str) -> None:
@@ -138,8 +164,11 @@ async def _tell(tx: Tx, section: Section, turn: Turn, reason: str, detail: str) 
 
 
 def usable_raw(reflection: Reflection, due: Sequence[Due]) -> dict[str, Any]:
-    """What an earlier attempt got and did not come to apply; a part that was tried and failed is asked for anew."""
-    tried = reflection.open_sections
+    """What an earlier attempt got and did not come to apply; a part that was bad is asked for anew.
+
+    One that a fault of ours kept from being applied is not: asking the model again would mend nothing and cost again.
+    """
+    tried = {label for label in reflection.open_sections if not reflection.sections[label].internal}
     names = [one.section.name for one in due if one.section.label not in tried]
     return {name: reflection.raw[name] for name in names if name in reflection.raw}
 

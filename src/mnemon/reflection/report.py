@@ -23,6 +23,19 @@ class SectionReport:
     """False while it is still to be done."""
     error: str | None = None
     """Why it could not be applied."""
+    internal: bool = False
+    """Whether that was a fault of ours and not of the answer."""
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """What was done, without the zeros."""
+        every = {
+            "stored": self.stored,
+            "updated": self.updated,
+            "skipped": self.skipped,
+            "rejected": self.rejected,
+        }
+        return {name: number for name, number in every.items() if number}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,9 +73,10 @@ class Reflection:
             rejected=self.rejected + report.rejected,
         )
 
-    def with_fault(self, label: str, error: str) -> "Reflection":
+    def with_fault(self, label: str, error: str, *, internal: bool = False) -> "Reflection":
         """The same with the section still open, and why."""
-        return replace(self, sections={**self.sections, label: SectionReport(applied=False, error=error)})
+        fault = SectionReport(applied=False, error=error, internal=internal)
+        return replace(self, sections={**self.sections, label: fault})
 
     @property
     def open_sections(self) -> dict[str, str]:

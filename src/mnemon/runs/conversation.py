@@ -28,6 +28,7 @@ from mnemon.runs.performance import (
 from mnemon.runs.prompt import system_prompt
 from mnemon.runs.recorder import Recorder
 from mnemon.runs.run import OVER, RunStatus, RunUsage
+from mnemon.runs.run_log import log_agent_reply
 from mnemon.scope import Scope
 
 
@@ -62,7 +63,7 @@ class Conversation:
         if prepared is None:
             return
         recorder = Recorder(self._db, scope, prepared.exchange.turn_id, prepared.agent.id)
-        outcome, usage, error = None, RunUsage(), None
+        outcome, usage, error, code = None, RunUsage(), None, None
         try:
             work = self._drivers[prepared.agent.adapter].perform(prepared.task, recorder)
             seconds = time_allowed(self._settings, prepared.agent)
@@ -74,9 +75,11 @@ class Conversation:
             return
         except MnemonError as failed:
             usage = failed.usage if isinstance(failed, RunFailed) else usage
-            error = failed.detail
+            error, code = failed.detail, failed.code
         await recorder.flush()
         await self._seal(attempt, prepared, outcome, usage, error)
+        status = RunStatus.SUCCEEDED if outcome else RunStatus.FAILED
+        log_agent_reply(prepared.exchange.turn_id, prepared.agent.id, status, usage, code)
 
     async def give_up(self, tx: Tx, item: Item, said: str) -> None:
         """A turn whose job failed for good has failed, and its watchers are told."""

@@ -35,6 +35,7 @@ from mnemon.runs.re_examination import blind_prompt, blind_subject
 from mnemon.runs.recorder import Recorder
 from mnemon.runs.resolution import expiry_of, opening_status, position_of
 from mnemon.runs.run import OVER, Run, RunKind, RunStatus, RunUsage, moved
+from mnemon.runs.run_log import log_run
 from mnemon.runs.settlement import EXPIRY
 from mnemon.runs.tokens import issue_token
 from mnemon.scope import Scope
@@ -60,6 +61,12 @@ class Ending:
     outcome: Outcome | None
     usage: RunUsage
     error: str | None = None
+    code: str | None = None
+    """Why it failed, in a word of ours."""
+
+    @property
+    def status(self) -> RunStatus:
+        return RunStatus.FAILED if self.outcome is None else RunStatus.SUCCEEDED
 
 
 class Execution:
@@ -89,10 +96,12 @@ class Execution:
             await recorder.flush()
             await self._seal(attempt, prepared, ending)
         except Stopped:
+            log_run(prepared.run, RunStatus.CANCELLED, RunUsage(), Stopped.code)
             return
         except asyncio.CancelledError:
             await self._hand_back(scope, prepared.run.id)
             raise
+        log_run(prepared.run, ending.status, ending.usage, ending.code)
 
     async def give_up(self, tx: Tx, item: Item, said: str) -> None:
         """A run whose job failed for good has failed."""
@@ -100,6 +109,7 @@ class Execution:
         run = await store.run(scope, tx, item.key, locked=True)
         if run is not None and run.status not in OVER:
             await self._close(tx, scope, run, RunStatus.FAILED, error=f"The server could not run it: {said}")
+            log_run(run, RunStatus.FAILED, RunUsage(), "given_up")
 
     async def _hand_back(self, scope: Scope, run_id: str) -> None:
         """A run whose worker stops waits again; the next worker begins it anew."""
@@ -123,6 +133,7 @@ class Execution:
             hopeless = self._hopeless(run, attempt.item.attempts)
             if hopeless:
                 await self._close(tx, scope, run, RunStatus.FAILED, error=hopeless)
+                log_run(run, RunStatus.FAILED, RunUsage(), "given_up")
                 await attempt.settle(tx)
                 return None
             return await self._begin(tx, scope, run)
@@ -201,9 +212,9 @@ class Execution:
         except (LeaseLost, Stopped):
             raise
         except RunFailed as error:
-            return Ending(outcome=None, usage=error.usage, error=error.detail)
+            return Ending(outcome=None, usage=error.usage, error=error.detail, code=error.code)
         except MnemonError as error:
-            return Ending(outcome=None, usage=RunUsage(), error=error.detail)
+            return Ending(outcome=None, usage=RunUsage(), error=error.detail, code=error.code)
 
     async def _performed(self, scope: Scope, prepared: Prepared, emit: Emit) -> Ending:
         spent = RunUsage()
@@ -218,12 +229,12 @@ class Execution:
         try:
             outcome = await self._drivers[prepared.agent.adapter].perform(task, emit)
         except RunFailed as error:
-            return Ending(outcome=None, usage=spent.plus(error.usage), error=error.detail)
+            return Ending(outcome=None, usage=spent.plus(error.usage), error=error.detail, code=error.code)
         usage = spent.plus(outcome.usage)
         try:
             values = fill(prepared.card, outcome.answer or {})
         except MnemonError as error:
-            return Ending(outcome=None, usage=usage, error=error.detail)
+            return Ending(outcome=None, usage=usage, error=error.detail, code=error.code)
         await emit(Event(type=EventType.CARD, data={"card": prepared.card.type, "values": values}))
         return Ending(outcome=replace(outcome, answer=dict(values)), usage=usage)
 

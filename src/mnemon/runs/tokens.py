@@ -5,6 +5,8 @@ import re
 import secrets
 from dataclasses import dataclass
 
+from structlog.contextvars import bind_contextvars
+
 from mnemon.db.database import ORG_NAME
 from mnemon.db.tx import Tx
 from mnemon.errors import Unauthenticated
@@ -48,6 +50,7 @@ async def authenticate_run_token(tx: Tx, secret: str) -> RunIdentity:
     if holder is None:
         raise Unauthenticated("The run's token is not known, or its run is over. A token lives as long as its run.")
     run_id, agent_id = holder
+    bind_contextvars(org=scope.org_id, run=run_id)
     agent = await agent_store.agent(scope, tx, agent_id)
     reviews = agent is not None and agent.config.review_decisions
     return RunIdentity(scope=scope, agent_id=agent_id, run_id=run_id, reviews=reviews)

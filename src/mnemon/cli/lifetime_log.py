@@ -1,0 +1,39 @@
+"""The lines that a server or a worker leaves in the log when it starts and when it stops."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.metadata import version
+
+import structlog
+
+from mnemon.settings import Settings
+
+log = structlog.get_logger(__name__)
+
+
+@contextmanager
+def log_lifetime(service: str, settings: Settings, *, worker: bool, port: int | None) -> Iterator[None]:
+    """Log the start with the settings that matter to whoever reads a log, and the stop with how long it ran.
+
+    Addresses of models and databases are left out: they may hold a password.
+    """
+    began = time.monotonic()
+    log.info(
+        "started",
+        service=service,
+        version=version("mnemon"),
+        host=settings.host if port is not None else None,
+        port=port,
+        worker=worker,
+        worker_concurrency=settings.worker_concurrency if worker else None,
+        model=settings.model,
+        reflection_model=settings.reflection_model,
+        embedder=settings.embedder,
+        database="external" if settings.database_url is not None else "embedded",
+        log_level=settings.log_level,
+    )
+    try:
+        yield
+    finally:
+        log.info("stopped", service=service, seconds=round(time.monotonic() - began, 1))

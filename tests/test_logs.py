@@ -1,0 +1,234 @@
+"""Log lines: their form, what they leave out, and that nobody waits for whoever reads them."""
+
+import json
+import logging
+import os
+import pty
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+import structlog
+from prometheus_client import REGISTRY
+
+from mnemon.errors import DatabaseDown, Invalid, MnemonError
+from mnemon.log_writer import LogWriter
+from mnemon.logs import close_logs, configure_logs, default_logs, note_error
+from mnemon.settings import load_settings
+
+log = structlog.get_logger("test")
+SECRET = "my locker word is zoltup"
+
+
+@pytest.fixture(autouse=True)
+def as_before() -> Iterator[None]:
+    """Logging is process-wide; a test leaves it as it was."""
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    yield
+    close_logs()
+    root.handlers[:], root.level = handlers, level
+    structlog.reset_defaults()
+    structlog.contextvars.clear_contextvars()
+
+
+@contextmanager
+def logged(level: str = "info") -> Iterator[list[dict[str, Any]]]:
+    """The lines that are written inside, once it has ended."""
+    reading, writing = os.pipe()
+    lines: list[dict[str, Any]] = []
+    configure_logs(level, fd=writing)
+    try:
+        yield lines
+    finally:
+        close_logs()
+        os.close(writing)
+        with os.fdopen(reading) as pipe:
+            lines += [json.loads(line) for line in pipe]
+
+
+def fail_with_secret() -> None:
+    try:
+        raise KeyError(SECRET)
+    except KeyError as error:
+        raise RuntimeError(SECRET) from error
+
+
+def test_outside_a_terminal_a_line_is_json_with_its_level_time_and_bound_ids() -> None:
+    with logged() as lines, structlog.contextvars.bound_contextvars(request_id="req_1"):
+        log.info("thing_done", count=3)
+    (line,) = lines
+    assert list(line)[:3] == ["timestamp", "level", "event"]
+    assert line["timestamp"].endswith("Z")
+    assert {**line, "timestamp": ""} == {
+        "timestamp": "",
+        "level": "info",
+        "event": "thing_done",
+        "count": 3,
+        "request_id": "req_1",
+    }
+
+
+def test_on_a_terminal_a_line_is_for_people() -> None:
+    ours, theirs = pty.openpty()
+    configure_logs("info", fd=theirs)
+    log.info("thing_done", count=3)
+    close_logs()
+    shown = os.read(ours, 4096).decode()
+    assert "thing_done" in shown
+    assert not shown.startswith("{")
+    os.close(theirs)
+    os.close(ours)
+
+
+@pytest.mark.parametrize(
+    ("level", "events"),
+    [("debug", ["a", "b", "c", "d"]), ("info", ["b", "c", "d"]), ("warning", ["c", "d"]), ("error", ["d"])],
+)
+def test_the_level_decides_what_is_written(level: str, events: list[str]) -> None:
+    with logged(level) as lines:
+        log.debug("a")
+        log.info("b")
+        log.warning("c")
+        log.error("d")
+    assert [line["event"] for line in lines] == events
+
+
+def test_a_level_that_is_none_is_refused_with_the_setting_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MNEMON_LOG_LEVEL", "ERROR")
+    assert load_settings().log_level == "error"
+    monkeypatch.setenv("MNEMON_LOG_LEVEL", "loud")
+    with pytest.raises(MnemonError, match="MNEMON_LOG_LEVEL"):
+        load_settings()
+
+
+def test_an_exception_is_told_by_its_types_and_lines_and_never_by_its_message() -> None:
+    with logged() as lines:
+        try:
+            fail_with_secret()
+        except RuntimeError:
+            log.exception("it_failed")
+        log.error("they_failed", exc_info=ExceptionGroup(SECRET, [ValueError(SECRET), TypeError(SECRET)]))
+    told = lines[0]["exception"]
+    assert told.splitlines()[-1] == "RuntimeError"
+    assert "KeyError" in told
+    assert "in fail_with_secret" in told
+    assert "test_logs.py" in told
+    assert {"ValueError", "TypeError", "ExceptionGroup"} <= set(lines[1]["exception"].splitlines())
+    assert SECRET not in json.dumps(lines)
+
+
+def test_a_library_speaks_by_place_and_type_and_only_known_ones_by_word() -> None:
+    with logged("debug") as lines:
+        logging.getLogger("httpx2").info("GET https://example/%s", SECRET)
+        logging.getLogger("somebody").debug("prompt: %s", SECRET)
+        try:
+            fail_with_secret()
+        except RuntimeError:
+            logging.getLogger("somebody").exception(f"could not handle {SECRET}")
+        logging.getLogger("asyncio").error(f"Task exception was never retrieved\nfuture: {SECRET}")
+        logging.getLogger("uvicorn.error").warning("Invalid HTTP request received.")
+    assert [(line["event"], line["level"], line["logger"], line.get("said")) for line in lines] == [
+        ("library", "error", "somebody", None),
+        ("library", "error", "asyncio", "Task exception was never retrieved"),
+        ("library", "warning", "uvicorn.error", "Invalid HTTP request received."),
+    ]
+    assert lines[0]["where"].startswith("test_logs.py:")
+    assert lines[0]["exception"].endswith("RuntimeError")
+    assert SECRET not in json.dumps(lines)
+
+
+def test_what_is_down_is_told_with_its_cause_and_what_a_caller_got_wrong_is_not() -> None:
+    with logged() as lines:
+        down = DatabaseDown(SECRET)
+        down.__cause__ = TimeoutError(SECRET)
+        note_error(down)
+        note_error(Invalid(SECRET, code="no_good"))
+        log.info("request")
+    assert [(line["event"], line["level"], line["code"]) for line in lines] == [
+        ("unavailable", "warning", "database_unavailable"),
+        ("request", "info", "no_good"),
+    ]
+    assert lines[0]["cause"] == "TimeoutError"
+    assert "mnemon doctor" in lines[0]["next_step"]
+    assert SECRET not in json.dumps(lines)
+
+
+def test_a_reader_that_stops_reading_holds_nobody_up_and_hears_what_it_missed() -> None:
+    reading, writing = os.pipe()
+    dropped: list[int] = []
+    before = REGISTRY.get_sample_value("mnemon_log_lines_dropped_total") or 0.0
+    writer = LogWriter(writing, most_waiting=100, on_recovery=dropped.append)
+    for _ in range(2_000):  # 2 MB into a pipe that holds 64 kB: a blocking write would never come back
+        writer.put("x" * 1_000)
+    missed = int((REGISTRY.get_sample_value("mnemon_log_lines_dropped_total") or 0.0) - before)
+    assert missed > 1_000
+    heard: list[bytes] = []
+    reader = threading.Thread(target=_read_all, args=(reading, heard))
+    reader.start()
+    writer.close(30)
+    os.close(writing)
+    reader.join()
+    assert sum(dropped) == missed
+    assert b"".join(heard).count(b"\n") == 2_000 - missed
+
+
+def _read_all(descriptor: int, into: list[bytes]) -> None:
+    while piece := os.read(descriptor, 65_536):
+        into.append(piece)
+    os.close(descriptor)
+
+
+def test_the_end_of_the_process_does_not_wait_for_a_log_that_nobody_reads() -> None:
+    reading, writing = os.pipe()
+    writer = LogWriter(writing, most_waiting=100)
+    for _ in range(200):
+        writer.put("x" * 1_000)
+    writer.close(0.05)  # comes back although the thread cannot
+    assert any(thread.name == "mnemon-log" for thread in threading.enumerate())
+    threading.Thread(target=_read_all, args=(reading, []), daemon=True).start()
+    writer.close(30)
+    os.close(writing)
+
+
+def test_a_log_that_cannot_be_written_stops_nothing() -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    before = REGISTRY.get_sample_value("mnemon_log_lines_dropped_total") or 0.0
+    writer = LogWriter(writing)
+    writer.put("nobody hears this")
+    writer.close(30)
+    os.close(writing)
+    assert (REGISTRY.get_sample_value("mnemon_log_lines_dropped_total") or 0.0) == before + 1
+
+
+def test_a_descriptor_that_somebody_made_non_blocking_loses_nothing() -> None:
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    writer = LogWriter(writing)
+    heard: list[bytes] = []
+    for _ in range(300):
+        writer.put("x" * 1_000)
+    reader = threading.Thread(target=_read_all, args=(reading, heard))
+    reader.start()
+    writer.close(30)
+    os.close(writing)
+    reader.join()
+    assert b"".join(heard).count(b"\n") == 300
+
+
+def test_a_program_that_has_us_inside_decides_for_itself(capfd: pytest.CaptureFixture[str]) -> None:
+    records: list[logging.LogRecord] = []
+    handler = logging.Handler()
+    handler.emit = records.append  # type: ignore[method-assign, assignment]
+    logging.getLogger().addHandler(handler)
+    try:
+        default_logs()
+        log.info("thing_done", count=3)
+        log.warning("thing_failed", count=4)
+    finally:
+        logging.getLogger().removeHandler(handler)
+    assert [record.getMessage() for record in records] == ["event='thing_failed' count=4"]
+    assert capfd.readouterr().out == ""
