@@ -74,7 +74,7 @@ async def kill_workers_and_count(folder: Path, kills: int, bounds: Bounds) -> Fi
         stuck=judged.stuck,
         summed={
             "turns reflected": came.done,
-            "reflections cut off": cut,
+            "reflections running at a kill": cut,
             "sessions out of order": came.out_of_order,
             "model calls": len(scripted.script.asked_on("Reflection")),
         },
@@ -82,7 +82,7 @@ async def kill_workers_and_count(folder: Path, kills: int, bounds: Bounds) -> Fi
 
 
 async def _kill(server: Server, workers: list[Program], script: Script, load: Load, kills: int) -> int:
-    """Kill one worker after the other while there is work; gives how many reflections that cut off."""
+    """Kill one worker after the other while there is work; gives how many reflections ran at those moments."""
     cut = 0
     for worker in workers:
         worker.start()

@@ -4,10 +4,12 @@ import asyncio
 import time
 from collections import Counter
 from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
 
 import httpx2
 
-from support.soak.server import Server
+from support.soak.server import Connection, Server
 from support.soak.writing import Ledger
 
 # Reservations are no work. A row whose try failed waits for the next one: it has not ended either.
@@ -40,6 +42,14 @@ FULL = Bounds(ready_s=5, answer_s=5, reflected_s=10, ended_s=180)
 SUITE = Bounds(ready_s=60, answer_s=60, reflected_s=120, ended_s=200)
 
 
+class Judged(Protocol):
+    """An installation whose database can be read past all doors."""
+
+    def connect(self) -> Connection: ...
+
+    def now(self) -> datetime: ...
+
+
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
     """What became of the acknowledged writes."""
@@ -50,7 +60,7 @@ class Verdict:
     stuck: int
 
 
-async def judge(server: Server, ledger: Ledger, bounds: Bounds) -> Verdict:
+async def judge(server: Judged, ledger: Ledger, bounds: Bounds) -> Verdict:
     """Wait until all work has ended, then count past all doors what became of every write."""
     left = await work_left(server, bounds.ended_s)
     with server.connect() as connection:
@@ -73,7 +83,7 @@ async def judge(server: Server, ledger: Ledger, bounds: Bounds) -> Verdict:
     return Verdict(acknowledged=len(ledger.written), lost=lost, twice=twice, stuck=len(left) + unreflected)
 
 
-async def work_left(server: Server, seconds: float) -> list[str]:
+async def work_left(server: Judged, seconds: float) -> list[str]:
     """What work has not ended within the bound, in words without content; empty as soon as all has."""
     end = time.monotonic() + seconds
     with server.connect() as connection:
