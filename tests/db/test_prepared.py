@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemon.clock import SystemClock
 from mnemon.db.database import Database
 from mnemon.db.prepared import Prepared, statement_name
 from mnemon.db.wire import Asked, Wire, plain
@@ -144,15 +143,13 @@ async def test_a_cancelled_round_leaves_what_the_server_has(wire: Wire) -> None:
     assert set(believed(wire).values()) == {"select 2 as n", "select 3 as n"}
 
 
-async def test_rollbacks_leave_our_statements_alone(database_url: str) -> None:
+async def test_rollbacks_leave_our_statements_alone(single: Database) -> None:
     """The driver prepares what it has seen five times, and drops every statement of the connection at a rollback."""
-    db = Database(database_url, SystemClock(), pool_size=1)
-    await db.open()
     sql = "select 'kept over rollbacks' as words"
     pid = "select pg_backend_pid() as pid"
 
     async def give_up() -> None:
-        async with db.tx("acme") as tx:
+        async with single.tx("acme") as tx:
             await tx.one(sql)
             pids.add((await tx.one(pid))["pid"])
             connection = await tx.connection()
@@ -164,7 +161,6 @@ async def test_rollbacks_leave_our_statements_alone(database_url: str) -> None:
     for _ in range(4):
         with pytest.raises(LookupError):
             await give_up()
-    await db.close()
     assert len(pids) == 1, "the connection was given up"
 
 
