@@ -128,7 +128,7 @@ def clock_of(settings: Settings) -> Clock:
 async def opened(settings: Settings, database_url: str) -> AsyncIterator[Basement]:
     """The mechanisms, made from the settings over a database that is migrated already."""
     clock = clock_of(settings)
-    db = Database(database_url, clock, pool_size=settings.pool_size, timeout_s=settings.database_timeout_s)
+    db = database_of(settings, database_url, clock)
     embedder = connect_embedder(
         settings.embedder,
         base_url=settings.embedder_base_url,
@@ -146,6 +146,19 @@ async def opened(settings: Settings, database_url: str) -> AsyncIterator[Basemen
             reflector = llm_of(settings, settings.reflection_model)
             closing.push_async_callback(reflector.close)
         yield Basement(db=db, llm=llm, reflector=reflector, embedder=embedder, clock=clock, settings=settings)
+
+
+def database_of(settings: Settings, url: str, clock: Clock) -> Database:
+    """The database that the URL names, used as the settings say."""
+    listen_url = settings.listen_url.get_secret_value() if settings.listen_url else None
+    return Database(
+        url,
+        clock,
+        pool_size=settings.pool_size,
+        timeout_s=settings.database_timeout_s,
+        prepared=settings.prepared_statements,
+        listen_url=listen_url,
+    )
 
 
 def llm_of(settings: Settings, name: str) -> Llm:

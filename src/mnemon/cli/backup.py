@@ -79,13 +79,14 @@ def _refuse_existing(file: Path, force: bool) -> None:
 
 
 async def _backup(settings: "Settings", file: Path) -> int:
-    from mnemon.cli.house import database_url
+    from mnemon.cli.house import database_url, session_url
     from mnemon.db.dump import dump, read_archive, tools_for
 
     async with database_url(settings) as url:
-        tools = await tools_for(url, settings.postgres_bin_dir)
+        owner = session_url(settings, url)
+        tools = await tools_for(owner, settings.postgres_bin_dir)
         with err.status("writing") as status:
-            await dump(url, file, tools, lambda words: status.update(f"writing: {words}"))
+            await dump(owner, file, tools, lambda words: status.update(f"writing: {words}"))
         # A backup that cannot be read is none: reading it back is part of making it.
         return len((await read_archive(file, tools)).tables)
 
@@ -114,12 +115,12 @@ def restore(
 
 async def _restore(settings: "Settings", file: Path, force: bool) -> "tuple[Archive, list[str]]":
     from mnemon.app import opened
-    from mnemon.cli.house import bring_up_to_date, database_url
+    from mnemon.cli.house import bring_up_to_date, database_url, session_url
     from mnemon.db.dump import load, read_archive, tools_for
     from mnemon.db.migrate import refuse_what_differs, shipped
 
     async with database_url(settings) as url:
-        owner = settings.migration_url.get_secret_value() if settings.migration_url else url
+        owner = session_url(settings, url)
         tools = await tools_for(owner, settings.postgres_bin_dir)
         archive = await read_archive(file, tools)
         refuse_what_differs(shipped(), dict(archive.migrations))

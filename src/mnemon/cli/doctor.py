@@ -114,5 +114,6 @@ async def _look_into(settings: "Settings", url: str) -> "AsyncIterator[Check]":
             return
     if usable:
         owns, embedder = settings.migration_url is None, models.embedder_name(settings)
-        async for one in database.inside(url, models.usable_clock(settings), owns=owns, embedder=embedder):
+        clock, prepared = models.usable_clock(settings), settings.prepared_statements
+        async for one in database.inside(url, clock, owns=owns, embedder=embedder, prepared=prepared):
             yield one

@@ -35,6 +35,18 @@ async def database_url(settings: Settings) -> AsyncIterator[str]:
         await cluster.stop()
 
 
+def session_url(settings: Settings, url: str) -> str:
+    """Give the owner's URL for pg_dump and psql, which change their session: a pooler would hand that to others."""
+    if settings.migration_url is not None:
+        return settings.migration_url.get_secret_value()
+    if not settings.prepared_statements:
+        raise Misconfigured(
+            "MNEMON_PREPARED_STATEMENTS is off, as for a pooler in transaction mode, and a backup needs its own "
+            "session. Set MNEMON_MIGRATION_URL to a URL of the tables' owner that goes past the pooler."
+        )
+    return url
+
+
 @asynccontextmanager
 async def opened_house(settings: Settings, *, migrated: bool = False) -> AsyncIterator[Basement]:
     """The basement over a database of this version: `migrated` brings it there, otherwise an old one is refused."""

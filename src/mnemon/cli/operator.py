@@ -16,7 +16,9 @@ async def operator_tx(basement: Basement) -> AsyncIterator[Tx]:
         async with basement.db.owner_tx() as tx:
             yield tx
         return
-    db = Database(owner.get_secret_value(), basement.clock, pool_size=1)
+    url = owner.get_secret_value()
+    prepared = basement.settings.prepared_statements
+    db = Database(url, basement.clock, pool_size=1, prepared=prepared, listen_url=url)
     await db.open()
     try:
         async with db.owner_tx() as tx:

@@ -22,21 +22,17 @@ async def count_and_delete(tx: Tx, scope: Scope, table: Table) -> int:
 async def as_json(tx: Tx, scope: Scope, table: Table) -> AsyncIterator[dict[str, Any]]:
     """The person's rows in the order of their key, each as the database writes JSON, owner and revision left out."""
     left_out = [column for column in table.columns if column not in table.carried]
+    cursor = sql.Identifier(f"export_{table.name}")
     statement = sql.SQL(
-        "select (to_jsonb(t) - {}::text[])::text as row from {} t where org_id = {} and user_id = {} order by {}"
-    ).format(
-        sql.Literal(left_out),
-        _name(table),
-        sql.Literal(scope.org_id),
-        sql.Literal(scope.user),
-        sql.SQL(", ").join(map(_bytewise(table), table.key)),
-    )
-    connection = await tx.connection()
-    async with connection.cursor(name=f"export_{table.name}") as cursor:
-        cursor.itersize = _PAGE
-        await cursor.execute(statement)
-        async for row in cursor:
+        "declare {} no scroll cursor for select (to_jsonb(t) - %(left_out)s::text[])::text as row from {} t "
+        "where org_id = %(org_id)s and user_id = %(user_id)s order by {}"
+    ).format(cursor, _name(table), sql.SQL(", ").join(map(_bytewise(table), table.key)))
+    await tx.afresh(statement.as_string(), left_out=left_out, org_id=scope.org_id, user_id=scope.user)
+    fetch = sql.SQL("fetch {} from {}").format(sql.Literal(_PAGE), cursor).as_string()
+    while page := await tx.afresh(fetch):
+        for row in page:
             yield row
+    await tx.afresh(sql.SQL("close {}").format(cursor).as_string())
 
 
 def _bytewise(table: Table) -> Any:

@@ -2,13 +2,13 @@
 
 import asyncio
 
-import psycopg
 from psycopg.rows import dict_row
 
 from mnemon.basement import Basement
 from mnemon.custody import ledger
 from mnemon.custody.ledger import Entry, entry_of
 from mnemon.custody.replay import replay
+from mnemon.db.connecting import connect
 
 
 class LedgerSurvivor:
@@ -19,12 +19,12 @@ class LedgerSurvivor:
 
     async def take(self, url: str) -> None:
         """The entries of the database that is about to be replaced are remembered."""
-        async with await psycopg.AsyncConnection.connect(url, row_factory=dict_row) as connection:
-            there = await (await connection.execute("select to_regclass('forgotten') as name")).fetchone()
+        async with await connect(url) as connection, connection.cursor(row_factory=dict_row) as cursor:
+            there = await (await cursor.execute("select to_regclass('forgotten') as name")).fetchone()
             if there is None or there["name"] is None:
                 return
             # Every organization's: the operator restores all of them at once.
-            async for row in await connection.execute("select * from forgotten order by org_id, id"):
+            async for row in await cursor.execute("select * from forgotten order by org_id, id"):
                 entry = entry_of(row)
                 self._entries[entry.id] = entry
 

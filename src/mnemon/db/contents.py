@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import psycopg
 from psycopg import sql
 
-from mnemon.db.explain import CONNECT_SECONDS, explain
+from mnemon.db.connecting import connect
+from mnemon.db.explain import explain
 from mnemon.errors import DatabaseDown
 
 _TABLES = (
@@ -33,9 +34,7 @@ class Contents:
 async def contents(url: str) -> Contents:
     """The figures of this moment, as the owner sees them."""
     try:
-        async with await psycopg.AsyncConnection.connect(
-            url, autocommit=True, connect_timeout=CONNECT_SECONDS
-        ) as connection:
+        async with await connect(url) as connection:
             others = await _number(connection, sql.SQL(_OTHERS))
             names = [row[0] for row in await (await connection.execute(_TABLES)).fetchall()]
             rows = [

@@ -4,18 +4,25 @@ import re
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from datetime import datetime
-from typing import Any
+from functools import partial
+from typing import Any, Self
 
 import psycopg
+import structlog
 from psycopg.rows import dict_row
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
 from mnemon.clock import Clock
+from mnemon.db.connecting import SESSION, connect, connection_options
 from mnemon.db.line import Line
+from mnemon.db.listening import Listener, Silence
+from mnemon.db.outages import BUSY, known_outage, outage
 from mnemon.db.tx import Row, Tx
-from mnemon.db.wire import Asked, Wire, plain
-from mnemon.errors import Contended, DatabaseDown
+from mnemon.db.wire import ROUND_LIMIT_S, Asked, Unanswered, Wire, plain
+from mnemon.errors import DatabaseDown
 from mnemon.spans import span
+
+log = structlog.get_logger(__name__)
 
 ORG_NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?")
 """An organization's name: safe in a key, a URL and a literal `SET LOCAL`."""
@@ -23,21 +30,35 @@ ORG_NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?")
 CONNECT_TIMEOUT_S = 5
 DOWN_TIMEOUT_S = 2.0
 """Longest wait for a connection while the server refuses them; a busy one may take as long as the settings say."""
-_STATEMENT_TIMEOUT = "30s"
-_IDLE_TIMEOUT = "60s"
 
 
 class Database:
-    """Connections to one PostgreSQL database, always as the role `mnemon_app`."""
+    """Connections to one PostgreSQL database, always as the role `mnemon_app`.
 
-    def __init__(self, url: str, clock: Clock, *, pool_size: int = 10, timeout_s: float = 30.0) -> None:
+    With `prepared` off nothing is kept in a session, so that a pooler may hand each transaction to any connection.
+    Notifications then need `listen_url`, which goes past the pooler; without it, listeners hear nothing and poll.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        clock: Clock,
+        *,
+        pool_size: int = 10,
+        timeout_s: float = 30.0,
+        prepared: bool = True,
+        listen_url: str | None = None,
+    ) -> None:
         self.url = url
         self._clock = clock
         self._timeout_s = timeout_s
+        self._prepared = prepared
+        self._listen_url = listen_url or (url if prepared else None)
         self._down = False  # no connection can be made: then nobody waits long for one
+        self._refusal: psycopg.Error | None = None  # why the last one could not be made
         self._pool: AsyncConnectionPool[Wire] = AsyncConnectionPool(
             url,
-            connection_class=Wire,
+            connection_class=self._reporting_wire(),
             min_size=1,
             max_size=pool_size,
             timeout=timeout_s,
@@ -48,9 +69,9 @@ class Database:
             kwargs={
                 "autocommit": True,
                 "row_factory": dict_row,
-                "connect_timeout": CONNECT_TIMEOUT_S,
-                "options": f"-c statement_timeout={_STATEMENT_TIMEOUT} "
-                f"-c idle_in_transaction_session_timeout={_IDLE_TIMEOUT} -c timezone=UTC",
+                # The driver would prepare statements itself, and at a rollback it drops all of them, ours too.
+                "prepare_threshold": None,
+                **connection_options(url, connect_timeout_s=CONNECT_TIMEOUT_S, session=prepared),
             },
             name="mnemon",
         )
@@ -61,92 +82,125 @@ class Database:
 
     async def open(self) -> None:
         """Connections are being made; requests wait for one."""
+        if self._listen_url is None:
+            log.warning("notifications_off", next_step="Set MNEMON_LISTEN_URL to a URL that goes past the pooler.")
         await self._pool.open()
 
     async def close(self) -> None:
         """All connections are closed."""
         await self._pool.close()
 
+    def _reporting_wire(self) -> type[Wire]:
+        """A connection's class that remembers why one could not be made: the pool says only that it has none."""
+        database = self
+
+        class ReportingWire(Wire):
+            @classmethod
+            async def connect(cls, conninfo: str = "", **options: Any) -> Self:
+                try:
+                    return await super().connect(conninfo, **options)
+                except psycopg.Error as error:
+                    database._refusal = error
+                    raise
+
+        return ReportingWire
+
     def _note_down(self, pool: object) -> None:
         self._down = True
 
     async def _note_up(self, connection: Wire) -> None:
-        self._down = False
+        connection.prepares = self._prepared
+        self._down, self._refusal = False, None
 
     @asynccontextmanager
-    async def tx(self, org_id: str | None) -> AsyncIterator[Tx]:
-        """A transaction for one organization; None sees no tenant row and is for the runner's look at `work`."""
+    async def tx(self, org_id: str | None, *, within_s: float | None = None) -> AsyncIterator[Tx]:
+        """A transaction for one organization; None sees no tenant row and is for the runner's look at `work`.
+
+        `within_s` bounds the wait for a connection and the wait for each round's answers, for who cannot wait as long
+        as everybody else.
+        """
         with span("transaction", org=org_id or ""):
-            async with self._transaction(_begin(org_id)) as line:
+            async with self._transaction(self._begin(org_id), within_s) as line:
                 yield Tx(line, org_id=org_id, now=self._clock.now(), database=self.url)
 
     @asynccontextmanager
     async def owner_tx(self) -> AsyncIterator[Tx]:
         """A transaction as the login itself, which row-level security may not bind: for operators' commands only."""
-        async with self._transaction([plain("BEGIN")]) as line:
+        async with self._transaction([plain("BEGIN"), *self._settings()], None) as line:
             yield Tx(line, org_id=None, now=self._clock.now(), database=self.url)
 
-    async def glance(self, org_id: str, sql: str, /, **params: Any) -> list[Row]:
+    async def glance(self, org_id: str, sql: str, /, *, within_s: float | None = None, **params: Any) -> list[Row]:
         """What one reading statement gives, in a transaction that is a single round trip: for what is asked always."""
         asked = Asked(sql, params)
         with span("transaction", org=org_id):
-            async with self._transaction(_begin(org_id)) as line:
+            async with self._transaction(self._begin(org_id, "BEGIN READ ONLY"), within_s) as line:
                 await line.glance(asked)
         return asked.rows
 
+    def _begin(self, org_id: str | None, begin: str = "BEGIN") -> list[Asked]:
+        """Begin, role and organization, sent as one; literals, since Citus does not see `set_config`."""
+        if org_id is not None and ORG_NAME.fullmatch(org_id) is None:
+            raise ValueError("not an organization's name")
+        return [
+            plain(begin),
+            *self._settings(),
+            plain("SET LOCAL ROLE mnemon_app"),
+            plain(f"SET LOCAL mnemon.org = '{org_id or ''}'"),
+        ]
+
+    def _settings(self) -> list[Asked]:
+        """What a connection of our own was given for good when it was made, and a pooler's may not have."""
+        if self._prepared:
+            return []
+        return [plain(f"SET LOCAL {name} = '{value}'") for name, value in SESSION.items()]
+
     @asynccontextmanager
-    async def _transaction(self, begin: Sequence[Asked]) -> AsyncIterator[Line]:
+    async def _transaction(self, begin: Sequence[Asked], within_s: float | None) -> AsyncIterator[Line]:
         """A line whose transaction begins so. What it is about is committed at the end, or undone by an exception."""
-        line = Line(begin, take=self._connection, give=self._pool.putconn, tries=self._pool.max_size)
-        with _told_apart():
+        take = partial(self._connection, within_s)
+        line = Line(begin, take=take, give=self._pool.putconn, tries=self._pool.max_size)
+        with self._told_apart():
             try:
                 yield line
                 await line.commit()
+                self._down = False
             except BaseException:
                 await line.roll_back()
                 raise
             finally:
                 await line.leave()
 
-    async def _connection(self) -> Wire:
-        return await self._pool.getconn(DOWN_TIMEOUT_S if self._down else self._timeout_s)
+    async def _connection(self, within_s: float | None) -> Wire:
+        longest = DOWN_TIMEOUT_S if self._down else self._timeout_s
+        wire = await self._pool.getconn(longest if within_s is None else min(within_s, longest))
+        wire.limit_s = ROUND_LIMIT_S if within_s is None else min(within_s, ROUND_LIMIT_S)
+        return wire
+
+    @contextmanager
+    def _told_apart(self) -> Iterator[None]:
+        """Whatever the driver raises inside is told as what it means."""
+        try:
+            yield
+        except PoolTimeout as error:
+            known = known_outage(self._refusal) if self._refusal is not None else None
+            raise (known.error() if known is not None else DatabaseDown(BUSY)) from error
+        except psycopg.Error as error:
+            if isinstance(error, Unanswered):
+                self._down = True
+            told = outage(error)
+            if told is None:
+                raise
+            raise told from error
 
     @asynccontextmanager
-    async def listen(self, channel: str) -> AsyncIterator[psycopg.AsyncConnection[Row]]:
+    async def listen(self, channel: str) -> AsyncIterator[Listener]:
         """A connection of its own that hears the channel's notifications."""
-        connection = await psycopg.AsyncConnection.connect(
-            self.url, autocommit=True, row_factory=dict_row, connect_timeout=CONNECT_TIMEOUT_S
-        )
+        if self._listen_url is None:
+            yield Silence()
+            return
+        connection = await connect(self._listen_url)
         try:
             await connection.execute(f'LISTEN "{channel}"')
             yield connection
         finally:
             await connection.close()
-
-
-def _begin(org_id: str | None) -> list[Asked]:
-    """Begin, role and organization, sent as one; literals, since Citus does not see `set_config`."""
-    if org_id is not None and ORG_NAME.fullmatch(org_id) is None:
-        raise ValueError("not an organization's name")
-    return [
-        plain("BEGIN"),
-        plain("SET LOCAL ROLE mnemon_app"),
-        plain(f"SET LOCAL mnemon.org = '{org_id or ''}'"),
-    ]
-
-
-@contextmanager
-def _told_apart() -> Iterator[None]:
-    """Whatever the driver raises inside is told as what it means."""
-    try:
-        yield
-    except PoolTimeout as error:
-        raise DatabaseDown(
-            "The database did not give a connection in time. Try again shortly; `mnemon doctor` tells why."
-        ) from error
-    except (psycopg.errors.DeadlockDetected, psycopg.errors.SerializationFailure) as error:
-        raise Contended("Two writers blocked each other and this one gave way. Try again.") from error
-    except (psycopg.OperationalError, psycopg.InterfaceError) as error:
-        raise DatabaseDown(
-            "The database went away or took too long. Try again shortly; `mnemon doctor` tells why."
-        ) from error

@@ -11,6 +11,7 @@ from pathlib import Path
 import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
+from mnemon.db.connecting import connect
 from mnemon.db.embedded.binaries import Binaries, ask_version, find_binaries, major_of
 from mnemon.db.explain import explain
 from mnemon.errors import DatabaseDown, Invalid, Misconfigured
@@ -46,7 +47,7 @@ class Archive:
 async def tools_for(url: str, bin_dir: Path | None) -> Binaries:
     """Programs that can read this server: those of the wheel, or newer ones on the PATH for a newer server."""
     try:
-        async with await psycopg.AsyncConnection.connect(url, connect_timeout=10) as connection:
+        async with await connect(url) as connection:
             server = connection.info.server_version // 10000
     except psycopg.Error as error:
         raise DatabaseDown(explain(error, url)) from error

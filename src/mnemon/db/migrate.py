@@ -1,4 +1,4 @@
-"""Migrations: numbered SQL files of all rooms, applied once each, in order, under one lock.
+"""Migrations: numbered SQL files of all rooms, applied once each, in order, one process at a time.
 
 Afterwards the role `mnemon_app` may read and write every table, and row-level security stands on every table that
 has an owner, so that a new table is covered by itself.
@@ -6,7 +6,8 @@ has an owner, so that a new table is covered by itself.
 
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
@@ -17,7 +18,8 @@ import psycopg
 import structlog
 from psycopg import sql
 
-from mnemon.db.explain import CONNECT_SECONDS, check_server
+from mnemon.db.connecting import connect
+from mnemon.db.explain import check_server
 from mnemon.errors import Misconfigured
 
 log = structlog.get_logger(__name__)
@@ -74,26 +76,31 @@ async def migrate(
     `login` is the role the server signs in with, when it is not the one that owns the tables.
     """
     wanted = shipped() if steps is None else tuple(steps)
-    async with await psycopg.AsyncConnection.connect(
-        url, autocommit=True, connect_timeout=CONNECT_SECONDS
-    ) as connection:
+    async with await connect(url) as connection:
         await check_server(connection)
-        await connection.execute("SELECT pg_advisory_lock(%s)", (_LOCK,))
-        await _prepare(connection, login)
-        done = await applied(connection)
-        refuse_what_differs(wanted, done)
-        new = [step for step in wanted if step.number not in done]
-        for step in new:
-            await _apply(connection, step, now)
-        await _secure(connection)
+        async with _locked(connection):
+            await _prepare(connection, login)
+            refuse_what_differs(wanted, await applied(connection))
+        new = [step for step in wanted if await _apply(connection, step, now)]
+        async with _locked(connection):
+            await _secure(connection)
         return new
+
+
+@asynccontextmanager
+async def _locked(connection: psycopg.AsyncConnection) -> AsyncIterator[None]:
+    """A transaction that only one migrating process is in at a time.
+
+    The lock ends with the transaction: one of the session would stay with a pooler's connection for ever.
+    """
+    async with connection.transaction():
+        await connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
+        yield
 
 
 async def pending(url: str) -> list[Migration]:
     """The migrations that this version has and the database has not."""
-    async with await psycopg.AsyncConnection.connect(
-        url, autocommit=True, connect_timeout=CONNECT_SECONDS
-    ) as connection:
+    async with await connect(url) as connection:
         done = await applied(connection)
         return [step for step in shipped() if step.number not in done]
 
@@ -116,9 +123,10 @@ async def _prepare(connection: psycopg.AsyncConnection, login: str | None) -> No
 async def _make_role(connection: psycopg.AsyncConnection) -> None:
     """The role exists; another database of the same cluster may be making it at this moment."""
     try:
-        await connection.execute(
-            sql.SQL("CREATE ROLE {} NOLOGIN NOSUPERUSER NOBYPASSRLS NOINHERIT").format(sql.Identifier(APP_ROLE))
-        )
+        async with connection.transaction():
+            await connection.execute(
+                sql.SQL("CREATE ROLE {} NOLOGIN NOSUPERUSER NOBYPASSRLS NOINHERIT").format(sql.Identifier(APP_ROLE))
+            )
     except (psycopg.errors.DuplicateObject, psycopg.errors.UniqueViolation):
         return
 
@@ -149,9 +157,12 @@ def refuse_what_differs(wanted: Sequence[Migration], done: dict[int, str]) -> No
             )
 
 
-async def _apply(connection: psycopg.AsyncConnection, step: Migration, now: datetime) -> None:
+async def _apply(connection: psycopg.AsyncConnection, step: Migration, now: datetime) -> bool:
+    """The step is applied; False where it was before, perhaps by another process that migrates at the same time."""
     began = time.perf_counter()
-    async with connection.transaction():
+    async with _locked(connection):
+        if step.number in await applied(connection):
+            return False
         await connection.execute(step.sql)
         await connection.execute(
             "INSERT INTO schema_migrations (number, name, digest, applied_at) VALUES (%s, %s, %s, %s)",
@@ -159,38 +170,38 @@ async def _apply(connection: psycopg.AsyncConnection, step: Migration, now: date
         )
     ms = round((time.perf_counter() - began) * 1000, 1)
     log.info("migration_applied", number=step.number, name=step.name, ms=ms)
+    return True
 
 
 async def _secure(connection: psycopg.AsyncConnection) -> None:
     """Grants for the application's role, and a policy on every table that has an owner."""
-    async with connection.transaction():
-        rows = await (
+    rows = await (
+        await connection.execute(
+            "SELECT c.relname, c.relrowsecurity, "
+            "EXISTS (SELECT FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attname = 'org_id'), "
+            "EXISTS (SELECT FROM pg_policy p WHERE p.polrelid = c.oid AND p.polname = 'own_organization') "
+            "FROM pg_class c WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'p')"
+        )
+    ).fetchall()
+    role = sql.Identifier(APP_ROLE)
+    await connection.execute(sql.SQL("GRANT USAGE ON SCHEMA public TO {}").format(role))
+    for name, secured, owned, has_policy in rows:
+        table = sql.Identifier("public", name)
+        if name == "schema_migrations":
+            await connection.execute(sql.SQL("GRANT SELECT ON {} TO {}").format(table, role))
+            continue
+        if not owned and name not in UNSCOPED:
+            continue
+        await connection.execute(sql.SQL("GRANT SELECT, INSERT, UPDATE, DELETE ON {} TO {}").format(table, role))
+        if name in UNSCOPED:
+            continue
+        if not secured:
+            await connection.execute(sql.SQL("ALTER TABLE {} ENABLE ROW LEVEL SECURITY").format(table))
+        if not has_policy:
             await connection.execute(
-                "SELECT c.relname, c.relrowsecurity, "
-                "EXISTS (SELECT FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attname = 'org_id'), "
-                "EXISTS (SELECT FROM pg_policy p WHERE p.polrelid = c.oid AND p.polname = 'own_organization') "
-                "FROM pg_class c WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'p')"
+                sql.SQL(
+                    "CREATE POLICY own_organization ON {} "
+                    "USING (org_id = current_setting('mnemon.org', true)) "
+                    "WITH CHECK (org_id = current_setting('mnemon.org', true))"
+                ).format(table)
             )
-        ).fetchall()
-        role = sql.Identifier(APP_ROLE)
-        await connection.execute(sql.SQL("GRANT USAGE ON SCHEMA public TO {}").format(role))
-        for name, secured, owned, has_policy in rows:
-            table = sql.Identifier("public", name)
-            if name == "schema_migrations":
-                await connection.execute(sql.SQL("GRANT SELECT ON {} TO {}").format(table, role))
-                continue
-            if not owned and name not in UNSCOPED:
-                continue
-            await connection.execute(sql.SQL("GRANT SELECT, INSERT, UPDATE, DELETE ON {} TO {}").format(table, role))
-            if name in UNSCOPED:
-                continue
-            if not secured:
-                await connection.execute(sql.SQL("ALTER TABLE {} ENABLE ROW LEVEL SECURITY").format(table))
-            if not has_policy:
-                await connection.execute(
-                    sql.SQL(
-                        "CREATE POLICY own_organization ON {} "
-                        "USING (org_id = current_setting('mnemon.org', true)) "
-                        "WITH CHECK (org_id = current_setting('mnemon.org', true))"
-                    ).format(table)
-                )

@@ -14,12 +14,17 @@ _DOES = re.compile(
 )
 """Words of a statement that may write or lock."""
 _PLACEHOLDER = re.compile(r"%\((\w+)\)s|%%")
+_LABEL_CHARS = 60
+_NAMES: dict[str, str] = {}
+"""Package and name of every statement that was read, by its text."""
 
 
 @cache
 def statements(package: str) -> Mapping[str, str]:
     """The package's statements by name: `SQL = statements(__package__)`, then `tx.all(SQL["current"], …)`."""
-    return parse(files(package).joinpath("queries.sql").read_text(encoding="utf-8"))
+    found = parse(files(package).joinpath("queries.sql").read_text(encoding="utf-8"))
+    _NAMES.update({sql: f"{package.removeprefix('mnemon.')}:{name}" for name, sql in found.items()})
+    return found
 
 
 def parse(text: str) -> dict[str, str]:
@@ -50,3 +55,12 @@ def positional(sql: str) -> tuple[bytes, tuple[str, ...]]:
 def only_reads(sql: str) -> bool:
     """Whether the statement surely writes nothing and locks no row; told by its words, and in doubt it does."""
     return _DOES.search(_COMMENT.sub("", sql)) is None
+
+
+def statement_label(sql: str) -> str:
+    """Say which statement it is, for a log: its package and name, or else its first words up to any literal."""
+    named = _NAMES.get(sql)
+    if named is not None:
+        return named
+    words = " ".join(_COMMENT.sub("", sql).partition("'")[0].split())
+    return words if len(words) <= _LABEL_CHARS else f"{words[:_LABEL_CHARS]}…"

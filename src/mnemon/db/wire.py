@@ -5,6 +5,7 @@ costs more than all the rest of it.
 """
 
 import asyncio
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -16,12 +17,30 @@ from psycopg.pq import ExecStatus, Format
 from psycopg.pq.abc import PGconn, PGresult
 from psycopg.rows import AsyncRowFactory, DictRow, dict_row
 
-from mnemon.db.prepared import Key, Prepared
+from mnemon.db.prepared import Change, Prepared
+from mnemon.db.slow import report_slow
 from mnemon.db.statements import positional
 
+ROUND_LIMIT_S = 40.0
+"""Longest wait for a round's answers, where the server is stopped: its own statement timeout and a margin."""
 _CANCEL_S = 2.0
 _CHANGED_UNDERNEATH = frozenset({"0A000", "26000"})
 """SQLSTATEs of a prepared statement whose tables are not what they were, or that is gone."""
+_SUCCEEDED = (ExecStatus.TUPLES_OK, ExecStatus.COMMAND_OK)
+
+
+class Unanswered(psycopg.OperationalError):
+    """The server did not answer a round in time; the connection is closed."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(f"the server did not answer within {seconds:g} s")
+        self.seconds = seconds
+
+
+class StatementLost(psycopg.OperationalError):
+    """The server does not have a statement that this connection prepared; the connection is closed."""
+
+    sqlstate = "26000"
 
 
 class Asked:
@@ -56,11 +75,17 @@ class Bound(NamedTuple):
     formats: Sequence[Format] | None
 
 
-class _Due(NamedTuple):
-    """What the next answer is to: a statement, or the preparing of one."""
+class _Pending:
+    """A round that was sent: what each answer will be to, and the answers so far."""
 
-    asked: Asked | None = None
-    preparing: tuple[Key, bytes] | None = None
+    def __init__(self) -> None:
+        self.due: list[Asked | Change] = []
+        """A statement, or something that has to be prepared or dropped for the next one."""
+        self.changes = False
+        """Whether anything is prepared or dropped."""
+        self.results: list[PGresult] = []
+        self.between = True
+        """Whether the last answer is read to its end; kept here, for a cancelled reader leaves in the middle."""
 
 
 class Wire(psycopg.AsyncConnection[DictRow]):
@@ -68,8 +93,14 @@ class Wire(psycopg.AsyncConnection[DictRow]):
 
     def __init__(self, pgconn: PGconn, row_factory: AsyncRowFactory[DictRow] = dict_row) -> None:
         super().__init__(pgconn, row_factory)
+        self.limit_s = ROUND_LIMIT_S
+        """Longest wait for the answers to a round; whoever borrows the connection sets it."""
+        self.prepares = True
+        """Whether statements are prepared by name; a pooler in transaction mode cannot carry those."""
         # The driver has names like these for what it prepares itself.
         self._own_types = Transformer(self)
+        # Bound to no connection, it reads times as UTC: behind a pooler the session's time zone is anybody's.
+        self._own_loaders = Transformer(self.adapters)
         self._own_prepared = Prepared()
 
     async def exchange(self, *asked: Asked) -> None:
@@ -83,54 +114,73 @@ class Wire(psycopg.AsyncConnection[DictRow]):
     async def send(self, bound: Sequence[Bound]) -> None:
         """The second half of `exchange`."""
         async with self.lock:
+            began = time.monotonic()
             try:
-                due = self._sent(bound)
-                results = await self._answers()
-                self.pgconn.exit_pipeline_mode()
-            except asyncio.CancelledError:
-                await self._stop()
+                await self._converse(bound)
+            finally:
+                report_slow([one.asked.sql for one in bound], time.monotonic() - began)
+
+    async def _converse(self, bound: Sequence[Bound]) -> None:
+        """Send the round and take its answers; afterwards what counts as prepared is what the server has."""
+        pending = _Pending()
+        try:
+            self._write(bound, pending)
+            async with asyncio.timeout(self.limit_s):
+                await self._read(pending)
+            self.pgconn.exit_pipeline_mode()
+        except asyncio.CancelledError:
+            await self._stop(pending)
+            raise
+        except TimeoutError:
+            await self.close()
+            raise Unanswered(self.limit_s) from None
+        except psycopg.OperationalError as error:
+            await self.close()
+            said = _last_words(pending)
+            if said is None:
                 raise
-            except BaseException:
-                await self.close()
-                raise
-            await self._take(due, results)
+            raise said from error
+        except BaseException:
+            await self.close()
+            raise
+        self._settle_prepared(pending)
+        await self._take(pending)
 
     def _bound(self, asked: Asked) -> Bound:
         query, names = positional(asked.sql)
         values = self._own_types.dump_sequence([asked.params[name] for name in names], [PyFormat.AUTO] * len(names))
         return Bound(asked, query, values, tuple(self._own_types.types or ()), self._own_types.formats)
 
-    def _sent(self, bound: Sequence[Bound]) -> list[_Due]:
-        """The round is on its way; gives what is to come back."""
+    def _write(self, bound: Sequence[Bound], pending: _Pending) -> None:
+        """Send the round as one pipeline."""
         pgconn = self.pgconn
         pgconn.enter_pipeline_mode()
-        due: list[_Due] = []
         for asked, query, values, types, formats in bound:
             form = Format.BINARY if asked.tuples else Format.TEXT
-            if not asked.prepare:
-                pgconn.send_query_params(query, values, types, formats, form)
-            else:
-                key = (query, types)
-                name, fresh = self._own_prepared.name(key)
-                if fresh:
-                    for old in self._own_prepared.surplus():
-                        pgconn.send_query_params(b"DEALLOCATE " + old, None)
-                        due.append(_Due())
-                    pgconn.send_prepare(name, query, types)
-                    due.append(_Due(preparing=(key, name)))
+            if asked.prepare and self.prepares:
+                name, changes = self._own_prepared.plan_use((query, types))
+                for change in changes:
+                    self._write_change(change, pending)
                 pgconn.send_query_prepared(name, values, formats, form)
-            due.append(_Due(asked=asked))
+            else:
+                pgconn.send_query_params(query, values, types, formats, form)
+            pending.due.append(asked)
         pgconn.pipeline_sync()
-        return due
 
-    async def _answers(self) -> list[PGresult]:
-        """Everything that came back."""
+    def _write_change(self, change: Change, pending: _Pending) -> None:
+        if change.dropped:
+            self.pgconn.send_query_params(b"DEALLOCATE " + change.name, None)
+        else:
+            self.pgconn.send_prepare(change.name, *change.key)
+        pending.due.append(change)
+        pending.changes = True
+
+    async def _read(self, pending: _Pending) -> None:
+        """Gather everything that comes back; may be called again after it was cancelled."""
         pgconn = self.pgconn
         while pgconn.flush():
             await self._ready(writing=True)
             pgconn.consume_input()
-        results: list[PGresult] = []
-        ended = True
         while True:
             if pgconn.is_busy():
                 await self._ready()
@@ -138,14 +188,24 @@ class Wire(psycopg.AsyncConnection[DictRow]):
                 continue
             result = pgconn.get_result()
             if result is None:
-                if ended:  # an answer's end follows an answer; twice, it means that nothing more will come
+                if pending.between:  # an answer's end follows an answer; twice, it means that nothing more will come
                     raise psycopg.OperationalError("the server closed the connection")
-                ended = True
+                pending.between = True
             elif result.status == ExecStatus.PIPELINE_SYNC:
-                return results
+                return
             else:
-                ended = False
-                results.append(result)
+                pending.between = False
+                pending.results.append(result)
+
+    def _settle_prepared(self, pending: _Pending) -> None:
+        """Take back the changes that the server skipped: after a failure it does nothing more of a round."""
+        if not pending.changes:
+            return
+        done = next(
+            (place for place, result in enumerate(pending.results) if result.status not in _SUCCEEDED),
+            len(pending.results),
+        )
+        self._own_prepared.undo(one for one in reversed(pending.due[done:]) if isinstance(one, Change))
 
     async def _ready(self, *, writing: bool = False) -> None:
         """There is something to read, or room to write."""
@@ -161,45 +221,56 @@ class Wire(psycopg.AsyncConnection[DictRow]):
             if writing:
                 loop.remove_writer(socket)
 
-    async def _take(self, due: Sequence[_Due], results: Sequence[PGresult]) -> None:
-        for (asked, preparing), result in zip(due, results, strict=True):
-            if result.status not in (ExecStatus.TUPLES_OK, ExecStatus.COMMAND_OK):
+    async def _take(self, pending: _Pending) -> None:
+        for due, result in zip(pending.due, pending.results, strict=True):
+            if result.status not in _SUCCEEDED:
                 raise await self._failure(result)
-            if preparing is not None:
-                self._own_prepared.keep(*preparing)
-            if asked is not None:
-                self._fill(asked, result)
+            if isinstance(due, Asked):
+                self._fill(due, result)
 
     def _fill(self, asked: Asked, result: PGresult) -> None:
         asked.count = result.command_tuples or 0
         if not result.nfields:
             return
-        self._own_types.set_pgresult(result)
+        self._own_loaders.set_pgresult(result)
         if asked.tuples:
-            asked.rows = self._own_types.load_rows(0, result.ntuples, tuple)
+            asked.rows = self._own_loaders.load_rows(0, result.ntuples, tuple)
             return
         names = [(result.fname(place) or b"").decode() for place in range(result.nfields)]
-        asked.rows = self._own_types.load_rows(0, result.ntuples, lambda row: dict(zip(names, row, strict=True)))
+        asked.rows = self._own_loaders.load_rows(0, result.ntuples, lambda row: dict(zip(names, row, strict=True)))
 
     async def _failure(self, result: PGresult) -> psycopg.Error:
         error = error_from_result(result)
-        if error.sqlstate not in _CHANGED_UNDERNEATH:
+        if error.sqlstate not in _CHANGED_UNDERNEATH or not self.prepares:
             return error
         await self.close()
+        if error.sqlstate == StatementLost.sqlstate:
+            return StatementLost("a statement that this connection prepared is gone")
         return psycopg.OperationalError("the tables were changed while this connection was open")
 
-    async def _stop(self) -> None:
+    async def _stop(self, pending: _Pending) -> None:
         """Nobody waits for the answers any more: what runs is stopped, or else the connection is."""
         try:
             await self.cancel_safe(timeout=_CANCEL_S)
             async with asyncio.timeout(_CANCEL_S):
-                await self._answers()
+                await self._read(pending)
             self.pgconn.exit_pipeline_mode()
+            self._settle_prepared(pending)
         except (psycopg.Error, TimeoutError):
             await self.close()
         except asyncio.CancelledError:
             await self.close()
             raise
+
+
+def _last_words(pending: _Pending) -> psycopg.Error | None:
+    """Give the error that the server sent before it hung up: it says why, where the lost connection does not."""
+    for result in pending.results:
+        if result.status == ExecStatus.FATAL_ERROR:
+            error = error_from_result(result)
+            if error.sqlstate is not None:
+                return error
+    return None
 
 
 def _wake(woken: "asyncio.Future[None]") -> None:

@@ -10,13 +10,14 @@ import psycopg
 from mnemon.access.organizations import organizations
 from mnemon.cli.checkup.check import Check, fail, failed, ok, warn
 from mnemon.clock import Clock
+from mnemon.db.connecting import connect
 from mnemon.db.database import Database
 from mnemon.db.embedded.account import choose_account
 from mnemon.db.embedded.binaries import Binaries, find_binaries
 from mnemon.db.embedded.creation import check_made
 from mnemon.db.embedded.layout import Layout
 from mnemon.db.embedded.postmaster import named_pid, read_postmaster
-from mnemon.db.explain import CONNECT_SECONDS, check_server, explain, target_of
+from mnemon.db.explain import check_server, explain, target_of
 from mnemon.db.migrate import applied, refuse_what_differs, shipped
 from mnemon.db.role import assert_bound
 from mnemon.errors import Misconfigured, MnemonError
@@ -71,7 +72,7 @@ def _gone(layout: Layout) -> Check:
 async def connected(url: str) -> AsyncIterator[psycopg.AsyncConnection | Check]:
     """A connection, or the check that says why there is none."""
     try:
-        connection = await psycopg.AsyncConnection.connect(url, autocommit=True, connect_timeout=CONNECT_SECONDS)
+        connection = await connect(url)
     except psycopg.Error as error:
         yield fail("database", explain(error, url))
         return
@@ -109,9 +110,11 @@ async def schema(connection: psycopg.AsyncConnection) -> tuple[Check, bool]:
     return ok("schema", f"All {len(known)} migrations are applied."), True
 
 
-async def inside(url: str, clock: Clock, *, owns: bool, embedder: str | None) -> AsyncIterator[Check]:
+async def inside(
+    url: str, clock: Clock, *, owns: bool, embedder: str | None, prepared: bool = True
+) -> AsyncIterator[Check]:
     """Walls, work and organizations of a database whose schema is right."""
-    db = Database(url, clock, pool_size=2)
+    db = Database(url, clock, pool_size=2, prepared=prepared, listen_url=url)
     await db.open()
     try:
         yield await _walls(db)

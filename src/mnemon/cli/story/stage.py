@@ -10,12 +10,11 @@ from typing import Any
 import httpx2
 
 from mnemon.access.keys import create_key, revoke_key
-from mnemon.app import kinds, make_app
+from mnemon.app import database_of, kinds, make_app
 from mnemon.basement import Basement
 from mnemon.cli.story.prompter import Prompter
 from mnemon.cli.story.steps import Step, Story, Told
 from mnemon.clock import ManualClock, iso
-from mnemon.db.database import Database
 from mnemon.errors import MnemonError
 from mnemon.jobs.runner import Runner
 from mnemon.llm.scripted.model import ScriptedLlm
@@ -157,7 +156,7 @@ async def staged(basement: Basement, url: str, org: str, story: Story, begin: da
     """A stage over this database, at the story's first hour; its key is revoked when the curtain falls."""
     clock = ManualClock(begin)
     prompter = Prompter(clock, [step.told for step in story.steps if step.kind == "turn"])
-    db = Database(url, clock, pool_size=basement.settings.pool_size, timeout_s=30)
+    db = database_of(basement.settings, url, clock)
     llm = ScriptedLlm(prompter.script)
     settings = basement.settings.model_copy(update={"rate_limit_per_minute": 0})
     house = replace(basement, db=db, llm=llm, reflector=llm, clock=clock, settings=settings)

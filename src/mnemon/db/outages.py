@@ -1,0 +1,135 @@
+"""What a driver's error means to a caller: the database cannot do it now, why, and what to do about it.
+
+A broken constraint, a bad statement or a row of another organization is a mistake of ours and stays the driver's error.
+"""
+
+import re
+from dataclasses import dataclass
+
+import psycopg
+
+from mnemon.db.connecting import IDLE_TIMEOUT, STATEMENT_TIMEOUT
+from mnemon.db.line import CommitLost
+from mnemon.db.wire import Unanswered
+from mnemon.errors import Contended, DatabaseDown, Unavailable
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outage:
+    """One reason why the database cannot do it now."""
+
+    states: tuple[str, ...] = ()
+    """SQLSTATEs that mean it."""
+    sign: str = ""
+    """A pattern in the message, for connections that are refused: those carry no SQLSTATE."""
+    kind: type[Unavailable] = DatabaseDown
+    code: str | None = None
+    """The stable code; None for the class's own."""
+    detail: str
+
+    def error(self) -> Unavailable:
+        """Make the error that callers see."""
+        return self.kind(self.detail, code=self.code)
+
+
+OUTAGES = (
+    Outage(
+        states=("40P01", "40001"),
+        kind=Contended,
+        detail="Two writers blocked each other and this one gave way. Nothing was stored. Try again.",
+    ),
+    Outage(
+        states=("55P03",),
+        kind=Contended,
+        detail="Another writer held what this one needs for too long. Nothing was stored. Try again.",
+    ),
+    Outage(
+        states=("25006",),
+        code="database_read_only",
+        detail="The database is read-only, as a standby is during a failover. Nothing was stored. Try again shortly; "
+        "if it stays so, point MNEMON_DATABASE_URL at the primary.",
+    ),
+    Outage(
+        states=("53100",),
+        code="database_full",
+        detail="The disk of the database is full. Nothing was stored. Free space there, then try again.",
+    ),
+    Outage(
+        states=("53200",),
+        code="database_out_of_memory",
+        detail="The database ran out of memory. Nothing was stored. Try again; if it repeats, lower its work_mem or "
+        "give it more memory.",
+    ),
+    Outage(
+        states=("42501",),
+        code="database_forbidden",
+        detail="The server's database role lacks a right. Nothing was stored. Run `mnemon migrate` with the owner's "
+        "URL: it grants what the role mnemon_app needs.",
+    ),
+    Outage(
+        states=("57014",),
+        code="statement_timeout",
+        detail=f"A statement took longer than {STATEMENT_TIMEOUT}, or an administrator cancelled it. Nothing was "
+        "stored. Try again; if it repeats, look for slow_statement in the server's log.",
+    ),
+    Outage(
+        states=("25P03", "25P04"),
+        code="transaction_timeout",
+        detail=f"A transaction stood idle longer than {IDLE_TIMEOUT} and the database ended it. Nothing was stored. "
+        "Try again.",
+    ),
+    Outage(
+        states=("57P01", "57P02", "57P03"),
+        sign=r"the database system is (starting up|shutting down|in recovery mode|not yet accepting)",
+        code="database_restarting",
+        detail="The database is stopping, starting or recovering. Try again in a few seconds.",
+    ),
+    Outage(
+        states=("53300",),
+        sign=r"too many (clients|connections)|remaining connection slots|no more connections allowed",
+        code="too_many_connections",
+        detail="The database has no connection left. Try again shortly; if it repeats, raise its max_connections or "
+        "lower MNEMON_POOL_SIZE in every process.",
+    ),
+    Outage(
+        states=("26000", "42P05"),
+        sign=r"unsupported startup parameter",
+        code="prepared_statements_refused",
+        detail="A pooler in transaction mode stands in front of the database and cannot carry prepared statements. "
+        "Set MNEMON_PREPARED_STATEMENTS=false, or connect without the pooler.",
+    ),
+)
+BUSY = "The database did not give a connection in time. Try again shortly; `mnemon doctor` tells why."
+LOST = "The connection to the database was lost. Try again shortly; `mnemon doctor` tells why."
+UNKNOWN = (
+    "The connection to the database was lost during COMMIT, so this may or may not have been stored. Repeat it with "
+    "the same Idempotency-Key: it takes effect once."
+)
+
+
+def outage(error: psycopg.Error) -> Unavailable | None:
+    """Give the error for callers, or None where the database is well and the mistake is ours."""
+    if isinstance(error, CommitLost):
+        return DatabaseDown(UNKNOWN, code="outcome_unknown")
+    if isinstance(error, Unanswered):
+        return DatabaseDown(
+            f"The database did not answer in {error.seconds:g} s. Try again shortly; `mnemon doctor` tells why."
+        )
+    # A row that row-level security keeps out has the same SQLSTATE as a missing grant, and is a mistake of ours.
+    if error.diag.source_function == "ExecWithCheckOptions":
+        return None
+    known = known_outage(error)
+    if known is not None:
+        return known.error()
+    if isinstance(error, psycopg.OperationalError | psycopg.InterfaceError):
+        return DatabaseDown(LOST)
+    return None
+
+
+def known_outage(error: psycopg.Error) -> Outage | None:
+    """Find the outage that this error is a case of."""
+    words = "" if error.sqlstate else str(error)
+    for one in OUTAGES:
+        if error.sqlstate in one.states or (words and one.sign and re.search(one.sign, words, re.IGNORECASE)):
+            return one
+    return None

@@ -1,0 +1,200 @@
+"""A database that stopped without a word: nobody waits for ever, and a connection that does not answer is given up."""
+
+import asyncio
+import os
+import signal
+import socket
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
+
+import psycopg
+import pytest
+
+from mnemon.clock import SystemClock
+from mnemon.db import database
+from mnemon.db.connecting import connection_options
+from mnemon.db.database import Database
+from mnemon.errors import DatabaseDown
+from support.rounds import watch_rounds
+
+PID = "select pg_backend_pid() as pid"
+SOON_S = 0.2
+
+
+@contextmanager
+def stopped(*pids: int) -> Iterator[None]:
+    """The server's processes stand still."""
+    for pid in pids:
+        os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        for pid in pids:
+            os.kill(pid, signal.SIGCONT)
+
+
+async def pid_of(db: Database) -> int:
+    return int((await db.glance("acme", PID))[0]["pid"])
+
+
+async def ask(db: Database, *, within_s: float | None = None) -> None:
+    async with db.tx("acme", within_s=within_s) as tx:
+        await tx.one("select 1 as one")
+
+
+async def test_a_round_that_is_not_answered_ends_and_so_does_its_connection(
+    single: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pid = await pid_of(single)
+    with stopped(pid):
+        monkeypatch.setattr(database, "ROUND_LIMIT_S", SOON_S)
+        with pytest.raises(DatabaseDown, match=r"did not answer in 0\.2 s") as caught:
+            await ask(single)
+        assert caught.value.code == "database_unavailable"
+        monkeypatch.undo()
+        assert await pid_of(single) != pid, "the pool has made another"
+
+
+async def test_who_cannot_wait_says_how_long(single: Database) -> None:
+    with stopped(await pid_of(single)), pytest.raises(DatabaseDown, match=r"did not answer in 0\.2 s"):
+        await ask(single, within_s=SOON_S)
+    with stopped(await pid_of(single)), pytest.raises(DatabaseDown, match=r"did not answer in 0\.2 s"):
+        await single.glance("acme", "select 1", within_s=SOON_S)
+    async with single.tx("acme") as tx:
+        await tx.one("select pg_sleep(0.4)")  # the next one may take its time again
+
+
+async def test_a_busy_pool_is_waited_for_as_long_as_is_said(single: Database) -> None:
+    async with single.tx("acme") as tx:
+        await tx.one("select 1 as one")
+        with pytest.raises(DatabaseDown, match="did not give a connection in time"):
+            await ask(single, within_s=SOON_S)
+
+
+@pytest.fixture
+def silent_port() -> Iterator[int]:
+    """A port that takes connections and never says a word."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield server.getsockname()[1]
+
+
+async def test_a_server_that_never_greets_is_not_waited_for(silent_port: int) -> None:
+    silent = Database(f"postgresql://nobody@127.0.0.1:{silent_port}/none", SystemClock())
+    await silent.open()
+    try:
+        with pytest.raises(DatabaseDown):
+            await ask(silent, within_s=SOON_S)
+    finally:
+        await silent.close()
+
+
+@pytest.fixture
+async def three(database_url: str) -> AsyncIterator[Database]:
+    database = Database(database_url, SystemClock(), pool_size=3)
+    await database.open()
+    yield database
+    await database.close()
+
+
+async def test_a_round_that_was_not_answered_is_not_sent_to_the_next_connection(
+    three: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entered: list[int] = []
+    all_in = asyncio.Event()
+
+    async def hold() -> None:
+        async with three.tx("acme") as tx:
+            entered.append((await tx.one(PID))["pid"])
+            if len(entered) == 3:
+                all_in.set()
+            await all_in.wait()
+
+    await asyncio.gather(hold(), hold(), hold())
+    rounds = watch_rounds(monkeypatch)
+    with stopped(*entered), pytest.raises(DatabaseDown):
+        await ask(three, within_s=SOON_S)
+    assert len(rounds) == 1
+
+
+async def test_whoever_is_cancelled_while_it_rolls_back_is_cancelled(single: Database) -> None:
+    pid = await pid_of(single)
+    rolling_back = asyncio.Event()
+
+    async def give_up() -> None:
+        async with single.tx("acme") as tx:
+            await tx.one("select 1 as one")
+            os.kill(pid, signal.SIGSTOP)
+            asyncio.get_running_loop().call_later(SOON_S, rolling_back.set)
+            raise LookupError
+
+    giving_up = asyncio.create_task(give_up())
+    try:
+        await rolling_back.wait()
+        giving_up.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await giving_up
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    assert await pid_of(single) != pid
+
+
+async def test_whoever_is_cancelled_while_it_gives_its_connection_back_gives_it_back(single: Database) -> None:
+    lock: asyncio.Lock = single._pool._lock
+
+    async def use() -> None:
+        async with single.tx("acme") as tx:
+            await tx.one("select 1 as one")
+            await lock.acquire()  # the pool is busy when the connection comes back
+
+    await pid_of(single)
+    using = asyncio.create_task(use())
+    while not lock.locked():
+        await asyncio.sleep(0)
+    for _ in range(200):  # the commit is a round trip; then it waits for the pool
+        if lock._waiters:
+            break
+        await asyncio.sleep(0.01)
+    assert lock._waiters
+    using.cancel()
+    await asyncio.sleep(0)
+    lock.release()
+    with pytest.raises(asyncio.CancelledError):
+        await using
+    await ask(single, within_s=5)
+
+
+def test_what_the_url_says_itself_stands() -> None:
+    plain = connection_options("postgresql://u@h/d", connect_timeout_s=5, session=True)
+    assert (plain["connect_timeout"], plain["keepalives"]) == (5, 1)
+    assert "-c statement_timeout=30s" in plain["options"]
+    url = "postgresql://u@h/d?connect_timeout=9&tcp_user_timeout=7&options=-c%20search_path%3Dours"
+    own = connection_options(url, connect_timeout_s=5, session=True)
+    assert "connect_timeout" not in own
+    assert "tcp_user_timeout" not in own
+    assert own["options"].endswith("-c search_path=ours")
+    assert "options" not in connection_options(url, connect_timeout_s=5, session=False)
+
+
+async def test_every_transaction_runs_under_its_limits_in_either_mode(database_url: str) -> None:
+    name = psycopg.conninfo.conninfo_to_dict(database_url)["dbname"]
+    with psycopg.connect(database_url, autocommit=True) as other:
+        other.execute(f"alter database \"{name}\" set timezone = 'Asia/Tokyo'")
+    for prepared in (True, False):
+        db = Database(database_url, SystemClock(), pool_size=1, prepared=prepared, listen_url=database_url)
+        await db.open()
+        try:
+            for begin in (db.tx("acme"), db.owner_tx()):
+                async with begin as tx:
+                    row = await tx.one(
+                        "select current_setting('statement_timeout') as a, current_setting('timezone') as b,"
+                        " current_setting('idle_in_transaction_session_timeout') as c, %(at)s::timestamptz as at",
+                        at="2026-04-12T15:22:00Z",
+                    )
+                    named = await tx.afresh("select 1 from pg_prepared_statements")
+                assert (row["a"], row["b"], row["c"]) == ("30s", "UTC", "1min")
+                assert row["at"].isoformat() == "2026-04-12T15:22:00+00:00"
+                assert bool(named) is prepared
+            (glanced,) = await db.glance("acme", "select %(at)s::timestamptz as at", at="2026-04-12T15:22:00Z")
+            assert glanced["at"].isoformat() == "2026-04-12T15:22:00+00:00"
+        finally:
+            await db.close()

@@ -1,0 +1,45 @@
+"""A round that takes long is one line in the log, which names its statements and holds none of their values."""
+
+import pytest
+from structlog.testing import capture_logs
+
+from mnemon.db import slow
+from mnemon.db.database import Database
+from mnemon.db.slow import report_slow
+from mnemon.db.statements import statement_label
+from mnemon.jobs.store import SQL
+
+
+async def test_a_slow_round_is_one_line_without_values(single: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(slow, "SLOW_S", 0.0)
+    with capture_logs() as logs:
+        async with single.tx("acme") as tx:
+            await tx.all("select %(secret)s::text as said, 'marmalade'", secret="canary-7781")
+    assert [(line["event"], line["log_level"]) for line in logs] == [("slow_statement", "warning")] * 2
+    first, commit = logs
+    assert first["statement"] == "select %(secret)s::text as said,"
+    assert first["statements"] == 4
+    assert first["ms"] >= 0
+    assert commit["statement"] == "COMMIT"
+    assert "canary" not in str(logs)
+    assert "marmalade" not in str(logs)
+
+
+async def test_a_round_that_fails_is_told_too(single: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(slow, "SLOW_S", 0.0)
+    with capture_logs() as logs, pytest.raises(Exception, match="division by zero"):
+        await single.glance("acme", "select 1 / 0")
+    assert logs[0]["statement"] == "select 1 / 0, COMMIT"
+
+
+@pytest.mark.parametrize(("seconds", "lines"), [(0.999, 0), (1.0, 1)])
+def test_only_what_takes_a_second_is_told(seconds: float, lines: int) -> None:
+    with capture_logs() as logs:
+        report_slow(["BEGIN", "select 1"], seconds)
+    assert len(logs) == lines
+
+
+def test_a_statement_of_a_file_is_known_by_its_name() -> None:
+    assert statement_label(SQL["claim"]) == "jobs:claim"
+    assert statement_label("-- says nothing\nupdate  x\n set y = 'private'") == "update x set y ="
+    assert len(statement_label("select " + "a, " * 100)) == 61
