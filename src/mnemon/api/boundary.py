@@ -12,7 +12,7 @@ from mnemon.clock import Clock
 from mnemon.errors import TooLarge
 from mnemon.ids import new_id
 from mnemon.spans import span
-from mnemon.way import WAY
+from mnemon.way import RightOfWay
 
 log = structlog.get_logger(__name__)
 
@@ -28,8 +28,9 @@ SECONDS = Histogram(
 class Boundary:
     """Wraps the application: every answer carries a request id, and nothing that goes wrong escapes as a traceback."""
 
-    def __init__(self, app: ASGIApp, clock: Clock, max_body_bytes: int) -> None:
+    def __init__(self, app: ASGIApp, clock: Clock, way: RightOfWay, max_body_bytes: int) -> None:
         self._app = app
+        self._way = way
         self._clock = clock
         self._max_body_bytes = max_body_bytes
 
@@ -41,7 +42,7 @@ class Boundary:
         scope.setdefault("state", {})["request_id"] = request_id
         started = time.perf_counter()
         answered: list[int] = []
-        ahead = WAY.take()
+        ahead = self._way.take()
 
         async def answer(message: Message) -> None:
             if message["type"] == "http.response.start":

@@ -18,7 +18,7 @@ from mnemon.jobs.store import postpone
 from mnemon.reflection.job import REFLECTION
 from mnemon.sessions import turns
 from mnemon.sessions.lifecycle import TurnStatus
-from mnemon.way import WAY, Ahead
+from mnemon.way import Ahead
 
 log = structlog.get_logger(__name__)
 _SEAL_TRIES = 6
@@ -132,7 +132,7 @@ class Streams:
 
         One that is not stored when the block ends is forsaken.
         """
-        stream = Stream(basement, tools, WAY.take())
+        stream = Stream(basement, tools, basement.db.way.take())
         self._running.add(stream)
         try:
             yield stream

@@ -11,11 +11,13 @@ from psycopg.rows import dict_row
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
 from mnemon.clock import Clock
+from mnemon.db.attached import Attached
 from mnemon.db.line import Line
 from mnemon.db.tx import Row, Tx
 from mnemon.db.wire import Asked, Wire, plain
 from mnemon.errors import Contended, DatabaseDown
 from mnemon.spans import span
+from mnemon.way import RightOfWay
 
 ORG_NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?")
 """An organization's name: safe in a key, a URL and a literal `SET LOCAL`."""
@@ -30,8 +32,20 @@ _IDLE_TIMEOUT = "60s"
 class Database:
     """Connections to one PostgreSQL database, always as the role `mnemon_app`."""
 
-    def __init__(self, url: str, clock: Clock, *, pool_size: int = 10, timeout_s: float = 30.0) -> None:
+    def __init__(
+        self,
+        url: str,
+        clock: Clock,
+        *,
+        pool_size: int = 10,
+        timeout_s: float = 30.0,
+        attached: Attached | None = None,
+    ) -> None:
         self.url = url
+        self.attached = attached or Attached()
+        """What rooms keep in process beside it."""
+        self.way = RightOfWay()
+        """Who goes first among those who use it."""
         self._clock = clock
         self._timeout_s = timeout_s
         self._down = False  # no connection can be made: then nobody waits long for one
@@ -78,13 +92,16 @@ class Database:
         """A transaction for one organization; None sees no tenant row and is for the runner's look at `work`."""
         with span("transaction", org=org_id or ""):
             async with self._transaction(_begin(org_id)) as line:
-                yield Tx(line, org_id=org_id, now=self._clock.now(), database=self.url)
+                yield self._tx(line, org_id)
 
     @asynccontextmanager
     async def owner_tx(self) -> AsyncIterator[Tx]:
         """A transaction as the login itself, which row-level security may not bind: for operators' commands only."""
         async with self._transaction([plain("BEGIN")]) as line:
-            yield Tx(line, org_id=None, now=self._clock.now(), database=self.url)
+            yield self._tx(line, None)
+
+    def _tx(self, line: Line, org_id: str | None) -> Tx:
+        return Tx(line, org_id=org_id, now=self._clock.now(), way=self.way, attached=self.attached)
 
     async def glance(self, org_id: str, sql: str, /, **params: Any) -> list[Row]:
         """What one reading statement gives, in a transaction that is a single round trip: for what is asked always."""

@@ -13,7 +13,6 @@ from mnemon.memory.entities.aliases import Link
 from mnemon.memory.entities.store import add_link
 from mnemon.memory.fact import Entity, EntityType, Fact, MemoryType
 from mnemon.memory.lifecycle import Status
-from mnemon.memory.recall import search as searching
 from mnemon.memory.recall.query import Query, Recalled, RecallKind
 from mnemon.memory.recall.search import search
 from mnemon.memory.recall.shelf import Shelf
@@ -41,11 +40,8 @@ CLOSE = 1e-4
 
 
 @pytest.fixture
-def shelf(monkeypatch: pytest.MonkeyPatch) -> Shelf:
-    """A shelf of the test's own, in the process's place."""
-    own = Shelf(megabytes=64)
-    monkeypatch.setattr(searching, "SHELF", own)
-    return own
+def shelf(db: Database) -> Shelf:
+    return db.attached.get(Shelf)
 
 
 class House:
