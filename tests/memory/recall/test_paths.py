@@ -13,6 +13,7 @@ from mnemon.memory.entities.aliases import Link
 from mnemon.memory.entities.store import add_link
 from mnemon.memory.fact import Entity, EntityType, Fact, MemoryType
 from mnemon.memory.lifecycle import Status
+from mnemon.memory.recall import shelf as shelves
 from mnemon.memory.recall.query import Query, Recalled, RecallKind
 from mnemon.memory.recall.search import search
 from mnemon.memory.recall.shelf import Shelf
@@ -157,10 +158,20 @@ def assert_same(one: Recalled, two: Recalled) -> None:
 
 
 @pytest.mark.timeout(1200)
+@pytest.mark.parametrize("inline", [True, False], ids=["inline", "in threads"])
 @pytest.mark.parametrize("queries", [250, pytest.param(2000, marks=pytest.mark.soak)])
 async def test_index_and_sql_give_the_same_answers_over_random_writes_and_queries(
-    db: Database, org: str, clock: ManualClock, shelf: Shelf, queries: int
+    db: Database,
+    org: str,
+    clock: ManualClock,
+    shelf: Shelf,
+    queries: int,
+    inline: bool,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    if not inline:  # whatever is new makes the books anew, however little it is
+        monkeypatch.setattr(shelves, "ROWS_BUILT_INLINE", 0)
+        monkeypatch.setattr(shelves, "ROWS_SCORED_INLINE", 0)
     house = House(db, org, clock, shelf)
     asked = 0
     while asked < queries:
