@@ -16,6 +16,7 @@ from mnemon.basement import Basement
 from mnemon.chat.stream import Streams
 from mnemon.clock import Clock, FileClock, SystemClock
 from mnemon.console.squeeze import Squeeze
+from mnemon.db.attached import Attached
 from mnemon.db.database import Database
 from mnemon.embedding.connect import connect as connect_embedder
 from mnemon.errors import Misconfigured
@@ -26,10 +27,11 @@ from mnemon.llm.offline import NAME as OFFLINE
 from mnemon.llm.protocol import Llm
 from mnemon.mcp.gate import PATH as MCP_PATH
 from mnemon.mcp.gate import McpGate
-from mnemon.memory.recall.shelf import SHELF
+from mnemon.memory.recall.shelf import Shelf
 from mnemon.settings import Settings
 from mnemon.supervisor import supervise
 from mnemon.vectors.texts import Texts
+from mnemon.way import RightOfWay
 
 ROUTERS = (
     "agents",
@@ -128,27 +130,28 @@ def clock_of(settings: Settings) -> Clock:
 async def opened(settings: Settings, database_url: str) -> AsyncIterator[Basement]:
     """The mechanisms, made from the settings over a database that is migrated already."""
     clock = clock_of(settings)
-    db = database_of(settings, database_url, clock)
+    shelf = Shelf(megabytes=settings.index_memory_mb)
+    db = database_of(settings, database_url, clock, attached=Attached(shelf))
     embedder = connect_embedder(
         settings.embedder,
         base_url=settings.embedder_base_url,
         api_key=settings.embedder_api_key.get_secret_value() if settings.embedder_api_key else None,
     )
-    SHELF.megabytes = settings.index_memory_mb
     async with AsyncExitStack() as closing:
         await db.open()
         closing.push_async_callback(db.close)
+        closing.callback(shelf.close)
         closing.push_async_callback(embedder.close)
-        llm = llm_of(settings, settings.model)
+        llm = llm_of(settings, settings.model, db.way)
         closing.push_async_callback(llm.close)
         reflector = llm
         if settings.reflection_model is not None:
-            reflector = llm_of(settings, settings.reflection_model)
+            reflector = llm_of(settings, settings.reflection_model, db.way)
             closing.push_async_callback(reflector.close)
         yield Basement(db=db, llm=llm, reflector=reflector, embedder=embedder, clock=clock, settings=settings)
 
 
-def database_of(settings: Settings, url: str, clock: Clock) -> Database:
+def database_of(settings: Settings, url: str, clock: Clock, *, attached: Attached | None = None) -> Database:
     """The database that the URL names, used as the settings say."""
     listen_url = settings.listen_url.get_secret_value() if settings.listen_url else None
     return Database(
@@ -158,10 +161,11 @@ def database_of(settings: Settings, url: str, clock: Clock) -> Database:
         timeout_s=settings.database_timeout_s,
         prepared=settings.prepared_statements,
         listen_url=listen_url,
+        attached=attached,
     )
 
 
-def llm_of(settings: Settings, name: str) -> Llm:
+def llm_of(settings: Settings, name: str, way: RightOfWay | None = None) -> Llm:
     """The model of that name. The address and the key in the settings are for one provider: another's gets neither."""
     meant = settings.model == OFFLINE or name.partition(":")[0] == settings.model.partition(":")[0]
     key = settings.model_api_key if meant else None
@@ -170,6 +174,7 @@ def llm_of(settings: Settings, name: str) -> Llm:
         base_url=settings.model_base_url if meant else None,
         api_key=key.get_secret_value() if key else None,
         timeout=settings.model_timeout_s,
+        way=way,
     )
 
 
@@ -198,7 +203,12 @@ def make_app(basement: Basement, *, worker: bool = True) -> FastAPI:
     app.state.mcp = McpGate(basement)
     app.router.routes.append(Route(MCP_PATH, endpoint=app.state.mcp, methods=["GET", "POST", "DELETE"]))
     app.add_middleware(Squeeze)
-    app.add_middleware(boundary.Boundary, clock=basement.clock, max_body_bytes=basement.settings.max_body_bytes)
+    app.add_middleware(
+        boundary.Boundary,
+        clock=basement.clock,
+        way=basement.db.way,
+        max_body_bytes=basement.settings.max_body_bytes,
+    )
     return app
 
 

@@ -31,7 +31,7 @@ class Ahead:
 
 
 class RightOfWay:
-    """Who goes first in this process, and who waits for them."""
+    """Who goes first in one application, and who waits for them. The database has it: every step passes there."""
 
     def __init__(self) -> None:
         self._ahead = 0
@@ -59,7 +59,3 @@ class RightOfWay:
             await asyncio.wait((free,), timeout=PATIENCE_S)
         finally:
             self._waiting.discard(free)
-
-
-WAY = RightOfWay()
-"""This process's."""

@@ -12,6 +12,7 @@ from structlog.testing import capture_logs
 from mnemon.api.boundary import Boundary
 from mnemon.api.request_log import QUIET_SECONDS, Exchange, RefusalLog
 from mnemon.clock import ManualClock
+from mnemon.way import RightOfWay
 
 App = Callable[[Scope, Receive, Send], Any]
 
@@ -35,7 +36,7 @@ async def lines_of(app: App, clock: ManualClock, scope: Scope | None = None) -> 
         """Nobody listens."""
 
     with capture_logs([merge_contextvars]) as lines:
-        await Boundary(app, clock, 1_000)(scope or asked(), gone, send)
+        await Boundary(app, clock, RightOfWay(), 1_000)(scope or asked(), gone, send)
     return lines
 
 

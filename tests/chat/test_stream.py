@@ -20,7 +20,6 @@ from mnemon.sessions import turns
 from mnemon.sessions.lifecycle import TurnStatus
 from mnemon.sessions.messages import NewMessage
 from mnemon.turn import Role
-from mnemon.way import WAY
 from support.reflecting import basement_of
 
 ANA = person("acme", "ana")
@@ -132,13 +131,13 @@ async def test_jobs_stand_back_until_the_first_word_is_heard_and_no_longer(
         async with basement.db.tx("acme") as tx:
             begun = await begin(tx, asking("Hi"), basement.settings, stream.ask)
             await spoken(stream)
-        assert WAY._ahead == 1
+        assert basement.db.way._ahead == 1
         stream.stored(begun)
-        assert WAY._ahead == 0
+        assert basement.db.way._ahead == 0
     await heard(stream)
     with streams.opening(basement, {}):
-        assert WAY._ahead == 1
-    assert WAY._ahead == 0
+        assert basement.db.way._ahead == 1
+    assert basement.db.way._ahead == 0
 
 
 async def test_a_server_that_stops_meanwhile_seals_what_was_stored(basement: Basement, streams: Streams) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from datetime import UTC, datetime
 
 import psycopg
@@ -186,3 +187,16 @@ def test_every_placeholder_has_the_place_of_its_name(pieces: list[tuple[str, str
 )
 def test_a_statement_that_may_write_or_lock_is_known_by_its_words(sql: str, reads: bool) -> None:
     assert only_reads(sql) is reads
+
+
+@pytest.mark.parametrize("rows", [0, 1, 10_000, 25_000])
+async def test_others_run_while_many_rows_are_made_of_an_answer(wire: Wire, rows: int) -> None:
+    asked = Asked("", {})
+    filling = wire._fill(asked, wire.pgconn.exec_(f"select n from generate_series(1, {rows}) n".encode()))
+    pauses = 0
+    with suppress(StopIteration):
+        while True:
+            filling.send(None)
+            pauses += 1
+    assert [row["n"] for row in asked.rows] == list(range(1, rows + 1))
+    assert pauses == max(0, (rows - 1) // 10_000)

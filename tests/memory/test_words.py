@@ -1,9 +1,12 @@
 """Matching by words."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mnemon.memory import words
 from mnemon.memory.words import bm25, coverage, terms
 
 
@@ -28,3 +31,9 @@ def test_scores_are_one_per_text_and_never_negative(query: str, texts: list[str]
     assert len(bm25(query, texts)) == len(texts)
     assert all(score >= 0 for score in bm25(query, texts))
     assert all(0 <= share <= 1.000001 for share in coverage(query, texts))
+
+
+def test_no_two_threads_share_a_stemmer() -> None:
+    with ThreadPoolExecutor(1) as threads:
+        elsewhere = threads.submit(lambda: words._STEMMER.stem_word).result()
+    assert words._STEMMER.stem_word.__self__ is not elsewhere.__self__

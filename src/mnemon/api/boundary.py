@@ -14,7 +14,7 @@ from mnemon.clock import Clock
 from mnemon.errors import TooLarge
 from mnemon.ids import new_id
 from mnemon.spans import span
-from mnemon.way import WAY
+from mnemon.way import RightOfWay
 
 log = structlog.get_logger(__name__)
 
@@ -30,8 +30,9 @@ SECONDS = Histogram(
 class Boundary:
     """Wraps the application: every answer carries a request id, and nothing that goes wrong escapes as a traceback."""
 
-    def __init__(self, app: ASGIApp, clock: Clock, max_body_bytes: int) -> None:
+    def __init__(self, app: ASGIApp, clock: Clock, way: RightOfWay, max_body_bytes: int) -> None:
         self._app = app
+        self._way = way
         self._clock = clock
         self._max_body_bytes = max_body_bytes
         self._refusals = RefusalLog()
@@ -47,7 +48,7 @@ class Boundary:
         bind_contextvars(request_id=request_id)
         started = time.perf_counter()
         exchange = Exchange(scope, started)
-        ahead = WAY.take()
+        ahead = self._way.take()
 
         async def answer(message: Message) -> None:
             exchange.note_sent(message)

@@ -12,10 +12,10 @@ from mnemon.api.run_lines import EVENT_STREAM
 from mnemon.api.wire import Name, Wire, Words
 from mnemon.chat.asking import Asking
 from mnemon.chat.stream import Stream
+from mnemon.memory.recall.prepare import prepare_query
 from mnemon.sessions.messages import NewMessage
 from mnemon.tools.offered import chat_tools
 from mnemon.turn import Role
-from mnemon.vectors.embed import embed_query
 
 router = APIRouter(prefix="/api/chat", tags=["turns"])
 
@@ -33,12 +33,13 @@ class ChatIn(Wire):
 @router.post("", response_model=None, responses=documented(ReplyOut, content=EVENT_STREAM))
 async def chat(body: ChatIn, door: Annotated[Door, needs(Grant.CHAT)]) -> Response:
     """The reply with memory applied: Server-Sent Events, or one JSON with `stream: false`."""
+    scope, ranking = door.person(body.user_id, body.persona_id), door.basement.settings.chat_ranking
     asking = Asking(
-        scope=door.person(body.user_id, body.persona_id),
+        scope=scope,
         user_name=body.user_id,
         messages=(NewMessage(role=Role.USER, content=body.message),),
         session_id=body.session_id,
-        vector=await embed_query(door.basement.embedder, body.message),
+        vector=await prepare_query(door.basement, scope, body.message, ranking=ranking),
         embedder=door.basement.embedder.model,
         sees_agent_state=door.may(Grant.AGENT_STATE_READ),
     )

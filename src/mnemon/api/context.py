@@ -13,9 +13,9 @@ from mnemon.api.door import Door, documented, needs
 from mnemon.api.wire import Name, Wire, Words
 from mnemon.context.assemble import Context, given
 from mnemon.db.tx import Tx
+from mnemon.memory.recall.prepare import prepare_query
 from mnemon.scope import Scope
 from mnemon.sessions.record import named_session
-from mnemon.vectors.embed import embed_query
 
 router = APIRouter(prefix="/api/context", tags=["turns"])
 
@@ -82,9 +82,10 @@ class ContextOut(Wire):
 @router.post("", responses=documented(ContextOut))
 async def get_context(body: ContextIn, door: Annotated[Door, needs(Grant.CHAT)]) -> Response:
     """The context for this message. Nothing is written."""
-    vector = await embed_query(door.basement.embedder, body.query)
+    whose, ranking = door.person(body.user_id, body.persona_id), door.basement.settings.chat_ranking
+    vector = await prepare_query(door.basement, whose, body.query, ranking=ranking)
     async with door.tx() as tx:
-        scope, _ = await named_session(tx, door.person(body.user_id, body.persona_id), body.session_id)
+        scope, _ = await named_session(tx, whose, body.session_id)
         context = await _context(tx, door, body, scope, vector)
         held = await _agent_state(tx, door, scope, context)
     return door.reply(ContextOut.of(context, held))

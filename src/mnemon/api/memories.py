@@ -39,7 +39,7 @@ async def remember(body: MemoryIn, door: Annotated[Door, needs(Grant.MEMORY_WRIT
     """The fact is held: created, or updated where one with the same key was held before."""
     statement = body.statement(door.person(body.user_id, body.persona_id))
     vectors = await vectors_for(door.basement.embedder, [statement])
-    async with one_at_a_time([statement.scope.user]):
+    async with one_at_a_time(door.basement.db, [statement.scope.user]):
         return await door.write(
             lambda tx: state(tx, [statement], vectors=vectors),
             lambda stated: stated_out(stated[0]),
@@ -56,7 +56,7 @@ async def remember_batch(
     given = body.memories if isinstance(body, BatchIn) else body
     statements = [one.statement(door.person(one.user_id, one.persona_id)) for one in given]
     vectors = await vectors_for(door.basement.embedder, statements)
-    async with one_at_a_time(one.scope.user for one in statements):
+    async with one_at_a_time(door.basement.db, (one.scope.user for one in statements)):
         return await door.write(
             lambda tx: state(tx, statements, vectors=vectors), lambda all_: [stated_out(one) for one in all_]
         )

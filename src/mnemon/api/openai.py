@@ -18,8 +18,8 @@ from mnemon.chat.resent import taken_apart
 from mnemon.chat.stream import Stream
 from mnemon.errors import ModelDown, NotFound
 from mnemon.llm.protocol import ToolRequest, Usage
+from mnemon.memory.recall.prepare import prepare_query
 from mnemon.sessions.turns import Origin
-from mnemon.vectors.embed import embed_query
 
 router = APIRouter(prefix="/v1", tags=["openai"])
 Chats = Annotated[Door, needs(Grant.CHAT)]
@@ -59,12 +59,13 @@ async def _asking(body: CompletionIn, door: Door) -> Asking:
     told = taken_apart([one.as_message() for one in body.messages])
     user = body.user or door.principal.bound_user or f"key:{door.principal.key_id}"
     named = body.metadata
+    scope, ranking = door.person(user, named.persona_id if named else None), door.basement.settings.chat_ranking
     return Asking(
-        scope=door.person(user, named.persona_id if named else None),
+        scope=scope,
         user_name=user,
         messages=told.new,
         session_id=named.session_id if named else None,
-        vector=await embed_query(door.basement.embedder, told.new[-1].content),
+        vector=await prepare_query(door.basement, scope, told.new[-1].content, ranking=ranking),
         embedder=door.basement.embedder.model,
         sees_agent_state=door.may(Grant.AGENT_STATE_READ),
         origin=Origin.OPENAI,

@@ -199,7 +199,7 @@ async def put_seed(user_id: User, door: Annotated[Door, needs(Grant.MEMORY_WRITE
         await ensure_person(tx, scope.org_id, user_id)
         return await load(tx, scope, entries, vectors=vectors)
 
-    async with one_at_a_time([scope.user]):
+    async with one_at_a_time(door.basement.db, [scope.user]):
         return await door.write(effect, SeededOut.of)
 
 

@@ -21,7 +21,7 @@ from mnemon.sessions import turns
 from mnemon.sessions.lifecycle import TurnStatus
 from mnemon.sessions.people import keep_person
 from mnemon.supervisor import Backoff, keep_running
-from mnemon.way import WAY, Ahead
+from mnemon.way import Ahead
 
 log = structlog.get_logger(__name__)
 _SEAL_TRIES = 6
@@ -137,7 +137,7 @@ class Streams:
 
         One that is not stored when the block ends is forsaken.
         """
-        stream = Stream(basement, tools, WAY.take())
+        stream = Stream(basement, tools, basement.db.way.take())
         self._running.add(stream)
         try:
             yield stream

@@ -13,7 +13,7 @@ from mnemon.console.visit import Visit
 from mnemon.db.tx import Tx
 from mnemon.jobs import store as jobs
 from mnemon.jobs.work import Status
-from mnemon.memory.recall.tally import TALLY
+from mnemon.memory.recall.tally import Tally
 from mnemon.memory.survey import survey as memories
 from mnemon.reflection import store as reflections
 from mnemon.scope import Scope
@@ -76,7 +76,7 @@ async def _days(tx: Tx, scope: Scope) -> list[Day]:
     first = today - timedelta(days=DAYS - 1)
     since = datetime.combine(first, time(), UTC)
     said = {one.day: one for one in await sessions.days(tx, scope, since)}
-    recalls = await TALLY.days(tx, scope, first)
+    recalls = await tx.attached.get(Tally).days(tx, scope, first)
     tokens = {day: one.input_tokens + one.output_tokens for day, one in said.items()}
     for spent in await reflections.spent(tx, scope, since):
         tokens[spent.day] = tokens.get(spent.day, 0) + spent.input_tokens + spent.output_tokens

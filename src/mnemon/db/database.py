@@ -13,6 +13,7 @@ from psycopg.rows import dict_row
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
 from mnemon.clock import Clock
+from mnemon.db.attached import Attached
 from mnemon.db.connecting import SESSION, connect, connection_options
 from mnemon.db.line import Line
 from mnemon.db.listening import Listener, Silence
@@ -21,6 +22,7 @@ from mnemon.db.tx import Row, Tx
 from mnemon.db.wire import ROUND_LIMIT_S, Asked, Unanswered, Wire, plain
 from mnemon.errors import DatabaseDown
 from mnemon.spans import span
+from mnemon.way import RightOfWay
 
 log = structlog.get_logger(__name__)
 
@@ -48,8 +50,13 @@ class Database:
         timeout_s: float = 30.0,
         prepared: bool = True,
         listen_url: str | None = None,
+        attached: Attached | None = None,
     ) -> None:
         self.url = url
+        self.attached = attached or Attached()
+        """What rooms keep in process beside it."""
+        self.way = RightOfWay()
+        """Who goes first among those who use it."""
         self._clock = clock
         self._timeout_s = timeout_s
         self._prepared = prepared
@@ -121,13 +128,16 @@ class Database:
         """
         with span("transaction", org=org_id or ""):
             async with self._transaction(self._begin(org_id), within_s) as line:
-                yield Tx(line, org_id=org_id, now=self._clock.now(), database=self.url)
+                yield self._tx(line, org_id)
 
     @asynccontextmanager
     async def owner_tx(self) -> AsyncIterator[Tx]:
         """A transaction as the login itself, which row-level security may not bind: for operators' commands only."""
         async with self._transaction([plain("BEGIN"), *self._settings()], None) as line:
-            yield Tx(line, org_id=None, now=self._clock.now(), database=self.url)
+            yield self._tx(line, None)
+
+    def _tx(self, line: Line, org_id: str | None) -> Tx:
+        return Tx(line, org_id=org_id, now=self._clock.now(), way=self.way, attached=self.attached)
 
     async def glance(self, org_id: str, sql: str, /, *, within_s: float | None = None, **params: Any) -> list[Row]:
         """What one reading statement gives, in a transaction that is a single round trip: for what is asked always."""

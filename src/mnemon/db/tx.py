@@ -8,12 +8,13 @@ from typing import Any, TypeVar, overload
 
 from psycopg.rows import DictRow
 
+from mnemon.db.attached import Attached
 from mnemon.db.line import Line
 from mnemon.db.rounds import Rounds
 from mnemon.db.statements import only_reads
 from mnemon.db.wire import Asked, Wire, plain
 from mnemon.ids import ulid
-from mnemon.way import WAY
+from mnemon.way import RightOfWay
 
 _AT_ONCE = 500
 """Rows of `many` that are sent in one round."""
@@ -33,10 +34,11 @@ Reader = Coroutine[Any, Any, T]
 class Tx:
     """Runs named statements. Everything in it commits together or not at all."""
 
-    def __init__(self, line: Line, *, org_id: str | None, now: datetime, database: str = "") -> None:
+    def __init__(self, line: Line, *, org_id: str | None, now: datetime, way: RightOfWay, attached: Attached) -> None:
         self._line = line
-        self.database = database
-        """Which database it is in, as this process calls it."""
+        self._way = way
+        self.attached = attached
+        """What lives with the database."""
         self.org_id = org_id
         """The organization row-level security lets through; None only for the runner's look at `work`."""
         self.now = now
@@ -155,6 +157,6 @@ class Tx:
         # A job stands back between its readings too; not once it holds what somebody ahead may wait for.
         if not self._holds:
             self._holds = self._put_off or not all(only_reads(one.sql) for one in asked)
-            await WAY.clear()
+            await self._way.clear()
         self._put_off = False
         await self._line.send(*asked)

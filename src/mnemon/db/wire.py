@@ -24,6 +24,8 @@ from mnemon.db.statements import positional
 ROUND_LIMIT_S = 40.0
 """Longest wait for a round's answers, where the server is stopped: its own statement timeout and a margin."""
 _CANCEL_S = 2.0
+_LOADED_AT_ONCE = 10_000
+"""Values made Python objects before others may run: about 2 ms."""
 _CHANGED_UNDERNEATH = frozenset({"0A000", "26000"})
 """SQLSTATEs of a prepared statement whose tables are not what they were, or that is gone."""
 _SUCCEEDED = (ExecStatus.TUPLES_OK, ExecStatus.COMMAND_OK)
@@ -226,18 +228,21 @@ class Wire(psycopg.AsyncConnection[DictRow]):
             if result.status not in _SUCCEEDED:
                 raise await self._failure(result)
             if isinstance(due, Asked):
-                self._fill(due, result)
+                await self._fill(due, result)
 
-    def _fill(self, asked: Asked, result: PGresult) -> None:
+    async def _fill(self, asked: Asked, result: PGresult) -> None:
         asked.count = result.command_tuples or 0
         if not result.nfields:
             return
         self._own_loaders.set_pgresult(result)
-        if asked.tuples:
-            asked.rows = self._own_loaders.load_rows(0, result.ntuples, tuple)
-            return
-        names = [(result.fname(place) or b"").decode() for place in range(result.nfields)]
-        asked.rows = self._own_loaders.load_rows(0, result.ntuples, lambda row: dict(zip(names, row, strict=True)))
+        names = [] if asked.tuples else [(result.fname(place) or b"").decode() for place in range(result.nfields)]
+        make = tuple if asked.tuples else lambda row: dict(zip(names, row, strict=True))
+        asked.rows = []
+        some = max(1, _LOADED_AT_ONCE // result.nfields)
+        for start in range(0, result.ntuples, some):
+            if start:
+                await asyncio.sleep(0)  # the answer is here, so a pause costs the database nothing
+            asked.rows += self._own_loaders.load_rows(start, min(start + some, result.ntuples), make)
 
     async def _failure(self, result: PGresult) -> psycopg.Error:
         error = error_from_result(result)

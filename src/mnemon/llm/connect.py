@@ -4,12 +4,23 @@ from mnemon.errors import Misconfigured
 from mnemon.llm.offline import NAME, OfflineLlm
 from mnemon.llm.patience import Patience
 from mnemon.llm.protocol import Llm
+from mnemon.way import RightOfWay
 
 _ANY = "Use openai:…, anthropic:…, google:…, ollama:… or offline."
 
 
-def connect(name: str, *, base_url: str | None = None, api_key: str | None = None, timeout: float = 60.0) -> Llm:
-    """The model that `MNEMON_MODEL` names, metered. Nothing is sent yet; a wrong name is `Misconfigured`."""
+def connect(
+    name: str,
+    *,
+    base_url: str | None = None,
+    api_key: str | None = None,
+    timeout: float = 60.0,
+    way: RightOfWay | None = None,
+) -> Llm:
+    """The model that `MNEMON_MODEL` names, metered. Nothing is sent yet; a wrong name is `Misconfigured`.
+
+    Questions of jobs let pass whoever has the right of way.
+    """
     from mnemon.llm.meter import Metered
 
     if name == NAME:
@@ -17,10 +28,12 @@ def connect(name: str, *, base_url: str | None = None, api_key: str | None = Non
     vendor, colon, model = name.partition(":")
     if not colon or not model:
         raise Misconfigured(f"MNEMON_MODEL={name!r} names no provider. {_ANY}")
-    return Metered(_remote(vendor, model, base_url or None, api_key or None, timeout))
+    return Metered(_remote(vendor, model, base_url or None, api_key or None, timeout, way))
 
 
-def _remote(vendor: str, model: str, base_url: str | None, api_key: str | None, timeout: float) -> Llm:
+def _remote(
+    vendor: str, model: str, base_url: str | None, api_key: str | None, timeout: float, way: RightOfWay | None
+) -> Llm:
     from mnemon.llm.remote import RemoteLlm
     from mnemon.llm.vendor import Vendor
 
@@ -37,4 +50,5 @@ def _remote(vendor: str, model: str, base_url: str | None, api_key: str | None, 
             made = through_library(vendor, model, base_url=base_url, api_key=api_key, timeout=timeout)
         case _:
             raise Misconfigured(f"MNEMON_MODEL names an unknown provider, {vendor!r}. {_ANY}")
-    return RemoteLlm(f"{vendor}:{model}", made, Patience(timeout=timeout, whole_reply=max(600.0, timeout)))
+    patience = Patience(timeout=timeout, whole_reply=max(600.0, timeout))
+    return RemoteLlm(f"{vendor}:{model}", made, patience, way)

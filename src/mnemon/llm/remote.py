@@ -14,7 +14,7 @@ from mnemon.llm.patience import Patience
 from mnemon.llm.protocol import Answer, ChatEvent, ChatRequest, Finished, Json, Question, Text, ToolRequest
 from mnemon.llm.vendor import Piece, Said, Vendor
 from mnemon.storable import storable, storable_json
-from mnemon.way import WAY
+from mnemon.way import RightOfWay
 
 
 class RemoteLlm:
@@ -22,8 +22,9 @@ class RemoteLlm:
 
     offline = False
 
-    def __init__(self, name: str, vendor: Vendor, patience: Patience) -> None:
+    def __init__(self, name: str, vendor: Vendor, patience: Patience, way: RightOfWay | None = None) -> None:
         self.name = name
+        self._way = way or RightOfWay()
         self._vendor = vendor
         self._patience = patience
 
@@ -32,7 +33,7 @@ class RemoteLlm:
         await self._vendor.close()
 
     async def answer(self, question: Question) -> Answer:
-        await WAY.clear()
+        await self._way.clear()
         with ModelCall(self.name, question.purpose, question.title).logged() as call:
             said = await self._within_patience(question, call)
             text = storable(said.text)

@@ -18,11 +18,11 @@ from mnemon.errors import MnemonError
 from mnemon.faults import in_words
 from mnemon.logs import note_error
 from mnemon.mcp.caller import Visitor, as_caller
+from mnemon.memory.recall.prepare import prepare_query
 from mnemon.tool import Caller, Tool
 from mnemon.tools.decisions import GetMyDecisions
 from mnemon.tools.offered import all_tools, run_tool
 from mnemon.tools.server_memory import server_memory_tools
-from mnemon.vectors.embed import embed_query
 
 READS = frozenset(
     {"recall", "get_context", "get_engagement", "list_todos", "get_my_decisions"}
@@ -68,8 +68,8 @@ class Offer:
         try:
             arguments = tool.arguments.model_validate(given)
             text = tool.text_to_embed(arguments)
-            vector = None if text is None else await embed_query(self._basement.embedder, text)
             caller = as_caller(visitor, self._basement)
+            vector = None if text is None else await prepare_query(self._basement, caller.scope, text)
             async with self._basement.db.tx(visitor.org_id) as tx:
                 ran = await run_tool(tx, tool, caller, arguments, vector, call_id=call_id)
         except ValidationError as error:

@@ -2,6 +2,7 @@
 
 import math
 import re
+import threading
 import unicodedata
 from collections import Counter
 from collections.abc import Sequence
@@ -9,7 +10,16 @@ from collections.abc import Sequence
 import Stemmer
 
 _WORD = re.compile(r"[^\W_]+", re.UNICODE)
-_STEMMER = Stemmer.Stemmer("english")
+
+
+class _OwnStemmer(threading.local):
+    """A stemmer for each thread: it has inner state and must not be called by two at once."""
+
+    def __init__(self) -> None:
+        self.stem_word = Stemmer.Stemmer("english").stemWord
+
+
+_STEMMER = _OwnStemmer()
 STOP_WORDS = frozenset(
     _WORD.findall(
         "a an and are as at be been but by can could did do does for from had has have he her hers him his how i if in "
@@ -38,7 +48,7 @@ _STEMS = _Stems()
 
 def stem(word: str) -> str:
     """The word without its ending; numbers and codes have none."""
-    return str(_STEMMER.stemWord(word)) if word.isalpha() and len(word) > 2 else word
+    return str(_STEMMER.stem_word(word)) if word.isalpha() and len(word) > 2 else word
 
 
 def stems(words: str) -> frozenset[str]:

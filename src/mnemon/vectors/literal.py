@@ -8,4 +8,4 @@ import numpy as np
 def literal(vector: np.ndarray | Sequence[float]) -> str:
     """The vector as PostgreSQL reads it."""
     values = vector.tolist() if isinstance(vector, np.ndarray) else vector
-    return "[" + ",".join(f"{value:.7g}" for value in values) + "]"
+    return "[" + ",".join(["%.7g"] * len(values)) % tuple(values) + "]"

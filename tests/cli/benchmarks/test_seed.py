@@ -2,13 +2,10 @@
 
 from dataclasses import replace
 
-import pytest
-
 from mnemon.cli.benchmarks import seed
 from mnemon.clock import ManualClock
 from mnemon.db.database import Database
 from mnemon.memory.fact import Entity, EntityType, Fact, MemoryType
-from mnemon.memory.recall import search as searching
 from mnemon.memory.recall.query import Query
 from mnemon.memory.recall.search import search
 from mnemon.memory.recall.shelf import Shelf
@@ -21,16 +18,8 @@ from support.reflecting import basement_of
 COUNT = 30
 
 
-@pytest.fixture(autouse=True)
-def shelf(monkeypatch: pytest.MonkeyPatch) -> Shelf:
-    own = Shelf(megabytes=64)
-    monkeypatch.setattr(searching, "SHELF", own)
-    return own
-
-
-async def test_copied_people_are_recalled_as_remembered_ones_are(
-    db: Database, org: str, clock: ManualClock, shelf: Shelf
-) -> None:
+async def test_copied_people_are_recalled_as_remembered_ones_are(db: Database, org: str, clock: ManualClock) -> None:
+    shelf = db.attached.get(Shelf)
     basement = basement_of(db, clock)
     await seed.fill(basement, org, "copied", COUNT, seed=7)
     await seed.fill_others(basement, org, ["twin", "other twin"], like="copied")

@@ -13,7 +13,7 @@ from mnemon.memory.entities.aliases import Link
 from mnemon.memory.entities.store import add_link
 from mnemon.memory.fact import Entity, EntityType, Fact, MemoryType
 from mnemon.memory.lifecycle import Status
-from mnemon.memory.recall import search as searching
+from mnemon.memory.recall import shelf as shelves
 from mnemon.memory.recall.query import Query, Recalled, RecallKind
 from mnemon.memory.recall.search import search
 from mnemon.memory.recall.shelf import Shelf
@@ -41,11 +41,8 @@ CLOSE = 1e-4
 
 
 @pytest.fixture
-def shelf(monkeypatch: pytest.MonkeyPatch) -> Shelf:
-    """A shelf of the test's own, in the process's place."""
-    own = Shelf(megabytes=64)
-    monkeypatch.setattr(searching, "SHELF", own)
-    return own
+def shelf(db: Database) -> Shelf:
+    return db.attached.get(Shelf)
 
 
 class House:
@@ -161,10 +158,20 @@ def assert_same(one: Recalled, two: Recalled) -> None:
 
 
 @pytest.mark.timeout(1200)
+@pytest.mark.parametrize("inline", [True, False], ids=["inline", "in threads"])
 @pytest.mark.parametrize("queries", [250, pytest.param(2000, marks=pytest.mark.soak("recall-paths"))])
 async def test_index_and_sql_give_the_same_answers_over_random_writes_and_queries(
-    db: Database, org: str, clock: ManualClock, shelf: Shelf, queries: int
+    db: Database,
+    org: str,
+    clock: ManualClock,
+    shelf: Shelf,
+    queries: int,
+    inline: bool,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    if not inline:  # whatever is new makes the books anew, however little it is
+        monkeypatch.setattr(shelves, "ROWS_BUILT_INLINE", 0)
+        monkeypatch.setattr(shelves, "ROWS_SCORED_INLINE", 0)
     house = House(db, org, clock, shelf)
     asked = 0
     while asked < queries:

@@ -11,11 +11,10 @@ from mnemon.db.database import Database
 from mnemon.db.tx import Tx
 from mnemon.memory import edit
 from mnemon.memory.fact import Fact, MemoryType
-from mnemon.memory.recall import search as searching
 from mnemon.memory.recall.query import Query, RecallKind
 from mnemon.memory.recall.search import recall, search
 from mnemon.memory.recall.shelf import Shelf
-from mnemon.memory.recall.tally import TALLY
+from mnemon.memory.recall.tally import Tally
 from mnemon.memory.remember import remember
 from mnemon.scope import Scope, person
 from mnemon.sessions.boundary import Boundary
@@ -30,10 +29,8 @@ class Cancelled(Exception):
 
 
 @pytest.fixture
-def shelf(monkeypatch: pytest.MonkeyPatch) -> Shelf:
-    own = Shelf(megabytes=64)
-    monkeypatch.setattr(searching, "SHELF", own)
-    return own
+def shelf(db: Database) -> Shelf:
+    return db.attached.get(Shelf)
 
 
 class House:
@@ -77,15 +74,15 @@ def house(db: Database, org: str, clock: ManualClock, shelf: Shelf) -> House:
     return House(db, org)
 
 
-async def test_a_write_is_found_by_the_next_search_on_every_server(
-    house: House, shelf: Shelf, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    servers = (shelf, Shelf(megabytes=64))
+async def test_a_write_is_found_by_the_next_search_on_every_server(house: House, clock: ManualClock) -> None:
+    other = Database(house.db.url, clock)
+    await other.open()
+    servers = (house, House(other, house.org))
     for number in range(6):
-        await house.learn(f"lesson {number}")
+        await servers[number % 2].learn(f"lesson {number}")
         for server in servers:
-            monkeypatch.setattr(searching, "SHELF", server)
-            assert f"lesson {number}" in await house.ask("lesson")
+            assert f"lesson {number}" in await server.ask("lesson")
+    await other.close()
 
 
 async def test_a_transaction_finds_what_it_wrote_and_a_rollback_leaves_nothing(house: House) -> None:
@@ -205,4 +202,4 @@ async def test_a_question_asked_again_is_one_round_trip_and_every_one_is_counted
         again = await recall(house.db, scope, query)
     assert [hit.found.content for hit in again.hits] == ["violin lesson", "likes tea"]
     async with house.db.tx(house.org) as tx:
-        assert sum((await TALLY.days(tx, scope, tx.now.date())).values()) == 2
+        assert sum((await tx.attached.get(Tally).days(tx, scope, tx.now.date())).values()) == 2

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from mnemon.basement import Basement
 from mnemon.cli.benchmarks.seed import sentences
-from mnemon.cli.serve import settle_heap
+from mnemon.cli.serve import settle_heap, shorten_switches
 from mnemon.context.assemble import given
 from mnemon.memory.recall.query import Query
 from mnemon.memory.recall.search import recall
-from mnemon.memory.recall.shelf import SHELF, Shelf
+from mnemon.memory.recall.shelf import Shelf
 from mnemon.scope import person
 from mnemon.vectors.embed import embed_query
 
@@ -59,17 +59,19 @@ async def measure(basement: Basement, org: str, user: str, count: int, *, querie
         async with basement.db.tx(scope.org_id) as tx:
             await given(tx, basement, scope, query.text, query.vector, sees_agent_state=True)
 
+    shelf = basement.db.attached.get(Shelf)
     settle_heap()
-    cold = await _timed(ask, fresh[-20:], before=_forget_books, patience_s=_PATIENCE_S)
+    shorten_switches()
+    cold = await _timed(ask, fresh[-20:], before=shelf.clear, patience_s=_PATIENCE_S)
     await _timed(ask, fresh[:WARM_UP])
     processor = time.process_time()
     warm = await _timed(ask, made)
     processor = time.process_time() - processor
     await _timed(context, fresh[:WARM_UP])
     assembled = await _timed(context, fresh[WARM_UP:])
-    room, SHELF.megabytes = SHELF.megabytes, 0
+    room, shelf.megabytes = shelf.megabytes, 0
     in_sql = await _timed(ask, made[:20], patience_s=_PATIENCE_S)
-    SHELF.megabytes = room
+    shelf.megabytes = room
     return Speed(
         memories=count,
         cold=timing(cold),
@@ -96,11 +98,6 @@ async def _queries(basement: Basement, texts: Sequence[str]) -> tuple[list[Query
         took.append(time.perf_counter() - began)
         made.append(Query(text=text, vector=vector, model=basement.embedder.model))
     return made, took
-
-
-def _forget_books() -> None:
-    """The shelf is as empty as at the start: the next recall is the first one."""
-    vars(SHELF).update(vars(Shelf(megabytes=SHELF.megabytes)))
 
 
 async def _timed(

@@ -1,15 +1,19 @@
 """A book: one person's memories, or their messages with one persona, as columns that a query can be held against.
 
 Rows are appended and struck out, never moved; a strike or an addition can be taken back, which is how a transaction
-sees its own writes without leaving them behind. What was struck out is swept when it is a third of the book.
+sees its own writes without leaving them behind. A book of which a third is struck out is made anew when next renewed.
+
+Filling a large one is work for a thread, so nothing here keeps the interpreter's lock for long in a single call.
 """
 
 from array import array
 from bisect import bisect_left, insort
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
+from heapq import merge
 from itertools import chain, pairwise
+from typing import TypeVar
 
 import numpy as np
 
@@ -23,7 +27,10 @@ GAP = timedelta(minutes=30)
 """Quoting memories further apart than this are not of one conversation."""
 _ENTRY_BYTES = 700
 _POSTING_BYTES = 10
+_AT_ONCE = 2_000
+"""Rows that one call of a library takes: it keeps the interpreter's lock, 2 ms at this size, and the loop waits."""
 
+T = TypeVar("T")
 Place = tuple[tuple[datetime, int, int, str], int]
 Undo = Callable[[], None]
 
@@ -107,8 +114,8 @@ class Book:
             if entry.thread is not None:
                 self._threads.setdefault(entry.thread, []).append((entry.place, row))
         before, after = self.columns["before"], self.columns["after"]
-        for thread in self._threads.values():
-            thread.sort()
+        for name, places in self._threads.items():
+            thread = self._threads[name] = _in_order(places)
             for one, two in pairwise(thread):
                 if self._together(one, two):
                     after[one[1]], before[two[1]] = two[1], one[1]
@@ -162,26 +169,35 @@ class Book:
         self._set_vector(row, vector)
         return lambda: self._set_vector(row, before)
 
-    def swept(self) -> "Book":
-        """The same book, without what was struck out where that is much."""
-        if self.dead * 3 < len(self.entries):
-            return self
+    @property
+    def is_blank(self) -> bool:
+        """Whether nothing was ever put into it."""
+        return len(self.entries) == 1
+
+    @property
+    def to_be_swept(self) -> bool:
+        """Whether much of it was struck out, so that it should be made anew."""
+        return self.dead * 3 >= len(self.entries)
+
+    def standing(self) -> dict[str, tuple[Entry, np.ndarray | None]]:
+        """The entries that stand, each with its vector, by id."""
         embedded = self.columns["embedded"]
-        return filled(
-            [(self._entry(row), self.vectors[row] if embedded[row] else None) for row in self.row_of.values()]
-        )
+        return {
+            name: (self._entry(row), self.vectors[row] if embedded[row] else None) for name, row in self.row_of.items()
+        }
 
     def around(self) -> dict[int, np.ndarray]:
         """For each step of the window the row that stands there, seen from each row; 0 for none."""
         if self._around is None:
             before, after = self.columns["before"], self.columns["after"]
-            self._around = {}
+            around: dict[int, np.ndarray] = {}
             if before.any():
                 for step, link in ((-1, before), (1, after)):
                     reached = link
                     for distance in range(1, max(map(abs, WINDOW)) + 1):
-                        self._around[step * distance] = reached
+                        around[step * distance] = reached
                         reached = link[reached]
+            self._around = around  # only now: another thread may look
         return self._around
 
     def spread(self, values: np.ndarray) -> np.ndarray:
@@ -266,10 +282,13 @@ class Book:
     def _fill_words(self, entries: Sequence[Entry]) -> None:
         """The postings of all entries at once: sorted by word and row, counted, and cut apart by word."""
         number = _Numbers()
-        flat = list(map(number.__getitem__, chain.from_iterable(entry.words for entry in entries)))
+        flat = np.concatenate([
+            np.array(list(map(number.__getitem__, chain.from_iterable(entry.words for entry in some))), dtype=np.int64)
+            for some in _parts(entries)
+        ])  # fmt: skip
         lengths = [len(entry.words) for entry in entries]
         rows = np.repeat(np.arange(1, len(entries) + 1, dtype=np.int64), lengths)
-        places, counts = np.unique((np.array(flat, dtype=np.int64) << 32) | rows, return_counts=True)
+        places, counts = np.unique((flat << 32) | rows, return_counts=True)
         starts = np.searchsorted(places, np.arange(len(number) + 1, dtype=np.int64) << 32).tolist()
         all_rows = (places & 0xFFFFFFFF).astype(np.int32).tobytes()
         all_counts = counts.astype(np.float32).tobytes()
@@ -312,12 +331,15 @@ class Book:
         self.vectors[row] = vector if usable else 0.0
 
     def _fill_vectors(self, vectors: Sequence[np.ndarray | None]) -> None:
-        known = [row for row, vector in enumerate(vectors, start=1) if vector is not None]
-        if known:
-            made = np.stack([vector for vector in vectors if vector is not None])
-            self.vectors = np.zeros((max(64, len(vectors) * 9 // 8 + 1), made.shape[1]), dtype=np.float32)
-            self.vectors[known] = made
-            self.columns["embedded"][known] = made.any(axis=1)
+        known = [(row, vector) for row, vector in enumerate(vectors, start=1) if vector is not None]
+        if not known:
+            return
+        self.vectors = np.zeros((max(64, len(vectors) * 9 // 8 + 1), len(known[0][1])), dtype=np.float32)
+        embedded = self.columns["embedded"]
+        for some in _parts(known):
+            rows, made = [row for row, _ in some], np.stack([vector for _, vector in some])
+            self.vectors[rows] = made
+            embedded[rows] = made.any(axis=1)
 
     def _link(self, entry: Entry, row: int) -> None:
         """The row stands between its neighbours in the thread."""
@@ -352,6 +374,16 @@ class Book:
 
     def _together(self, one: Place, two: Place) -> bool:
         return self._entry(one[1]).thread != SAID or two[0][0] - one[0][0] <= GAP
+
+
+def _parts(items: Sequence[T]) -> Iterator[Sequence[T]]:
+    """The same, some at a time; once at least."""
+    return (items[start : start + _AT_ONCE] for start in range(0, len(items) or 1, _AT_ONCE))
+
+
+def _in_order(places: list[Place]) -> list[Place]:
+    """Sort the places; many of them in parts, since one sort would hold up every other thread."""
+    return list(merge(*map(sorted, _parts(places)))) if len(places) > _AT_ONCE else sorted(places)
 
 
 def filled(entries: Sequence[tuple[Entry, np.ndarray | None]]) -> Book:

@@ -11,11 +11,11 @@ from mnemon.memory.fact import MemoryType
 from mnemon.memory.memory import Memory
 from mnemon.memory.ranking import Ranked
 from mnemon.memory.recall.book import filled
+from mnemon.memory.recall.books import Books
 from mnemon.memory.recall.entry import Entry, of_memory, of_message
 from mnemon.memory.recall.query import Heard, Query, RecallKind
 from mnemon.memory.recall.question import read
 from mnemon.memory.recall.score import Opened, open_book, score
-from mnemon.memory.recall.shelf import Books
 from mnemon.memory.recall.store import Found
 
 _ALL = frozenset(MemoryType)

@@ -10,10 +10,10 @@ from mnemon.memory.cards import Pick, keys_of, picks
 from mnemon.memory.memory import Memory
 from mnemon.memory.ranking import Ranked
 from mnemon.memory.recall import fusion, store
+from mnemon.memory.recall.books import Books
 from mnemon.memory.recall.entry import Entry
 from mnemon.memory.recall.known import FEW, Known
 from mnemon.memory.recall.query import Hit, Query, Recalled, Thing
-from mnemon.memory.recall.shelf import Books
 from mnemon.scope import Scope
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import datetime
+from functools import partial
 
 from mnemon.db.database import Database
 from mnemon.db.tx import Tx
@@ -14,8 +15,8 @@ from mnemon.memory.ranking import CANDIDATES, Candidate, Ranked, Ranking, blende
 from mnemon.memory.recall import fusion, pages, store
 from mnemon.memory.recall.indexed import Sought, answered, read, seek
 from mnemon.memory.recall.query import Hit, Query, Recalled, RecallKind, Thing
-from mnemon.memory.recall.shelf import SHELF
-from mnemon.memory.recall.tally import TALLY
+from mnemon.memory.recall.shelf import Shelf
+from mnemon.memory.recall.tally import Tally
 from mnemon.memory.vectors.store import joined_by_hash
 from mnemon.memory.words import coverage
 from mnemon.scope import Scope
@@ -32,15 +33,18 @@ async def recall(db: Database, scope: Scope, query: Query) -> Recalled:
 
 async def _at_a_glance(db: Database, scope: Scope, query: Query) -> Sought | None:
     """What the index says, if it holds the person's books as they stand; None when more than a look is needed."""
+    shelf, tally = db.attached.get(Shelf), db.attached.get(Tally)
+    if not _by_index(query):
+        return None
+    await shelf.load(db, scope, query.model)
     now = db.now()
-    if not _by_index(query) or not SHELF.holds(scope, query.model) or TALLY.due(db.url, scope, now):
+    if not shelf.holds(scope, query.model) or tally.due(scope, now):
         return None
     rows = await db.glance(scope.org_id, pages.SQL["standing"], org_id=scope.org_id, user_id=scope.user)
-    books = SHELF.current(scope, query.model, pages.standing_of(rows))
-    if books is None:
-        return None
-    TALLY.note(db.url, scope, now)
-    return seek(books, query, now)
+    sought = await shelf.current(scope, query.model, pages.standing_of(rows), lambda books: seek(books, query, now))
+    if sought is not None:
+        tally.note(scope, now)
+    return sought
 
 
 def _by_index(query: Query) -> bool:
@@ -54,10 +58,11 @@ async def search(tx: Tx, scope: Scope, query: Query) -> Recalled:
 
 async def search_each(tx: Tx, scope: Scope, queries: Sequence[Query]) -> list[Recalled]:
     """Several searches of one person with one model's vectors, read together."""
-    await TALLY.count(tx, scope, len(queries))
+    shelf = tx.attached.get(Shelf)
+    await tx.attached.get(Tally).count(tx, scope, len(queries))
     if all(map(_by_index, queries)):
         model = queries[0].model
-        sought = await SHELF.read(tx, scope, model, lambda books: [seek(books, query, tx.now) for query in queries])
+        sought = await shelf.read(tx, scope, model, lambda books: [seek(books, query, tx.now) for query in queries])
         if sought is not None:
             return await read(tx, scope, sought)
     return [await _searched_in_sql(tx, scope, query) for query in queries]
@@ -67,14 +72,22 @@ async def _searched_in_sql(tx: Tx, scope: Scope, query: Query) -> Recalled:
     """The same from the rows themselves: for a past time, another ranking, or more than an index holds."""
     aliases = await load_aliases(tx, scope)
     async with joined_by_hash(tx):
-        found = await _candidates(tx, scope, query)
-    now = query.as_of or tx.now
+        candidates = await _candidates(tx, scope, query)
+    weigh = partial(_fused, candidates, query, aliases, query.as_of or tx.now)
+    fused, things = await tx.attached.get(Shelf).computed(weigh, rows=sum(len(some.rows) for some in candidates))
+    return await _answer(tx, scope, query, fused, things)
+
+
+def _fused(
+    candidates: Sequence[store.Candidates], query: Query, aliases: Aliases, now: datetime
+) -> tuple[fusion.Fused, dict[str, Thing]]:
+    """The best of the candidates, and all of them by id."""
+    found = [one for some in candidates for one in some.found()]
+    things = {one.thing.id: one.thing for one in found}
     if query.ranking is Ranking.HYBRID:
-        fused = fusion.from_rows(found, query, aliases, now)
-    else:
-        ranked = _ranked(query, found, aliases, now)
-        fused = fusion.Fused(ranked=ranked[: query.limit], considered=len(ranked), aliases=aliases)
-    return await _answer(tx, scope, query, fused, {one.thing.id: one.thing for one in found})
+        return fusion.from_rows(found, query, aliases, now), things
+    ranked = _ranked(query, found, aliases, now)
+    return fusion.Fused(ranked=ranked[: query.limit], considered=len(ranked), aliases=aliases), things
 
 
 async def _answer(tx: Tx, scope: Scope, query: Query, fused: fusion.Fused, things: dict[str, Thing]) -> Recalled:
@@ -88,9 +101,9 @@ async def _answer(tx: Tx, scope: Scope, query: Query, fused: fusion.Fused, thing
     return Recalled(hits=await _told(tx, scope, hits), cards=tuple(cards), considered=fused.considered)
 
 
-async def _candidates(tx: Tx, scope: Scope, query: Query) -> list[store.Found]:
+async def _candidates(tx: Tx, scope: Scope, query: Query) -> list[store.Candidates]:
     """What is to be ranked: everything, where words or a past time decide; else the nearest."""
-    found: list[store.Found] = []
+    found: list[store.Candidates] = []
     whole = query.ranking is Ranking.HYBRID or query.vector is None or query.as_of is not None
     most = max(CANDIDATES, query.limit)
     if RecallKind.MEMORIES in query.kinds:
@@ -142,10 +155,10 @@ async def _cards(
     keys = keys_of(shown, aliases.resolve)
     if query.as_of is None:
         stored = {member for key in keys for member in aliases.members(key)}
-        known = await memories.sharing_entities(tx, scope, stored)
-    else:
-        known = [one for one in things.values() if isinstance(one, Memory)]
-    return entity_cards(keys, known, aliases.resolve)
+        return entity_cards(keys, await memories.sharing_entities(tx, scope, stored), aliases.resolve)
+    held = [one for one in things.values() if isinstance(one, Memory)]
+    made = partial(entity_cards, keys, held, aliases.resolve)
+    return await tx.attached.get(Shelf).computed(made, rows=len(held))
 
 
 async def _told(tx: Tx, scope: Scope, hits: Sequence[Hit]) -> tuple[Hit, ...]:

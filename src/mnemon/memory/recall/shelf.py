@@ -1,179 +1,223 @@
 """The shelf: books of the people recalled lately, exact by revision, bounded in memory.
 
-A read compares the person's revision in its own transaction with the book's and loads what is newer. Rows that the
+A read compares the person's revision in its own transaction with the books' and takes in what is newer. Rows that the
 reading transaction itself wrote are put in for this one read and taken out again: it may yet be rolled back.
+
+What takes long runs in a thread, and runs to its end even if whoever asked for it is gone: others wait for it too.
 """
 
+import asyncio
 from collections import OrderedDict
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
 from typing import TypeVar
 
+from mnemon.db.database import Database
 from mnemon.db.tx import Tx
 from mnemon.memory.entities.aliases import Aliases
 from mnemon.memory.entities.store import load_aliases
 from mnemon.memory.recall import pages
-from mnemon.memory.recall.book import Book, Undo
-from mnemon.memory.recall.known import MOST, THING_BYTES, Known
-from mnemon.memory.recall.pages import News, Page, Standing
+from mnemon.memory.recall.books import Books, lent_for, made_anew, renew
+from mnemon.memory.recall.pages import Rows, Standing, news_of
 from mnemon.scope import Scope
 
 T = TypeVar("T")
 Key = tuple[str, str, str | None, str]
 MEGABYTE = 1 << 20
-
-
-@dataclass(kw_only=True)
-class Books:
-    """What one persona may recall of one person, as of a revision."""
-
-    memories: Book = field(default_factory=Book)
-    messages: Book = field(default_factory=Book)
-    aliases: Aliases = field(default_factory=Aliases)
-    known: Known = field(default_factory=Known)
-    """What was found in them lately."""
-    standing: Standing
-    """Nothing committed up to here is missing."""
-
-    @property
-    def bytes(self) -> int:
-        room_for_known = min(MOST, self.memories.size + self.messages.size) * THING_BYTES
-        return self.memories.bytes + self.messages.bytes + room_for_known
+ROWS_BUILT_INLINE = 100
+"""About 2 ms of work; a thread would cost 80 µs more, and the wait for its turn."""
+ROWS_SCORED_INLINE = 16_000
+"""About 3 ms of work."""
 
 
 class Shelf:
-    """Holds the books used last, as many as fit."""
+    """Holds the books used last, as many as fit, of one open database."""
 
-    def __init__(self, *, megabytes: int) -> None:
+    def __init__(
+        self, *, megabytes: int = 512, building: Executor | None = None, scoring: Executor | None = None
+    ) -> None:
         self.megabytes = megabytes
+        # One thread each: Python runs one at a time anyway, and a search must not queue behind a long build.
+        self._building = building or ThreadPoolExecutor(1, thread_name_prefix="index")
+        self._scoring = scoring or ThreadPoolExecutor(1, thread_name_prefix="recall")
         self._held: OrderedDict[Key, Books] = OrderedDict()
+        self._sizes: dict[Key, int] = {}
+        """Bytes of each, as they were when it was put there."""
+        self.bytes = 0
+        """About how much memory the books take."""
         self._too_large: set[Key] = set()
+        self._loading: dict[Key, asyncio.Task[None]] = {}
+        self._making: dict[Key, asyncio.Future[Books]] = {}
 
     def __len__(self) -> int:
         return len(self._held)
 
-    @property
-    def bytes(self) -> int:
-        """About how much memory the books take."""
-        return sum(books.bytes for books in self._held.values())
+    def close(self) -> None:
+        """Leave what is being made."""
+        for task in self._loading.values():
+            task.cancel()
+        for executor in (self._building, self._scoring):
+            executor.shutdown(wait=False, cancel_futures=True)
+
+    def clear(self) -> None:
+        """Hold nothing, as at the start."""
+        self._held.clear()
+        self._sizes.clear()
+        self._too_large.clear()
+        self.bytes = 0
 
     def holds(self, scope: Scope, model: str) -> bool:
         """Whether it has books of the person, however old."""
         return bool(self.megabytes) and _key(scope, model) in self._held
 
-    def current(self, scope: Scope, model: str, standing: Standing) -> Books | None:
-        """The person's books, if they hold everything up to here."""
+    async def load(self, db: Database, scope: Scope, model: str) -> None:
+        """Index the person's rows unless they are; the transaction that reads them ends before the work begins.
+
+        Whoever comes meanwhile waits for the same work.
+        """
         key = _key(scope, model)
+        if not self.megabytes or key in self._held or key in self._too_large:
+            return
+        if key not in self._loading:
+            self._loading[key] = task = asyncio.create_task(self._load(db, scope, model))
+            task.add_done_callback(lambda _: self._loading.pop(key, None))
+        await asyncio.shield(self._loading[key])
+
+    async def current(self, scope: Scope, model: str, standing: Standing, use: Callable[[Books], T]) -> T | None:
+        """Give what `use` makes of the person's books if they hold everything up to here."""
+        key = _key(scope, model)
+        books = self._up_to(key, standing)
+        return None if books is None else await self._used(books, use)
+
+    async def read(self, tx: Tx, scope: Scope, model: str, use: Callable[[Books], T]) -> T | None:
+        """Give what `use` makes of the person's books as the transaction sees them; None when they do not fit."""
+        key = _key(scope, model)
+        while self.megabytes and key not in self._too_large:
+            standing = await pages.standing(tx, scope)
+            if (books := self._up_to(key, standing)) is not None:
+                return await self._used(books, use)
+            held = self._current(key, standing)
+            since = -1 if held is None else held.standing.revision
+            rows, aliases = await tx.together(pages.newer(tx, scope, model, since), load_aliases(tx, scope))
+            if self._current(key, standing) is not held or (held is not None and held.standing.revision != since):
+                continue  # somebody else renewed the books while this one read
+            own = tx.revisions.get(scope.user)
+            if len(rows) > ROWS_BUILT_INLINE or (own is None and held is not None and held.to_be_swept):
+                books = await self._made(key, held, rows, aliases, standing, own)
+            elif held is not None and held.being_read:
+                await held.until_unread()
+            else:
+                books = held or Books(standing=replace(standing, revision=-1))
+                with self._changing(key, books):
+                    if own is not None:
+                        return lent_for(books, news_of(rows), aliases, standing, own, use)
+                    renew(books, news_of(rows), aliases, standing)
+            if books is not None:
+                return await self._used(books, use)
+        return None
+
+    async def computed(self, work: Callable[[], T], *, rows: int) -> T:
+        """Give what the work makes of so many rows that nobody changes, from a thread where that takes long."""
+        return work() if rows <= ROWS_BUILT_INLINE else await self._in_thread(self._building, work, None)
+
+    async def _load(self, db: Database, scope: Scope, model: str) -> None:
+        key = _key(scope, model)
+        async with db.tx(scope.org_id) as tx:
+            standing = await pages.standing(tx, scope)
+            rows, aliases = await tx.together(pages.newer(tx, scope, model, -1), load_aliases(tx, scope))
+        if key not in self._held:
+            await self._made(key, None, rows, aliases, standing, None)
+
+    async def _made(
+        self, key: Key, held: Books | None, rows: Rows, aliases: Aliases, standing: Standing, own: int | None
+    ) -> Books | None:
+        """Make the person's books anew; None, after a wait, where somebody else was doing it.
+
+        With a transaction's own rows in them they serve that one only.
+        """
+        work = partial(made_anew, held, rows, aliases, standing)
+        if own is not None:
+            return await asyncio.shield(self._in_thread(self._building, work, held))
+        if key in self._making:
+            await asyncio.wait((self._making[key],))
+            return None
+        if len(rows) + (0 if held is None else held.rows) <= ROWS_BUILT_INLINE:
+            books = work()
+            self._keep(key, books)
+            return books
+        self._making[key] = making = self._in_thread(self._building, work, held)
+        making.add_done_callback(partial(self._shelve, key))
+        return await asyncio.shield(making)
+
+    def _shelve(self, key: Key, made: "asyncio.Future[Books]") -> None:
+        """Hold what a thread has made, whoever still waits for it."""
+        del self._making[key]
+        if not made.cancelled() and made.exception() is None:
+            self._keep(key, made.result())
+
+    async def _used(self, books: Books, use: Callable[[Books], T]) -> T:
+        """Give what `use` makes of the books, on the spot where they are small."""
+        if books.rows <= ROWS_SCORED_INLINE:
+            return use(books)
+        return await asyncio.shield(self._in_thread(self._scoring, partial(use, books), books))
+
+    def _in_thread(self, executor: Executor, work: Callable[[], T], books: Books | None) -> "asyncio.Future[T]":
+        """Begin the work in a thread; until it is done nobody changes the books it reads.
+
+        Wait for it under a shield: a caller that is cancelled must not make it look done.
+        """
+        running = asyncio.get_running_loop().run_in_executor(executor, work)
+        if books is not None:
+            books.begin_reading()
+            running.add_done_callback(lambda _: books.end_reading())
+        return running
+
+    @contextmanager
+    def _changing(self, key: Key, books: Books) -> Iterator[None]:
+        """Hold the books as they are after the block, which changes them without a pause; where it fails, hold none."""
+        try:
+            yield
+        except BaseException:
+            self._drop(key)
+            raise
+        if books.standing.revision >= 0:
+            self._keep(key, books)
+
+    def _up_to(self, key: Key, standing: Standing) -> Books | None:
+        """The person's books, if they hold everything up to here."""
         held = self._current(key, standing)
         if held is None or held.standing.revision < standing.revision:
             return None
         self._held.move_to_end(key)
         return held
 
-    async def read(self, tx: Tx, scope: Scope, model: str, use: Callable[[Books], T]) -> T | None:
-        """What `use` makes of the person's books as the transaction sees them; None when they do not fit."""
-        key = _key(scope, model)
-        if not self.megabytes or key in self._too_large:
-            return None
-        while True:
-            standing = await pages.standing(tx, scope)
-            if (books := self.current(scope, model, standing)) is not None:
-                return use(books)
-            held = self._current(key, standing)
-            since = -1 if held is None else held.standing.revision
-            news, aliases = await tx.together(pages.newer(tx, scope, model, since), load_aliases(tx, scope))
-            if self._current(key, standing) is held and (held is None or held.standing.revision == since):
-                books = held or Books(standing=replace(standing, revision=-1))
-                return self._renewed(key, books, news, aliases, standing, tx.revisions.get(scope.user), use)
-            # Somebody else renewed the books while this one read: look again.
-
     def _current(self, key: Key, standing: Standing) -> Books | None:
         """The books held, if they are of the same person in the same database, with nothing forgotten since."""
         held = self._held.get(key)
         if held is not None and replace(held.standing, revision=standing.revision) != standing:
-            del self._held[key]
+            self._drop(key)
             return None
         return held
 
-    def _renewed(
-        self,
-        key: Key,
-        books: Books,
-        news: News,
-        aliases: Aliases,
-        standing: Standing,
-        own: int | None,
-        use: Callable[[Books], T],
-    ) -> T:
-        """The books hold the news for `use`, and afterwards what of it is committed."""
-        # A row the transaction changed hides the committed one, which a rollback would bring back.
-        committed, written = (news, News()) if own is None else news.split(own)
-        if written.changes_rows:
-            committed, written = News(), news
-        _put(books, committed)
-        if own is None:
-            for heard in committed.messages.heard:
-                books.known.keep(heard)
-        before = books.aliases
-        books.aliases = aliases
-        undone = _lend(books, written)
-        try:
-            return use(books)
-        finally:
-            for undo in reversed(undone):
-                undo()
-            if own is None:
-                books.standing = standing
-            else:
-                books.aliases = before
-                if not written.changes_rows:
-                    books.standing = replace(standing, revision=own - 1)
-            self._keep(key, books)
-
     def _keep(self, key: Key, books: Books) -> None:
-        books.memories, books.messages = books.memories.swept(), books.messages.swept()
-        self._held[key] = books
-        self._held.move_to_end(key)
-        room = self.megabytes * MEGABYTE - books.bytes
-        if room < 0:
+        """Hold the books, and drop those used least recently until all fit."""
+        self._drop(key)
+        size, room = books.bytes, self.megabytes * MEGABYTE
+        if size > room:
             self._too_large.add(key)
-            del self._held[key]
             return
-        for other in reversed([one for one in self._held if one != key]):
-            room -= self._held[other].bytes
-            if room < 0:
-                del self._held[other]
+        self._held[key], self._sizes[key] = books, size
+        self.bytes += size
+        while self.bytes > room:
+            self._drop(next(iter(self._held)))
+
+    def _drop(self, key: Key) -> None:
+        if self._held.pop(key, None) is not None:
+            self.bytes -= self._sizes.pop(key)
 
 
 def _key(scope: Scope, model: str) -> Key:
     return scope.org_id, scope.user, scope.persona_id, model
-
-
-def _put(books: Books, news: News) -> None:
-    """The books hold the news for good."""
-    for book, page in _pairs(books, news):
-        if not book.size and not page.gone and not page.vectors:
-            book.fill(page.entries)
-        else:
-            _lend_page(book, page)
-
-
-def _lend(books: Books, news: News) -> list[Undo]:
-    """The books hold the news until what is given back is called, last first."""
-    return [undo for book, page in _pairs(books, news) for undo in _lend_page(book, page)]
-
-
-def _lend_page(book: Book, page: Page) -> list[Undo]:
-    return [
-        *[book.strike(name) for name, _ in page.gone],
-        *[book.put(entry, vector) for entry, vector in page.entries],
-        *[book.embed(name, vector) for name, vector, _ in page.vectors],
-    ]
-
-
-def _pairs(books: Books, news: News) -> tuple[tuple[Book, Page], tuple[Book, Page]]:
-    return (books.memories, news.memories), (books.messages, news.messages)
-
-
-SHELF = Shelf(megabytes=512)
-"""The process's own; the application sets its size."""

@@ -1,7 +1,7 @@
 """Reads the candidates of a query: a scan of one person's rows, exact, never an index over all people."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -29,39 +29,50 @@ class Found(NamedTuple):
     """A message's place in its turn."""
 
 
-async def nearest_memories(tx: Tx, scope: Scope, query: Query, *, most: int) -> list[Found]:
+class Candidates(NamedTuple):
+    """Rows of candidates, not looked into yet: of many, that is work for a thread."""
+
+    rows: Sequence[Row]
+    read: Callable[[Row], Found]
+
+    def found(self) -> list[Found]:
+        """Make candidates of the rows."""
+        return list(map(self.read, self.rows))
+
+
+async def nearest_memories(tx: Tx, scope: Scope, query: Query, *, most: int) -> list[Candidates]:
     """The nearest by cosine, and all that have no vector yet."""
     params = params_of(scope, query)
     near = await tx.all(SQL["nearest"], **params, most=most)
     waiting = await tx.all(SQL["not_embedded"], **params)
-    return [_memory(row) for row in (*near, *waiting)]
+    return [Candidates(near, _memory), Candidates(waiting, _memory)]
 
 
-async def every_memory(tx: Tx, scope: Scope, query: Query) -> list[Found]:
+async def every_memory(tx: Tx, scope: Scope, query: Query) -> list[Candidates]:
     """All current memories the scope's persona may see."""
-    return [_memory(row) for row in await tx.all(SQL["every_candidate"], **params_of(scope, query))]
+    return [Candidates(await tx.all(SQL["every_candidate"], **params_of(scope, query)), _memory)]
 
 
-async def memories_as_of(tx: Tx, scope: Scope, query: Query) -> list[Found]:
+async def memories_as_of(tx: Tx, scope: Scope, query: Query) -> list[Candidates]:
     """All memories as they were held at the query's time."""
     params = {**params_of(scope, query), "as_of": query.as_of}
     current = await tx.all(SQL["candidates_as_of"], **params)
     past = await tx.all(SQL["versions_as_of"], **params)
-    return [_memory(row) for row in current] + [_past_memory(row) for row in past]
+    return [Candidates(current, _memory), Candidates(past, _past_memory)]
 
 
-async def nearest_messages(tx: Tx, scope: Scope, query: Query, *, most: int) -> list[Found]:
+async def nearest_messages(tx: Tx, scope: Scope, query: Query, *, most: int) -> list[Candidates]:
     """The nearest messages of the scope's persona by cosine, and all that have no vector yet."""
     params = params_of(scope, query)
     near = await tx.all(SQL["nearest_messages"], **params, most=most)
     waiting = await tx.all(SQL["messages_not_embedded"], **params)
-    return [_message(row) for row in (*near, *waiting)]
+    return [Candidates(near, _message), Candidates(waiting, _message)]
 
 
-async def every_message(tx: Tx, scope: Scope, query: Query) -> list[Found]:
+async def every_message(tx: Tx, scope: Scope, query: Query) -> list[Candidates]:
     """All messages of the scope's persona, up to the query's time."""
     rows = await tx.all(SQL["every_message"], **params_of(scope, query), as_of=query.as_of)
-    return [_message(row) for row in rows]
+    return [Candidates(rows, _message)]
 
 
 async def messages_by_ids(tx: Tx, scope: Scope, ids: Sequence[str]) -> dict[str, Heard]:

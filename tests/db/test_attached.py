@@ -1,0 +1,65 @@
+"""What lives with an open database: one object of each class, and none that another database has."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+
+from mnemon.clock import ManualClock
+from mnemon.db.attached import Attached
+from mnemon.db.database import Database
+from mnemon.memory.recall.query import Query
+from mnemon.memory.recall.search import recall
+from mnemon.memory.recall.shelf import Shelf
+from mnemon.memory.recall.tally import Tally
+from mnemon.memory.turnstile import one_at_a_time
+from mnemon.scope import person
+
+
+@pytest.fixture
+async def other(database_url: str, clock: ManualClock) -> AsyncIterator[Database]:
+    """A second application's way to the same rows."""
+    database = Database(database_url, clock)
+    await database.open()
+    yield database
+    await database.close()
+
+
+def test_what_was_given_is_found_and_what_was_not_is_made_once() -> None:
+    shelf = Shelf(megabytes=3)
+    attached = Attached(shelf)
+    assert attached.get(Shelf) is shelf
+    assert attached.get(Tally) is attached.get(Tally)
+
+
+async def test_a_transaction_has_what_its_database_has(db: Database, org: str) -> None:
+    async with db.tx(org) as tx, db.owner_tx() as owner:
+        assert tx.attached is owner.attached is db.attached
+
+
+async def test_two_applications_share_neither_index_nor_tally(db: Database, org: str, other: Database) -> None:
+    scope, query = person(org, "anna"), Query(text="tea", vector=None, model="none")
+    for _ in range(2):  # the first is written at once
+        await recall(db, scope, query)
+    assert (len(db.attached.get(Shelf)), len(other.attached.get(Shelf))) == (1, 0)
+    async with db.tx(org) as tx:
+        assert sum((await db.attached.get(Tally).days(tx, scope, tx.now.date())).values()) == 2
+    async with other.tx(org) as tx:
+        assert sum((await other.attached.get(Tally).days(tx, scope, tx.now.date())).values()) == 1
+
+
+async def test_a_writer_waits_for_writers_of_the_same_application_only(db: Database, other: Database) -> None:
+    async with one_at_a_time(db, ["usr_1"]):
+        async with asyncio.timeout(30), one_at_a_time(other, ["usr_1"]), one_at_a_time(db, ["usr_2"]):
+            pass
+        waiting = asyncio.create_task(one_at_a_time(db, ["usr_1", "usr_2"]).__aenter__())
+        await asyncio.sleep(0.05)
+        assert not waiting.done()
+    await waiting
+
+
+async def test_a_job_stands_back_for_requests_of_its_own_application_only(db: Database, other: Database) -> None:
+    ahead = db.way.take()
+    assert (db.way._ahead, other.way._ahead) == (1, 0)
+    ahead.passed()
+    assert db.way._ahead == 0

@@ -1,0 +1,278 @@
+"""Indexing and scoring leave the event loop free: in threads, once for all who wait, never seen half done."""
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from typing import Any, TypeVar
+
+import pytest
+
+from mnemon.clock import ManualClock
+from mnemon.db.attached import Attached
+from mnemon.db.database import Database
+from mnemon.memory.fact import Fact, MemoryType
+from mnemon.memory.recall import shelf as shelves
+from mnemon.memory.recall.books import Books
+from mnemon.memory.recall.query import Query
+from mnemon.memory.recall.search import recall, search
+from mnemon.memory.recall.shelf import ROWS_BUILT_INLINE, Shelf
+from mnemon.memory.remember import remember
+from mnemon.scope import Scope, person
+from mnemon.sessions.people import ensure_person
+
+T = TypeVar("T")
+MANY = ROWS_BUILT_INLINE + 20
+LONGEST_S = 60
+IDLE = """
+select count(*)::int as number from pg_stat_activity
+where datname = current_database() and state like 'idle in transaction%%'
+"""
+
+
+class Gate(ThreadPoolExecutor):
+    """Threads that note who they are, wait for leave, and fail as often as they are told to."""
+
+    def __init__(self) -> None:
+        super().__init__(4)
+        self.begun = 0
+        self.threads: list[int] = []
+        self.failures: list[Exception] = []
+        self._open = threading.Event()
+        self._open.set()
+
+    def shut(self) -> None:
+        self._open.clear()
+
+    def open(self) -> None:
+        self._open.set()
+
+    def submit(self, work: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:
+        self.begun += 1
+        return super().submit(self._run, work, *args, **kwargs)
+
+    def _run(self, work: Callable[..., T], *args: Any, **kwargs: Any) -> T:
+        self.threads.append(threading.get_ident())
+        assert self._open.wait(LONGEST_S)
+        if self.failures:
+            raise self.failures.pop()
+        return work(*args, **kwargs)
+
+    async def reached(self, begun: int) -> None:
+        """So much work was handed over, and everybody else had the time to come as far as they can."""
+        async with asyncio.timeout(LONGEST_S):
+            while self.begun < begun:
+                await asyncio.sleep(0.001)
+        await asyncio.sleep(0.2)
+
+
+class House:
+    """A person on a server whose threads the test lets through."""
+
+    def __init__(self, db: Database, org: str, building: Gate, scoring: Gate) -> None:
+        self.db, self.org, self.building, self.scoring = db, org, building, scoring
+        self.shelf = db.attached.get(Shelf)
+
+    @property
+    def scope(self) -> Scope:
+        return person(self.org, "anna")
+
+    @property
+    def books(self) -> Books | None:
+        return next(iter(self.shelf._held.values()), None)
+
+    async def learn(self, word: str, number: int = 1) -> None:
+        facts = [Fact(type=MemoryType.PROFILE, content=f"{word} {n}", attribute=f"{word} {n}") for n in range(number)]
+        async with self.db.tx(self.org) as tx:
+            await ensure_person(tx, self.org, "anna")
+            await remember(tx, self.scope, facts)
+
+    async def found(self, text: str) -> int:
+        """How many memories with that word a door's recall finds among the best."""
+        return _holding(text, await recall(self.db, self.scope, _query(text)))
+
+    async def found_in_transaction(self, text: str) -> int:
+        async with self.db.tx(self.org) as tx:
+            return _holding(text, await search(tx, self.scope, _query(text)))
+
+    async def idle_transactions(self) -> int:
+        async with self.db.owner_tx() as tx:
+            return int((await tx.one(IDLE))["number"])
+
+
+def _query(text: str) -> Query:
+    return Query(text=text, vector=None, model="none", limit=10_000)
+
+
+def _holding(word: str, found: Any) -> int:
+    return sum(word in hit.found.content for hit in found.hits)
+
+
+@pytest.fixture
+async def house(database_url: str, org: str, clock: ManualClock) -> AsyncIterator[House]:
+    building, scoring = Gate(), Gate()
+    shelf = Shelf(megabytes=64, building=building, scoring=scoring)
+    db = Database(database_url, clock, attached=Attached(shelf))
+    await db.open()
+    yield House(db, org, building, scoring)
+    for gate in (building, scoring):
+        gate.open()
+    shelf.close()
+    await db.close()
+
+
+async def test_a_large_index_is_built_in_a_thread_and_a_small_one_on_the_spot(house: House) -> None:
+    await house.learn("tea", 20)
+    assert await house.found("tea") == 20
+    assert house.building.threads == []
+    await house.learn("violin", MANY)
+    assert await house.found("violin") == MANY
+    assert house.building.threads
+    assert threading.get_ident() not in house.building.threads
+
+
+async def test_many_rows_are_scored_in_a_thread(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shelves, "ROWS_SCORED_INLINE", 50)
+    await house.learn("violin", 80)
+    assert [await house.found("violin"), await house.found_in_transaction("violin")] == [80, 80]
+    assert len(house.scoring.threads) == 2
+    assert threading.get_ident() not in house.scoring.threads
+
+
+async def test_what_goes_through_sql_is_weighed_in_a_thread(house: House) -> None:
+    house.shelf.megabytes = 0
+    await house.learn("violin", MANY)
+    assert await house.found("violin") == MANY
+    assert house.building.threads
+    assert threading.get_ident() not in house.building.threads
+
+
+async def test_no_transaction_is_open_while_an_index_is_built(house: House) -> None:
+    await house.learn("violin", MANY)
+    house.building.shut()
+    asked = asyncio.create_task(house.found("violin"))
+    await house.building.reached(1)
+    assert await house.idle_transactions() == 0
+    house.building.open()
+    assert await asked == MANY
+
+
+@pytest.mark.parametrize("in_transaction", [False, True])
+async def test_those_who_want_the_same_index_wait_for_one_build(house: House, in_transaction: bool) -> None:
+    await house.learn("violin", MANY)
+    house.building.shut()
+    ask = house.found_in_transaction if in_transaction else house.found
+    asked = [asyncio.create_task(ask("violin")) for _ in range(3)]
+    await house.building.reached(1)
+    assert not any(one.done() for one in asked)
+    house.building.open()
+    assert await asyncio.gather(*asked) == [MANY] * 3
+    assert house.building.begun == 1
+
+
+@pytest.mark.parametrize("in_transaction", [False, True])
+async def test_one_who_goes_away_leaves_the_build_to_the_others(house: House, in_transaction: bool) -> None:
+    await house.learn("violin", MANY)
+    house.building.shut()
+    ask = house.found_in_transaction if in_transaction else house.found
+    first = asyncio.create_task(ask("violin"))
+    await house.building.reached(1)
+    second = asyncio.create_task(ask("violin"))
+    await asyncio.sleep(0.2)
+    first.cancel()
+    with suppress(asyncio.CancelledError):
+        await first
+    house.building.open()
+    assert await second == MANY
+    assert house.building.begun == 1
+
+
+async def test_an_index_nobody_waits_for_any_more_is_there_for_the_next(house: House) -> None:
+    await house.learn("violin", MANY)
+    house.building.shut()
+    alone = asyncio.create_task(house.found("violin"))
+    await house.building.reached(1)
+    alone.cancel()
+    with suppress(asyncio.CancelledError):
+        await alone
+    house.building.open()
+    assert await house.found("violin") == MANY
+    assert house.building.begun == 1
+
+
+async def test_a_build_that_fails_fails_for_those_who_wait_and_the_next_begins_anew(house: House) -> None:
+    await house.learn("violin", MANY)
+    house.building.failures.append(MemoryError("no room"))
+    house.building.shut()
+    asked = [asyncio.create_task(house.found("violin")) for _ in range(2)]
+    await house.building.reached(1)
+    house.building.open()
+    assert [type(one) for one in await asyncio.gather(*asked, return_exceptions=True)] == [MemoryError] * 2
+    assert await house.found("violin") == MANY
+
+
+async def test_books_do_not_change_while_a_thread_reads_them(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shelves, "ROWS_SCORED_INLINE", 50)
+    await house.learn("violin", 80)
+    await house.found("violin")
+    house.scoring.shut()
+    before = asyncio.create_task(house.found("violin"))
+    await house.scoring.reached(2)
+    await house.learn("violin strings")
+    after = asyncio.create_task(house.found("violin"))
+    await asyncio.sleep(0.2)
+    assert house.books is not None
+    assert (house.books.memories.size, after.done()) == (80, False)
+    before.cancel()  # its thread reads on
+    await asyncio.sleep(0.05)
+    assert (house.books.memories.size, after.done()) == (80, False)
+    house.scoring.open()
+    assert await after == 81
+
+
+async def test_many_new_rows_are_indexed_beside_the_books_that_are_there(house: House) -> None:
+    await house.learn("violin", 30)
+    await house.found("violin")
+    old = house.books
+    await house.learn("tea", MANY)
+    house.building.shut()
+    asked = asyncio.create_task(house.found("tea"))
+    await house.building.reached(1)
+    assert house.books is old is not None
+    assert old.memories.size == 30
+    house.building.open()
+    assert await asked == MANY
+    assert house.books is not old
+    assert await house.found("violin") == 30
+    assert house.building.begun == 1
+
+
+async def test_a_person_forgotten_while_indexed_is_not_found(house: House) -> None:
+    from mnemon.custody.forget_person import forget_person
+
+    await house.learn("violin", MANY)
+    house.building.shut()
+    asked = asyncio.create_task(house.found("violin"))
+    await house.building.reached(1)
+    async with house.db.tx(house.org) as tx:
+        await forget_person(tx, house.scope)
+    house.building.open()
+    assert await asked == 0
+    await house.learn("tea")
+    assert [await house.found("violin"), await house.found("tea")] == [0, 1]
+
+
+async def test_a_transaction_that_wrote_much_finds_it_and_leaves_nothing_behind(house: House) -> None:
+    class Cancelled(Exception):
+        """The caller changed its mind."""
+
+    await house.learn("violin", 30)
+    await house.found("violin")
+    facts = [Fact(type=MemoryType.PROFILE, content=f"tea {n}", attribute=f"tea {n}") for n in range(MANY)]
+    with suppress(Cancelled):
+        async with house.db.tx(house.org) as tx:
+            await remember(tx, house.scope, facts)
+            assert _holding("tea", await search(tx, house.scope, _query("tea"))) == MANY
+            raise Cancelled
+    assert [await house.found("tea"), await house.found("violin")] == [0, 30]
