@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from starlette.types import Receive, Scope, Send
 
+from mnemon.access.rate import RateLimit
 from mnemon.basement import Basement
 from mnemon.errors import Unavailable
 
@@ -18,8 +19,9 @@ PATH = "/mcp"
 class McpGate:
     """Passes requests on to the door, waiting for it to be there."""
 
-    def __init__(self, basement: Basement) -> None:
+    def __init__(self, basement: Basement, rate_limit: RateLimit) -> None:
         self._basement = basement
+        self._rate_limit = rate_limit
         self._door: McpDoor | None = None
         self._ready = asyncio.Event()
 
@@ -27,7 +29,7 @@ class McpGate:
         """The door is loaded and open until this is cancelled."""
         try:
             module = await asyncio.to_thread(import_module, "mnemon.mcp.http")
-            door: McpDoor = module.McpDoor(self._basement)
+            door: McpDoor = module.McpDoor(self._basement, self._rate_limit)
             async with door.running():
                 self._door = door
                 self._ready.set()
