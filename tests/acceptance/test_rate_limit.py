@@ -17,6 +17,10 @@ from mcp.shared.exceptions import MCPError
 
 from mnemon.access.rate import RateLimit
 from mnemon.basement import Basement
+from mnemon.clock import SystemClock
+from mnemon.db.database import Database
+from mnemon.runs.tokens import issue_token
+from mnemon.scope import Scope
 from support.console_door import signed_in
 from support.served import Served, served
 
@@ -118,6 +122,35 @@ def test_what_mcp_refuses_a_bound_key_counts_too(limited: Limited) -> None:
     client = limited.server.client("acme", user="ann")
     answers = [client.post("/mcp?userId=ben", json=PING, headers=SPOKEN).status_code for _ in range(LIMIT + 1)]
     assert answers == [403] * LIMIT + [429]
+
+
+def run_token(limited: Limited, agent_id: str, run_id: str) -> str:
+    """A fresh token of the run, which is under way, as the adapter that drives it is given one."""
+
+    async def issue() -> str:
+        db = Database(limited.server.database_url, SystemClock(), pool_size=2)
+        await db.open()
+        try:
+            async with db.tx("acme") as tx:
+                await tx.run("update runs set status = 'running' where org_id = 'acme' and run_id = %(id)s", id=run_id)
+                return await issue_token(Scope(org_id="acme"), tx, run_id=run_id, agent_id=agent_id)
+        finally:
+            await db.close()
+
+    return asyncio.run(issue())
+
+
+def test_a_run_counts_for_its_agent_and_not_for_the_key_that_asked_for_it(limited: Limited) -> None:
+    client = limited.server.client("acme")
+    agent = client.post("/api/agents", json={"name": "Scout", "defaultPrompt": "Look."}).json()["data"]
+    runs = [client.post(f"/api/agents/{agent['id']}/runs", json={}).json()["data"] for _ in range(2)]
+    answers = []
+    for run in (runs[0], runs[1], runs[0], runs[1], runs[0]):
+        bearer = {"Authorization": f"Bearer {run_token(limited, agent['id'], run['id'])}"}
+        answers.append(httpx2.post(f"{limited.server.url}/mcp", json=PING, headers={**SPOKEN, **bearer}))
+    assert [answer.status_code for answer in answers] == [200] * LIMIT + [429]
+    assert answers[-1].headers["Retry-After"] == "15"
+    limited.spend(client, LIMIT - 3)
 
 
 async def test_the_official_mcp_client_is_told_and_can_go_on_later(limited: Limited) -> None:
