@@ -54,6 +54,7 @@ def test_a_minutely_agent_that_was_away_for_a_year_still_catches_up_once() -> No
     now = T0 + timedelta(days=365, seconds=30)
     found = due("* * * * *", waiting_for=T0, now=now)
     assert found.slot == T0 + timedelta(days=365)
+    assert found.skipped == 10_000
     assert found.next_slot == T0 + timedelta(days=365, minutes=1)
 
 
