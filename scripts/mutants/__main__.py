@@ -2,6 +2,7 @@
 
 import argparse
 import random
+import signal
 import sys
 import time
 from datetime import UTC, datetime
@@ -56,6 +57,7 @@ def main() -> None:
     if unknown:
         words.error(f"no such area: {', '.join(sorted(unknown))}; there are {', '.join(areas)}")
     check_own_operators()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that copies and the database go with us
     for name in [] if given.only_report else given.area or list(areas):
         keep_result(run_area(areas[name], most=given.most, minutes=given.minutes, seed=given.seed))
         write_page(areas, most=given.most)

@@ -125,6 +125,8 @@ def _typing_spans(code: str) -> list[Span]:
                 spans += _span(found)
             case ast.Assign(value=ast.BinOp(op=ast.BitOr()) as union) if _is_types(union):
                 spans += _span(union)
+            case ast.ClassDef(bases=[ast.Name(id="Protocol")]):
+                spans += _span(node)
             case ast.ClassDef(decorator_list=decorators):
                 spans += [span for one in decorators for span in _span(one)]
             case ast.If(test=ast.Name(id="TYPE_CHECKING")):

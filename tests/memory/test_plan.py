@@ -135,6 +135,7 @@ def test_what_a_repeat_says_of_its_weight_counts_and_what_it_leaves_open_never_l
     before = held(confidence=0.5, importance=2)
     stated = told(before, lives_in("Denver", importance=0, confidence=0.2), 30).memory
     assert (stated.importance, stated.confidence) == (0, 0.2)
+    assert told(before, lives_in("Denver", importance=0), 20).memory.importance == 0
     silent = told(before, lives_in("Denver"), 30).memory
     assert (silent.importance, silent.confidence) == (2, 1.0)
     surer = told(held(confidence=1.0, importance=0), lives_in("Denver", source="tool"), 30).memory
@@ -199,6 +200,11 @@ def test_something_older_becomes_a_past_version_and_what_is_held_stays() -> None
         ),
     )
     assert change.displaced is None
+
+
+def test_what_is_told_of_the_past_today_does_not_make_what_is_held_newer() -> None:
+    for fact in (lives_in("Boston", valid_from=day(15)), lives_in("AUSTIN", valid_from=day(15))):
+        assert told(held(), fact, 50, AUSTIN).memory.updated_at == day(24)
 
 
 def test_the_oldest_of_all_moves_nobody() -> None:
