@@ -137,13 +137,9 @@ def _restated(held: Memory, fact: Fact, stamp: Stamp, *, current: bool) -> Memor
 def _placed(stated: Memory, held: Memory, fact: Fact, placed: Placement, at: datetime, stamp: Stamp) -> Change:
     match placed:
         case Repeat():
-            inside = at >= held.valid_from
             latest = at >= held.stated_at
-            memory = replace(
-                stated,
-                content=fact.content if latest else held.content,
-                stated_at=max(held.stated_at, at) if inside else held.stated_at,
-            )
+            content = fact.content if latest else held.content
+            memory = replace(stated, content=content, stated_at=max(held.stated_at, at))
             return Change(outcome=Outcome.UPDATED, memory=memory, reworded=memory.content != held.content)
         case Supersede(valid_from=since):
             return _superseded(stated, held, fact, since, stamp)
