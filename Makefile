@@ -4,7 +4,7 @@ PIP := .venv/bin/pip --disable-pip-version-check -q
 PYTEST := .venv/bin/pytest
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: run test check lint types house bench soak browser conformance screenshots demo lock clean
+.PHONY: run test check lint types house mutants bench soak browser conformance screenshots demo lock clean
 
 run: .venv/run
 	@.venv/bin/mnemon serve
@@ -35,6 +35,10 @@ house: .venv/test
 soak: .venv/test
 	@$(PYTEST) -n0 -m soak -s --timeout 3600 --ignore tests/browser --ignore tests/conformance \
 	  --soak-part "$(PART)" --soak-count "$(or $(COUNT),0)" $(if $(FRESH),--soak-fresh) tests
+
+# Mutation testing (docs/mutants.md holds the last figures): AREA=evidence for one area, else all, up to 20 minutes each.
+mutants: .venv/mutants
+	@PYTHONPATH=scripts:src:tests nice -n 10 .venv/bin/python -m mutants $(AREA)
 
 # A real Chromium through the console.
 browser: .venv/browser
@@ -67,7 +71,7 @@ clean:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Mnemon needs Python 3.11 or later; PYTHON=python3.x make … names one")'
 	@$(PYTHON) -m venv .venv
 
-.venv/run .venv/test .venv/browser .venv/conformance .venv/bench: .venv/%: requirements/%.txt pyproject.toml | .venv/bin/python
+.venv/run .venv/test .venv/browser .venv/conformance .venv/bench .venv/mutants: .venv/%: requirements/%.txt pyproject.toml | .venv/bin/python
 	@echo "Installing what '$*' needs (a minute the first time) …" >&2
 	@$(PIP) install --require-hashes -r $<
 	@$(PIP) install --no-deps --no-build-isolation -e .

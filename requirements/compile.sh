@@ -15,5 +15,6 @@ lock test build test
 lock browser build test browser
 lock conformance build test conformance
 lock bench build test bench
+lock mutants build test mutants
 uv pip compile requirements/hindsight.in --universal --generate-hashes --no-emit-index-url --python-version 3.11 \
   --no-header --no-annotate -q -o requirements/hindsight.txt

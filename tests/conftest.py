@@ -41,7 +41,11 @@ def cluster_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def template(cluster_url: str) -> Iterator[str]:
-    """A migrated database that others are copied from."""
+    """A migrated database that others are copied from: the one MNEMON_TEST_TEMPLATE names, or a new one."""
+    named = os.environ.get("MNEMON_TEST_TEMPLATE")
+    if named:
+        yield named
+        return
     with new_database(cluster_url) as url:
         asyncio.run(migrate(url, START))
         yield name_of(url)

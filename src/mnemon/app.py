@@ -9,9 +9,9 @@ from importlib.metadata import version
 from fastapi import FastAPI
 from starlette.routing import Route
 
+from mnemon.access.rate import RateLimit
 from mnemon.api import boundary, problems
 from mnemon.api.health import Readiness
-from mnemon.api.rate import RateLimit
 from mnemon.basement import Basement
 from mnemon.chat.stream import Streams
 from mnemon.clock import Clock, FileClock, SystemClock
@@ -200,7 +200,7 @@ def make_app(basement: Basement, *, worker: bool = True) -> FastAPI:
         app.include_router(import_module(f"mnemon.api.{name}").router)
     for name in PAGES:
         app.include_router(import_module(f"mnemon.console.{name}").router)
-    app.state.mcp = McpGate(basement)
+    app.state.mcp = McpGate(basement, app.state.rate_limit)
     app.router.routes.append(Route(MCP_PATH, endpoint=app.state.mcp, methods=["GET", "POST", "DELETE"]))
     app.add_middleware(Squeeze)
     app.add_middleware(

@@ -59,7 +59,9 @@ class Settings(BaseSettings):
 
     host: str = Field("127.0.0.1", description="Address the server listens on.")
     port: int = Field(8765, ge=0, le=65535, description="Port the server listens on; 0 takes a free one.")
-    rate_limit_per_minute: int = Field(6000, ge=0, description="Requests a key may make in a minute; 0 means no limit.")
+    rate_limit_per_minute: int = Field(
+        6000, ge=0, description="Requests a key may make in a minute, over all doors; 0 means no limit."
+    )
     max_body_bytes: int = Field(8 * 1024 * 1024, ge=1024, description="Largest request body the server takes.")
     clock_file: Path | None = Field(
         None, description="A file with an ISO time that every process takes for now. Loopback only."

@@ -1,8 +1,9 @@
 """Entity cards: the seed's expansion."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from mnemon.memory.cards import entity_cards, keys_of
+from mnemon.memory.cards import Card, Pick, entity_cards, keys_of
 from mnemon.memory.fact import EntityType, FactType, MemoryType, Trust
 from mnemon.memory.lifecycle import Status
 from mnemon.memory.memory import Memory
@@ -72,3 +73,42 @@ def test_aliases_make_one_card() -> None:
     found = [memory("cooks", "person:makesh"), memory("sings", "person:mukesh", day=1)]
     cards = entity_cards(keys_of(found, resolve), found, resolve)
     assert [card.text for card in cards] == ["[person:mukesh]: sings; cooks"]
+
+
+def test_a_card_holds_nothing_about_others() -> None:
+    known = [memory("sings", "person:john"), memory("cooks", "person:mary"), memory("both", "org:acme", "person:john")]
+    assert entity_cards(["person:john"], known, same)[0].memory_ids == ("mem_both", "mem_sings")
+    assert entity_cards(["place:austin"], known, same) == []
+
+
+def labelled(*known: tuple[str | None, tuple[str, ...]]) -> str:
+    """The label of John's card, made of memories with these labels about these entities."""
+    memories = [
+        replace(memory(f"fact {place}", *refs), entity_label=label) for place, (label, refs) in enumerate(known)
+    ]
+    return entity_cards(["person:john_doe"], memories, lambda key: ALIASES.get(key, key))[0].label
+
+
+ALIASES = {"person:johnny": "person:john_doe"}
+
+
+def test_a_card_is_labelled_as_a_memory_whose_first_entity_it_is_writes_it() -> None:
+    named = ("John Doe", ("person:john_doe", "org:acme"))
+    assert labelled(("Acme", ("org:acme", "person:john_doe")), ("Johnny", ("person:johnny",)), named) == "John Doe"
+
+
+def test_without_such_a_memory_an_alias_that_stands_alone_gives_the_label() -> None:
+    assert labelled(("Acme", ("org:acme", "person:john_doe")), ("Johnny", ("person:johnny",))) == "Johnny"
+
+
+def test_without_any_label_the_key_is_put_in_words() -> None:
+    assert labelled(("Acme", ("org:acme", "person:john_doe"))) == "john doe"
+    assert labelled((None, ("person:john_doe",)), (None, ("person:johnny",))) == "john doe"
+
+
+def test_what_is_no_longer_there_leaves_the_card() -> None:
+    pick = Pick(key="person:john", label="John", memory_ids=("mem_1", "mem_2"))
+    assert pick.card({"mem_2": "sings"}) == Card(
+        key="person:john", label="John", facts=("sings",), memory_ids=("mem_2",)
+    )
+    assert pick.card({"mem_3": "cooks"}) is None

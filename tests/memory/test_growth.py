@@ -4,6 +4,10 @@ from hypothesis import strategies as st
 from mnemon.memory.growth import GROWS_AFTER_SESSIONS, grown
 
 
+def test_three_sessions_are_enough() -> None:
+    assert [grown(1, sessions=count) for count in (2, 3, 4)] == [1, 2, 2]
+
+
 def test_a_fact_that_comes_up_in_enough_sessions_becomes_significant() -> None:
     assert grown(1, sessions=GROWS_AFTER_SESSIONS - 1) == 1
     assert grown(1, sessions=GROWS_AFTER_SESSIONS) == 2

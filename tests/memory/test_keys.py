@@ -90,3 +90,8 @@ def test_different_contents_without_entity_and_attribute_never_share_a_key(one: 
 def test_case_spacing_and_a_full_stop_do_not_make_another_fact() -> None:
     assert content_hash("Is a  morning person.") == content_hash("is a morning person")
     assert content_hash("Is a morning person") != content_hash("Is an evening person")
+
+
+def test_a_content_hash_is_sixteen_hex_digits_and_stays_what_it_was() -> None:
+    # Keys with it are stored: another hash would be another key for the same fact.
+    assert content_hash("Prefers dark mode") == "4d99fcd0d2dc3562"

@@ -47,6 +47,8 @@ AUSTIN_THEN_DENVER = [
         ("Lives in Boston", 15, Past(valid_from=day(15), valid_to=day(20), before=1)),
         ("Lives in Boston", 5, Past(valid_from=day(5), valid_to=day(10), before=None)),
         ("Lives in Austin", 15, Repeat()),
+        ("Lives in Austin", 10, Repeat()),
+        ("Lives in Boston", 10, Past(valid_from=day(10), valid_to=day(20), before=1)),
         ("Lives in Denver", 15, Extend(number=2, valid_from=day(15), before=1)),
         ("Lives in Austin", 5, Extend(number=1, valid_from=day(5), before=None)),
     ],

@@ -48,6 +48,8 @@ def test_similarity_is_plain_cosine() -> None:
 def test_what_is_not_embedded_yet_ranks_by_its_words() -> None:
     ranked = by_similarity([candidate("vector", 0.3, 0), candidate("words", None, 0, lexical=0.5)])
     assert [one.id for one in ranked] == ["words", "vector"]
+    (neither,) = by_similarity([Candidate(id="x", similarity=None, updated_at=NOW)])
+    assert neither.score == 0.0
 
 
 def test_the_candidate_set_is_the_fifty_nearest() -> None:

@@ -200,3 +200,25 @@ async def test_a_pin_stays_through_updates_and_forces_three(anna: Person) -> Non
     assert (moved.pinned, moved.importance) == (True, 3)
     loose = (await anna.remember(lives_in("Denver", pinned=False, importance=1)))[0].memory
     assert (loose.pinned, loose.importance) == (False, 1)
+
+
+@pytest.mark.parametrize("days", [-1, 0, 1])
+async def test_a_repeat_gives_the_wording_unless_a_newer_one_did(anna: Person, clock: ManualClock, days: int) -> None:
+    now = clock.now()
+    await anna.remember(lives_in("Austin", valid_from=now - timedelta(days=9)))
+    await anna.remember(lives_in("AUSTIN", valid_from=now))
+    again = (await anna.remember(lives_in("austin", valid_from=now + timedelta(days=days))))[0].memory
+    assert again.content == ("Lives in AUSTIN" if days < 0 else "Lives in austin")
+    assert again.mentions == 3
+    assert await anna.held() == [again.content]
+
+
+async def test_a_repeat_of_what_was_before_changes_nothing_of_what_is_held(anna: Person, clock: ManualClock) -> None:
+    now = clock.now()
+    await anna.remember(lives_in("Austin", valid_from=now - timedelta(days=9)))
+    held = (await anna.remember(lives_in("Denver", valid_from=now, importance=2, confidence=0.9)))[0].memory
+    clock.advance(timedelta(days=1))
+    old = lives_in("AUSTIN", valid_from=now - timedelta(days=5), importance=0, confidence=0.1, pinned=True)
+    again = (await anna.remember(old))[0].memory
+    assert again == replace(held, mentions=held.mentions + 1, revision=again.revision)
+    assert [content for content, *_ in await anna.history(held.id)] == ["Lives in Austin", "Lives in Denver"]

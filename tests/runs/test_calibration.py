@@ -20,6 +20,8 @@ def test_figures_of_a_small_known_set() -> None:
     assert found.brier == pytest.approx((0.04 + 0.64 + 0.01) / 3)
     assert found.hit_rate == pytest.approx(1 / 3)
     assert (found.bins[8].count, found.bins[8].share_right, found.bins[1].count) == (2, 0.5, 1)
+    assert [found.bins[place].mean_stated for place in (8, 1, 0)] == [pytest.approx(0.8), pytest.approx(0.1), None]
+    assert [(part.start, part.end) for part in found.bins] == [(place / 10, (place + 1) / 10) for place in range(10)]
     assert not found.enough
     assert found.note is not None
     assert "3 of the 10" in found.note

@@ -54,7 +54,16 @@ def test_a_minutely_agent_that_was_away_for_a_year_still_catches_up_once() -> No
     now = T0 + timedelta(days=365, seconds=30)
     found = due("* * * * *", waiting_for=T0, now=now)
     assert found.slot == T0 + timedelta(days=365)
+    assert found.skipped == 10_000
     assert found.next_slot == T0 + timedelta(days=365, minutes=1)
+
+
+@pytest.mark.parametrize(("late_us", "slots"), [(-1, 19_999), (0, 20_000), (1, 20_000), (59_999_999, 20_000)])
+def test_a_long_absence_ends_at_the_last_slot_that_is_due_and_never_at_one_to_come(late_us: int, slots: int) -> None:
+    now = T0 + timedelta(minutes=20_000, microseconds=late_us)
+    found = due("* * * * *", waiting_for=T0, now=now)
+    assert found.slot == T0 + timedelta(minutes=slots)
+    assert found.next_slot == T0 + timedelta(minutes=slots + 1)
 
 
 @given(st.lists(st.integers(min_value=1, max_value=7200), max_size=60))

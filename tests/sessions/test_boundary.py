@@ -68,6 +68,28 @@ def test_closing_a_session_that_went_stale_before_says_when_it_really_ended() ->
     assert ending_by_request(session("s1", 0, 5), minute(20), RULES) == (minute(20), EndedBy.REQUEST)
 
 
+def test_a_session_ends_at_the_very_minute() -> None:
+    running = session("s1", 0, 5)
+    assert [has_ended(running, minute(at), RULES) for at in (34.9, 35, 35.1)] == [False, True, True]
+    assert ending_by_request(running, minute(35), RULES) == (minute(35), EndedBy.IDLE)
+    assert place(minute(35), [], RULES, named=running) == Begin(resumed_from="s1")
+
+
+def test_a_message_loaded_late_may_lead_a_session_by_less_than_thirty_minutes() -> None:
+    running = session("s1", 100, 110)
+    assert place(minute(70.1), [running], RULES) == Continue(session=running)
+    assert place(minute(70), [running], RULES) == Begin(resumed_from=None)
+
+
+def test_of_several_sessions_the_newest_is_meant() -> None:
+    older, newer = session("s1", 0, 10), session("s2", 5, 12)
+    for known in ([older, newer], [newer, older]):
+        assert place(minute(11), known, RULES) == Continue(session=newer)
+        assert place(minute(100), known, RULES) == Begin(resumed_from="s2")
+    twin = session("s3", 5, 12)
+    assert place(minute(11), [twin, newer], RULES) == Continue(session=twin)
+
+
 def played(minutes: Sequence[int]) -> list[Session]:
     known: list[Session] = []
     for number, at in enumerate(minutes):

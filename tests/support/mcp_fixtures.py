@@ -15,6 +15,7 @@ from mcp.server.lowlevel.server import Server
 from mcp.server.streamable_http import EventCallback, EventId, EventMessage, EventStore, StreamId
 from starlette.routing import Route
 
+from mnemon.access.rate import RateLimit
 from mnemon.basement import Basement
 from mnemon.mcp.gate import PATH, McpGate
 from mnemon.mcp.http import McpDoor, known, spoken
@@ -50,8 +51,8 @@ class Remembered(EventStore):
 class Stage(McpGate):
     """The way to a door that is there already."""
 
-    def __init__(self, basement: Basement, door: McpDoor) -> None:
-        super().__init__(basement)
+    def __init__(self, basement: Basement, rate_limit: RateLimit, door: McpDoor) -> None:
+        super().__init__(basement, rate_limit)
         self._staged = door
 
     async def keep(self) -> None:
@@ -67,7 +68,7 @@ def dressed(box: dict[str, str]) -> Callable[[FastAPI, Basement], None]:
     def dress(app: FastAPI, basement: Basement) -> None:
         server = joined(make_server(basement, known))
         manager = spoken(server, basement.settings, event_store=Remembered(), retry_interval=100)
-        app.state.mcp = Stage(basement, McpDoor(basement, manager=manager))
+        app.state.mcp = Stage(basement, app.state.rate_limit, McpDoor(basement, app.state.rate_limit, manager=manager))
         app.router.routes[-1] = Route(PATH, endpoint=app.state.mcp, methods=["GET", "POST", "DELETE"])
         app.add_middleware(Bearer, box=box)
 

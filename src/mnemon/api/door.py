@@ -157,7 +157,7 @@ async def _principal(
         )
     basement: Basement = request.app.state.basement
     principal = await authenticate(basement.db, credentials.credentials)
-    request.app.state.rate_limit.take(principal.key_id)
+    request.app.state.rate_limit.take_request(principal.org_id, principal.key_id)
     return principal
 
 

@@ -13,8 +13,8 @@ from mnemon.access import keys, signin
 from mnemon.basement import Basement
 from mnemon.console.paper import render
 from mnemon.console.shell import HEADERS, own
-from mnemon.console.visit import COOKIE, visitor
-from mnemon.errors import MnemonError, NotAllowed, NotFound
+from mnemon.console.visit import COOKIE, signed_in
+from mnemon.errors import MnemonError, NotAllowed, NotFound, RateLimited
 from mnemon.logs import note_error
 from mnemon.scope import Scope
 
@@ -54,6 +54,7 @@ async def with_key(request: Request) -> Response:
     basement: Basement = request.app.state.basement
     try:
         principal = await keys.authenticate(basement.db, str(form.get("key", "")).strip())
+        request.app.state.rate_limit.take_request(principal.org_id, principal.key_id)
         if principal.bound_user is not None:
             raise NotAllowed("This key speaks for one person only; the console shows everyone. Use another key.")
         async with basement.db.tx(principal.org_id) as tx:
@@ -81,7 +82,7 @@ async def with_link(token: str, request: Request) -> Response:
 @router.post("/sign-out")
 async def leave(request: Request) -> Response:
     """The session is over."""
-    visit = await visitor(request)
+    visit = await signed_in(request)  # whoever wants to leave may, however often they asked
     if (await request.form()).get("csrf") != visit.csrf:
         raise NotAllowed("The form is not from this session. Reload the page and try again.", code="csrf")
     _, secret = signin.split(request.cookies[COOKIE])
@@ -96,7 +97,11 @@ def _not_entered(error: MnemonError, following: str) -> Response:
     """The page that asks for a key, with why this one would not do; loaded again, it sends nothing."""
     note_error(error)
     values = {"title": "Sign in", "next": following, "wrong": error.detail, "at": f"/sign-in?next={quote(following)}"}
-    return HTMLResponse(render("sign_in.html", values), HTTPStatus.UNAUTHORIZED, headers=HEADERS)
+    page = render("sign_in.html", values)
+    if isinstance(error, RateLimited):
+        wait = {"Retry-After": str(error.retry_after)}
+        return HTMLResponse(page, HTTPStatus.TOO_MANY_REQUESTS, headers={**HEADERS, **wait})
+    return HTMLResponse(page, HTTPStatus.UNAUTHORIZED, headers=HEADERS)
 
 
 def _entered(request: Request, cookie: str, following: str) -> Response:

@@ -14,7 +14,7 @@ from starlette.responses import StreamingResponse
 
 from mnemon.console.visit import Visit, visitor
 from mnemon.db.tx import Tx
-from mnemon.errors import DatabaseDown, MnemonError
+from mnemon.errors import DatabaseDown, MnemonError, RateLimited
 from mnemon.jobs import store as jobs
 from mnemon.scope import Scope
 
@@ -47,6 +47,8 @@ async def live(request: Request, topic: str) -> Response:
     """An endless stream of `changed` events for one topic."""
     try:
         visit = await visitor(request)
+    except RateLimited as error:
+        return Response(status_code=429, headers={"Retry-After": str(error.retry_after)})
     except MnemonError:
         return Response(status_code=401)
     name, _, argument = topic.partition(":")

@@ -19,7 +19,7 @@ from mnemon.access.grants import Grant
 from mnemon.console.paper import render
 from mnemon.console.sheet import refusal
 from mnemon.console.visit import Visit, visitor
-from mnemon.errors import Conflict, MnemonError, NotAllowed, NotFound, Unauthenticated, Unavailable
+from mnemon.errors import Conflict, MnemonError, NotAllowed, NotFound, RateLimited, Unauthenticated, Unavailable
 from mnemon.logs import note_error
 
 NOTICE = "mnemon_notice"
@@ -29,6 +29,7 @@ _STATUSES: tuple[tuple[type[MnemonError], int], ...] = (
     (NotAllowed, 403),
     (Unauthenticated, 401),
     (Conflict, 409),
+    (RateLimited, 429),
     (Unavailable, 503),
 )
 
@@ -228,7 +229,8 @@ def _trouble(request: Request, error: MnemonError) -> Response:
     note_error(error)
     status, visit = _status(error), getattr(request.state, "visit", None)
     html = render("trouble.html", {"title": "That did not work", "error": error, "status": status, "visit": visit})
-    return HTMLResponse(html, status)
+    headers = {"Retry-After": str(error.retry_after)} if isinstance(error, RateLimited) else None
+    return HTMLResponse(html, status, headers)
 
 
 def _local(request: Request) -> str:

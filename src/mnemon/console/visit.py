@@ -83,7 +83,14 @@ class Visit:
 
 
 async def visitor(request: Request) -> Visit:
-    """Whoever the cookie belongs to."""
+    """Whoever the cookie belongs to; the request counts for the key that opened the session."""
+    visit = await signed_in(request)
+    request.app.state.rate_limit.take_request(visit.principal.org_id, visit.principal.key_id)
+    return visit
+
+
+async def signed_in(request: Request) -> Visit:
+    """Whoever the cookie belongs to, without counting the request."""
     org_id, secret = signin.split(request.cookies.get(COOKIE, ""))
     basement: Basement = request.app.state.basement
     async with basement.db.tx(org_id) as tx:

@@ -6,6 +6,8 @@ from starlette.requests import Request
 
 from mnemon.access.grants import Grant
 from mnemon.access.keys import authenticate
+from mnemon.access.principal import Principal
+from mnemon.access.rate import RateLimit
 from mnemon.basement import Basement
 from mnemon.errors import NotAllowed, Unauthenticated
 from mnemon.runs.tokens import authenticate_run_token, split_run_token
@@ -38,29 +40,40 @@ class Visitor:
         return person(self.org_id, self.user_name, self.persona_id)
 
 
-async def from_request(request: Request, basement: Basement) -> Visitor:
-    """Who the request's bearer is; `userId`, `personaId` and `sessionId` stand in the address."""
+async def from_request(request: Request, basement: Basement, rate_limit: RateLimit) -> Visitor:
+    """Who the request's bearer is; `userId`, `personaId` and `sessionId` stand in the address.
+
+    Whoever the bearer proves is counted, even where what they ask for is then refused.
+    """
     scheme, _, bearer = request.headers.get("Authorization", "").partition(" ")
     if scheme.lower() != "bearer" or not bearer:
         raise Unauthenticated("No key was sent. Add `Authorization: Bearer mnk_<org>_<secret>`.")
     run = split_run_token(bearer.strip())
     if run is not None:
-        return await _run(basement, *run)
+        visitor = await _run(basement, *run)
+        rate_limit.take_request(visitor.org_id, visitor.user_name)
+        return visitor
+    principal = await authenticate(basement.db, bearer.strip())
+    rate_limit.take_request(principal.org_id, principal.key_id)
     words = {name: _name(request.query_params.get(name)) for name in ("userId", "personaId", "sessionId")}
-    visitor = await with_key(basement, bearer.strip(), **words)
+    visitor = await _named(basement, principal, **words)
     return replace(visitor, server_memory=request.query_params.get("tools") == SERVER_MEMORY)
 
 
-async def with_key(
+async def with_key(basement: Basement, bearer: str, **words: str | None) -> Visitor:
+    """The holder of a key, who names a person with the words of the address."""
+    return await _named(basement, await authenticate(basement.db, bearer), **words)
+
+
+async def _named(
     basement: Basement,
-    bearer: str,
+    principal: Principal,
     *,
     userId: str | None = None,  # noqa: N803  the wire's words
     personaId: str | None = None,  # noqa: N803
     sessionId: str | None = None,  # noqa: N803
 ) -> Visitor:
-    """The holder of a key. Without a person named, the key has one of its own."""
-    principal = await authenticate(basement.db, bearer)
+    """The visitor as the person who is named. Without one named, the key has one of its own."""
     if principal.bound_user is not None and userId not in (None, principal.bound_user):
         raise NotAllowed("This key speaks for one person only, and not for this one.", code="key_bound_to_user")
     name = principal.bound_user or userId or f"key:{principal.key_id}"

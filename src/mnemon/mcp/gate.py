@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from starlette.types import Receive, Scope, Send
 
+from mnemon.access.rate import RateLimit
 from mnemon.basement import Basement
 from mnemon.errors import Unavailable
 
@@ -21,8 +22,9 @@ class McpGate:
     path = PATH
     """What figures and log lines call it: it stands in the place of a route."""
 
-    def __init__(self, basement: Basement) -> None:
+    def __init__(self, basement: Basement, rate_limit: RateLimit) -> None:
         self._basement = basement
+        self._rate_limit = rate_limit
         self._door: McpDoor | None = None
         self._ready = asyncio.Event()
 
@@ -30,7 +32,7 @@ class McpGate:
         """The door is loaded and open until this is cancelled."""
         try:
             module = await asyncio.to_thread(import_module, "mnemon.mcp.http")
-            door: McpDoor = module.McpDoor(self._basement)
+            door: McpDoor = module.McpDoor(self._basement, self._rate_limit)
             async with door.running():
                 self._door = door
                 self._ready.set()

@@ -11,8 +11,9 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.types import Receive, Scope, Send
 
+from mnemon.access.rate import RateLimit
 from mnemon.basement import Basement
-from mnemon.errors import MnemonError, NotAllowed, Unavailable
+from mnemon.errors import MnemonError, NotAllowed, RateLimited, Unavailable
 from mnemon.logs import note_error
 from mnemon.mcp.caller import Visitor, from_request
 from mnemon.mcp.server import make_server
@@ -20,13 +21,16 @@ from mnemon.settings import Settings
 
 
 class McpDoor:
-    """An ASGI application: checks the bearer of every request, then lets the protocol answer.
+    """An ASGI application: checks the bearer of every request, counts it, then lets the protocol answer.
 
     No session is kept between requests, so any server of a cluster can answer any of them.
     """
 
-    def __init__(self, basement: Basement, *, manager: StreamableHTTPSessionManager | None = None) -> None:
+    def __init__(
+        self, basement: Basement, rate_limit: RateLimit, *, manager: StreamableHTTPSessionManager | None = None
+    ) -> None:
         self._basement = basement
+        self._rate_limit = rate_limit
         self._manager = manager or spoken(
             make_server(basement, known), basement.settings, stateless=True, json_response=True
         )
@@ -37,7 +41,7 @@ class McpDoor:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
-            visitor = await from_request(Request(scope), self._basement)
+            visitor = await from_request(Request(scope), self._basement, self._rate_limit)
         except MnemonError as error:
             await _refusal(error)(scope, receive, send)
             return
@@ -68,13 +72,14 @@ async def known(ctx: ServerRequestContext[Any, Any]) -> Visitor:
 def _refusal(error: MnemonError) -> JSONResponse:
     """As the protocol wants it: a JSON-RPC error with the status of the cause."""
     note_error(error)
-    status = 503 if isinstance(error, Unavailable) else 403 if isinstance(error, NotAllowed) else 401
-    headers = (
-        {"WWW-Authenticate": 'Bearer realm="mnemon"'}
-        if status == 401
-        else {"Retry-After": "2"}
-        if status == 503
-        else {}
-    )
+    match error:
+        case RateLimited(retry_after=seconds):
+            status, headers = 429, {"Retry-After": str(seconds)}
+        case Unavailable():
+            status, headers = 503, {"Retry-After": "2"}
+        case NotAllowed():
+            status, headers = 403, {}
+        case _:
+            status, headers = 401, {"WWW-Authenticate": 'Bearer realm="mnemon"'}
     body = {"jsonrpc": "2.0", "id": None, "error": {"code": -32001, "message": f"{error.detail} ({error.code})"}}
     return JSONResponse(body, status, headers)

@@ -55,6 +55,8 @@ class Change:
     """Past versions whose validity changes: number to new (from, to), None where it stays."""
     displaced: int | None = None
     """The version that the current text, with its vector, became."""
+    reworded: bool = False
+    """Whether the current text changed within its version, so that the vector it has is of the old wording."""
     why: str | None = None
     """Why it was skipped."""
 
@@ -110,7 +112,9 @@ def update(held: Memory, past: tuple[Version, ...], fact: Fact, stamp: Stamp, *,
     ]
     spans.append(Span(number=held.version, content=held.content, valid_from=held.valid_from, stated_at=held.stated_at))
     placed = place(spans, fact.content, at)
-    stated = _restated(held, fact, stamp, current=isinstance(placed, Repeat | Supersede))
+    # A repeat of a past version says nothing about what is held now.
+    current = isinstance(placed, Supersede) or (isinstance(placed, Repeat) and at >= held.valid_from)
+    stated = _restated(held, fact, stamp, current=current)
     return _placed(stated, held, fact, placed, at, stamp)
 
 
@@ -133,14 +137,10 @@ def _restated(held: Memory, fact: Fact, stamp: Stamp, *, current: bool) -> Memor
 def _placed(stated: Memory, held: Memory, fact: Fact, placed: Placement, at: datetime, stamp: Stamp) -> Change:
     match placed:
         case Repeat():
-            inside = at >= held.valid_from
             latest = at >= held.stated_at
-            memory = replace(
-                stated,
-                content=fact.content if latest else held.content,
-                stated_at=max(held.stated_at, at) if inside else held.stated_at,
-            )
-            return Change(outcome=Outcome.UPDATED, memory=memory)
+            content = fact.content if latest else held.content
+            memory = replace(stated, content=content, stated_at=max(held.stated_at, at))
+            return Change(outcome=Outcome.UPDATED, memory=memory, reworded=memory.content != held.content)
         case Supersede(valid_from=since):
             return _superseded(stated, held, fact, since, stamp)
         case Past(valid_from=since, valid_to=until, before=before):

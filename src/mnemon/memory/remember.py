@@ -156,11 +156,13 @@ async def keep_vectors(
     for change in changes:
         if change.displaced is not None:
             await vector_store.displace(tx, scope, change.memory.id, change.displaced, revision=revision)
+        if change.reworded:
+            await vector_store.drop(tx, scope, change.memory.id)
         waiting = waiting or len(change.versions) > (change.displaced is not None)
-        if change.outcome is Outcome.CREATED or change.displaced is not None:
+        if change.outcome is Outcome.CREATED or change.displaced is not None or change.reworded:
             thing = (vector_store.Kind.MEMORY, change.memory.id)
             # Replaced within its own batch, an earlier text became a version that has no vector yet.
-            waiting = waiting or thing in fresh
+            waiting = waiting or (thing in fresh and change.displaced is not None)
             fresh[thing] = change.memory.content
     known = vectors.by_text if vectors else {}
     ready = {thing: known[text] for thing, text in fresh.items() if text in known}

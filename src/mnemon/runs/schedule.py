@@ -65,8 +65,11 @@ def due(expression: str, *, waiting_for: datetime, now: datetime) -> Due:
 
 
 def _latest_before(expression: str, now: datetime) -> datetime | None:
+    """The last slot that is not after now."""
+    # CronSim gives what lies strictly before a moment, so it is asked for the next one.
+    after = now.astimezone(UTC) + timedelta(microseconds=1)
     try:
-        slot: datetime = next(CronSim(expression, now.astimezone(UTC) + timedelta(seconds=1), reverse=True))
+        slot: datetime = next(CronSim(expression, after, reverse=True))
     except StopIteration:
         return None
     return slot

@@ -16,6 +16,10 @@ on conflict (org_id, user_id, model, kind, id) do update set vector = excluded.v
 update embeddings set kind = 'version', id = %(memory_id)s || '/' || %(number)s, revision = %(revision)s
 where org_id = %(org_id)s and user_id = %(user_id)s and kind = 'memory' and id = %(memory_id)s;
 
+-- name: drop
+delete from embeddings
+where org_id = %(org_id)s and user_id = %(user_id)s and kind = 'memory' and id = %(memory_id)s;
+
 -- name: pending
 -- What of the person has no vector of this model yet, memories first.
 select kind, id, content from (

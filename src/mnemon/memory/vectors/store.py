@@ -62,6 +62,11 @@ async def displace(tx: Tx, scope: Scope, memory_id: str, number: int, *, revisio
     await tx.run(SQL["displace"], **_owner(scope), memory_id=memory_id, number=number, revision=revision)
 
 
+async def drop(tx: Tx, scope: Scope, memory_id: str) -> None:
+    """Remove the memory's vectors: its text was put in other words."""
+    await tx.run(SQL["drop"], **_owner(scope), memory_id=memory_id)
+
+
 class MemoryTexts:
     """Memories, their versions and messages, as what gives texts their vectors sees them."""
 
