@@ -70,8 +70,8 @@ def _config(server: Served, examples: int, seed: int) -> schemathesis.Config:
             # Nothing is carried over from one run to the next, so that a seed always means the same.
             "generation": {"max-examples": examples, "database": "none"},
             "cache": {"enabled": False},
-            # In CPython 3.11 two threads can spoil each other's `ast.parse` ("SystemError: AST constructor recursion depth
-            # mismatch"): they share one count of its depth. hypothesis parses sources to describe its strategies, and
+            # In CPython 3.11 two threads can spoil each other's `ast.parse` ("SystemError: AST constructor recursion
+            # depth mismatch"): they share one count. hypothesis parses sources to describe its strategies, and
             # its callback lets another thread in while garbage is collected.
             "workers": 1,
             "phases": {"stateful": {"enabled": False}},
