@@ -13,6 +13,7 @@ from mnemon.jobs import store
 from mnemon.jobs.runner import Attempt, Handler, Kind, Runner
 from mnemon.jobs.work import Item, LeaseLost, Retry, Status
 from mnemon.scope import Scope
+from support.bounds import HANGS_S
 
 
 async def put(db: Database, org: str, kind: str, key: str, **options: object) -> str:
@@ -291,6 +292,6 @@ async def test_writers_in_the_way_of_a_claim_do_not_end_the_runner(
     monkeypatch.setattr(store, "claim", contended)
     await put(db, org, "k", "a")
     async with runner(db, clock, run).working():
-        await asyncio.wait_for(done.wait(), 10)
+        await asyncio.wait_for(done.wait(), HANGS_S)
     assert failures == []
     assert await listed(db, org) == []
