@@ -18,6 +18,7 @@ from mnemon.db.embedded.binaries import find_binaries
 from mnemon.db.embedded.cluster import ensure_running
 from mnemon.db.embedded.configuration import choose_socket_dir
 from mnemon.errors import DatabaseDown, Misconfigured
+from support.bounds import HANGS_S
 from support.holder import Holder
 from support.processes import servers_on
 
