@@ -2,6 +2,7 @@
 PYTHON ?= python3
 PIP := .venv/bin/pip --disable-pip-version-check -q
 PYTEST := .venv/bin/pytest
+PYTHON_FOLDERS := src tests examples bench scripts
 export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: run test check lint types house mutants bench soak browser conformance screenshots demo lock clean
@@ -12,22 +13,26 @@ run: .venv/run
 demo: .venv/run
 	@.venv/bin/mnemon demo
 
-test: .venv/test
-	@$(PYTEST) -n 2 --dist worksteal -m "not browser and not conformance and not soak" --ignore tests/browser --ignore tests/conformance tests
+SUITE := -n 2 --dist worksteal -m "not browser and not conformance and not soak" --ignore tests/browser --ignore tests/conformance
 
-check: .venv/test lint types house
-	@$(MAKE) --no-print-directory test
+test: .venv/test
+	@$(PYTEST) $(SUITE) tests
+
+# What has to be green: the quick checks first, each once.
+check: lint types house
+	@$(PYTEST) $(SUITE) --ignore tests/house tests
 
 lint: .venv/test
-	@.venv/bin/ruff format --check src tests examples bench
-	@.venv/bin/ruff check src tests examples bench
+	@.venv/bin/ruff format --check $(PYTHON_FOLDERS)
+	@.venv/bin/ruff check $(PYTHON_FOLDERS)
 
+# The package, the tests and every program beside them, as strictly; [tool.mypy] names the folders.
 types: .venv/test
 	@.venv/bin/mypy
 
+# The house rules; the import contract (lint-imports) is one of them.
 house: .venv/test
-	@.venv/bin/lint-imports
-	@$(PYTEST) -q tests/house
+	@$(PYTEST) -q -n0 tests/house
 
 # The long counts: kills, storms, races, canaries. docs/soak.md holds the running totals, to which every run adds.
 # `make soak PART=list` names the parts; `make soak PART=server-kills COUNT=50` runs one of them in less than its full

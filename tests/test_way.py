@@ -1,7 +1,6 @@
 """Jobs stand back for replies that are about to begin, and never for long."""
 
 import asyncio
-import time
 from collections.abc import Iterator
 
 import pytest
@@ -40,7 +39,7 @@ async def test_a_job_goes_on_when_a_reply_takes_long(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(way, "PATIENCE_S", 0.01)
     crossing, order = RightOfWay(), list[str]()
     crossing.take()
-    await asyncio.wait_for(stepped(crossing, order), 5)
+    await asyncio.wait_for(stepped(crossing, order), 20)
     assert order == ["job"]
 
 
@@ -50,7 +49,7 @@ async def test_who_has_waited_long_no_longer_goes_first(monkeypatch: pytest.Monk
     late = crossing.take()
     await asyncio.sleep(0.05)
     monkeypatch.setattr(way, "PATIENCE_S", 30.0)
-    await asyncio.wait_for(stepped(crossing, order), 5)
+    await asyncio.wait_for(stepped(crossing, order), 20)
     assert order == ["job"]
     late.passed()
     again = crossing.take()
@@ -65,17 +64,15 @@ async def test_nobody_but_a_job_waits() -> None:
     crossing = RightOfWay()
     crossing.take()
     stands_back.set(False)
-    began = time.perf_counter()
-    for _ in range(1000):
-        await crossing.clear()
-    assert time.perf_counter() - began < 1
+    with pytest.raises(StopIteration):
+        crossing.clear().send(None)  # it ends without having waited
 
 
 async def test_with_nobody_ahead_a_job_does_not_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(way, "PATIENCE_S", 30.0)
     crossing, order = RightOfWay(), list[str]()
     crossing.take().passed()
-    await asyncio.wait_for(stepped(crossing, order), 5)
+    await asyncio.wait_for(stepped(crossing, order), 20)
     assert order == ["job"]
 
 

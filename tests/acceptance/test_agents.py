@@ -226,3 +226,11 @@ def test_the_claude_cli_is_off_until_it_is_named(server: Served, client: httpx2.
     run = run_now(server, client, agent["id"])
     assert run["status"] == "failed"
     assert "MNEMON_CLAUDE_CLI" in run["error"]
+
+
+def test_a_chat_with_an_adapter_that_is_off_is_refused_and_nobody_is_told_to_try_again(client: httpx2.Client) -> None:
+    agent = make(client, adapter="claude-cli")
+    refused = client.post(f"/api/agents/{agent['id']}/chat", json={"message": "Hi", "stream": False})
+    assert (refused.status_code, refused.json()["code"]) == (409, "chat_failed")
+    assert "MNEMON_CLAUDE_CLI" in refused.json()["detail"]
+    assert "Retry-After" not in refused.headers

@@ -22,6 +22,7 @@ from mnemon.layer import Ask
 from mnemon.scope import Scope
 from mnemon.sessions.people import ensure_person
 from mnemon.turn import EntityPatch, Intent, Role, Said, ToolOutcome, Turn
+from support.bounds import HANGS_S
 
 SESSION = "ses_1"
 SECTION = SECTIONS[0]
@@ -268,7 +269,7 @@ async def test_a_follower_gets_what_was_there_and_what_comes(db: Database, ann: 
     for name in ("c", "d"):
         async with db.tx(ann.org_id) as tx:
             await journal.amend(tx, ann, SESSION, knows(name), BY_API)
-    await asyncio.wait_for(listening, 5)
+    await asyncio.wait_for(listening, HANGS_S)
     assert seen == [2, 3, 4]
 
 
@@ -283,7 +284,7 @@ async def test_a_lost_notification_costs_a_moment_and_nothing_else(db: Database,
     listening = asyncio.create_task(listen())
     async with db.tx(ann.org_id) as tx:
         await journal.amend(tx, ann, SESSION, knows("a"), BY_API)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(HANGS_S):
         while seen != [1]:
             await asyncio.sleep(0.02)
     async with db.tx(ann.org_id) as tx:
@@ -291,7 +292,7 @@ async def test_a_lost_notification_costs_a_moment_and_nothing_else(db: Database,
             "insert into agent_state_journal (org_id, user_id, session_id, seq, who, reason, update, at, recorded_at) "
             "select org_id, user_id, session_id, 2, who, reason, update, at, recorded_at from agent_state_journal"
         )
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(HANGS_S):
         while seen != [1, 2]:
             await asyncio.sleep(0.02)
     enough.set()

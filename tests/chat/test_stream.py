@@ -20,6 +20,7 @@ from mnemon.sessions import turns
 from mnemon.sessions.lifecycle import TurnStatus
 from mnemon.sessions.messages import NewMessage
 from mnemon.turn import Role
+from support.bounds import HANGS_S
 from support.reflecting import basement_of
 
 ANA = person("acme", "ana")
@@ -51,7 +52,7 @@ async def stored_turns(db: Database) -> int:
 
 async def spoken(stream: Stream) -> None:
     """Until the model has said something, which waits in the stream."""
-    for _ in range(500):
+    for _ in range(round(HANGS_S / 0.01)):
         if not stream._heard.empty():
             return
         await asyncio.sleep(0.01)
@@ -92,7 +93,7 @@ async def test_a_message_that_cannot_be_stored_has_no_reply(basement: Basement, 
     with streams.opening(basement, {}) as stream, pytest.raises(LookupError):
         await not_stored(basement, stream)
     assert stream.task is not None
-    await asyncio.wait([stream.task], timeout=5)
+    await asyncio.wait([stream.task], timeout=HANGS_S)
     assert stream.task.done()
     assert await stored_turns(basement.db) == 0
 
@@ -110,7 +111,7 @@ async def test_a_reply_that_breaks_before_its_message_is_stored_is_told_as_such(
             assert stream.task is not None
             await asyncio.wait([stream.task])
         stream.stored(begun)
-    assert [type(event) for event in await asyncio.wait_for(heard(stream), 5)] == [Began, Failed]
+    assert [type(event) for event in await asyncio.wait_for(heard(stream), HANGS_S)] == [Began, Failed]
     assert isinstance(stream.task.exception(), ZeroDivisionError)
 
 
@@ -148,7 +149,7 @@ async def test_a_server_that_stops_meanwhile_seals_what_was_stored(basement: Bas
         closing = asyncio.create_task(streams.close())
         await asyncio.sleep(0)
         stream.stored(begun)
-    await asyncio.wait_for(closing, 5)
+    await asyncio.wait_for(closing, HANGS_S)
     async with basement.db.tx("acme") as tx:
         kept = await turns.find(tx, ANA, begun.turn.id)
     assert kept is not None

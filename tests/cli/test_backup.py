@@ -20,8 +20,6 @@ from mnemon.db.database import Database
 from mnemon.db.role import assert_bound
 from mnemon.scope import Scope
 
-pytestmark = pytest.mark.timeout(90)
-
 
 @pytest.fixture
 def mnemon(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:

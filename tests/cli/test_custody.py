@@ -9,8 +9,6 @@ from typer.testing import CliRunner, Result
 
 from mnemon.cli.main import app
 
-pytestmark = pytest.mark.timeout(120)
-
 
 @pytest.fixture
 def mnemon(database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:

@@ -20,7 +20,6 @@ from mnemon.db.database import Database
 from mnemon.scope import Scope
 from mnemon.vectors.active import flip
 
-pytestmark = pytest.mark.timeout(60)
 Report = dict[str, dict[str, Any]]
 
 

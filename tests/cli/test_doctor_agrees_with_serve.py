@@ -17,8 +17,6 @@ from mnemon.cli.main import app
 from mnemon.db.embedded.binaries import wheel_folder
 from mnemon.db.embedded.cluster import ensure_running
 
-pytestmark = pytest.mark.timeout(90)
-
 
 @pytest.fixture
 def told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[int, str, str]]:

@@ -45,11 +45,11 @@ async def test_connections_that_a_restart_left_dead_are_passed_over(db: Database
 async def test_a_statement_that_takes_too_long_is_told_as_such(
     db: Database, org: str, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(connecting.SESSION, "statement_timeout", "50ms")
+    monkeypatch.setitem(connecting.SESSION, "statement_timeout", "2s")
     hasty = Database(database_url, SystemClock())
     await hasty.open()
     with pytest.raises(DatabaseDown):
-        await hasty.glance(org, "select pg_sleep(20)")
+        await hasty.glance(org, "select pg_sleep(600)")
     assert await hasty.glance(org, "select 1 as one") == [{"one": 1}]
     await hasty.close()
 

@@ -14,6 +14,7 @@ from psycopg.types.json import Jsonb
 from mnemon.db.prepared import Prepared
 from mnemon.db.statements import only_reads, positional
 from mnemon.db.wire import Asked, Wire
+from support.bounds import HANGS_S
 
 PREPARED = "select count(*)::int as number from pg_prepared_statements where statement like %(like)s"
 
@@ -108,32 +109,40 @@ async def test_a_value_without_a_form_is_refused_before_anything_is_sent(wire: W
 async def test_more_than_the_sockets_hold_in_both_directions(wire: Wire) -> None:
     large = ["x" * 3_000_000 + str(number) for number in range(6)]
     asked = [Asked("select %(large)s::text as large", {"large": one}) for one in large]
-    await asyncio.wait_for(wire.exchange(*asked), 30)
+    await asyncio.wait_for(wire.exchange(*asked), HANGS_S)
     assert [one.rows[0]["large"] for one in asked] == large
+
+
+AT_WORK = "select count(*)::int from pg_stat_activity where pid = %(pid)s and state = 'active'"
+
+
+async def asleep(wire: Wire, other: Wire, pid: object) -> asyncio.Task[None]:
+    """A statement that takes ten minutes, when the server is at it."""
+    waiting = asyncio.create_task(wire.exchange(Asked("select pg_sleep(600)", {})))
+    while await value(other, AT_WORK, pid=pid) == 0:
+        await asyncio.sleep(0.01)
+    return waiting
 
 
 async def test_nobody_waits_any_more_and_the_statement_is_stopped(wire: Wire, database_url: str) -> None:
     pid = await value(wire, "select pg_backend_pid()")
-    waiting = asyncio.create_task(wire.exchange(Asked("select pg_sleep(60)", {})))
-    await asyncio.sleep(0.1)
+    other = await Wire.connect(database_url, autocommit=True)
+    waiting = await asleep(wire, other, pid)
     waiting.cancel()
     with pytest.raises(asyncio.CancelledError):
         await waiting
-    other = await Wire.connect(database_url, autocommit=True)
-    running = "select count(*)::int from pg_stat_activity where pid = %(pid)s and state = 'active'"
-    assert await value(other, running, pid=pid) == 0
+    assert await value(other, AT_WORK, pid=pid) == 0
     await other.close()
     assert await value(wire, "select 'goes on'") == "goes on"
 
 
 async def test_a_server_that_hangs_up_is_noticed(wire: Wire, database_url: str) -> None:
     pid = await value(wire, "select pg_backend_pid()")
-    waiting = asyncio.create_task(wire.exchange(Asked("select pg_sleep(60)", {})))
-    await asyncio.sleep(0.1)
     other = await Wire.connect(database_url, autocommit=True)
+    waiting = await asleep(wire, other, pid)
     await value(other, "select pg_terminate_backend(%(pid)s)", pid=pid)
     with pytest.raises(psycopg.OperationalError):
-        await asyncio.wait_for(waiting, 5)
+        await asyncio.wait_for(waiting, HANGS_S)
     assert wire.closed
     with pytest.raises(psycopg.OperationalError):
         await wire.exchange(Asked("select 1", {}))

@@ -18,6 +18,7 @@ from mnemon.jobs.runner import Runner
 from mnemon.jobs.work import Item, LeaseLost, Retry, Status
 from mnemon.scope import Scope
 from mnemon.supervisor import RESTARTS
+from support.bounds import HANGS_S
 
 
 async def put(db: Database, org: str, kind: str, key: str, **options: object) -> str:
@@ -296,7 +297,7 @@ async def test_writers_in_the_way_of_a_claim_do_not_end_the_runner(
     monkeypatch.setattr(store, "claim", contended)
     await put(db, org, "k", "a")
     async with runner(db, clock, run).working():
-        await asyncio.wait_for(done.wait(), 10)
+        await asyncio.wait_for(done.wait(), HANGS_S)
     assert failures == []
     assert await listed(db, org) == []
 
@@ -341,7 +342,7 @@ async def test_a_privilege_that_is_missing_for_a_moment_does_not_end_the_runner(
         while RESTARTS.labels("work_runner")._value.get() < missed + 2:
             await asyncio.sleep(0.01)
         await owner.execute("grant update on work to mnemon_app")
-        await asyncio.wait_for(done.wait(), 60)
+        await asyncio.wait_for(done.wait(), HANGS_S)
     assert await listed(db, org) == []
 
 

@@ -1,9 +1,7 @@
 """Providers are imported only when used, so that the program starts quickly."""
 
-import resource
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -33,7 +31,7 @@ import asyncio, mnemon.app, mnemon.cli.main
 from mnemon.errors import ModelDown
 from mnemon.llm.connect import connect
 from mnemon.llm.protocol import ChatRequest, Message
-llm = connect({name!r}, base_url="http://127.0.0.1:9/v1", timeout=0.2)
+llm = connect({name!r}, base_url="http://127.0.0.1:9/v1", timeout=60)
 async def ask():
     request = ChatRequest(system="", messages=(Message(role="user", content="hi"),), by_rule=str)
     try:
@@ -45,24 +43,10 @@ asyncio.run(ask())
     assert loaded_by(asked).isdisjoint({"pydantic_ai", "openai", "anthropic", "google.genai"})
 
 
-PROGRAM = str(Path(sys.executable).with_name("mnemon"))
-
-
-@pytest.mark.parametrize(
-    "command",
-    [[sys.executable, "-c", "import mnemon"], [sys.executable, "-c", "import mnemon.llm.connect"], [PROGRAM, "--help"]],
-    ids=["import mnemon", "import mnemon.llm.connect", "mnemon --help"],
-)
-def test_it_takes_less_than_half_a_second(command: list[str]) -> None:
-    assert min(_seconds(command) for _ in range(3)) < 0.5
-
-
-def _seconds(command: list[str]) -> float:
-    """Processor time: what a machine with nothing else to do would take."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    subprocess.run(command, check=True, capture_output=True)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+@pytest.mark.parametrize(("module", "most"), [("mnemon", 60), ("mnemon.llm.connect", 130), ("mnemon.cli.main", 350)])
+def test_little_is_loaded_so_that_it_starts_quickly(module: str, most: int) -> None:
+    """Modules are counted, for seconds depend on the machine: 35, 88 and 273 when this was written."""
+    assert len(loaded_by(f"import {module}")) < most
 
 
 def test_help_imports_no_provider() -> None:

@@ -1,13 +1,14 @@
 """Patience is the same whoever serves a model: bounds, tries, and what counts as an end."""
 
 import asyncio
-import time
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Awaitable
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 
 import pytest
 
 from mnemon.errors import ModelDown
+from mnemon.llm import remote
 from mnemon.llm.failure import Declined, Rejected, Unaskable
 from mnemon.llm.patience import Patience
 from mnemon.llm.protocol import (
@@ -23,6 +24,8 @@ from mnemon.llm.protocol import (
 )
 from mnemon.llm.remote import RemoteLlm
 from mnemon.llm.vendor import Piece, Said
+from support.bounds import HANGS_S
+from support.virtual_time import run_in_virtual_time
 
 REQUEST = ChatRequest(system="", messages=(Message(role="user", content="hi"),), by_rule=str)
 QUESTION = Question(title="Spine", schema={}, system="", prompt="", purpose=Purpose.SPINE, by_rule=dict)
@@ -70,9 +73,11 @@ async def _step(step: Step) -> bool:
     return not isinstance(step, float)
 
 
-def llm(*plays: list[Step], tries: int = 3, text: str = "{}", whole: float = 5.0) -> tuple[RemoteLlm, Played]:
+def llm(
+    *plays: list[Step], tries: int = 3, text: str = "{}", timeout: float = HANGS_S, whole: float = HANGS_S
+) -> tuple[RemoteLlm, Played]:
     vendor = Played(list(plays), text)
-    patience = Patience(timeout=0.2, whole_reply=whole, tries=tries, first_wait=0.001)
+    patience = Patience(timeout=timeout, whole_reply=whole, tries=tries, first_wait=0.001)
     return RemoteLlm("acme:m", vendor, patience), vendor
 
 
@@ -148,45 +153,62 @@ async def test_a_reply_that_nobody_ended_is_none(steps: list[Step], why: str) ->
         await heard(llm([*steps, Text(text="Hel")])[0], [])
 
 
-async def within(seconds: float, asked: Callable[[], object]) -> None:
-    began = time.perf_counter()
+@pytest.fixture
+def virtual_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The model's patience is measured by the loop's clock too."""
+    counter = SimpleNamespace(perf_counter=lambda: asyncio.get_running_loop().time())
+    monkeypatch.setattr(remote, "time", counter)
+
+
+async def seconds_until_down(asked: Awaitable[object]) -> float:
+    began = asyncio.get_running_loop().time()
     with pytest.raises(ModelDown):
-        await asked()  # type: ignore[misc]
-    assert time.perf_counter() - began < seconds
+        await asked
+    return asyncio.get_running_loop().time() - began
 
 
-async def test_the_first_piece_and_an_answer_come_in_time_or_not_at_all() -> None:
-    made, vendor = llm([3.0, *HELLO])
-    await within(0.5, lambda: heard(made, []))
-    await within(0.5, lambda: made.answer(QUESTION))
-    assert vendor.asked == 2
-    slow, _ = llm([Rejected(503, "busy", after=60.0)])
-    await within(0.15, lambda: heard(slow, []))
+@pytest.mark.usefixtures("virtual_time")
+def test_the_first_piece_and_an_answer_come_in_time_or_not_at_all() -> None:
+    async def asked() -> None:
+        made, vendor = llm([3.0, *HELLO], timeout=0.2)
+        assert await seconds_until_down(heard(made, [])) == pytest.approx(0.2, abs=0.01)
+        assert await seconds_until_down(made.answer(QUESTION)) == pytest.approx(0.2, abs=0.01)
+        assert vendor.asked == 2
+        busy, _ = llm([Rejected(503, "busy", after=60.0)], timeout=0.2)
+        assert await seconds_until_down(heard(busy, [])) == 0
+
+    run_in_virtual_time(asked())
 
 
-async def test_one_that_is_seen_at_work_is_given_time() -> None:
+@pytest.mark.usefixtures("virtual_time")
+def test_one_that_is_seen_at_work_is_given_time() -> None:
     events: list[ChatEvent] = []
-    await heard(llm([0.1, None, 0.15, None, 0.15, *HELLO])[0], events)
+    run_in_virtual_time(heard(llm([0.1, None, 0.15, None, 0.15, *HELLO], timeout=0.2)[0], events))
     assert events[0] == Text(text="Hello")
 
 
-async def test_a_whole_reply_has_its_bound_too() -> None:
+@pytest.mark.usefixtures("virtual_time")
+def test_a_whole_reply_has_its_bound_too() -> None:
     events: list[ChatEvent] = []
-    steps: list[Step] = [piece for _ in range(20) for piece in (Text(text="x"), 0.05)]
-    made, vendor = llm(steps, whole=0.3)
+    steps: list[Step] = [piece for _ in range(20) for piece in (Text(text="x"), 0.06)]
+    made, vendor = llm(steps, timeout=0.2, whole=0.3)
     with pytest.raises(ModelDown, match="broke off"):
-        await heard(made, events)
-    assert 2 <= len(events) < 10
+        run_in_virtual_time(heard(made, events))
+    assert len(events) == 5  # at 0, 0.06, 0.12, 0.18 and 0.24 s
     assert vendor.closed == [1]
 
 
-async def test_a_listener_is_never_stopped_by_the_bound() -> None:
-    made, _ = llm([Text(text="x"), 0.01, *HELLO], whole=0.1)
-    stream = made.chat(REQUEST)
-    await anext(stream)
-    await asyncio.sleep(0.2)
-    with pytest.raises(ModelDown, match="broke off"):
+@pytest.mark.usefixtures("virtual_time")
+def test_a_listener_is_never_stopped_by_the_bound() -> None:
+    async def listened() -> None:
+        made, _ = llm([Text(text="x"), 0.01, *HELLO], timeout=0.2, whole=0.1)
+        stream = made.chat(REQUEST)
         await anext(stream)
+        await asyncio.sleep(0.2)
+        with pytest.raises(ModelDown, match="broke off"):
+            await anext(stream)
+
+    run_in_virtual_time(listened())
 
 
 async def test_a_listener_who_leaves_ends_the_request() -> None:

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import httpx2
@@ -14,6 +15,7 @@ import pytest
 
 from mnemon.llm.scripted.script import Asked, Script, called
 from mnemon.llm.scripted.server import ScriptedServer
+from support.bounds import HANGS_S
 
 SCHEMA = {
     "title": "Reflection",
@@ -31,7 +33,7 @@ def server() -> Iterator[ScriptedServer]:
 
 @pytest.fixture
 def client(server: ScriptedServer) -> Iterator[openai.OpenAI]:
-    with openai.OpenAI(base_url=server.url, api_key="sk-test", max_retries=0, timeout=5) as made:
+    with openai.OpenAI(base_url=server.url, api_key="sk-test", max_retries=0, timeout=HANGS_S) as made:
         yield made
 
 
@@ -141,7 +143,7 @@ def test_a_cut_stream_breaks_after_what_was_said(server: ScriptedServer) -> None
     body = {"model": "m", "stream": True, "messages": [{"role": "user", "content": "hi"}]}
     seen = ""
     broke = False
-    with httpx2.stream("POST", f"{server.url}/chat/completions", json=body) as response:
+    with httpx2.stream("POST", f"{server.url}/chat/completions", json=body, timeout=HANGS_S) as response:
         try:
             for piece in response.iter_text():
                 seen += piece
@@ -157,7 +159,7 @@ def test_a_hanging_one_never_ends(server: ScriptedServer) -> None:
     server.script.fails("hang")
     body = {"model": "m", "messages": [{"role": "user", "content": "hi"}]}
     with pytest.raises(httpx2.ReadTimeout):
-        httpx2.post(f"{server.url}/chat/completions", json=body, timeout=0.2)
+        httpx2.post(f"{server.url}/chat/completions", json=body, timeout=httpx2.Timeout(HANGS_S, read=0.2))
 
 
 def test_a_slow_one_answers_late(server: ScriptedServer, client: openai.OpenAI) -> None:
@@ -165,6 +167,17 @@ def test_a_slow_one_answers_late(server: ScriptedServer, client: openai.OpenAI) 
     began = time.perf_counter()
     assert say(client).choices[0].message.content == "Understood."
     assert time.perf_counter() - began >= 0.2
+
+
+def test_healed_a_slow_one_answers_now(server: ScriptedServer, client: openai.OpenAI) -> None:
+    server.script.fails("slow", seconds=10 * HANGS_S)
+    with ThreadPoolExecutor(1) as beside:
+        late = beside.submit(say, client)
+        while not server.script.asked:
+            time.sleep(0.01)
+        assert not late.done()
+        server.script.heals()
+        assert late.result().choices[0].message.content == "Understood."
 
 
 def test_stopped_its_port_refuses_and_started_again_it_answers(server: ScriptedServer, client: openai.OpenAI) -> None:
@@ -197,20 +210,24 @@ def test_as_a_process_it_is_scripted_over_http() -> None:
     try:
         root = f"http://127.0.0.1:{port}"
         _wait(root)
-        httpx2.post(f"{root}/script", json={"replies": [{"calls": [{"name": "t", "arguments": {"a": 1}}]}, "yes"]})
+        httpx2.post(
+            f"{root}/script",
+            json={"replies": [{"calls": [{"name": "t", "arguments": {"a": 1}}]}, "yes"]},
+            timeout=HANGS_S,
+        )
         with openai.OpenAI(base_url=f"{root}/v1", api_key="k", max_retries=0) as client:
             assert say(client).choices[0].finish_reason == "tool_calls"
             assert say(client).choices[0].message.content == "yes"
-        assert len(httpx2.get(f"{root}/script/asked").json()["asked"]) == 2
+        assert len(httpx2.get(f"{root}/script/asked", timeout=HANGS_S).json()["asked"]) == 2
     finally:
         process.terminate()
         process.communicate()
 
 
 def _wait(root: str) -> None:
-    for _ in range(100):
+    for _ in range(round(HANGS_S / 0.05)):
         try:
-            httpx2.get(f"{root}/v1/models")
+            httpx2.get(f"{root}/v1/models", timeout=HANGS_S)
         except httpx2.ConnectError:
             time.sleep(0.05)
         else:

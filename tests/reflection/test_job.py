@@ -24,6 +24,7 @@ from mnemon.sessions.lifecycle import TurnStatus
 from mnemon.sessions.messages import NewMessage
 from mnemon.sessions.record import Incoming, record
 from mnemon.turn import Role, Turn
+from support.bounds import HANGS_S
 from support.reflecting import Notes, basement_of, runner_of, told
 
 
@@ -261,17 +262,19 @@ async def test_a_kept_answer_is_applied_without_asking_again(db: Database, org: 
 
 async def test_a_worker_that_lost_its_lease_applies_nothing(db: Database, org: str, clock: ManualClock) -> None:
     slow, quick = Script(), Script()
-    slow.fails("slow", seconds=0.4)
+    slow.fails("slow", seconds=HANGS_S)
     slow.always_answers("Reflection", {"notes": ["from the dead"]})
     quick.always_answers("Reflection", {"notes": ["alive"]})
     notes = Notes()
     turn = await told(db, "hello")
     first = runner_of(basement_of(db, clock, slow), [notes])
     await first.take()
-    await asyncio.sleep(0.1)
+    while not slow.asked:
+        await asyncio.sleep(0.01)
     clock.advance(timedelta(minutes=5))
     await runner_of(basement_of(db, clock, quick), [notes]).drain()
-    await asyncio.sleep(0.6)
+    slow.heals()
+    await asyncio.gather(*first._running)
     await first.stop()
     assert [given for _, _, given in notes.applied] == [["alive"]]
     assert (await reflection_of(db, turn)).status is ReflectionStatus.DONE

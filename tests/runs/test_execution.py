@@ -16,6 +16,7 @@ from mnemon.runs.decisions import decisions_for
 from mnemon.runs.removal import home_of
 from mnemon.runs.run import RunStatus
 from mnemon.runs.tokens import authenticate_run_token, issue_token, split_run_token
+from support.bounds import HANGS_S
 from support.working import WAIT, Working
 
 
@@ -41,7 +42,7 @@ async def test_the_database_itself_keeps_a_succeeded_result(working: Working, ch
 async def test_a_run_whose_worker_stops_waits_and_is_run_again(working: Working) -> None:
     agent = await working.agent(config={"memoryEnabled": True})
     run = await working.ask(agent)
-    working.script.fails("slow", on="chat", seconds=30)
+    working.script.fails("slow", on="chat", seconds=10 * HANGS_S)
     dying = working.runner()
     await dying.take()
     while (await working.read(run)).status is not RunStatus.RUNNING:
@@ -74,7 +75,7 @@ async def test_a_run_whose_worker_vanished_is_run_again_when_its_lease_is_over(w
 
 async def test_a_chat_in_flight_at_a_reset_is_not_written_back(working: Working) -> None:
     agent = await working.agent(config={"memoryEnabled": True})
-    working.script.fails("slow", on="chat", seconds=0.5)
+    working.script.fails("slow", on="chat", seconds=HANGS_S)
     async with working.db.tx("acme") as tx:
         turn_id = await ask.ask_chat(tx, working.scope, agent.id, "The codeword is FALCON.")
     draining = asyncio.create_task(working.runner().drain())
@@ -82,6 +83,7 @@ async def test_a_chat_in_flight_at_a_reset_is_not_written_back(working: Working)
         await asyncio.sleep(0.01)
     async with working.db.tx("acme") as tx:
         await agents.reset_memory(tx, working.scope, agent.id)
+    working.script.heals()
     await draining
     async with working.db.tx("acme") as tx:
         shown = (await agents.panels(tx, working.scope, [agent]))[agent.id]
@@ -180,12 +182,13 @@ async def test_an_agent_sees_only_its_own_decisions(working: Working) -> None:
 async def test_an_agent_deleted_in_mid_run_leaves_nothing_behind(working: Working) -> None:
     agent = await working.agent()
     run = await working.ask(agent)
-    working.script.fails("slow", on="chat", seconds=0.5)
+    working.script.fails("slow", on="chat", seconds=HANGS_S)
     draining = asyncio.create_task(working.runner().drain())
     while (await working.read(run)).status is not RunStatus.RUNNING:
         await asyncio.sleep(0.01)
     async with working.db.tx("acme") as tx:
         await agents.delete_agent(tx, working.scope, agent.id)
+    working.script.heals()
     await draining
     async with working.db.tx("acme") as tx:
         for table in ("runs", "run_events", "run_tokens", "chat_sessions", "work"):
@@ -196,10 +199,13 @@ async def test_agents_keep_their_own_lanes(working: Working) -> None:
     for _ in range(5):
         agent = await working.agent()
         await working.ask(agent)
-    working.script.fails("slow", on="chat", times=5, seconds=0.3)
-    began = asyncio.get_running_loop().time()
-    await working.runner().drain()
-    assert asyncio.get_running_loop().time() - began < 1.4
+    working.script.fails("slow", on="chat", times=5, seconds=10 * HANGS_S)
+    draining = asyncio.create_task(working.runner().drain())
+    async with asyncio.timeout(HANGS_S):
+        while len(working.script.asked) < 5:  # all of them before any has its reply
+            await asyncio.sleep(0.01)
+    working.script.heals()
+    await draining
 
 
 async def test_what_no_database_can_hold_does_not_stop_a_run(working: Working) -> None:

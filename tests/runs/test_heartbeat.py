@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from mnemon.runs import agents
 from mnemon.runs.agents import drafted
 from mnemon.runs.run import RunKind, RunStatus
+from support.bounds import HANGS_S
 from support.working import Working
 
 HOUR = timedelta(hours=1)
@@ -48,16 +49,18 @@ async def test_missed_slots_are_caught_up_once_and_the_run_says_how_many(working
 
 async def test_a_slot_that_finds_the_agent_busy_is_joined_to_the_next(working: Working) -> None:
     agent = await working.agent(schedule="0 * * * *")
-    working.script.fails("slow", on="chat", seconds=0.6)
+    working.script.fails("slow", on="chat", seconds=HANGS_S)
     await working.ask(agent, "something long")
     worker = working.runner()
     busy = asyncio.create_task(worker.drain())
-    await asyncio.sleep(0.2)
+    while not working.script.asked:
+        await asyncio.sleep(0.01)
     working.clock.advance(timedelta(minutes=38))
     other = working.runner()
     await other.take()
-    await asyncio.sleep(0.2)
+    await asyncio.gather(*other._running)
     assert [run.kind for run in await working.runs(agent)] == [RunKind.MANUAL]
+    working.script.heals()
     await busy
     working.clock.advance(HOUR)
     await asyncio.gather(worker.drain(), other.drain())

@@ -24,7 +24,7 @@ from mnemon.api.run_shapes import DecisionOut, RunOut
 from mnemon.api.runs import cards_of, page_of_runs, place_of, rendered
 from mnemon.api.wire import Envelope, position_of
 from mnemon.db.tx import Tx
-from mnemon.errors import Unavailable
+from mnemon.errors import Conflict
 from mnemon.runs import agent_store, agents
 from mnemon.runs.agent import Agent
 from mnemon.runs.ask import ask_chat, ask_run
@@ -182,12 +182,15 @@ async def _asked(door: Door, agent_id: str, message: str) -> tuple[str, str | No
 
 
 async def _whole(door: Door, turn_id: str) -> AgentReplyOut:
-    """The turn as one JSON, without a reply while no worker has taken it up. Raises Unavailable when it failed."""
+    """The turn as one JSON, without a reply while no worker has taken it up. Raises Conflict when it failed.
+
+    A failed turn is final and its message kept, so the same request again would not help: no 503, which invites one.
+    """
     ended = await chat_end(door.basement.db, door.org, turn_id)
     if ended.get("code") == "chat_waiting":
         return AgentReplyOut(turn_id=turn_id)
     if "code" in ended:
-        raise Unavailable(ended["detail"], code=ended["code"])
+        raise Conflict(ended["detail"], code=ended["code"])
     async with door.tx() as tx:
         reply = await agent_store.message_of_turn(door.org, tx, turn_id, "assistant")
     return AgentReplyOut(**ended, reply=reply.content if reply else None)

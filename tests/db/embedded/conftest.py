@@ -10,6 +10,7 @@ import psycopg
 import pytest
 
 from mnemon.db.embedded.cluster import ensure_running
+from support.bounds import HANGS_S
 from support.holder import Holder
 from support.processes import end_servers
 
@@ -61,7 +62,7 @@ def holder() -> Iterator[Callable[..., Holder]]:
         one.kill()
 
 
-def wait_for(true: Callable[[], bool], seconds: float = 15.0) -> bool:
+def wait_for(true: Callable[[], bool], seconds: float = HANGS_S) -> bool:
     """True as soon as it is, False when it is not within the time."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:

@@ -17,9 +17,8 @@ from mnemon.db.embedded.postmaster import is_server_on, parse_postmaster, read_p
 from mnemon.db.embedded.programs import start_detached
 from mnemon.db.embedded.start import ensure_started
 from mnemon.errors import DatabaseDown
+from support.bounds import HANGS_S
 from support.processes import servers_on
-
-pytestmark = pytest.mark.timeout(60)
 
 
 def write_word(cluster: Cluster, word: str) -> None:
@@ -91,7 +90,7 @@ async def test_who_watches_brings_a_dead_server_back_at_the_same_url(data_dir: P
     url, pid = cluster.url, cluster.pid
     watching = asyncio.create_task(cluster.watch())
     os.kill(pid, signal.SIGQUIT)
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(HANGS_S):
         while cluster.pid == pid:
             await asyncio.sleep(0.05)
     assert cluster.url == url
@@ -120,7 +119,7 @@ async def test_a_server_on_its_way_out_is_followed_by_a_new_one(
     with psycopg.connect(cluster.url) as connection:
         connection.execute("SELECT 1")
         os.kill(cluster.pid, signal.SIGTERM)  # waits for this connection to end
-        assert eventually(lambda: "stopping" in (data_dir / "postgres" / "postmaster.pid").read_text(), seconds=5.0)
+        assert eventually(lambda: "stopping" in (data_dir / "postgres" / "postmaster.pid").read_text())
         coming = asyncio.create_task(ensure_running(data_dir))
         await asyncio.sleep(0.1)
     second = await coming

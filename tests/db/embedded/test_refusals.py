@@ -18,10 +18,10 @@ from mnemon.db.embedded.binaries import find_binaries
 from mnemon.db.embedded.cluster import ensure_running
 from mnemon.db.embedded.configuration import choose_socket_dir
 from mnemon.errors import DatabaseDown, Misconfigured
+from support.bounds import HANGS_S
 from support.holder import Holder
 from support.processes import servers_on
 
-pytestmark = pytest.mark.timeout(60)
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount a small disk or change owners")
 
 
@@ -86,17 +86,23 @@ async def test_a_directory_that_is_not_a_finished_database_is_left_as_it_is(new_
     assert [path.name for path in (new_dir / "postgres").iterdir()] == ["PG_VERSION"]
 
 
-def test_a_making_that_was_killed_is_begun_again(new_dir: Path, holder: Callable[..., Holder]) -> None:
-    killed = holder(new_dir)
-    end = time.monotonic() + 20
-    while not list(new_dir.glob("postgres.new-*/base")) and time.monotonic() < end:
+def half_made(folder: Path, holder: Callable[..., Holder]) -> bool:
+    """Whether the process that made a database there was killed before it had finished."""
+    killed = holder(folder)
+    end = time.monotonic() + HANGS_S
+    while not list(folder.glob("postgres.new-*/base")) and time.monotonic() < end:
         time.sleep(0.01)
     killed.kill()
-    assert list(new_dir.glob("postgres.new-*"))
-    assert not (new_dir / "postgres").exists()
-    again = holder(new_dir)
+    return not (folder / "postgres").exists()
+
+
+def test_a_making_that_was_killed_is_begun_again(new_dir: Path, holder: Callable[..., Holder]) -> None:
+    # On a busy machine the making may be over before this process gets to kill it; then it is tried elsewhere.
+    folder = next(folder for n in range(10) if half_made(folder := new_dir / str(n), holder))
+    assert list(folder.glob("postgres.new-*"))
+    again = holder(folder)
     assert again.server_pid() > 0
-    assert not list(new_dir.glob("postgres.new-*"))
+    assert not list(folder.glob("postgres.new-*"))
     again.leave()
 
 

@@ -4,6 +4,8 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from support.bounds import HANGS_S
+
 STREAM = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
 END = b"0\r\n\r\n"
 
@@ -25,6 +27,8 @@ class Wire:
     """For each request the pieces it sends, one by one; the last play is repeated."""
     hangs: bool = False
     """Whether it goes silent after its pieces and keeps the connection."""
+    hangs_up: bool = False
+    """Whether it closes the connection after its pieces."""
     heads: list[str] = field(default_factory=list)
     bodies: list[bytes] = field(default_factory=list)
     connections: int = 0
@@ -32,7 +36,7 @@ class Wire:
     url: str = ""
 
     async def settled(self, wanted: Callable[[], bool]) -> None:
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(HANGS_S):
             while not wanted():
                 await asyncio.sleep(0.005)
 
@@ -51,6 +55,8 @@ class Wire:
                     writer.write(piece)
                     await writer.drain()
                     await asyncio.sleep(0)
+                if self.hangs_up:
+                    return
                 if self.hangs:
                     await reader.read()
                     return

@@ -7,7 +7,6 @@
 Every request is a chat: `script.replies(…)` says what comes back, and the same faults break it.
 """
 
-import asyncio
 import itertools
 import json
 from collections.abc import Iterator
@@ -49,7 +48,7 @@ class ScriptedMessages(ScriptedServer):
         if fault and fault.kind in ("dead", "rate_limited", "garbage"):
             return await _fail(writer, fault)
         if fault and fault.kind == "slow":
-            await asyncio.sleep(fault.seconds)
+            await fault.pass_by()
             fault = None
         reply = _numbered(self.script.next_reply(asked), next(self._numbers))
         if asked.stream:

@@ -72,7 +72,7 @@ async def _suffer(fault: Fault | None) -> None:
     """What a fault does before anything is said."""
     match fault.kind if fault else None:
         case "slow" if fault:
-            await asyncio.sleep(fault.seconds)
+            await fault.pass_by()
         case "dead" | "rate_limited" | "error":
             raise ModelDown("The scripted model was told to fail. Ask again.")
 

@@ -12,6 +12,7 @@ In process: `ScriptedLlm(script)`. As a process of its own: `python -m mnemon.ll
 scripted over HTTP as `control.py` says.
 """
 
+import asyncio
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -25,7 +26,7 @@ FaultKind = Literal["dead", "slow", "rate_limited", "error", "garbage", "cut", "
 """What goes wrong:
 
 dead          the connection is closed without a word
-slow          the answer comes after `seconds`
+slow          the answer comes after `seconds`, or when the script heals
 rate_limited  429 with Retry-After: `seconds`
 error         500
 garbage       200, and a body that is not JSON; from a question, an answer that is not JSON
@@ -33,6 +34,7 @@ cut           the connection breaks after `after` pieces
 hang          the connection stays open after `after` pieces, and nothing more comes
 """
 
+_LOOK_S = 0.01
 CHAT = "chat"
 EMBEDDINGS = "embeddings"
 
@@ -100,6 +102,15 @@ class Fault:
     """How often still; None: until healed."""
     after: int
     seconds: float
+    over: bool = False
+    """Whether the script healed since; what waits because of it goes on."""
+
+    async def pass_by(self) -> None:
+        """Wait for its seconds to pass, or for the script to heal."""
+        loop = asyncio.get_running_loop()
+        end = loop.time() + self.seconds
+        while not self.over and (left := end - loop.time()) > 0:  # noqa: ASYNC110 it heals in another thread
+            await asyncio.sleep(min(left, _LOOK_S))
 
 
 class Script:
@@ -113,6 +124,7 @@ class Script:
         self._answers: dict[str, deque[Answering]] = {}
         self._standing: dict[str, Answering] = {}
         self._faults: list[Fault] = []
+        self._scripted_faults: list[Fault] = []
         # The server answers in its own thread while the test goes on scripting in another.
         self._lock = threading.Lock()
 
@@ -146,17 +158,29 @@ class Script:
     ) -> None:
         """Fail the next `times` requests (None: until healed), everywhere or only `on` one kind of them."""
         with self._lock:
-            self._faults.append(Fault(kind=kind, on=on, times=times, after=after, seconds=seconds))
+            made = Fault(kind=kind, on=on, times=times, after=after, seconds=seconds)
+            self._faults.append(made)
+            self._scripted_faults.append(made)
 
     def heals(self) -> None:
-        """Nothing fails any more."""
+        """Nothing fails any more, and what is slow answers now."""
         with self._lock:
+            for fault in self._scripted_faults:
+                fault.over = True
             self._faults.clear()
+            self._scripted_faults.clear()
 
     def clear(self) -> None:
         """Forget replies, answers, faults and what was asked."""
         with self._lock:
-            for queue in (self._replies, self._answers, self._standing, self._faults, self.asked):
+            for queue in (
+                self._replies,
+                self._answers,
+                self._standing,
+                self._faults,
+                self._scripted_faults,
+                self.asked,
+            ):
                 queue.clear()
 
     def asked_on(self, on: str) -> list[Asked]:

@@ -105,7 +105,7 @@ class ScriptedServer:
         if fault and fault.kind in ("dead", "rate_limited", "error", "garbage"):
             return await _fail(writer, fault)
         if fault and fault.kind == "slow":
-            await asyncio.sleep(fault.seconds)
+            await fault.pass_by()
             fault = None
         return await self._respond(writer, asked, fault)
 
