@@ -30,14 +30,22 @@ _IDLE_TIMEOUT = "60s"
 class Database:
     """Connections to one PostgreSQL database, always as the role `mnemon_app`."""
 
-    def __init__(self, url: str, clock: Clock, *, pool_size: int = 10, timeout_s: float = 30.0) -> None:
+    def __init__(
+        self,
+        url: str,
+        clock: Clock,
+        *,
+        pool_size: int = 10,
+        timeout_s: float = 30.0,
+        connection_class: type[Wire] = Wire,
+    ) -> None:
         self.url = url
         self._clock = clock
         self._timeout_s = timeout_s
         self._down = False  # no connection can be made: then nobody waits long for one
         self._pool: AsyncConnectionPool[Wire] = AsyncConnectionPool(
             url,
-            connection_class=Wire,
+            connection_class=connection_class,
             min_size=1,
             max_size=pool_size,
             timeout=timeout_s,
