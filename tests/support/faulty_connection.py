@@ -48,7 +48,8 @@ SQLSTATES = {
     FaultClass.STATEMENT_TIMEOUT: "57014",
     FaultClass.READ_ONLY: "25006",
 }
-_TERMINATE = "SELECT pg_terminate_backend(pg_backend_pid())"
+_TERMINATE = ("RESET ROLE", "SELECT pg_terminate_backend(pg_backend_pid())")
+"""As the login: the application's role may end nobody."""
 _UNDER_WAY = "SELECT pg_sleep(0.5)"
 """Runs ahead of a statement that is cancelled: the cancellation comes at once and finds it running."""
 
@@ -125,7 +126,7 @@ class FaultyWire(Wire):
         before, it, after = list(bound[:place]), bound[place], list(bound[place + 1 :])
         match self.faults.kind:
             case FaultClass.TERMINATED:
-                await super().send([*before, *self.bound(plain(_TERMINATE)), *after])
+                await super().send([*before, *self.bound(*map(plain, _TERMINATE)), *after])
             case FaultClass.LOST_BEFORE | FaultClass.AWAY:
                 await self._send_and_sever(before, [it, *after])
             case FaultClass.LOST_AFTER:
@@ -144,7 +145,8 @@ class FaultyWire(Wire):
             return await super().execute(query, params, **options)
         match self.faults.kind:
             case FaultClass.TERMINATED:
-                return await super().execute(_TERMINATE)
+                await super().execute(_TERMINATE[0])
+                return await super().execute(_TERMINATE[1])
             case FaultClass.LOST_BEFORE | FaultClass.AWAY:
                 self._sever()
             case FaultClass.LOST_AFTER:

@@ -21,8 +21,8 @@ _LEFT_OUT: dict[str, frozenset[str]] = {
     "runs": frozenset({"seq"}),
 }
 """Columns that count tries, and numbers of a sequence, which a transaction that is undone uses up."""
-_LOGS = frozenset({"run_events"})
-"""What could be seen of every try, in its order: a second try adds to it."""
+_LEFT_OUT_TABLES = frozenset({"run_events", "recall_days"})
+"""What could be seen of every try, and how often anything was recalled, which a process counts and writes at times."""
 
 _TABLES = """
 select c.relname from pg_class c join pg_attribute a on a.attrelid = c.oid
@@ -34,7 +34,7 @@ order by 1
 async def table_names(connection: "psycopg.AsyncConnection[Any]") -> list[str]:
     """The tables whose rows belong to an organization."""
     cursor = await connection.execute(_TABLES)
-    return [row[0] for row in await cursor.fetchall() if row[0] not in _LOGS]
+    return [row[0] for row in await cursor.fetchall() if row[0] not in _LEFT_OUT_TABLES]
 
 
 async def read_contents(connection: "psycopg.AsyncConnection[Any]", names: list[str], org: str) -> Contents:
