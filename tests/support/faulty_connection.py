@@ -34,7 +34,7 @@ class FaultClass(StrEnum):
     LOST_AFTER = "connection lost after"
     """The statement is run, and its answer does not arrive: at COMMIT the client cannot know what happened."""
     AWAY = "database away from here on"
-    """This statement and every later one is lost, until `Faults.heal`."""
+    """This statement and every later one is lost, for a second or until `Faults.heal`."""
     CANCELLED = "cancelled"
     """Whoever waits for the statement is cancelled while it runs."""
 
@@ -50,6 +50,7 @@ SQLSTATES = {
 }
 _TERMINATE = ("RESET ROLE", "SELECT pg_terminate_backend(pg_backend_pid())")
 """As the login: the application's role may end nobody."""
+_AWAY_S = 1.0
 _UNDER_WAY = "SELECT pg_sleep(0.5)"
 """Runs ahead of a statement that is cancelled: the cancellation comes at once and finds it running."""
 
@@ -94,8 +95,14 @@ class Faults:
         if self._fault is None or not before < self._fault.at <= len(self.statements):
             return None
         self.struck = self.statements[self._fault.at - 1]
-        self.away = self._fault.kind is FaultClass.AWAY
+        if self._fault.kind is FaultClass.AWAY:
+            self.away = True
+            asyncio.get_running_loop().call_later(_AWAY_S, self._come_back, self._fault)
         return self._fault.at - before - 1
+
+    def _come_back(self, fault: Fault) -> None:
+        if self._fault is fault:
+            self.away = False
 
     @property
     def kind(self) -> FaultClass:

@@ -95,7 +95,7 @@ async def _(stage: Stage) -> Call:
     return Call(method="POST", path="/api/chat", json={**CHAT, "stream": False})
 
 
-@asking("POST /v1/chat/completions", "a tool of the caller", kinds=("reflection",))
+@asking("POST /v1/chat/completions", "a tool of the caller", kinds=("reflection",), ends_after_minutes=31)
 async def _(stage: Stage) -> Call:
     reply = called("weather", city="Austin")
     stage.house.script.always_replies(lambda asked: reply)

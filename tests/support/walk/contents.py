@@ -3,6 +3,7 @@
 import json
 import re
 from collections import Counter
+from contextlib import suppress
 from typing import Any
 
 import psycopg
@@ -23,6 +24,9 @@ _LEFT_OUT: dict[str, frozenset[str]] = {
 """Columns that count tries, and numbers of a sequence, which a transaction that is undone uses up."""
 _LEFT_OUT_TABLES = frozenset({"run_events", "recall_days"})
 """What could be seen of every try, and how often anything was recalled, which a process counts and writes at times."""
+
+_COSTS = frozenset({"usage", "tokens", "created"})
+"""What a model was given depends on when it was asked; `created` is a time as a number."""
 
 _TABLES = """
 select c.relname from pg_class c join pg_attribute a on a.attrelid = c.oid
@@ -47,7 +51,7 @@ async def read_contents(connection: "psycopg.AsyncConnection[Any]", names: list[
 def comparable(value: Any, org: str) -> Any:
     """The value without what differs from run to run."""
     if isinstance(value, dict):
-        return {comparable(name, org): comparable(one, org) for name, one in value.items()}
+        return {comparable(name, org): comparable(one, org) for name, one in value.items() if name not in _COSTS}
     if isinstance(value, list):
         return [comparable(one, org) for one in value]
     return _comparable_text(value, org) if isinstance(value, str) else value
@@ -71,5 +75,7 @@ def _comparable_text(text: str, org: str) -> str:
             text = bytes.fromhex(text[2:]).decode()
         except ValueError:
             return "<bytes>"
+        with suppress(json.JSONDecodeError):
+            return json.dumps(comparable(json.loads(text), org), sort_keys=True)
     text = _ID.sub(r"\1_*", text.replace(org, "<org>"))
     return _HEX.sub("<hex>", _TIME.sub("<time>", text))

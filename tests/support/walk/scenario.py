@@ -18,6 +18,8 @@ class RequestScenario:
     """Sent with an Idempotency-Key: sent again, it takes effect once. Forms and MCP calls have none."""
     kinds: tuple[str, ...] = ()
     """Work that a server does by itself before a repetition can be answered."""
+    ends_after_minutes: float = 0.0
+    """How long it takes until what the request left open is over."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -96,8 +96,7 @@ class Walker:
         assert answer.status_code < 400, f"{scenario.name}: {answer.status_code} {answer.text[:500]}"
         if scenario.keyed:
             answer = await within(stage.send(call))  # what a repetition is answered
-        for kind in scenario.kinds:
-            await stage.drain(kind)
+        await self._end(scenario, stage)
         return Played(
             statements=statements,
             contents=await self._contents(stage),
@@ -217,8 +216,7 @@ class Walker:
             return [*wrong, f"sent again: {again.status_code} {again.text[:200]}"]
         if again.status_code != played.status or _body(again, stage.org) != played.body:
             wrong.append(f"sent again: another answer: {again.status_code} {again.text[:300]}")
-        for kind in scenario.kinds:
-            await stage.drain(kind)
+        await self._end(scenario, stage)
         if lines := difference(await self._contents(stage), played.contents):
             wrong.append(f"other contents:\n{lines}")
         return wrong
@@ -248,6 +246,12 @@ class Walker:
                 for kind in scenario.kinds:
                     await stage.drain(kind)
         return answer
+
+    async def _end(self, scenario: RequestScenario, stage: Stage) -> None:
+        """The server's own work that follows the request is done."""
+        stage.advance(minutes=scenario.ends_after_minutes)
+        for kind in scenario.kinds:
+            await stage.drain(kind)
 
     def _answered(self, scenario: RequestScenario, answer: httpx2.Response | None, fault: Fault) -> list[str]:
         if answer is None:
