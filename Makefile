@@ -13,14 +13,11 @@ run: .venv/run
 demo: .venv/run
 	@.venv/bin/mnemon demo
 
-SUITE := -n 2 --dist worksteal -m "not browser and not conformance and not soak" --ignore tests/browser --ignore tests/conformance
-
 test: .venv/test
-	@$(PYTEST) $(SUITE) tests
+	@$(PYTEST) -n 2 --dist worksteal -m "not browser and not conformance and not soak" --ignore tests/browser --ignore tests/conformance tests
 
-# What has to be green: the quick checks first, each once.
-check: lint types house
-	@$(PYTEST) $(SUITE) --ignore tests/house tests
+# What has to be green: the quick checks first. The import contract (lint-imports) is one of the house tests.
+check: lint types test
 
 lint: .venv/test
 	@.venv/bin/ruff format --check $(PYTHON_FOLDERS)
@@ -30,7 +27,7 @@ lint: .venv/test
 types: .venv/test
 	@.venv/bin/mypy
 
-# The house rules; the import contract (lint-imports) is one of them.
+# The house rules alone; `make test` runs them too.
 house: .venv/test
 	@$(PYTEST) -q -n0 tests/house
 

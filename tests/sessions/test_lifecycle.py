@@ -12,6 +12,7 @@ DRAWN = {
     ("answering", "interrupted"),
     ("answering", "failed"),
     ("interrupted", "answered"),
+    ("interrupted", "answering"),
     ("failed", "answering"),
 }
 

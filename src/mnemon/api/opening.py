@@ -69,7 +69,7 @@ async def whole(stream: Stream) -> Done:
 
 
 async def _known(tx: Tx, asking: Asking, turn_id: str) -> Kept | Asking:
-    """What the first request came to: its reply, or, where it failed, the same turn to be answered again."""
+    """What the first request came to: its reply, or, where it gave none, the same turn to be answered again."""
     stored = await turns.find(tx, asking.scope, turn_id)
     if stored is None:
         return asking
@@ -78,7 +78,9 @@ async def _known(tx: Tx, asking: Asking, turn_id: str) -> Kept | Asking:
             "The first request with this Idempotency-Key is still being answered. Try again in a moment.",
             code="idempotency_in_progress",
         )
-    if stored.status is TurnStatus.FAILED:
+    # The process may have died, or the commit's answer been lost, before there was a word of a reply to give again.
+    wordless = stored.status is TurnStatus.INTERRUPTED and not stored.turn.reply.strip()
+    if stored.status is TurnStatus.FAILED or wordless:
         return replace(asking, retries=turn_id)
     return _reply_of(stored)
 

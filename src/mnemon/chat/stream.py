@@ -157,11 +157,11 @@ class Streams:
 
 
 async def _sealed(basement: Basement, begun: Begun, outcome: Outcome, on_seal: OnSeal | None) -> Event | None:
-    """The turn is sealed, tried for half a minute while the database is away; then the sweep gives it up."""
+    """The turn is sealed, tried for half a minute while it cannot be; then the sweep gives it up."""
     for attempt in range(_SEAL_TRIES):
         try:
             async with basement.db.tx(begun.turn.scope.org_id) as tx:
-                turn, message_id = await seal(tx, begun, outcome)
+                turn, message_id = await seal(tx, begun, outcome, again=attempt > 0)
                 if on_seal is not None:
                     await on_seal(tx, turn, outcome)
         except Unavailable as error:

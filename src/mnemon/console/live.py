@@ -14,7 +14,7 @@ from starlette.responses import StreamingResponse
 
 from mnemon.console.visit import Visit, visitor
 from mnemon.db.tx import Tx
-from mnemon.errors import DatabaseDown, MnemonError, RateLimited
+from mnemon.errors import MnemonError, RateLimited, Unavailable
 from mnemon.jobs import store as jobs
 from mnemon.scope import Scope
 
@@ -81,5 +81,5 @@ async def _digest(visit: Visit, beat: Pulse, argument: str) -> str | None:
     try:
         async with visit.tx() as tx:
             return sha256((await beat(tx, visit.org, argument)).encode()).hexdigest()[:16]
-    except DatabaseDown:
+    except Unavailable:
         return None

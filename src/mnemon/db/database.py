@@ -51,6 +51,7 @@ class Database:
         prepared: bool = True,
         listen_url: str | None = None,
         attached: Attached | None = None,
+        connection_class: type[Wire] = Wire,
     ) -> None:
         self.url = url
         self.attached = attached or Attached()
@@ -65,7 +66,7 @@ class Database:
         self._refusal: psycopg.Error | None = None  # why the last one could not be made
         self._pool: AsyncConnectionPool[Wire] = AsyncConnectionPool(
             url,
-            connection_class=self._reporting_wire(),
+            connection_class=self._reporting(connection_class),
             min_size=1,
             max_size=pool_size,
             timeout=timeout_s,
@@ -97,15 +98,16 @@ class Database:
         """All connections are closed."""
         await self._pool.close()
 
-    def _reporting_wire(self) -> type[Wire]:
+    def _reporting(self, connection_class: type[Wire]) -> type[Wire]:
         """A connection's class that remembers why one could not be made: the pool says only that it has none."""
         database = self
 
-        class ReportingWire(Wire):
+        class ReportingWire(connection_class):  # type: ignore[valid-type, misc]
             @classmethod
             async def connect(cls, conninfo: str = "", **options: Any) -> Self:
                 try:
-                    return await super().connect(conninfo, **options)
+                    opened: Self = await super().connect(conninfo, **options)
+                    return opened
                 except psycopg.Error as error:
                     database._refusal = error
                     raise

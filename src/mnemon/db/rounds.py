@@ -32,7 +32,8 @@ class Rounds:
             return tuple(await asyncio.gather(*tasks))
         finally:
             for task in tasks:
-                task.cancel()
+                if not task.cancelling():  # a second time would interrupt the reader that is stopping its statement
+                    task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
 
     async def ask(self, asked: Asked) -> None:
