@@ -47,8 +47,9 @@ browser: .venv/browser
 	@scripts/install_chromium.sh
 	@$(PYTEST) -n0 -m browser --timeout 300 tests/browser
 
-# Suites that others wrote, and the real Claude CLI.
+# Suites that others wrote, the real Claude CLI, and a real PgBouncer.
 conformance: .venv/conformance
+	@scripts/install_pgbouncer.sh
 	@MNEMON_WRITE_TALLY=1 $(PYTEST) -n0 -m conformance --timeout 900 -rs --ignore tests/browser tests
 
 # Recall's quality and speed, beside other stores (docs/benchmarks holds the last figures), and the time to a first token

@@ -58,3 +58,21 @@ async def test_it_is_one_round(db: Database, org: str, monkeypatch: pytest.Monke
     rounds = watch_rounds(monkeypatch)
     await db.glance(org, "select 1")
     assert rounds == [["begin", "set", "set", "select", "commit"]]
+
+
+async def test_it_does_not_write(db: Database, org: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    rounds = watch_rounds(monkeypatch)
+    with pytest.raises(ValueError, match="only reads"):
+        await db.glance(org, "update organizations set created_at = created_at returning org_id")
+    assert rounds == []
+
+
+async def test_the_server_keeps_it_from_writing_where_its_words_do_not_tell(db: Database, org: str) -> None:
+    async with db.owner_tx() as tx:
+        await tx.run("create table kept (id int)")
+        await tx.run("create function hidden() returns int language sql as $$ insert into kept values (1); select 1 $$")
+    with pytest.raises(DatabaseDown) as caught:
+        await db.glance(org, "select hidden()")
+    assert caught.value.code == "database_read_only"
+    async with db.owner_tx() as tx:
+        assert await tx.all("select * from kept") == []

@@ -121,6 +121,25 @@ async def test_a_connection_that_is_dead_is_passed_over_before_anything_was_done
     assert await kept(db) == [0, 1, 2]
 
 
+DIES_ONCE = """
+create function dies_once() returns int language plpgsql security definer as $$
+begin if nextval('times') = 1 then perform pg_terminate_backend(pg_backend_pid()); end if; return 1; end $$
+"""
+
+
+async def test_a_write_that_is_sent_again_because_its_connection_died_is_done_once(
+    db: Database, table: None, rounds: Rounds
+) -> None:
+    async with db.owner_tx() as tx:
+        await tx.run("create sequence times")
+        await tx.run(DIES_ONCE)
+    rounds.clear()
+    async with db.tx("acme") as tx:
+        await tx.run("with put as (insert into kept values (1) returning id) select id + dies_once() from put")
+    assert rounds == [["begin", "set", "set", "with"], ["begin", "set", "set", "with"], ["commit"]]
+    assert await kept(db) == [1]
+
+
 async def cut_off(db: Database, url: str) -> None:
     async with db.tx("acme") as tx:
         await tx.run(PUT, id=1)

@@ -13,7 +13,7 @@ from psycopg.types.json import Jsonb
 
 from mnemon.db.prepared import Prepared
 from mnemon.db.statements import only_reads, positional
-from mnemon.db.wire import Asked, Wire
+from mnemon.db.wire import Asked, StatementLost, Wire, plain
 from support.bounds import HANGS_S
 
 PREPARED = "select count(*)::int as number from pg_prepared_statements where statement like %(like)s"
@@ -162,6 +162,20 @@ async def test_tables_that_change_underneath_end_the_connection_and_may_be_tried
     assert wire.closed
     await other.exchange(Asked("select * from shape", {}))
     await other.close()
+
+
+async def test_a_statement_that_the_server_lost_ends_the_connection_and_may_be_tried_again(wire: Wire) -> None:
+    await wire.exchange(Asked("select 1 as one", {}))
+    await wire.exchange(plain("DEALLOCATE ALL"))
+    with pytest.raises(StatementLost):
+        await wire.exchange(Asked("select 1 as one", {}))
+    assert wire.closed
+
+
+async def test_a_server_that_hangs_up_is_quoted(wire: Wire) -> None:
+    with pytest.raises(psycopg.errors.AdminShutdown):
+        await wire.exchange(Asked("select pg_terminate_backend(pg_backend_pid())", {}))
+    assert wire.closed
 
 
 async def test_two_at_once_take_turns(wire: Wire) -> None:
