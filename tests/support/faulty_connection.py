@@ -34,7 +34,7 @@ class FaultClass(StrEnum):
     LOST_AFTER = "connection lost after"
     """The statement is run, and its answer does not arrive: at COMMIT the client cannot know what happened."""
     AWAY = "database away from here on"
-    """This statement and every later one is lost, for a second or until `Faults.heal`."""
+    """This statement and every later one is lost, for a moment or until `Faults.heal`."""
     CANCELLED = "cancelled"
     """Whoever waits for the statement is cancelled while it runs."""
 
@@ -50,7 +50,7 @@ SQLSTATES = {
 }
 _TERMINATE = ("RESET ROLE", "SELECT pg_terminate_backend(pg_backend_pid())")
 """As the login: the application's role may end nobody."""
-_AWAY_S = 1.0
+_AWAY_S = 0.3
 _UNDER_WAY = "SELECT pg_sleep(0.5)"
 """Runs ahead of a statement that is cancelled: the cancellation comes at once and finds it running."""
 

@@ -2,10 +2,11 @@
 
 import secrets
 from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from datetime import datetime
 from typing import Any, TypeVar, overload
 
+import psycopg
 from psycopg.rows import DictRow
 
 from mnemon.db.attached import Attached
@@ -141,7 +142,9 @@ class Tx:
                 await self._exchange()
         except BaseException:
             if not self._line.forget(mark):
-                await self._line.undo(name)
+                # Where even that fails the transaction is lost, and whoever goes on with it is told so by PostgreSQL.
+                with suppress(psycopg.Error):
+                    await self._line.undo(name)
             raise
         if not self._line.forget(mark):
             self._line.later(plain(f"RELEASE SAVEPOINT {name}"))
