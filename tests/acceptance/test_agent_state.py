@@ -9,6 +9,7 @@ import httpx2
 import pytest
 
 from mnemon.access.grants import ALL_GRANTS, Grant
+from support.bounds import HANGS_S
 from support.served import Served
 
 PLAN = {"action": "create_tasks", "expected_outcome": "two tasks exist", "expected_count": 2}
@@ -265,7 +266,7 @@ def test_events_resume_where_they_left_off_and_hear_what_comes(client: httpx2.Cl
     listening = threading.Thread(target=lambda: heard.extend(events(client, session, 1, after="2")))
     listening.start()
     turn(client, "More.", sessionId=session, expectations=[PLAN])
-    listening.join(10)
+    listening.join(HANGS_S)
     assert [one["id"] for one in heard] == ["3"]
 
 

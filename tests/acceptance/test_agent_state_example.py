@@ -16,7 +16,7 @@ def test_the_example_notices_the_failure_and_corrects_it(offline_server: Served)
         env={**os.environ, "MNEMON_URL": offline_server.url, "MNEMON_KEY": offline_server.key()},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=240,
     )
     assert ran.returncode == 0, ran.stderr
     said = ran.stdout.splitlines()

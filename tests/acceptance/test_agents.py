@@ -5,6 +5,7 @@ from typing import Any
 import httpx2
 import pytest
 
+from support.bounds import HANGS_S
 from support.served import Served
 from support.sse import events_in
 
@@ -180,11 +181,12 @@ def test_more_than_twenty_runs_warn(server: Served, client: httpx2.Client) -> No
 def test_what_is_in_flight_at_a_reset_is_not_written_back(server: Served, client: httpx2.Client) -> None:
     server.script.always_answers("Card", WAIT)
     agent = make(client, adapterConfig={"memoryEnabled": True})
-    server.script.fails("slow", on="chat", seconds=1.0)
+    server.script.fails("slow", on="chat", seconds=HANGS_S)
     started = client.post(f"/api/agents/{agent['id']}/runs", json={}).json()["data"]
     while client.get(f"/api/runs/{started['id']}").json()["data"]["status"] != "running":
         pass
     client.post(f"/api/agents/{agent['id']}/memory/reset")
+    server.script.heals()
     server.settled(client)
     run = client.get(f"/api/runs/{started['id']}").json()["data"]
     assert run["status"] == "succeeded"

@@ -17,7 +17,7 @@ def mnemon_chat(database_url: str, folder: Path, *arguments: str, typed: str = "
         input=typed,
         capture_output=True,
         text=True,
-        timeout=100,
+        timeout=240,
         check=False,
     )
     assert done.returncode == 0, done.stderr

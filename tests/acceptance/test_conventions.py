@@ -3,13 +3,14 @@
 import httpx2
 
 from mnemon.access.grants import Grant
+from support.bounds import HANGS_S
 from support.served import Served
 
 
 def test_health_needs_no_key(server: Served) -> None:
-    assert httpx2.get(f"{server.url}/healthz").json()["status"] == "ok"
-    assert httpx2.get(f"{server.url}/readyz").json()["database"] == "ok"
-    assert "mnemon_http_requests_total" in httpx2.get(f"{server.url}/metrics").text
+    assert httpx2.get(f"{server.url}/healthz", timeout=HANGS_S).json()["status"] == "ok"
+    assert httpx2.get(f"{server.url}/readyz", timeout=HANGS_S).json()["database"] == "ok"
+    assert "mnemon_http_requests_total" in httpx2.get(f"{server.url}/metrics", timeout=HANGS_S).text
 
 
 def test_success_comes_in_an_envelope_with_a_request_id(client: httpx2.Client) -> None:
@@ -23,7 +24,7 @@ def test_success_comes_in_an_envelope_with_a_request_id(client: httpx2.Client) -
 
 def test_a_missing_or_bad_key_is_a_401_problem(server: Served) -> None:
     for headers in ({}, {"Authorization": "Bearer nonsense"}, {"Authorization": f"Bearer mnk_acme_{'0' * 64}"}):
-        response = httpx2.get(f"{server.url}/api/jobs", headers=headers)
+        response = httpx2.get(f"{server.url}/api/jobs", headers=headers, timeout=HANGS_S)
         assert response.status_code == 401
         assert response.headers["content-type"] == "application/problem+json"
         body = response.json()

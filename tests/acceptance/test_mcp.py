@@ -16,6 +16,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp_types import CallToolResult, TextContent, TextResourceContents
 
 from mnemon.access.grants import Grant
+from support.bounds import HANGS_S
 from support.served import Served
 
 TOOLS = {
@@ -49,7 +50,7 @@ async def words_at(session: ClientSession, uri: str) -> str:
 @asynccontextmanager
 async def connected(server: Served, query: str = "?userId=ann", **options: Any) -> AsyncIterator[ClientSession]:
     key = await asyncio.to_thread(lambda: server.key("acme", **options))
-    http = httpx2.AsyncClient(headers={"Authorization": f"Bearer {key}"}, timeout=20)
+    http = httpx2.AsyncClient(headers={"Authorization": f"Bearer {key}"}, timeout=HANGS_S)
     async with (
         http,
         streamable_http_client(f"{server.url}/mcp{query}", http_client=http) as streams,
@@ -154,7 +155,7 @@ async def test_resources_show_the_engagement_the_spine_and_entity_cards(server: 
 @pytest.mark.parametrize("headers", [{}, {"Authorization": "Bearer nonsense"}])
 def test_without_a_key_nothing_is_answered(server: Served, headers: dict[str, str]) -> None:
     response = httpx2.post(
-        f"{server.url}/mcp", json={"jsonrpc": "2.0", "id": 1, "method": "tools/list"}, headers=headers
+        f"{server.url}/mcp", json={"jsonrpc": "2.0", "id": 1, "method": "tools/list"}, headers=headers, timeout=HANGS_S
     )
     assert response.status_code == 401
     assert "mnk_" in response.json()["error"]["message"]
@@ -163,7 +164,7 @@ def test_without_a_key_nothing_is_answered(server: Served, headers: dict[str, st
 async def test_a_bound_key_names_nobody_else(server: Served) -> None:
     key = await asyncio.to_thread(lambda: server.key("acme", user="bob"))
     headers = {"Authorization": f"Bearer {key}"}
-    async with httpx2.AsyncClient(headers=headers) as http:
+    async with httpx2.AsyncClient(headers=headers, timeout=HANGS_S) as http:
         refused = await http.post(f"{server.url}/mcp?userId=ann", json={"jsonrpc": "2.0", "id": 1, "method": "ping"})
     assert refused.status_code == 403
 

@@ -9,6 +9,7 @@ import httpx2
 from mcp import ClientSession
 from mcp.client.streamable_http import streamable_http_client
 
+from support.bounds import HANGS_S
 from support.served import Served
 
 NINE = {"create_entities", "create_relations", "add_observations", "delete_entities", "delete_observations",
@@ -21,7 +22,7 @@ WORKS = {"from": "John_Smith", "to": "Acme", "relationType": "works_at"}
 @asynccontextmanager
 async def swapped_in(server: Served) -> AsyncIterator[Any]:
     key = await asyncio.to_thread(server.key)
-    http = httpx2.AsyncClient(headers={"Authorization": f"Bearer {key}"}, timeout=20)
+    http = httpx2.AsyncClient(headers={"Authorization": f"Bearer {key}"}, timeout=HANGS_S)
     async with (
         http,
         streamable_http_client(f"{server.url}/mcp?userId=ann&tools=server-memory", http_client=http) as streams,

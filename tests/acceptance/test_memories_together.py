@@ -6,6 +6,7 @@ from typing import Any
 
 import httpx2
 
+from support.bounds import HANGS_S
 from support.served import Served, served
 
 WRITERS = 1000
@@ -22,7 +23,7 @@ def test_a_thousand_identical_writes_at_once_make_one_memory_and_no_failure(serv
 
     answers = asyncio.run(write())
     assert sorted(answer.status_code for answer in answers) == [200] * (WRITERS - 1) + [201]
-    with httpx2.Client(base_url=server.url, headers=headers) as client:
+    with httpx2.Client(base_url=server.url, headers=headers, timeout=HANGS_S) as client:
         kept = client.get("/api/memories", params={"userId": "anna"}).json()["data"]
     assert [one["mentions"] for one in kept] == [WRITERS]
 

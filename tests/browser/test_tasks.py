@@ -7,6 +7,7 @@ import httpx2
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from support.bounds import HANGS_S
 from support.chromium import watched
 from support.hands import Hand, Keyboard, Mouse
 from support.served import Served
@@ -157,12 +158,12 @@ def test_making_a_key_and_revoking_it(hand: Hand, other: Callable[[str, str], st
     hand.presses(page.get_by_role("button", name="Make the key"))
     expect(page.get_by_role("heading", level=1)).to_have_text("A new key")
     headers = {"Authorization": f"Bearer {page.locator('pre.copy').inner_text().strip()}"}
-    assert httpx2.get(f"{server.url}/api/jobs", headers=headers).status_code == 200
+    assert httpx2.get(f"{server.url}/api/jobs", headers=headers, timeout=HANGS_S).status_code == 200
     hand.presses(page.get_by_role("link", name="Done"))
     row = page.locator("tr[data-row]", has_text=name)
     hand.presses(row.get_by_role("button", name="Revoke"))
     notice(page, "Revoked")
-    assert httpx2.get(f"{server.url}/api/jobs", headers=headers).status_code == 401
+    assert httpx2.get(f"{server.url}/api/jobs", headers=headers, timeout=HANGS_S).status_code == 401
 
 
 def test_making_an_agent_with_active_memory_and_resetting_it(hand: Hand, other: Callable[[str, str], str]) -> None:

@@ -5,6 +5,7 @@ import re
 import httpx2
 import pytest
 
+from support.bounds import HANGS_S
 from support.console_door import signed_in
 from support.served import Served
 from support.told import tell
@@ -153,14 +154,14 @@ def test_a_key_is_shown_once_works_and_is_revoked(server: Served, browser: httpx
     assert text[0] not in browser.get("/settings/keys").text
     headers = {"Authorization": f"Bearer {text[0]}"}
     url = f"{server.url}/api/memories?userId=ann"
-    assert httpx2.get(url, headers=headers).status_code == 200
-    with httpx2.Client(base_url=server.url) as holder:
+    assert httpx2.get(url, headers=headers, timeout=HANGS_S).status_code == 200
+    with httpx2.Client(base_url=server.url, timeout=HANGS_S) as holder:
         holder.post("/sign-in", data={"key": text[0], "next": "/"})
         assert holder.get("/memories").status_code == 200
         key = browser.get("/settings/keys.json").json()["live"][0]["id"]
         assert post(browser, f"/settings/keys/{key}/revoke").status_code == 303
         assert holder.get("/memories").status_code == 303  # whoever signed in with it is signed out
-    assert httpx2.get(url, headers=headers).status_code == 401
+    assert httpx2.get(url, headers=headers, timeout=HANGS_S).status_code == 401
     assert {"revoke key", "create key"} == {deed for deed, _ in audit(browser)}
 
 

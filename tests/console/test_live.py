@@ -1,9 +1,8 @@
 """Live pages hear of a change, learn after a reconnect what they missed, and let the server stop."""
 
-import time
-
 import httpx2
 
+from support.bounds import HANGS_S
 from support.served import Served
 from support.told import tell
 
@@ -50,7 +49,7 @@ def test_the_agent_state_beats_with_its_version(server: Served, client: httpx2.C
 
 
 def test_nobody_hears_without_a_sign_in_or_of_what_is_not_theirs(server: Served, browser: httpx2.Client) -> None:
-    assert httpx2.get(f"{server.url}/live?topic=jobs").status_code == 401
+    assert httpx2.get(f"{server.url}/live?topic=jobs", timeout=HANGS_S).status_code == 401
     assert browser.get("/live?topic=nonsense").status_code == 404
     gone = {events(browser, f"session:{one}", 1)[0][1] for one in ("ses_one", "ses_two")}
     assert len(gone) == 1  # what is not ours and what is not there look the same
@@ -61,7 +60,5 @@ def test_an_open_stream_does_not_hold_up_the_end(server: Served, browser: httpx2
         lines = stream.iter_lines()
         next(lines)
         server.app.state.closing.set()
-        began = time.monotonic()
-        for _ in lines:
+        for _ in lines:  # without an end the reading would time out
             pass
-        assert time.monotonic() - began < 5

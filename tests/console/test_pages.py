@@ -7,6 +7,7 @@ import httpx2
 import pytest
 
 from mnemon.access.grants import Grant
+from support.bounds import HANGS_S
 from support.console_door import signed_in
 from support.served import Served
 from support.told import Told, tell
@@ -169,7 +170,7 @@ def test_another_organization_finds_nothing(server: Served, client: httpx2.Clien
 
 
 def test_without_a_sign_in_every_page_leads_to_it(server: Served) -> None:
-    with httpx2.Client(base_url=server.url) as stranger:
+    with httpx2.Client(base_url=server.url, timeout=HANGS_S) as stranger:
         for address in PAGES:
             page = stranger.get(address)
             assert page.status_code == 303, address
@@ -178,7 +179,7 @@ def test_without_a_sign_in_every_page_leads_to_it(server: Served) -> None:
 
 
 def test_a_key_sees_what_its_scopes_allow(server: Served) -> None:
-    with httpx2.Client(base_url=server.url) as visitor:
+    with httpx2.Client(base_url=server.url, timeout=HANGS_S) as visitor:
         key = server.key("acme", grants=frozenset({Grant.MEMORY_READ}))
         assert visitor.post("/sign-in", data={"key": key, "next": "/"}).status_code == 303
         assert visitor.get("/memories").status_code == 200
@@ -188,7 +189,7 @@ def test_a_key_sees_what_its_scopes_allow(server: Served) -> None:
 
 
 def test_a_key_of_one_person_opens_no_console(server: Served) -> None:
-    with httpx2.Client(base_url=server.url) as visitor:
+    with httpx2.Client(base_url=server.url, timeout=HANGS_S) as visitor:
         answer = visitor.post("/sign-in", data={"key": server.key("acme", user="ann"), "next": "/"})
         assert answer.status_code == 401
         assert "one person" in answer.text

@@ -9,6 +9,7 @@ from html.parser import HTMLParser
 import httpx2
 import pytest
 
+from support.bounds import HANGS_S
 from support.console_door import signed_in
 from support.served import Served
 from support.told import Told, tell
@@ -226,7 +227,7 @@ def test_nothing_comes_back_to_whom_it_does_not_belong(server: Served, browser: 
 
 
 def test_a_wrong_key_is_said_beside_it_and_not_shown(server: Served) -> None:
-    answer = httpx2.post(f"{server.url}/sign-in", data={"key": "mnk_acme_secret", "next": "/memories"})
+    answer = httpx2.post(f"{server.url}/sign-in", data={"key": "mnk_acme_secret", "next": "/memories"}, timeout=HANGS_S)
     assert answer.status_code == 401
     assert 'data-at="/sign-in?next=/memories"' in answer.text
     assert 'class="fault"' in answer.text

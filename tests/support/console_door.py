@@ -11,6 +11,7 @@ from mnemon.access.organizations import create_organization
 from mnemon.clock import FileClock
 from mnemon.db.database import Database
 from mnemon.scope import Scope
+from support.bounds import HANGS_S
 from support.served import Served
 
 
@@ -29,7 +30,7 @@ async def made_link(server: Served, org: str) -> str:
 @contextmanager
 def signed_in(server: Served, org: str) -> Iterator[httpx2.Client]:
     """A browser that followed a link of the organization's console."""
-    with httpx2.Client(base_url=server.url, timeout=30) as visitor:
+    with httpx2.Client(base_url=server.url, timeout=HANGS_S) as visitor:
         answer = visitor.get(asyncio.run(made_link(server, org)))
         assert answer.status_code == 303, answer.text
         yield visitor

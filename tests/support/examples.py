@@ -19,7 +19,7 @@ def run_example(name: str, server: Served | None, *words: str, key: str = "", **
         env={**plain, **known, **env},
         capture_output=True,
         text=True,
-        timeout=100,
+        timeout=240,
     )
     assert done.returncode == 0, done.stderr[-2000:]
     return done.stdout

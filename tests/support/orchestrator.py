@@ -11,6 +11,8 @@ import uvicorn
 from mcp.server.mcpserver import MCPServer
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from support.bounds import HANGS_S
+
 
 @dataclass
 class Orchestrator:
@@ -44,7 +46,7 @@ def orchestrator(answer: str) -> Iterator[Orchestrator]:
         yield seen
     finally:
         running.should_exit = True
-        thread.join(10)
+        thread.join(HANGS_S)
 
 
 class _Listening:

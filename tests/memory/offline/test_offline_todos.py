@@ -97,7 +97,7 @@ def test_whatever_is_written_rules_answer_quickly_with_quotes(message: str) -> N
         assert todo.quote in message
 
 
-@pytest.mark.timeout(10)
+@pytest.mark.timeout(120)  # a pattern that tries every way to fail takes hours
 @pytest.mark.parametrize(
     "piece", ["for ", "a", "I ", "my ", "' ", '"', "(", ", I ", "A. ", "really ", "every day ", "A"]
 )
