@@ -255,6 +255,22 @@ def test_a_document_full_of_open_items_takes_no_more_and_says_so() -> None:
     assert whys(applied) == [("item c", "the document is full; settle or remove something first")]
 
 
+def test_what_is_taken_is_not_reported_nor_is_what_comes_settled_to_a_full_document() -> None:
+    applied = change(holding(item("a"), item("b")), Limits(items=3), items=(AddItem(item=item("c")),))
+    assert (len(applied.state.items), applied.reported) == (3, ())
+    done = AddItem(item=item("d", ItemStatus.RESOLVED))
+    settled = change(holding(item("a"), item("b")), Limits(items=2), items=(done,))
+    assert [line.id for line in settled.change.summarized or ()] == ["d"]
+    assert settled.reported == ()
+
+
+def test_an_expectation_needs_an_action_and_an_outcome() -> None:
+    for proposal in (ExpectationProposal(action="a"), ExpectationProposal(expected_outcome="o")):
+        applied = change(EMPTY, expectations=(proposal,))
+        assert applied.change.empty
+        assert whys(applied) == [("expectation None", "there is none with this id to change")]
+
+
 def test_an_entity_that_something_open_names_is_never_dropped() -> None:
     state = replace(
         EMPTY,

@@ -6,8 +6,8 @@ from itertools import count
 import pytest
 
 from mnemon.agentstate.reducer import apply
-from mnemon.agentstate.state import AgentState, ExpectationStatus
-from mnemon.agentstate.verification import learned, planned, summarize
+from mnemon.agentstate.state import AgentState, Expectation, ExpectationStatus
+from mnemon.agentstate.verification import discrepancy_opening, learned, planned, summarize
 from mnemon.turn import DependencyPatch, EntityPatch, Intent, ToolOutcome
 
 NOW = datetime(2026, 4, 12, 15, 22, tzinfo=UTC)
@@ -155,3 +155,23 @@ def test_a_very_long_outcome_still_makes_one_bounded_assumption(session: Session
     session.result(ToolOutcome(id="r", action="a", count=0, ids=tuple(f"id{i}" for i in range(5_000))))
     [assumption] = session.state.assumptions
     assert len(assumption.hypothesis) < 2_000
+
+
+def test_an_outcome_that_comes_true_contradicts_only_what_its_own_failure_made_us_assume(session: Session) -> None:
+    session.plan(two_tasks(expected_count=2), Intent(action="send", expected_outcome="it is sent", expected_count=1))
+    session.result(ToolOutcome(id="res_1", action="create_task", count=1))
+    session.result(ToolOutcome(id="res_2", action="send", count=0))
+    session.plan(two_tasks(expected_count=2))
+    session.result(ToolOutcome(id="res_3", action="create_task", count=2))
+    assert [assumption.contradicted_by for assumption in session.state.assumptions] == [("res_3",), None]
+
+
+@pytest.mark.parametrize(("length", "shown"), [(600, "x" * 600), (601, "x" * 599 + "…")])
+def test_what_was_expected_is_quoted_up_to_six_hundred_characters(length: int, shown: str) -> None:
+    expectation = Expectation(id="e", action="a", expected_outcome="x" * length)
+    assert discrepancy_opening(expectation) == f'Expected "{shown}" but got "'
+
+
+def test_an_output_is_shown_in_its_own_letters_up_to_two_hundred_characters() -> None:
+    assert summarize(ToolOutcome(id="r", action="a", output={"wer": "Zoë"})) == 'output {"wer": "Zoë"}'
+    assert summarize(ToolOutcome(id="r", action="a", output="ab  \n" * 300)) == f"output {('ab ' * 67)[:200]}"
