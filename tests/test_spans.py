@@ -36,7 +36,7 @@ def test_on_a_request_is_a_span_with_its_transactions_inside(
         body = {"userId": "ann", "type": "PROFILE", "content": secret}
         assert server.client().post("/api/memories", json=body).status_code == 201
     spans = exported.get_finished_spans()
-    http = next(one for one in spans if one.name == "http" and (one.attributes or {})["path"] == "/api/memories")
+    http = next(one for one in spans if one.name == "http" and (one.attributes or {})["route"] == "/api/memories")
     inside = [one for one in spans if one.parent and one.parent.span_id == http.context.span_id]
     assert {one.name for one in inside} == {"transaction"}
     assert {(one.attributes or {})["org"] for one in inside} == {"acme"}

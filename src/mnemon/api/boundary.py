@@ -60,8 +60,12 @@ class Boundary:
 
         try:
             refused = self._refusal(scope, request_id)
-            with span("http", method=scope["method"], path=scope["path"], request_id=request_id):
-                await (refused or self._app)(scope, _limited(receive, self._max_body_bytes, exchange), answer)
+            with span("http", method=scope["method"], request_id=request_id) as traced:
+                try:
+                    await (refused or self._app)(scope, _limited(receive, self._max_body_bytes, exchange), answer)
+                finally:
+                    if traced is not None:  # the route's template, known only now: a path may hold a person's name
+                        traced.set_attribute("route", exchange.route)
         except TooLarge as error:
             await problem(request_id, 413, error.detail, error.code)(scope, receive, answer)
         except Exception:  # the door boundary: the caller gets a problem, the log gets the traceback

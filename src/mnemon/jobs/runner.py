@@ -11,6 +11,7 @@ from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from datetime import timedelta
 
 import structlog
+from structlog.contextvars import bound_contextvars
 
 from mnemon.clock import Clock
 from mnemon.db.database import Database
@@ -53,6 +54,7 @@ class Runner:
         self._only = only  # one organization, reserved or not; None: all that nobody has reserved
         self._wake = asyncio.Event()
         self._running: set[asyncio.Task[None]] = set()
+        self._ended = 0  # tries that are over, however they ended
         self._stopping = False
         self.presence = Presence(db, slots=concurrency)
         """Tells the database, and whoever asks in this process, that the runner is alive and claims."""
@@ -108,11 +110,12 @@ class Runner:
         """Run everything due now, and what that makes due, until nothing is; give how many items were run."""
         total = 0
         while True:
+            before = self._ended
             started = await self.take()
             total += started
             if self._running:
                 await asyncio.wait(self._running, return_when=asyncio.FIRST_COMPLETED)
-            elif started == 0:
+            elif started == 0 and self._ended == before:  # else one ended during the look and may have made way
                 return total
 
     async def stop(self, grace_s: float = 10.0) -> None:
@@ -128,6 +131,7 @@ class Runner:
 
     def _finished(self, task: asyncio.Task[None]) -> None:
         self._running.discard(task)
+        self._ended += 1
         self._wake.set()
         if not task.cancelled() and (error := task.exception()) is not None:
             # `_attempt` catches what handlers raise, so this is a fault of the runner itself: the lease runs out and
@@ -139,10 +143,11 @@ class Runner:
         kind = self._kinds[item.kind]
         words = log.bind(kind=item.kind, key=item.key, org=item.org_id, job=item.job_id, attempt=item.attempts)
         started = asyncio.get_running_loop().time()
-        outcome, detail = "handed_back", None
+        outcome, detail = "left_to_lease", None
         try:
             outcome = await self._run(item, kind)
         except asyncio.CancelledError:
+            outcome = "handed_back"
             await self._record(item, lambda tx: _hand_back(tx, item))
             raise
         except LeaseLost:
@@ -162,7 +167,10 @@ class Runner:
         async with supervise("lease_keeper", lambda: self._keep_lease(item, kind.lease, bound)):
             try:
                 async with bound:
-                    with span("work", kind=item.kind, org=item.org_id, job=item.job_id, attempt=item.attempts):
+                    with (
+                        bound_contextvars(job=item.job_id),
+                        span("work", kind=item.kind, org=item.org_id, job=item.job_id, attempt=item.attempts),
+                    ):
                         await kind.run(attempt)
                     if not attempt.settled:
                         await self._settle(item)
