@@ -278,6 +278,15 @@ async def test_prepared_statements_are_refused_with_the_setting_that_helps(
     assert all("MNEMON_PREPARED_STATEMENTS=false" in str(one) for one in failures)
 
 
+async def test_in_session_mode_statements_may_be_prepared(cluster: str, direct: str) -> None:
+    ignored = "extra_float_digits,options"
+    with pooler(cluster, connections=5, pool_mode="session", ignore_startup_parameters=ignored) as url:
+        db = Database(through(url, direct), SystemClock(), pool_size=5)
+        await db.open()
+        await asyncio.gather(*(ask(db, number) for number in range(30)))
+        await db.close()
+
+
 async def ask(db: Database, number: int) -> None:
     async with db.tx("acme", within_s=3) as tx:
         for place in range(4):

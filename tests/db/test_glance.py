@@ -70,6 +70,7 @@ async def test_it_does_not_write(db: Database, org: str, monkeypatch: pytest.Mon
 async def test_the_server_keeps_it_from_writing_where_its_words_do_not_tell(db: Database, org: str) -> None:
     async with db.owner_tx() as tx:
         await tx.run("create table kept (id int)")
+        await tx.run("grant all on kept to mnemon_app")
         await tx.run("create function hidden() returns int language sql as $$ insert into kept values (1); select 1 $$")
     with pytest.raises(DatabaseDown) as caught:
         await db.glance(org, "select hidden()")

@@ -5,7 +5,6 @@ from structlog.testing import capture_logs
 
 from mnemon.db import slow
 from mnemon.db.database import Database
-from mnemon.db.slow import report_slow
 from mnemon.db.statements import statement_label
 from mnemon.jobs.store import SQL
 
@@ -32,11 +31,11 @@ async def test_a_round_that_fails_is_told_too(single: Database, monkeypatch: pyt
     assert logs[0]["statement"] == "select 1 / 0, COMMIT"
 
 
-@pytest.mark.parametrize(("seconds", "lines"), [(0.999, 0), (1.0, 1)])
-def test_only_what_takes_a_second_is_told(seconds: float, lines: int) -> None:
+async def test_what_is_quick_is_not_told(single: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(slow, "SLOW_S", 1e9)
     with capture_logs() as logs:
-        report_slow(["BEGIN", "select 1"], seconds)
-    assert len(logs) == lines
+        await single.glance("acme", "select 1")
+    assert logs == []
 
 
 def test_a_statement_of_a_file_is_known_by_its_name() -> None:

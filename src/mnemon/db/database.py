@@ -1,5 +1,6 @@
 """The pool of connections, and the one way to begin a transaction."""
 
+import asyncio
 import re
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
@@ -64,6 +65,7 @@ class Database:
         self._listen_url = listen_url or (url if prepared else None)
         self._down = False  # no connection can be made: then nobody waits long for one
         self._refusal: psycopg.Error | None = None  # why the last one could not be made
+        self._returning: set[asyncio.Task[None]] = set()  # connections on their way back, whose borrowers are gone
         self._pool: AsyncConnectionPool[Wire] = AsyncConnectionPool(
             url,
             connection_class=self._reporting(connection_class),
@@ -170,7 +172,7 @@ class Database:
     async def _transaction(self, begin: Sequence[Asked], within_s: float | None) -> AsyncIterator[Line]:
         """A line whose transaction begins so. What it is about is committed at the end, or undone by an exception."""
         take = partial(self._connection, within_s)
-        line = Line(begin, take=take, give=self._pool.putconn, tries=self._pool.max_size)
+        line = Line(begin, take=take, give=self._give_back, tries=self._pool.max_size)
         with self._told_apart():
             try:
                 yield line
@@ -187,6 +189,19 @@ class Database:
         wire = await self._pool.getconn(longest if within_s is None else min(within_s, longest))
         wire.limit_s = ROUND_LIMIT_S if within_s is None else min(within_s, ROUND_LIMIT_S)
         return wire
+
+    async def _give_back(self, wire: Wire) -> None:
+        """Return a connection to the pool, also where the caller is cancelled while the pool is busy."""
+        try:
+            await self._pool.putconn(wire)
+        except asyncio.CancelledError:
+            # The pool has not taken it and forgot that it was its own; without this it would miss one for good.
+            # Shielding every return instead takes a turn of the event loop, 20 µs of a transaction's 130.
+            wire._pool = self._pool  # noqa: SLF001
+            returning = asyncio.create_task(self._pool.putconn(wire))
+            self._returning.add(returning)
+            returning.add_done_callback(self._returning.discard)
+            raise
 
     @contextmanager
     def _told_apart(self) -> Iterator[None]:

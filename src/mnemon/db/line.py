@@ -131,8 +131,7 @@ class Line:
         """The connection goes back."""
         wire, self._wire = self._wire, None
         if wire is not None:
-            # Shielded: cancelled half way, the pool would miss the connection for good.
-            await asyncio.shield(asyncio.ensure_future(self._give(wire)))
+            await self._give(wire)
 
     @property
     def _begun(self) -> bool:

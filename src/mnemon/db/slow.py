@@ -14,8 +14,6 @@ _MOST = 5
 
 def report_slow(statements: Sequence[str], seconds: float) -> None:
     """Warn of a round that took longer than `SLOW_S`: which statements were in it, never their values."""
-    if seconds < SLOW_S:
-        return
     labels = list(dict.fromkeys(statement_label(sql) for sql in statements))
     asked = [label for label in labels if not label.startswith(("BEGIN", "SET LOCAL"))] or labels
     log.warning(
