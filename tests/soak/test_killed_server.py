@@ -46,7 +46,7 @@ async def kill_and_count(folder: Path, kills: int) -> dict[str, float]:
     }
 
 
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(900)
 async def test_a_few_kills_lose_nothing_and_double_nothing(tmp_path: Path) -> None:
     figures = await kill_and_count(tmp_path, kills=3)
     assert figures["acknowledged"] >= 20

@@ -18,6 +18,7 @@ import httpx2
 import psycopg
 
 from mnemon.db.embedded.postmaster import Postmaster, read_postmaster
+from support.bounds import HANGS_S
 
 MNEMON = str(Path(sys.executable).with_name("mnemon"))
 WRITERS = 4
@@ -73,7 +74,7 @@ class Server:
             self._process = subprocess.Popen(  # noqa: ASYNC220 - it outlives this call
                 [MNEMON, "serve"], cwd=self._folder, env=environment, stdout=log, stderr=log, start_new_session=True
             )
-        await self.ready(120)
+        await self.ready(HANGS_S)
         if not self.key:
             self.key = re.findall(r"mnk_\w+", (self._folder / "serve.log").read_text())[0]
         return time.monotonic() - began
@@ -81,7 +82,7 @@ class Server:
     async def ready(self, seconds: float) -> float:
         """`/readyz` says 200; how many seconds that took."""
         began = time.monotonic()
-        async with httpx2.AsyncClient(timeout=5) as client:
+        async with httpx2.AsyncClient(timeout=HANGS_S) as client:
             while time.monotonic() - began < seconds:
                 try:
                     if (await client.get(f"{self.url}/readyz")).status_code == 200:
@@ -144,7 +145,7 @@ class Load:
                 task.cancel()
             await asyncio.gather(*self._tasks, return_exceptions=True)
             return
-        await asyncio.wait_for(asyncio.gather(*self._tasks), 120)
+        await asyncio.wait_for(asyncio.gather(*self._tasks), HANGS_S)
 
     async def more(self, count: int) -> None:
         """So many more writes have been acknowledged."""
@@ -157,7 +158,7 @@ class Load:
 
     async def _write_on(self, number: int) -> None:
         headers = {"Authorization": f"Bearer {self._server.key}"}
-        async with httpx2.AsyncClient(base_url=self._server.url, headers=headers, timeout=30) as client:
+        async with httpx2.AsyncClient(base_url=self._server.url, headers=headers, timeout=HANGS_S) as client:
             while not self._stopping.is_set():
                 route, body, content = _something_to_write(number)
                 self.ledger.written.append(await self._write(client, route, body, content))
