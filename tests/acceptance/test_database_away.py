@@ -6,6 +6,7 @@ from pathlib import Path
 
 import psycopg
 
+from mnemon.settings import Settings
 from support.bounds import HANGS_S
 from support.served import served
 
@@ -21,7 +22,9 @@ def test_a_dead_database_is_a_503_and_not_a_hang(cluster_url: str, template: str
         admin.execute(f'ALTER DATABASE "{name}" ALLOW_CONNECTIONS false')
         admin.execute("select pg_terminate_backend(pid) from pg_stat_activity where datname = %s", (name,))
         client.get("/api/jobs")  # the first one may wait until the pool has seen that nothing can be had
+        began = time.monotonic()
         refused = client.get("/api/jobs")
+        assert time.monotonic() - began < Settings().database_timeout_s * 0.8  # it did not wait for a connection again
         assert (refused.status_code, refused.json()["code"]) == (503, "database_unavailable")
         assert int(refused.headers["Retry-After"]) >= 1
         assert client.get("/readyz").status_code == 503

@@ -100,7 +100,7 @@ def test_a_key_bound_to_one_person_sees_no_other(server: Served, client: httpx2.
 
 
 def test_a_failing_model_loses_nothing_and_a_later_run_succeeds(database_url: str, tmp_path: Path) -> None:
-    with served(database_url, tmp_path) as server:
+    with served(database_url, tmp_path, max_attempts=2) as server:
         _fails_and_succeeds(server, server.client())
 
 

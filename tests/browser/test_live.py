@@ -27,13 +27,13 @@ def test_a_page_updates_by_itself_and_pauses(page: Page, server: Served) -> None
     page.goto("/sessions")
     with aside(lambda: server.client("watched")) as client:
         speaks(client, "nils")
-        expect(page.get_by_role("link", name="nils")).to_be_visible(timeout=15_000)
+        expect(page.get_by_role("link", name="nils")).to_be_visible()
         page.get_by_role("button", name="pause").click()
         speaks(client, "olga")
         page.wait_for_timeout(QUIET_MS)
         expect(page.get_by_role("link", name="olga")).to_have_count(0)
         page.get_by_role("button", name="resume").click()
-        expect(page.get_by_role("link", name="olga")).to_be_visible(timeout=15_000)
+        expect(page.get_by_role("link", name="olga")).to_be_visible()
 
 
 def test_a_notice_outlives_an_update(page: Page, server: Served) -> None:
@@ -48,7 +48,7 @@ def test_a_notice_outlives_an_update(page: Page, server: Served) -> None:
         expect(page.get_by_role("status")).to_have_text("Changed.")
         server.script.replies("Quite so.")
         client.post(f"/api/agents/{agent}/chat", json={"message": "From another window."})
-        expect(page.get_by_text("From another window.")).to_be_visible(timeout=15_000)
+        expect(page.get_by_text("From another window.")).to_be_visible()
         expect(page.locator(".notice")).to_contain_text("Changed.")
         page.get_by_role("navigation", name="Rooms").get_by_role("link", name="Agents").click()
         expect(page.locator(".notice")).to_have_count(0)
@@ -71,5 +71,5 @@ def test_what_happened_while_the_server_was_away_is_shown_after_the_reconnect(
     with served(database_url, tmp_path, worker=False) as elsewhere:
         speaks(aside(elsewhere.client), "olga")
     with served(database_url, tmp_path, port=port, worker=False):
-        expect(page.get_by_role("link", name="olga")).to_be_visible(timeout=30_000)
+        expect(page.get_by_role("link", name="olga")).to_be_visible()
         context.close()

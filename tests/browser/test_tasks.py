@@ -193,7 +193,7 @@ def test_opening_a_run_and_re_examining_it(hand: Hand, server: Served) -> None:
     hand.presses(page.get_by_role("button", name="Re-examine"))
     notice(page, "Queued")
     expect(page.locator(".crumbs")).to_contain_text("re-examination of")
-    expect(page.get_by_text("succeeded").first).to_be_visible(timeout=15_000)
+    expect(page.get_by_text("succeeded").first).to_be_visible()
 
 
 def test_reading_the_engagement_as_it_was(hand: Hand) -> None:

@@ -27,7 +27,7 @@ def acting(asked: Asked) -> Reply:
 
 def run_now(server: Served, client: httpx2.Client, agent_id: str) -> dict[str, Any]:
     started = client.post(f"/api/agents/{agent_id}/runs", json={"prompt": "Decide."}).json()["data"]
-    server.settled(client, seconds=60)
+    server.settled(client)
     run: dict[str, Any] = client.get(f"/api/runs/{started['id']}").json()["data"]
     assert run["status"] == "succeeded", run["error"]
     return run

@@ -56,7 +56,7 @@ async def kill_and_count(folder: Path, kills: int, bounds: Bounds, *, clock: boo
     )
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(900)
 async def test_a_few_kills_lose_nothing_and_double_nothing(tmp_path: Path) -> None:
     figures = await kill_and_count(tmp_path, 3, SUITE, clock=True)
     figures.assert_clean()

@@ -21,7 +21,7 @@ ROUND = 10
 
 async def database_is_back(server: Server, old_pid: int) -> float:
     """The moment at which a new PostgreSQL accepts connections."""
-    end = time.monotonic() + 60
+    end = time.monotonic() + HANGS_S
     while time.monotonic() < end:
         found = server.postgres()
         if found is not None and found.pid != old_pid and found.ready:

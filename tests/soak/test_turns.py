@@ -69,13 +69,13 @@ def _running(server: Served) -> int:
     return int(row[0]) if row else 0
 
 
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(900)
 def test_a_few_people_at_once_are_reflected_once_and_in_order(database_url: str, tmp_path: Path) -> None:
     with served(database_url, tmp_path) as server:
-        crowd(server, users=5, turns=6, minutes=3)
+        crowd(server, users=5, turns=6, minutes=10)
 
 
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(900)
 def test_a_few_killed_workers_lose_nothing_and_apply_nothing_twice(database_url: str, tmp_path: Path) -> None:
     with served(database_url, tmp_path, worker=False) as server:
         killing(server, users=3, turns=5, kills=2)

@@ -43,10 +43,10 @@ class Canaries:
             if word not in seeded:
                 self._say(number, word) if number % 4 else self._state(number, word)
             if number % 25 == 24:
-                self.server.settled(self.client, seconds=120)
+                self.server.settled(self.client)
                 self.server.advance(minutes=40)
         for _ in range(5):  # work that failed on a busy machine is tried again later
-            self.server.settled(self.client, seconds=120)
+            self.server.settled(self.client)
             self.server.advance(minutes=40)
             held = set(self.in_text(str(self.memories())))
             if held == set(self.words):
@@ -97,7 +97,7 @@ class Canaries:
                 answer = self.client.delete(f"/api/memories/{memory['id']}")
                 assert answer.status_code in {200, 404}, answer.text  # a fold takes its fragments along
                 done += 1
-        self.server.settled(self.client, seconds=120)
+        self.server.settled(self.client)
         return done
 
     def in_text(self, text: str) -> list[str]:

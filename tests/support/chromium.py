@@ -6,7 +6,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Dialog, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Dialog, Page, expect, sync_playwright
+
+from support.bounds import HANGS_S
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 FLAGS = (
@@ -50,6 +52,7 @@ def chromium() -> Iterator[Browser]:
     path = next((found for name in NAMES if (found := shutil.which(name))), None)
     if path is None:
         raise RuntimeError("No Chromium is on the PATH: scripts/install_chromium.sh installs one.")
+    expect.set_options(timeout=HANGS_S * 1000)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, args=list(FLAGS))
         try:
@@ -61,7 +64,7 @@ def chromium() -> Iterator[Browser]:
 def watched(browser: Browser, **options: Any) -> tuple[BrowserContext, Trouble]:
     """A fresh context whose pages' troubles are written down."""
     context = browser.new_context(**{"viewport": DESK, "reduced_motion": "reduce", **options})
-    context.set_default_timeout(15_000)
+    context.set_default_timeout(HANGS_S * 1000)
     context.add_init_script(_WATCH)
     trouble = Trouble()
 

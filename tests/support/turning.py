@@ -103,12 +103,19 @@ select count(distinct session_id) from (
 
 
 def finished(server: Served, *, wanted: int, minutes: float, moving: bool = False) -> None:
-    """Waits until so many reflections are done; with `moving`, the clock goes on meanwhile."""
+    """Waits until so many reflections are done; with `moving`, the clock goes on whenever nothing gets done.
+
+    The clock ends the leases of whoever works, too, so each time it stands still for longer: in the end long enough.
+    """
     deadline = time.monotonic() + minutes * 60
-    while verdict(server.database_url).done < wanted:
+    patience, moved, before = 1.0, time.monotonic(), 0
+    while (done := verdict(server.database_url).done) < wanted:
         assert time.monotonic() < deadline, verdict(server.database_url)
-        if moving:
-            server.advance(seconds=30)
+        if done > before:
+            before, moved = done, time.monotonic()
+        elif moving and time.monotonic() - moved > patience:
+            server.advance(seconds=61)
+            patience, moved = patience * 1.5, time.monotonic()
         time.sleep(0.25)
 
 
