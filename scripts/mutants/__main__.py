@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 
 from mutants.areas import SOURCE, Area, load_areas
 from mutants.mutations import check_own_operators, mutants_of
-from mutants.report import Result, keep_result, load_reasons, write_page
+from mutants.report import Result, keep_result, kept_result, load_reasons, write_page
 from mutants.trial import trials_of
 
 
@@ -19,11 +19,19 @@ def say(text: str) -> None:
     sys.stdout.flush()
 
 
-def run_area(area: Area, *, most: int, minutes: float, seed: int) -> Result:
-    """Try the area's mutants in an order that the seed gives, until they are tried or the time is over."""
+def run_area(area: Area, *, most: int, minutes: float, seed: int, again: bool) -> Result:
+    """Try the area's mutants in an order that the seed gives, until they are tried or the time is over.
+
+    With `again` only those that survived the last time are tried, after tests were added: the others stay counted.
+    """
     mutants = [one for path in area.files for one in mutants_of(path, SOURCE / path)]
     result = Result(area=area.name, date=f"{datetime.now(UTC):%Y-%m-%d}", mutants=len(mutants), seed=seed)
     chosen = random.Random(seed).sample(mutants, min(most, len(mutants)))
+    if again:
+        last = kept_result(area.name)
+        survived = {one.name for one in last.survivors}
+        chosen = [one for one in mutants if one.name in survived]
+        result.seed, result.killed, result.timeouts = last.seed, last.killed, last.timeouts
     reasons = load_reasons()
     with trials_of(area) as trials:
         took = trials.prove_green()
@@ -51,6 +59,7 @@ def main() -> None:
     words.add_argument("--most", type=int, default=300, help="mutants to try of an area; a sample of that size if more")
     words.add_argument("--minutes", type=float, default=20, help="time for one area")
     words.add_argument("--seed", type=int, default=16)
+    words.add_argument("--again", action="store_true", help="try only what survived the last time")
     words.add_argument("--only-report", action="store_true", help="write docs/mutants.md from what was kept")
     given = words.parse_args()
     unknown = set(given.area) - set(areas)
@@ -59,7 +68,7 @@ def main() -> None:
     check_own_operators()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that copies and the database go with us
     for name in [] if given.only_report else given.area or list(areas):
-        keep_result(run_area(areas[name], most=given.most, minutes=given.minutes, seed=given.seed))
+        keep_result(run_area(areas[name], most=given.most, minutes=given.minutes, seed=given.seed, again=given.again))
         write_page(areas, most=given.most)
     write_page(areas, most=given.most)
 

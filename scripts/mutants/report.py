@@ -36,6 +36,11 @@ class Survivor:
     before: str
     after: str
 
+    @property
+    def name(self) -> str:
+        """The mutant's name."""
+        return f"{self.path}: {self.before} → {self.after}"
+
 
 @dataclass(kw_only=True)
 class Result:
@@ -73,6 +78,14 @@ def keep_result(result: Result) -> None:
     RESULTS.write_text(json.dumps(held, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
+def kept_result(area: str) -> Result:
+    """The area's last result. Raises when there is none."""
+    held: dict[str, Any] = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    if area not in held:
+        raise SystemExit(f"There is no result of {area} yet. Run `make mutants AREA={area}` first.")
+    return _result(held[area])
+
+
 def write_page(areas: dict[str, Area], *, most: int) -> None:
     """Tell all kept results, survivors with their reasons."""
     held: dict[str, Any] = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
@@ -82,8 +95,7 @@ def write_page(areas: dict[str, Area], *, most: int) -> None:
         if name not in held:
             lines.append(f"| {name} | – | not run yet | | | | | |")
             continue
-        one = held[name]
-        result = Result(**{**one, "survivors": [Survivor(**each) for each in one["survivors"]]})
+        result = _result(held[name])
         lines.append(_row(result))
         told += _survivors(result, reasons)
     PAGE.write_text("\n".join([*lines, "", "## Survivors", "", *told]).rstrip() + "\n", encoding="utf-8")
@@ -93,6 +105,10 @@ def load_reasons() -> dict[str, str]:
     """Why a mutant may live, by its name."""
     with Path(__file__).with_name("reasons.toml").open("rb") as file:
         return {name: why for why, names in tomllib.load(file)["reasons"].items() for name in names}
+
+
+def _result(told: dict[str, Any]) -> Result:
+    return Result(**{**told, "survivors": [Survivor(**each) for each in told["survivors"]]})
 
 
 def _row(result: Result) -> str:
@@ -108,7 +124,7 @@ def _survivors(result: Result, reasons: dict[str, str]) -> list[str]:
         return []
     lines = [f"### {result.area}", "", "| where | change | why it may live |", "|---|---|---|"]
     for one in result.survivors:
-        why = reasons.get(f"{one.path}: {one.before} → {one.after}", "**not explained yet**")
+        why = reasons.get(one.name, "**not explained yet**")
         lines.append(f"| `{one.path}:{one.line}` | `{_cell(one.before)}` → `{_cell(one.after)}` | {why} |")
     return [*lines, ""]
 

@@ -8,7 +8,7 @@ from mnemon.memory.entities.spelling import Tie, tie
 from mnemon.memory.entities.surroundings import Comparison, Fit, Surroundings, compare
 from mnemon.memory.fact import EntityType
 
-_SHORTEST_ACRONYM = 2
+_SHORTEST_ACRONYM = 3
 _LINKING = frozenset({"of", "the", "and", "for", "in"})
 _SHORTEST_PLACE = 7
 
@@ -176,7 +176,8 @@ def _person_likeness(a: tuple[Word, ...], b: tuple[Word, ...]) -> Likeness:
         return _from_ties([tie(x, y) for x, y in zip(a, b, strict=True)])
     short, long = sorted((a, b), key=len)
     if len(short) == 1:
-        closest = max(tie(short[0], long[0]), tie(short[0], long[-1]))
+        (only,) = short
+        closest = max(tie(only, long[0]), tie(only, long[-1]))
         return {Tie.EQUAL: Likeness.PART, Tie.VARIANT: Likeness.DOUBTFUL}.get(closest, Likeness.OTHER)
     # A middle name more: first and last have to carry it.
     ends = [tie(short[0], long[0]), tie(short[-1], long[-1])]
@@ -205,10 +206,11 @@ def _joined(name: Name) -> frozenset[str]:
 
 
 def _acronym(short: Name, long: Name) -> bool:
-    if len(short.words) != 1 or len(long.words) < _SHORTEST_ACRONYM + 1:
+    if len(short.words) != 1:
         return False
+    (only,) = short.words
     initials = "".join(min(word)[0] for word in long.words if not word & _LINKING)
-    return len(initials) > _SHORTEST_ACRONYM and initials in short.words[0]
+    return len(initials) >= _SHORTEST_ACRONYM and initials in only
 
 
 def _length(spelling: str) -> tuple[int, str]:
