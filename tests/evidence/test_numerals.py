@@ -38,7 +38,8 @@ def only(text: str) -> Figure:
 def test_what_follows_a_number_multiplies_it(signs: list[str], scale: int) -> None:
     for sign in signs:
         figure = only(f"it is $3{sign} in all")
-        assert (sign, figure.low, figure.high, figure.scale, figure.unit) == (sign, 3 * scale, 3 * scale, scale, "usd")
+        value = Fraction(3 * scale)
+        assert (sign, figure.low, figure.high, figure.scale, figure.unit) == (sign, value, value, scale, "usd")
 
 
 @pytest.mark.parametrize(
@@ -144,7 +145,9 @@ def test_both_ends_of_a_range_have_one_measure(text: str, low: Fraction, high: F
     ],
 )
 def test_two_figures_that_are_no_range_stay_two(text: str, values: list[int]) -> None:
-    assert [(figure.low, figure.high) for figure in figures(text)] == [(value, value) for value in values]
+    assert [(figure.low, figure.high) for figure in figures(text)] == [
+        (Fraction(value), Fraction(value)) for value in values
+    ]
 
 
 @pytest.mark.parametrize(
@@ -154,20 +157,21 @@ def test_two_figures_that_are_no_range_stay_two(text: str, values: list[int]) ->
 )  # fmt: skip
 def test_a_multiple_is_read(text: str, times: int) -> None:
     figure = only(text)
-    assert (figure.low, figure.unit) == (times, "times")
+    assert (figure.low, figure.unit) == (Fraction(times), "times")
 
 
 @pytest.mark.parametrize(
     ("text", "unit"),
     [
         ("€3", "eur"), ("3 euros", "eur"), ("£3", "gbp"), ("¥3", "jpy"), ("CHF 3", "chf"), ("₹3", "inr"),
-        ("3 yuan", "cny"), ("C$3", "cad"), ("A$3", "aud"), ("R$3", "brl"), ("3 bps", "bps"), ("3 percentage points", "points"),
+        ("3 yuan", "cny"), ("C$3", "cad"), ("A$3", "aud"), ("R$3", "brl"), ("3 bps", "bps"),
+        ("3 percentage points", "points"),
         ("3 seconds", "second"), ("3 mins", "minute"), ("3 hrs", "hour"), ("3 months", "month"), ("3 yrs", "year"),
         ("3 dollars", "usd"), ("3kg", "kg"), ("3 people", None),
     ],
 )  # fmt: skip
 def test_a_unit_is_read_before_or_after(text: str, unit: str | None) -> None:
-    assert (only(text).low, only(text).unit) == (3, unit)
+    assert (only(text).low, only(text).unit) == (Fraction(3), unit)
 
 
 def test_what_stands_before_a_figure_is_forty_characters() -> None:

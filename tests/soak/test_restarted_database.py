@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from support.bounds import HANGS_S
 from support.soak.figures import Figures
 from support.soak.judging import FULL, SUITE, Bounds, judge, reflected_after
 from support.soak.options import Part
