@@ -15,6 +15,7 @@ from mnemon.llm.patience import Patience
 from mnemon.llm.protocol import ChatEvent, ChatRequest, Finished, Message, Purpose, Question, Text
 from mnemon.llm.remote import RemoteLlm
 from mnemon.llm.vendor import Vendor
+from support.bounds import HANGS_S
 
 SCHEMA = {"title": "Spine", "type": "object", "properties": {"PROFILE": {"type": "array", "items": {"type": "string"}}}}
 QUESTION = Question(
@@ -34,7 +35,7 @@ def llm_on(vendor: str, model: str, respond: Callable[[httpx2.Request], httpx2.R
             made = completions(vendor, model, base_url=None, **there)
         case _:
             made = through_library(vendor, model, base_url=None, **there)  # type: ignore[arg-type]
-    return RemoteLlm(f"{vendor}:{model}", made, Patience(timeout=2, tries=1))
+    return RemoteLlm(f"{vendor}:{model}", made, Patience(timeout=HANGS_S, tries=1))
 
 
 def anthropic_message(content: list[dict[str, Any]]) -> dict[str, Any]:

@@ -1,10 +1,14 @@
 """From the settings' words to a model."""
 
+from typing import TYPE_CHECKING
+
 from mnemon.errors import Misconfigured
 from mnemon.llm.offline import NAME, OfflineLlm
 from mnemon.llm.patience import Patience
 from mnemon.llm.protocol import Llm
-from mnemon.way import RightOfWay
+
+if TYPE_CHECKING:
+    from mnemon.way import RightOfWay
 
 _ANY = "Use openai:…, anthropic:…, google:…, ollama:… or offline."
 
@@ -15,7 +19,7 @@ def connect(
     base_url: str | None = None,
     api_key: str | None = None,
     timeout: float = 60.0,
-    way: RightOfWay | None = None,
+    way: "RightOfWay | None" = None,
 ) -> Llm:
     """The model that `MNEMON_MODEL` names, metered. Nothing is sent yet; a wrong name is `Misconfigured`.
 
@@ -32,7 +36,7 @@ def connect(
 
 
 def _remote(
-    vendor: str, model: str, base_url: str | None, api_key: str | None, timeout: float, way: RightOfWay | None
+    vendor: str, model: str, base_url: str | None, api_key: str | None, timeout: float, way: "RightOfWay | None"
 ) -> Llm:
     from mnemon.llm.remote import RemoteLlm
     from mnemon.llm.vendor import Vendor
