@@ -15,10 +15,12 @@ from mnemon.basement import Basement
 from mnemon.cli.story.prompter import Prompter
 from mnemon.cli.story.steps import Step, Story, Told
 from mnemon.clock import ManualClock, iso
+from mnemon.db.attached import Attached
 from mnemon.db.database import Database
 from mnemon.errors import MnemonError
 from mnemon.jobs.runner import Runner
 from mnemon.llm.scripted.model import ScriptedLlm
+from mnemon.memory.recall.shelf import Shelf
 from mnemon.scope import Scope
 
 LEAD_SCHEDULE = "0 7 1 * *"
@@ -157,7 +159,8 @@ async def staged(basement: Basement, url: str, org: str, story: Story, begin: da
     """A stage over this database, at the story's first hour; its key is revoked when the curtain falls."""
     clock = ManualClock(begin)
     prompter = Prompter(clock, [step.told for step in story.steps if step.kind == "turn"])
-    db = Database(url, clock, pool_size=basement.settings.pool_size, timeout_s=30)
+    index = Attached(Shelf(megabytes=basement.settings.index_memory_mb))
+    db = Database(url, clock, pool_size=basement.settings.pool_size, timeout_s=30, attached=index)
     llm = ScriptedLlm(prompter.script)
     settings = basement.settings.model_copy(update={"rate_limit_per_minute": 0})
     house = replace(basement, db=db, llm=llm, reflector=llm, clock=clock, settings=settings)
