@@ -21,5 +21,4 @@ async def test_every_item_comes_in_order_and_others_run_after_every_third() -> N
 
 
 async def test_nothing_gives_nothing() -> None:
-    nothing: list[str] = []
-    assert [item async for item in with_pauses(nothing, 3)] == []
+    assert [item async for item in with_pauses(list[int](), 3)] == []

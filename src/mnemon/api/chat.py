@@ -33,8 +33,18 @@ class ChatIn(Wire):
 @router.post("", response_model=None, responses=documented(ReplyOut, content=EVENT_STREAM))
 async def chat(body: ChatIn, door: Annotated[Door, needs(Grant.CHAT)]) -> Response:
     """The reply with memory applied: Server-Sent Events, or one JSON with `stream: false`."""
+    asking = await _asking(body, door)
+    reply = await opened(door, asking, chat_tools(door.principal.grants))
+    if isinstance(reply, Stream):
+        if body.stream:
+            return streamed(reply, sees_state=door.may(Grant.AGENT_STATE_READ))
+        return door.reply(ReplyOut.of(await whole(reply)))
+    return replayed(reply) if body.stream else door.reply(reply, headers={"Idempotent-Replayed": "true"})
+
+
+async def _asking(body: ChatIn, door: Door) -> Asking:
     scope, ranking = door.person(body.user_id, body.persona_id), door.basement.settings.chat_ranking
-    asking = Asking(
+    return Asking(
         scope=scope,
         user_name=body.user_id,
         messages=(NewMessage(role=Role.USER, content=body.message),),
@@ -43,9 +53,3 @@ async def chat(body: ChatIn, door: Annotated[Door, needs(Grant.CHAT)]) -> Respon
         embedder=door.basement.embedder.model,
         sees_agent_state=door.may(Grant.AGENT_STATE_READ),
     )
-    reply = await opened(door, asking, chat_tools(door.principal.grants))
-    if isinstance(reply, Stream):
-        if body.stream:
-            return streamed(reply, sees_state=door.may(Grant.AGENT_STATE_READ))
-        return door.reply(ReplyOut.of(await whole(reply)))
-    return replayed(reply) if body.stream else door.reply(reply, headers={"Idempotent-Replayed": "true"})

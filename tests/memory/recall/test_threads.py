@@ -24,7 +24,7 @@ from mnemon.sessions.people import ensure_person
 
 T = TypeVar("T")
 MANY = ROWS_BUILT_INLINE + 20
-LONGEST_S = 60
+LONGEST_S = 30
 IDLE = """
 select count(*)::int as number from pg_stat_activity
 where datname = current_database() and state like 'idle in transaction%%'
@@ -276,3 +276,5 @@ async def test_a_transaction_that_wrote_much_finds_it_and_leaves_nothing_behind(
             assert _holding("tea", await search(tx, house.scope, _query("tea"))) == MANY
             raise Cancelled
     assert [await house.found("tea"), await house.found("violin")] == [0, 30]
+    await house.learn("milk")
+    assert await house.found("milk") == 1

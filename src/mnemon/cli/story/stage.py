@@ -15,9 +15,11 @@ from mnemon.basement import Basement
 from mnemon.cli.story.prompter import Prompter
 from mnemon.cli.story.steps import Step, Story, Told
 from mnemon.clock import ManualClock, iso
+from mnemon.db.attached import Attached
 from mnemon.errors import MnemonError
 from mnemon.jobs.runner import Runner
 from mnemon.llm.scripted.model import ScriptedLlm
+from mnemon.memory.recall.shelf import Shelf
 from mnemon.scope import Scope
 
 LEAD_SCHEDULE = "0 7 1 * *"
@@ -156,7 +158,8 @@ async def staged(basement: Basement, url: str, org: str, story: Story, begin: da
     """A stage over this database, at the story's first hour; its key is revoked when the curtain falls."""
     clock = ManualClock(begin)
     prompter = Prompter(clock, [step.told for step in story.steps if step.kind == "turn"])
-    db = database_of(basement.settings, url, clock)
+    index = Attached(Shelf(megabytes=basement.settings.index_memory_mb))
+    db = database_of(basement.settings, url, clock, attached=index)
     llm = ScriptedLlm(prompter.script)
     settings = basement.settings.model_copy(update={"rate_limit_per_minute": 0})
     house = replace(basement, db=db, llm=llm, reflector=llm, clock=clock, settings=settings)
