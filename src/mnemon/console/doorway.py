@@ -14,11 +14,12 @@ from mnemon.basement import Basement
 from mnemon.console.paper import render
 from mnemon.console.shell import HEADERS, own
 from mnemon.console.visit import COOKIE, signed_in
-from mnemon.errors import MnemonError, NotAllowed, NotFound, RateLimited
+from mnemon.errors import MnemonError, NotAllowed, NotFound, RateLimited, Unavailable
 from mnemon.logs import note_error
 from mnemon.scope import Scope
 
 router = APIRouter(include_in_schema=False)
+RETRY_AFTER_S = "2"
 
 _FILES = {
     "console.css": ("mnemon.console", "static/console.css", "text/css"),
@@ -101,6 +102,8 @@ def _not_entered(error: MnemonError, following: str) -> Response:
     if isinstance(error, RateLimited):
         wait = {"Retry-After": str(error.retry_after)}
         return HTMLResponse(page, HTTPStatus.TOO_MANY_REQUESTS, headers={**HEADERS, **wait})
+    if isinstance(error, Unavailable):  # nobody looked at the key
+        return HTMLResponse(page, HTTPStatus.SERVICE_UNAVAILABLE, headers={**HEADERS, "Retry-After": RETRY_AFTER_S})
     return HTMLResponse(page, HTTPStatus.UNAUTHORIZED, headers=HEADERS)
 
 

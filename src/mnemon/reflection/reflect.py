@@ -8,6 +8,7 @@ import psycopg
 import structlog
 from pydantic import BaseModel, ValidationError
 
+from mnemon.db.outages import outage
 from mnemon.db.tx import Tx
 from mnemon.errors import MnemonError, ModelDown, Unavailable
 from mnemon.jobs.work import LeaseLost
@@ -144,6 +145,8 @@ async def _apply(
     except _BAD_ANSWER as error:
         detail = error.detail if isinstance(error, MnemonError) else f"{type(error).__name__}: {error}"[:300]
     except Exception as error:  # the section's boundary: the others are stored, then the job's boundary gets it
+        if isinstance(error, psycopg.Error) and outage(error) is not None:
+            raise  # such as a right that was revoked: the database's fault, and no section can do without it
         errors.append(error)
         internal, detail = True, f"internal: {type(error).__name__}"
     else:

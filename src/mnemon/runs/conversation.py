@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from mnemon.basement import Basement
 from mnemon.db.tx import Tx
-from mnemon.errors import MnemonError
+from mnemon.errors import Contended, DatabaseDown, MnemonError
 from mnemon.jobs.kind import TIME_LIMIT, Attempt, Kind
 from mnemon.jobs.work import Item, LeaseLost, Retry
 from mnemon.runs import agent_store, store
@@ -69,7 +69,7 @@ class Conversation:
             seconds = time_allowed(self._settings, prepared.agent)
             outcome = await within(work, seconds, self._status(scope, prepared.exchange.turn_id))
             usage = outcome.usage
-        except LeaseLost:
+        except (LeaseLost, DatabaseDown, Contended):  # no outcome of the turn: the job is tried again
             raise
         except Stopped:
             return

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 from mnemon.basement import Basement
 from mnemon.db.tx import Tx
-from mnemon.errors import MnemonError
+from mnemon.errors import Contended, DatabaseDown, MnemonError
 from mnemon.jobs import store as work
 from mnemon.jobs.kind import TIME_LIMIT, Attempt, Kind
 from mnemon.jobs.work import Item, LeaseLost, Retry
@@ -203,13 +203,16 @@ class Execution:
         return Review(read=read, token=await issue_token(scope, tx, run_id=run.id, agent_id=agent.id))
 
     async def _think(self, scope: Scope, prepared: Prepared, recorder: Recorder) -> Ending:
-        """How it went; raises Stopped when the run was cancelled or deleted meanwhile."""
+        """How it went; raises Stopped when the run was cancelled or deleted meanwhile.
+
+        A database that fails is no outcome of the run: the job is tried again.
+        """
         seconds = time_allowed(self._settings, prepared.agent)
         try:
             return await within(
                 self._performed(scope, prepared, recorder), seconds, self._status(scope, prepared.run.id)
             )
-        except (LeaseLost, Stopped):
+        except (LeaseLost, Stopped, DatabaseDown, Contended):
             raise
         except RunFailed as error:
             return Ending(outcome=None, usage=error.usage, error=error.detail, code=error.code)

@@ -5,9 +5,11 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
+import structlog
+
 from mnemon.basement import Basement
 from mnemon.db.tx import Tx
-from mnemon.errors import MnemonError
+from mnemon.errors import MnemonError, Unavailable
 from mnemon.llm.protocol import Message
 from mnemon.runs import active_memory, agent_store, store
 from mnemon.runs.active_memory import Start, WriteBack
@@ -21,6 +23,7 @@ from mnemon.scope import Scope
 from mnemon.settings import Settings
 
 R = TypeVar("R")
+log = structlog.get_logger(__name__)
 WATCH_S = 0.5
 MOST_TRIES = 3
 
@@ -113,6 +116,7 @@ async def within(work: Awaitable[R], seconds: float, status: Callable[[], Awaita
         if doing.done():
             return await doing
         if watching.done():
+            await watching
             raise Stopped
         raise RunFailed(f"It took longer than {seconds:g} s and was stopped (timeoutSeconds, MNEMON_RUN_TIMEOUT_S).")
     finally:
@@ -122,8 +126,13 @@ async def within(work: Awaitable[R], seconds: float, status: Callable[[], Awaita
 
 
 async def _until_over(status: Callable[[], Awaitable[RunStatus | None]]) -> None:
+    """Return when the row is over or gone; while the database cannot say so, look again later."""
     while True:
         await asyncio.sleep(WATCH_S)
-        current = await status()
+        try:
+            current = await status()
+        except Unavailable as error:
+            log.warning("watch_failed", error=error.code)
+            continue
         if current is None or current in OVER:
             return

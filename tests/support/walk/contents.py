@@ -3,6 +3,7 @@
 import json
 import re
 from collections import Counter
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -17,11 +18,12 @@ _HEX = re.compile(r"\b[0-9a-f]{32,}\b")
 _LEFT_OUT: dict[str, frozenset[str]] = {
     "work": frozenset({"attempts", "token", "error"}),
     "reflections": frozenset({"attempts"}),
+    "keys": frozenset({"used_at"}),
     "notes": frozenset({"place"}),
     "agent_messages": frozenset({"seq"}),
     "runs": frozenset({"seq"}),
 }
-"""Columns that count tries, and numbers of a sequence, which a transaction that is undone uses up."""
+"""Columns that count tries or say when a key was seen, and numbers of a sequence, which an undone transaction uses up."""
 _LEFT_OUT_TABLES = frozenset({"run_events", "recall_days"})
 """What could be seen of every try, and how often anything was recalled, which a process counts and writes at times."""
 
@@ -35,17 +37,24 @@ order by 1
 """
 
 
-async def table_names(connection: "psycopg.AsyncConnection[Any]") -> list[str]:
-    """The tables whose rows belong to an organization."""
-    cursor = await connection.execute(_TABLES)
-    return [row[0] for row in await cursor.fetchall() if row[0] not in _LEFT_OUT_TABLES]
+class Table:
+    """All tables whose rows belong to an organization, read as one."""
 
+    def __init__(self, connection: "psycopg.AsyncConnection[Any]", names: Sequence[str]) -> None:
+        self._connection = connection
+        parts = [f"select '{name}', to_jsonb(t) from \"{name}\" t where org_id = %(org)s" for name in names]
+        self._query = " union all ".join(parts).encode()
 
-async def read_contents(connection: "psycopg.AsyncConnection[Any]", names: list[str], org: str) -> Contents:
-    """Every row of the organization, without ids, times and secrets."""
-    parts = [f"select '{name}', to_jsonb(t) from \"{name}\" t where org_id = %(org)s" for name in names]
-    cursor = await connection.execute(" union all ".join(parts), {"org": org}, prepare=True)
-    return Counter(_line(table, row, org) for table, row in await cursor.fetchall())
+    @classmethod
+    async def of(cls, connection: "psycopg.AsyncConnection[Any]") -> "Table":
+        """The tables that the database has."""
+        found = await (await connection.execute(_TABLES)).fetchall()
+        return cls(connection, [name for (name,) in found if name not in _LEFT_OUT_TABLES])
+
+    async def read(self, org: str) -> Contents:
+        """Every row of the organization, without ids, times and secrets."""
+        cursor = await self._connection.execute(self._query, {"org": org}, prepare=True)
+        return Counter(_line(table, row, org) for table, row in await cursor.fetchall())
 
 
 def comparable(value: Any, org: str) -> Any:

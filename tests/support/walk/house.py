@@ -1,6 +1,7 @@
 """A whole application in this process over a real PostgreSQL whose statements can be made to fail."""
 
 import asyncio
+import logging
 import secrets
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -157,6 +158,8 @@ async def open_house(database_url: str, folder: Path) -> AsyncIterator[House]:
     db = Database(database_url, clock, pool_size=POOL, connection_class=faulty_class(faults))
     settings = Settings(data_dir=folder, rate_limit_per_minute=0, curator_after=3, max_attempts=5)
     basement = Basement(db=db, llm=llm, reflector=llm, embedder=embedder, clock=clock, settings=settings)
+    # The pool tells of every connection that comes back closed; here that is every third fault.
+    logging.getLogger("psycopg.pool").setLevel(logging.ERROR)
     await db.open()
     admin = await psycopg.AsyncConnection.connect(database_url, autocommit=True)
     try:
@@ -176,3 +179,4 @@ async def open_house(database_url: str, folder: Path) -> AsyncIterator[House]:
     finally:
         await admin.close()
         await db.close()
+        logging.getLogger("psycopg.pool").setLevel(logging.NOTSET)

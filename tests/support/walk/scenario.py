@@ -2,7 +2,9 @@
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from typing import Any
 
+from support.walk.contents import Contents
 from support.walk.house import Call, Stage
 
 
@@ -21,6 +23,11 @@ class RequestScenario:
     ends_after_minutes: float = 0.0
     """How long it takes until what the request left open is over."""
 
+    @property
+    def is_tool(self) -> bool:
+        """Whether it calls an MCP tool, whose errors are told to the model in an answer of their own."""
+        return self.operation.startswith("MCP ")
+
 
 @dataclass(frozen=True, kw_only=True)
 class WorkScenario:
@@ -34,3 +41,16 @@ class WorkScenario:
 
 
 Scenario = RequestScenario | WorkScenario
+
+
+@dataclass(frozen=True, kw_only=True)
+class Played:
+    """What came of a scenario that nothing disturbed."""
+
+    statements: tuple[str, ...]
+    contents: Contents
+    beside: str = ""
+    """What work left outside the database."""
+    status: int = 0
+    body: Any = None
+    """What a request was answered; for one with an Idempotency-Key, its repetition."""

@@ -44,7 +44,7 @@ async def _forget(stage: Stage) -> tuple[str, dict[str, Any]]:
 
 async def _expect(stage: Stage) -> tuple[str, dict[str, Any]]:
     made = await told_turn(stage)
-    return f"&sessionId={made['sessionId']}", {"expectations": [PLAN]}
+    return f"&sessionId={made['sessionId']}", dict(PLAN)
 
 
 async def _report_result(stage: Stage) -> tuple[str, dict[str, Any]]:
@@ -87,3 +87,11 @@ TOOL_SCENARIOS: list[RequestScenario] = [
     ),
     _scenario("delete_relations", _on_graph({"relations": [WORKS]})),
 ]
+
+
+async def listed_tools(stage: Stage, query: str = "") -> list[dict[str, Any]]:
+    """The tools that are offered for Ann."""
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
+    answer = await stage.send(Call(method="POST", path=f"/mcp?userId=ann{query}", json=body, headers=HEADERS))
+    tools: list[dict[str, Any]] = answer.json()["result"]["tools"]
+    return tools
