@@ -161,9 +161,9 @@ def test_a_multiple_is_read(text: str, times: int) -> None:
     ("text", "unit"),
     [
         ("€3", "eur"), ("3 euros", "eur"), ("£3", "gbp"), ("¥3", "jpy"), ("CHF 3", "chf"), ("₹3", "inr"),
-        ("3 yuan", "cny"), ("C$3", "cad"), ("A$3", "aud"), ("R$3", "brl"), ("3 bps", "bps"), ("3 percentage points", "points"),
-        ("3 seconds", "second"), ("3 mins", "minute"), ("3 hrs", "hour"), ("3 months", "month"), ("3 yrs", "year"),
-        ("3 dollars", "usd"), ("3kg", "kg"), ("3 people", None),
+        ("3 yuan", "cny"), ("C$3", "cad"), ("A$3", "aud"), ("R$3", "brl"), ("3 bps", "bps"),
+        ("3 percentage points", "points"), ("3 seconds", "second"), ("3 mins", "minute"), ("3 hrs", "hour"),
+        ("3 months", "month"), ("3 yrs", "year"), ("3 dollars", "usd"), ("3kg", "kg"), ("3 people", None),
     ],
 )  # fmt: skip
 def test_a_unit_is_read_before_or_after(text: str, unit: str | None) -> None:
@@ -197,6 +197,11 @@ SOURCE = ["between $3M and $5M, 7 people and 9 people"]
 )  # fmt: skip
 def test_a_figure_falls_in_its_tier(text: str, tier: Tier) -> None:
     assert [each.tier for each in judge(text, SOURCE)] == [tier]
+
+
+def test_the_ends_of_two_ranges_make_no_third() -> None:
+    assert [each.tier for each in judge("$3M to $8M", ["$3M to $5M, then $8M to $9M"])] == [Tier.UNSOURCED]
+    assert [each.tier for each in judge("$3M to $8M", ["$3M, then $8M"])] == [Tier.SHARED]
 
 
 def test_two_spellings_of_one_figure_are_the_same() -> None:
