@@ -22,7 +22,8 @@ def say(text: str) -> None:
 def run_area(area: Area, *, most: int, minutes: float, seed: int, again: bool) -> Result:
     """Try the area's mutants in an order that the seed gives, until they are tried or the time is over.
 
-    With `again` only those that survived the last time are tried, after tests were added: the others stay counted.
+    With `again` only those that survived the last time are tried, after tests were added: the others stay counted,
+    those whose line is gone do not, and what is new waits for the next whole run.
     """
     mutants = [one for path in area.files for one in mutants_of(path, SOURCE / path)]
     result = Result(area=area.name, date=f"{datetime.now(UTC):%Y-%m-%d}", mutants=len(mutants), seed=seed)
@@ -32,6 +33,7 @@ def run_area(area: Area, *, most: int, minutes: float, seed: int, again: bool) -
         survived = {one.name for one in last.survivors}
         chosen = [one for one in mutants if one.name in survived]
         result.seed, result.killed, result.timeouts = last.seed, last.killed, last.timeouts
+        result.mutants = last.mutants - len(survived - {one.name for one in chosen})
     reasons = load_reasons()
     with trials_of(area) as trials:
         took = trials.prove_green()

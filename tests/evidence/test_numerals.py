@@ -119,6 +119,16 @@ def test_sixty_signs_of_a_number_are_read() -> None:
         ("$4M-5M", 4 * MILLION, 5 * MILLION, "usd"),
         ("$999-1000k", 999 * THOUSAND, MILLION, "usd"),
         ("1000 to 2k users", 1000, 2000, None),
+        ("999 to 2000k users", 999 * THOUSAND, 2 * MILLION, None),
+        ("two to three thousand users", 2000, 3000, None),
+        ("two to three hundred users", 200, 300, None),
+        ("two hundred to three thousand users", 200, 3000, None),
+        ("two hundred to three hundred thousand users", 200 * THOUSAND, 300 * THOUSAND, None),
+        ("three hundred to two hundred thousand users", 300, 200 * THOUSAND, None),
+        ("a dozen to two thousand users", 12, 2000, None),
+        ("two to three dozen users", 24, 36, None),
+        ("29 to 3k users", 29 * THOUSAND, 3 * THOUSAND, None),
+        ("30 to 3k users", 30, 3 * THOUSAND, None),
         ("3 to 5 days", 3, 5, "day"),
         ("5% to 7", Fraction(5, 100), Fraction(7, 100), "share"),
         ("5 to 7%", Fraction(5, 100), Fraction(7, 100), "share"),
@@ -138,6 +148,7 @@ def test_both_ends_of_a_range_have_one_measure(text: str, low: Fraction, high: F
     ("text", "values"),
     [
         ("it rose from 3 to 5 weeks", [3, 5]),
+        ("it fell from $5 to 3M", [5 * MILLION, 3 * MILLION]),
         ("3 and 5 weeks", [3, 5]),
         ("3 people, 5 weeks", [3, 5]),
         ("$3 in 10 days", [3, 10]),
@@ -165,9 +176,8 @@ def test_a_multiple_is_read(text: str, times: int) -> None:
     [
         ("€3", "eur"), ("3 euros", "eur"), ("£3", "gbp"), ("¥3", "jpy"), ("CHF 3", "chf"), ("₹3", "inr"),
         ("3 yuan", "cny"), ("C$3", "cad"), ("A$3", "aud"), ("R$3", "brl"), ("3 bps", "bps"),
-        ("3 percentage points", "points"),
-        ("3 seconds", "second"), ("3 mins", "minute"), ("3 hrs", "hour"), ("3 months", "month"), ("3 yrs", "year"),
-        ("3 dollars", "usd"), ("3kg", "kg"), ("3 people", None),
+        ("3 percentage points", "points"), ("3 seconds", "second"), ("3 mins", "minute"), ("3 hrs", "hour"),
+        ("3 months", "month"), ("3 yrs", "year"), ("3 dollars", "usd"), ("3kg", "kg"), ("3 people", None),
     ],
 )  # fmt: skip
 def test_a_unit_is_read_before_or_after(text: str, unit: str | None) -> None:
@@ -201,6 +211,11 @@ SOURCE = ["between $3M and $5M, 7 people and 9 people"]
 )  # fmt: skip
 def test_a_figure_falls_in_its_tier(text: str, tier: Tier) -> None:
     assert [each.tier for each in judge(text, SOURCE)] == [tier]
+
+
+def test_the_ends_of_two_ranges_make_no_third() -> None:
+    assert [each.tier for each in judge("$3M to $8M", ["$3M to $5M, then $8M to $9M"])] == [Tier.UNSOURCED]
+    assert [each.tier for each in judge("$3M to $8M", ["$3M, then $8M"])] == [Tier.SHARED]
 
 
 def test_two_spellings_of_one_figure_are_the_same() -> None:

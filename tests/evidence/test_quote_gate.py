@@ -83,6 +83,18 @@ def test_scripts_without_spaces_can_be_quoted_in_part() -> None:
     assert found("喜欢茶", "我喜欢茶") is not None
 
 
+@pytest.mark.parametrize("script", ["กข", "ກຂ", "ကခ", "កខ", "かな", "漢字", "\u9ffe\u9fff"])
+def test_every_script_without_spaces_can_be_quoted_in_part(script: str) -> None:
+    assert found(script[1], script) is not None
+    assert found(script[0], script) is not None
+
+
+@pytest.mark.parametrize("script", ["कख", "ཀཁ", "აბ", "\ua000\ua001", "가나", "ab"])
+def test_a_part_of_a_word_is_no_quote_in_scripts_with_spaces(script: str) -> None:
+    assert found(script[1], script) is None
+    assert found(script[0], script) is None
+
+
 def test_the_reply_is_never_a_source() -> None:
     said = turn((Role.USER, "hello", None), (Role.ASSISTANT, "You lose $4.1M.", None))
     assert find_quote("You lose $4.1M.", passages(said)) is None

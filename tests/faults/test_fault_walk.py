@@ -1,4 +1,4 @@
-"""Statements that fail: nothing acknowledged is lost, nothing is applied twice, nobody is stuck, errors are logged once.
+"""Statements that fail: nothing acknowledged is lost, nothing is applied twice, nobody is stuck, errors logged once.
 
 A sample, always the same; `make soak PART=fault-walk` visits every statement with every error.
 """
@@ -57,7 +57,7 @@ async def test_a_statement_that_fails_loses_nothing_and_leaves_nobody_stuck(
 
 def test_the_sample_has_every_class_of_error() -> None:
     statements = ["BEGIN", "select 1", "insert", "COMMIT"]
-    every = [*API_SCENARIOS, *TOOL_SCENARIOS, *FORM_SCENARIOS, *WORK_SCENARIOS]
+    every: list[Scenario] = [*API_SCENARIOS, *TOOL_SCENARIOS, *FORM_SCENARIOS, *WORK_SCENARIOS]
     sampled = [fault for one in every for fault in sampled_faults(one.name, statements)]
     assert {fault.kind for fault in sampled} == set(FaultClass)
     assert {fault.at for fault in sampled} == {1, 2, 3, 4}

@@ -188,7 +188,7 @@ def _scale(match: re.Match[str]) -> int:
     if match["scale"]:
         return numeral.SCALE_WORDS[match["scale"].lower()]
     last = (match["words"] or "").lower().split(" ")[-1]
-    return numeral.SCALE_WORDS.get(last, 1) if last not in {"hundred", "dozen"} else 1
+    return numeral.SCALE_WORDS.get(last, 1)
 
 
 def _value(match: re.Match[str]) -> Fraction | None:
@@ -239,9 +239,17 @@ def _pair(first: Figure, second: Figure, text: str) -> tuple[Figure, ...]:
     return (replace(first, high=second.high, end=second.end),)
 
 
+def _shares_scale(first: Figure, second: Figure) -> bool:
+    """Whether "4 to 5 million" is meant, or "from 5 to 3 million", and not "two hundred to three thousand"."""
+    spoken = second.low / second.scale
+    if first.scale >= second.scale or first.low >= 1000:
+        return False
+    return first.low <= spoken or (first.scale == 1 and first.low < 10 * spoken)
+
+
 def _same_measure(first: Figure, second: Figure) -> tuple[Figure, Figure]:
     """Both ends of a range in the scale and the unit that only one of them spells."""
-    if first.scale == 1 < second.scale and first.low < 1000:
+    if _shares_scale(first, second):
         value = first.low * second.scale
         first = replace(first, low=value, high=value, scale=second.scale)
     if first.unit is None and second.unit is not None:

@@ -23,7 +23,7 @@ _LEFT_OUT: dict[str, frozenset[str]] = {
     "agent_messages": frozenset({"seq"}),
     "runs": frozenset({"seq"}),
 }
-"""Columns that count tries or say when a key was seen, and numbers of a sequence, which an undone transaction uses up."""
+"""Columns that count tries or say when a key was seen, and numbers of a sequence, which a rollback uses up."""
 _LEFT_OUT_TABLES = frozenset({"run_events", "recall_days"})
 """What could be seen of every try, and how often anything was recalled, which a process counts and writes at times."""
 

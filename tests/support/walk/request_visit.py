@@ -89,7 +89,11 @@ class RequestVisits:
     async def _send_with(self, stage: Stage, call: Call, fault: Fault) -> httpx2.Response | None:
         """The answer, or None when the caller was cancelled."""
         sending = asyncio.ensure_future(stage.send(call))
-        self._house.faults.arm(fault, cancel=sending.cancel)
+
+        def cancel() -> None:
+            sending.cancel()
+
+        self._house.faults.arm(fault, cancel=cancel)
         try:
             return await within(sending)
         except asyncio.CancelledError:
