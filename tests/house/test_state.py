@@ -11,6 +11,8 @@ ALLOWED = {
     "cli/benchmarks/hindsight_worker.py: _wire": "the lock of a process of its own, which is this module and no more",
     "console/live.py: _pulses": "filled while the pages are imported, as their routes are, and never afterwards",
     "console/shell.py: _PLACES": "filled while the pages are imported, as their routes are, and never afterwards",
+    "db/statements.py: _NAMES": "filled while the rooms' statements are read at import, and never afterwards",
+    "logs.py: _writer": "a process has one log, as Python's own logging has it",
     "memory/words.py: _STEMMER": "a stemmer for each thread, whose answer depends on the word alone",
     "memory/words.py: _STEMS": "a bounded cache of a pure function, which a dict makes faster than lru_cache",
     "spans.py: _tracer": "OpenTelemetry has one tracer for a process",
