@@ -8,7 +8,6 @@ import psycopg
 import structlog
 from pydantic import BaseModel, ValidationError
 
-from mnemon.db.outages import outage
 from mnemon.db.tx import Tx
 from mnemon.errors import MnemonError, ModelDown, Unavailable
 from mnemon.jobs.work import LeaseLost
@@ -24,8 +23,15 @@ log = structlog.get_logger(__name__)
 
 APPLIED_LAST = "engagement"
 """Takes the organization's lock, so it is held for the shortest time."""
-_MACHINE = (psycopg.OperationalError, psycopg.InterfaceError, psycopg.InternalError, Unavailable, LeaseLost)
-"""What ends the whole attempt: the database or the lease is gone, not one section's work."""
+_MACHINE = (
+    psycopg.OperationalError,
+    psycopg.InterfaceError,
+    psycopg.InternalError,
+    psycopg.errors.InsufficientPrivilege,
+    Unavailable,
+    LeaseLost,
+)
+"""What ends the whole attempt: the database or the lease is gone, or a right in it, not one section's work."""
 _BAD_ANSWER = (MnemonError, ValidationError)
 """What rooms raise on purpose about an answer. Texts, numbers and times were bounded when it was validated, so that
 nothing in it can make PostgreSQL or Python raise anything else: whatever else is raised is a fault of ours."""
@@ -145,8 +151,6 @@ async def _apply(
     except _BAD_ANSWER as error:
         detail = error.detail if isinstance(error, MnemonError) else f"{type(error).__name__}: {error}"[:300]
     except Exception as error:  # the section's boundary: the others are stored, then the job's boundary gets it
-        if isinstance(error, psycopg.Error) and outage(error) is not None:
-            raise  # such as a right that was revoked: the database's fault, and no section can do without it
         errors.append(error)
         internal, detail = True, f"internal: {type(error).__name__}"
     else:

@@ -13,6 +13,7 @@ from typing import Any
 import httpx2
 import numpy as np
 import psycopg
+import structlog
 from fastapi import FastAPI
 
 from mnemon.access import signin
@@ -158,11 +159,13 @@ async def open_house(database_url: str, folder: Path) -> AsyncIterator[House]:
     db = Database(database_url, clock, pool_size=POOL, connection_class=faulty_class(faults))
     settings = Settings(data_dir=folder, rate_limit_per_minute=0, curator_after=3, max_attempts=5)
     basement = Basement(db=db, llm=llm, reflector=llm, embedder=embedder, clock=clock, settings=settings)
-    # The pool tells of every connection that comes back closed; here that is every third fault.
-    logging.getLogger("psycopg.pool").setLevel(logging.ERROR)
     await db.open()
     admin = await psycopg.AsyncConnection.connect(database_url, autocommit=True)
+    said = structlog.get_config()["processors"]
     try:
+        # Every third fault makes the pool tell of a connection, and every scenario is begun with requests that succeed.
+        logging.getLogger("psycopg.pool").setLevel(logging.ERROR)
+        structlog.configure(processors=[_say_nothing])
         app = make_app(basement, worker=False)
         async with app.router.lifespan_context(app):
             await asyncio.wait_for(app.state.mcp._ready.wait(), 60)
@@ -177,6 +180,12 @@ async def open_house(database_url: str, folder: Path) -> AsyncIterator[House]:
                 admin=admin,
             )
     finally:
+        structlog.configure(processors=said)
+        logging.getLogger("psycopg.pool").setLevel(logging.NOTSET)
         await admin.close()
         await db.close()
-        logging.getLogger("psycopg.pool").setLevel(logging.NOTSET)
+
+
+def _say_nothing(logger: object, method: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:
+    """Drop what is logged while nobody captures it."""
+    raise structlog.DropEvent
