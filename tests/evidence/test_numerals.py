@@ -61,7 +61,8 @@ def test_a_fraction_in_one_sign_is_read(sign: str, value: str) -> None:
         ("a quarter of it", "1/4"), ("three quarters of it", "3/4"), ("a fourth of it", "1/4"),
         ("three fourths of it", "3/4"), ("a fifth of it", "1/5"), ("two fifths of it", "2/5"), ("a sixth of it", "1/6"),
         ("five sixths of it", "5/6"), ("an eighth of it", "1/8"), ("three eighths of it", "3/8"),
-        ("a tenth of it", "1/10"), ("3 tenths of it", "3/10"), ("it fell by a third", "1/3"), ("half of it", "1/2"),
+        ("a tenth of it", "1/10"), ("3 tenths of it", "3/10"), ("it fell by a third", "1/3"),
+        ("it fell by a third again", "1/3"), ("half of it", "1/2"),
         ("3/8 of it", "3/8"), ("9 out of 10 did", "9/10"), ("2 of every 8 did", "1/4"), ("25 percent", "1/4"),
         ("25‰", "1/40"), ("five percent", "1/20"), ("five‰", "1/200"),
     ],
@@ -71,7 +72,9 @@ def test_a_share_is_one_figure_however_it_is_spelled(text: str, share: str) -> N
     assert (figure.low, figure.high, figure.unit) == (Fraction(share), Fraction(share), "share")
 
 
-@pytest.mark.parametrize("text", ["a third time", "a quarter past", "the last quarter", "two third parties"])
+@pytest.mark.parametrize(
+    "text", ["a third time", "a quarter past", "the last quarter", "two third parties", "we met in a quarter."]
+)
 def test_a_part_that_is_none_is_passed_over(text: str) -> None:
     assert figures(text) == () or figures(text)[0].unit != "share"
 
