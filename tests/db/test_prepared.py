@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mnemon.db.database import Database
-from mnemon.db.prepared import Prepared, statement_name
+from mnemon.db.prepared import Change, Prepared, statement_name
 from mnemon.db.wire import Asked, Wire, plain
 
 MOST = 3
@@ -44,7 +44,7 @@ class Mirror:
 
     def play(self, prepared: Prepared, keys: Sequence[int], done: int) -> None:
         """Plan a round, carry out its first steps, and take the rest back."""
-        steps = []
+        steps: list[Change | bytes] = []
         for number in keys:
             name, changes = prepared.plan_use((b"%d" % number, ()))
             steps.extend([*changes, name])
