@@ -88,6 +88,16 @@ async def test_a_server_that_never_greets_is_not_waited_for(silent_port: int) ->
         await silent.close()
 
 
+async def test_who_waits_for_a_connection_when_none_can_be_made_does_not_wait_to_the_end() -> None:
+    nowhere = Database("postgresql://nobody@127.0.0.1:1/none", SystemClock(), timeout_s=1000)
+    await nowhere.open()
+    try:
+        with pytest.raises(DatabaseDown):
+            await asyncio.wait_for(ask(nowhere), 60)
+    finally:
+        await nowhere.close()
+
+
 @pytest.fixture
 async def three(database_url: str) -> AsyncIterator[Database]:
     database = Database(database_url, SystemClock(), pool_size=3)

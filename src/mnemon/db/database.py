@@ -65,6 +65,7 @@ class Database:
         self._listen_url = listen_url or (url if prepared else None)
         self._down = False  # no connection can be made: then nobody waits long for one
         self._refusal: psycopg.Error | None = None  # why the last one could not be made
+        self._waiting: set[asyncio.Timeout] = set()  # those who wait for a connection
         self._returning: set[asyncio.Task[None]] = set()  # connections on their way back, whose borrowers are gone
         self._pool: AsyncConnectionPool[Wire] = AsyncConnectionPool(
             url,
@@ -118,6 +119,9 @@ class Database:
 
     def _note_down(self, pool: object) -> None:
         self._down = True
+        until = asyncio.get_running_loop().time() + DOWN_TIMEOUT_S
+        for waiting in self._waiting:
+            waiting.reschedule(until)
 
     async def _note_up(self, connection: Wire) -> None:
         connection.prepares = self._prepared
@@ -186,7 +190,17 @@ class Database:
 
     async def _connection(self, within_s: float | None) -> Wire:
         longest = DOWN_TIMEOUT_S if self._down else self._timeout_s
-        wire = await self._pool.getconn(longest if within_s is None else min(within_s, longest))
+        wait_s = longest if within_s is None else min(within_s, longest)
+        # The pool itself ends the wait in time; the scope is for ending it sooner, where no connection can be made.
+        try:
+            async with asyncio.timeout(None) as waiting:
+                self._waiting.add(waiting)
+                try:
+                    wire = await self._pool.getconn(wait_s)
+                finally:
+                    self._waiting.discard(waiting)
+        except TimeoutError:
+            raise PoolTimeout("no connection can be made") from None
         wire.limit_s = ROUND_LIMIT_S if within_s is None else min(within_s, ROUND_LIMIT_S)
         return wire
 
