@@ -3,6 +3,7 @@
 import re
 
 _OPENING_BRACKETS = re.compile("[<＜﹤]")
+_MARKS = re.compile("=+")
 _CONTROL = re.compile("[\x00-\x08\x0e-\x1f\x7f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
 
 
@@ -27,7 +28,6 @@ def fenced(name: str, lines: list[str]) -> str:
 
 def verbatim(label: str, text: str) -> str:
     """The text unchanged between two marks that do not occur in it, for a reader who must quote it word for word."""
-    mark = "====="
-    while mark in text:
-        mark += "="
+    longest = max(map(len, _MARKS.findall(text)), default=0)
+    mark = "=" * max(5, longest + 1)
     return f"{mark} {label}\n{text}\n{mark}"

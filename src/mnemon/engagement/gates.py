@@ -18,7 +18,7 @@ LONGEST_QUOTE = 1_000
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 _SPACES = re.compile(r"\s+")
 _WORD = re.compile(r"\w+")
-_DATED = re.compile(r",?\s*\(?\d{4}-\d{2}-\d{2}\)?$")
+_DATED = re.compile(r",?\s?\(?\d{4}-\d{2}-\d{2}\)?$")
 _NO_FALSIFIER = re.compile(
     r"(?:n/?a|none|nothing(?:\s+(?:would|could|can))?|unknown|not\s+applicable|it\s+can(?:not|['’]t)\s+be|unfalsifiable)\b.*",
     re.IGNORECASE,

@@ -6,9 +6,11 @@ keeps the text out.
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from fractions import Fraction
+from itertools import chain
 
 from mnemon.evidence.figure import CURRENCIES, Figure, figures, preceding
 
@@ -62,8 +64,12 @@ def judge(text: str, sources: Iterable[str]) -> tuple[Judged, ...]:
     claimed = figures(text)
     if not claimed:
         return ()
-    shared = [figure for source in sources for figure in figures(source)]
-    return tuple(Judged(figure=figure, tier=_tier(text, figure, shared)) for figure in claimed)
+    shared = _Shared(figure for source in sources for figure in figures(source))
+    sentences = _sentences(text, claimed)
+    return tuple(
+        Judged(figure=figure, tier=_tier(text, figure, sentence, shared))
+        for figure, sentence in zip(claimed, sentences, strict=True)
+    )
 
 
 def unsourced(text: str, sources: Iterable[str]) -> tuple[Figure, ...]:
@@ -85,42 +91,68 @@ def same(one: Figure, other: Figure) -> bool:
     return (one.low, one.high, one.unit) == (other.low, other.high, other.unit)
 
 
-def _tier(text: str, figure: Figure, shared: Sequence[Figure]) -> Tier:
+class _Shared:
+    """The figures of the sources, by what a claim is compared with; so that one claim is looked up in one step."""
+
+    def __init__(self, found: Iterable[Figure]) -> None:
+        self.exact: set[tuple[str | None, Fraction, Fraction]] = set()
+        self.single: set[tuple[str | None, Fraction]] = set()
+        self.low_ends: set[tuple[str | None, Fraction]] = set()
+        self.high_ends: set[tuple[str | None, Fraction]] = set()
+        for figure in found:
+            self.exact.add((figure.unit, figure.low, figure.high))
+            if figure.is_range:
+                self.low_ends.add((figure.unit, figure.low))
+                self.high_ends.add((figure.unit, figure.high))
+            else:
+                self.single.add((figure.unit, figure.low))
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Sentence:
+    """What the sentence around a figure says of all its figures."""
+
+    typical: bool
+    hedged: bool
+
+
+def _tier(text: str, figure: Figure, sentence: _Sentence, shared: _Shared) -> Tier:
     if _stands(text, figure, shared):
         return Tier.SHARED
-    sentence = _sentence(text, figure)
-    if figure.is_range and _hedged(sentence):
+    if figure.is_range and sentence.hedged:
         return Tier.TYPICAL
-    if _TYPICAL.search(sentence) and _APPROXIMATELY.search(preceding(text, figure)):
+    if sentence.typical and _APPROXIMATELY.search(preceding(text, figure)):
         return Tier.TYPICAL
     return Tier.UNSOURCED
 
 
-def _stands(text: str, figure: Figure, shared: Sequence[Figure]) -> bool:
-    units = {figure.unit, *CURRENCIES} if figure.unit is None else {figure.unit}
-    alike = [other for other in shared if other.unit in units]
-    if any((other.low, other.high) == (figure.low, figure.high) for other in alike):
+def _stands(text: str, figure: Figure, shared: _Shared) -> bool:
+    units = (None, *CURRENCIES) if figure.unit is None else (figure.unit,)
+    if any((unit, figure.low, figure.high) in shared.exact for unit in units):
         return True
     if figure.is_range:
-        single = {other.low for other in alike if not other.is_range}
-        return {figure.low, figure.high} <= single
+        return all(any((unit, end) in shared.single for unit in units) for end in (figure.low, figure.high))
     before = preceding(text, figure)
-    ranges = [other for other in alike if other.is_range]
-    at_low = _LOW_END.search(before) and any(figure.low == other.low for other in ranges)
-    at_high = _HIGH_END.search(before) and any(figure.low == other.high for other in ranges)
+    at_low = _LOW_END.search(before) and any((unit, figure.low) in shared.low_ends for unit in units)
+    at_high = _HIGH_END.search(before) and any((unit, figure.low) in shared.high_ends for unit in units)
     return bool(at_low or at_high)
 
 
-def _hedged(sentence: str) -> bool:
-    if _TYPICAL.search(sentence):
-        return True
-    return bool(_BENCHMARK.search(sentence) and _SOFT.search(sentence))
+def _weighed(sentence: str) -> _Sentence:
+    typical = _TYPICAL.search(sentence) is not None
+    hedged = typical or bool(_BENCHMARK.search(sentence) and _SOFT.search(sentence))
+    return _Sentence(typical=typical, hedged=hedged)
 
 
-def _sentence(text: str, figure: Figure) -> str:
-    start = 0
-    for end in _SENTENCE_END.finditer(text):
-        if end.start() > figure.start:
-            return text[start : end.start()]
-        start = end.end()
-    return text[start:]
+def _sentences(text: str, claimed: Sequence[Figure]) -> Iterator[_Sentence]:
+    """The sentence around each figure; the figures come in order, so that the text is gone through once."""
+    ends = chain(((end.start(), end.end()) for end in _SENTENCE_END.finditer(text)), [(len(text) + 1, len(text) + 1)])
+    until, after, sentence = -1, 0, _weighed("")
+    for figure in claimed:
+        if until <= figure.start:
+            start = after
+            while until <= figure.start:
+                start = after
+                until, after = next(ends)
+            sentence = _weighed(text[start:until])
+        yield sentence

@@ -114,12 +114,15 @@ WORDS = (
     rf"(?:(?:[\s-]+|{_AFTER_SCALE}\s+and\s+|\s+point\s+)(?:{_WORD})\b)*"
     rf"(?:\s+and\s+a\s+half\b(?:\s+(?:{_SCALE})\b)?)?"
 )
+_LONGEST = 60
+"""Signs of a number, or its words, that are read. Arithmetic on a longer one takes the square of its length, and Python
+refuses to read 4,300 digits."""
 _THOUSANDS = re.compile(rf"{_GROUP}(?=\d{{3}}(?!\d))")
 
 
 def digits(text: str) -> Fraction:
-    """The value of a number written in digits, with either habit of separators; past 60 signs the rest is not read."""
-    text = text[:60]
+    """The value of a number written in digits, with either habit of separators; a longer one is read in part."""
+    text = text[:_LONGEST]
     if re.fullmatch(r"\d{1,3}(?:\.\d{3}){2,}(?:,\d+)?", text):
         text = text.replace(".", "").replace(",", ".")
     text = _THOUSANDS.sub("", text)
@@ -127,9 +130,14 @@ def digits(text: str) -> Fraction:
     return Fraction("".join(str(int(sign)) if sign.isdigit() else sign for sign in text))
 
 
+def whole(text: str) -> int:
+    """The value of digits alone; a longer number is read in part."""
+    return int(text[:_LONGEST])
+
+
 def words(text: str) -> Fraction | None:
     """The value of a number written in words; None for a bare scale ("several hundred"), which names no number."""
-    tokens = [token for token in re.split(r"[\s-]+", text.lower()) if token]
+    tokens = [token for token in re.split(r"[\s-]+", text.lower()) if token][:_LONGEST]
     if tokens[0] in SCALE_WORDS:
         return None
     if tokens[0] == "half":

@@ -51,7 +51,7 @@ _ANY_CASE = (
         r"|\bfortune \d+\b|\bs&p 500\b|\bftse 100\b|\bsix sigma\b|\bbig (?:three|four|five)\b|\bfive whys\b"
     ),
     # numbered lists
-    r"(?m:^\s*\(?\d{1,2}[.)]\s)|(?<=[.!?;:])\s+\d{1,2}[.)]\s|\(\d{1,2}\)",
+    r"(?m:^[^\S\n]*\(?\d{1,2}[.)]\s)|(?<=[.!?;:])\s+\d{1,2}[.)]\s|\(\d{1,2}\)",
     # dates and times
     rf"\b{_YEAR}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?",
     rf"\b{_YEAR}-(?:0[1-9]|1[0-2])\b(?!-)",
@@ -92,8 +92,9 @@ _ANY_CASE = (
         rf"{_COUNTED_OUT}\b{_NOUNS}s?[\s-]+(?:no\.?\s?|number\s+|#\s?)?{_NUMERAL}"
         rf"(?:(?:\s?,\s?|\s+and\s+|\s+or\s+|\s+to\s+|\s?[-–&/]\s?){_NUMERAL})*{_MEASURED}{_COUNTS}"
     ),
-    rf"§+\s?\d+(?:\.\d+)*|\b(?:(?:no|art|sec|fig|vol|p)\.\s?\d+|number\s+{_NUMERAL}){_MEASURED}|#\s?\d+\b",
-    r"\b(?!\d{1,3}(?:\.\d{3})+(?:,\d+)?\b)\d+(?:\.\d+){2,}\b",
+    rf"(?<!§)§+\s?\d+(?:\.\d+)*|\b(?:(?:no|art|sec|fig|vol|p)\.\s?\d+|number\s+{_NUMERAL}){_MEASURED}|#\s?\d+\b",
+    # counted, since every part of a long chain is entered
+    r"\b(?!\d{1,3}(?:\.\d{3}){1,40}(?:,\d+)?\b)\d+(?:\.\d+){2,40}\b",
     r"\bv\d+(?:\.\d+)*\b",
 )
 _EXACT_CASE = (

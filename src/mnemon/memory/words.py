@@ -2,11 +2,12 @@
 
 import math
 import re
-import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 
 import Stemmer
+
+from mnemon.outside import normal_form, reads_outside_text
 
 _WORD = re.compile(r"[^\W_]+", re.UNICODE)
 _STEMMER = Stemmer.Stemmer("english")
@@ -19,6 +20,8 @@ STOP_WORDS = frozenset(
 )
 _K1, _B = 1.2, 0.75
 _MOST_WORDS = 200_000
+_LONGEST_KEPT = 64
+"""A longer word is hardly met again, and whoever sends such words must not fill the memory with them."""
 _ASCII = {number: " " for number in range(128) if not chr(number).isalnum()}
 """What is not a letter or digit stands between words; most texts are of these characters alone."""
 
@@ -29,7 +32,9 @@ class _Stems(dict[str, str]):
     def __missing__(self, word: str) -> str:
         if len(self) >= _MOST_WORDS:
             self.clear()
-        self[word] = known = "" if word in STOP_WORDS else stem(word)
+        known = "" if word in STOP_WORDS else stem(word)
+        if len(word) <= _LONGEST_KEPT:
+            self[word] = known
         return known
 
 
@@ -50,7 +55,7 @@ def _words(text: str) -> list[str]:
     """The words of a text, folded, without a possessive's ending."""
     if text.isascii():
         return text.lower().replace("'s", "").translate(_ASCII).split()
-    plain = unicodedata.normalize("NFKC", text).replace("’s", "")
+    plain = normal_form("NFKC", text).replace("’s", "")
     return _WORD.findall(plain.casefold().replace("'s", ""))
 
 

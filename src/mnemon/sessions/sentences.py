@@ -42,7 +42,8 @@ _DONE = re.compile(
     re.IGNORECASE,
 )
 _NAME = re.compile(r"(?<![.!?]\s)(?<!^)\b[A-Z][a-zà-ÿ]+(?:\s[A-Z][a-zà-ÿ]+)*")
-_ENDS = re.compile(r"(?<=[.!?…])[\"'”’)]*\s+(?=[\"'“‘(]*[A-Z0-9ÄÖÜÀ-Þ])|\s*\n+\s*|(?<=;)\s+")
+# White space is entered at its beginning only: entered anywhere, a long run of it takes the square of its length.
+_ENDS = re.compile(r"(?<=[.!?…])[\"'”’)]*\s+(?=[\"'“‘(]*[A-Z0-9ÄÖÜÀ-Þ])|(?<!\s)\s*\n\s*|(?<=;)\s+")
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
 _FILLER_WORDS = (
     "a an the and or but so if then than that this these those of in on at to for from by with about into over after "

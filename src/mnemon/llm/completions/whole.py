@@ -76,7 +76,14 @@ def _answer(message: Json) -> str:
     if message.get("refusal"):
         return ""
     text = text_in(message.get("content"))
-    return _THOUGHT.sub("", text).replace("<think>", "", 1) if "<think>" in text else text
+    return _without_thoughts(text) if "<think>" in text else text
+
+
+def _without_thoughts(text: str) -> str:
+    """The text without what stands in its marks of thinking; a mark that is never closed is taken out alone."""
+    # Only as far as the last closing mark: every opening one behind it would look through the whole rest for its own.
+    end = text.rfind("</think>") + len("</think>") if "</think>" in text else 0
+    return (_THOUGHT.sub("", text[:end]) + text[end:]).replace("<think>", "", 1)
 
 
 def _part(part: Any) -> str:

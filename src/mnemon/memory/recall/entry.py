@@ -159,4 +159,5 @@ def _words_of(label: str) -> tuple[str, ...]:
 
 def _missing(label: str | None, words: list[str]) -> list[str]:
     """The entity's name belongs to the fact; what of it the sentence does not say."""
-    return [word for word in _words_of(label) if word not in words] if label else []
+    said = frozenset(words)
+    return [word for word in _words_of(label) if word not in said] if label else []

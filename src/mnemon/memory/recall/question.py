@@ -65,11 +65,11 @@ def _side(text: str) -> int:
 
 def named(question: Question, speakers: Iterable[str]) -> list[str]:
     """The speakers it names, by their whole name or one part of it."""
-    told = f" {' '.join(question.words)} "
+    told, words = f" {' '.join(question.words)} ", frozenset(question.words)
     return [
         speaker
         for speaker in speakers
-        if f" {speaker} " in told or any(len(part) > 2 and part in question.words for part in speaker.split())
+        if f" {speaker} " in told or any(len(part) > 2 and part in words for part in speaker.split())
     ]
 
 
