@@ -20,6 +20,16 @@ def reads_outside_text(function: Read) -> Read:
     return function
 
 
+def reads_outside_text_up_to(longest: int) -> Callable[[Read], Read]:
+    """Mark a function that leaves a longer text unread: only up to this length is its time looked at."""
+
+    def mark(function: Read) -> Read:
+        function.__dict__["longest_text"] = longest
+        return reads_outside_text(function)
+
+    return mark
+
+
 @reads_outside_text
 def normal_form(form: Literal["NFC", "NFD", "NFKC", "NFKD"], text: str) -> str:
     """The text in a Unicode normal form, in a time that grows with its length.
@@ -43,6 +53,6 @@ def _pieces(text: str) -> Iterator[str]:
 
 
 def _begins_letter(sign: str) -> bool:
-    """Whether the character never joins with what stands before it: no mark, no vowel or ending of a Korean syllable."""
+    """Whether it never joins with what stands before it: no mark, no vowel or ending of a Korean syllable."""
     first = unicodedata.normalize("NFKD", sign)[0]
     return not unicodedata.category(first).startswith("M") and not "\u1160" <= first <= "\u11ff"

@@ -12,6 +12,8 @@ from functools import cached_property
 from importlib import resources
 from typing import Any
 
+from mnemon.outside import reads_outside_text
+
 COVER = "█"
 _WORD = re.compile(r"[^\W_]+")
 _SENTENCE = re.compile(r"[^.!?\n。！？]+[.!?\n。！？]*")
@@ -29,6 +31,7 @@ def _common() -> frozenset[str]:
 COMMON = _common()
 
 
+@reads_outside_text
 def words(text: str) -> list[str]:
     """The words of a text, in lower case."""
     return [word.lower() for word in _WORD.findall(text)]
@@ -42,6 +45,7 @@ def strange(word: str) -> bool:
     return has_digit and len(word) >= 4
 
 
+@reads_outside_text
 def marks_of(forgotten: Iterable[str], kept: Iterable[str]) -> frozenset[str]:
     """The words that only what is forgotten has."""
     elsewhere = {word for text in kept for word in words(text)}
@@ -98,6 +102,7 @@ class Traces:
         phrases = tuple(p for p in self.phrases if len(words(p)) >= 4 or any(map(strange, words(p))))
         return Traces(phrases=phrases, marks=frozenset(filter(strange, self.marks)), copies=self.copies)
 
+    @reads_outside_text
     def covered(self, text: str, *, sentences: bool = True) -> str:
         """The text without a trace. A mark covers its whole sentence, or in a person's own words itself alone."""
         for before, after in self.copies:
@@ -139,6 +144,7 @@ class Traces:
         return value
 
 
+@reads_outside_text
 def cover(text: str) -> str:
     """As many covers as characters; line breaks stay."""
     return "".join("\n" if character == "\n" else COVER for character in text)

@@ -12,6 +12,7 @@ from mnemon.engagement.document import Engagement
 from mnemon.engagement.fold import apply
 from mnemon.engagement.settle import mended
 from mnemon.engagement.store import Held
+from mnemon.outside import reads_outside_text
 from mnemon.scope import Scope
 
 _WORD = re.compile(r"\w+")
@@ -132,6 +133,7 @@ def _derives(entry: Entry, text: str) -> bool:
     return any(telling & _telling(part) for part in _texts(entry))
 
 
+@reads_outside_text
 def _telling(text: str) -> set[str]:
     """The words of five letters and more, and those with a digit in them."""
     numbered = (word for word in _WORD.findall(text) if any(sign.isdigit() for sign in word))

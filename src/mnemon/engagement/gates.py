@@ -9,6 +9,7 @@ from mnemon.evidence.line import EvidenceLine
 from mnemon.evidence.number import number_fault
 from mnemon.evidence.quote import Passage, find_quote
 from mnemon.ids import NewId
+from mnemon.outside import reads_outside_text
 from mnemon.turn import Turn
 
 LONGEST = 400
@@ -25,21 +26,25 @@ _NO_FALSIFIER = re.compile(
 )
 
 
+@reads_outside_text
 def tidy(text: str) -> str:
     """The text in one line."""
     return _SPACES.sub(" ", text).strip()
 
 
+@reads_outside_text
 def storable(text: str) -> str:
     """The text in one line, without what a database cannot hold."""
     return _UNSTORABLE.sub("", tidy(text))
 
 
+@reads_outside_text
 def normal(text: str) -> str:
     """The text as repeated ones are recognized: its words alone."""
     return " ".join(_WORD.findall(text.casefold()))
 
 
+@reads_outside_text
 def text_fault(field: str, text: str, sources: Iterable[str], longest: int = LONGEST) -> str | None:
     """Why a sentence may not enter: empty, too long, not storable, or with a figure nobody shared."""
     if not _WORD.search(text):

@@ -4,12 +4,14 @@ import re
 from collections.abc import Iterable, Iterator
 
 from mnemon.engagement.document import Engagement
+from mnemon.outside import reads_outside_text
 
 RUN = 8
 """Words in a row that make a recital."""
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 
 
+@reads_outside_text
 def recited(reply: str, texts: Iterable[str], run: int = RUN) -> str | None:
     """The first run of that many words that the reply has in common with one of the texts, as in the reply."""
     known: set[tuple[str, ...]] = set()

@@ -8,6 +8,7 @@ from functools import lru_cache
 
 from mnemon.evidence import numeral
 from mnemon.evidence.reference import without_references
+from mnemon.outside import reads_outside_text
 
 SHARE = "share"
 """Unit of percentages and fractions: 25% and a quarter are the same figure."""
@@ -110,6 +111,7 @@ class Figure:
         return self.low != self.high
 
 
+@reads_outside_text
 @lru_cache(maxsize=4)
 def figures(text: str) -> tuple[Figure, ...]:
     """Every figure in the text, in order; dates, times, ordinals and references are none."""
@@ -205,9 +207,13 @@ def _value(match: re.Match[str]) -> Fraction | None:
 
 
 def _unit(match: re.Match[str]) -> str | None:
-    for group, text in match.groupdict().items():
-        if text and group.startswith(("before_", "after_")):
-            return group.partition("_")[2]
+    """What the number counts: the currency before it, or else the word after it."""
+    number = next(group for group in ("digits", "words", "vulgar", "over") if match[group])
+    if match.start(number) > match.start():
+        return next(name for name in CURRENCIES if match[f"before_{name}"])
+    last = match.lastgroup or ""  # not asked group by group: there are fifty
+    if last.startswith("after_"):
+        return last.removeprefix("after_")
     return match["suffix"].lower() if match["suffix"] else None
 
 

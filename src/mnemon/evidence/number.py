@@ -13,6 +13,7 @@ from fractions import Fraction
 from itertools import chain
 
 from mnemon.evidence.figure import CURRENCIES, Figure, figures, preceding
+from mnemon.outside import reads_outside_text
 
 
 class Tier(StrEnum):
@@ -59,6 +60,7 @@ _HIGH_END = re.compile(
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n")
 
 
+@reads_outside_text
 def judge(text: str, sources: Iterable[str]) -> tuple[Judged, ...]:
     """Every figure of the text with its tier, given the texts it cites."""
     claimed = figures(text)

@@ -2,6 +2,7 @@
 
 import re
 
+from mnemon.outside import reads_outside_text
 from mnemon.turn import Turn
 
 _US = r"between\s+(?:us|you\s+and\s+(?:me|i)|the\s+two\s+of\s+us|ourselves)\b"
@@ -27,6 +28,7 @@ _PRIVATE = re.compile("|".join(f"(?:{phrase})" for phrase in _PHRASES), re.IGNOR
 _NOT = re.compile(r"\b(?:not|n['’]t|no\s+longer|isn['’]t|never\s+was)\s+(?:\w+\s+)?$", re.IGNORECASE)
 
 
+@reads_outside_text
 def said_in_confidence(text: str) -> bool:
     """Whether the text asks to stay between the two who speak ("just between us"); "not just between us" does not."""
     return any(not _NOT.search(text[max(0, found.start() - 24) : found.start()]) for found in _PRIVATE.finditer(text))

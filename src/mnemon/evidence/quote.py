@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from mnemon.outside import reads_outside_text
 from mnemon.turn import Role, Said, ToolOutcome, Turn
 
 OWN_TOOLS = frozenset(
@@ -67,6 +68,7 @@ class Quotation:
         return self.passage.text[self.start : self.end]
 
 
+@reads_outside_text
 def passages(turn: Turn) -> tuple[Passage, ...]:
     """Every text of the turn that may be quoted: the person's words first, then what tools gave back."""
     spoken = [_spoken(said, turn) for said in turn.messages if said.role is Role.USER]
@@ -80,6 +82,7 @@ def passages(turn: Turn) -> tuple[Passage, ...]:
     return (*spoken, *given, *results)
 
 
+@reads_outside_text
 def find_quote(quote: str, sources: Iterable[Passage]) -> Quotation | None:
     """Where the quote first stands in the sources; None when it stands nowhere."""
     wanted = fold(quote)
@@ -101,6 +104,7 @@ def find_quote(quote: str, sources: Iterable[Passage]) -> Quotation | None:
     return None
 
 
+@reads_outside_text
 def fold(text: str) -> str:
     """The text as quotes are compared: white space folded, marks straight."""
     return _folded(text.strip())

@@ -5,6 +5,8 @@ Each table is read from top to bottom; a reader extends it by adding a line. Eng
 
 import re
 
+from mnemon.outside import reads_outside_text
+
 _BLANK = "\x00"
 """Joins nothing: neither a word nor white space."""
 _DASH = r"[-–—]"
@@ -121,6 +123,7 @@ _MASKS = (
 )
 
 
+@reads_outside_text
 def without_references(text: str) -> str:
     """The text with everything that is no figure blanked out, each character in its place."""
     for mask in _MASKS:

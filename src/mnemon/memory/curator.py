@@ -210,7 +210,9 @@ def _near(one: Memory, other: Memory) -> bool:
 def _joined(cluster: Sequence[Memory]) -> str:
     parts: list[str] = []
     for memory in sorted(cluster, key=lambda m: (-len(m.content), m.id)):
-        if not any(fuzz.token_set_ratio(memory.content.lower(), part.lower(), score_cutoff=_NEAR) >= _NEAR for part in parts):
+        if not any(
+            fuzz.token_set_ratio(memory.content.lower(), part.lower(), score_cutoff=_NEAR) >= _NEAR for part in parts
+        ):
             parts.append(memory.content.rstrip(" .;"))
     return "; ".join(parts)
 

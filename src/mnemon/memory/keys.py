@@ -4,7 +4,7 @@ import hashlib
 
 from mnemon.memory.fact import Entity, EntityType, Fact, FactType, MemoryType
 from mnemon.memory.slug import slug
-from mnemon.outside import normal_form
+from mnemon.outside import normal_form, reads_outside_text
 
 SELF = "self"
 _SENTENCE_ENDS = " \t\n.!?;,。！？"
@@ -56,6 +56,7 @@ def key_of(fact: Fact) -> str:
     )
 
 
+@reads_outside_text
 def normalized(content: str) -> str:
     """The content without what does not change its meaning: case, spacing, closing punctuation."""
     folded = normal_form("NFKC", content).casefold()

@@ -3,12 +3,13 @@
 import hashlib
 import unicodedata
 
-from mnemon.outside import normal_form
+from mnemon.outside import normal_form, reads_outside_text
 
 _SEPARATORS = {"Zs", "Zl", "Zp", "Pd", "Pc"}
 _VARIATION = (range(0xFE00, 0xFE10), range(0xE0100, 0xE01F0))
 
 
+@reads_outside_text
 def slug(name: str) -> str:
     """Lowercase, punctuation removed, spaces and hyphens as single underscores; letters of every script stay.
 

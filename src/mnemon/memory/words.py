@@ -59,6 +59,7 @@ def _words(text: str) -> list[str]:
     return _WORD.findall(plain.casefold().replace("'s", ""))
 
 
+@reads_outside_text
 def terms(text: str, *, bare: bool = False) -> list[str]:
     """The stemmed words of a text, in order; stop words only when there is nothing else, and never when `bare`."""
     words = _words(text)
@@ -70,6 +71,7 @@ def _counted(text: str) -> tuple[dict[str, int], int]:
     return Counter(words), len(words)
 
 
+@reads_outside_text
 def bm25(query: str, texts: Sequence[str]) -> list[float]:
     """How well each text matches the query among these texts; 0 where no word is shared."""
     wanted = list(dict.fromkeys(terms(query)))
@@ -87,6 +89,7 @@ def _saturated(
     return sum(weight * count * (_K1 + 1) / (count + damp) for weight, count in held)
 
 
+@reads_outside_text
 def coverage(query: str, texts: Sequence[str]) -> list[float]:
     """The share of the query's words, weighted by rarity among these texts, that each text holds: 0 to 1."""
     wanted = list(dict.fromkeys(terms(query)))

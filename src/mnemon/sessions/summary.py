@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from mnemon.outside import reads_outside_text
 from mnemon.sessions.sentences import Open, cut, names, openness, sentences
 from mnemon.turn import Role, Said
 
@@ -43,6 +44,7 @@ class SessionSummary(BaseModel):
         )
 
 
+@reads_outside_text
 def summarize_by_rule(messages: Sequence[Said]) -> SessionSummary:
     """A summary made of the person's own sentences; nothing is worded anew."""
     told = [line for said in messages if said.role is Role.USER for line in sentences(said.content)]
@@ -60,6 +62,7 @@ def summarize_by_rule(messages: Sequence[Said]) -> SessionSummary:
     ).bounded()
 
 
+@reads_outside_text
 def transcript(messages: Sequence[Said], limit: int = 24_000) -> str:
     """The messages as lines `role: text`, the newest kept when there are too many."""
     lines = [f"{said.name or said.role.value}: {' '.join(said.content.split())}" for said in messages]

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from mnemon.memory.entities import lexicon
 from mnemon.memory.fact import EntityType
-from mnemon.outside import normal_form
+from mnemon.outside import normal_form, reads_outside_text
 
 Word = frozenset[str]
 """One word of a name in all the spellings that are the same letters: `müller` is {muller, mueller}."""
@@ -50,6 +50,7 @@ class Name:
     """A title was set aside."""
 
 
+@reads_outside_text
 @lru_cache(maxsize=50_000)
 def spellings(word: str) -> Word:
     """Every way to write the word in plain Latin letters, or the word itself in a script that has none."""
@@ -60,6 +61,7 @@ def spellings(word: str) -> Word:
     return frozenset({plain, other})
 
 
+@reads_outside_text
 def words_of(text: str) -> tuple[str, ...]:
     """The words of a text in their plain spelling, apostrophes and dots inside a word dropped."""
     joined = re.sub(r"(?<=\w)['’.](?=\w)", "", text.replace("&", " and "))

@@ -8,6 +8,7 @@ from itertools import islice
 from mnemon.memory.entities.lexicon import KNOWN_NAMES
 from mnemon.memory.offline.phrases import phrases
 from mnemon.memory.offline.words import WORDS_TOO
+from mnemon.outside import reads_outside_text, reads_outside_text_up_to
 
 LONGEST_MESSAGE = 6_000
 """Beyond this a message is a pasted text, and not the person's own words."""
@@ -72,11 +73,13 @@ class Clause:
     """The whole message is without capitals, so that their absence says nothing."""
 
 
+@reads_outside_text
 def plain(message: str) -> str:
     """The message with typewriter quotation marks, every character at its place."""
     return message.translate(_PLAIN)
 
 
+@reads_outside_text_up_to(LONGEST_MESSAGE)
 def clauses(message: str) -> Iterator[Clause]:
     """The message's clauses in order; none of a pasted text."""
     text = plain(message)

@@ -7,6 +7,7 @@ from functools import lru_cache
 
 from mnemon.memory.slug import slug
 from mnemon.memory.words import terms
+from mnemon.outside import reads_outside_text
 
 _WHEN = re.compile(
     r"\s*(?:when\b|since when\b|how long\b|(?:on |in )?(?:what|which) (?:date|day|week|month|year)\b)",
@@ -42,6 +43,7 @@ class Question:
     """Whom its pronouns mean: 1 the person who asks, 2 whom they ask, 0 both or neither."""
 
 
+@reads_outside_text
 @lru_cache(maxsize=64)
 def read(text: str) -> Question:
     """The query as the ranking needs it; kept for a moment, since a context asks it of several books."""
@@ -63,6 +65,7 @@ def _side(text: str) -> int:
     return 0 if first == second else 1 if first else 2
 
 
+@reads_outside_text
 def named(question: Question, speakers: Iterable[str]) -> list[str]:
     """The speakers it names, by their whole name or one part of it."""
     told, words = f" {' '.join(question.words)} ", frozenset(question.words)
@@ -73,6 +76,7 @@ def named(question: Question, speakers: Iterable[str]) -> list[str]:
     ]
 
 
+@reads_outside_text
 def runs(words: Sequence[str], longest: int) -> Iterator[str]:
     """Every run of the words that could be an entity's name of up to so many words, as its key would write it."""
     most = min(longest, _LONGEST_NAME)
