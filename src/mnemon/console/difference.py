@@ -15,6 +15,8 @@ from mnemon.outside import reads_outside_text
 _TOKEN = re.compile(r"\s+|\S+")
 _MOST_COMPARED = 4_096
 """Pairs of words that are compared each with each: 64 words with 64."""
+_MOST_ON_PAGE = 200_000
+"""Characters of all versions of a memory that are compared for one page."""
 _DEEPEST = 12
 """How often what lies between fixed points is searched for further ones."""
 
@@ -44,6 +46,16 @@ def words_changed(before: str, after: str) -> list[tuple[str, str]]:
             pieces.append(("same", "".join(old[i:at_old])))
         gone, come = [], []
     return pieces
+
+
+def all_changes(told: Sequence[str]) -> list[list[tuple[str, str]]]:
+    """What changed from each text to the next: for the last ones as far as a page may take, the others whole."""
+    made: list[list[tuple[str, str]]] = []
+    room = _MOST_ON_PAGE
+    for before, after in zip(reversed(told[:-1]), reversed(told[1:]), strict=True):
+        room -= len(before) + len(after)
+        made.append(words_changed(before, after) if room >= 0 or not made else [("same", after)])
+    return made[::-1]
 
 
 def _joined(blocks: Iterator[Block]) -> list[Block]:

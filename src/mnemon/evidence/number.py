@@ -6,6 +6,7 @@ keeps the text out.
 """
 
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -93,21 +94,28 @@ def same(one: Figure, other: Figure) -> bool:
     return (one.low, one.high, one.unit) == (other.low, other.high, other.unit)
 
 
+_Units = defaultdict[Fraction | tuple[Fraction, Fraction], set[str | None]]
+"""Units by the value, or both ends of a range, that was shared in them."""
+_NONE: frozenset[str | None] = frozenset()
+_BARE: frozenset[str | None] = frozenset({None, *CURRENCIES})
+"""A count without a unit may stand for an amount."""
+
+
 class _Shared:
     """The figures of the sources, by what a claim is compared with; so that one claim is looked up in one step."""
 
     def __init__(self, found: Iterable[Figure]) -> None:
-        self.exact: set[tuple[str | None, Fraction, Fraction]] = set()
-        self.single: set[tuple[str | None, Fraction]] = set()
-        self.low_ends: set[tuple[str | None, Fraction]] = set()
-        self.high_ends: set[tuple[str | None, Fraction]] = set()
+        self.exact: _Units = defaultdict(set)
+        self.single: _Units = defaultdict(set)
+        self.low_ends: _Units = defaultdict(set)
+        self.high_ends: _Units = defaultdict(set)
         for figure in found:
-            self.exact.add((figure.unit, figure.low, figure.high))
+            self.exact[figure.low, figure.high].add(figure.unit)
             if figure.is_range:
-                self.low_ends.add((figure.unit, figure.low))
-                self.high_ends.add((figure.unit, figure.high))
+                self.low_ends[figure.low].add(figure.unit)
+                self.high_ends[figure.high].add(figure.unit)
             else:
-                self.single.add((figure.unit, figure.low))
+                self.single[figure.low].add(figure.unit)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,14 +137,14 @@ def _tier(text: str, figure: Figure, sentence: _Sentence, shared: _Shared) -> Ti
 
 
 def _stands(text: str, figure: Figure, shared: _Shared) -> bool:
-    units = (None, *CURRENCIES) if figure.unit is None else (figure.unit,)
-    if any((unit, figure.low, figure.high) in shared.exact for unit in units):
+    units = _BARE if figure.unit is None else {figure.unit}
+    if units & shared.exact.get((figure.low, figure.high), _NONE):
         return True
     if figure.is_range:
-        return all(any((unit, end) in shared.single for unit in units) for end in (figure.low, figure.high))
+        return all(units & shared.single.get(end, _NONE) for end in (figure.low, figure.high))
     before = preceding(text, figure)
-    at_low = _LOW_END.search(before) and any((unit, figure.low) in shared.low_ends for unit in units)
-    at_high = _HIGH_END.search(before) and any((unit, figure.low) in shared.high_ends for unit in units)
+    at_low = _LOW_END.search(before) and units & shared.low_ends.get(figure.low, _NONE)
+    at_high = _HIGH_END.search(before) and units & shared.high_ends.get(figure.low, _NONE)
     return bool(at_low or at_high)
 
 

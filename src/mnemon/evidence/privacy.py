@@ -1,6 +1,7 @@
 """What is said in confidence, by the words people use for it."""
 
 import re
+from functools import lru_cache
 
 from mnemon.outside import reads_outside_text
 from mnemon.turn import Turn
@@ -29,6 +30,7 @@ _NOT = re.compile(r"\b(?:not|n['’]t|no\s+longer|isn['’]t|never\s+was)\s+(?:\
 
 
 @reads_outside_text
+@lru_cache(maxsize=8)
 def said_in_confidence(text: str) -> bool:
     """Whether the text asks to stay between the two who speak ("just between us"); "not just between us" does not."""
     return any(not _NOT.search(text[max(0, found.start() - 24) : found.start()]) for found in _PRIVATE.finditer(text))

@@ -2,13 +2,16 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Protocol, runtime_checkable
 
 import psycopg
 from pydantic import BaseModel
 
+from mnemon.aside import read_aside
 from mnemon.db.tx import Tx
 from mnemon.errors import MnemonError, ModelDown
+from mnemon.evidence.privacy import in_confidence
 from mnemon.llm.protocol import Llm, Usage
 from mnemon.reflection.lifecycle import ReflectionStatus
 from mnemon.reflection.question import Due, ask, take
@@ -57,6 +60,8 @@ async def briefed(
 ) -> tuple[list[Due], Reflection]:
     """The sections still open that have something to ask; the others are reported with zeros."""
     due: list[Due] = []
+    # Looked for once, beside the loop; the sections find it kept. They read together and must not wait for a thread.
+    await read_aside(turn.size, partial(in_confidence, turn))
     open_ones = [section for section in sections if not reflection.is_applied(section.label)]
     briefs = await tx.together(*(section.brief(tx, turn) for section in open_ones))
     for section, brief in zip(open_ones, briefs, strict=True):
@@ -74,7 +79,7 @@ async def asked(model: Llm, turn: Turn, due: Sequence[Due], kept: Mapping[str, A
     fresh = [one for one in due if one.section.name not in kept]
     if not fresh:
         return Asked(raw=kept, answers=known.valid, faults={}, usage=None)
-    first = await model.answer(ask(turn, fresh))
+    first = await model.answer(await read_aside(turn.size, partial(ask, turn, fresh)))
     value = storable_json(first.value)
     taken = take(fresh, value)
     raw = {**kept, **_parts(fresh, value)}
@@ -82,7 +87,7 @@ async def asked(model: Llm, turn: Turn, due: Sequence[Due], kept: Mapping[str, A
     if taken.faults:
         again = [one for one in fresh if one.section.name in taken.faults]
         try:
-            second = await model.answer(ask(turn, again, taken.faults))
+            second = await model.answer(await read_aside(turn.size, partial(ask, turn, again, taken.faults)))
         except ModelDown:
             pass  # what the first answer gave is not lost for that: the rest stays open, with its faults
         else:

@@ -22,6 +22,8 @@ _COURTESY = re.compile(
 _FIRST = re.compile(r"\b(?:i|me|my|mine|myself)\b", re.IGNORECASE)
 _SECOND = re.compile(r"\b(?:you|your|yours|yourself)\b", re.IGNORECASE)
 _NAME = re.compile(r"[^\W\d_][\w’'-]*")
+_LONGEST_READ = 20_000
+"""Characters of a query that are read: it is read on the event loop, and what is asked stands in fewer."""
 _LONGEST_NAME = 8
 """Words an entity's name may have to be recognized."""
 
@@ -47,6 +49,7 @@ class Question:
 @lru_cache(maxsize=64)
 def read(text: str) -> Question:
     """The query as the ranking needs it; kept for a moment, since a context asks it of several books."""
+    text = text[:_LONGEST_READ]
     plain = text.replace("'s", "").replace("’s", "")
     words = _NAME.findall(plain)
     return Question(
