@@ -642,7 +642,8 @@ CREATE TABLE public.work (
     token bigint DEFAULT 0 NOT NULL,
     again boolean DEFAULT false NOT NULL,
     parked_at timestamp with time zone,
-    error text
+    error text,
+    deaths integer DEFAULT 0 NOT NULL
 );
 
 CREATE TABLE public.workers (

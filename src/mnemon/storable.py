@@ -3,7 +3,10 @@ is refused."""
 
 from typing import Any
 
+from mnemon.outside import reads_outside_text
 
+
+@reads_outside_text
 def storable(text: str) -> str:
     """The text with NUL left out and lone surrogates replaced; nearly always the text itself."""
     if "\0" not in text and text.isascii():
@@ -24,6 +27,7 @@ def storable_json(value: Any) -> Any:
             return value
 
 
+@reads_outside_text
 def as_sent(text: str) -> str:
     """The text, unless it has a character that no database text can hold; the error says which and what to do."""
     if "\0" in text:

@@ -71,6 +71,9 @@ class Intent:
     invariant: str | None = None
 
 
+_LONG = 10_000
+
+
 @dataclass(frozen=True, kw_only=True)
 class Turn:
     """One exchange, stored and sealed."""
@@ -91,6 +94,12 @@ class Turn:
     intents: tuple[Intent, ...] = ()
     message_count: int = 0
     """SessionState.messageCount after this turn."""
+
+    @property
+    def size(self) -> int:
+        """About how many characters it has: what tools gave back counts as long where it is no text."""
+        given = (len(one.output) if isinstance(one.output, str) else _LONG for one in self.tool_results if one.output)
+        return sum(len(said.content) for said in self.messages) + sum(given)
 
     @property
     def user_text(self) -> str:

@@ -465,3 +465,76 @@ async def test_each_try_leaves_one_line_with_its_outcome(db: Database, org: str,
     }
     assert len(lines) == 3
     assert all({"kind", "org", "job", "attempt", "ms"} <= set(line) for line in lines)
+
+
+async def lose_worker(db: Database, clock: ManualClock) -> None:
+    """A worker claims what is due and is never heard of again."""
+    async with db.tx(None) as tx:
+        assert await store.claim(tx, kinds=["k"], most=9, lease_until=tx.now + timedelta(seconds=60))
+    clock.advance(timedelta(seconds=61))
+
+
+async def test_work_that_cost_two_workers_is_parked_and_not_run_by_a_third(
+    db: Database, org: str, clock: ManualClock
+) -> None:
+    ran: list[str] = []
+    told: list[str] = []
+
+    async def run(attempt: Attempt) -> None:
+        ran.append(attempt.key)
+
+    async def on_park(tx: Tx, item: Item, error: str) -> None:
+        told.append(error)
+
+    job_id = await put(db, org, "k", "deadly")
+    many = Retry(max_attempts=10_000)
+    await lose_worker(db, clock)
+    await lose_worker(db, clock)
+    assert await runner(db, clock, run, on_park=on_park, retry=many).drain() == 1
+    assert ran == []
+    assert await listed(db, org) == [("deadly", Status.PARKED)]
+    async with db.tx(org) as tx:
+        job = await store.job(tx, Scope(org_id=org), job_id)
+    assert job is not None
+    assert job.error is not None
+    assert job.error.startswith("worker_died: ")
+    assert told == [job.error]
+    async with db.tx(org) as tx:
+        assert await store.retry(tx, Scope(org_id=org), job_id)
+    assert await runner(db, clock, run).drain() == 1, "somebody mended the cause and ran it again"
+    assert ran == ["deadly"]
+
+
+async def test_work_that_cost_one_worker_is_run_by_the_next_and_starts_anew(
+    db: Database, org: str, clock: ManualClock
+) -> None:
+    ran: list[int] = []
+
+    async def run(attempt: Attempt) -> None:
+        ran.append(attempt.item.deaths)
+        if len(ran) == 1:
+            raise ModelDown("away")
+
+    await put(db, org, "k", "unlucky")
+    await lose_worker(db, clock)
+    assert await runner(db, clock, run).drain() == 1
+    clock.advance(timedelta(minutes=10))
+    await lose_worker(db, clock)
+    assert await runner(db, clock, run).drain() == 1
+    assert ran == [1, 1], "the try that ended by itself wiped the count"
+    assert await listed(db, org) == []
+
+
+async def test_work_that_ran_out_of_time_twice_is_parked_however_many_tries_it_has(
+    db: Database, org: str, clock: ManualClock
+) -> None:
+    async def run(attempt: Attempt) -> None:
+        await asyncio.Event().wait()
+
+    await put(db, org, "k", "endless")
+    options: dict[str, Any] = {"retry": Retry(max_attempts=10_000), "time_limit": timedelta(milliseconds=20)}
+    assert await runner(db, clock, run, **options).drain() == 1
+    assert await listed(db, org) == [("endless", Status.QUEUED)]
+    clock.advance(timedelta(minutes=10))
+    assert await runner(db, clock, run, **options).drain() == 1
+    assert await listed(db, org) == [("endless", Status.PARKED)]

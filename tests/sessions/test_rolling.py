@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mnemon.sessions.rolling import LIMIT, is_due, roll, summary_by_rule
-from mnemon.sessions.sentences import Open, closes, cut, openness
+from mnemon.sessions.sentences import Open, closes, cut, endings, openness
 from mnemon.turn import Role, Said
 
 texts = st.text(alphabet=st.characters(codec="utf-8", exclude_characters="\0"), max_size=900)
@@ -132,4 +132,4 @@ def test_sentences_are_told_apart(sentence: str, kind: Open | None) -> None:
 
 
 def test_an_ending_word_far_from_the_matter_closes_nothing() -> None:
-    assert not closes("I finished the painting.", "User promised to call the landlord.")
+    assert not closes(endings("I finished the painting."), "User promised to call the landlord.")

@@ -6,6 +6,7 @@ A line that begins `Assumption:`, `Let's assume …`, `I assume …`, `Hypothesi
 
 import re
 from collections.abc import Iterator
+from itertools import islice
 
 from mnemon.agentstate.proposal import (
     AddsItem,
@@ -19,9 +20,12 @@ from mnemon.agentstate.proposal import (
     UpdatesItem,
 )
 from mnemon.agentstate.state import AgentState, ItemKind, ItemStatus
+from mnemon.outside import reads_outside_text
 from mnemon.turn import Role, Said, Turn
 
 STATED_ASSUMPTION = 0.5
+MOST_LINES = 100
+"""Lines of a turn that say what they are: a turn with more of them is a pasted list."""
 _LINE = re.compile(
     r"(?:[-*•]\s+)?(?:"
     r"(?P<assumption>assumption:|assuming that|let(?:'s| us) assume(?: that)?"
@@ -36,12 +40,13 @@ _LINE = re.compile(
 )
 
 
+@reads_outside_text
 def read(turn: Turn, state: AgentState) -> AgentStateDeltas:
     """The deltas the turn's own words spell out."""
     assumptions: list[ProposedAssumption] = []
     guesses: list[ProposedHypothesis] = []
     items: list[ItemUpdate] = []
-    for said, kind, rest in _marked(turn):
+    for said, kind, rest in islice(_marked(turn), MOST_LINES):
         if kind == "assumption":
             assumptions.append(
                 ProposedAssumption(hypothesis=rest, confidence=STATED_ASSUMPTION, evidence=[said.message_id])

@@ -29,8 +29,10 @@ def _only_text(value: Any) -> Any:
     return value
 
 
-Text = Annotated[str, AfterValidator(as_sent)]
-"""Any text a database can hold."""
+LONGEST_TEXT = 200_000
+"""Characters of any text that is sent to us; a field may allow fewer."""
+Text = Annotated[str, Field(max_length=LONGEST_TEXT), AfterValidator(as_sent)]
+"""Any text a database can hold, within the limit."""
 Words = Annotated[str, Field(min_length=1, max_length=20_000, pattern=r"\S"), AfterValidator(as_sent)]
 """A text with something in it, of at most 20,000 characters."""
 Name = Annotated[str, Field(min_length=1, max_length=200, pattern=r"\S"), AfterValidator(as_sent)]

@@ -3,12 +3,14 @@
 from collections.abc import Sequence
 
 from mnemon.layer import Layer
+from mnemon.outside import reads_outside_text
 from mnemon.sessions.sentences import content_words
 
 _MOST = 5
 _KNOWN = ("L4", "L5")
 
 
+@reads_outside_text
 def reply_by_rule(question: str, layers: Sequence[Layer]) -> str:
     """The recalled lines that share a word with the question, word for word; nothing is inferred."""
     wanted = content_words(question)

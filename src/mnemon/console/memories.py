@@ -3,7 +3,8 @@
 from fastapi import APIRouter
 
 from mnemon.access.grants import Grant
-from mnemon.console.difference import words_changed
+from mnemon.aside import read_aside
+from mnemon.console.difference import all_changes
 from mnemon.console.paper import many
 from mnemon.console.sheet import check
 from mnemon.console.shell import Shown, Went, action, page
@@ -59,10 +60,9 @@ async def memory(visit: Visit, memory_id: str) -> Shown:
         versions = await history(tx, scope, memory_id)
         said = [(one, await message_of(tx, scope, one.message_id)) for one in found.provenance]
         user = await external_name(tx, scope)
-    steps = [
-        {"version": later, "words": words_changed(earlier.content if earlier else "", later.content)}
-        for earlier, later in zip((None, *versions[:-1]), versions, strict=True)
-    ]
+    told = ["", *(version.content for version in versions)]
+    words = await read_aside(sum(map(len, told)), lambda: all_changes(told))
+    steps = [{"version": later, "words": changed} for later, changed in zip(versions, words, strict=True)]
     data = {
         "memory": found,
         "steps": steps[::-1],

@@ -2,7 +2,10 @@
 
 import math
 
+from mnemon.outside import reads_outside_text
 
+
+@reads_outside_text
 def estimate_tokens(text: str) -> int:
     """A quarter of a token per character, and more for what is not ASCII: a little above what common tokenizers count.
 

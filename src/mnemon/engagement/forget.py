@@ -12,9 +12,11 @@ from mnemon.engagement.document import Engagement
 from mnemon.engagement.fold import apply
 from mnemon.engagement.settle import mended
 from mnemon.engagement.store import Held
+from mnemon.outside import reads_outside_text
 from mnemon.scope import Scope
 
-_TELLING = re.compile(r"[^\W_]{5,}|\w*\d\w*")
+_WORD = re.compile(r"\w+")
+_LONG = re.compile(r"[^\W_]{5,}")
 _COMMON = frozenset(
     [
         "about",
@@ -131,8 +133,11 @@ def _derives(entry: Entry, text: str) -> bool:
     return any(telling & _telling(part) for part in _texts(entry))
 
 
+@reads_outside_text
 def _telling(text: str) -> set[str]:
-    return {word.casefold() for word in _TELLING.findall(text)} - _COMMON
+    """The words of five letters and more, and those with a digit in them."""
+    numbered = (word for word in _WORD.findall(text) if any(sign.isdigit() for sign in word))
+    return {word.casefold() for word in (*_LONG.findall(text), *numbered)} - _COMMON
 
 
 def _texts(entry: Entry) -> Iterator[str]:

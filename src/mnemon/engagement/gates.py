@@ -9,6 +9,7 @@ from mnemon.evidence.line import EvidenceLine
 from mnemon.evidence.number import number_fault
 from mnemon.evidence.quote import Passage, find_quote
 from mnemon.ids import NewId
+from mnemon.outside import reads_outside_text
 from mnemon.turn import Turn
 
 LONGEST = 400
@@ -18,28 +19,32 @@ LONGEST_QUOTE = 1_000
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 _SPACES = re.compile(r"\s+")
 _WORD = re.compile(r"\w+")
-_DATED = re.compile(r",?\s*\(?\d{4}-\d{2}-\d{2}\)?$")
+_DATED = re.compile(r",?\s?\(?\d{4}-\d{2}-\d{2}\)?$")
 _NO_FALSIFIER = re.compile(
     r"(?:n/?a|none|nothing(?:\s+(?:would|could|can))?|unknown|not\s+applicable|it\s+can(?:not|['’]t)\s+be|unfalsifiable)\b.*",
     re.IGNORECASE,
 )
 
 
+@reads_outside_text
 def tidy(text: str) -> str:
     """The text in one line."""
     return _SPACES.sub(" ", text).strip()
 
 
+@reads_outside_text
 def storable(text: str) -> str:
     """The text in one line, without what a database cannot hold."""
     return _UNSTORABLE.sub("", tidy(text))
 
 
+@reads_outside_text
 def normal(text: str) -> str:
     """The text as repeated ones are recognized: its words alone."""
     return " ".join(_WORD.findall(text.casefold()))
 
 
+@reads_outside_text
 def text_fault(field: str, text: str, sources: Iterable[str], longest: int = LONGEST) -> str | None:
     """Why a sentence may not enter: empty, too long, not storable, or with a figure nobody shared."""
     if not _WORD.search(text):

@@ -4,12 +4,16 @@ import re
 from collections.abc import Iterable, Iterator
 
 from mnemon.engagement.document import Engagement
+from mnemon.outside import reads_outside_text
 
 RUN = 8
 """Words in a row that make a recital."""
+_LONGEST_READ = 20_000
+"""Characters of a reply that are looked through, on the event loop."""
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 
 
+@reads_outside_text
 def recited(reply: str, texts: Iterable[str], run: int = RUN) -> str | None:
     """The first run of that many words that the reply has in common with one of the texts, as in the reply."""
     known: set[tuple[str, ...]] = set()
@@ -18,7 +22,7 @@ def recited(reply: str, texts: Iterable[str], run: int = RUN) -> str | None:
         known.update(zip(*(words[place:] for place in range(run)), strict=False))
     if not known:
         return None
-    found = list(_WORD.finditer(reply))
+    found = list(_WORD.finditer(reply[:_LONGEST_READ]))
     words = [match.group().casefold().replace("’", "'") for match in found]
     for place in range(len(words) - run + 1):
         if tuple(words[place : place + run]) in known:

@@ -1,9 +1,11 @@
 """The reflection's section `engagement`: what a turn adds to what is believed about the organization."""
 
 from collections.abc import Iterator
+from functools import partial
 
 from pydantic import BaseModel
 
+from mnemon.aside import read_aside
 from mnemon.db.tx import Tx
 from mnemon.engagement import offline, store, week
 from mnemon.engagement.answer import EngagementReflection
@@ -65,7 +67,8 @@ class EngagementSection:
         held = await store.lock(tx, turn.scope)
         fresh = await store.hear(tx, turn.scope, turn)
         heard = held.heard + (1 if fresh else 0)
-        outcome = weigh(
+        weighed = partial(
+            weigh,
             held.document,
             answer.engagement,
             turn=turn,
@@ -74,6 +77,7 @@ class EngagementSection:
             rules=self._rules,
             new_id=tx.new_id,
         )
+        outcome = await read_aside(turn.size, weighed)
         await store.append(tx, turn.scope, outcome.entries)
         seq = outcome.entries[-1].seq if outcome.entries else held.seq
         await store.keep(tx, turn.scope, Held(document=outcome.document, seq=seq, heard=heard))

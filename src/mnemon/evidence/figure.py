@@ -8,6 +8,7 @@ from functools import lru_cache
 
 from mnemon.evidence import numeral
 from mnemon.evidence.reference import without_references
+from mnemon.outside import reads_outside_text
 
 SHARE = "share"
 """Unit of percentages and fractions: 25% and a quarter are the same figure."""
@@ -57,7 +58,7 @@ _PARTS = "|".join(sorted(numeral.PARTS, key=len, reverse=True))
 
 _QUANTITY = re.compile(
     rf"(?:(?<![\w])(?:{_CODES})\s?)?"
-    rf"(?:(?P<vulgar>\d*[{_VULGAR}])|(?<![\w.])(?P<over>\d+/\d+)(?![\w/])|(?<![\w])(?P<digits>{numeral.DIGITS})"
+    rf"(?:(?P<vulgar>(?:(?<!\d)\d+)?[{_VULGAR}])|(?<![\w.])(?P<over>\d+/\d+)(?![\w/])|(?<![\w])(?P<digits>{numeral.DIGITS})"
     rf"|\b(?P<words>{numeral.WORDS}))"
     rf"(?:(?P<sign>{_SIGNS}|\s(?-i:[KMBT]|MM|[Bb]n|[Mm]n|Mio|Mrd))(?![a-z])|[\s-]?(?P<scale>{_SCALES})\b)?"
     rf"(?:[\s-]?(?:{_AFTER})(?!\w)|(?P<suffix>[a-z]+))?",
@@ -80,7 +81,7 @@ _MULTIPLES = (
     (3, re.compile(r"\b(?:thrice|tripl(?:ed|ing|es)|triple\s+(?=the|its|their|our|what|that))\b", re.IGNORECASE)),
     (4, re.compile(r"\b(?:quadrupl(?:ed|ing|es?))\b", re.IGNORECASE)),
 )
-_TIMES_BEFORE = re.compile(r"(?<!\w)[x×](?P<times>\d{1,6})(?![\w.,]*\d)", re.IGNORECASE)
+_TIMES_BEFORE = re.compile(r"(?<!\w)[x×](?P<times>\d{1,6})(?![\w.,]{0,64}\d)", re.IGNORECASE)
 _OUT_OF = re.compile(r"\s+(?:out\s+of|in|of\s+every)\s+(?:every\s+)?", re.IGNORECASE)
 _TO = re.compile(r"\s*(?:-|–|—|\bto\b|\bor\b)\s*", re.IGNORECASE)
 _AND = re.compile(r"\s+and\s+", re.IGNORECASE)
@@ -110,7 +111,8 @@ class Figure:
         return self.low != self.high
 
 
-@lru_cache(maxsize=32)
+@reads_outside_text
+@lru_cache(maxsize=4)
 def figures(text: str) -> tuple[Figure, ...]:
     """Every figure in the text, in order; dates, times, ordinals and references are none."""
     masked = without_references(text)
@@ -154,7 +156,7 @@ def _share(match: re.Match[str], text: str) -> Fraction | None:
         if not by and not goes_on:
             return None
         return Fraction(1, numeral.PARTS[part])
-    value = Fraction(int(count)) if count.isdigit() else Fraction(numeral.UNITS[count])
+    value = Fraction(numeral.whole(count)) if count.isdigit() else Fraction(numeral.UNITS[count])
     if part.endswith("s") or value == 1:
         return value / numeral.PARTS[part]
     return None
@@ -194,19 +196,24 @@ def _scale(match: re.Match[str]) -> int:
 def _value(match: re.Match[str]) -> Fraction | None:
     if match["vulgar"]:
         whole = match["vulgar"][:-1]
-        return Fraction(int(whole) if whole else 0) + numeral.VULGAR[match["vulgar"][-1]]
+        return Fraction(numeral.whole(whole) if whole else 0) + numeral.VULGAR[match["vulgar"][-1]]
     if match["over"]:
         top, bottom = match["over"].split("/")
-        return Fraction(int(top), int(bottom)) if int(bottom) else None
+        parts = numeral.whole(bottom)
+        return Fraction(numeral.whole(top), parts) if parts else None
     if match["digits"]:
         return numeral.digits(match["digits"])
     return numeral.words(match["words"])
 
 
 def _unit(match: re.Match[str]) -> str | None:
-    for group, text in match.groupdict().items():
-        if text and group.startswith(("before_", "after_")):
-            return group.partition("_")[2]
+    """What the number counts: the currency before it, or else the word after it."""
+    number = next(group for group in ("digits", "words", "vulgar", "over") if match[group])
+    if match.start(number) > match.start():
+        return next(name for name in CURRENCIES if match[f"before_{name}"])
+    last = match.lastgroup or ""  # not asked group by group: there are fifty
+    if last.startswith("after_"):
+        return last.removeprefix("after_")
     return match["suffix"].lower() if match["suffix"] else None
 
 

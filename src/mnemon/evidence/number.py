@@ -6,11 +6,15 @@ keeps the text out.
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from fractions import Fraction
+from itertools import chain
 
 from mnemon.evidence.figure import CURRENCIES, Figure, figures, preceding
+from mnemon.outside import reads_outside_text
 
 
 class Tier(StrEnum):
@@ -57,13 +61,18 @@ _HIGH_END = re.compile(
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n")
 
 
+@reads_outside_text
 def judge(text: str, sources: Iterable[str]) -> tuple[Judged, ...]:
     """Every figure of the text with its tier, given the texts it cites."""
     claimed = figures(text)
     if not claimed:
         return ()
-    shared = [figure for source in sources for figure in figures(source)]
-    return tuple(Judged(figure=figure, tier=_tier(text, figure, shared)) for figure in claimed)
+    shared = _Shared(figure for source in sources for figure in figures(source))
+    sentences = _sentences(text, claimed)
+    return tuple(
+        Judged(figure=figure, tier=_tier(text, figure, sentence, shared))
+        for figure, sentence in zip(claimed, sentences, strict=True)
+    )
 
 
 def unsourced(text: str, sources: Iterable[str]) -> tuple[Figure, ...]:
@@ -85,42 +94,75 @@ def same(one: Figure, other: Figure) -> bool:
     return (one.low, one.high, one.unit) == (other.low, other.high, other.unit)
 
 
-def _tier(text: str, figure: Figure, shared: Sequence[Figure]) -> Tier:
+_Units = defaultdict[Fraction | tuple[Fraction, Fraction], set[str | None]]
+"""Units by the value, or both ends of a range, that was shared in them."""
+_NONE: frozenset[str | None] = frozenset()
+_BARE: frozenset[str | None] = frozenset({None, *CURRENCIES})
+"""A count without a unit may stand for an amount."""
+
+
+class _Shared:
+    """The figures of the sources, by what a claim is compared with; so that one claim is looked up in one step."""
+
+    def __init__(self, found: Iterable[Figure]) -> None:
+        self.exact: _Units = defaultdict(set)
+        self.single: _Units = defaultdict(set)
+        self.low_ends: _Units = defaultdict(set)
+        self.high_ends: _Units = defaultdict(set)
+        for figure in found:
+            self.exact[figure.low, figure.high].add(figure.unit)
+            if figure.is_range:
+                self.low_ends[figure.low].add(figure.unit)
+                self.high_ends[figure.high].add(figure.unit)
+            else:
+                self.single[figure.low].add(figure.unit)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Sentence:
+    """What the sentence around a figure says of all its figures."""
+
+    typical: bool
+    hedged: bool
+
+
+def _tier(text: str, figure: Figure, sentence: _Sentence, shared: _Shared) -> Tier:
     if _stands(text, figure, shared):
         return Tier.SHARED
-    sentence = _sentence(text, figure)
-    if figure.is_range and _hedged(sentence):
+    if figure.is_range and sentence.hedged:
         return Tier.TYPICAL
-    if _TYPICAL.search(sentence) and _APPROXIMATELY.search(preceding(text, figure)):
+    if sentence.typical and _APPROXIMATELY.search(preceding(text, figure)):
         return Tier.TYPICAL
     return Tier.UNSOURCED
 
 
-def _stands(text: str, figure: Figure, shared: Sequence[Figure]) -> bool:
-    units = {figure.unit, *CURRENCIES} if figure.unit is None else {figure.unit}
-    alike = [other for other in shared if other.unit in units]
-    if any((other.low, other.high) == (figure.low, figure.high) for other in alike):
+def _stands(text: str, figure: Figure, shared: _Shared) -> bool:
+    units = _BARE if figure.unit is None else {figure.unit}
+    if units & shared.exact.get((figure.low, figure.high), _NONE):
         return True
     if figure.is_range:
-        single = {other.low for other in alike if not other.is_range}
-        return {figure.low, figure.high} <= single
+        return all(units & shared.single.get(end, _NONE) for end in (figure.low, figure.high))
     before = preceding(text, figure)
-    ranges = [other for other in alike if other.is_range]
-    at_low = _LOW_END.search(before) and any(figure.low == other.low for other in ranges)
-    at_high = _HIGH_END.search(before) and any(figure.low == other.high for other in ranges)
+    at_low = _LOW_END.search(before) and units & shared.low_ends.get(figure.low, _NONE)
+    at_high = _HIGH_END.search(before) and units & shared.high_ends.get(figure.low, _NONE)
     return bool(at_low or at_high)
 
 
-def _hedged(sentence: str) -> bool:
-    if _TYPICAL.search(sentence):
-        return True
-    return bool(_BENCHMARK.search(sentence) and _SOFT.search(sentence))
+def _weighed(sentence: str) -> _Sentence:
+    typical = _TYPICAL.search(sentence) is not None
+    hedged = typical or bool(_BENCHMARK.search(sentence) and _SOFT.search(sentence))
+    return _Sentence(typical=typical, hedged=hedged)
 
 
-def _sentence(text: str, figure: Figure) -> str:
-    start = 0
-    for end in _SENTENCE_END.finditer(text):
-        if end.start() > figure.start:
-            return text[start : end.start()]
-        start = end.end()
-    return text[start:]
+def _sentences(text: str, claimed: Sequence[Figure]) -> Iterator[_Sentence]:
+    """The sentence around each figure; the figures come in order, so that the text is gone through once."""
+    ends = chain(((end.start(), end.end()) for end in _SENTENCE_END.finditer(text)), [(len(text) + 1, len(text) + 1)])
+    until, after, sentence = -1, 0, _weighed("")
+    for figure in claimed:
+        if until <= figure.start:
+            start = after
+            while until <= figure.start:
+                start = after
+                until, after = next(ends)
+            sentence = _weighed(text[start:until])
+        yield sentence

@@ -3,6 +3,8 @@
 import re
 from fractions import Fraction
 
+from mnemon.outside import reads_outside_text
+
 UNITS = {
     word: value
     for value, word in enumerate(
@@ -114,12 +116,19 @@ WORDS = (
     rf"(?:(?:[\s-]+|{_AFTER_SCALE}\s+and\s+|\s+point\s+)(?:{_WORD})\b)*"
     rf"(?:\s+and\s+a\s+half\b(?:\s+(?:{_SCALE})\b)?)?"
 )
+_LONGEST = 60
+"""Signs of a number, or its words, that are read. Arithmetic on a longer one takes the square of its length, and Python
+refuses to read 4,300 digits."""
+_SEPARATOR = re.compile(_GROUP)
 _THOUSANDS = re.compile(rf"{_GROUP}(?=\d{{3}}(?!\d))")
 
 
+@reads_outside_text
 def digits(text: str) -> Fraction:
-    """The value of a number written in digits, with either habit of separators; past 60 signs the rest is not read."""
-    text = text[:60]
+    """The value of a number written in digits, with either habit of separators; a longer one is read in part."""
+    if len(text) > _LONGEST:
+        text = _SEPARATOR.sub("", text[:_LONGEST]).rstrip("eE+-")
+        text = text.replace(".", "") if text.count(".") > 1 else text
     if re.fullmatch(r"\d{1,3}(?:\.\d{3}){2,}(?:,\d+)?", text):
         text = text.replace(".", "").replace(",", ".")
     text = _THOUSANDS.sub("", text)
@@ -127,9 +136,15 @@ def digits(text: str) -> Fraction:
     return Fraction("".join(str(int(sign)) if sign.isdigit() else sign for sign in text))
 
 
+def whole(text: str) -> int:
+    """The value of digits alone; a longer number is read in part."""
+    return int(text[:_LONGEST])
+
+
+@reads_outside_text
 def words(text: str) -> Fraction | None:
     """The value of a number written in words; None for a bare scale ("several hundred"), which names no number."""
-    tokens = [token for token in re.split(r"[\s-]+", text.lower()) if token]
+    tokens = [token for token in re.split(r"[\s-]+", text.lower()) if token][:_LONGEST]
     if tokens[0] in SCALE_WORDS:
         return None
     if tokens[0] == "half":

@@ -1,7 +1,9 @@
 """What is said in confidence, by the words people use for it."""
 
 import re
+from functools import lru_cache
 
+from mnemon.outside import reads_outside_text
 from mnemon.turn import Turn
 
 _US = r"between\s+(?:us|you\s+and\s+(?:me|i)|the\s+two\s+of\s+us|ourselves)\b"
@@ -27,6 +29,8 @@ _PRIVATE = re.compile("|".join(f"(?:{phrase})" for phrase in _PHRASES), re.IGNOR
 _NOT = re.compile(r"\b(?:not|n['’]t|no\s+longer|isn['’]t|never\s+was)\s+(?:\w+\s+)?$", re.IGNORECASE)
 
 
+@reads_outside_text
+@lru_cache(maxsize=8)
 def said_in_confidence(text: str) -> bool:
     """Whether the text asks to stay between the two who speak ("just between us"); "not just between us" does not."""
     return any(not _NOT.search(text[max(0, found.start() - 24) : found.start()]) for found in _PRIVATE.finditer(text))

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from mnemon.outside import reads_outside_text
 from mnemon.turn import Role, Said, ToolOutcome, Turn
 
 OWN_TOOLS = frozenset(
@@ -30,6 +31,11 @@ OWN_TOOLS = frozenset(
 
 _MARKS = str.maketrans({"‘": "'", "’": "'", "‚": "'", "‛": "'", "“": '"', "”": '"', "„": '"', "‟": '"'})
 _SPACES = re.compile(r"\s+")
+_MOST_PLACES = 1_000
+"""Places in one text at which a quote is looked at: one that cuts words at a thousand of them is no quote."""
+_LONGEST_POINTER = 1_000
+"""Characters of a JSON pointer. What lies deeper is quoted from the result as rendered: a long name that many values
+lie under would otherwise be written once for each of them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,6 +68,7 @@ class Quotation:
         return self.passage.text[self.start : self.end]
 
 
+@reads_outside_text
 def passages(turn: Turn) -> tuple[Passage, ...]:
     """Every text of the turn that may be quoted: the person's words first, then what tools gave back."""
     spoken = [_spoken(said, turn) for said in turn.messages if said.role is Role.USER]
@@ -75,25 +82,32 @@ def passages(turn: Turn) -> tuple[Passage, ...]:
     return (*spoken, *given, *results)
 
 
+@reads_outside_text
 def find_quote(quote: str, sources: Iterable[Passage]) -> Quotation | None:
     """Where the quote first stands in the sources; None when it stands nowhere."""
-    wanted, _ = _folded(quote.strip())
+    wanted = fold(quote)
     if not any(sign.isalnum() for sign in wanted):
         return None
     for passage in sources:
-        text, places = _folded(passage.text)
+        text = _folded(passage.text)
         at = text.find(wanted)
-        while at >= 0:
+        if at < 0:
+            continue
+        places = _places(passage.text)
+        for _ in range(_MOST_PLACES):
             start, end = places[at], places[at + len(wanted) - 1] + 1
             if _whole(passage.text, start, end):
                 return Quotation(passage=passage, start=start, end=end)
             at = text.find(wanted, at + 1)
+            if at < 0:
+                break
     return None
 
 
+@reads_outside_text
 def fold(text: str) -> str:
     """The text as quotes are compared: white space folded, marks straight."""
-    return _folded(text.strip())[0]
+    return _folded(text.strip())
 
 
 def rendered(output: Any) -> str:
@@ -118,6 +132,8 @@ def _tool_passages(outcome: ToolOutcome, turn: Turn) -> Iterator[Passage]:
 
 
 def _strings(value: Any, pointer: str) -> Iterator[tuple[str | None, str]]:
+    if len(pointer) > _LONGEST_POINTER:
+        return
     if isinstance(value, str):
         yield pointer, value
     elif isinstance(value, dict):
@@ -128,19 +144,20 @@ def _strings(value: Any, pointer: str) -> Iterator[tuple[str | None, str]]:
             yield from _strings(inner, f"{pointer}/{index}")
 
 
-def _folded(text: str) -> tuple[str, list[int]]:
-    """The text with white space folded and straight marks, and for each of its characters the place it came from."""
-    signs: list[str] = []
+def _folded(text: str) -> str:
+    """The text with white space folded and straight marks."""
+    return _SPACES.sub(" ", text).translate(_MARKS)
+
+
+def _places(text: str) -> list[int]:
+    """For each character of the folded text, the place it came from."""
     places: list[int] = []
     at = 0
     for space in _SPACES.finditer(text):
-        signs.append(text[at : space.start()])
-        signs.append(" ")
         places.extend(range(at, space.start() + 1))
         at = space.end()
-    signs.append(text[at:])
     places.extend(range(at, len(text)))
-    return "".join(signs).translate(_MARKS), places
+    return places
 
 
 def _whole(text: str, start: int, end: int) -> bool:

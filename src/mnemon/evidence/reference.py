@@ -5,6 +5,8 @@ Each table is read from top to bottom; a reader extends it by adding a line. Eng
 
 import re
 
+from mnemon.outside import reads_outside_text
+
 _BLANK = "\x00"
 """Joins nothing: neither a word nor white space."""
 _DASH = r"[-–—]"
@@ -51,7 +53,7 @@ _ANY_CASE = (
         r"|\bfortune \d+\b|\bs&p 500\b|\bftse 100\b|\bsix sigma\b|\bbig (?:three|four|five)\b|\bfive whys\b"
     ),
     # numbered lists
-    r"(?m:^\s*\(?\d{1,2}[.)]\s)|(?<=[.!?;:])\s+\d{1,2}[.)]\s|\(\d{1,2}\)",
+    r"(?m:^[^\S\n]*\(?\d{1,2}[.)]\s)|(?<=[.!?;:])\s+\d{1,2}[.)]\s|\(\d{1,2}\)",
     # dates and times
     rf"\b{_YEAR}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?",
     rf"\b{_YEAR}-(?:0[1-9]|1[0-2])\b(?!-)",
@@ -92,8 +94,9 @@ _ANY_CASE = (
         rf"{_COUNTED_OUT}\b{_NOUNS}s?[\s-]+(?:no\.?\s?|number\s+|#\s?)?{_NUMERAL}"
         rf"(?:(?:\s?,\s?|\s+and\s+|\s+or\s+|\s+to\s+|\s?[-–&/]\s?){_NUMERAL})*{_MEASURED}{_COUNTS}"
     ),
-    rf"§+\s?\d+(?:\.\d+)*|\b(?:(?:no|art|sec|fig|vol|p)\.\s?\d+|number\s+{_NUMERAL}){_MEASURED}|#\s?\d+\b",
-    r"\b(?!\d{1,3}(?:\.\d{3})+(?:,\d+)?\b)\d+(?:\.\d+){2,}\b",
+    rf"(?<!§)§+\s?\d+(?:\.\d+)*|\b(?:(?:no|art|sec|fig|vol|p)\.\s?\d+|number\s+{_NUMERAL}){_MEASURED}|#\s?\d+\b",
+    # counted, since every part of a long chain is entered
+    r"\b(?!\d{1,3}(?:\.\d{3}){1,40}(?:,\d+)?\b)\d+(?:\.\d+){2,40}\b",
     r"\bv\d+(?:\.\d+)*\b",
 )
 _EXACT_CASE = (
@@ -120,6 +123,7 @@ _MASKS = (
 )
 
 
+@reads_outside_text
 def without_references(text: str) -> str:
     """The text with everything that is no figure blanked out, each character in its place."""
     for mask in _MASKS:

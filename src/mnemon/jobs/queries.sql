@@ -8,6 +8,7 @@ with queued as (
     due_at = case when work.lease_until is null then least(work.due_at, excluded.due_at) else excluded.due_at end,
     again = work.lease_until is not null,
     attempts = case when work.parked_at is null then work.attempts else 0 end,
+    deaths = case when work.parked_at is null then work.deaths else 0 end,
     parked_at = null
   returning job_id
 )
@@ -18,7 +19,8 @@ select job_id, case when %(due_at)s <= %(now)s then pg_notify('mnemon_work', '')
 insert into work (org_id, kind, key, job_id, enqueued_at, due_at)
 values (%(org_id)s, %(kind)s, %(key)s, %(job_id)s, %(now)s, %(due_at)s)
 on conflict (org_id, kind, key) do update set
-  due_at = excluded.due_at, again = work.lease_until is not null, parked_at = null
+  due_at = excluded.due_at, again = work.lease_until is not null,
+  deaths = case when work.parked_at is null then work.deaths else 0 end, parked_at = null
 
 -- name: wake
 -- Tells sleeping runners that something is due; it arrives when the transaction commits.
@@ -41,6 +43,7 @@ returning org_id, kind, key, job_id, attempts, token
 -- Takes due rows: never two of one lane, never one before an earlier one of its lane that is not parked. Of two with
 -- the same `seq` the one with the smaller id is the earlier.
 -- With `only`, of one organization; without, of every organization that nobody has reserved.
+-- A row that is still leased, its lease having run out, lost its worker: that is counted.
 with due as (
   select w.org_id, w.kind, w.key
   from work w
@@ -63,10 +66,11 @@ with due as (
   for update skip locked
 )
 update work w
-set lease_until = %(lease_until)s, token = w.token + 1, attempts = w.attempts + 1, again = false
+set lease_until = %(lease_until)s, token = w.token + 1, attempts = w.attempts + 1, again = false,
+  deaths = w.deaths + (w.lease_until is not null)::int
 from due
 where w.org_id = due.org_id and w.kind = due.kind and w.key = due.key
-returning w.org_id, w.kind, w.key, w.job_id, w.attempts, w.token
+returning w.org_id, w.kind, w.key, w.job_id, w.attempts, w.token, w.deaths
 
 -- name: hold
 -- Locks the row if the lease is still ours; no row: someone else has taken over.
@@ -86,7 +90,8 @@ where org_id = %(org_id)s and kind = %(kind)s and key = %(key)s and token = %(to
 -- name: release
 -- Due again, now or later: after a failure, a stop, a repetition, or because it was asked for while it ran.
 update work
-set lease_until = null, due_at = %(due_at)s, attempts = %(attempts)s, again = false, error = %(error)s
+set lease_until = null, due_at = %(due_at)s, attempts = %(attempts)s, deaths = %(deaths)s, again = false,
+  error = %(error)s
 where org_id = %(org_id)s and kind = %(kind)s and key = %(key)s and token = %(token)s and lease_until is not null
 
 -- name: park
@@ -110,7 +115,7 @@ from work where org_id = %(org_id)s and job_id = %(job_id)s
 
 -- name: retry
 -- A parked or waiting job is due at once with all its tries; a running one is left alone.
-update work set parked_at = null, attempts = 0, due_at = %(now)s
+update work set parked_at = null, attempts = 0, deaths = 0, due_at = %(now)s
 where org_id = %(org_id)s and job_id = %(job_id)s and lease_until is null
 
 -- name: cancel

@@ -20,7 +20,7 @@ from mnemon.errors import MnemonError, Unavailable
 from mnemon.jobs import store
 from mnemon.jobs.kind import Attempt, Kind
 from mnemon.jobs.presence import Presence
-from mnemon.jobs.work import Item, LeaseLost, WorkTimedOut
+from mnemon.jobs.work import Item, LeaseLost, WorkerDied, WorkTimedOut
 from mnemon.spans import span
 from mnemon.supervisor import supervise
 from mnemon.way import stands_back
@@ -29,6 +29,9 @@ log = structlog.get_logger(__name__)
 
 POLL_S = 0.5
 """Seconds between looks at the table when no notification came: the clock may be moved without one."""
+MOST_DEATHS = 2
+"""Workers that one item may cost in a row, by their end or by its time limit; then it is parked, not tried again. An
+item that kills or freezes whoever runs it would otherwise do so at every start."""
 _RECORD_TRIES = 6
 """How often the outcome of a try is written while the database is away; then the lease is left to run out."""
 
@@ -161,6 +164,10 @@ class Runner:
 
     async def _run(self, item: Item, kind: Kind) -> str:
         """Run the handler under its lease and its time limit, then settle the item unless the handler did."""
+        if item.deaths >= MOST_DEATHS:
+            raise WorkerDied(
+                f"Its worker died or froze {item.deaths} times in a row while it had this item; it is not tried again."
+            )
         limit = kind.time_limit
         bound = asyncio.timeout(limit.total_seconds())
         attempt = Attempt(item, bound=bound, limit=limit)
@@ -190,11 +197,14 @@ class Runner:
         """Make the failed item due again after its backoff, or park it after its last try; give which."""
         # The row holds no content, so an error that is not ours is named by its type alone.
         said = f"{error.code}: {error.detail}" if isinstance(error, MnemonError) else type(error).__name__
-        delay = kind.retry.delay(item.attempts, random.random())  # noqa: S311  jitter, not a secret
+        deaths = item.deaths + 1 if isinstance(error, WorkTimedOut) else 0
+        last = isinstance(error, WorkerDied) or deaths >= MOST_DEATHS
+        delay = None if last else kind.retry.delay(item.attempts, random.random())  # noqa: S311  jitter, not a secret
 
         async def write(tx: Tx) -> None:
             if delay is not None:
-                await store.release(tx, item, due_at=tx.now + delay, attempts=item.attempts, error=said)
+                due_at = tx.now + delay
+                await store.release(tx, item, due_at=due_at, attempts=item.attempts, error=said, deaths=deaths)
                 return
             if kind.on_park is not None:  # before the work's own row: that is locked last everywhere
                 await kind.on_park(tx, item, said)

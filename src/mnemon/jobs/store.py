@@ -121,9 +121,10 @@ async def settle(tx: Tx, item: Item) -> None:
     await release(tx, item, due_at=tx.now, attempts=0, error=None)
 
 
-async def release(tx: Tx, item: Item, *, due_at: datetime, attempts: int, error: str | None) -> None:
-    """The work is queued again for this time."""
-    if not await tx.run(SQL["release"], **_fence(item), due_at=due_at, attempts=attempts, error=error):
+async def release(tx: Tx, item: Item, *, due_at: datetime, attempts: int, error: str | None, deaths: int = 0) -> None:
+    """The work is queued again for this time; it ended as work should, so that no deaths count against it."""
+    outcome = {"due_at": due_at, "attempts": attempts, "error": error, "deaths": deaths}
+    if not await tx.run(SQL["release"], **_fence(item), **outcome):
         raise LeaseLost("Another runner took this work over; it will finish it.")
     await tx.run(SQL["wake"])
 

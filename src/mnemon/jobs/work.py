@@ -5,8 +5,9 @@
                    ▲  ▲                    │ │ │
                    │  └── retry after ─────┘ │ └─ out of tries ─► parked
                    │      backoff            │                      │
-                   │                         └ lease ran out:       │
-                   │                           anyone may claim     │
+                   │                         └ lease ran out: anyone may claim it;
+                   │                           the second time in a row ─► parked
+                   │                                                │
                    └───────────────── run again ────────────────────┘
 
 Enqueueing what is queued does nothing but bring it forward; enqueueing what is running makes it run once more.
@@ -37,6 +38,12 @@ class WorkTimedOut(MnemonError):
     code = "timed_out"
 
 
+class WorkerDied(MnemonError):
+    """The workers that had the item died or froze, so that it is not given to another one."""
+
+    code = "worker_died"
+
+
 @dataclass(frozen=True, kw_only=True)
 class Item:
     """A claimed row. The token fences: it is newer than every earlier claim's."""
@@ -48,6 +55,8 @@ class Item:
     attempts: int
     """This try included."""
     token: int
+    deaths: int = 0
+    """How often in a row a worker was lost over it: died, frozen, or stopped at the time limit."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,6 +3,7 @@
 import json
 from collections.abc import AsyncGenerator
 
+from mnemon.aside import read_aside
 from mnemon.llm.protocol import Answer, ChatEvent, ChatRequest, Finished, Question, Text, Usage
 
 NAME = "offline"
@@ -18,10 +19,11 @@ class OfflineLlm:
         """There was nothing open."""
 
     async def answer(self, question: Question) -> Answer:
-        value = question.by_rule()
+        value = await read_aside(len(question.prompt), question.by_rule)
         return Answer(value=value, text=json.dumps(value, ensure_ascii=False), usage=Usage(model=NAME))
 
     async def chat(self, request: ChatRequest) -> AsyncGenerator[ChatEvent, None]:
-        for line in request.by_rule().splitlines(keepends=True):
+        told = await read_aside(sum(len(message.content) for message in request.messages), request.by_rule)
+        for line in told.splitlines(keepends=True):
             yield Text(text=line)
         yield Finished(usage=Usage(model=NAME))

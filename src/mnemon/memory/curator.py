@@ -204,13 +204,15 @@ def _clusters(group: Sequence[Memory]) -> list[list[Memory]]:
 
 def _near(one: Memory, other: Memory) -> bool:
     same_value = one.attribute == other.attribute
-    return same_value and fuzz.token_sort_ratio(one.content.lower(), other.content.lower()) >= _NEAR
+    return same_value and fuzz.token_sort_ratio(one.content.lower(), other.content.lower(), score_cutoff=_NEAR) >= _NEAR
 
 
 def _joined(cluster: Sequence[Memory]) -> str:
     parts: list[str] = []
     for memory in sorted(cluster, key=lambda m: (-len(m.content), m.id)):
-        if not any(fuzz.token_set_ratio(memory.content.lower(), part.lower()) >= _NEAR for part in parts):
+        if not any(
+            fuzz.token_set_ratio(memory.content.lower(), part.lower(), score_cutoff=_NEAR) >= _NEAR for part in parts
+        ):
             parts.append(memory.content.rstrip(" .;"))
     return "; ".join(parts)
 

@@ -1,10 +1,10 @@
 """Keys: what an entity is called in the store, and what makes two facts the same fact."""
 
 import hashlib
-import unicodedata
 
 from mnemon.memory.fact import Entity, EntityType, Fact, FactType, MemoryType
 from mnemon.memory.slug import slug
+from mnemon.outside import normal_form, reads_outside_text
 
 SELF = "self"
 _SENTENCE_ENDS = " \t\n.!?;,。！？"
@@ -56,10 +56,11 @@ def key_of(fact: Fact) -> str:
     )
 
 
+@reads_outside_text
 def normalized(content: str) -> str:
     """The content without what does not change its meaning: case, spacing, closing punctuation."""
-    folded = unicodedata.normalize("NFKC", content).casefold()
-    return unicodedata.normalize("NFKC", " ".join(folded.split())).strip(_SENTENCE_ENDS)
+    folded = normal_form("NFKC", content).casefold()
+    return normal_form("NFKC", " ".join(folded.split())).strip(_SENTENCE_ENDS)
 
 
 def content_hash(content: str) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from pydantic import BaseModel
 
+from mnemon.aside import read_aside
 from mnemon.db.tx import Tx
 from mnemon.evidence.privacy import in_confidence
 from mnemon.evidence.quote import Passage, Quotation, find_quote, passages
@@ -43,16 +44,9 @@ class MemoriesSection:
     async def apply(self, tx: Tx, turn: Turn, answer: BaseModel) -> Report:
         """What passes the quote gate is remembered as of the turn's time."""
         given = MemoriesAnswer.model_validate(answer).memories
-        sources = passages(turn)
-        confided = in_confidence(turn)
-        facts: list[Fact] = []
-        rejected: list[Rejection] = []
-        for one in given:
-            judged = _judged(one, turn, sources, confided=confided)
-            if isinstance(judged, Fact):
-                facts.append(judged)
-            else:
-                rejected.append(judged)
+        judged = await read_aside(turn.size, lambda: _all_judged(given, turn))
+        facts = [one for one in judged if isinstance(one, Fact)]
+        rejected = [one for one in judged if isinstance(one, Rejection)]
         done = await remember(tx, turn.scope, facts, at=turn.at, extracted=True) if facts else []
         return _report(done, rejected)
 
@@ -64,6 +58,11 @@ def _vocabulary(used: Sequence[tuple[str | None, str | None]]) -> str:
         lines.setdefault(label or "the person", []).extend([attribute] if attribute else [])
     told = [f"{label}: {', '.join(names)}" if names else label for label, names in lines.items()]
     return "Names in use (entity: attributes):\n" + "\n".join(told) if told else ""
+
+
+def _all_judged(given: Sequence[MemoryAnswer], turn: Turn) -> list[Fact | Rejection]:
+    sources, confided = passages(turn), in_confidence(turn)
+    return [_judged(one, turn, sources, confided=confided) for one in given]
 
 
 def _judged(one: MemoryAnswer, turn: Turn, sources: Sequence[Passage], *, confided: bool) -> Fact | Rejection:

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from mnemon.memory.fact import SEEDED_PROFILE, Entity, EntityType, Fact, FactType, MemoryType
+from mnemon.outside import reads_outside_text
 
 _BULLET = re.compile(r"^\s*(?:[-*•]|\d+[.)])\s+")
 
@@ -23,6 +24,7 @@ class SeedEntry:
     pinned: bool | None = None
 
 
+@reads_outside_text
 def entries_of(text: str) -> tuple[SeedEntry, ...]:
     """A fact a line, list marks set aside, empty lines and repeated ones left out."""
     lines = (" ".join(_BULLET.sub("", line).split()) for line in text.splitlines())

@@ -3,10 +3,13 @@
 import hashlib
 import unicodedata
 
+from mnemon.outside import normal_form, reads_outside_text
+
 _SEPARATORS = {"Zs", "Zl", "Zp", "Pd", "Pc"}
 _VARIATION = (range(0xFE00, 0xFE10), range(0xE0100, 0xE01F0))
 
 
+@reads_outside_text
 def slug(name: str) -> str:
     """Lowercase, punctuation removed, spaces and hyphens as single underscores; letters of every script stay.
 
@@ -14,12 +17,12 @@ def slug(name: str) -> str:
     """
     if name.isascii() and (plain := "_".join(filter(None, name.lower().translate(_ASCII).split("_")))):
         return plain
-    text = unicodedata.normalize("NFKC", name).lower()
+    text = normal_form("NFKC", name).lower()
     words = "".join(_kept(character) for character in text).split("_")
-    joined = unicodedata.normalize("NFKC", "_".join(filter(None, map(_without_stray_marks, words))))
+    joined = normal_form("NFKC", "_".join(filter(None, map(_without_stray_marks, words))))
     if joined or not name.strip():
         return joined
-    digest = hashlib.sha256(unicodedata.normalize("NFKC", name.strip()).encode("utf-8", "surrogatepass"))
+    digest = hashlib.sha256(normal_form("NFKC", name.strip()).encode("utf-8", "surrogatepass"))
     return f"x{digest.hexdigest()[:12]}"
 
 

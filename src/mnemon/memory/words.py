@@ -3,11 +3,12 @@
 import math
 import re
 import threading
-import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 
 import Stemmer
+
+from mnemon.outside import normal_form, reads_outside_text
 
 _WORD = re.compile(r"[^\W_]+", re.UNICODE)
 
@@ -29,6 +30,8 @@ STOP_WORDS = frozenset(
 )
 _K1, _B = 1.2, 0.75
 _MOST_WORDS = 200_000
+_LONGEST_KEPT = 64
+"""A longer word is hardly met again, and whoever sends such words must not fill the memory with them."""
 _ASCII = {number: " " for number in range(128) if not chr(number).isalnum()}
 """What is not a letter or digit stands between words; most texts are of these characters alone."""
 
@@ -39,7 +42,9 @@ class _Stems(dict[str, str]):
     def __missing__(self, word: str) -> str:
         if len(self) >= _MOST_WORDS:
             self.clear()
-        self[word] = known = "" if word in STOP_WORDS else stem(word)
+        known = "" if word in STOP_WORDS else stem(word)
+        if len(word) <= _LONGEST_KEPT:
+            self[word] = known
         return known
 
 
@@ -60,10 +65,11 @@ def _words(text: str) -> list[str]:
     """The words of a text, folded, without a possessive's ending."""
     if text.isascii():
         return text.lower().replace("'s", "").translate(_ASCII).split()
-    plain = unicodedata.normalize("NFKC", text).replace("’s", "")
+    plain = normal_form("NFKC", text).replace("’s", "")
     return _WORD.findall(plain.casefold().replace("'s", ""))
 
 
+@reads_outside_text
 def terms(text: str, *, bare: bool = False) -> list[str]:
     """The stemmed words of a text, in order; stop words only when there is nothing else, and never when `bare`."""
     words = _words(text)
@@ -75,6 +81,7 @@ def _counted(text: str) -> tuple[dict[str, int], int]:
     return Counter(words), len(words)
 
 
+@reads_outside_text
 def bm25(query: str, texts: Sequence[str]) -> list[float]:
     """How well each text matches the query among these texts; 0 where no word is shared."""
     wanted = list(dict.fromkeys(terms(query)))
@@ -92,6 +99,7 @@ def _saturated(
     return sum(weight * count * (_K1 + 1) / (count + damp) for weight, count in held)
 
 
+@reads_outside_text
 def coverage(query: str, texts: Sequence[str]) -> list[float]:
     """The share of the query's words, weighted by rarity among these texts, that each text holds: 0 to 1."""
     wanted = list(dict.fromkeys(terms(query)))

@@ -2,14 +2,17 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Protocol, runtime_checkable
 
 import psycopg
 import structlog
 from pydantic import BaseModel, ValidationError
 
+from mnemon.aside import read_aside
 from mnemon.db.tx import Tx
 from mnemon.errors import MnemonError, ModelDown, Unavailable
+from mnemon.evidence.privacy import in_confidence
 from mnemon.jobs.work import LeaseLost
 from mnemon.llm.protocol import Llm, Usage
 from mnemon.reflection.lifecycle import ReflectionStatus
@@ -71,6 +74,8 @@ async def briefed(
 ) -> tuple[list[Due], Reflection]:
     """The sections still open that have something to ask; the others are reported with zeros."""
     due: list[Due] = []
+    # Looked for once, beside the loop; the sections find it kept. They read together and must not wait for a thread.
+    await read_aside(turn.size, partial(in_confidence, turn))
     open_ones = [section for section in sections if not reflection.is_applied(section.label)]
     briefs = await tx.together(*(section.brief(tx, turn) for section in open_ones))
     for section, brief in zip(open_ones, briefs, strict=True):
@@ -88,7 +93,7 @@ async def asked(model: Llm, turn: Turn, due: Sequence[Due], kept: Mapping[str, A
     fresh = [one for one in due if one.section.name not in kept]
     if not fresh:
         return Asked(raw=kept, answers=known.valid, faults={}, usage=None)
-    first = await model.answer(ask(turn, fresh))
+    first = await model.answer(await read_aside(turn.size, partial(ask, turn, fresh)))
     value = storable_json(first.value)
     taken = take(fresh, value)
     raw = {**kept, **_parts(fresh, value)}
@@ -97,7 +102,7 @@ async def asked(model: Llm, turn: Turn, due: Sequence[Due], kept: Mapping[str, A
         log.info("answer_rejected", model=model.name, title=TITLE, sections=sorted(taken.faults))
         again = [one for one in fresh if one.section.name in taken.faults]
         try:
-            second = await model.answer(ask(turn, again, taken.faults))
+            second = await model.answer(await read_aside(turn.size, partial(ask, turn, again, taken.faults)))
         except ModelDown:
             pass  # what the first answer gave is not lost for that: the rest stays open, with its faults
         else:

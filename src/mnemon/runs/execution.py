@@ -130,7 +130,7 @@ class Execution:
             if run is None or run.status in OVER:
                 await attempt.settle(tx)
                 return None
-            hopeless = self._hopeless(run, attempt.item.attempts)
+            hopeless = self._hopeless(run)
             if hopeless:
                 await self._close(tx, scope, run, RunStatus.FAILED, error=hopeless)
                 log_run(run, RunStatus.FAILED, RunUsage(), "given_up")
@@ -138,9 +138,7 @@ class Execution:
                 return None
             return await self._begin(tx, scope, run)
 
-    def _hopeless(self, run: Run, attempts: int) -> str | None:
-        if attempts > MOST_TRIES:
-            return f"Its worker died {MOST_TRIES} times; it was given up. Ask for it again."
+    def _hopeless(self, run: Run) -> str | None:
         if run.card_type not in self._cards:
             return f"The card type {run.card_type} is not known any more; put its file back."
         return None

@@ -1,9 +1,11 @@
 """The section `rolling_summary`: due when the count reaches a multiple of four."""
 
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 
 from pydantic import BaseModel, Field
 
+from mnemon.aside import read_aside
 from mnemon.db.tx import Tx
 from mnemon.fence import verbatim
 from mnemon.scope import Scope
@@ -62,12 +64,17 @@ class RollingSection:
             return Report(skipped=1)
         previous = await _previous(tx, turn)
         said = await _since(tx, turn, previous)
-        rolled = roll(
-            answer.rolling_summary,
-            previous=previous.text if previous else "",
-            carried_before=previous.carried if previous else (),
-            said="\n".join(one.content for one in said if one.role is Role.USER),
-            open_todos=await self._open_todos(tx, turn.scope),
+        told = "\n".join(one.content for one in said if one.role is Role.USER)
+        rolled = await read_aside(
+            len(told),
+            partial(
+                roll,
+                answer.rolling_summary,
+                previous=previous.text if previous else "",
+                carried_before=previous.carried if previous else (),
+                said=told,
+                open_todos=await self._open_todos(tx, turn.scope),
+            ),
         )
         version = RollingSummary(
             message_count=turn.message_count,

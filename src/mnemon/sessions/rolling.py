@@ -7,7 +7,8 @@ is carried over while it is open: a promise, a question, a person just met.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mnemon.sessions.sentences import Open, closes, covers, cut, openness, sentences
+from mnemon.outside import reads_outside_text
+from mnemon.sessions.sentences import Open, closes, covers, cut, endings, openness, sentences
 from mnemon.turn import Role, Said
 
 EVERY = 4
@@ -31,17 +32,18 @@ def is_due(message_count: int, said_in_turn: int, every: int = EVERY) -> bool:
     return said_in_turn > 0 and message_count // every > (message_count - said_in_turn) // every
 
 
+@reads_outside_text
 def roll(new: str, *, previous: str, carried_before: Sequence[str], said: str, open_todos: Sequence[str]) -> Rolled:
     """The new summary with what it dropped and is still open appended, within the limit.
 
     `said` is what was said since the previous one: it may report something as over. An open todo that the previous
     summary told of is a commitment however it was worded.
     """
-    fresh = " ".join(new.split())
+    fresh, ended = " ".join(new.split()), endings(said)
     dropped = [
         line
         for line in _lines(previous, carried_before)
-        if not covers(fresh, line) and not closes(said, line) and _still_open(line, carried_before, open_todos)
+        if not covers(fresh, line) and not closes(ended, line) and _still_open(line, carried_before, open_todos)
     ]
     dropped.sort(key=lambda line: _ORDER[openness(line) or Open.COMMITMENT])
     carried = _fitting(dropped, min(_CARRIED_SHARE, LIMIT))
@@ -75,6 +77,7 @@ def _fitting(lines: Sequence[str], room: int) -> list[str]:
     return kept
 
 
+@reads_outside_text
 def summary_by_rule(messages: Sequence[Said], previous: str) -> str:
     """What the person said, in their words: statements first, then questions, newest first as far as there is room."""
     told: list[str] = []

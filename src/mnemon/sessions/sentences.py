@@ -8,6 +8,8 @@ import re
 from collections.abc import Iterable
 from enum import StrEnum
 
+from mnemon.outside import reads_outside_text
+
 
 class Open(StrEnum):
     """Why a sentence is not done with, most pressing first."""
@@ -42,7 +44,8 @@ _DONE = re.compile(
     re.IGNORECASE,
 )
 _NAME = re.compile(r"(?<![.!?]\s)(?<!^)\b[A-Z][a-zà-ÿ]+(?:\s[A-Z][a-zà-ÿ]+)*")
-_ENDS = re.compile(r"(?<=[.!?…])[\"'”’)]*\s+(?=[\"'“‘(]*[A-Z0-9ÄÖÜÀ-Þ])|\s*\n+\s*|(?<=;)\s+")
+# White space is entered at its beginning only: entered anywhere, a long run of it takes the square of its length.
+_ENDS = re.compile(r"(?<=[.!?…])[\"'”’)]*\s+(?=[\"'“‘(]*[A-Z0-9ÄÖÜÀ-Þ])|(?<!\s)\s*\n\s*|(?<=;)\s+")
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
 _FILLER_WORDS = (
     "a an the and or but so if then than that this these those of in on at to for from by with about into over after "
@@ -60,12 +63,14 @@ _NOT_NAMES = (
 NOT_NAMES = frozenset(_NOT_NAMES.split())
 
 
+@reads_outside_text
 def sentences(text: str) -> list[str]:
     """The text's sentences, each on its own, whitespace made single."""
     parts = (" ".join(part.split()) for part in _ENDS.split(text))
     return [part.rstrip(";") for part in parts if part]
 
 
+@reads_outside_text
 def content_words(text: str) -> frozenset[str]:
     """The words that carry meaning, in lower case, plural s removed."""
     words = (word.lower().replace("’", "'").removesuffix("'s") for word in _WORD.findall(text))
@@ -73,12 +78,14 @@ def content_words(text: str) -> frozenset[str]:
     return frozenset(word[:-1] if len(word) > 4 and word.endswith("s") else word for word in kept)
 
 
+@reads_outside_text
 def covers(text: str, sentence: str, share: float = 0.6) -> bool:
     """Whether the text says at least this share of what the sentence says."""
     wanted = content_words(sentence)
     return not wanted or len(wanted & content_words(text)) >= share * len(wanted)
 
 
+@reads_outside_text
 def openness(sentence: str) -> Open | None:
     """Why the sentence is not done with; None when it is plain telling."""
     if _QUESTION.search(sentence):
@@ -90,16 +97,19 @@ def openness(sentence: str) -> Open | None:
     return Open.PERSON if _PERSON.search(sentence) else None
 
 
-def closes(said: str, sentence: str) -> bool:
-    """Whether what was said reports the sentence's matter as over: a word of ending close to the matter itself."""
+@reads_outside_text
+def endings(said: str) -> list[frozenset[str]]:
+    """What each sentence speaks of that has a word of ending in it."""
+    return [content_words(line) for line in sentences(said) if _DONE.search(line)]
+
+
+def closes(ended: Iterable[frozenset[str]], sentence: str) -> bool:
+    """Whether what was said reports the sentence's matter as over; `ended` comes from `endings`."""
     wanted = content_words(sentence)
-    for line in sentences(said):
-        about = content_words(line) & wanted
-        if _DONE.search(line) and len(about) >= min(2, len(wanted)):
-            return True
-    return False
+    return any(len(about & wanted) >= min(2, len(wanted)) for about in ended)
 
 
+@reads_outside_text
 def names(texts: Iterable[str]) -> list[str]:
     """Capitalised names within sentences, in order of appearance, each once."""
     found: dict[str, None] = {}
@@ -111,6 +121,7 @@ def names(texts: Iterable[str]) -> list[str]:
     return list(found)
 
 
+@reads_outside_text
 def cut(text: str, limit: int) -> str:
     """At most `limit` characters, ending with a whole word; a single longer word is cut hard."""
     # A model's text may hold what no database text can: NUL, or half a surrogate pair.

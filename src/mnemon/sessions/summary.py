@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from mnemon.outside import reads_outside_text
 from mnemon.sessions.sentences import Open, cut, names, openness, sentences
 from mnemon.turn import Role, Said
 
@@ -43,16 +44,18 @@ class SessionSummary(BaseModel):
         )
 
 
+@reads_outside_text
 def summarize_by_rule(messages: Sequence[Said]) -> SessionSummary:
     """A summary made of the person's own sentences; nothing is worded anew."""
     told = [line for said in messages if said.role is Role.USER for line in sentences(said.content)]
-    by_kind = {kind: [line for line in told if openness(line) is kind] for kind in Open}
-    plain = [line for line in told if openness(line) is not Open.QUESTION]
-    weightiest = sorted(plain or told, key=lambda line: -min(len(line), _LINE))
+    kinds = [openness(line) for line in told]
+    by_kind = {kind: [line for line, its in zip(told, kinds, strict=True) if its is kind] for kind in Open}
+    plain = [line for line, its in zip(told, kinds, strict=True) if its is not Open.QUESTION]
+    weightiest = sorted(plain or told, key=lambda line: -min(len(line), _LINE))[:3]
     unanswered = by_kind[Open.QUESTION][-2:]
     return SessionSummary(
         one_liner=cut((plain or told or ["Nothing was said."])[0], _LINE),
-        what_mattered=[line for line in told if line in weightiest[:3]],
+        what_mattered=[line for line in told if line in weightiest],
         open_loops=unanswered,
         commitments=by_kind[Open.COMMITMENT],
         people=names(told),
@@ -60,13 +63,15 @@ def summarize_by_rule(messages: Sequence[Said]) -> SessionSummary:
     ).bounded()
 
 
+@reads_outside_text
 def transcript(messages: Sequence[Said], limit: int = 24_000) -> str:
     """The messages as lines `role: text`, the newest kept when there are too many."""
-    lines = [f"{said.name or said.role.value}: {' '.join(said.content.split())}" for said in messages]
     kept: list[str] = []
-    for line in reversed(lines):
-        limit -= len(line) + 1
-        if limit < 0 and kept:
+    room = limit
+    for said in reversed(messages):  # newest first, so that what does not fit is not even looked at
+        line = f"{said.name or said.role.value}: {cut(said.content[: 4 * limit], limit)}"
+        room -= len(line) + 1
+        if room < 0 and kept:
             break
         kept.append(line)
     return "\n".join(reversed(kept))

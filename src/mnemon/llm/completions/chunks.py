@@ -45,7 +45,7 @@ class Chunks:
         self._refused = False
         self._thinks = False
         self._thought = False
-        self._blank: str | None = ""
+        self._blank: list[str] | None = []
         """White space before the first word: it goes out with the word, or not at all. None once there was one."""
 
     def take(self, data: bytes) -> tuple[Piece, ...]:
@@ -93,9 +93,10 @@ class Chunks:
         if self._blank is not None:
             if not text.strip():
                 # Between a thought and the first word it only parts the two.
-                self._blank += "" if self._thought else text
+                if not self._thought:
+                    self._blank.append(text)
                 return _NOTHING
-            text, self._blank = self._blank + text, None
+            text, self._blank = "".join([*self._blank, text]), None
         return (Text(text=text),)
 
     def _put(self, piece: Any) -> None:

@@ -11,7 +11,8 @@ class Events:
     """
 
     def __init__(self) -> None:
-        self._line = b""
+        self._line: list[bytes] = []
+        """The pieces of the line that is not complete: added up at its end, for a line may come byte by byte."""
         self._data: list[bytes] = []
         self._after_cr = False
 
@@ -24,7 +25,11 @@ class Events:
             self._after_cr = piece.endswith(b"\r")
         if b"\r" in piece:
             piece = piece.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-        *lines, self._line = (self._line + piece).split(b"\n")
+        first, *lines = piece.split(b"\n")
+        self._line.append(first)
+        if not lines:
+            return []
+        lines, self._line = [b"".join(self._line), *lines[:-1]], [lines[-1]]
         complete: list[bytes] = []
         for line in lines:
             if line:
@@ -36,7 +41,7 @@ class Events:
 
     def rest(self) -> bytes:
         """What an event that was never completed holds."""
-        self._read(self._line)
+        self._read(b"".join(self._line))
         return b"\n".join(self._data)
 
     def _read(self, line: bytes) -> None:

@@ -7,10 +7,12 @@ from typing import Any
 from mnemon.llm.completions.rejection import told
 from mnemon.llm.protocol import Json, Usage
 from mnemon.llm.vendor import Said
+from mnemon.outside import reads_outside_text
 
 _THOUGHT = re.compile(r"<think>.*?</think>", re.DOTALL)
 
 
+@reads_outside_text
 def said(body: bytes) -> Said:
     """The answer in a completion. ValueError where it is none."""
     given = read(body)
@@ -76,7 +78,15 @@ def _answer(message: Json) -> str:
     if message.get("refusal"):
         return ""
     text = text_in(message.get("content"))
-    return _THOUGHT.sub("", text).replace("<think>", "", 1) if "<think>" in text else text
+    return _without_thoughts(text) if "<think>" in text else text
+
+
+@reads_outside_text
+def _without_thoughts(text: str) -> str:
+    """The text without what stands in its marks of thinking; a mark that is never closed is taken out alone."""
+    # Only as far as the last closing mark: every opening one behind it would look through the whole rest for its own.
+    end = text.rfind("</think>") + len("</think>") if "</think>" in text else 0
+    return (_THOUGHT.sub("", text[:end]) + text[end:]).replace("<think>", "", 1)
 
 
 def _part(part: Any) -> str:

@@ -7,6 +7,7 @@ from functools import lru_cache
 
 from mnemon.memory.entities import lexicon
 from mnemon.memory.fact import EntityType
+from mnemon.outside import normal_form, reads_outside_text
 
 Word = frozenset[str]
 """One word of a name in all the spellings that are the same letters: `müller` is {muller, mueller}."""
@@ -49,16 +50,18 @@ class Name:
     """A title was set aside."""
 
 
+@reads_outside_text
 @lru_cache(maxsize=50_000)
 def spellings(word: str) -> Word:
     """Every way to write the word in plain Latin letters, or the word itself in a script that has none."""
-    text = _hiragana(unicodedata.normalize("NFKC", word).casefold())
-    composed = unicodedata.normalize("NFC", text)
+    text = _hiragana(normal_form("NFKC", word).casefold())
+    composed = normal_form("NFC", text)
     plain = _plain(composed)
     other = _plain("".join(_TWO_WAYS.get(letter, letter) for letter in composed))
     return frozenset({plain, other})
 
 
+@reads_outside_text
 def words_of(text: str) -> tuple[str, ...]:
     """The words of a text in their plain spelling, apostrophes and dots inside a word dropped."""
     joined = re.sub(r"(?<=\w)['’.](?=\w)", "", text.replace("&", " and "))
@@ -130,7 +133,7 @@ def _hiragana(text: str) -> str:
 
 
 def _plain(text: str) -> str:
-    bare = unicodedata.normalize("NFD", text.translate(_TRANSLITERATED))
+    bare = normal_form("NFD", text.translate(_TRANSLITERATED))
     if any("぀" <= c <= "ヿ" or "가" <= c <= "힣" for c in text):
         return text
     stripped = "".join(c for c in bare if not unicodedata.combining(c))

@@ -11,16 +11,18 @@ from mnemon.memory.offline.people import PEOPLE
 from mnemon.memory.offline.profile import PROFILE
 from mnemon.memory.offline.projects import PROJECTS
 from mnemon.memory.offline.promises import DONE, DROPPED, PAST, PROMISES, SMALL, STRUGGLES
-from mnemon.memory.offline.reading import Clause, clauses
+from mnemon.memory.offline.reading import LONGEST_MESSAGE, Clause, clauses
 from mnemon.memory.offline.rule import Rule, filled, shortened
 from mnemon.memory.todos.todo import TodoKind
 from mnemon.memory.words import terms
+from mnemon.outside import reads_outside_text_up_to
 
 MOST = 20
 """Memories of one message: more is a list that was pasted."""
 TABLES: tuple[tuple[Rule, ...], ...] = (PROFILE, PEOPLE, PROJECTS)
 
 
+@reads_outside_text_up_to(LONGEST_MESSAGE)
 def extract_memories(text: str) -> list[MemoryAnswer]:
     """What is to be remembered of the person's message; each with the words it rests on."""
     private = True if said_in_confidence(text) else None
@@ -90,6 +92,7 @@ def _label(memory: MemoryAnswer) -> str | None:
     return memory.entity.label if memory.entity else None
 
 
+@reads_outside_text_up_to(LONGEST_MESSAGE)
 def extract_todos(text: str, open_todos: Sequence[str] = ()) -> list[TodoAnswer]:
     """What the person promises, repeats, leaves open or struggles with; and which of the open todos they close."""
     found: dict[tuple[str, str], TodoAnswer] = {}

@@ -8,6 +8,7 @@ from itertools import islice
 from mnemon.memory.entities.lexicon import KNOWN_NAMES
 from mnemon.memory.offline.phrases import phrases
 from mnemon.memory.offline.words import WORDS_TOO
+from mnemon.outside import reads_outside_text, reads_outside_text_up_to
 
 LONGEST_MESSAGE = 6_000
 """Beyond this a message is a pasted text, and not the person's own words."""
@@ -19,17 +20,19 @@ MOST_CLAUSES = 8
 
 # One character for one, so that a place in the plain text is the same place in the message.
 _PLAIN = str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"', "\u00a0": " "})
-_END = re.compile(r"(?P<stop>[.!?…]+[\"')\]]*)(?=\s|$)|\n+")
+# Each is entered where its first character begins, and holds what it took: a long run is read once.
+_END = re.compile(r"(?P<stop>(?<![.!?…])[.!?…]++[\"')\]]*+)(?=\s|$)|\n+")
 _ABBREVIATION = re.compile(r"\b(?:Dr|Mr|Mrs|Ms|Prof|St|Inc|Ltd|Co|Jr|Sr|vs|e\.g|i\.e|etc|[A-Z])\.$")
 _PASTED = re.compile(
     r"^(?:From|To|Subject|Dear|Sent|Cc): |^Dear \w+|^-{3,}|forwarded message", re.MULTILINE | re.IGNORECASE
 )
 _FENCE = re.compile(r"```.*?(?:```|$)|`[^`\n]*`", re.DOTALL)
-_QUOTED = re.compile(r"\"[^\"\n]*\"?|(?<![\w'])'(?=\w)[^'\n]*(?:'(?=\w)[^'\n]*)*'(?!\w)")
+_QUOTED = re.compile(r"\"[^\"\n]*\"?|(?<![\w'])'(?=\w)[^'\n]*+(?:'(?=\w)[^'\n]*+){0,50}+'(?!\w)")
 _NAMED = re.compile(r"\b(?:called|named)\s+$")
 _WORD = re.compile(r"[^\W\d_]+")
 _QUOTED_LINE = re.compile(r"^[ \t]*>.*$", re.MULTILINE)
 
+_SURELY_NAMES = KNOWN_NAMES - WORDS_TOO
 _OPENERS = phrases(
     r"""
     hi there / hi / hey there / hey / hello there / hello / good (?:morning|afternoon|evening) / nice to meet you
@@ -49,8 +52,8 @@ _OPENER = re.compile(rf"(?:{_OPENERS})(?:\s*[,:!;.–—-]+\s*|\s+)(?:(?:but|and
 _SUBJECT = r"(?=(?:I|I'm|I've|I'd|i|i'm|im|i've|my|My|we|We|we're|We're|our|Our)\b)"
 _APPOSITION = r"(?!(?:my|our) (?:\w+ ){0,2}[\w-]+, )"
 _JOINT = re.compile(
-    rf"\s*[,;:–—]\s*(?:(?:and|but|so|also|plus|because)\s+)?(?:also\s+)?{_APPOSITION}{_SUBJECT}"
-    rf"|\s+(?:and|but|plus)\s+(?:also\s+)?{_SUBJECT}|\s*;\s+(?=[A-Z])|\s+[–—]\s+"
+    rf"(?<!\s)(?:\s*[,;:–—]\s*(?:(?:and|but|so|also|plus|because)\s+)?(?:also\s+)?{_APPOSITION}{_SUBJECT}"
+    rf"|\s+(?:and|but|plus)\s+(?:also\s+)?{_SUBJECT}|\s*;\s+(?=[A-Z])|\s+[–—]\s+)"
 )
 
 
@@ -70,11 +73,13 @@ class Clause:
     """The whole message is without capitals, so that their absence says nothing."""
 
 
+@reads_outside_text
 def plain(message: str) -> str:
     """The message with typewriter quotation marks, every character at its place."""
     return message.translate(_PLAIN)
 
 
+@reads_outside_text_up_to(LONGEST_MESSAGE)
 def clauses(message: str) -> Iterator[Clause]:
     """The message's clauses in order; none of a pasted text."""
     text = plain(message)
@@ -102,7 +107,7 @@ def clauses(message: str) -> Iterator[Clause]:
 
 def _with_capital(word: re.Match[str]) -> str:
     """A known name as it would be written with care."""
-    return word[0].capitalize() if word[0] in KNOWN_NAMES - WORDS_TOO else word[0]
+    return word[0].capitalize() if word[0] in _SURELY_NAMES else word[0]
 
 
 def _without_quotations(text: str) -> str:

@@ -5,8 +5,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from mnemon.memory.fact import FactType, MemoryType
-from mnemon.memory.offline.reading import Clause
+from mnemon.memory.offline.reading import LONGEST_CLAUSE, Clause
 from mnemon.memory.slug import slug
+from mnemon.outside import reads_outside_text_up_to
 
 Check = Callable[[str, Clause], bool]
 """Whether what a group caught is what the rule means by it."""
@@ -46,6 +47,7 @@ def rule(pattern: str, **rest: object) -> Rule:
     return Rule(pattern=re.compile(rf"(?:{pattern})\Z", re.IGNORECASE), **rest)  # type: ignore[arg-type]
 
 
+@reads_outside_text_up_to(LONGEST_CLAUSE)
 def shortened(caught: str) -> str:
     """The words that name a thing, without what is said about it."""
     short = _CUT.sub("", caught.strip())

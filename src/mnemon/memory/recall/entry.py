@@ -6,6 +6,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from mnemon.memory.words import stems, terms
+from mnemon.outside import reads_outside_text
 from mnemon.turn import Role
 
 _SAID = re.compile(
@@ -133,6 +134,7 @@ def of_memory(
     )
 
 
+@reads_outside_text
 def _split(content: str) -> tuple[str | None, str]:
     found = _SAID.match(content)
     return (found[2], found[1] + content[found.end() :]) if found else (None, content)
@@ -157,6 +159,8 @@ def _words_of(label: str) -> tuple[str, ...]:
     return tuple(terms(label))
 
 
+@reads_outside_text
 def _missing(label: str | None, words: list[str]) -> list[str]:
     """The entity's name belongs to the fact; what of it the sentence does not say."""
-    return [word for word in _words_of(label) if word not in words] if label else []
+    said = frozenset(words)
+    return [word for word in _words_of(label) if word not in said] if label else []

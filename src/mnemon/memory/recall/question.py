@@ -7,6 +7,7 @@ from functools import lru_cache
 
 from mnemon.memory.slug import slug
 from mnemon.memory.words import terms
+from mnemon.outside import reads_outside_text
 
 _WHEN = re.compile(
     r"\s*(?:when\b|since when\b|how long\b|(?:on |in )?(?:what|which) (?:date|day|week|month|year)\b)",
@@ -21,6 +22,8 @@ _COURTESY = re.compile(
 _FIRST = re.compile(r"\b(?:i|me|my|mine|myself)\b", re.IGNORECASE)
 _SECOND = re.compile(r"\b(?:you|your|yours|yourself)\b", re.IGNORECASE)
 _NAME = re.compile(r"[^\W\d_][\w’'-]*")
+_LONGEST_READ = 20_000
+"""Characters of a query that are read: it is read on the event loop, and what is asked stands in fewer."""
 _LONGEST_NAME = 8
 """Words an entity's name may have to be recognized."""
 
@@ -42,9 +45,11 @@ class Question:
     """Whom its pronouns mean: 1 the person who asks, 2 whom they ask, 0 both or neither."""
 
 
+@reads_outside_text
 @lru_cache(maxsize=64)
 def read(text: str) -> Question:
     """The query as the ranking needs it; kept for a moment, since a context asks it of several books."""
+    text = text[:_LONGEST_READ]
     plain = text.replace("'s", "").replace("’s", "")
     words = _NAME.findall(plain)
     return Question(
@@ -63,16 +68,18 @@ def _side(text: str) -> int:
     return 0 if first == second else 1 if first else 2
 
 
+@reads_outside_text
 def named(question: Question, speakers: Iterable[str]) -> list[str]:
     """The speakers it names, by their whole name or one part of it."""
-    told = f" {' '.join(question.words)} "
+    told, words = f" {' '.join(question.words)} ", frozenset(question.words)
     return [
         speaker
         for speaker in speakers
-        if f" {speaker} " in told or any(len(part) > 2 and part in question.words for part in speaker.split())
+        if f" {speaker} " in told or any(len(part) > 2 and part in words for part in speaker.split())
     ]
 
 
+@reads_outside_text
 def runs(words: Sequence[str], longest: int) -> Iterator[str]:
     """Every run of the words that could be an entity's name of up to so many words, as its key would write it."""
     most = min(longest, _LONGEST_NAME)

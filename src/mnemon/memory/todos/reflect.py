@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from pydantic import BaseModel
 
+from mnemon.aside import read_aside
 from mnemon.db.tx import Tx
 from mnemon.evidence.quote import Quotation, find_quote, passages
 from mnemon.memory.answer import TODOS, TodoAnswer, TodosAnswer
@@ -45,11 +46,11 @@ class TodosSection:
 
     async def apply(self, tx: Tx, turn: Turn, answer: BaseModel) -> Report:
         """What passes the quote gate is opened or closed as of the turn's time."""
-        sources = [passage for passage in passages(turn) if passage.role is Role.USER]
+        given = TodosAnswer.model_validate(answer).todos
+        places = await read_aside(turn.size, lambda: _found(given, turn))
         counts = {"stored": 0, "updated": 0, "skipped": 0}
         rejected: list[Rejection] = []
-        for one in TodosAnswer.model_validate(answer).todos:
-            found = find_quote(one.quote, sources)
+        for one, found in zip(given, places, strict=True):
             if found is None:
                 rejected.append(Rejection(what=one.content[:_SHOWN], why=NOT_SAID))
                 continue
@@ -59,6 +60,11 @@ class TodosSection:
             else:
                 counts[done] += 1
         return Report(**counts, rejected=tuple(rejected))
+
+
+def _found(given: Sequence[TodoAnswer], turn: Turn) -> list[Quotation | None]:
+    sources = [passage for passage in passages(turn) if passage.role is Role.USER]
+    return [find_quote(one.quote, sources) for one in given]
 
 
 async def _added(tx: Tx, turn: Turn, one: TodoAnswer, found: Quotation) -> str:

@@ -17,6 +17,7 @@ from rapidfuzz import fuzz
 from mnemon.memory.fact import FactType
 from mnemon.memory.keys import content_hash, normalized
 from mnemon.memory.words import terms
+from mnemon.outside import reads_outside_text
 
 _CLEARLY_THE_SAME = 85.0
 _CLEARLY_APART = 10.0
@@ -71,6 +72,7 @@ _IN_THE_WAY = re.compile(
 )
 
 
+@reads_outside_text
 def kind_of(content: str, fact_type: FactType | None = None) -> TodoKind:
     """The kind of an open loop that does not name one: by what it is a fact of, else by its words."""
     if fact_type is FactType.HABIT or _REGULAR.search(content):

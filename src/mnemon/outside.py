@@ -1,0 +1,58 @@
+"""Text from outside: the mark of every function that reads it, and what the standard library reads too slowly.
+
+Whoever sends a text chooses it, so whatever reads it takes a time in proportion to its length. `tests/house` finds the
+functions by their mark, feeds each of them texts made to be slow, and fails on one that takes more.
+"""
+
+import unicodedata
+from collections.abc import Callable, Iterator
+from typing import Literal, TypeVar
+
+Read = TypeVar("Read", bound=Callable[..., object])
+
+_PIECE = 1_000
+"""Characters that are normalized at once."""
+
+
+def reads_outside_text(function: Read) -> Read:
+    """Mark a function whose time must stay in proportion to the texts it is given; costs nothing when it is called."""
+    function.__dict__["reads_outside_text"] = True
+    return function
+
+
+def reads_outside_text_up_to(longest: int) -> Callable[[Read], Read]:
+    """Mark a function that leaves a longer text unread: only up to this length is its time looked at."""
+
+    def mark(function: Read) -> Read:
+        function.__dict__["longest_text"] = longest
+        return reads_outside_text(function)
+
+    return mark
+
+
+@reads_outside_text
+def normal_form(form: Literal["NFC", "NFD", "NFKC", "NFKD"], text: str) -> str:
+    """The text in a Unicode normal form, in a time that grows with its length.
+
+    `unicodedata.normalize` sorts the marks on one letter by insertion: 200,000 of them take a minute. So a long text is
+    normalized piece by piece, parted before a letter; only more marks than a piece is long are parted between marks.
+    """
+    if len(text) <= _PIECE or text.isascii():
+        return unicodedata.normalize(form, text)
+    return "".join(unicodedata.normalize(form, piece) for piece in _pieces(text))
+
+
+def _pieces(text: str) -> Iterator[str]:
+    start = 0
+    while start < len(text):
+        end = min(len(text), start + _PIECE)
+        while start + _PIECE // 2 < end < len(text) and not _begins_letter(text[end]):
+            end -= 1
+        yield text[start:end]
+        start = end
+
+
+def _begins_letter(sign: str) -> bool:
+    """Whether it never joins with what stands before it: no mark, no vowel or ending of a Korean syllable."""
+    first = unicodedata.normalize("NFKD", sign)[0]
+    return not unicodedata.category(first).startswith("M") and not "\u1160" <= first <= "\u11ff"

@@ -1,0 +1,200 @@
+"""Whatever reads text from outside takes a time in proportion to it, and nothing that reads it is left out."""
+
+import ast
+import re
+import unicodedata
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from difflib import SequenceMatcher
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mnemon.console.difference import words_changed
+from mnemon.fence import verbatim
+from mnemon.outside import normal_form
+from mnemon.sessions import sentences
+from support.growth import Reader, growth_fault, pumps_for, readers
+from support.pumps import Pump
+
+READERS = {reader.name: reader for reader in readers()}
+SOURCE = Path(__file__).parents[2] / "src" / "mnemon"
+SMALL = 4_000
+LARGE = 64_000
+
+OURS = {
+    "access": "keys and tokens of at most 120 characters, matched as a whole",
+    "api/agentstate.py": "an ETag, matched as a whole with bounded counts",
+    "cli": "the operator's own terminal, and what the server wrote",
+    "console/sheet.py": "names of our own fields",
+    "db": "statements of ours and what PostgreSQL says",
+    "embedding/fake.py": "tests and the demo alone",
+    "engagement/offline.py": "marked at `read`, which is called across modules",
+    "ids.py": "ids, matched as a whole with bounded counts",
+    "integrations": "runs in the caller's process",
+    "llm/completions/schema.py": "schemas of ours",
+    "llm/scripted": "tests and the demo alone",
+    "runs/adapters": "bounded patterns over a line of an adapter's own output",
+    "runs/agent.py": "a model's name, matched as a whole with bounded counts",
+    "runs/filling.py": "words and symbols, matched as a whole with bounded counts",
+    "runs/tokens.py": "tokens, matched as a whole with bounded counts",
+}
+"""Modules whose patterns read nothing that is both long and from outside, and why."""
+BOUNDED = {
+    "custody/forget_person.py": "a display name of at most 200 characters",
+    "engagement/gates.py": "sentences of at most 400 characters, checked first",
+    "memory/entities/names.py": "labels of at most 200 characters",
+    "memory/entities/spelling.py": "words of labels of at most 200 characters",
+    "memory/entities/surroundings.py": "literal words, without a repetition",
+    "memory/importance.py": "alternatives of plain words, without a repetition but at their end",
+    "memory/offline/checks.py": "what a group caught in a clause of at most 300 characters",
+    "memory/offline/guards.py": "clauses of at most 300 characters, sentences of at most 600",
+    "memory/offline/reading.py": "called from `clauses`, which leaves long messages unread",
+    "memory/offline/rule.py": "clauses of at most 300 characters",
+    "memory/survey/survey.py": "a search word of at most 200 characters",
+    "runs/re_examination.py": "a literal, without a repetition",
+}
+"""Modules in which a function that is not marked applies a pattern to a text whose length is bounded, and by what."""
+
+
+@pytest.mark.parametrize("name", sorted(READERS))
+def test_time_grows_in_proportion_to_the_text(name: str) -> None:
+    reader = READERS[name]
+    faults = _faults(reader, pumps_for(reader, every=False), SMALL)
+    assert faults == {}
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("name", sorted(READERS))
+def test_time_grows_in_proportion_up_to_long_texts(name: str) -> None:
+    reader = READERS[name]
+    assert _faults(reader, pumps_for(reader, every=True), LARGE) == {}
+
+
+def _faults(reader: Reader, pumps: dict[str, Pump], size: int) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for how, pump in pumps.items():
+        fault = growth_fault(reader, pump, size)
+        if fault is not None:
+            found[how] = fault
+            if len(found) == 3:
+                break
+    return found
+
+
+def _old_verbatim(label: str, text: str) -> str:
+    mark = "====="
+    while mark in text:
+        mark += "="
+    return f"{mark} {label}\n{text}\n{mark}"
+
+
+def _old_difference(before: str, after: str) -> object:
+    old, new = re.findall(r"\s+|\S+", before), re.findall(r"\s+|\S+", after)
+    return SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
+
+
+def _old_normal_form(text: str) -> str:
+    return unicodedata.normalize("NFKC", text)
+
+
+def _old_sentences(text: str) -> list[str]:
+    ends = re.compile(r"(?<=[.!?…])[\"'”’)]*\s+(?=[\"'“‘(]*[A-Z0-9ÄÖÜÀ-Þ])|\s*\n+\s*|(?<=;)\s+")
+    return ends.split(text)
+
+
+@pytest.mark.parametrize(
+    ("old", "now"),
+    [
+        (_old_sentences, sentences.sentences),
+        (_old_verbatim, verbatim),
+        (_old_difference, words_changed),
+        (_old_normal_form, normal_form),
+    ],
+)
+def test_what_once_took_the_square_of_the_length_would_be_found(
+    old: Callable[..., object], now: Callable[..., object]
+) -> None:
+    reader = next(one for one in READERS.values() if one.call is now)
+    before = replace(reader, name="old", call=old)
+    pumps = pumps_for(reader, every=False)
+    assert any(growth_fault(before, pump, SMALL) for pump in pumps.values())
+
+
+def test_every_function_that_applies_a_pattern_is_marked_or_stands_behind_one() -> None:
+    found = {
+        f"{path.relative_to(SOURCE)}: {name}"
+        for path in sorted(SOURCE.rglob("*.py"))
+        for name in _unmarked(ast.parse(path.read_text(encoding="utf-8")))
+        if not _excused(str(path.relative_to(SOURCE)))
+    }
+    assert found == set(), "mark them with @reads_outside_text, or say in this file what bounds their text"
+
+
+def test_the_search_for_unmarked_functions_sees_what_it_is_for() -> None:
+    tree = ast.parse(
+        "import re\nA = re.compile('a+b')\nB = (re.compile('a'), A)\n"
+        "@reads_outside_text\ndef marked(text): return behind(text)\n"
+        "def behind(text): return A.findall(text)\n"
+        "def alone(text): return A.sub('', text)\n"
+        "def looped(text): return [one.search(text) for one in B]\n"
+        "def direct(text): return re.split('a+', text)\n"
+        "def harmless(text): return text.upper()\n"
+    )
+    assert set(_unmarked(tree)) == {"alone", "looped", "direct"}
+
+
+def _excused(path: str) -> bool:
+    return any(path == one or path.startswith(f"{one}/") for one in (*OURS, *BOUNDED))
+
+
+def _unmarked(tree: ast.Module) -> Iterator[str]:
+    """The functions that apply a pattern, are not marked and are not called by one of the module that is."""
+    patterns = {
+        target.id
+        for node in tree.body
+        if isinstance(node, ast.Assign | ast.AnnAssign) and node.value and "re.compile(" in ast.unparse(node.value)
+        for target in ast.walk(node)
+        if isinstance(target, ast.Name) and isinstance(target.ctx, ast.Store)
+    }
+    functions = {node.name: node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
+    calls = {
+        name: {ref for n in ast.walk(node) if (ref := _named(n)) in functions and ref != name}
+        for name, node in functions.items()
+    }
+    reached = {name for name, node in functions.items() if "reads_outside_text" in _decorators(node)}
+    waiting = list(reached)
+    while waiting:
+        for called in calls[waiting.pop()] - reached:
+            reached.add(called)
+            waiting.append(called)
+    for name, node in functions.items():
+        names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+        direct = re.search(r"\bre\.(search|match|fullmatch|split|findall|finditer|sub)\(", ast.unparse(node))
+        if name not in reached and (names & patterns or direct):
+            yield name
+
+
+def _named(node: ast.AST) -> str | None:
+    if isinstance(node, ast.Name):
+        return node.id
+    return node.attr if isinstance(node, ast.Attribute) else None
+
+
+def _decorators(node: ast.FunctionDef | ast.AsyncFunctionDef) -> str:
+    return " ".join(ast.unparse(one) for one in node.decorator_list)
+
+
+@given(st.text(max_size=60), st.integers(1, 60))
+def test_a_normal_form_in_pieces_is_the_normal_form(text: str, times: int) -> None:
+    long = text * times
+    assert normal_form("NFKC", long) == unicodedata.normalize("NFKC", long)
+
+
+@pytest.mark.parametrize("unit", ["ｶﾞ", "한", "\u1112\u1161\u11ab", "e\u0301", "नि", "ﷺ", "a中"])
+def test_a_letter_is_never_parted_from_what_joins_it(unit: str) -> None:
+    for shift in range(5):
+        text = "x" * shift + unit * 1_000
+        assert normal_form("NFKC", text) == unicodedata.normalize("NFKC", text)
