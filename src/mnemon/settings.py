@@ -82,7 +82,15 @@ class Settings(BaseSettings):
     embedder_api_key: SecretStr | None = Field(None, description="Key for the embedder's endpoint.")
 
     worker_concurrency: int = Field(8, ge=1, le=256, description="Work items one worker runs at a time.")
-    max_attempts: int = Field(5, ge=1, description="Tries before a work item is parked.")
+    max_attempts: int = Field(
+        8,
+        ge=1,
+        description="Tries before a reflection or a session's summary is parked: 8 take about a quarter of an hour. "
+        "Texts without a vector are tried for as long as it takes.",
+    )
+    worker_metrics_port: int | None = Field(
+        None, ge=1, le=65535, description="Port on which `mnemon worker` serves its figures at `/metrics`; unset, none."
+    )
 
     session_boundary: timedelta = Field(timedelta(minutes=30), description="Inactivity after which a session ends.")
     resume_window: timedelta = Field(

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import structlog
 from prometheus_client import Counter
@@ -41,10 +42,19 @@ async def supervise(
     try:
         yield task
     finally:
-        # Said again until it is heard: code that waits by `wait_for` can lose a cancellation in Python 3.11.
-        while not task.done():
+        await end_tasks(task)
+
+
+async def end_tasks(*tasks: asyncio.Future[Any], again_s: float = 1.0) -> None:
+    """Cancel the tasks and wait until they are over, whatever they raise.
+
+    Said again until it is heard: code that waits by `wait_for` can lose a cancellation in Python 3.11.
+    """
+    left = {task for task in tasks if not task.done()}
+    while left:
+        for task in left:
             task.cancel()
-            await asyncio.wait({task}, timeout=1.0)
+        _, left = await asyncio.wait(left, timeout=again_s)
 
 
 async def keep_running(

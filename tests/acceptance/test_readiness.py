@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
+import psycopg
 
 from mnemon.jobs.presence import Presence
 from support.served import Served, served
@@ -72,3 +73,39 @@ def test_the_metrics_count_workers_and_restarts(database_url: str, tmp_path: Pat
     with served(database_url, tmp_path, model="offline") as server:
         wait_until(lambda: "mnemon_workers 1.0" in httpx2.get(f"{server.url}/metrics").text)
         assert "# TYPE mnemon_task_restarts_total counter" in httpx2.get(f"{server.url}/metrics").text
+        assert "mnemon_database_up 1.0" in httpx2.get(f"{server.url}/metrics").text
+
+
+def test_a_database_that_nothing_can_be_written_to_is_said_at_once(database_url: str, tmp_path: Path) -> None:
+    with served(database_url, tmp_path, model="offline") as server:
+        with psycopg.connect(database_url, autocommit=True) as owner:
+            name = owner.info.dbname
+            owner.execute(f'alter database "{name}" set default_transaction_read_only = on')
+            end_connections(owner)
+            status, body = ready(server)
+            assert (status, body["code"]) == (503, "database_read_only")
+            assert "primary" in body["detail"]
+            owner.execute(f'alter database "{name}" reset default_transaction_read_only')
+            end_connections(owner)
+        wait_until(lambda: ready(server)[0] == 200)
+
+
+def end_connections(owner: psycopg.Connection[Any]) -> None:
+    """End the server's connections, so that new ones take the database's new setting."""
+    owner.execute(
+        "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() "
+        "and pid <> pg_backend_pid() and backend_type = 'client backend'"
+    )
+
+
+def test_the_process_tells_its_figures_while_the_database_is_away(database_url: str, tmp_path: Path) -> None:
+    with served(database_url, tmp_path, model="offline", worker=False) as server:
+        with psycopg.connect(database_url, autocommit=True) as owner:
+            name = owner.info.dbname
+            owner.execute(f'alter database "{name}" with allow_connections false')
+            end_connections(owner)
+            answer = httpx2.get(f"{server.url}/metrics", timeout=60)
+            owner.execute(f'alter database "{name}" with allow_connections true')
+        assert answer.status_code == 200
+        assert "mnemon_database_up 0.0" in answer.text
+        assert "process_resident_memory_bytes" in answer.text

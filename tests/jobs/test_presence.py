@@ -96,7 +96,7 @@ async def test_a_working_runner_is_seen_and_takes_its_report_back(
 async def test_overdue_counts_what_could_be_claimed(db: Database, org: str, clock: ManualClock) -> None:
     async def overdue() -> timedelta | None:
         async with db.tx(None) as tx:
-            since = await store.overdue_since(tx)
+            since, _ = await store.overdue_since(tx)
         return None if since is None else clock.now() - since
 
     assert await overdue() is None

@@ -538,3 +538,38 @@ async def test_work_that_ran_out_of_time_twice_is_parked_however_many_tries_it_h
     clock.advance(timedelta(minutes=10))
     assert await runner(db, clock, run, **options).drain() == 1
     assert await listed(db, org) == [("endless", Status.PARKED)]
+
+
+async def test_long_work_leaves_half_of_the_slots_to_the_rest(db: Database, org: str, clock: ManualClock) -> None:
+    running: list[str] = []
+    over = asyncio.Event()
+
+    async def wait(attempt: Attempt) -> None:
+        running.append(attempt.item.kind)
+        await over.wait()
+
+    kinds = {"run": Kind(name="run", run=wait, long=True), "turn": Kind(name="turn", run=wait)}
+    worker = Runner(db, clock, kinds, concurrency=4)
+    for number in range(6):
+        await put(db, org, "run", str(number))
+        await put(db, org, "turn", str(number))
+    assert await worker.take() == 4
+    await asyncio.sleep(0)
+    over.set()
+    first = sorted(running)
+    await worker.drain()
+    assert first == ["run", "run", "turn", "turn"]
+    assert await listed(db, org) == []
+
+
+async def test_long_work_alone_takes_half_of_the_slots_and_at_least_one(
+    db: Database, org: str, clock: ManualClock
+) -> None:
+    async def run(attempt: Attempt) -> None: ...
+
+    for number in range(6):
+        await put(db, org, "run", str(number))
+    kinds = {"run": Kind(name="run", run=run, long=True)}
+    assert await Runner(db, clock, kinds, concurrency=4).take() == 2
+    clock.advance(timedelta(hours=1))
+    assert await Runner(db, clock, kinds, concurrency=1).drain() == 6

@@ -139,7 +139,13 @@ def test_backoff_is_bounded_and_ends(attempts: int, chance: float, most: int) ->
         assert retry.first / 2 <= delay <= retry.most
 
 
-@pytest.mark.parametrize(("attempts", "seconds"), [(1, 1), (2, 2), (3, 4), (9, 256), (10, 300), (40, 300)])
-def test_backoff_doubles_up_to_five_minutes(attempts: int, seconds: int) -> None:
+@pytest.mark.parametrize(("attempts", "seconds"), [(1, 1), (2, 4), (3, 16), (5, 256), (6, 300), (40, 300)])
+def test_backoff_grows_fourfold_up_to_five_minutes(attempts: int, seconds: int) -> None:
     delay = Retry(max_attempts=99).delay(attempts, 1.0)
     assert delay == timedelta(seconds=seconds)
+
+
+def test_the_default_tries_outlast_a_short_outage() -> None:
+    retry = Retry()
+    waits = [retry.delay(attempts, 0.0) for attempts in range(1, retry.max_attempts)]
+    assert sum((wait for wait in waits if wait is not None), timedelta(0)) >= timedelta(minutes=7)

@@ -19,8 +19,12 @@ WORK = Gauge("mnemon_work_items", "Work items by kind and status.", ("kind", "st
 WORKERS = Gauge("mnemon_workers", "Workers that reported in the last 30 seconds.")
 LAG = Gauge("mnemon_work_lag_seconds", "How long the oldest due item of a kind has waited.", ("kind",))
 
+DATABASE = Gauge("mnemon_database_up", "Whether the database answered when these figures were asked for.")
 LOOK_S = 3.0
+METRICS_S = 2.0
 FAULTS = {
+    "database_read_only": "The database is read-only, as a standby is during a failover: reads work, writes and jobs "
+    "wait. If it stays so, point MNEMON_DATABASE_URL at the primary.",
     "worker_stuck": "The worker of this process has not looked for due work for 30 seconds. Its log says why; "
     "restart the server if it does not recover by itself.",
     "no_worker": "Due work has waited for more than a minute and no worker takes it. "
@@ -84,9 +88,11 @@ class Readiness:
     async def _ready(self) -> Ready:
         now = SystemClock().now()
         async with self._db.tx(None) as tx:
-            rows, since, reported = await tx.together(
+            rows, (since, read_only), reported = await tx.together(
                 jobs.counts(tx), jobs.overdue_since(tx), jobs.workers(tx, since=now - SILENT_AFTER)
             )
+        if read_only:
+            raise DatabaseDown(FAULTS["database_read_only"], code="database_read_only")
         own = self._own()
         overdue = None if since is None else tx.now - since
         verdict = judge(reported, now=now, overdue=overdue, own=own.worker if own else None)
@@ -104,8 +110,21 @@ class Readiness:
     "/metrics", responses={200: {"content": {CONTENT_TYPE_LATEST: {}}}, **documented()}, response_class=Response
 )
 async def metrics(request: Request) -> Response:
-    """Figures for Prometheus; no content of any organization."""
-    async with request.app.state.basement.db.tx(None) as tx:
+    """Figures for Prometheus; no content of any organization. While the database is away, the process's own."""
+    try:
+        await _measure_work(request.app.state.basement.db)
+    except Unavailable:  # monitoring must not go blind in an outage
+        DATABASE.set(0)
+        WORK.clear()
+        LAG.clear()
+    else:
+        DATABASE.set(1)
+    return Response(generate_latest(), media_type=CONTENT_TYPE_LATEST)
+
+
+async def _measure_work(db: Database) -> None:
+    """Set the figures that stand in the database."""
+    async with db.tx(None, within_s=METRICS_S) as tx:
         rows, alive = await tx.together(jobs.counts(tx), jobs.workers(tx, since=SystemClock().now() - SILENT_AFTER))
     WORKERS.set(len(alive))
     WORK.clear()
@@ -114,4 +133,3 @@ async def metrics(request: Request) -> Response:
         WORK.labels(row["kind"], row["status"]).set(row["number"])
         if row["status"] == "queued":
             LAG.labels(row["kind"]).set(max(0.0, (tx.now - row["oldest"]).total_seconds()))
-    return Response(generate_latest(), media_type=CONTENT_TYPE_LATEST)

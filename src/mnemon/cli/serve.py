@@ -94,6 +94,8 @@ def worker(data_dir: DataDir = None, database_url: DatabaseUrl = None) -> None:
 
 
 async def _work(settings: "Settings") -> None:
+    from prometheus_client import start_http_server
+
     from mnemon.app import make_runner
     from mnemon.cli.house import opened_house
     from mnemon.cli.lifetime_log import log_lifetime
@@ -107,6 +109,8 @@ async def _work(settings: "Settings") -> None:
     async with opened_house(settings) as basement:
         await assert_role(basement)
         await assert_embedder(basement)
+        if settings.worker_metrics_port is not None:
+            start_http_server(settings.worker_metrics_port, settings.host)
         runner = make_runner(basement)
         asked = asyncio.Event()
         for number in (signal.SIGINT, signal.SIGTERM):

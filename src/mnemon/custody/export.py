@@ -56,7 +56,8 @@ async def export_file(db: Database, scope: Scope) -> IO[bytes]:
     rows_written = -2  # the first line and the last are no rows
     try:
         async with db.tx(scope.org_id) as tx:
-            await tx.run("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+            # Not prepared: preparing may drop another statement ahead of it, and after any other one it is too late.
+            await tx.afresh("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
             async for one in export(tx, scope):
                 file.write(one)
                 rows_written += 1

@@ -189,6 +189,8 @@ class Database:
                 await line.leave()
 
     async def _connection(self, within_s: float | None) -> Wire:
+        task = asyncio.current_task()
+        requests = task.cancelling() if task else 0
         longest = DOWN_TIMEOUT_S if self._down else self._timeout_s
         wait_s = longest if within_s is None else min(within_s, longest)
         # The pool itself ends the wait in time; the scope is for ending it sooner, where no connection can be made.
@@ -201,6 +203,11 @@ class Database:
                     self._waiting.discard(waiting)
         except TimeoutError:
             raise PoolTimeout("no connection can be made") from None
+        if task is not None and task.cancelling() > requests:
+            # The pool waits by `wait_for`, which in Python 3.11 loses a cancellation that comes together with the
+            # connection; a task that was told to stop would run on for ever.
+            await self._give_back(wire)
+            raise asyncio.CancelledError
         wire.limit_s = ROUND_LIMIT_S if within_s is None else min(within_s, ROUND_LIMIT_S)
         return wire
 
@@ -239,9 +246,10 @@ class Database:
         if self._listen_url is None:
             yield Silence()
             return
-        connection = await connect(self._listen_url)
-        try:
-            await connection.execute(f'LISTEN "{channel}"')
-            yield connection
-        finally:
-            await connection.close()
+        with self._told_apart():
+            connection = await connect(self._listen_url)
+            try:
+                await connection.execute(f'LISTEN "{channel}"')
+                yield connection
+            finally:
+                await connection.close()

@@ -69,6 +69,8 @@ class Kind:
     """Renewed at a third of it, for as long as the handler is within its time limit."""
     time_limit: timedelta = TIME_LIMIT
     """Longest one try may take since it last made progress; then it is stopped and counts as failed."""
+    long: bool = False
+    """Whether one item may take minutes. Such items get at most half of a runner's slots, so that the rest goes on."""
     on_park: OnPark | None = None
     """Called in the transaction that parks the item after its last try, before the item's row is locked."""
 

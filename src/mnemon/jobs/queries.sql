@@ -143,8 +143,15 @@ select case when parked_at is not null then 'parked' when lease_until is not nul
 from work where org_id = %(org_id)s group by 1
 
 -- name: overdue
--- Since when the longest waiting row that a runner could claim has been due, over all organizations.
-select min(due_at) as since from work where parked_at is null and lease_until is null and due_at <= %(now)s
+-- Since when the longest waiting row that a runner could claim has been due, over all organizations; and whether
+-- nothing can be written at all.
+select min(w.due_at) as since, current_setting('transaction_read_only') = 'on' as read_only
+from work w
+where w.parked_at is null and w.lease_until is null and w.due_at <= %(now)s
+  and (w.lane is null or not exists (
+    select from work e
+    where e.org_id = w.org_id and e.lane = w.lane and e.parked_at is null and e.job_id <> w.job_id
+      and ((e.seq, e.job_id) < (w.seq, w.job_id) or e.lease_until > %(now)s)))
 
 -- name: note_worker
 insert into workers (worker_id, started_at, seen_at, claimed_at, slots, busy)

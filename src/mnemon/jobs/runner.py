@@ -6,7 +6,7 @@ runner that stops, or taken over by another one because its lease ran out.
 
 import asyncio
 import random
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from datetime import timedelta
 
@@ -22,7 +22,7 @@ from mnemon.jobs.kind import Attempt, Kind
 from mnemon.jobs.presence import Presence
 from mnemon.jobs.work import Item, LeaseLost, WorkerDied, WorkTimedOut
 from mnemon.spans import span
-from mnemon.supervisor import supervise
+from mnemon.supervisor import end_tasks, supervise
 from mnemon.way import stands_back
 
 log = structlog.get_logger(__name__)
@@ -57,6 +57,7 @@ class Runner:
         self._only = only  # one organization, reserved or not; None: all that nobody has reserved
         self._wake = asyncio.Event()
         self._running: set[asyncio.Task[None]] = set()
+        self._long_running = 0
         self._ended = 0  # tries that are over, however they ended
         self._stopping = False
         self.presence = Presence(db, slots=concurrency)
@@ -90,20 +91,33 @@ class Runner:
         await asyncio.Event().wait()  # stopped: nothing more is claimed, and the supervisor must not begin again
 
     async def take(self) -> int:
-        """Claim as much as there is room for and start it; give how many items that were."""
-        room = self._room
-        if room <= 0:
+        """Claim as much as there is room for and start it; give how many items that were.
+
+        Long work is claimed first and never has more than half of the slots: agents' runs must not keep turns waiting.
+        """
+        long = {name for name, kind in self._kinds.items() if kind.long}
+        free = max(1, self._concurrency // 2) - self._long_running
+        started = await self._claim(sorted(long), min(free, self._room)) if long else 0
+        return started + await self._claim(sorted(self._kinds.keys() - long), self._room)
+
+    async def _claim(self, kinds: Sequence[str], most: int) -> int:
+        """Claim up to so many items of these kinds and start them."""
+        if most <= 0:
             return 0
         async with self._db.tx(None) as tx:
-            longest = max((kind.lease for kind in self._kinds.values()), default=timedelta(0))
-            items = await store.claim(
-                tx, kinds=list(self._kinds), most=room, lease_until=tx.now + longest, only=self._only
-            )
+            longest = max(self._kinds[name].lease for name in kinds)
+            items = await store.claim(tx, kinds=kinds, most=most, lease_until=tx.now + longest, only=self._only)
         for item in items:
             task = asyncio.create_task(self._attempt(item))
             self._running.add(task)
             task.add_done_callback(self._finished)
+            if self._kinds[item.kind].long:
+                self._long_running += 1
+                task.add_done_callback(self._finished_long)
         return len(items)
+
+    def _finished_long(self, task: asyncio.Task[None]) -> None:
+        self._long_running -= 1
 
     @property
     def _room(self) -> int:
@@ -127,10 +141,7 @@ class Runner:
         self._wake.set()
         if self._running:
             await asyncio.wait(self._running, timeout=grace_s)
-        leftover = set(self._running)
-        for task in leftover:
-            task.cancel()
-        await asyncio.gather(*leftover, return_exceptions=True)
+        await end_tasks(*self._running, again_s=5.0)  # what is handed back is written first
 
     def _finished(self, task: asyncio.Task[None]) -> None:
         self._running.discard(task)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import datetime, timedelta
-from typing import Any, TypedDict, Unpack, cast
+from typing import Any, TypedDict, Unpack
 
 from mnemon.db.statements import statements
 from mnemon.db.tx import Row, Tx
@@ -183,9 +183,13 @@ async def counts(tx: Tx) -> list[Row]:
     return await tx.all(SQL["counts"])
 
 
-async def overdue_since(tx: Tx) -> datetime | None:
-    """Give when the longest waiting claimable item of any organization became due; None when nothing is."""
-    return cast("datetime | None", (await tx.one(SQL["overdue"], now=tx.now))["since"])
+async def overdue_since(tx: Tx) -> tuple[datetime | None, bool]:
+    """Give when the longest waiting claimable item became due, and whether the database is read-only.
+
+    The time is over all organizations, and None when nothing is due.
+    """
+    row = await tx.one(SQL["overdue"], now=tx.now)
+    return row["since"], bool(row["read_only"])
 
 
 async def note_worker(tx: Tx, worker: Worker) -> None:

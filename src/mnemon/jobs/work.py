@@ -95,19 +95,22 @@ class Worker:
 class Retry:
     """How failures of a kind are treated."""
 
-    max_attempts: int = 5
+    max_attempts: int = 8
     first: timedelta = timedelta(seconds=1)
     most: timedelta = timedelta(minutes=5)
+    factor: float = 4.0
+    """By how much each wait is longer than the one before: with eight tries, about a quarter of an hour in all, so that
+    a short outage of a model or a right parks nothing."""
 
     def delay(self, attempts: int, chance: float) -> timedelta | None:
         """How long to wait after this many tries; None when there is none left.
 
-        Doubles up to the most; `chance` in [0, 1) spreads it over the upper half, so that failures do not keep step.
+        Grows up to the most; `chance` in [0, 1) spreads it over the upper half, so that failures do not keep step.
         """
         if attempts >= self.max_attempts:
             return None
-        doubled = self.first.total_seconds() * 2.0 ** min(attempts - 1, 32)
-        return timedelta(seconds=min(doubled, self.most.total_seconds()) * (0.5 + chance / 2))
+        grown = self.first.total_seconds() * self.factor ** min(attempts - 1, 32)
+        return timedelta(seconds=min(grown, self.most.total_seconds()) * (0.5 + chance / 2))
 
 
 def status_of(*, parked_at: datetime | None, lease_until: datetime | None) -> Status:

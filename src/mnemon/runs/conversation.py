@@ -54,7 +54,7 @@ class Conversation:
         """The kind of work that answers a chat turn."""
         limit = timedelta(seconds=self._settings.run_timeout_s) + TIME_LIMIT
         retry = Retry(max_attempts=MOST_TRIES)
-        return Kind(name=CHAT, run=self.answer, retry=retry, time_limit=limit, on_park=self.give_up)
+        return Kind(name=CHAT, run=self.answer, retry=retry, time_limit=limit, long=True, on_park=self.give_up)
 
     async def answer(self, attempt: Attempt) -> None:
         """The turn has its reply, or says why it has none."""

@@ -82,7 +82,7 @@ class Execution:
         """The kind of work that runs a run."""
         limit = timedelta(seconds=self._settings.run_timeout_s) + TIME_LIMIT
         retry = Retry(max_attempts=MOST_TRIES)
-        return Kind(name=RUN, run=self.run, retry=retry, time_limit=limit, on_park=self.give_up)
+        return Kind(name=RUN, run=self.run, retry=retry, time_limit=limit, long=True, on_park=self.give_up)
 
     async def run(self, attempt: Attempt) -> None:
         """The run is over, or it was taken over by somebody else."""

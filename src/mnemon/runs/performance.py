@@ -21,6 +21,7 @@ from mnemon.runs.agent_store import Exchange
 from mnemon.runs.run import OVER, Run, RunStatus
 from mnemon.scope import Scope
 from mnemon.settings import Settings
+from mnemon.supervisor import end_tasks
 
 R = TypeVar("R")
 log = structlog.get_logger(__name__)
@@ -120,9 +121,7 @@ async def within(work: Awaitable[R], seconds: float, status: Callable[[], Awaita
             raise Stopped
         raise RunFailed(f"It took longer than {seconds:g} s and was stopped (timeoutSeconds, MNEMON_RUN_TIMEOUT_S).")
     finally:
-        for task in (doing, watching):
-            task.cancel()
-        await asyncio.gather(doing, watching, return_exceptions=True)
+        await end_tasks(doing, watching)
 
 
 async def _until_over(status: Callable[[], Awaitable[RunStatus | None]]) -> None:
