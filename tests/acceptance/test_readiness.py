@@ -99,11 +99,12 @@ def end_connections(owner: psycopg.Connection[Any]) -> None:
 
 
 def test_the_process_tells_its_figures_while_the_database_is_away(database_url: str, tmp_path: Path) -> None:
+    elsewhere = psycopg.conninfo.make_conninfo(database_url, dbname="postgres")
+    name = psycopg.conninfo.conninfo_to_dict(database_url)["dbname"]
     with served(database_url, tmp_path, model="offline", worker=False) as server:
-        with psycopg.connect(database_url, autocommit=True) as owner:
-            name = owner.info.dbname
+        with psycopg.connect(elsewhere, autocommit=True) as owner:
             owner.execute(f'alter database "{name}" with allow_connections false')
-            end_connections(owner)
+            owner.execute("select pg_terminate_backend(pid) from pg_stat_activity where datname = %s", (name,))
             answer = httpx2.get(f"{server.url}/metrics", timeout=60)
             owner.execute(f'alter database "{name}" with allow_connections true')
         assert answer.status_code == 200
