@@ -120,8 +120,15 @@ async def team_of(scope: Scope, tx: Tx, team: Sequence[str]) -> list[Agent]:
     return [found[agent_id] for agent_id in team if agent_id in found]
 
 
+async def keep_agents(scope: Scope, tx: Tx, agent_ids: Sequence[str]) -> list[str]:
+    """Keep these agents from being deleted until the transaction ends; give those that exist."""
+    rows = await tx.all(SQL["keep_agents"], org_id=scope.org_id, agent_ids=list(agent_ids))
+    return [row["agent_id"] for row in rows]
+
+
 async def delete_agent(scope: Scope, tx: Tx, agent_id: str) -> bool:
     """The agent is gone with everything it did, and sits on no council."""
+    await tx.all(SQL["agent_and_leads_locked"], org_id=scope.org_id, agent_id=agent_id)
     await tx.run(SQL["leave_teams"], org_id=scope.org_id, agent_id=agent_id)
     return await tx.run(SQL["delete_agent"], org_id=scope.org_id, agent_id=agent_id) > 0
 
