@@ -140,7 +140,7 @@ async def memory_locked(scope: Scope, tx: Tx, owner: Agent) -> ActiveMemory:
 
 
 async def memories(scope: Scope, tx: Tx, owners: Sequence[Agent]) -> dict[str, tuple[ActiveMemory, int]]:
-    """Each agent's active memory with its runs since the last reset; an empty one if it was deleted since it was read."""
+    """Each agent's active memory with its runs since the last reset; empty for one deleted since it was read."""
     by_id = {owner.id: owner for owner in owners}
     rows = await tx.all(SQL["chat_sessions"], org_id=scope.org_id, agent_ids=list(by_id))
     held = {row["agent_id"]: (_memory(row, by_id[row["agent_id"]]), row["runs_since_reset"]) for row in rows}
