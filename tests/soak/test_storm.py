@@ -1,22 +1,19 @@
 """Clients that store batches about the same people at once: no deadlock, every job ends, the worker goes on."""
 
 import asyncio
-import re
 import time
 from pathlib import Path
 
 import pytest
 
 from support.soak.batches import SIZE, batch
+from support.soak.deadlocks import count_deadlocks, log_statements, statements_in_deadlocks
 from support.soak.figures import Figures
 from support.soak.judging import FULL, SUITE, Bounds, judge, reflected_after
 from support.soak.options import Part
 from support.soak.server import Server
 from support.soak.writing import Load
 
-_DEADLOCKS = "select deadlocks from pg_stat_database where datname = current_database()"
-_SPEAKING = {"log_error_verbosity": "'default'", "log_min_error_statement": "error"}
-"""Ours keeps statements out of its log; a deadlock is understood by its statements only."""
 _CLAIMS = "select kind, key, token from work where lease_until is not null and kind <> 'reservation'"
 
 
@@ -26,16 +23,15 @@ async def storm_and_count(folder: Path, bounds: Bounds, *, seconds: float = 0.0,
     claims = Claims()
     try:
         await server.start()
-        for name, value in _SPEAKING.items():
-            server.set_default(name, value)
+        log_statements(server)
         async with Load(server, batch) as load:
             end = time.monotonic() + seconds
             while time.monotonic() < end or len(load.ledger.written) < batches:
                 load.raise_fault()
                 claims.look(server)
                 await asyncio.sleep(0.5)
-        deadlocks = _count_deadlocks(server)
-        assert deadlocks == 0, "\n".join(_statements_in_deadlocks(server))
+        deadlocks = count_deadlocks(server)
+        assert deadlocks == 0, "\n".join(statements_in_deadlocks(server))
         reflected = await reflected_after(server, "afterwards", bounds.reflected_s)
         verdict = await judge(server, load.ledger, bounds)
         assert server.stop() == 0, server.said()
@@ -54,19 +50,6 @@ async def storm_and_count(folder: Path, bounds: Bounds, *, seconds: float = 0.0,
             "seconds for a batch": round(load.ledger.longest_answer_s, 2),
         },
     )
-
-
-def _count_deadlocks(server: Server) -> int:
-    with server.connect() as connection:
-        row = connection.execute(_DEADLOCKS).fetchone()
-    assert row is not None
-    return int(row[0])
-
-
-def _statements_in_deadlocks(server: Server) -> list[str]:
-    """What PostgreSQL's log says about each deadlock: which statement waited for which."""
-    said = (server.data_dir / "postgres.log").read_text()
-    return re.findall(r"deadlock detected\n.*?DETAIL:.*?(?=HINT:)", said, re.DOTALL)
 
 
 class Claims:

@@ -39,10 +39,10 @@ class Working:
         self.scope = Scope(org_id=self.org)
         self.cards = load_cards()
 
-    def runner(self) -> Runner:
-        """A worker of its own."""
+    def basement(self) -> Basement:
+        """What jobs stand on."""
         llm = ScriptedLlm(self.script)
-        basement = Basement(
+        return Basement(
             db=self.db,
             llm=llm,
             reflector=llm,
@@ -50,7 +50,10 @@ class Working:
             clock=self.clock,
             settings=Settings(data_dir=self.folder, **self.settings),
         )
-        return Runner(self.db, self.clock, {kind.name: kind for kind in kinds(basement)})
+
+    def runner(self) -> Runner:
+        """A worker of its own."""
+        return Runner(self.db, self.clock, {kind.name: kind for kind in kinds(self.basement())})
 
     async def agent(self, *, config: dict[str, Any] | None = None, **more: Any) -> Agent:
         draft = Draft(**{"name": "Scout", "default_prompt": "Analyse BTC.", **more}, config=read_config(config or {}))

@@ -29,6 +29,7 @@ from mnemon.db.tx import Tx
 from mnemon.errors import Invalid, Malformed, NotFound
 from mnemon.scope import Scope
 from mnemon.sessions import store as sessions
+from mnemon.sessions.people import keep_person
 
 router = APIRouter(prefix="/api", tags=["agent state"])
 
@@ -81,7 +82,8 @@ async def patch_agent_state(
     version = _version(if_match)
 
     async def effect(tx: Tx) -> Amended:
-        scope = await _owner(tx, door, session_id)
+        await keep_person(tx, await _owner(tx, door, session_id))
+        scope = await _owner(tx, door, session_id)  # again: the person may have been forgotten before they were kept
         delta = delta_of(body, now=tx.now, new_id=tx.new_id)
         source = Source(who=Who.API, reason=body.reason or "requested over the API")
         return await amend(tx, scope, session_id, delta, source, version=version)

@@ -30,7 +30,7 @@ class Edit:
 
 async def change(tx: Tx, scope: Scope, memory_id: str, edit: Edit, *, vectors: Vectors | None = None) -> Memory:
     """The memory is as the edit says; a text it replaces is kept as a version."""
-    revision = await bump_revision(tx, scope)
+    revision = await bump_revision(tx, scope, asked_for="memory")
     held = await _held(tx, scope, memory_id)
     made = Change(outcome=Outcome.UPDATED, memory=held)
     if edit.content is not None and edit.content != held.content:
@@ -83,7 +83,7 @@ async def archive_many(
     tx: Tx, scope: Scope, memory_ids: Sequence[str], reason: ArchiveReason, *, note: str | None = None
 ) -> list[Memory]:
     """The memories are archived for the reason; pinned and already archived ones are left as they are and not given."""
-    revision = await bump_revision(tx, scope)
+    revision = await bump_revision(tx, scope, asked_for="memory")
     held = await store.by_ids(tx, scope, memory_ids)
     done = [
         replace(_archived(one, reason, tx), note=note, revision=revision)
@@ -104,7 +104,7 @@ async def bring_back(
     vectors: Vectors | None = None,
 ) -> Memory:
     """An archived memory is active again; with a version's number, its text is what is held."""
-    revision = await bump_revision(tx, scope)
+    revision = await bump_revision(tx, scope, asked_for="memory")
     held = await _held(tx, scope, memory_id)
     made = Change(outcome=Outcome.UPDATED, memory=held)
     if version is not None:

@@ -120,8 +120,15 @@ async def team_of(scope: Scope, tx: Tx, team: Sequence[str]) -> list[Agent]:
     return [found[agent_id] for agent_id in team if agent_id in found]
 
 
+async def keep_agents(scope: Scope, tx: Tx, agent_ids: Sequence[str]) -> list[str]:
+    """Keep these agents from being deleted until the transaction ends; give those that exist."""
+    rows = await tx.all(SQL["keep_agents"], org_id=scope.org_id, agent_ids=list(agent_ids))
+    return [row["agent_id"] for row in rows]
+
+
 async def delete_agent(scope: Scope, tx: Tx, agent_id: str) -> bool:
     """The agent is gone with everything it did, and sits on no council."""
+    await tx.all(SQL["agent_and_leads_locked"], org_id=scope.org_id, agent_id=agent_id)
     await tx.run(SQL["leave_teams"], org_id=scope.org_id, agent_id=agent_id)
     return await tx.run(SQL["delete_agent"], org_id=scope.org_id, agent_id=agent_id) > 0
 
@@ -133,10 +140,11 @@ async def memory_locked(scope: Scope, tx: Tx, owner: Agent) -> ActiveMemory:
 
 
 async def memories(scope: Scope, tx: Tx, owners: Sequence[Agent]) -> dict[str, tuple[ActiveMemory, int]]:
-    """Each agent's active memory with its runs since the last reset."""
+    """Each agent's active memory with its runs since the last reset; empty for one deleted since it was read."""
     by_id = {owner.id: owner for owner in owners}
     rows = await tx.all(SQL["chat_sessions"], org_id=scope.org_id, agent_ids=list(by_id))
-    return {row["agent_id"]: (_memory(row, by_id[row["agent_id"]]), row["runs_since_reset"]) for row in rows}
+    held = {row["agent_id"]: (_memory(row, by_id[row["agent_id"]]), row["runs_since_reset"]) for row in rows}
+    return {key: held.get(key, (ActiveMemory(enabled=owner.config.memory_enabled), 0)) for key, owner in by_id.items()}
 
 
 async def save_memory(scope: Scope, tx: Tx, agent_id: str, before: ActiveMemory, after: ActiveMemory) -> None:

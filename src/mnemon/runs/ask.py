@@ -10,6 +10,7 @@ from mnemon.runs.adapter import Event, EventType
 from mnemon.runs.agent import Agent
 from mnemon.runs.agents import get_agent
 from mnemon.runs.card import RE_EXAMINATION, Cards
+from mnemon.runs.locking import lock_run
 from mnemon.runs.run import OVER, Run, RunKind, RunStatus, moved
 from mnemon.scope import Scope
 
@@ -19,7 +20,7 @@ CHAT = "agent-chat"
 
 async def ask_run(tx: Tx, scope: Scope, agent_id: str, prompt: str | None) -> Run:
     """A run waits for its turn, with this prompt or the agent's default one."""
-    agent = await get_agent(tx, scope, agent_id)
+    agent = await get_agent(tx, scope, agent_id, locked=True)
     text = prompt or agent.default_prompt
     if not text.strip():
         raise Invalid("The agent has no default prompt. Send `prompt`, or give the agent a defaultPrompt.")
@@ -32,7 +33,7 @@ async def ask_run(tx: Tx, scope: Scope, agent_id: str, prompt: str | None) -> Ru
 
 async def ask_re_examination(tx: Tx, scope: Scope, parent_id: str, cards: Cards) -> Run:
     """A run of the same agent waits that looks at the parent's decision again. Raises NotReExaminable."""
-    parent = await get_run(tx, scope, parent_id)
+    parent = await lock_run(tx, scope, parent_id)
     card = re_examination.check(parent, cards.get(parent.card_type))
     agent = await get_agent(tx, scope, parent.agent_id)
     run_id = tx.new_id("run")
@@ -51,7 +52,7 @@ async def ask_re_examination(tx: Tx, scope: Scope, parent_id: str, cards: Cards)
 
 async def ask_chat(tx: Tx, scope: Scope, agent_id: str, message: str) -> str:
     """The message is kept and its reply waits to be made; gives the turn's id."""
-    agent = await get_agent(tx, scope, agent_id)
+    agent = await get_agent(tx, scope, agent_id, locked=True)
     turn_id = tx.new_id("trn")
     await agent_store.insert_exchange(scope, tx, agent.id, turn_id)
     await agent_store.insert_message(scope, tx, agent.id, turn_id, "user", message)
@@ -61,7 +62,7 @@ async def ask_chat(tx: Tx, scope: Scope, agent_id: str, message: str) -> str:
 
 async def cancel_run(tx: Tx, scope: Scope, run_id: str) -> Run:
     """The run is cancelled; whatever still works on it stops and changes nothing. Raises Conflict when it is over."""
-    run = await get_run(tx, scope, run_id, locked=True)
+    run = await lock_run(tx, scope, run_id)
     status = moved(run.id, run.status, RunStatus.CANCELLED)
     cancelled = replace(run, status=status, finished_at=tx.now, error="Cancelled.")
     await store.update_run(scope, tx, cancelled)
@@ -72,9 +73,9 @@ async def cancel_run(tx: Tx, scope: Scope, run_id: str) -> Run:
     return cancelled
 
 
-async def get_run(tx: Tx, scope: Scope, run_id: str, *, locked: bool = False) -> Run:
+async def get_run(tx: Tx, scope: Scope, run_id: str) -> Run:
     """The run. Raises NotFound."""
-    found = await store.run(scope, tx, run_id, locked=locked)
+    found = await store.run(scope, tx, run_id)
     if found is None:
         raise NotFound("run")
     return found

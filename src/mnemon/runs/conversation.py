@@ -15,10 +15,10 @@ from mnemon.runs.adapter import Event, EventType, Outcome, RunFailed, Task
 from mnemon.runs.agent import Agent
 from mnemon.runs.agent_store import Exchange
 from mnemon.runs.ask import CHAT
+from mnemon.runs.locking import locked_exchange
 from mnemon.runs.performance import (
     MOST_TRIES,
     Stopped,
-    locked_exchange,
     make_drivers,
     opening,
     time_allowed,
@@ -84,7 +84,7 @@ class Conversation:
     async def give_up(self, tx: Tx, item: Item, said: str) -> None:
         """A turn whose job failed for good has failed, and its watchers are told."""
         scope = Scope(org_id=item.org_id)
-        exchange = await agent_store.exchange(scope, tx, item.key, locked=True)
+        exchange = await locked_exchange(tx, scope, item.key)
         if exchange is not None and exchange.status not in OVER:
             error = f"The server could not answer: {said}"
             failed = replace(exchange, status=RunStatus.FAILED, finished_at=tx.now, error=error)

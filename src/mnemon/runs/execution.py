@@ -20,10 +20,10 @@ from mnemon.runs.card import CardDefinition, Cards, load_cards
 from mnemon.runs.decision import review_text
 from mnemon.runs.decisions import decisions_for
 from mnemon.runs.filling import fill, with_actions
+from mnemon.runs.locking import locked_run
 from mnemon.runs.performance import (
     MOST_TRIES,
     Stopped,
-    locked_run,
     make_drivers,
     opening,
     time_allowed,
@@ -106,7 +106,7 @@ class Execution:
     async def give_up(self, tx: Tx, item: Item, said: str) -> None:
         """A run whose job failed for good has failed."""
         scope = Scope(org_id=item.org_id)
-        run = await store.run(scope, tx, item.key, locked=True)
+        run = await locked_run(tx, scope, item.key)
         if run is not None and run.status not in OVER:
             await self._close(tx, scope, run, RunStatus.FAILED, error=f"The server could not run it: {said}")
             log_run(run, RunStatus.FAILED, RunUsage(), "given_up")
@@ -114,7 +114,7 @@ class Execution:
     async def _hand_back(self, scope: Scope, run_id: str) -> None:
         """A run whose worker stops waits again; the next worker begins it anew."""
         async with self._db.tx(scope.org_id) as tx:
-            run = await store.run(scope, tx, run_id, locked=True)
+            run = await locked_run(tx, scope, run_id)
             if run is not None and run.status is RunStatus.RUNNING:
                 waiting = replace(run, status=moved(run.id, run.status, RunStatus.QUEUED), started_at=None)
                 await store.update_run(scope, tx, waiting)

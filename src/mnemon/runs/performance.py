@@ -11,14 +11,13 @@ from mnemon.basement import Basement
 from mnemon.db.tx import Tx
 from mnemon.errors import MnemonError, Unavailable
 from mnemon.llm.protocol import Message
-from mnemon.runs import active_memory, agent_store, store
+from mnemon.runs import active_memory, agent_store
 from mnemon.runs.active_memory import Start, WriteBack
 from mnemon.runs.adapter import Driver, Event, EventType, Outcome, RunFailed
 from mnemon.runs.adapters.claude_cli import ClaudeDriver
 from mnemon.runs.adapters.model import ModelDriver
 from mnemon.runs.agent import Adapter, Agent
-from mnemon.runs.agent_store import Exchange
-from mnemon.runs.run import OVER, Run, RunStatus
+from mnemon.runs.run import OVER, RunStatus
 from mnemon.scope import Scope
 from mnemon.settings import Settings
 from mnemon.supervisor import end_tasks
@@ -68,24 +67,6 @@ async def opening(tx: Tx, scope: Scope, agent: Agent, *, read_only: bool) -> Ope
     note = f"Session {start.session_id} was made by another adapter; this starts fresh."
     lost = Event(type=EventType.SESSION, data={"lost": start.session_id, "note": note})
     return Opening(start=start, history=(), lost=lost)
-
-
-async def locked_run(tx: Tx, scope: Scope, run_id: str) -> Run | None:
-    """Give the run with its agent's row and its own locked, in that order: deleting an agent takes them so too."""
-    found = await store.run(scope, tx, run_id)
-    if found is None:
-        return None
-    await agent_store.agent(scope, tx, found.agent_id, locked=True)
-    return await store.run(scope, tx, run_id, locked=True)
-
-
-async def locked_exchange(tx: Tx, scope: Scope, turn_id: str) -> Exchange | None:
-    """Give the chat turn with its agent's row and its own locked, in that order."""
-    found = await agent_store.exchange(scope, tx, turn_id)
-    if found is None:
-        return None
-    await agent_store.agent(scope, tx, found.agent_id, locked=True)
-    return await agent_store.exchange(scope, tx, turn_id, locked=True)
 
 
 async def write_back(tx: Tx, scope: Scope, agent_id: str, start: Start, outcome: Outcome | None) -> WriteBack:

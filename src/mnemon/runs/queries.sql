@@ -12,8 +12,13 @@ values (%(org_id)s, %(agent_id)s, %(generation)s, %(last_reset_at)s)
 select * from agents where org_id = %(org_id)s and agent_id = %(agent_id)s
 
 -- name: agent_locked
--- The agent, and nobody else changes or wakes it until this transaction ends.
-select * from agents where org_id = %(org_id)s and agent_id = %(agent_id)s for update
+-- The agent, and nobody else changes, wakes or deletes it until this transaction ends. Rows that refer to it are still
+-- inserted meanwhile: no lock here is stronger than `no key`, for which foreign keys do not wait.
+select * from agents where org_id = %(org_id)s and agent_id = %(agent_id)s for no key update
+
+-- name: keep_agents
+-- These agents are not deleted until this transaction ends; gives those that exist.
+select agent_id from agents where org_id = %(org_id)s and agent_id = any(%(agent_ids)s) order by agent_id for key share
 
 -- name: agents_named
 -- The agents of these ids that exist.
@@ -36,6 +41,11 @@ update agents set asked = asked + 1 where org_id = %(org_id)s and agent_id = %(a
 -- name: set_next_slot
 update agents set next_slot = %(next_slot)s where org_id = %(org_id)s and agent_id = %(agent_id)s
 
+-- name: agent_and_leads_locked
+-- The agent and the leads on whose councils it sits, in the order of their ids, as two deletions at once need it.
+select agent_id from agents
+where org_id = %(org_id)s and (agent_id = %(agent_id)s or %(agent_id)s = any(team)) order by agent_id for no key update
+
 -- name: delete_agent
 -- With everything it ever did.
 delete from agents where org_id = %(org_id)s and agent_id = %(agent_id)s
@@ -46,7 +56,7 @@ update agents set team = array_remove(team, %(agent_id)s)
 where org_id = %(org_id)s and %(agent_id)s = any(team)
 
 -- name: chat_session_locked
-select * from chat_sessions where org_id = %(org_id)s and agent_id = %(agent_id)s for update
+select * from chat_sessions where org_id = %(org_id)s and agent_id = %(agent_id)s for no key update
 
 -- name: chat_sessions
 -- With the successful runs of the present generation.
@@ -88,7 +98,7 @@ select * from exchanges
 where org_id = %(org_id)s and agent_id = %(agent_id)s and turn_id = any(%(turn_ids)s)
 
 -- name: exchange_locked
-select * from exchanges where org_id = %(org_id)s and turn_id = %(turn_id)s for update
+select * from exchanges where org_id = %(org_id)s and turn_id = %(turn_id)s for no key update
 
 -- name: update_exchange
 update exchanges set status = %(status)s, session_id_before = %(session_id_before)s,
@@ -125,7 +135,7 @@ on conflict (org_id, agent_id, slot) do nothing
 select * from runs where org_id = %(org_id)s and run_id = %(run_id)s
 
 -- name: run_locked
-select * from runs where org_id = %(org_id)s and run_id = %(run_id)s for update
+select * from runs where org_id = %(org_id)s and run_id = %(run_id)s for no key update
 
 -- name: runs
 -- Newest first; any filter may be null.
@@ -165,9 +175,16 @@ update runs set resolution_status = %(status)s, outcome = %(outcome)s, resolved_
 where org_id = %(org_id)s and run_id = %(run_id)s and status = 'succeeded'
   and (resolution_status is null or resolution_status = 'open')
 
+-- name: agents_with_positions
+select distinct agent_id from runs
+where org_id = %(org_id)s and resolution_status = 'open' and symbol = any(%(symbols)s)
+
 -- name: open_positions
+-- Of these agents, which are locked already: one whose position opened since then is not among them.
 select * from runs
-where org_id = %(org_id)s and resolution_status = 'open' and symbol = any(%(symbols)s) order by seq for update
+where org_id = %(org_id)s and resolution_status = 'open' and symbol = any(%(symbols)s)
+  and agent_id = any(%(agent_ids)s)
+order by seq for no key update
 
 -- name: last_decisions
 -- The last card of each of these agents.
@@ -193,10 +210,10 @@ where org_id = %(org_id)s and resolution_status in ('resolved', 'expired')
 order by seq
 
 -- name: add_event
--- Nothing when the agent was deleted meanwhile.
+-- Nothing when the agent was deleted meanwhile; one that is being deleted is waited for.
 insert into run_events (org_id, run_id, agent_id, at, type, data)
 select org_id, %(run_id)s, agent_id, %(now)s, %(type)s, %(data)s
-from agents where org_id = %(org_id)s and agent_id = %(agent_id)s
+from agents where org_id = %(org_id)s and agent_id = %(agent_id)s for key share
 
 -- name: events
 select seq, at, type, data from run_events

@@ -10,6 +10,7 @@ from mnemon.jobs.kind import Attempt, Kind
 from mnemon.runs import store
 from mnemon.runs.ask import get_run
 from mnemon.runs.card import CardDefinition, Cards, Rule, load_cards
+from mnemon.runs.locking import lock_run, locked_positions, locked_run
 from mnemon.runs.resolution import Price, Resolved, expired, expiry_of, position_of, resolve
 from mnemon.runs.run import ResolutionStatus, Run, RunStatus
 from mnemon.scope import Scope
@@ -30,7 +31,7 @@ async def push_prices(tx: Tx, scope: Scope, pushed: Sequence[Price], cards: Card
     """The prices are kept, and every open trade they touch has ended."""
     await store.add_prices(scope, tx, pushed)
     ended: list[Run] = []
-    for run in await store.open_positions(scope, tx, sorted({price.symbol for price in pushed})):
+    for run in await locked_positions(tx, scope, sorted({price.symbol for price in pushed})):
         end = _end_of(run, cards.get(run.card_type), pushed, tx)
         if end is not None and await store.resolve_run(scope, tx, run.id, end):
             ended.append(await get_run(tx, scope, run.id))
@@ -39,7 +40,7 @@ async def push_prices(tx: Tx, scope: Scope, pushed: Sequence[Price], cards: Card
 
 async def resolve_by_hand(tx: Tx, scope: Scope, run_id: str, outcome: str, note: str | None, cards: Cards) -> Run:
     """The decision has ended with this outcome. Raises Conflict when it cannot, or has ended already."""
-    run = await get_run(tx, scope, run_id, locked=True)
+    run = await lock_run(tx, scope, run_id)
     card = cards.get(run.card_type)
     if run.status is not RunStatus.SUCCEEDED:
         raise Conflict(f"Run {run.id} is {run.status} and holds no decision to resolve.", code="not_resolvable")
@@ -66,7 +67,7 @@ class Expiry:
         """The decision has ended: by a price that touched it in time, else because its time ran out."""
         scope = attempt.scope
         async with self._db.tx(scope.org_id) as tx:
-            run = await store.run(scope, tx, attempt.key, locked=True)
+            run = await locked_run(tx, scope, attempt.key)
             await attempt.hold(tx)  # after the run's row, as everyone who cancels it does
             card = self._cards.get(run.card_type) if run else None
             expires = expiry_of(card, run.result or {}) if run and card else None

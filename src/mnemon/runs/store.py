@@ -151,10 +151,16 @@ async def resolve_run(scope: Scope, tx: Tx, run_id: str, end: Resolved) -> bool:
     return touched > 0
 
 
-async def open_positions(scope: Scope, tx: Tx, symbols: Sequence[str]) -> list[Run]:
-    """Open trades in these markets, nobody else's until the transaction ends."""
-    rows = await tx.all(SQL["open_positions"], org_id=scope.org_id, symbols=list(symbols))
-    return [_run(row) for row in rows]
+async def agents_with_positions(scope: Scope, tx: Tx, symbols: Sequence[str]) -> list[str]:
+    """The agents that have open trades in these markets."""
+    rows = await tx.all(SQL["agents_with_positions"], org_id=scope.org_id, symbols=list(symbols))
+    return [row["agent_id"] for row in rows]
+
+
+async def open_positions(scope: Scope, tx: Tx, symbols: Sequence[str], agent_ids: Sequence[str]) -> list[Run]:
+    """Open trades of these agents in these markets, nobody else's until the transaction ends."""
+    owners = {"org_id": scope.org_id, "agent_ids": list(agent_ids)}
+    return [_run(row) for row in await tx.all(SQL["open_positions"], **owners, symbols=list(symbols))]
 
 
 async def decisions(scope: Scope, tx: Tx, agent_id: str, *, most: int) -> list[tuple[str, datetime, str]]:
@@ -210,10 +216,10 @@ async def token_holder(scope: Scope, tx: Tx, digest: bytes) -> tuple[str, str] |
 
 
 async def add_prices(scope: Scope, tx: Tx, pushed: Sequence[Price]) -> None:
-    """The prices are kept, each once."""
+    """The prices are kept, each once, in one order: two pushes of the same prices wait for each other."""
     rows = [
         {"org_id": scope.org_id, "symbol": p.symbol, "at": p.at, "price": p.price, "low": p.lowest, "high": p.highest}
-        for p in pushed
+        for p in sorted(pushed, key=lambda p: (p.symbol, p.at, p.price))
     ]
     if rows:
         await tx.many(SQL["add_price"], rows)

@@ -2,6 +2,7 @@
 
 from mnemon.db.statements import statements
 from mnemon.db.tx import Tx
+from mnemon.errors import NotFound
 from mnemon.scope import Scope, person
 
 SQL = statements("mnemon.sessions")
@@ -14,9 +15,14 @@ async def ensure_person(tx: Tx, org_id: str, external: str, persona_id: str | No
     return scope
 
 
-async def bump_revision(tx: Tx, scope: Scope) -> int:
-    """The person's revision is one higher and their row locked to the transaction's end: all writers queue here."""
-    row = await tx.one(SQL["bump_revision"], org_id=scope.org_id, user_id=scope.user)
+async def bump_revision(tx: Tx, scope: Scope, *, asked_for: str = "user") -> int:
+    """The person's revision is one higher and their row locked to the transaction's end: all writers queue here.
+
+    Raises NotFound for `asked_for` when there is no such person, or they were forgotten while this waited.
+    """
+    row = await tx.maybe(SQL["bump_revision"], org_id=scope.org_id, user_id=scope.user)
+    if row is None:
+        raise NotFound(asked_for)
     tx.revisions.setdefault(scope.user, int(row["revision"]))
     return int(row["revision"])
 

@@ -27,8 +27,10 @@ async def embed_some(
     vectors = dict(zip(waiting, await basement.embedder.embed([one.content for one in waiting]), strict=True))
     async with basement.db.tx(scope.org_id) as tx:
         # The person's row before the work's, as every writer does: the other way round they would block each other.
-        await hold_person(tx, scope)
+        held = await hold_person(tx, scope)
         await before(tx)
+        if held is None:  # forgotten while the model worked, with all their texts
+            return 0
         # What was changed or forgotten while the model worked must not get the old text's vector.
         still = set(await texts.waiting(tx, scope, model, most=BATCH))
         await texts.keep(tx, scope, model, {one: vector for one, vector in vectors.items() if one in still})

@@ -10,7 +10,7 @@ from mnemon.memory.entities.matching import Verdict, judge
 from mnemon.memory.entities.overview import candidates
 from mnemon.memory.entities.pairing import Proposal, propose
 from mnemon.scope import Scope
-from mnemon.sessions.people import bump_revision
+from mnemon.sessions.people import bump_revision, hold_person
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,7 +28,7 @@ async def merge(tx: Tx, scope: Scope, source: str, into: str) -> Merged:
     """Both keys read as one entity, `into` where it may be chosen; nothing stored has changed but the alias."""
     if source == into:
         raise Invalid("An entity cannot be merged with itself. Name two different keys.", code="same_entity")
-    await bump_revision_of_known(tx, scope)
+    await bump_revision(tx, scope)
     aliases = await _with_known(tx, scope, source, into)
     given_way = aliases.links.get(into)
     if given_way and given_way.made_by == "rule" and aliases.resolve(source) == given_way.target:
@@ -46,7 +46,7 @@ async def merge(tx: Tx, scope: Scope, source: str, into: str) -> Merged:
 
 async def split(tx: Tx, scope: Scope, key: str, source: str) -> Link:
     """Everything reads as before the merge that made the two one; they are not merged by rule again."""
-    await bump_revision_of_known(tx, scope)
+    await bump_revision(tx, scope)
     aliases = await _with_known(tx, scope, source, key)
     link = aliases.link_to_undo(key, source)
     if link is None:
@@ -59,9 +59,12 @@ async def split(tx: Tx, scope: Scope, key: str, source: str) -> Link:
 
 
 async def merge_clear_cases(tx: Tx, scope: Scope, proposals: list[Proposal]) -> int:
-    """Every clear case is merged; what became one or was split meanwhile is left alone. Gives how many."""
+    """Every clear case is merged; what became one or was split meanwhile is left alone. Gives how many.
+
+    Nothing is merged for a person who was forgotten meanwhile.
+    """
     clear = [one for one in proposals if one.judgement.verdict is Verdict.MERGE]
-    if not clear:
+    if not clear or await hold_person(tx, scope) is None:
         return 0
     await bump_revision(tx, scope)
     aliases = await store.load_aliases(tx, scope)
@@ -75,14 +78,6 @@ async def merge_clear_cases(tx: Tx, scope: Scope, proposals: list[Proposal]) -> 
         aliases = aliases.with_link(link)
         made += 1
     return made
-
-
-async def bump_revision_of_known(tx: Tx, scope: Scope) -> None:
-    """The person's row is locked and their revision one higher; NotFound for one never seen."""
-    try:
-        await bump_revision(tx, scope)
-    except LookupError:
-        raise NotFound("user") from None
 
 
 def _crosses(link: Link, aliases: Aliases, apart: frozenset[frozenset[str]]) -> bool:

@@ -85,13 +85,13 @@ async def get(tx: Tx, scope: Scope, todo_id: str) -> tuple[Scope, Todo]:
 
 
 async def change(tx: Tx, scope: Scope, todo: Todo, edit: TodoEdit, *, at: datetime) -> Todo:
-    """The todo is as the edit says; a closed one knows when it was closed."""
+    """The todo is as the edit says; a closed one knows when it was closed. Raises NotFound."""
     kind, content = edit.kind or todo.kind, edit.content or todo.content
     status = edit.status or todo.status
     closed_at = None if status is TodoStatus.OPEN else (todo.closed_at or at)
     try:
         async with tx.savepoint():
-            row = await tx.one(
+            row = await tx.maybe(
                 SQL["update"],
                 **_owner(scope),
                 id=todo.id,
@@ -106,6 +106,8 @@ async def change(tx: Tx, scope: Scope, todo: Todo, edit: TodoEdit, *, at: dateti
             )
     except psycopg.errors.UniqueViolation:
         raise Conflict("Another open todo says the same. Close one of the two.", code="todo_exists") from None
+    if row is None:  # its person was forgotten meanwhile
+        raise NotFound("todo")
     return _todo(row)
 
 

@@ -1,0 +1,135 @@
+"""An agent that is deleted or held while something is asked of it: not found in the end, and never a deadlock."""
+
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from mnemon.db.tx import Tx
+from mnemon.errors import NotFound
+from mnemon.jobs.work import Item
+from mnemon.runs import agents, ask, store
+from mnemon.runs.adapter import Event, EventType
+from mnemon.runs.agent import Agent, AgentRole
+from mnemon.runs.execution import Execution
+from mnemon.runs.resolution import Price
+from mnemon.runs.run import Run, RunStatus
+from mnemon.runs.settlement import push_prices, resolve_by_hand
+from support.racing import run_behind
+from support.working import Working
+
+LONG = {
+    "symbol": "BTC-USD",
+    "action": "LONG",
+    "summary": "trend",
+    "entry": 100,
+    "take_profit": 110,
+    "stop_loss": 95,
+    "confidence": 0.6,
+}
+Act = Callable[[Working, Tx, Agent, Run], Awaitable[Any]]
+ASKED: dict[str, Act] = {
+    "a run": lambda w, tx, agent, run: ask.ask_run(tx, w.scope, agent.id, None),
+    "a chat": lambda w, tx, agent, run: ask.ask_chat(tx, w.scope, agent.id, "Hello."),
+    "a re-examination": lambda w, tx, agent, run: ask.ask_re_examination(tx, w.scope, run.id, w.cards),
+    "a cancellation": lambda w, tx, agent, run: ask.cancel_run(tx, w.scope, run.id),
+    "a resolution": lambda w, tx, agent, run: resolve_by_hand(tx, w.scope, run.id, "won", None, w.cards),
+    "a reset": lambda w, tx, agent, run: agents.reset_memory(tx, w.scope, agent.id),
+}
+
+
+@pytest.mark.parametrize("asked", ASKED)
+async def test_what_is_asked_of_an_agent_that_is_being_deleted_is_not_found(working: Working, asked: str) -> None:
+    agent = await working.agent()
+    run = await working.ask(agent)
+    await working.runner().drain()
+    with pytest.raises(NotFound):
+        await run_behind(
+            working.db,
+            working.org,
+            lambda tx: agents.delete_agent(tx, working.scope, agent.id),
+            lambda tx: ASKED[asked](working, tx, agent, run),
+        )
+
+
+async def test_prices_pass_by_the_positions_of_an_agent_that_is_being_deleted(working: Working) -> None:
+    working.script.always_answers("Card", LONG)
+    gone, kept = [await working.agent(card_type="trade-decision") for _ in range(2)]
+    for agent in (gone, kept):
+        await working.ask(agent)
+    await working.runner().drain()
+    reached = Price(symbol="BTC-USD", at=working.clock.now() + timedelta(minutes=1), price=111.0)
+    pushed = await run_behind(
+        working.db,
+        working.org,
+        lambda tx: agents.delete_agent(tx, working.scope, gone.id),
+        lambda tx: push_prices(tx, working.scope, [reached], working.cards),
+    )
+    assert [run.agent_id for run in pushed.resolved] == [kept.id]
+
+
+async def test_an_event_of_an_agent_that_is_being_deleted_is_dropped(working: Working) -> None:
+    agent = await working.agent()
+    run = await working.ask(agent)
+    event = Event(type=EventType.DELTA, data={"text": "So"})
+    await run_behind(
+        working.db,
+        working.org,
+        lambda tx: agents.delete_agent(tx, working.scope, agent.id),
+        lambda tx: store.add_event(working.scope, tx, run.id, agent.id, event),
+    )
+    assert await working.events(run) == []
+
+
+async def test_an_agent_deleted_after_it_was_read_is_shown_without_memory(working: Working) -> None:
+    agent = await working.agent(config={"memoryEnabled": True})
+    async with working.db.tx(working.org) as tx:
+        await agents.delete_agent(tx, working.scope, agent.id)
+        shown = await agents.panels(tx, working.scope, [agent])
+    assert shown[agent.id].runs_since_reset == 0
+
+
+async def give_up(working: Working, tx: Tx, run: Run) -> object:
+    execution = Execution(working.basement())
+    item = Item(org_id=working.org, kind=ask.RUN, key=run.id, job_id="job", attempts=3, token=1)
+    return await execution.give_up(tx, item, "no model")
+
+
+CHANGED: dict[str, Callable[[Working, Tx, Run], Awaitable[object]]] = {
+    "cancelled": lambda w, tx, run: ask.cancel_run(tx, w.scope, run.id),
+    "given up": give_up,
+}
+
+
+@pytest.mark.parametrize("changed", CHANGED)
+async def test_whoever_changes_a_run_waits_for_its_agent_before_locking_it(working: Working, changed: str) -> None:
+    agent = await working.agent()
+    run = await working.ask(agent)
+    await run_behind(
+        working.db,
+        working.org,
+        lambda tx: agents.get_agent(tx, working.scope, agent.id, locked=True),
+        lambda tx: CHANGED[changed](working, tx, run),
+        then=lambda tx: store.run(working.scope, tx, run.id, locked=True),
+    )
+    assert (await working.read(run)).status in (RunStatus.CANCELLED, RunStatus.FAILED)
+
+
+async def test_two_agents_of_the_same_councils_can_be_deleted_at_once(working: Working) -> None:
+    ann, bob = await working.agent(name="Ann"), await working.agent(name="Bob")
+    team = (ann.id, bob.id)
+    made = [await working.agent(name=name, role=AgentRole.LEAD, team=team) for name in ("North", "South")]
+    leads = sorted(made, key=lambda lead: lead.id)
+    async with working.db.tx(working.org) as tx:
+        # Now the last lead's row stands before the first one's, and is read first unless an order is asked for.
+        await tx.run("update agents set name = 'N' where org_id = 'acme' and agent_id = %(id)s", id=leads[0].id)
+    await run_behind(
+        working.db,
+        working.org,
+        lambda tx: agents.get_agent(tx, working.scope, leads[0].id, locked=True),
+        lambda tx: agents.delete_agent(tx, working.scope, ann.id),
+        then=lambda tx: agents.get_agent(tx, working.scope, leads[1].id, locked=True),
+    )
+    async with working.db.tx(working.org) as tx:
+        assert (await agents.get_agent(tx, working.scope, leads[1].id)).team == (bob.id,)
