@@ -33,7 +33,7 @@ house: .venv/test
 
 # The long counts: kills, storms, races, canaries. docs/soak.md holds the running totals, to which every run adds.
 # `make soak PART=list` names the parts; `make soak PART=server-kills COUNT=50` runs one of them in less than its full
-# count; FRESH=1 begins new totals, as after a change that older runs do not vouch for.
+# count; FRESH=1 begins new totals, as after a change that makes older runs meaningless.
 soak: .venv/test
 	@$(PYTEST) -n0 -m soak -s --timeout 3600 --ignore tests/browser --ignore tests/conformance \
 	  --soak-part "$(PART)" --soak-count "$(or $(COUNT),0)" $(if $(FRESH),--soak-fresh) tests

@@ -13,8 +13,10 @@ import pytest
 import structlog
 from prometheus_client import REGISTRY
 
-from mnemon.errors import DatabaseDown, Invalid, MnemonError
-from mnemon.log_writer import LogWriter
+from mnemon.api.health import FAULTS
+from mnemon.db.outages import BUSY, LOST, OUTAGES, UNKNOWN
+from mnemon.errors import DatabaseDown, Invalid, MnemonError, ModelDown, Unavailable
+from mnemon.log_writer import MOST_WAITING, LogWriter
 from mnemon.logs import close_logs, configure_logs, default_logs, note_error
 from mnemon.settings import load_settings
 
@@ -26,10 +28,12 @@ SECRET = "my locker word is zoltup"
 def as_before() -> Iterator[None]:
     """Logging is process-wide; a test leaves it as it was."""
     root = logging.getLogger()
-    handlers, level = root.handlers[:], root.level
+    pool = logging.getLogger("psycopg.pool")
+    handlers, levels = root.handlers[:], (root.level, pool.level)
     yield
     close_logs()
-    root.handlers[:], root.level = handlers, level
+    root.handlers[:] = handlers
+    root.level, pool.level = levels
     structlog.reset_defaults()
     structlog.contextvars.clear_contextvars()
 
@@ -142,7 +146,7 @@ def test_a_library_speaks_by_place_and_type_and_only_known_ones_by_word() -> Non
 
 def test_what_is_down_is_told_with_its_cause_and_what_a_caller_got_wrong_is_not() -> None:
     with logged() as lines:
-        down = DatabaseDown(SECRET)
+        down = DatabaseDown(LOST)
         down.__cause__ = TimeoutError(SECRET)
         note_error(down)
         note_error(Invalid(SECRET, code="no_good"))
@@ -152,18 +156,48 @@ def test_what_is_down_is_told_with_its_cause_and_what_a_caller_got_wrong_is_not(
         ("request", "info", "no_good"),
     ]
     assert lines[0]["cause"] == "TimeoutError"
-    assert "mnemon doctor" in lines[0]["next_step"]
     assert SECRET not in json.dumps(lines)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        *(one.error() for one in OUTAGES),
+        *(DatabaseDown(words) for words in (BUSY, LOST)),
+        DatabaseDown(UNKNOWN, code="outcome_unknown"),
+        *(Unavailable(words, code=code) for code, words in FAULTS.items()),
+    ],
+    ids=lambda error: error.code,
+)
+def test_what_is_down_is_told_with_what_to_do_about_that(error: Unavailable) -> None:
+    with logged() as lines:
+        note_error(error)
+    assert (lines[0]["code"], lines[0]["next_step"]) == (error.code, error.detail)
+
+
+def test_only_a_model_that_is_down_is_told_by_its_own_line_because_its_words_may_quote() -> None:
+    with logged() as lines:
+        note_error(ModelDown(SECRET, code="model_refused"))
+    assert (lines[0]["code"], lines[0]["next_step"]) == (
+        "model_refused",
+        "Look at the model_call line with the same request_id.",
+    )
+
+
+def test_the_pool_does_not_tell_of_every_connection_that_an_outage_cost() -> None:
+    with logged("debug") as lines:
+        logging.getLogger("psycopg.pool").warning("discarding closed connection: %s", "<at 0x7f>")
+        logging.getLogger("psycopg.pool").error("the pool cannot go on")
+    assert [(line["logger"], line["said"]) for line in lines] == [("psycopg.pool", "the pool cannot go on")]
 
 
 def test_a_reader_that_stops_reading_holds_nobody_up_and_hears_what_it_missed() -> None:
     reading, writing = os.pipe()
-    dropped: list[int] = []
-    before = REGISTRY.get_sample_value("mnemon_log_lines_dropped_total") or 0.0
-    writer = LogWriter(writing, most_waiting=100, on_recovery=dropped.append)
-    for _ in range(2_000):  # 2 MB into a pipe that holds 64 kB: a blocking write would never come back
-        writer.put("x" * 1_000)
-    missed = int((REGISTRY.get_sample_value("mnemon_log_lines_dropped_total") or 0.0) - before)
+    before = _dropped_so_far()
+    writer = LogWriter(writing, most_waiting=100, notice=lambda count: f"missing {count}")
+    for number in range(2_000):  # 2 MB into a pipe that holds 64 kB: a blocking write would never come back
+        writer.put(f"{number:<1000}")
+    missed = int(_dropped_so_far() - before)
     assert missed > 1_000
     heard: list[bytes] = []
     reader = threading.Thread(target=_read_all, args=(reading, heard))
@@ -171,8 +205,62 @@ def test_a_reader_that_stops_reading_holds_nobody_up_and_hears_what_it_missed() 
     writer.close(30)
     os.close(writing)
     reader.join()
-    assert sum(dropped) == missed
-    assert b"".join(heard).count(b"\n") == 2_000 - missed
+    assert _places_of_gaps(b"".join(heard).decode().splitlines(), of=2_000)
+
+
+def test_a_notice_of_dropped_lines_is_written_while_the_queue_is_full_and_stands_where_they_are_missing() -> None:
+    reading, writing = os.pipe()
+    writer = LogWriter(writing, most_waiting=100, notice=lambda count: f"missing {count}")
+    heard: list[bytes] = []
+    for number in range(300):
+        writer.put(f"{number:<1000}")
+    # Reads at most as much as the writer puts in, so that the queue is full or nearly full when there is room again.
+    for number in range(300, 3_000):
+        if number % 3 == 0:
+            heard.append(os.read(reading, 1_000))
+        writer.put(f"{number:<1000}")
+    reader = threading.Thread(target=_read_all, args=(reading, heard))
+    reader.start()
+    writer.close(30)
+    os.close(writing)
+    reader.join()
+    assert _places_of_gaps(b"".join(heard).decode().splitlines(), of=3_000)
+
+
+def _places_of_gaps(lines: list[str], *, of: int) -> list[int]:
+    """Where lines are missing; every one of so many is there, or counted by the notice that stands in its place."""
+    expected, gaps = 0, []
+    for line in lines:
+        if line.startswith("missing"):
+            gaps.append(expected)
+            expected += int(line.removeprefix("missing"))
+        else:
+            assert int(line) == expected
+            expected += 1
+    assert expected == of
+    return gaps
+
+
+def test_the_notice_of_dropped_lines_is_a_line_like_the_others() -> None:
+    reading, writing = os.pipe()
+    before = _dropped_so_far()
+    configure_logs("info", fd=writing)
+    for _ in range(MOST_WAITING + 2_000):
+        log.info("thing_done")
+    missed = int(_dropped_so_far() - before)
+    heard: list[bytes] = []
+    reader = threading.Thread(target=_read_all, args=(reading, heard))
+    reader.start()
+    close_logs()
+    os.close(writing)
+    reader.join()
+    told = [json.loads(line) for line in b"".join(heard).splitlines() if b"dropped" in line]
+    assert {(line["level"], line["event"]) for line in told} == {("warning", "log_lines_dropped")}
+    assert sum(line["count"] for line in told) == missed
+
+
+def _dropped_so_far() -> float:
+    return REGISTRY.get_sample_value("mnemon_log_lines_dropped_total") or 0.0
 
 
 def _read_all(descriptor: int, into: list[bytes]) -> None:
@@ -196,12 +284,12 @@ def test_the_end_of_the_process_does_not_wait_for_a_log_that_nobody_reads() -> N
 def test_a_log_that_cannot_be_written_stops_nothing() -> None:
     reading, writing = os.pipe()
     os.close(reading)
-    before = REGISTRY.get_sample_value("mnemon_log_lines_dropped_total") or 0.0
+    before = _dropped_so_far()
     writer = LogWriter(writing)
     writer.put("nobody hears this")
     writer.close(30)
     os.close(writing)
-    assert (REGISTRY.get_sample_value("mnemon_log_lines_dropped_total") or 0.0) == before + 1
+    assert _dropped_so_far() == before + 1
 
 
 def test_a_descriptor_that_somebody_made_non_blocking_loses_nothing() -> None:

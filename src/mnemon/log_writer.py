@@ -2,13 +2,14 @@
 
 A pipe that nobody reads is full after 64 KiB, and a write to it then blocks. Done on the event loop, that would stop
 the whole server. So lines go through a bounded queue to a thread that may block; while the queue is full, further
-lines are dropped and counted. What this costs: lines that are still in the queue are lost when the process is killed.
+lines are dropped and counted. Where lines are missing, a notice says how many. What this costs: lines that are still
+in the queue are lost when the process is killed.
 """
 
 import os
 import select
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from queue import Empty, SimpleQueue
 
 from prometheus_client import Counter
@@ -26,22 +27,29 @@ CLOSE_SECONDS = 2.0
 class LogWriter:
     """Takes lines from any thread and writes them to a file descriptor, in order."""
 
-    def __init__(self, fd: int, *, most_waiting: int = MOST_WAITING, on_recovery: Callable[[int], None] | None = None):
+    def __init__(
+        self, fd: int, *, most_waiting: int = MOST_WAITING, notice: Callable[[int], str | None] = lambda _: None
+    ) -> None:
         self._fd = fd
         self._most = most_waiting
-        self._on_recovery = on_recovery  # told how many lines were dropped, once lines can be written again
+        self._notice = notice  # makes the line that tells how many are missing, or None where it is not to be told
         # SimpleQueue, because its put may run inside itself: a finalizer that logs would deadlock on Queue's mutex.
-        self._lines: SimpleQueue[str | None] = SimpleQueue()
+        self._lines: SimpleQueue[str | int | None] = SimpleQueue()
+        """Lines; a number stands where so many were dropped, and None where the writer is closed."""
         self._dropped = 0
+        self._counting = threading.RLock()  # reentrant for the same reason
         self._thread = threading.Thread(target=self._write_lines, name="mnemon-log", daemon=True)
         self._thread.start()
 
     def put(self, line: str) -> None:
         """Have the line written, unless too many wait already."""
         if self._lines.qsize() >= self._most:
-            self._dropped += 1
+            self._count_dropped(1)
             DROPPED.inc()
             return
+        if self._dropped:
+            # Past the limit, since the line that tells of dropped ones must not be dropped itself.
+            self._lines.put(self._take_dropped())
         self._lines.put(line)
 
     def close(self, seconds: float = CLOSE_SECONDS) -> None:
@@ -52,26 +60,46 @@ class LogWriter:
     def _write_lines(self) -> None:
         open_ = True
         while open_:
-            lines, open_ = self._next_lines()
-            if not self._write("".join(f"{line}\n" for line in lines).encode("utf-8", "backslashreplace")):
-                DROPPED.inc(len(lines))
-            elif self._dropped and self._on_recovery is not None:
-                count, self._dropped = self._dropped, 0
-                self._on_recovery(count)
+            taken, open_ = self._next_lines()
+            if not self._write("".join(self._shown(taken)).encode("utf-8", "backslashreplace")):
+                lost = sum(isinstance(one, str) for one in taken)
+                DROPPED.inc(lost)
+                self._count_dropped(lost + sum(one for one in taken if isinstance(one, int)))
 
-    def _next_lines(self) -> tuple[list[str], bool]:
+    def _next_lines(self) -> tuple[list[str | int], bool]:
         """Wait for a line; give it with those behind it, and whether more may come."""
-        lines: list[str] = []
+        taken: list[str | int] = []
+        more = True
         try:
-            line = self._lines.get()
-            while line is not None:
-                lines.append(line)
-                if len(lines) == _AT_ONCE:
-                    return lines, True
-                line = self._lines.get_nowait()
+            one = self._lines.get()
+            while one is not None:
+                taken.append(one)
+                if len(taken) == _AT_ONCE:
+                    return taken, True
+                one = self._lines.get_nowait()
+            more = False
         except Empty:
-            return lines, True
-        return lines, False
+            pass
+        # All that was put before the dropped lines is taken, so this is their place.
+        taken.append(self._take_dropped())
+        return taken, more
+
+    def _shown(self, taken: list[str | int]) -> Iterator[str]:
+        """Each line as it is written, and a notice where lines are missing."""
+        for one in taken:
+            line = one if isinstance(one, str) else self._notice(one) if one else None
+            if line is not None:
+                yield f"{line}\n"
+
+    def _count_dropped(self, number: int) -> None:
+        with self._counting:
+            self._dropped += number
+
+    def _take_dropped(self) -> int:
+        """Give the number of lines that were dropped and not told of yet, and begin again at none."""
+        with self._counting:
+            number, self._dropped = self._dropped, 0
+            return number
 
     def _write(self, data: bytes) -> bool:
         """Write everything; tell whether that was possible."""

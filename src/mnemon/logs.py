@@ -18,7 +18,7 @@ from typing import Any
 
 import structlog
 
-from mnemon.errors import MnemonError, Unavailable
+from mnemon.errors import MnemonError, ModelDown, Unavailable
 from mnemon.log_writer import LogWriter
 
 log = structlog.get_logger(__name__)
@@ -29,26 +29,27 @@ _LONGEST_QUOTE = 300
 _MOST_ERRORS = 8
 """Exceptions of a chain or group that a line shows."""
 
-_NEXT_STEPS = {
-    "database_unavailable": "run `mnemon doctor`, and look at the database's own log",
-    "contended": "nothing if it is rare; otherwise send fewer writes for one person at a time",
-    "unavailable": "wait until the server has started or stopped",
-}
-_ABOUT_THE_MODEL = "look at the model_call line with the same request_id"
+_ABOUT_THE_MODEL = "Look at the model_call line with the same request_id."
+"""The error's own words may quote what the model's server sent."""
 
 _writer: LogWriter | None = None
+_json = False
 
 
 def configure_logs(level: str, fd: int = 2) -> None:
     """Have every logger of this process, ours and the libraries', write to this descriptor in one form."""
-    global _writer  # noqa: PLW0603  one log per process, as the libraries have it
+    global _json, _writer  # noqa: PLW0603  one log per process, as the libraries have it
     close_logs()
-    _writer = writer = LogWriter(fd, on_recovery=lambda count: log.warning("log_lines_dropped", count=count))
     number = logging.getLevelNamesMapping()[level.upper()]
-    processors = _processors(terminal=os.isatty(fd))
+    _json = not os.isatty(fd)
+    processors = _processors(terminal=not _json)
+    levels = structlog.make_filtering_bound_logger(number)
+    # The notice of dropped lines is rendered by the writer for itself: put like other lines, it would be dropped too.
+    own_log = structlog.wrap_logger(structlog.ReturnLogger(), processors=processors, wrapper_class=levels)
+    _writer = writer = LogWriter(fd, notice=lambda count: own_log.warning("log_lines_dropped", count=count))
     structlog.configure(
         processors=processors,
-        wrapper_class=structlog.make_filtering_bound_logger(number),
+        wrapper_class=levels,
         logger_factory=lambda *_: _Pen(writer),
         cache_logger_on_first_use=False,  # a kept logger would write to the descriptor of an earlier call
     )
@@ -56,6 +57,13 @@ def configure_logs(level: str, fd: int = 2) -> None:
     root.handlers[:] = [_LibraryLines(writer, processors)]
     # Without their words, what libraries tell below a warning tells nothing.
     root.setLevel(max(number, logging.WARNING))
+    # In an outage it warns of every connection it discards; `unavailable` and `task_failed` tell of the outage.
+    logging.getLogger("psycopg.pool").setLevel(logging.ERROR)
+
+
+def logs_are_json() -> bool:
+    """Whether this process logs for machines, so that a line for people would stand in their way."""
+    return _writer is not None and _json
 
 
 def default_logs() -> None:
@@ -84,7 +92,10 @@ def close_logs() -> None:
 
 
 def note_error(error: MnemonError) -> None:
-    """Put the error's code on the request's own line; where something below is down, log the cause as well."""
+    """Put the error's code on the request's own line; where something below is down, log the cause as well.
+
+    An `Unavailable` of ours says in a fixed sentence what is down and what to do; a `ModelDown` may quote an answer.
+    """
     structlog.contextvars.bind_contextvars(code=error.code)
     if not isinstance(error, Unavailable):
         return
@@ -93,7 +104,7 @@ def note_error(error: MnemonError) -> None:
         "unavailable",
         cause=type(cause).__name__ if cause is not None else None,
         sqlstate=getattr(cause, "sqlstate", None),
-        next_step=_NEXT_STEPS.get(error.code, _ABOUT_THE_MODEL),
+        next_step=_ABOUT_THE_MODEL if isinstance(error, ModelDown) else error.detail,
     )
 
 

@@ -55,7 +55,7 @@ def test_a_fresh_machine_is_well_and_nothing_is_made(doctor: Callable[..., Repor
 
 def test_a_migrated_database_is_well(doctor: Callable[..., Report], database_url: str) -> None:
     found = doctor(database_url=database_url)
-    assert found["database"]["state"] == found["schema"]["state"] == found["walls"]["state"] == "ok"
+    assert found["database"]["state"] == found["schema"]["state"] == found["isolation"]["state"] == "ok"
     assert "none yet" in found["organizations"]["detail"]
 
 
@@ -67,7 +67,7 @@ def test_a_database_without_the_schema_is_told_to_migrate(
     found = doctor(database_url=database_url)
     assert found["schema"]["state"] == "warn"
     assert found["schema"]["fix"].startswith("mnemon migrate")
-    assert "walls" not in found
+    assert "isolation" not in found
 
 
 def test_a_database_of_a_newer_version_fails(doctor: Callable[..., Report], database_url: str) -> None:
@@ -80,8 +80,8 @@ def test_a_table_without_its_wall_fails(doctor: Callable[..., Report], database_
     with psycopg.connect(database_url) as connection:
         connection.execute("ALTER TABLE keys DISABLE ROW LEVEL SECURITY")
     found = doctor(database_url=database_url)
-    assert found["walls"]["state"] == "fail"
-    assert "mnemon migrate" in found["walls"]["detail"]
+    assert found["isolation"]["state"] == "fail"
+    assert "mnemon migrate" in found["isolation"]["detail"]
 
 
 def test_a_url_that_leads_nowhere_fails_with_the_next_step(doctor: Callable[..., Report], cluster_url: str) -> None:
@@ -96,7 +96,7 @@ def test_an_embedded_database_is_looked_into_and_left_stopped(doctor: Callable[.
     assert CliRunner().invoke(app, ["migrate"]).exit_code == 0
     found = doctor()
     assert "stopped, properly" in found["cluster"]["detail"]
-    assert found["walls"]["state"] == "ok"
+    assert found["isolation"]["state"] == "ok"
     assert not (tmp_path / "data" / "postgres" / "postmaster.pid").exists()
     (tmp_path / "data" / "postgres" / "mnemon-cluster").unlink()
     assert "finished making" in doctor()["cluster"]["detail"]
@@ -190,4 +190,4 @@ def test_people_get_words_and_marks(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.chdir(tmp_path)
     done = CliRunner().invoke(app, ["doctor", "--data-dir", str(tmp_path / "data")])
     assert "ok   python" in done.stdout
-    assert "to mend." in done.stdout
+    assert " failed." in done.stdout

@@ -55,6 +55,39 @@ def test_a_url_that_is_none_is_said_to_be_none(url: str) -> None:
     assert "hidden" not in words
 
 
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://app:se/cretPW@db.example/memory",
+        "postgresql://app:12/cretPW@db.example/memory",
+        "postgresql://app:12@cretPW@db.example/memory",
+        "postgres://app:se/cretPW@db.example:6432/memory?sslmode=require",
+        "postgresql://app:cretPW",
+        "postgresql://app:123456789",
+    ],
+)
+@pytest.mark.parametrize("said", [said for said, _ in SAID] + ['invalid integer value "cretPW" for option "port"'])
+def test_no_piece_of_a_password_with_special_characters_is_shown(url: str, said: str) -> None:
+    words = explain(psycopg.OperationalError(said), url)
+    assert "%2F" in words
+    assert [piece for piece in ("cretPW", "app:se", ":12", "123456789") if piece in words] == []
+    assert target_of(url) is None
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        URL,
+        "postgresql://a,b:5433/memory",
+        "postgresql://a:1,b:2/memory?user=me@tenant",
+        "postgresql:///memory?host=/run/pg",
+        "postgresql://[::1]:5432/memory",
+    ],
+)
+def test_a_url_that_is_written_as_it_should_be_is_named(url: str) -> None:
+    assert target_of(url) is not None
+
+
 def test_a_socket_and_a_missing_name_are_named_plainly() -> None:
     socket, plain = target_of("postgresql://mnemon@/mnemon?host=/run/pg&port=5432"), target_of("host=::1 user=u")
     assert socket is not None

@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from structlog.testing import capture_logs
 
 from mnemon.errors import ModelDown
-from mnemon.llm.failure import Declined, Rejected
+from mnemon.llm.failure import Declined, NoModel, Rejected
 from mnemon.llm.patience import Patience
 from mnemon.llm.protocol import ChatRequest, Finished, Message, Purpose, Question, Text, Usage
 from mnemon.llm.remote import RemoteLlm
@@ -89,7 +89,8 @@ async def test_a_call_that_succeeds_tells_what_it_was_for_and_what_it_cost(chat:
         (Rejected(429, SECRET, spent=True), "unavailable", 429, "raise the quota"),
         (Rejected(500, SECRET), "unavailable", 500, "look at the model's server"),
         (Declined(SECRET), "refused", None, "use another model"),
-        (TimeoutError(SECRET), "timeout", None, "raise MNEMON_MODEL_TIMEOUT_S"),
+        (TimeoutError(SECRET), "timeout", None, "or check that the model's server answers at all"),
+        (NoModel(SECRET), "bad_answer", None, "check MNEMON_MODEL_BASE_URL: what answers there is no model"),
         (httpx2.ConnectError(SECRET), "unavailable", None, "check MNEMON_MODEL_BASE_URL"),
         (ValueError(SECRET), "bad_answer", None, "JSON schema"),
     ],

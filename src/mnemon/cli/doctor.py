@@ -43,7 +43,9 @@ def _show(found: "list[Check]") -> None:
         if one.fix:
             out.print(f"     {'':<15} [cyan]{escape(one.fix)}[/]", soft_wrap=True)
     counts = {state: sum(one.state == state for one in found) for state in LOOK}
-    out.print(f"\n{counts['ok']} ok, {counts['warn']} to know, {counts['fail']} to mend.")
+    out.print(
+        f"\n{counts['ok']} ok, {counts['warn']} {'warning' if counts['warn'] == 1 else 'warnings'}, {counts['fail']} failed."
+    )
 
 
 async def _examine(**flags: object) -> "list[Check]":

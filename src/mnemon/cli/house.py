@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import psycopg
+import structlog
 
 from mnemon.access import store as access
 from mnemon.access.organizations import check_name
@@ -12,10 +13,12 @@ from mnemon.cli.terminal import err
 from mnemon.db.explain import explain
 from mnemon.db.migrate import migrate, pending
 from mnemon.errors import DatabaseDown, Misconfigured, NotFound
-from mnemon.logs import default_logs
+from mnemon.logs import default_logs, logs_are_json
 from mnemon.scope import Scope
 from mnemon.settings import Settings
 from mnemon.supervisor import supervise
+
+log = structlog.get_logger(__name__)
 
 
 @asynccontextmanager
@@ -94,4 +97,8 @@ async def organization(basement: Basement, name: str) -> Scope:
 
 
 def _say(message: str) -> None:
-    err.print(f"[dim]{message}[/]")
+    """Tell how the embedded database gets on, in the form that everything else on stderr has."""
+    if logs_are_json():
+        log.info("embedded_database", said=message)
+    else:
+        err.print(f"[dim]{message}[/]")

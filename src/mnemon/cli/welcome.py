@@ -4,7 +4,7 @@ from mnemon.access.keys import create_key
 from mnemon.access.organizations import create_organization
 from mnemon.access.signin import make_link
 from mnemon.basement import Basement
-from mnemon.cli.terminal import err, out
+from mnemon.cli.terminal import out
 from mnemon.scope import Scope
 from mnemon.settings import Settings
 
@@ -28,15 +28,15 @@ async def console_link(basement: Basement, port: int) -> str:
 
 
 def greet(settings: Settings, port: int, *, key: str | None, link: str) -> None:
-    """Says where the server is and how to look inside, and at the first start the key."""
+    """Says where the server is and how to look inside, and at the first start the key; stderr is left to the log."""
     offline = "offline: rules, no language model" if settings.model == "offline" else settings.model
     out.print(f"[bold]Mnemon[/] answers at {_url(settings, port)} · {offline}")
     out.print(f"Console, signed in (once, within 15 minutes): {link}", soft_wrap=True)
     if key is None:
         return
     out.print(f"\nFirst key of the organization [bold]{LOCAL}[/], shown this once:\n\n  {key}\n", soft_wrap=True)
-    err.print("[dim]Try it:[/] mnemon remember 'I live in Austin' · mnemon recall 'where do I live?' · mnemon chat")
-    err.print("[dim]See it filled:[/] mnemon demo")
+    out.print("[dim]Try it:[/] mnemon remember 'I live in Austin' · mnemon recall 'where do I live?' · mnemon chat")
+    out.print("[dim]See it filled:[/] mnemon demo")
 
 
 def _url(settings: Settings, port: int) -> str:

@@ -129,8 +129,18 @@ NOT_A_URL = (
 )
 
 
+CUT_SHORT = (
+    "MNEMON_DATABASE_URL reads as if its password ended early, or its port is no number. Write special characters in "
+    "the user and the password as %40 for @, %2F for /, %3A for :, and the whole as "
+    "postgresql://USER:PASSWORD@HOST:PORT/DATABASE."
+)
+_HIGHEST_PORT = 65_535
+
+
 def explain(error: psycopg.Error, url: str) -> str:
     """The cause of the failure and what to do next; never the password."""
+    if may_show_password(url):
+        return CUT_SHORT
     target = target_of(url)
     if target is None:
         return NOT_A_URL
@@ -143,7 +153,9 @@ def explain(error: psycopg.Error, url: str) -> str:
 
 
 def target_of(url: str) -> Target | None:
-    """Who, where and what a URL names, by libpq's own reading of it; None when libpq cannot read it."""
+    """Who, where and what a URL names, by libpq's reading; None when libpq cannot read it or took a password for it."""
+    if may_show_password(url):
+        return None
     try:
         parts = conninfo_to_dict(url)
     except psycopg.ProgrammingError:
@@ -155,6 +167,24 @@ def target_of(url: str) -> Target | None:
         place=f"{host}:{port}" if port and not host.startswith("/") else host,
         database=str(parts.get("dbname") or user),
     )
+
+
+def may_show_password(url: str) -> bool:
+    """Whether host, port or database, as libpq reads the URL, may be a piece of a password with special characters.
+
+    The user and password end at the first @, unless a / comes before it: then libpq takes both for host and port.
+    """
+    scheme, there, rest = url.partition("://")
+    if not there or scheme not in ("postgresql", "postgres"):
+        return False
+    authority, _, path = rest.partition("?")[0].partition("/")
+    if authority.count("@") > 1 or "@" in path:
+        return True
+    try:
+        ports = str(conninfo_to_dict(url).get("port") or "")
+    except psycopg.ProgrammingError:
+        return False
+    return any(not port.isdecimal() or int(port) > _HIGHEST_PORT for port in ports.split(",") if port)
 
 
 def shortcoming(*, server_version: int, vector_version: str | None) -> str | None:

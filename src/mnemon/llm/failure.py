@@ -33,6 +33,10 @@ class Unaskable(Exception):
     """This model cannot be asked so; says why."""
 
 
+class NoModel(ValueError):
+    """A web page came, so what answers at that address is no model."""
+
+
 RAISED: tuple[type[Exception], ...] = (
     Rejected,
     Declined,
@@ -106,6 +110,8 @@ def failure_of(error: Exception, model: str, timeout: float) -> Failure:
             return _refused(detail, "use another model if its content filter stops this often")
         case Unaskable():
             return _refused(f"{model} cannot be asked so: {error}", "look at what the caller asked for")
+        case NoModel():
+            return no_model(model)
         case _:
             return unusable(model, cause_of(error))
 
@@ -113,7 +119,7 @@ def failure_of(error: Exception, model: str, timeout: float) -> Failure:
 def too_slow(model: str, timeout: float) -> Failure:
     """No answer within the bound."""
     detail = f"{model} did not answer within {timeout:g} s. Try again, or raise MNEMON_MODEL_TIMEOUT_S."
-    step = "raise MNEMON_MODEL_TIMEOUT_S, or use a faster model"
+    step = "raise MNEMON_MODEL_TIMEOUT_S, use a faster model, or check that the model's server answers at all"
     return Failure(detail=detail, code=UNAVAILABLE, outcome=CallOutcome.TIMEOUT, next_step=step, again=True)
 
 
@@ -121,6 +127,13 @@ def unusable(model: str, why: str) -> Failure:
     """An answer came, and it is not one."""
     detail = f"{model} gave an answer that cannot be used: {why}. Ask again, or use another model."
     step = "nothing if it is rare; otherwise use a model that keeps to a JSON schema"
+    return Failure(detail=detail, code=UNUSABLE, outcome=CallOutcome.BAD_ANSWER, next_step=step, again=False)
+
+
+def no_model(model: str) -> Failure:
+    """A web page came in place of an answer."""
+    step = "check MNEMON_MODEL_BASE_URL: what answers there is no model"
+    detail = f"{model} gave an answer that cannot be used: it is a web page. {step[0].upper()}{step[1:]}."
     return Failure(detail=detail, code=UNUSABLE, outcome=CallOutcome.BAD_ANSWER, next_step=step, again=False)
 
 

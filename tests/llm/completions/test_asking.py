@@ -211,6 +211,15 @@ async def test_a_status_says_what_to_do(
         assert caught.value.code == code
 
 
+async def test_a_web_page_is_no_model(wire: Wire, reach: Reach) -> None:
+    page = whole(200, b"<html>Welcome</html>", "Content-Type: text/html; charset=utf-8")
+    for asked in (reach().answer(QUESTION), heard(reach())):
+        wire.plays = [(page,)]
+        with pytest.raises(ModelDown, match="Check MNEMON_MODEL_BASE_URL: what answers there is no model") as caught:
+            await asked
+        assert caught.value.code == "model_answer_unusable"
+
+
 async def test_a_quota_that_is_used_up_is_not_asked_again(wire: Wire, reach: Reach) -> None:
     wire.plays = [(whole(429, b'{"error": {"code": "insufficient_quota"}}'),)]
     with pytest.raises(ModelDown):

@@ -1,4 +1,4 @@
-"""The database: the embedded cluster or the one a URL names, its versions, its schema, its walls, its work."""
+"""The database: the embedded cluster or the one a URL names, its versions, its schema, its isolation, its work."""
 
 import time
 from collections.abc import AsyncIterator
@@ -134,8 +134,8 @@ async def _walls(db: Database) -> Check:
         async with db.tx(None) as tx:
             await assert_bound(tx)
     except MnemonError as error:
-        return failed("walls", error)
-    return ok("walls", "The server works as mnemon_app, and row-level security keeps organizations apart.")
+        return failed("isolation", error)
+    return ok("isolation", "The server works as mnemon_app, and row-level security keeps organizations apart.")
 
 
 async def _work(db: Database, clock: Clock) -> Check:

@@ -62,10 +62,10 @@ def room(folder: Path, free: int) -> Check:
     """The disk has room for the database and its log."""
     words = f"{free / 1e9:.1f} GB free on the disk of {folder}."
     if free < LITTLE_ROOM_BYTES:
-        return fail("room", words, f"df -h {folder}  # free some space, or set MNEMON_DATA_DIR to a larger disk")
+        return fail("disk space", words, f"df -h {folder}  # free some space, or set MNEMON_DATA_DIR to a larger disk")
     if free < SOME_ROOM_BYTES:
-        return warn("room", words, f"df -h {folder}  # 1 GB or more is comfortable")
-    return ok("room", words)
+        return warn("disk space", words, f"df -h {folder}  # 1 GB or more is comfortable")
+    return ok("disk space", words)
 
 
 def listening(settings: Settings) -> Iterable[Check]:

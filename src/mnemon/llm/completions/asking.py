@@ -12,7 +12,7 @@ from mnemon.llm.completions.events import Events
 from mnemon.llm.completions.rejection import rejection
 from mnemon.llm.completions.server import Server, server_of
 from mnemon.llm.completions.whole import said
-from mnemon.llm.failure import RAISED
+from mnemon.llm.failure import RAISED, NoModel
 from mnemon.llm.http import http_client
 from mnemon.llm.protocol import ChatRequest, Question
 from mnemon.llm.vendor import Piece, Said
@@ -69,6 +69,7 @@ class CompletionsVendor:
             response = await self._http.send(self._request(self._bodies.question(question)))
             if not response.is_success:
                 raise rejection(response.status_code, response.headers, response.content)
+            _refuse_page(response)
             return said(response.content)
 
     async def pieces(self, request: ChatRequest) -> AsyncGenerator[Piece, None]:
@@ -77,6 +78,7 @@ class CompletionsVendor:
             try:
                 if not response.is_success:
                     raise rejection(response.status_code, response.headers, await response.aread())
+                _refuse_page(response)
                 chunks, events, marked, arriving = Chunks(), Events(), False, response.aiter_bytes()
                 async for some in arriving:
                     for data in events.feed(some):
@@ -105,6 +107,11 @@ class CompletionsVendor:
             if len(self._key) >= _SECRET and self._key in str(error):
                 error.args = tuple(one.replace(self._key, "…") if isinstance(one, str) else one for one in error.args)
             raise
+
+
+def _refuse_page(response: httpx2.Response) -> None:
+    if response.headers.get("content-type", "").lower().startswith("text/html"):
+        raise NoModel("it is a web page")
 
 
 async def _drained(arriving: AsyncIterator[bytes]) -> None:

@@ -1,0 +1,81 @@
+"""What a server and a worker leave on stderr from their start to their stop, and that the stop comes last."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.processes import end_servers, servers_on
+
+MNEMON = str(Path(sys.executable).with_name("mnemon"))
+_WAIT_S = 120.0
+
+
+class Service:
+    """One `mnemon serve` or `mnemon worker` on its own data directory, with its log in a file."""
+
+    def __init__(self, folder: Path, *arguments: str) -> None:
+        self._log = folder / f"{arguments[0]}.jsonl"
+        self._pgdata = folder / "data" / "postgres"
+        environment = {
+            **{name: value for name, value in os.environ.items() if not name.startswith("MNEMON_")},
+            "MNEMON_DATA_DIR": str(folder / "data"),
+        }
+        with self._log.open("wb") as log, (folder / f"{arguments[0]}.out").open("wb") as out:
+            self._process = subprocess.Popen([MNEMON, *arguments], env=environment, stdout=out, stderr=log, cwd=folder)
+
+    def lines(self) -> list[dict[str, Any]]:
+        """Every complete line of the log."""
+        return [json.loads(line) for line in self._log.read_text().splitlines(keepends=True) if line.endswith("\n")]
+
+    def wait_for(self, event: str) -> None:
+        end = time.monotonic() + _WAIT_S
+        while event not in [line["event"] for line in self.lines()]:
+            assert time.monotonic() < end, self._log.read_text()
+            assert self._process.poll() is None or event == "stopped", self._log.read_text()
+            time.sleep(0.002)
+
+    def stop(self) -> tuple[int, ...]:
+        """Ask it to stop; give the processes of its database that run when `stopped` stands in the log."""
+        self._process.send_signal(signal.SIGTERM)
+        self.wait_for("stopped")
+        running = servers_on(self._pgdata)
+        assert self._process.wait(60) == 0
+        return running
+
+    def kill(self) -> None:
+        self._process.kill()
+        self._process.wait()
+
+
+@pytest.fixture
+def services(tmp_path: Path) -> Iterator[list[Service]]:
+    started: list[Service] = []
+    yield started
+    for one in started:
+        one.kill()
+    end_servers(tmp_path / "data")
+
+
+def test_stderr_is_json_from_the_first_start_on_and_stopped_is_logged_when_all_is_closed(
+    tmp_path: Path, services: list[Service]
+) -> None:
+    server = Service(tmp_path, "serve", "--port", "0")
+    services.append(server)
+    server.wait_for("started")
+    assert "making a new database" in next(x["said"] for x in server.lines() if x["event"] == "embedded_database")
+    assert server.stop() == ()
+    assert "mnk_" in (tmp_path / "serve.out").read_text()
+    worker = Service(tmp_path, "worker")
+    services.append(worker)
+    worker.wait_for("started")
+    assert worker.stop() == ()
+    for service in services:
+        assert service.lines()[-1]["event"] == "stopped"
