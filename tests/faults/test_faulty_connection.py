@@ -39,6 +39,14 @@ async def write_two(db: Database) -> None:
         await tx.run(insert, day="2026-04-13")
 
 
+async def read_in_savepoint(db: Database) -> None:
+    """Four statements, then the savepoint's, which leaves with a reading one."""
+    async with db.tx("acme") as tx:
+        await tx.all("select 1")
+        async with tx.savepoint():
+            await tx.all("select 2")
+
+
 def stop(task: "asyncio.Future[None]") -> None:
     task.cancel()
 
@@ -107,13 +115,7 @@ async def test_whoever_waits_is_cancelled_while_the_statement_runs(faulty: Datab
 
 
 async def test_a_savepoint_that_was_never_set_does_not_hide_a_cancellation(faulty: Database, faults: Faults) -> None:
-    async def write() -> None:
-        async with faulty.tx("acme") as tx:
-            await tx.all("select 1")
-            async with tx.savepoint():
-                await tx.all("select 2")
-
-    writing = asyncio.ensure_future(write())
+    writing = asyncio.ensure_future(read_in_savepoint(faulty))
     faults.arm(Fault(at=5, kind=FaultClass.CANCELLED), cancel=lambda: stop(writing))
     with pytest.raises(asyncio.CancelledError):
         await writing
@@ -123,8 +125,5 @@ async def test_a_savepoint_that_was_never_set_does_not_hide_a_cancellation(fault
 async def test_a_savepoint_that_was_never_set_does_not_hide_the_first_error(faulty: Database, faults: Faults) -> None:
     faults.arm(Fault(at=5, kind=FaultClass.DEADLOCK))
     with pytest.raises(Contended):
-        async with faulty.tx("acme") as tx:
-            await tx.all("select 1")
-            async with tx.savepoint():
-                await tx.all("select 2")
+        await read_in_savepoint(faulty)
     assert faults.struck == "SAVEPOINT savepoint_1"
