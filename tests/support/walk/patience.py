@@ -5,11 +5,19 @@ from collections.abc import Awaitable
 from contextlib import suppress
 from typing import TypeVar
 
+from support.walk.house import POOL, House
+
 T = TypeVar("T")
 HANGS_S = 60.0
 """Longer than anything here takes on any machine: what is not over by then never is."""
 LEASE_S = 62.0
 """Longer than every lease and every first backoff, on the clock that the walk moves."""
+
+
+_ACTIVE = """
+select state, query from pg_stat_activity
+where datname = current_database() and pid <> pg_backend_pid() and backend_type = 'client backend' and state <> 'idle'
+"""
 
 
 class Hung(Exception):
@@ -26,3 +34,16 @@ async def within(work: Awaitable[T]) -> T:
             await asyncio.wait_for(asyncio.shield(doing), 5)
         raise Hung
     return doing.result()
+
+
+async def until_idle(house: House) -> str:
+    """Wait until no reply is in the making and every connection is back, outside a transaction; what is not, else."""
+    for _ in range(int(HANGS_S / 0.01)):
+        stats = house.basement.db._pool.get_stats()
+        busy = await (await house.admin.execute(_ACTIVE)).fetchall()
+        size, free = stats.get("pool_size", 0), stats.get("pool_available", 0)
+        waiting = stats.get("requests_waiting", 0)
+        if size == free and 0 < size <= POOL and not (busy or waiting or house.streams):
+            return ""
+        await asyncio.sleep(0.01)
+    return f"the pool has {free} of {size} connections, {house.streams} replies are being made; at work: {busy}"

@@ -13,7 +13,7 @@ from mnemon.db.outages import OUTAGES
 from support.faulty_connection import Fault, FaultClass
 from support.walk.contents import Table, comparable, difference
 from support.walk.house import Call, House, Stage
-from support.walk.patience import HANGS_S, LEASE_S, Hung, within
+from support.walk.patience import LEASE_S, Hung, until_idle, within
 from support.walk.scenario import Played, RequestScenario
 from support.walk.verdicts import Verdict, Wrong, contents_wrong, request_log_wrong
 
@@ -137,12 +137,9 @@ class RequestVisits:
         return [Wrong(Verdict.ANSWER, f"answers {answer.status_code} {answer.text[:160]}")]
 
     async def _quiet(self) -> None:
-        """No reply is in the making any more."""
-        for _ in range(int(HANGS_S / 0.01)):
-            if not self._house.streams:
-                return
-            await asyncio.sleep(0.01)
-        raise Hung
+        """Nothing goes on that the request began, though its caller may have left."""
+        if await until_idle(self._house):
+            raise Hung
 
 
 def _documented(document: Mapping[str, Any]) -> dict[str, frozenset[int]]:

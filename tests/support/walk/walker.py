@@ -1,14 +1,13 @@
 """Visits pairs of a statement and an error over scenarios, and counts them."""
 
-import asyncio
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from support.faulty_connection import Fault, FaultClass
 from support.walk.contents import Table
-from support.walk.house import POOL, House
-from support.walk.patience import HANGS_S, Hung
+from support.walk.house import House
+from support.walk.patience import Hung, until_idle
 from support.walk.request_visit import RequestVisits
 from support.walk.scenario import Played, Scenario, WorkScenario
 from support.walk.verdicts import Finding, Verdict, Wrong
@@ -17,10 +16,6 @@ from support.walk.work_visit import WorkVisits
 Choice = Callable[[str, Sequence[str]], Iterable[Fault]]
 """Which faults are visited of a scenario's name and its statements."""
 _SAMPLE = 4
-_ACTIVE = """
-select state, query from pg_stat_activity
-where datname = current_database() and pid <> pg_backend_pid() and backend_type = 'client backend' and state <> 'idle'
-"""
 
 
 @dataclass
@@ -89,15 +84,8 @@ class Walker:
 
     async def _pool_wrong(self) -> list[Wrong]:
         """Whether all connections came back to the pool and none of them is in a transaction."""
-        pool = self._house.basement.db._pool
-        for _ in range(int(HANGS_S / 0.01)):
-            stats = pool.get_stats()
-            busy = await (await self._house.admin.execute(_ACTIVE)).fetchall()
-            size, free = stats.get("pool_size", 0), stats.get("pool_available", 0)
-            if size == free and 0 < size <= POOL and not busy and not stats.get("requests_waiting", 0):
-                return []
-            await asyncio.sleep(0.01)
-        return [Wrong(Verdict.STUCK, f"the pool has {free} of {size} connections; at work: {busy}")]
+        busy = await until_idle(self._house)
+        return [Wrong(Verdict.STUCK, busy)] if busy else []
 
 
 def every_fault(name: str, statements: Sequence[str]) -> Iterator[Fault]:
