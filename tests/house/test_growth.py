@@ -44,6 +44,7 @@ OURS = {
 """Modules whose patterns read nothing that is both long and from outside, and why."""
 BOUNDED = {
     "custody/forget_person.py": "a display name of at most 200 characters",
+    "evidence/numeral.py": "the first 60 signs or words of a number",
     "engagement/gates.py": "sentences of at most 400 characters, checked first",
     "memory/entities/names.py": "labels of at most 200 characters",
     "memory/entities/spelling.py": "words of labels of at most 200 characters",

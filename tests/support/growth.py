@@ -186,7 +186,7 @@ def pumps_for(reader: Reader, *, every: bool) -> dict[str, Pump]:
     """The texts to feed it: the general ones and those made from its module's patterns; with `every`, all of them."""
     made: dict[str, Pump] = {"distinct words": _words, "distinct numbers": _numbers, "distinct lines": _lines}
     for unit in UNITS:
-        for prefix, end in (("", ""), ("a", "x"), *((("I will call. ", "x"), (" ", "\x00")) if every else ())):
+        for prefix, end in (("", ""), ("a", "x"), *((("I will call. ", "x"), (" ", "\x01")) if every else ())):
             made[f"{prefix!r} + {unit!r} * n + {end!r}"] = partial(_filled, prefix, unit, end)
     own = {name: pump for pattern in _patterns(reader.module) for name, pump in pattern_pumps(pattern).items()}
     step = 1 if every else max(1, len(own) // 40)
