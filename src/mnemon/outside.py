@@ -10,7 +10,9 @@ from typing import Literal, TypeVar
 
 Read = TypeVar("Read", bound=Callable[..., object])
 
-_PIECE = 1_000
+_BLOCK = 20_000
+"""Characters that a pattern goes through at once: 10 ms of the slowest one."""
+_PIECE = 256
 """Characters that are normalized at once."""
 
 
@@ -28,6 +30,22 @@ def reads_outside_text_up_to(longest: int) -> Callable[[Read], Read]:
         return reads_outside_text(function)
 
     return mark
+
+
+@reads_outside_text
+def blocks(text: str) -> Iterator[str]:
+    """The text in blocks of at most 20,000 characters, parted behind a line break, else a blank, else anywhere.
+
+    A pattern that goes through a text keeps the interpreter to itself meanwhile, in whichever thread it runs.
+    """
+    start = 0
+    while len(text) - start > _BLOCK:
+        most = start + _BLOCK
+        places = (text.rfind(sign, start + _BLOCK // 2, most) for sign in ("\n", " "))
+        end = next((place + 1 for place in places if place >= 0), most)
+        yield text[start:end]
+        start = end
+    yield text[start:]
 
 
 @reads_outside_text

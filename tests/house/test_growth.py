@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from mnemon.console.difference import words_changed
 from mnemon.fence import verbatim
-from mnemon.outside import normal_form
+from mnemon.outside import blocks, normal_form
 from mnemon.sessions import sentences
 from support.growth import Reader, growth_fault, pumps_for, readers
 from support.pumps import Pump
@@ -199,3 +199,11 @@ def test_a_letter_is_never_parted_from_what_joins_it(unit: str) -> None:
     for shift in range(5):
         text = "x" * shift + unit * 1_000
         assert normal_form("NFKC", text) == unicodedata.normalize("NFKC", text)
+
+
+@given(st.text(alphabet="a \n", max_size=40), st.integers(0, 3_000))
+def test_blocks_are_the_text_and_none_is_longer_than_it_may_be(text: str, times: int) -> None:
+    long = text * times
+    made = list(blocks(long))
+    assert "".join(made) == long
+    assert max(map(len, made)) <= 20_000

@@ -3,7 +3,7 @@
 import re
 from functools import lru_cache
 
-from mnemon.outside import reads_outside_text
+from mnemon.outside import blocks, reads_outside_text
 from mnemon.turn import Turn
 
 _US = r"between\s+(?:us|you\s+and\s+(?:me|i)|the\s+two\s+of\s+us|ourselves)\b"
@@ -38,6 +38,10 @@ _NOT = re.compile(r"\b(?:not|n['’]t|no\s+longer|isn['’]t|never\s+was)\s+(?:\
 @lru_cache(maxsize=8)
 def said_in_confidence(text: str) -> bool:
     """Whether the text asks to stay between the two who speak ("just between us"); "not just between us" does not."""
+    return any(map(_asks_for_confidence, blocks(text)))
+
+
+def _asks_for_confidence(text: str) -> bool:
     lowered = text.lower()
     if not any(word in lowered for word in _ONE_OF):
         return False
