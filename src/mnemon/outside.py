@@ -14,6 +14,8 @@ _BLOCK = 20_000
 """Characters that a pattern goes through at once: 10 ms of the slowest one."""
 _PIECE = 256
 """Characters that are normalized at once."""
+_MOST_MARKS = 32
+"""Marks upon one letter that are kept together: Unicode's stream-safe format has at most 30."""
 
 
 def reads_outside_text(function: Read) -> Read:
@@ -53,7 +55,7 @@ def normal_form(form: Literal["NFC", "NFD", "NFKC", "NFKD"], text: str) -> str:
     """The text in a Unicode normal form, in a time that grows with its length.
 
     `unicodedata.normalize` sorts the marks on one letter by insertion: 200,000 of them take a minute. So a long text is
-    normalized piece by piece, parted before a letter; only more marks than a piece is long are parted between marks.
+    normalized piece by piece, parted before a letter; only more marks than any writing has are parted from each other.
     """
     if len(text) <= _PIECE or text.isascii():
         return unicodedata.normalize(form, text)
@@ -64,7 +66,7 @@ def _pieces(text: str) -> Iterator[str]:
     start = 0
     while start < len(text):
         end = min(len(text), start + _PIECE)
-        while start + _PIECE // 2 < end < len(text) and not _begins_letter(text[end]):
+        while start + _PIECE - _MOST_MARKS < end < len(text) and not _begins_letter(text[end]):
             end -= 1
         yield text[start:end]
         start = end
