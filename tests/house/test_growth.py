@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from mnemon.console.difference import words_changed
 from mnemon.fence import verbatim
-from mnemon.outside import normal_form
+from mnemon.outside import blocks, normal_form
 from mnemon.sessions import sentences
 from support.growth import Reader, growth_fault, pumps_for, readers
 from support.pumps import Pump
@@ -44,6 +44,7 @@ OURS = {
 """Modules whose patterns read nothing that is both long and from outside, and why."""
 BOUNDED = {
     "custody/forget_person.py": "a display name of at most 200 characters",
+    "evidence/numeral.py": "the first 60 signs or words of a number",
     "engagement/gates.py": "sentences of at most 400 characters, checked first",
     "memory/entities/names.py": "labels of at most 200 characters",
     "memory/entities/spelling.py": "words of labels of at most 200 characters",
@@ -193,8 +194,16 @@ def test_a_normal_form_in_pieces_is_the_normal_form(text: str, times: int) -> No
     assert normal_form("NFKC", long) == unicodedata.normalize("NFKC", long)
 
 
-@pytest.mark.parametrize("unit", ["ｶﾞ", "한", "\u1112\u1161\u11ab", "e\u0301", "नि", "ﷺ", "a中"])
+@pytest.mark.parametrize("unit", ["ｶﾞ", "한", "e\u0301", "\u1112\u1161\u11ab", "नि", "ﷺ", "a中"])
 def test_a_letter_is_never_parted_from_what_joins_it(unit: str) -> None:
     for shift in range(5):
         text = "x" * shift + unit * 1_000
         assert normal_form("NFKC", text) == unicodedata.normalize("NFKC", text)
+
+
+@given(st.text(alphabet="a \n", max_size=40), st.integers(0, 3_000))
+def test_blocks_are_the_text_and_none_is_longer_than_it_may_be(text: str, times: int) -> None:
+    long = text * times
+    made = list(blocks(long))
+    assert "".join(made) == long
+    assert max(map(len, made)) <= 20_000

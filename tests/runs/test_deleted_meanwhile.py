@@ -90,10 +90,10 @@ async def test_an_agent_deleted_after_it_was_read_is_shown_without_memory(workin
     assert shown[agent.id].runs_since_reset == 0
 
 
-async def give_up(working: Working, tx: Tx, run: Run) -> object:
+async def give_up(working: Working, tx: Tx, run: Run) -> None:
     execution = Execution(working.basement())
     item = Item(org_id=working.org, kind=ask.RUN, key=run.id, job_id="job", attempts=3, token=1)
-    return await execution.give_up(tx, item, "no model")
+    await execution.give_up(tx, item, "no model")
 
 
 CHANGED: dict[str, Callable[[Working, Tx, Run], Awaitable[object]]] = {

@@ -186,7 +186,7 @@ def pumps_for(reader: Reader, *, every: bool) -> dict[str, Pump]:
     """The texts to feed it: the general ones and those made from its module's patterns; with `every`, all of them."""
     made: dict[str, Pump] = {"distinct words": _words, "distinct numbers": _numbers, "distinct lines": _lines}
     for unit in UNITS:
-        for prefix, end in (("", ""), ("a", "x"), *((("I will call. ", "x"), (" ", "\x00")) if every else ())):
+        for prefix, end in (("", ""), ("a", "x"), *((("I will call. ", "x"), (" ", "\x01")) if every else ())):
             made[f"{prefix!r} + {unit!r} * n + {end!r}"] = partial(_filled, prefix, unit, end)
     own = {name: pump for pattern in _patterns(reader.module) for name, pump in pattern_pumps(pattern).items()}
     step = 1 if every else max(1, len(own) // 40)
@@ -257,9 +257,13 @@ def growth_fault(reader: Reader, pump: Pump, size: int = SIZE) -> str | None:
 
 
 def _confirmed(reader: Reader, pump: Pump, size: int) -> str | None:
-    """The same, measured up to three times at two sizes: one time in proportion is enough to be cleared."""
+    """The same, measured up to three times between two sizes: one time in proportion is enough to be cleared.
+
+    Each time at twice the size where it may: the standard library changes its ways at some lengths, and leaps there.
+    """
     small = large = 0.0
-    for _ in range(3):
+    for again in range(3):
+        size = size if again == 0 or reader.longest else size * 2
         small, large = seconds(reader, pump, size // STEP, 3), seconds(reader, pump, size, 2)
         if large <= MOST_GROWTH * max(small, 1e-6):
             return None

@@ -19,7 +19,7 @@ with warnings.catch_warnings():
 Pump = Callable[[int], str]
 """A text of about this many characters."""
 
-ENDS = ("", "\x00", "x", "\n", "!", "1")
+ENDS = ("", "\x01", "x", "\n", "!", "1")
 _CLASSES = {
     codes.CATEGORY_SPACE: (" ", "\n", "\t"),
     codes.CATEGORY_WORD: ("a", "A", "1", "é"),
@@ -49,11 +49,11 @@ def pattern_pumps(pattern: re.Pattern[str]) -> dict[str, Pump]:
             _add(made, unit, "", end)
             _add(made, unit, prefix, end)
             _add(made, prefix + unit, "", end)
-        _add(made, prefix + unit * 3, "", "\x00")
+        _add(made, prefix + unit * 3, "", "\x01")
     for prefix, unit in bodies:
         for _, other in bodies:
             if other != unit:
-                _add(made, unit + other, prefix, "\x00")
+                _add(made, unit + other, prefix, "\x01")
     return made
 
 

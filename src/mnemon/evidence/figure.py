@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from mnemon.evidence import numeral
 from mnemon.evidence.reference import without_references
-from mnemon.outside import reads_outside_text
+from mnemon.outside import blocks, reads_outside_text
 
 SHARE = "share"
 """Unit of percentages and fractions: 25% and a quarter are the same figure."""
@@ -115,13 +115,22 @@ class Figure:
 @lru_cache(maxsize=4)
 def figures(text: str) -> tuple[Figure, ...]:
     """Every figure in the text, in order; dates, times, ordinals and references are none."""
+    found: list[Figure] = []
+    at = 0
+    for block in blocks(text):
+        found += (replace(one, start=one.start + at, end=one.end + at) if at else one for one in _in_block(block))
+        at += len(block)
+    return tuple(found)
+
+
+def _in_block(text: str) -> Iterator[Figure]:
     masked = without_references(text)
     found: list[Figure] = []
     for figure in sorted(_candidates(masked), key=lambda each: (each.start, -each.end)):
         if not found or figure.start >= found[-1].end:
             found.append(figure)
     named = (replace(each, text=text[each.start : each.end]) for each in _joined(found, masked))
-    return tuple(each for each in named if each.text.lower() != "one")  # alone it is a pronoun more often than a count
+    yield from (each for each in named if each.text.lower() != "one")  # alone it is a pronoun more often than a count
 
 
 def preceding(text: str, figure: Figure) -> str:

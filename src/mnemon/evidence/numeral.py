@@ -3,8 +3,6 @@
 import re
 from fractions import Fraction
 
-from mnemon.outside import reads_outside_text
-
 UNITS = {
     word: value
     for value, word in enumerate(
@@ -123,7 +121,6 @@ _SEPARATOR = re.compile(_GROUP)
 _THOUSANDS = re.compile(rf"{_GROUP}(?=\d{{3}}(?!\d))")
 
 
-@reads_outside_text
 def digits(text: str) -> Fraction:
     """The value of a number written in digits, with either habit of separators; a longer one is read in part."""
     if len(text) > _LONGEST:
@@ -141,7 +138,6 @@ def whole(text: str) -> int:
     return int(text[:_LONGEST])
 
 
-@reads_outside_text
 def words(text: str) -> Fraction | None:
     """The value of a number written in words; None for a bare scale ("several hundred"), which names no number."""
     tokens = [token for token in re.split(r"[\s-]+", text.lower()) if token][:_LONGEST]

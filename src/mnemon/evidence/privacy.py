@@ -3,7 +3,7 @@
 import re
 from functools import lru_cache
 
-from mnemon.outside import reads_outside_text
+from mnemon.outside import blocks, reads_outside_text
 from mnemon.turn import Turn
 
 _US = r"between\s+(?:us|you\s+and\s+(?:me|i)|the\s+two\s+of\s+us|ourselves)\b"
@@ -25,6 +25,11 @@ _PHRASES = (
     rf"{_BEGIN}(?:strictly\s+)?(?:off\s+the\s+record|in\s+(?:strict\s+)?confidence|confidentially)\s*[,.:;!)—–-]",
     r"\bfor\s+your\s+(?:ears|eyes)\s+only\b",
 )
+_ONE_OF = (
+    "between", "yourself", "private", "confiden", "secret", "quiet", "record", "tell", "share", "repeat", "mention",
+    "spread", "stay", "only",
+)  # fmt: skip
+"""Every phrase has one of these in it: most texts have none, and are done with a hundred times sooner."""
 _PRIVATE = re.compile("|".join(f"(?:{phrase})" for phrase in _PHRASES), re.IGNORECASE)
 _NOT = re.compile(r"\b(?:not|n['’]t|no\s+longer|isn['’]t|never\s+was)\s+(?:\w+\s+)?$", re.IGNORECASE)
 
@@ -33,6 +38,13 @@ _NOT = re.compile(r"\b(?:not|n['’]t|no\s+longer|isn['’]t|never\s+was)\s+(?:\
 @lru_cache(maxsize=8)
 def said_in_confidence(text: str) -> bool:
     """Whether the text asks to stay between the two who speak ("just between us"); "not just between us" does not."""
+    return any(map(_asks_for_confidence, blocks(text)))
+
+
+def _asks_for_confidence(text: str) -> bool:
+    lowered = text.lower()
+    if not any(word in lowered for word in _ONE_OF):
+        return False
     return any(not _NOT.search(text[max(0, found.start() - 24) : found.start()]) for found in _PRIVATE.finditer(text))
 
 

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable
 from enum import StrEnum
 
-from mnemon.outside import reads_outside_text
+from mnemon.outside import blocks, reads_outside_text
 
 
 class Open(StrEnum):
@@ -66,7 +66,7 @@ NOT_NAMES = frozenset(_NOT_NAMES.split())
 @reads_outside_text
 def sentences(text: str) -> list[str]:
     """The text's sentences, each on its own, whitespace made single."""
-    parts = (" ".join(part.split()) for part in _ENDS.split(text))
+    parts = (" ".join(part.split()) for block in blocks(text) for part in _ENDS.split(block))
     return [part.rstrip(";") for part in parts if part]
 
 

@@ -12,7 +12,6 @@ from mnemon.outside import reads_outside_text
 _THOUGHT = re.compile(r"<think>.*?</think>", re.DOTALL)
 
 
-@reads_outside_text
 def said(body: bytes) -> Said:
     """The answer in a completion. ValueError where it is none."""
     given = read(body)

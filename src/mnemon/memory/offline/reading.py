@@ -82,8 +82,10 @@ def plain(message: str) -> str:
 @reads_outside_text_up_to(LONGEST_MESSAGE)
 def clauses(message: str) -> Iterator[Clause]:
     """The message's clauses in order; none of a pasted text."""
+    if len(message) > LONGEST_MESSAGE:
+        return
     text = plain(message)
-    if len(text) > LONGEST_MESSAGE or _PASTED.search(text):
+    if _PASTED.search(text):
         return
     careless = not any(letter.isupper() for letter in text)
     if careless:

@@ -13,9 +13,9 @@ Check = Callable[[str, Clause], bool]
 """Whether what a group caught is what the rule means by it."""
 
 _CUT = re.compile(
-    r"\s*(?:[,;(]|\s[-–—]\s|\s(?:in (?:the|my|our)|on|for|with|during|at \d\S*|around \d\S*|at around|after|before"
-    r"|because|when|while|since|so|but|over|than|rather|instead|as|by|every|each|once|twice|until|especially|most of"
-    r"|more than|a lot|very much|so much|and (?:hates?|likes?|loves?|prefers?|dislikes?|enjoys?))\b"
+    r"(?<!\s)\s*(?:[,;(]|\s[-–—]\s|\s(?:in (?:the|my|our)|on|for|with|during|at \d\S*|around \d\S*|at around|after"
+    r"|before|because|when|while|since|so|but|over|than|rather|instead|as|by|every|each|once|twice|until|especially"
+    r"|most of|more than|a lot|very much|so much|and (?:hates?|likes?|loves?|prefers?|dislikes?|enjoys?))\b"
     r"|\s(?:these days|now|too)$).*$",
     re.IGNORECASE,
 )

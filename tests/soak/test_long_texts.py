@@ -1,0 +1,177 @@
+"""The longest texts a caller may send, made to be slow: the server goes on answering everybody else."""
+
+import asyncio
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+from fastapi import FastAPI
+
+from mnemon.basement import Basement
+from support.console_door import signed_in
+from support.served import Served, served
+
+LONGEST = 200_000
+LONGEST_MEMORY = 20_000
+STALL_S = 1.0
+"""Processor time that the server may take between two steps of its event loop. What this is for took 13 s and more,
+what is left takes a tenth of a second; so the verdict does not depend on the machine."""
+
+
+@dataclass
+class Watch:
+    """Measures, inside the server, how long its event loop could not go on, in processor time of the whole process.
+
+    Of the process, since a thread that does not let go of the interpreter holds up the loop as well; processor time,
+    since other processes do not count.
+    """
+
+    longest_s: float = 0.0
+    tasks: list["asyncio.Task[None]"] = field(default_factory=list)
+
+    def dress(self, app: FastAPI, basement: Basement) -> None:
+        self.tasks.append(asyncio.get_running_loop().create_task(self._measure()))
+
+    async def _measure(self) -> None:
+        while True:
+            before = time.process_time()
+            await asyncio.sleep(0.001)
+            self.longest_s = max(self.longest_s, time.process_time() - before)
+
+
+def filled(prefix: str, unit: str, end: str, size: int = LONGEST) -> str:
+    return prefix + unit * ((size - len(prefix) - len(end)) // len(unit)) + end
+
+
+TURNS = {
+    "blanks after a sentence": filled("I will call. ", " ", "x"),
+    "line breaks": filled("I will call. ", "\n", "x"),
+    "equals signs": filled("", "=", ""),
+    "marks upon marks": filled("é", "\u0323\u0334", ""),
+    "figures": filled("", "1½ ", ""),
+    "digits": filled("a", "1", ""),
+    "section signs": filled("", "§", ""),
+    "an open question": filled("We don't know why", " ", "x"),
+}
+
+
+def send_turns(client: httpx2.Client, user: str, text: str, times: int = 4) -> None:
+    """So many turns with this text: the fourth makes the rolling summary due."""
+    for _ in range(times):
+        body = {"userId": user, "messages": [{"role": "user", "content": text}]}
+        answer = client.post("/api/turns", json=body)
+        assert answer.status_code == 202, answer.text
+
+
+def send_completion(client: httpx2.Client, user: str, text: str) -> None:
+    """The same as a chat message in OpenAI's words."""
+    body = {"model": "mnemon", "user": user, "messages": [{"role": "user", "content": text}]}
+    answer = client.post("/v1/chat/completions", json=body)
+    assert answer.status_code == 200, answer.text
+
+
+def look_at_changes(server: Served, client: httpx2.Client, user: str) -> None:
+    """A memory as long as one may be, changed once all over, and its page in the console."""
+    before, after = filled("", "a b ", "x", LONGEST_MEMORY), filled("", "b a ", "y", LONGEST_MEMORY)
+    body = {"userId": user, "type": "PROFILE", "content": before}
+    made = client.post("/api/memories", json=body).json()["data"]["id"]
+    assert client.patch(f"/api/memories/{made}", json={"content": after}).status_code == 200
+    with signed_in(server, server.org("acme")) as browser:
+        page = browser.get(f"/memories/{made}")
+    assert page.status_code == 200
+    assert page.text.count("<del") >= 1
+
+
+@pytest.mark.timeout(280)
+@pytest.mark.parametrize("model", ["offline", "scripted"])
+def test_no_long_text_holds_up_the_event_loop(model: str, database_url: str, tmp_path: Path) -> None:
+    watch = Watch()
+    options: dict[str, Any] = {"model": "offline"} if model == "offline" else {}
+    with served(database_url, tmp_path, dress=watch.dress, **options) as server:
+        if model == "scripted":
+            server.script.always_answers("Reflection", lambda asked: {})
+        client = server.client("acme")
+        client.timeout = httpx2.Timeout(120)
+        send_turns(client, "warm", "I will call.")  # what is loaded at the first use is not what is measured
+        server.settled(client, seconds=60)
+        watch.longest_s = 0.0
+        for number, text in enumerate(TURNS.values()):
+            send_turns(client, f"u{number}", text)
+        if model == "offline":
+            send_completion(client, "chats", TURNS["equals signs"])
+        look_at_changes(server, client, "edits")
+        server.settled(client, seconds=200)
+        parked = client.get("/api/jobs?status=parked").json()["data"]
+    assert parked == []
+    assert watch.longest_s < STALL_S
+
+
+def test_more_than_the_longest_text_is_refused_with_its_place(database_url: str, tmp_path: Path) -> None:
+    with served(database_url, tmp_path, model="offline") as server:
+        client = server.client("acme")
+        message = {"role": "user", "content": "x" * (LONGEST + 1)}
+        body = {"model": "mnemon", "user": "ann", "messages": [message]}
+        answer = client.post("/v1/chat/completions", json=body)
+        assert answer.status_code in (400, 422)
+        assert "messages" in answer.text
+        assert "200000" in answer.text.replace(",", "")
+
+
+ASKING = """
+import http.client, sys, time
+host, port = sys.argv[1].removeprefix("http://").split(":")
+connection = http.client.HTTPConnection(host, int(port), timeout=600)
+while True:
+    began = time.perf_counter()
+    connection.request("GET", "/healthz")
+    assert connection.getresponse().read()
+    print(time.perf_counter() - began, flush=True)
+    time.sleep(0.01)
+"""
+
+
+@contextmanager
+def asked_again_and_again(url: str, took: list[float]) -> Iterator[None]:
+    """Someone else, in a process of their own, asks for /healthz all the while."""
+    asking = subprocess.Popen([sys.executable, "-c", ASKING, url], stdout=subprocess.PIPE, text=True)
+    try:
+        yield
+    finally:
+        asking.terminate()
+        told, _ = asking.communicate()
+        took += [float(line) for line in told.splitlines()]
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("model", ["offline", "scripted"])
+def test_healthz_answers_within_100_ms_while_long_texts_come_in_a_loop(
+    model: str, database_url: str, tmp_path: Path
+) -> None:
+    options: dict[str, Any] = {"model": "offline"} if model == "offline" else {}
+    with served(database_url, tmp_path, **options) as server:
+        if model == "scripted":
+            server.script.always_answers("Reflection", lambda asked: {})
+        client = server.client("acme")
+        client.timeout = httpx2.Timeout(600)
+        send_turns(client, "warm", "I will call.")  # what is loaded at the first use is not what is measured
+        look_at_changes(server, client, "warm")
+        server.settled(client, seconds=60)
+        for name, text in TURNS.items():
+            took: list[float] = []
+            with asked_again_and_again(server.url, took):
+                for round_ in range(5):
+                    send_turns(client, f"{name} {round_}", text)
+                    look_at_changes(server, client, f"{name} {round_}")
+                server.settled(client, seconds=600)
+            took.sort()
+            p99 = took[int(len(took) * 0.99)]
+            print(f"{model}, {name}: {len(took)} asked, p99 {p99 * 1000:.0f} ms, most {took[-1] * 1000:.0f} ms")  # noqa: T201
+            assert p99 < 0.1
