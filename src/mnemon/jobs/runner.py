@@ -29,9 +29,11 @@ log = structlog.get_logger(__name__)
 
 POLL_S = 0.5
 """Seconds between looks at the table when no notification came: the clock may be moved without one."""
-MOST_DEATHS = 2
-"""Workers that one item may cost in a row, by their end or by its time limit; then it is parked, not tried again. An
-item that kills or freezes whoever runs it would otherwise do so at every start."""
+MOST_TIMEOUTS = 2
+"""Tries in a row that may run out of their time; then the item is parked, whatever tries it has left."""
+MOST_DEATHS = 10
+"""Workers in a row that may be lost while they had an item; then it is parked: one that kills or freezes whoever runs it
+would do so at every start. Not two: a worker that is killed from outside takes up to eight innocent items with it."""
 _RECORD_TRIES = 6
 """How often the outcome of a try is written while the database is away; then the lease is left to run out."""
 
@@ -209,7 +211,7 @@ class Runner:
         # The row holds no content, so an error that is not ours is named by its type alone.
         said = f"{error.code}: {error.detail}" if isinstance(error, MnemonError) else type(error).__name__
         deaths = item.deaths + 1 if isinstance(error, WorkTimedOut) else 0
-        last = isinstance(error, WorkerDied) or deaths >= MOST_DEATHS
+        last = isinstance(error, WorkerDied) or deaths >= MOST_TIMEOUTS
         delay = None if last else kind.retry.delay(item.attempts, random.random())  # noqa: S311  jitter, not a secret
 
         async def write(tx: Tx) -> None:
