@@ -32,8 +32,8 @@ POLL_S = 0.5
 MOST_TIMEOUTS = 2
 """Tries in a row that may run out of their time; then the item is parked, whatever tries it has left."""
 MOST_DEATHS = 10
-"""Workers in a row that may be lost while they had an item; then it is parked: one that kills or freezes whoever runs it
-would do so at every start. Not two: a worker that is killed from outside takes up to eight innocent items with it."""
+"""Workers in a row that may be lost while they had an item; then it is parked: one that kills or freezes whoever runs
+it would do so at every start. Not two: a worker killed from outside takes up to eight innocent items with it."""
 _RECORD_TRIES = 6
 """How often the outcome of a try is written while the database is away; then the lease is left to run out."""
 
