@@ -31,6 +31,7 @@ class LogWriter:
         self, fd: int, *, most_waiting: int = MOST_WAITING, notice: Callable[[int], str | None] = lambda _: None
     ) -> None:
         self._fd = fd
+        self.on_terminal = os.isatty(fd)
         self._most = most_waiting
         self._notice = notice  # makes the line that tells how many are missing, or None where it is not to be told
         # SimpleQueue, because its put may run inside itself: a finalizer that logs would deadlock on Queue's mutex.

@@ -33,16 +33,14 @@ _ABOUT_THE_MODEL = "Look at the model_call line with the same request_id."
 """The error's own words may quote what the model's server sent."""
 
 _writer: LogWriter | None = None
-_json = False
 
 
 def configure_logs(level: str, fd: int = 2) -> None:
     """Have every logger of this process, ours and the libraries', write to this descriptor in one form."""
-    global _json, _writer  # noqa: PLW0603  one log per process, as the libraries have it
+    global _writer  # noqa: PLW0603  one log per process, as the libraries have it
     close_logs()
     number = logging.getLevelNamesMapping()[level.upper()]
-    _json = not os.isatty(fd)
-    processors = _processors(terminal=not _json)
+    processors = _processors(terminal=os.isatty(fd))
     levels = structlog.make_filtering_bound_logger(number)
     # The notice of dropped lines is rendered by the writer for itself: put like other lines, it would be dropped too.
     own_log = structlog.wrap_logger(structlog.ReturnLogger(), processors=processors, wrapper_class=levels)
@@ -63,7 +61,7 @@ def configure_logs(level: str, fd: int = 2) -> None:
 
 def logs_are_json() -> bool:
     """Whether this process logs for machines, so that a line for people would stand in their way."""
-    return _writer is not None and _json
+    return _writer is not None and not _writer.on_terminal
 
 
 def default_logs() -> None:

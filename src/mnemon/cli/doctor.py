@@ -43,8 +43,8 @@ def _show(found: "list[Check]") -> None:
         if one.fix:
             out.print(f"     {'':<15} [cyan]{escape(one.fix)}[/]", soft_wrap=True)
     counts = {state: sum(one.state == state for one in found) for state in LOOK}
-    warnings = "warning" if counts["warn"] == 1 else "warnings"
-    out.print(f"\n{counts['ok']} ok, {counts['warn']} {warnings}, {counts['fail']} failed.")
+    warnings = "1 warning" if counts["warn"] == 1 else f"{counts['warn']} warnings"
+    out.print(f"\n{counts['ok']} ok, {warnings}, {counts['fail']} failed.")
 
 
 async def _examine(**flags: object) -> "list[Check]":

@@ -77,7 +77,7 @@ class Job:
 
 @dataclass(frozen=True, kw_only=True)
 class Worker:
-    """A runner as it last reported, in the machine's time: liveness does not follow a clock that a test moves."""
+    """A runner as it last reported, by the wall clock: liveness does not follow a clock that a test moves."""
 
     worker_id: str
     started_at: datetime
