@@ -131,8 +131,8 @@ class Database:
     async def tx(self, org_id: str | None, *, within_s: float | None = None) -> AsyncIterator[Tx]:
         """A transaction for one organization; None sees no tenant row and is for the runner's look at `work`.
 
-        `within_s` bounds the wait for a connection and the wait for each round's answers, for callers that cannot wait as long
-        as everybody else.
+        `within_s` bounds the wait for a connection and the wait for each round's answers, for callers that cannot wait
+        as long as everybody else.
         """
         with span("transaction", org=org_id or ""):
             async with self._transaction(self._begin(org_id), within_s) as line:
