@@ -1,5 +1,6 @@
 """Agent state through the doors: reading, changing, following, and the loop of plan, result and correction."""
 
+import asyncio
 import json
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -9,7 +10,13 @@ import httpx2
 import pytest
 
 from mnemon.access.grants import ALL_GRANTS, Grant
+from mnemon.agentstate import store
+from mnemon.clock import SystemClock
+from mnemon.custody.forget_person import forget_person
+from mnemon.db.database import Database
+from mnemon.scope import person
 from support.bounds import HANGS_S
+from support.racing import run_behind
 from support.served import Served
 
 PLAN = {"action": "create_tasks", "expected_outcome": "two tasks exist", "expected_count": 2}
@@ -331,3 +338,29 @@ def test_a_foreign_session_is_like_one_that_never_was(server: Served, client: ht
             assert answer.status_code == never.status_code == 404
             assert answer.json()["detail"] == never.json()["detail"]
     assert patch(other, session, 1, {}).status_code == 404
+
+
+def test_a_change_that_waits_for_a_forgetting_is_not_found_and_leaves_nothing(
+    server: Served, client: httpx2.Client
+) -> None:
+    session = turn(client)["sessionId"]
+    server.settled(client)
+    ana = person(server.org(), "ana")
+
+    async def race() -> tuple[httpx2.Response, list[str]]:
+        db = Database(server.database_url, SystemClock(), pool_size=3)
+        await db.open()
+        try:
+            answer = await run_behind(
+                db,
+                server.org(),
+                lambda tx: forget_person(tx, ana),
+                lambda _: asyncio.to_thread(patch, client, session, 0, {"expectations": [PLAN]}),
+            )
+            async with db.tx(server.org()) as tx:
+                return answer, await store.sessions_of(tx, ana)
+        finally:
+            await db.close()
+
+    answer, left = asyncio.run(race())
+    assert (answer.status_code, left) == (404, [])
