@@ -6,6 +6,7 @@ import unicodedata
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from difflib import SequenceMatcher
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -63,8 +64,14 @@ BOUNDED = {
 @pytest.mark.parametrize("name", sorted(READERS))
 def test_time_grows_in_proportion_to_the_text(name: str) -> None:
     reader = READERS[name]
-    faults = _faults(reader, pumps_for(reader, every=False), SMALL)
-    assert faults == {}
+    pumps = pumps_for(reader, every=False)
+    sample = {how: pump for how, pump in pumps.items() if _drawn(f"{name} {how}")}
+    assert _faults(reader, sample, SMALL) == {}
+
+
+def _drawn(what: str) -> bool:
+    """Whether it is among the eighth that the suite tries, always the same; the soak tries them all."""
+    return sha256(what.encode("utf-8", "surrogatepass")).digest()[0] % 8 == 0
 
 
 @pytest.mark.soak
