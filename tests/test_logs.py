@@ -30,6 +30,11 @@ def as_before() -> Iterator[None]:
     root = logging.getLogger()
     pool = logging.getLogger("psycopg.pool")
     handlers, levels = root.handlers[:], (root.level, pool.level)
+    structlog.reset_defaults()
+    for name in ("uvicorn", "uvicorn.error"):  # servers in process may have silenced them
+        logging.getLogger(name).setLevel(logging.NOTSET)
+        logging.getLogger(name).disabled = False
+        logging.getLogger(name).propagate = True
     yield
     close_logs()
     root.handlers[:] = handlers

@@ -161,7 +161,7 @@ async def open_house(database_url: str, folder: Path) -> AsyncIterator[House]:
     basement = Basement(db=db, llm=llm, reflector=llm, embedder=embedder, clock=clock, settings=settings)
     await db.open()
     admin = await psycopg.AsyncConnection.connect(database_url, autocommit=True)
-    said = structlog.get_config()["processors"]
+    said = structlog.get_config() if structlog.is_configured() else None
     try:
         # Every third fault makes the pool tell of a connection, and every scenario is begun with requests that succeed.
         logging.getLogger("psycopg.pool").setLevel(logging.ERROR)
@@ -180,7 +180,9 @@ async def open_house(database_url: str, folder: Path) -> AsyncIterator[House]:
                 admin=admin,
             )
     finally:
-        structlog.configure(processors=said)
+        structlog.reset_defaults()
+        if said is not None:
+            structlog.configure(**said)
         logging.getLogger("psycopg.pool").setLevel(logging.NOTSET)
         await admin.close()
         await db.close()
