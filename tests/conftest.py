@@ -14,6 +14,7 @@ from mnemon.clock import ManualClock
 from mnemon.db.database import Database
 from mnemon.db.migrate import migrate
 from support.databases import name_of, new_database
+from support.loggers import loggers_as_they_were
 
 pytest_plugins = ("support.soak.options",)
 
@@ -24,6 +25,13 @@ settings.register_profile(
 settings.load_profile("mnemon")
 
 START = datetime(2026, 4, 12, 15, 22, tzinfo=UTC)
+
+
+@pytest.fixture(autouse=True)
+def own_loggers() -> Iterator[None]:
+    """Leave to the next test no logging that a server or a command inside this one set up."""
+    with loggers_as_they_were():
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -25,22 +25,13 @@ SECRET = "my locker word is zoltup"
 
 
 @pytest.fixture(autouse=True)
-def as_before() -> Iterator[None]:
-    """Logging is process-wide; a test leaves it as it was."""
-    root = logging.getLogger()
-    pool = logging.getLogger("psycopg.pool")
-    handlers, levels = root.handlers[:], (root.level, pool.level)
+def as_at_the_start(own_loggers: None) -> None:
+    """Begin as a new process does, also where a server of a whole test module has set up logging."""
     structlog.reset_defaults()
-    for name in ("uvicorn", "uvicorn.error"):  # servers in process may have silenced them
-        logging.getLogger(name).setLevel(logging.NOTSET)
-        logging.getLogger(name).disabled = False
-        logging.getLogger(name).propagate = True
-    yield
-    close_logs()
-    root.handlers[:] = handlers
-    root.level, pool.level = levels
-    structlog.reset_defaults()
-    structlog.contextvars.clear_contextvars()
+    for name, level in (("", logging.WARNING), ("uvicorn", logging.NOTSET), ("uvicorn.error", logging.NOTSET)):
+        logger = logging.getLogger(name)
+        logger.setLevel(level)
+        logger.disabled, logger.propagate = False, True
 
 
 @contextmanager
@@ -187,13 +178,6 @@ def test_only_a_model_that_is_down_is_told_by_its_own_line_because_its_words_may
         "model_refused",
         "Look at the model_call line with the same request_id.",
     )
-
-
-def test_the_pool_does_not_tell_of_every_connection_that_an_outage_cost() -> None:
-    with logged("debug") as lines:
-        logging.getLogger("psycopg.pool").warning("discarding closed connection: %s", "<at 0x7f>")
-        logging.getLogger("psycopg.pool").error("the pool cannot go on")
-    assert [(line["logger"], line["said"]) for line in lines] == [("psycopg.pool", "the pool cannot go on")]
 
 
 def test_a_reader_that_stops_reading_holds_nobody_up_and_hears_what_it_missed() -> None:

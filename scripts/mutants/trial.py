@@ -26,7 +26,7 @@ from mutants.mutations import Mutant, mutated_code
 Verdict = Literal["killed", "survived", "timeout"]
 _PLUGINS = ("pytest_asyncio.plugin", "pytest_timeout", "_hypothesis_pytestplugin")
 """What our configuration names; the rest would only be imported."""
-_LIBRARIES = ("fastapi", "httpx2", "hypothesis.strategies", "numpy", "psycopg", "psycopg_pool", "pydantic", "structlog")
+_LIBRARIES = ("fastapi", "httpx2", "hypothesis.strategies", "numpy", "psycopg", "pydantic", "structlog")
 _OURS = {"mnemon", "support", "conftest"}
 
 

@@ -23,7 +23,7 @@ from mnemon.log_writer import LogWriter
 
 log = structlog.get_logger(__name__)
 
-QUOTABLE = frozenset({"asyncio", "psycopg.pool", "uvicorn.error"})
+QUOTABLE = frozenset({"asyncio", "uvicorn.error"})
 """Loggers of libraries whose first line says what happened and quotes no body, no header and no prompt."""
 _LONGEST_QUOTE = 300
 _MOST_ERRORS = 8
@@ -55,8 +55,6 @@ def configure_logs(level: str, fd: int = 2) -> None:
     root.handlers[:] = [_LibraryLines(writer, processors)]
     # Without their words, what libraries tell below a warning tells nothing.
     root.setLevel(max(number, logging.WARNING))
-    # In an outage it warns of every connection it discards; `unavailable` and `task_failed` tell of the outage.
-    logging.getLogger("psycopg.pool").setLevel(logging.ERROR)
 
 
 def logs_are_json() -> bool:

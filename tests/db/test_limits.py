@@ -148,31 +148,6 @@ async def test_whoever_is_cancelled_while_it_rolls_back_is_cancelled(single: Dat
     assert await pid_of(single) != pid
 
 
-async def test_whoever_is_cancelled_while_it_gives_its_connection_back_gives_it_back(single: Database) -> None:
-    lock: asyncio.Lock = single._pool._lock
-
-    async def use() -> None:
-        async with single.tx("acme") as tx:
-            await tx.one("select 1 as one")
-            await lock.acquire()  # the pool is busy when the connection comes back
-
-    await pid_of(single)
-    using = asyncio.create_task(use())
-    while not lock.locked():
-        await asyncio.sleep(0)
-    for _ in range(200):  # the commit is a round trip; then it waits for the pool
-        if lock._waiters:
-            break
-        await asyncio.sleep(0.01)
-    assert lock._waiters
-    using.cancel()
-    await asyncio.sleep(0)
-    lock.release()
-    with pytest.raises(asyncio.CancelledError):
-        await using
-    await ask(single, within_s=5)
-
-
 def test_what_the_url_says_itself_stands() -> None:
     plain = connection_options("postgresql://u@h/d", connect_timeout_s=5, session=True)
     assert (plain["connect_timeout"], plain["keepalives"]) == (5, 1)

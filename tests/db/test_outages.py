@@ -61,8 +61,7 @@ async def test_each_has_its_code_and_leaves_a_clean_connection(
         assert (caught.value.code, status_of(caught.value)) == (code, 503)
         assert "ry again" in caught.value.detail or "MNEMON_" in caught.value.detail or "mnemon" in caught.value.detail
     assert await pid_of(single) == before, "the connection is the same and works"
-    stats = single._pool.get_stats()
-    assert (stats["pool_size"], stats["pool_available"]) == (1, 1)
+    assert (single._pool.made, single._pool.idle) == (1, 1)
 
 
 async def fail(db: Database, sql: str, *, first: bool) -> None:

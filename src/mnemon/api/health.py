@@ -1,6 +1,7 @@
 """Whether the process lives, whether it can serve, and its figures."""
 
 import asyncio
+import math
 from collections.abc import Callable
 
 from fastapi import APIRouter, Request, Response
@@ -16,7 +17,7 @@ from mnemon.jobs.presence import SILENT_AFTER, Presence, judge
 
 router = APIRouter(tags=["health"])
 WORK = Gauge("mnemon_work_items", "Work items by kind and status.", ("kind", "status"))
-WORKERS = Gauge("mnemon_workers", "Workers that reported in the last 30 seconds.")
+WORKERS = Gauge("mnemon_workers", "Workers that reported in the last 30 seconds; NaN while the database is away.")
 LAG = Gauge("mnemon_work_lag_seconds", "How long the oldest due item of a kind has waited.", ("kind",))
 
 DATABASE = Gauge("mnemon_database_up", "Whether the database answered when these figures were asked for.")
@@ -77,9 +78,10 @@ class Readiness:
         self._look: asyncio.Task[Ready] | None = None
 
     async def check(self) -> Ready:
-        """Give the state of things, or raise Unavailable. A look that hangs is left to end by itself."""
+        """Give the state of things, or raise Unavailable. A look that hangs ends by itself soon after."""
         if self._look is None or self._look.done():
             self._look = asyncio.create_task(self._ready())
+            self._look.add_done_callback(_hear)  # by then nobody may be waiting for it
         done, _ = await asyncio.wait({self._look}, timeout=LOOK_S)
         if not done:
             raise DatabaseDown(f"The database did not answer within {LOOK_S:g} s. `mnemon doctor` tells why.")
@@ -87,7 +89,7 @@ class Readiness:
 
     async def _ready(self) -> Ready:
         now = SystemClock().now()
-        async with self._db.tx(None) as tx:
+        async with self._db.tx(None, within_s=LOOK_S) as tx:
             rows, (since, read_only), reported = await tx.together(
                 jobs.counts(tx), jobs.overdue_since(tx), jobs.workers(tx, since=now - SILENT_AFTER)
             )
@@ -106,6 +108,11 @@ class Readiness:
         return Ready(status="ready", database="ok", jobs=by_status, workers=workers, overdue_seconds=seconds)
 
 
+def _hear(look: asyncio.Task[Ready]) -> None:
+    if not look.cancelled():
+        look.exception()
+
+
 @router.get(
     "/metrics", responses={200: {"content": {CONTENT_TYPE_LATEST: {}}}, **documented()}, response_class=Response
 )
@@ -115,6 +122,7 @@ async def metrics(request: Request) -> Response:
         await _measure_work(request.app.state.basement.db)
     except Unavailable:  # monitoring must not go blind in an outage
         DATABASE.set(0)
+        WORKERS.set(math.nan)
         WORK.clear()
         LAG.clear()
     else:

@@ -1,17 +1,15 @@
 """The pool of connections, and the one way to begin a transaction."""
 
-import asyncio
 import re
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from datetime import datetime
 from functools import partial
-from typing import Any, Self
+from typing import Any
 
 import psycopg
 import structlog
 from psycopg.rows import dict_row
-from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
 from mnemon.clock import Clock
 from mnemon.db.attached import Attached
@@ -19,6 +17,7 @@ from mnemon.db.connecting import SESSION, connect, connection_options
 from mnemon.db.line import Line
 from mnemon.db.listening import Listener, Silence
 from mnemon.db.outages import BUSY, known_outage, outage
+from mnemon.db.pool import DOWN_WAIT_S, NoConnection, Pool
 from mnemon.db.tx import Row, Tx
 from mnemon.db.wire import ROUND_LIMIT_S, Asked, Unanswered, Wire, plain
 from mnemon.errors import DatabaseDown
@@ -31,8 +30,6 @@ ORG_NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?")
 """An organization's name: safe in a key, a URL and a literal `SET LOCAL`."""
 
 CONNECT_TIMEOUT_S = 5
-DOWN_TIMEOUT_S = 2.0
-"""Longest wait for a connection while the server refuses them; a busy one may take as long as the settings say."""
 
 
 class Database:
@@ -63,29 +60,7 @@ class Database:
         self._timeout_s = timeout_s
         self._prepared = prepared
         self._listen_url = listen_url or (url if prepared else None)
-        self._down = False  # no connection can be made: then nobody waits long for one
-        self._refusal: psycopg.Error | None = None  # why the last one could not be made
-        self._waiting: set[asyncio.Timeout] = set()  # those who wait for a connection
-        self._returning: set[asyncio.Task[None]] = set()  # connections on their way back, whose borrowers are gone
-        self._pool: AsyncConnectionPool[Wire] = AsyncConnectionPool(
-            url,
-            connection_class=self._reporting(connection_class),
-            min_size=1,
-            max_size=pool_size,
-            timeout=timeout_s,
-            reconnect_timeout=2.0,
-            reconnect_failed=self._note_down,
-            configure=self._note_up,
-            open=False,
-            kwargs={
-                "autocommit": True,
-                "row_factory": dict_row,
-                # The driver would prepare statements itself, and at a rollback it drops all of them, ours too.
-                "prepare_threshold": None,
-                **connection_options(url, connect_timeout_s=CONNECT_TIMEOUT_S, session=prepared),
-            },
-            name="mnemon",
-        )
+        self._pool = Pool(partial(self._connect, connection_class), size=pool_size)
 
     def now(self) -> datetime:
         """The moment a transaction beginning now would be stamped with."""
@@ -95,37 +70,20 @@ class Database:
         """Connections are being made; requests wait for one."""
         if self._listen_url is None:
             log.warning("notifications_off", next_step="Set MNEMON_LISTEN_URL to a URL that goes past the pooler.")
-        await self._pool.open()
+        self._pool.open()
 
     async def close(self) -> None:
         """All connections are closed."""
         await self._pool.close()
 
-    def _reporting(self, connection_class: type[Wire]) -> type[Wire]:
-        """A connection's class that remembers why one could not be made: the pool says only that it has none."""
-        database = self
-
-        class ReportingWire(connection_class):  # type: ignore[valid-type, misc]
-            @classmethod
-            async def connect(cls, conninfo: str = "", **options: Any) -> Self:
-                try:
-                    opened: Self = await super().connect(conninfo, **options)
-                    return opened
-                except psycopg.Error as error:
-                    database._refusal = error
-                    raise
-
-        return ReportingWire
-
-    def _note_down(self, pool: object) -> None:
-        self._down = True
-        until = asyncio.get_running_loop().time() + DOWN_TIMEOUT_S
-        for waiting in self._waiting:
-            waiting.reschedule(until)
-
-    async def _note_up(self, connection: Wire) -> None:
-        connection.prepares = self._prepared
-        self._down, self._refusal = False, None
+    async def _connect(self, connection_class: type[Wire]) -> Wire:
+        options = connection_options(self.url, connect_timeout_s=CONNECT_TIMEOUT_S, session=self._prepared)
+        # The driver would prepare statements itself, and at a rollback it drops all of them, ours too.
+        wire = await connection_class.connect(
+            self.url, autocommit=True, row_factory=dict_row, prepare_threshold=None, **options
+        )
+        wire.prepares = self._prepared
+        return wire
 
     @asynccontextmanager
     async def tx(self, org_id: str | None, *, within_s: float | None = None) -> AsyncIterator[Tx]:
@@ -176,65 +134,36 @@ class Database:
     async def _transaction(self, begin: Sequence[Asked], within_s: float | None) -> AsyncIterator[Line]:
         """A line whose transaction begins so. What it is about is committed at the end, or undone by an exception."""
         take = partial(self._connection, within_s)
-        line = Line(begin, take=take, give=self._give_back, tries=self._pool.max_size)
+        line = Line(begin, take=take, give=self._pool.give, tries=self._pool.size)
         with self._told_apart():
             try:
                 yield line
                 await line.commit()
-                self._down = False
+                self._pool.down = False
             except BaseException:
                 await line.roll_back()
                 raise
             finally:
-                await line.leave()
+                line.leave()
 
     async def _connection(self, within_s: float | None) -> Wire:
-        task = asyncio.current_task()
-        requests = task.cancelling() if task else 0
-        longest = DOWN_TIMEOUT_S if self._down else self._timeout_s
-        wait_s = longest if within_s is None else min(within_s, longest)
-        # The pool itself ends the wait in time; the scope is for ending it sooner, where no connection can be made.
-        try:
-            async with asyncio.timeout(None) as waiting:
-                self._waiting.add(waiting)
-                try:
-                    wire = await self._pool.getconn(wait_s)
-                finally:
-                    self._waiting.discard(waiting)
-        except TimeoutError:
-            raise PoolTimeout("no connection can be made") from None
-        if task is not None and task.cancelling() > requests:
-            # The pool waits by `wait_for`, which in Python 3.11 loses a cancellation that comes together with the
-            # connection; a task that was told to stop would run on for ever.
-            await self._give_back(wire)
-            raise asyncio.CancelledError
+        longest = DOWN_WAIT_S if self._pool.down else self._timeout_s
+        wire = await self._pool.take(longest if within_s is None else min(within_s, longest))
         wire.limit_s = ROUND_LIMIT_S if within_s is None else min(within_s, ROUND_LIMIT_S)
         return wire
-
-    async def _give_back(self, wire: Wire) -> None:
-        """Return a connection to the pool, also where the caller is cancelled while the pool is busy."""
-        try:
-            await self._pool.putconn(wire)
-        except asyncio.CancelledError:
-            # The pool has not taken it and forgot that it was its own; without this it would miss one for good.
-            # Shielding every return instead takes a turn of the event loop, 20 µs of a transaction's 130.
-            wire._pool = self._pool  # noqa: SLF001
-            returning = asyncio.create_task(self._pool.putconn(wire))
-            self._returning.add(returning)
-            returning.add_done_callback(self._returning.discard)
-            raise
 
     @contextmanager
     def _told_apart(self) -> Iterator[None]:
         """Whatever the driver raises inside is told as what it means."""
         try:
             yield
-        except PoolTimeout as error:
-            known = known_outage(self._refusal) if self._refusal is not None else None
+        except NoConnection as error:
+            refusal = self._pool.refusal
+            known = known_outage(refusal) if refusal is not None else None
             raise (known.error() if known is not None else DatabaseDown(BUSY)) from error
         except psycopg.Error as error:
             if isinstance(error, Unanswered):
-                self._down = True
+                self._pool.down = True
             told = outage(error)
             if told is None:
                 raise

@@ -22,7 +22,7 @@ class Line:
         begin: Sequence[Asked],
         *,
         take: Callable[[], Awaitable[Wire]],
-        give: Callable[[Wire], Awaitable[None]],
+        give: Callable[[Wire], None],
         tries: int,
     ) -> None:
         self._begin = begin
@@ -76,7 +76,7 @@ class Line:
                 if not first or not wire.closed:
                     raise
                 self._put_off, lost = ahead, error
-                await self.leave()
+                self.leave()
             else:
                 return
         raise lost
@@ -127,11 +127,11 @@ class Line:
         if self._wire is not None and not self._wire.closed:
             await self._wire.exchange(plain(f"ROLLBACK TO SAVEPOINT {savepoint}"))
 
-    async def leave(self) -> None:
+    def leave(self) -> None:
         """The connection goes back."""
         wire, self._wire = self._wire, None
         if wire is not None:
-            await self._give(wire)
+            self._give(wire)
 
     @property
     def _begun(self) -> bool:

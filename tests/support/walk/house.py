@@ -1,10 +1,9 @@
 """A whole application in this process over a real PostgreSQL whose statements can be made to fail."""
 
 import asyncio
-import logging
 import secrets
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -33,6 +32,7 @@ from mnemon.llm.scripted.script import Script
 from mnemon.scope import Scope, person
 from mnemon.settings import Settings
 from support.faulty_connection import Faults, faulty_class
+from support.loggers import loggers_as_they_were
 
 START = datetime(2026, 4, 12, 15, 22, tzinfo=UTC)
 URL = "http://127.0.0.1:8765"
@@ -161,11 +161,10 @@ async def open_house(database_url: str, folder: Path) -> AsyncIterator[House]:
     basement = Basement(db=db, llm=llm, reflector=llm, embedder=embedder, clock=clock, settings=settings)
     await db.open()
     admin = await psycopg.AsyncConnection.connect(database_url, autocommit=True)
-    said = structlog.get_config() if structlog.is_configured() else None
+    loggers = ExitStack()
     try:
-        # Every third fault makes the pool tell of a connection, and every scenario is begun with requests that succeed.
-        logging.getLogger("psycopg.pool").setLevel(logging.ERROR)
-        structlog.configure(processors=[_say_nothing])
+        loggers.enter_context(loggers_as_they_were())
+        structlog.configure(processors=[_say_nothing])  # every scenario is begun with requests that succeed
         app = make_app(basement, worker=False)
         async with app.router.lifespan_context(app):
             await asyncio.wait_for(app.state.mcp._ready.wait(), 60)
@@ -180,10 +179,7 @@ async def open_house(database_url: str, folder: Path) -> AsyncIterator[House]:
                 admin=admin,
             )
     finally:
-        structlog.reset_defaults()
-        if said is not None:
-            structlog.configure(**said)
-        logging.getLogger("psycopg.pool").setLevel(logging.NOTSET)
+        loggers.close()
         await admin.close()
         await db.close()
 

@@ -39,11 +39,10 @@ async def within(work: Awaitable[T]) -> T:
 async def until_idle(house: House) -> str:
     """Wait until no reply is in the making and every connection is back, outside a transaction; what is not, else."""
     for _ in range(int(HANGS_S / 0.01)):
-        stats = house.basement.db._pool.get_stats()
+        pool = house.basement.db._pool
         busy = await (await house.admin.execute(_ACTIVE)).fetchall()
-        size, free = stats.get("pool_size", 0), stats.get("pool_available", 0)
-        waiting = stats.get("requests_waiting", 0)
-        if size == free and 0 < size <= POOL and not (busy or waiting or house.streams):
+        size, free = pool.made, pool.idle
+        if size == free <= POOL and not (busy or pool.waiting or house.streams):
             return ""
         await asyncio.sleep(0.01)
     return f"the pool has {free} of {size} connections, {house.streams} replies are being made; at work: {busy}"
