@@ -48,7 +48,8 @@ class SimpleModel:
             known = self.entities.get(entity.id, ("", None))
             self.entities[entity.id] = (entity.kind, known[1] if entity.name is None else entity.name)
         self.dependencies |= {d.key for d in delta.dependencies}
-        for expected in delta.expectations:
+        whole = [p for p in delta.expectations if p.action is not None and p.expected_outcome is not None]
+        for expected in (*whole, *(p for p in delta.expectations if p not in whole)):
             self._expect(expected)
         self._change_items(delta)
 

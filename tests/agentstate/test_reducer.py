@@ -315,6 +315,14 @@ def test_confirmed_expectations_make_room_before_failed_and_pending_ones() -> No
     assert [x.id for x in applied.state.expectations] == ["pending", "new"]
 
 
+def test_a_report_that_comes_before_its_expectation_in_the_same_delta_counts() -> None:
+    report = ExpectationProposal(id="x", status=ExpectationStatus.CONFIRMED)
+    made = ExpectationProposal(id="x", action="a", expected_outcome="o")
+    applied = change(EMPTY, expectations=(report, made))
+    assert [x.status for x in applied.state.expectations] == [ExpectationStatus.CONFIRMED]
+    assert applied.reported == ()
+
+
 @given(st.lists(deltas, max_size=4), deltas)
 def test_the_same_delta_twice_changes_only_what_has_no_name(before: list[Delta], delta: Delta) -> None:
     numbers = count(1)

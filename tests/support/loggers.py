@@ -13,6 +13,7 @@ from mnemon.logs import close_logs
 def loggers_as_they_were() -> Iterator[None]:
     """Undo at the end whatever was set up inside, by structlog or by Python's `logging`."""
     config = structlog.get_config() if structlog.is_configured() else None
+    disabled = logging.Logger.manager.disable
     before = {logger.name: _setup(logger) for logger in _loggers()}
     try:
         yield
@@ -22,6 +23,7 @@ def loggers_as_they_were() -> Iterator[None]:
         if config is not None:
             structlog.configure(**config)
         structlog.contextvars.clear_contextvars()
+        logging.disable(disabled)
         for logger in _loggers():
             _set_up(logger, before.get(logger.name, ([], logging.NOTSET, False, True)))
 

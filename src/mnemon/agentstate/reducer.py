@@ -79,7 +79,8 @@ def _expected(
     reported: list[Rejection],
 ) -> tuple[Expectation, ...]:
     expectations = {e.id: e for e in had}
-    for proposal in proposals:
+    # A delta may report on an expectation before the proposal that makes it; the order in it means nothing.
+    for proposal in sorted(proposals, key=lambda one: not _is_whole(one)):
         held = expectations.get(proposal.id) if proposal.id is not None else None
         if held is None:
             fresh = _new_expectation(proposal, now, new_id)
@@ -96,6 +97,11 @@ def _expected(
         else:
             expectations[held.id] = changed
     return tuple(expectations.values())
+
+
+def _is_whole(proposal: ExpectationProposal) -> bool:
+    """Whether it says enough to make an expectation."""
+    return proposal.action is not None and proposal.expected_outcome is not None
 
 
 def _new_expectation(proposal: ExpectationProposal, now: datetime, new_id: NewId) -> Expectation | None:

@@ -13,14 +13,10 @@ from datetime import datetime
 from importlib import import_module
 from typing import Any
 
-logging.disable(logging.WARNING)
-# Storage and search only: what it calls running without a language model. Its reranker's models come from a model hub;
-# without them it fuses by reciprocal rank.
-os.environ |= {"HINDSIGHT_API_LLM_PROVIDER": "none", "HINDSIGHT_API_RERANKER_PROVIDER": "rrf"}
 _TOKENS = 20_000
 """Room for as many results as are asked for."""
 _wire = threading.Lock()
-_answers, sys.stdout = sys.stdout, sys.stderr  # what others print is no answer
+_answers = sys.stdout
 
 
 def _vectors(texts: list[str]) -> list[list[float]]:
@@ -77,4 +73,9 @@ async def main(url: str) -> None:
 
 
 if __name__ == "__main__":
+    logging.disable(logging.WARNING)
+    sys.stdout = sys.stderr  # what others print is no answer
+    # Storage and search only: what it calls running without a language model. Its reranker's models come from a model
+    # hub; without them it fuses by reciprocal rank.
+    os.environ |= {"HINDSIGHT_API_LLM_PROVIDER": "none", "HINDSIGHT_API_RERANKER_PROVIDER": "rrf"}
     asyncio.run(main(sys.argv[1]))
