@@ -44,11 +44,11 @@ NEXT_STEPS = {
     "reflection": "Nothing now: what is open is tried again. The work_finished line with the same turn tells when.",
     "request_failed": "A fault of Mnemon: report it with this line.",
     "run_finished": "`mnemon runs show` with the run's id tells why it did not succeed.",
-    "seal_failed": "Nothing now: it is tried again. The unavailable and task_failed lines tell about the database.",
+    "seal_failed": "Nothing now: it is tried again. The unavailable and task_failed lines tell of the database.",
     "slow_statement": "If it is frequent, look at the database's load, locks and disk.",
     "turn_not_sealed": "Look at the database. The message is kept and the turn becomes interrupted: ask again.",
     "turn_sealed": "Look at the model_call line with the same request_id.",
-    "watch_failed": "Nothing now: it is looked at again. The unavailable and task_failed lines tell about the database.",
+    "watch_failed": "Nothing now: it is looked at again. The unavailable and task_failed lines tell of the database.",
     "work_lost": "A fault of Mnemon: report it with this line. The job is claimed again when its lease runs out.",
 }
 """What to do about a warning or an error that does not say so itself; on a line of another level it does not stand."""

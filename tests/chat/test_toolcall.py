@@ -45,7 +45,7 @@ async def test_a_tool_called_after_a_forgetting_keeps_nothing(
     assert "forgotten" in str(refused.content["error"])
     with psycopg.connect(database_url) as connection:
         left = [
-            connection.execute(f"select count(*) from {table}").fetchone()  # type: ignore[call-overload]
+            connection.execute(f"select count(*) from {table}").fetchone()
             for table in ("users", "sessions", "turns", "memories", "agent_states")
         ]
     assert left == [(0,)] * 5
