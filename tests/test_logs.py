@@ -17,7 +17,7 @@ from mnemon.api.health import FAULTS
 from mnemon.db.outages import BUSY, LOST, OUTAGES, UNKNOWN
 from mnemon.errors import DatabaseDown, Invalid, MnemonError, ModelDown, Unavailable
 from mnemon.log_writer import MOST_WAITING, LogWriter
-from mnemon.logs import close_logs, configure_logs, default_logs, note_error
+from mnemon.logs import NEXT_STEPS, close_logs, configure_logs, default_logs, note_error
 from mnemon.settings import load_settings
 
 log = structlog.get_logger("test")
@@ -102,6 +102,16 @@ def test_a_level_that_is_none_is_refused_with_the_setting_named(monkeypatch: pyt
     monkeypatch.setenv("MNEMON_LOG_LEVEL", "loud")
     with pytest.raises(MnemonError, match="MNEMON_LOG_LEVEL"):
         load_settings()
+
+
+def test_a_warning_says_what_to_do_also_where_the_code_does_not() -> None:
+    with logged() as lines:
+        log.warning("run_finished")
+        log.info("run_finished")
+        log.warning("run_finished", next_step="Look here.")
+        log.warning("run_finished", next_step=None)
+    told = NEXT_STEPS["run_finished"]
+    assert [line.get("next_step") for line in lines] == [told, None, "Look here.", told]
 
 
 def test_an_exception_is_told_by_its_types_and_lines_and_never_by_its_message() -> None:

@@ -32,6 +32,28 @@ _MOST_ERRORS = 8
 _ABOUT_THE_MODEL = "Look at the model_call line with the same request_id."
 """The error's own words may quote what the model's server sent."""
 
+NEXT_STEPS = {
+    "agent_replied": "The chat shows what went wrong; model_call lines with the same job tell about the model.",
+    "answer_rejected": "Nothing now: it is asked again later. If it is frequent, use a model that keeps to a schema.",
+    "embedding_call": "Nothing now: search works by words, and the texts are embedded later.",
+    "key_refused": "If the caller is yours, give it a valid key: `mnemon keys list`, `mnemon keys create`.",
+    "library": "Nothing, unless requests fail at the same time; then report it with this line.",
+    "log_lines_dropped": "Read the log faster, or raise MNEMON_LOG_LEVEL.",
+    "model_call": "Look at the model's server, and at MNEMON_MODEL and MNEMON_MODEL_API_KEY.",
+    "rate_limited": "Slow the caller down, or raise MNEMON_RATE_LIMIT_PER_MINUTE.",
+    "reflection": "Nothing now: what is open is tried again. The work_finished line with the same turn tells when.",
+    "request_failed": "A fault of Mnemon: report it with this line.",
+    "run_finished": "`mnemon runs show` with the run's id tells why it did not succeed.",
+    "seal_failed": "Nothing now: it is tried again. The unavailable and task_failed lines tell of the database.",
+    "slow_statement": "If it is frequent, look at the database's load, locks and disk.",
+    "turn_not_sealed": "Look at the database. The message is kept and the turn becomes interrupted: ask again.",
+    "turn_sealed": "Look at the model_call line with the same request_id.",
+    "watch_failed": "Nothing now: it is looked at again. The unavailable and task_failed lines tell of the database.",
+    "work_lost": "A fault of Mnemon: report it with this line. The job is claimed again when its lease runs out.",
+}
+"""What to do about a warning or an error that does not say so itself; on a line of another level it does not stand."""
+_TROUBLE = frozenset({"warning", "error", "exception", "critical"})
+
 _writer: LogWriter | None = None
 
 
@@ -70,6 +92,7 @@ def default_logs() -> None:
         processors=[
             structlog.stdlib.filter_by_level,
             structlog.contextvars.merge_contextvars,
+            add_next_step,
             show_where_it_failed,
             structlog.processors.KeyValueRenderer(key_order=["event"]),
         ],
@@ -102,6 +125,13 @@ def note_error(error: MnemonError) -> None:
         sqlstate=getattr(cause, "sqlstate", None),
         next_step=_ABOUT_THE_MODEL if isinstance(error, ModelDown) else error.detail,
     )
+
+
+def add_next_step(_: object, method: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:
+    """Say on every warning and error what to do about it."""
+    if method in _TROUBLE and event.get("next_step") is None and event["event"] in NEXT_STEPS:
+        event["next_step"] = NEXT_STEPS[event["event"]]
+    return event
 
 
 def show_where_it_failed(_: object, __: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:
@@ -168,6 +198,7 @@ def _processors(*, terminal: bool) -> list[structlog.typing.Processor]:
         structlog.contextvars.merge_contextvars,
         structlog.processors.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
+        add_next_step,
         show_where_it_failed,
         structlog.dev.ConsoleRenderer() if terminal else _to_json,
     ]

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from mnemon.logs import NEXT_STEPS
+
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs" / "logs.md"
 LEVELS = {"debug", "info", "warning", "error"}
@@ -56,6 +58,11 @@ def _note(found: dict[str, Event], call: ast.Call, method: str, where: str) -> E
     return event
 
 
+def with_next_step() -> set[str]:
+    """The events whose warnings say what to do: the call does, or the table in logs.py."""
+    return {name for name, event in in_code().items() if "next_step" in event.fields} | set(NEXT_STEPS)
+
+
 def in_docs() -> dict[str, tuple[set[str], set[str]]]:
     return {
         row["event"]: (set(re.findall(r"\w+", row["levels"])), set(re.findall(r"`(\w+)`", row["fields"])))
@@ -79,6 +86,13 @@ def test_fields_are_the_same() -> None:
     wrong = []
     for name, event in in_code().items():
         fields = documented[name][1]
+        event.fields |= {"next_step"} if name in NEXT_STEPS else set()
         if event.fields - fields or (fields - event.fields and not event.more):
             wrong.append((name, sorted(event.fields ^ fields)))
     assert wrong == []
+
+
+def test_every_warning_and_error_says_what_to_do() -> None:
+    troubling = {name for name, (levels, _) in in_docs().items() if levels & {"warning", "error"}}
+    assert troubling - with_next_step() == set()
+    assert set(NEXT_STEPS) - troubling == set()

@@ -1,6 +1,6 @@
 """What a handler stands at: who asks, what they may, transactions, and the one way to answer a write."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import Annotated, Any, TypeVar
 
@@ -175,14 +175,18 @@ def needs(grant: Grant) -> Any:
     return Depends(door)
 
 
-def documented(model: Any = None, *, status: int = 200, page: bool = False, **more: Any) -> dict[int | str, Any]:
-    """The `responses=` of a route: its success, and every problem any route may answer with."""
+def documented(
+    model: Any = None, *, status: int = 200, page: bool = False, problems: Collection[int] | None = None, **more: Any
+) -> dict[int | str, Any]:
+    """The `responses=` of a route: its success, and the problems it may answer with; by default those of any route."""
     problem = {"model": Problem, "content": {"application/problem+json": {}}}
     titles = {
         400: "Malformed", 401: "Unauthenticated", 403: "Not allowed", 404: "Not found", 409: "Conflict", 412: "Stale",
         413: "Too large", 422: "Invalid", 429: "Rate limited", 503: "Unavailable",
     }  # fmt: skip
     responses: dict[int | str, Any] = {code: {**problem, "description": title} for code, title in titles.items()}
+    if problems is not None:
+        responses = {code: said for code, said in responses.items() if code in problems}
     if model is not None:
         responses[status] = {"model": Page[model] if page else Envelope[model], "description": "Done", **more}
     return responses

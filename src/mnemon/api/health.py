@@ -62,7 +62,7 @@ async def healthz(request: Request) -> Health:
     return Health(status="ok", version=request.app.version)
 
 
-@router.get("/readyz", responses={**documented(), 200: {"model": Ready}})
+@router.get("/readyz", responses={**documented(problems=(413, 503)), 200: {"model": Ready}})
 async def readyz(request: Request) -> Ready:
     """Answer 200 when the database answers and due work is being taken, else 503 with the reason, within 3 seconds."""
     readiness: Readiness = request.app.state.readiness
@@ -114,7 +114,9 @@ def _hear(look: asyncio.Task[Ready]) -> None:
 
 
 @router.get(
-    "/metrics", responses={200: {"content": {CONTENT_TYPE_LATEST: {}}}, **documented()}, response_class=Response
+    "/metrics",
+    responses={200: {"content": {CONTENT_TYPE_LATEST: {}}}, **documented(problems=(413,))},
+    response_class=Response,
 )
 async def metrics(request: Request) -> Response:
     """Figures for Prometheus; no content of any organization. While the database is away, the process's own."""

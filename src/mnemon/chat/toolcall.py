@@ -14,6 +14,7 @@ from mnemon.errors import MnemonError
 from mnemon.faults import in_words
 from mnemon.llm.protocol import Json, ToolRequest, ToolSpec
 from mnemon.sessions import turns
+from mnemon.sessions.people import hold_person
 from mnemon.tool import Arguments, Caller, Tool
 from mnemon.tools.offered import run_tool
 from mnemon.vectors.embed import embed_query
@@ -63,6 +64,10 @@ async def call(basement: Basement, begun: Begun, tools: Tools, request: ToolRequ
     )
     try:
         async with basement.db.tx(turn.scope.org_id) as tx:
+            # The person's row before the turn's; nobody forgets the person between this look and the commit.
+            _, status = await tx.together(hold_person(tx, turn.scope), turns.locked_status(tx, turn.scope, turn.id))
+            if status is None:
+                return Called(content={"error": "The person was forgotten meanwhile; nothing is looked up or kept."})
             ran = await run_tool(tx, tool, caller, arguments, vector, call_id=request.id)
             await turns.add_tool_results(tx, turn.scope, turn.id, (ran.outcome,), ran.reply.intents)
     except MnemonError as error:
