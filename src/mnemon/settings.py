@@ -97,7 +97,9 @@ class Settings(BaseSettings):
         timedelta(hours=6), description="How soon after its end a session is taken up as `resumedFrom`."
     )
     context_budget_tokens: int = Field(4000, ge=200, description="Most tokens the whole context may take.")
-    chat_ranking: str = Field("hybrid", description="How chat recalls: `hybrid`, `blended` or `similarity`.")
+    chat_ranking: Literal["hybrid", "blended", "similarity"] = Field(
+        "hybrid", description="How chat recalls: `hybrid`, `blended` or `similarity`."
+    )
     index_memory_mb: int = Field(
         512, ge=0, description="Memory for per-user recall indexes in one process; 0 turns them off."
     )

@@ -9,11 +9,17 @@ from typing import Any
 
 import httpx2
 import psycopg
+from prometheus_client import generate_latest
 
 from mnemon.jobs.presence import Presence
 from support.served import Served, served
 
 TURN = {"userId": "ann", "messages": [{"role": "user", "content": "I live in Austin."}]}
+READS = ("/api/memories?userId=ann", "/api/sessions?userId=ann", "/api/jobs", "/api/agents", "/api/users/ann/export")
+QUESTIONS = {
+    "/api/memories/search": {"userId": "ann", "query": "Where does she live?"},
+    "/api/context": {"userId": "ann", "query": "Where does she live?"},
+}
 
 
 def ready(server: Served) -> tuple[int, Any]:
@@ -76,6 +82,13 @@ def test_the_metrics_count_workers_and_restarts(database_url: str, tmp_path: Pat
         assert "mnemon_database_up 1.0" in httpx2.get(f"{server.url}/metrics").text
 
 
+def test_what_stands_in_the_database_is_not_among_a_workers_own_figures() -> None:
+    own = generate_latest().decode()
+    assert "mnemon_task_restarts_total" in own
+    assert "mnemon_database_up" not in own
+    assert "mnemon_workers" not in own
+
+
 def test_a_database_that_nothing_can_be_written_to_is_said_at_once(database_url: str, tmp_path: Path) -> None:
     with served(database_url, tmp_path, model="offline") as server:
         with psycopg.connect(database_url, autocommit=True) as owner:
@@ -88,6 +101,27 @@ def test_a_database_that_nothing_can_be_written_to_is_said_at_once(database_url:
             owner.execute(f'alter database "{name}" reset default_transaction_read_only')
             end_connections(owner)
         wait_until(lambda: ready(server)[0] == 200)
+
+
+def test_a_read_only_database_is_read_however_long_the_key_was_not_used(database_url: str, tmp_path: Path) -> None:
+    with served(database_url, tmp_path, model="offline", worker=False) as server:
+        client = server.client("acme")
+        memory = {"userId": "ann", "type": "PROFILE", "content": "Lives in Leeds"}
+        assert client.post("/api/memories", json=memory).status_code == 201
+        with psycopg.connect(database_url, autocommit=True) as owner:
+            owner.execute(f'alter database "{owner.info.dbname}" set default_transaction_read_only = on')
+            end_connections(owner)
+            server.advance(seconds=3600)  # a key's use is kept once a minute
+            documented = client.get("/openapi.json").json()["paths"]
+            paths = [path for path, known in documented.items() if "get" in known and "{" not in path]
+            paths.remove("/readyz")
+            reads = {path: client.get(path, params={"userId": "ann"}).status_code for path in paths}
+            assert 503 not in reads.values(), reads
+            reads = {path: client.get(path).status_code for path in READS}
+            reads |= {path: client.post(path, json=body).status_code for path, body in QUESTIONS.items()}
+            assert set(reads.values()) == {200}, reads
+            refused = client.post("/api/memories", json=memory)
+            assert (refused.status_code, refused.json()["code"]) == (503, "database_read_only")
 
 
 def end_connections(owner: psycopg.Connection[Any]) -> None:
@@ -109,4 +143,5 @@ def test_the_process_tells_its_figures_while_the_database_is_away(database_url: 
             owner.execute(f'alter database "{name}" with allow_connections true')
         assert answer.status_code == 200
         assert "mnemon_database_up 0.0" in answer.text
+        assert "mnemon_workers NaN" in answer.text
         assert "process_resident_memory_bytes" in answer.text

@@ -8,6 +8,7 @@ import pytest
 from mnemon.clock import ManualClock
 from mnemon.db.attached import Attached
 from mnemon.db.database import Database
+from mnemon.errors import Contended
 from mnemon.memory.recall.query import Query
 from mnemon.memory.recall.search import recall
 from mnemon.memory.recall.shelf import Shelf
@@ -63,3 +64,14 @@ async def test_a_job_stands_back_for_requests_of_its_own_application_only(db: Da
     assert (db.way._ahead, other.way._ahead) == (1, 0)
     ahead.passed()
     assert db.way._ahead == 0
+
+
+async def test_nobody_waits_for_the_writers_before_it_longer_than_a_statement_may_take(db: Database) -> None:
+    async with one_at_a_time(db, ["usr_1", "usr_2"]):
+        with pytest.raises(Contended, match="Try again"):
+            async with one_at_a_time(db, ["usr_2"], wait_s=0.01):
+                pytest.fail("two at once")
+        async with one_at_a_time(db, ["usr_3"], wait_s=0.01):
+            pass
+    async with one_at_a_time(db, ["usr_2"], wait_s=0.01):
+        pass

@@ -13,7 +13,7 @@ from mnemon.access.grants import ALL_GRANTS, Grant
 from mnemon.access.principal import Key, Principal
 from mnemon.db.database import ORG_NAME, Database
 from mnemon.db.tx import Tx
-from mnemon.errors import Invalid, NotFound, Unauthenticated
+from mnemon.errors import DatabaseDown, Invalid, NotFound, Unauthenticated
 from mnemon.scope import Scope
 
 _KEY = re.compile(r"mnk_(?P<org>[a-z0-9-]{1,40})_(?P<secret>[0-9a-f]{64})")
@@ -71,9 +71,18 @@ async def authenticate(db: Database, bearer: str) -> Principal:
     if key.expires_at is not None and key.expires_at <= now:
         raise Unauthenticated("The key has expired. `mnemon keys create` makes another.", code="key_expired")
     if key.used_at is None or now - key.used_at >= _USED_EVERY:
-        async with db.tx(org_id) as tx:
-            await store.touch_key(scope, tx, key.id)
+        await _note_use(db, scope, key.id)
     return Principal(org_id=org_id, key_id=key.id, grants=key.grants, bound_user=key.bound_user)
+
+
+async def _note_use(db: Database, scope: Scope, key_id: str) -> None:
+    """Keep when the key was used; a database that only reads for now, as in a failover, refuses nobody for that."""
+    try:
+        async with db.tx(scope.org_id) as tx:
+            await store.touch_key(scope, tx, key_id)
+    except DatabaseDown as error:
+        if error.code != "database_read_only":
+            raise
 
 
 async def revoke_key(tx: Tx, scope: Scope, key_id: str) -> None:

@@ -1,5 +1,6 @@
 """The outermost ring of the HTTP door: request ids, size limit, metrics, the request's log line, and the last catch."""
 
+import asyncio
 import time
 from urllib.parse import unquote
 
@@ -68,6 +69,11 @@ class Boundary:
                         traced.set_attribute("route", exchange.route)
         except TooLarge as error:
             await problem(request_id, 413, error.detail, error.code)(scope, receive, answer)
+        except asyncio.CancelledError:  # the server stops, and this request took longer than it waits
+            if exchange.status is None:
+                said = "The server is being stopped. Try again in a moment, under the same Idempotency-Key."
+                await problem(request_id, 503, said, "stopping", retry_after=5)(scope, receive, answer)
+            raise
         except Exception:  # the door boundary: the caller gets a problem, the log gets the traceback
             log.exception("request_failed", method=scope["method"], route=exchange.route)
             if exchange.status is None:

@@ -179,7 +179,7 @@ def documented(
     model: Any = None, *, status: int = 200, page: bool = False, problems: Collection[int] | None = None, **more: Any
 ) -> dict[int | str, Any]:
     """The `responses=` of a route: its success, and the problems it may answer with; by default those of any route."""
-    problem = {"model": Problem, "content": {"application/problem+json": {}}}
+    problem = {"content": {"application/problem+json": {"schema": Problem.model_json_schema()}}}
     titles = {
         400: "Malformed", 401: "Unauthenticated", 403: "Not allowed", 404: "Not found", 409: "Conflict", 412: "Stale",
         413: "Too large", 422: "Invalid", 429: "Rate limited", 503: "Unavailable",

@@ -5,7 +5,7 @@ import math
 from collections.abc import Callable
 
 from fastapi import APIRouter, Request, Response
-from prometheus_client import CONTENT_TYPE_LATEST, Gauge, generate_latest
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Gauge, generate_latest
 
 from mnemon.api.door import documented
 from mnemon.api.wire import Wire
@@ -16,11 +16,17 @@ from mnemon.jobs import store as jobs
 from mnemon.jobs.presence import SILENT_AFTER, Presence, judge
 
 router = APIRouter(tags=["health"])
-WORK = Gauge("mnemon_work_items", "Work items by kind and status.", ("kind", "status"))
-WORKERS = Gauge("mnemon_workers", "Workers that reported in the last 30 seconds; NaN while the database is away.")
-LAG = Gauge("mnemon_work_lag_seconds", "How long the oldest due item of a kind has waited.", ("kind",))
+STORED = CollectorRegistry()
+"""Figures that are read from the database when they are asked for; a worker's own `/metrics` does not have them."""
+WORK = Gauge("mnemon_work_items", "Work items by kind and status.", ("kind", "status"), registry=STORED)
+WORKERS = Gauge(
+    "mnemon_workers", "Workers that reported in the last 30 seconds; NaN while the database is away.", registry=STORED
+)
+LAG = Gauge("mnemon_work_lag_seconds", "How long the oldest due item of a kind has waited.", ("kind",), registry=STORED)
 
-DATABASE = Gauge("mnemon_database_up", "Whether the database answered when these figures were asked for.")
+DATABASE = Gauge(
+    "mnemon_database_up", "Whether the database answered when these figures were asked for.", registry=STORED
+)
 LOOK_S = 3.0
 METRICS_S = 2.0
 FAULTS = {
@@ -129,7 +135,7 @@ async def metrics(request: Request) -> Response:
         LAG.clear()
     else:
         DATABASE.set(1)
-    return Response(generate_latest(), media_type=CONTENT_TYPE_LATEST)
+    return Response(generate_latest() + generate_latest(STORED), media_type=CONTENT_TYPE_LATEST)
 
 
 async def _measure_work(db: Database) -> None:

@@ -14,6 +14,8 @@ from mnemon.errors import Misconfigured
 
 GRACE_S = 15
 """How long requests in flight may take to finish when the server is asked to stop."""
+REPLIES_S = 10
+"""How long a model may go on with a reply then, so that it can be sealed and its request answered in time."""
 
 
 class Listening(uvicorn.Server):
@@ -57,7 +59,11 @@ class Listening(uvicorn.Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self._app.state.closing.set()
-        await super().shutdown(sockets=sockets)
+        ending = asyncio.get_running_loop().call_later(REPLIES_S, self._app.state.streams.stop)
+        try:
+            await super().shutdown(sockets=sockets)
+        finally:
+            ending.cancel()
 
     async def answering(self) -> None:
         """It answers, or the reason why it cannot is raised."""

@@ -20,6 +20,9 @@ from mnemon.storable import storable, storable_json
 _MOST_ROUNDS = 8
 """Model requests in one turn; after the last one tools are no longer offered."""
 _LEFT = TurnError(code="interrupted", detail="The listener left before the reply was complete.")
+_STOPPED = TurnError(
+    code="interrupted", detail="The server was stopped before the reply was complete. Send the message again."
+)
 _EMPTY = TurnError(code="model_empty", detail="The model gave an empty reply. Send the message again.")
 
 
@@ -42,16 +45,18 @@ class Answer:
         self._said: list[str] = []
         self._usage: Usage | None = None
         self._reason = "stop"
+        self.server_stops = False
+        """Whether a cancellation means that, and not that the listener left."""
 
     async def made(self) -> Outcome:
         """How it ended, whatever happened: complete, cut off with what was said so far, or not at all."""
         try:
             calls = await self._converse()
         except asyncio.CancelledError:
-            # Only a listener who left cancels; the record of what was said must still be written.
+            # A listener who left cancels, or a server that stops; the record of what was said must still be written.
             if task := asyncio.current_task():
                 task.uncancel()
-            return self._ended(TurnStatus.INTERRUPTED, error=_LEFT)
+            return self._ended(TurnStatus.INTERRUPTED, error=_STOPPED if self.server_stops else _LEFT)
         except MnemonError as error:
             status = TurnStatus.INTERRUPTED if self._said else TurnStatus.FAILED
             return self._ended(status, error=TurnError(code=error.code, detail=error.detail))

@@ -39,6 +39,7 @@ class Stream:
         self._stored: asyncio.Future[Begun] = asyncio.get_running_loop().create_future()
         self._on_seal: OnSeal | None = None
         self._keeper: asyncio.Task[None] | None = None
+        self._answer: Answer | None = None
         self.task: asyncio.Task[None] | None = None
         self.sealing = False
         """From here on the reply is complete or given up, and nothing may stop its storing."""
@@ -78,8 +79,10 @@ class Stream:
             if self.task is not None:
                 self.task.cancel()
 
-    def leave(self) -> None:
-        """The listener is gone: the reply stops here, and what was said so far is sealed as interrupted."""
+    def leave(self, *, server_stops: bool = False) -> None:
+        """Nobody waits for more: the reply stops here, and what was said so far is sealed as interrupted."""
+        if self._answer is not None:
+            self._answer.server_stops = server_stops
         if self.task is not None and not self.sealing:
             self.task.cancel()
 
@@ -103,7 +106,8 @@ class Stream:
     async def _run(self, prompt: Prompt) -> None:
         last: Event | None = None
         try:
-            outcome = await Answer(self._basement, prompt, self._tools, self._emit, self._until_stored).made()
+            self._answer = Answer(self._basement, prompt, self._tools, self._emit, self._until_stored)
+            outcome = await self._answer.made()
             begun = await self._until_stored()
             self.sealing = True
             last = await _sealed(self._basement, begun, outcome, self._on_seal)
@@ -148,11 +152,15 @@ class Streams:
             else:
                 stream.task.add_done_callback(lambda _: self._running.discard(stream))
 
+    def stop(self) -> None:
+        """Seal every reply as far as it came; whoever waits for one is told so."""
+        for stream in self._running:
+            stream.leave(server_stops=True)
+
     async def close(self) -> None:
         """Every reply is sealed as far as it came."""
         running = list(self._running)
-        for stream in running:
-            stream.leave()
+        self.stop()
         await asyncio.gather(*(stream.task for stream in running if stream.task), return_exceptions=True)
 
 
@@ -182,7 +190,7 @@ def _write_line(begun: Begun, outcome: Outcome) -> None:
         session=begun.turn.session_id,
         status=str(outcome.status),
         code=outcome.error.code if outcome.error else None,
-        reason=outcome.reason,
+        reason=outcome.reason if outcome.status is TurnStatus.ANSWERED else None,
         calls=outcome.usage.calls,
         input_tokens=outcome.usage.input_tokens,
         output_tokens=outcome.usage.output_tokens,

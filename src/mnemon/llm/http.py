@@ -5,8 +5,12 @@ from urllib.parse import urlsplit
 
 import httpx2
 
-_KEPT = httpx2.Limits(max_connections=100, max_keepalive_connections=20, keepalive_expiry=60.0)
-"""A connection outlives the pause between two turns: the next reply need not wait for another one."""
+_KEPT = httpx2.Limits(max_connections=None, max_keepalive_connections=20, keepalive_expiry=60.0)
+"""A connection outlives the pause between two turns: the next reply need not wait for another one.
+
+There are as many as there are replies in the making. With a bound the next one would wait for a connection, and that
+would look like a model that does not answer.
+"""
 
 
 def http_client(

@@ -6,6 +6,10 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from weakref import WeakValueDictionary
 
 from mnemon.db.database import Database
+from mnemon.errors import Contended
+
+WAIT_S = 30.0
+"""Longest wait for one's turn, as long as a statement may take."""
 
 
 class Turnstiles:
@@ -20,10 +24,20 @@ class Turnstiles:
 
 
 @asynccontextmanager
-async def one_at_a_time(db: Database, user_ids: Iterable[str]) -> AsyncIterator[None]:
-    """The only writer of these people in this process. Other processes queue at the person's row."""
+async def one_at_a_time(db: Database, user_ids: Iterable[str], *, wait_s: float = WAIT_S) -> AsyncIterator[None]:
+    """The only writer of these people in this process. Other processes queue at the person's row.
+
+    Where those before it wait for a lock in the database, each for its whole time, it would wait for all of them.
+    """
     turnstiles = db.attached.get(Turnstiles)
     async with AsyncExitStack() as stack:
-        for user_id in sorted(set(user_ids)):
-            await stack.enter_async_context(turnstiles.lock_of(user_id))
+        try:
+            async with asyncio.timeout(wait_s):
+                for user_id in sorted(set(user_ids)):
+                    await stack.enter_async_context(turnstiles.lock_of(user_id))
+        except TimeoutError:
+            raise Contended(
+                f"Other writes about the same person were not done within {wait_s:g} s. Nothing was stored. Try again "
+                "in a moment; if it lasts, a lock is held in the database."
+            ) from None
         yield

@@ -93,6 +93,9 @@ where m.org_id = %(org_id)s and m.user_id = %(user_id)s and m.type = any(%(types
 order by e.vector <=> %(vector)s::halfvec nulls last, m.id
 limit %(most)s
 
+-- name: is_read_only
+select current_setting('transaction_read_only')::boolean as read_only
+
 -- name: keep_count
 -- So many recalls more on that day. Never waits: whoever finds the organization taken leaves the count to the next.
 insert into recall_days (org_id, day, number)

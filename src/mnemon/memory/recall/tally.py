@@ -44,6 +44,8 @@ class Tally:
         return dict(found)
 
     async def _write(self, tx: Tx, scope: Scope) -> None:
+        if (await tx.one(SQL["is_read_only"]))["read_only"]:
+            return  # as in a failover: recall works, and the counts wait
         for key in [key for key in self._waiting if key[0] == scope.org_id]:
             number = self._waiting.pop(key)
             if not await tx.run(SQL["keep_count"], org_id=scope.org_id, day=key[1], number=number):
