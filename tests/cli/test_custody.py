@@ -1,13 +1,14 @@
 """`mnemon export`, `import` and `forget`, and a restore that does not bring the forgotten back."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner, Result
 
 from mnemon.cli.main import app
+from support.databases import new_database
 
 
 @pytest.fixture
@@ -23,6 +24,13 @@ def mnemon(database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
     assert call("orgs", "create", "acme").exit_code == 0
     return call
+
+
+@pytest.fixture
+def empty_database_url(cluster_url: str) -> Iterator[str]:
+    """A database without a table."""
+    with new_database(cluster_url) as url:
+        yield url
 
 
 def remembered(mnemon: Callable[..., Result], text: str) -> str:
@@ -70,8 +78,45 @@ def test_a_restore_does_not_bring_back_what_was_forgotten_since(mnemon: Callable
     assert mnemon("forget", secret, "--yes").exit_code == 0
     back = mnemon("restore", backup, "--force", "--json")
     assert back.exit_code == 0, back.stderr
-    assert json.loads(back.stdout)["notes"] == ["1 forgettings since the backup were carried out again."]
+    assert json.loads(back.stdout)["notes"] == [
+        "1 forgettings since the backup were carried out again.",
+        "No key had been revoked since the backup.",
+    ]
     text = mnemon("export", "ann").stdout
     assert "Lives in Leeds" in text
     assert "marmalade" not in text
     assert "marmalade" not in (tmp_path / "data" / "forgotten.ndjson").read_text()
+
+
+def test_a_restore_keeps_a_key_revoked_that_was_valid_in_the_backup(
+    mnemon: Callable[..., Result], tmp_path: Path
+) -> None:
+    key = json.loads(mnemon("keys", "create", "--name", "laptop", "--json").stdout)["id"]
+    other = json.loads(mnemon("keys", "create", "--name", "server", "--json").stdout)["id"]
+    backup = tmp_path / "one.backup"
+    assert mnemon("backup", backup).exit_code == 0
+    assert mnemon("keys", "revoke", key).exit_code == 0
+    back = mnemon("restore", backup, "--force", "--json")
+    assert json.loads(back.stdout)["notes"][1] == "1 key that was revoked since the backup is revoked again."
+    revoked = {one["id"]: one["revokedAt"] is not None for one in json.loads(mnemon("keys", "list", "--json").stdout)}
+    assert (revoked[key], revoked[other]) == (True, False)
+
+
+def test_a_restore_into_a_new_place_says_what_it_could_not_know(
+    mnemon: Callable[..., Result], tmp_path: Path, empty_database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secret = remembered(mnemon, "The alarm word is marmalade")
+    backup = tmp_path / "one.backup"
+    assert mnemon("backup", backup).exit_code == 0
+    assert mnemon("forget", secret, "--yes").exit_code == 0
+    monkeypatch.setenv("MNEMON_DATABASE_URL", empty_database_url)
+    monkeypatch.setenv("MNEMON_DATA_DIR", str(tmp_path / "elsewhere"))
+    notes = json.loads(mnemon("restore", backup, "--json").stdout)["notes"]
+    assert "may be back" in notes[0]
+    assert "opens again" in notes[1]
+    # With the ledger's file beside it, what was forgotten stays forgotten.
+    (tmp_path / "elsewhere").mkdir(exist_ok=True)
+    (tmp_path / "elsewhere" / "forgotten.ndjson").write_bytes((tmp_path / "data" / "forgotten.ndjson").read_bytes())
+    notes = json.loads(mnemon("restore", backup, "--force", "--json").stdout)["notes"]
+    assert notes[0] == "1 forgettings since the backup were carried out again."
+    assert "marmalade" not in mnemon("export", "ann").stdout

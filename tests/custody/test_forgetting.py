@@ -365,3 +365,60 @@ async def test_the_ledger_holds_no_word_of_what_was_forgotten(db: Database, ann:
         rows = await tx.all("select * from forgotten where org_id = 'acme'")
     assert len(rows) == 1
     assert "marmalade" not in json.dumps(rows, default=str).lower()
+
+
+_AGENT = """
+insert into agents (org_id, agent_id, name, adapter, skill, default_prompt, role, team, card_type, config, created_at,
+  updated_at)
+values ('acme', 'agt_1', 'Desk', 'model', '', '', 'solo', '{}', 'note', '{}', now(), now())
+"""
+_EXCHANGE = """
+insert into exchanges (org_id, turn_id, agent_id, status, usage, created_at)
+values ('acme', 'xch_1', 'agt_1', 'succeeded', '{}', now())
+"""
+_MESSAGE = """
+insert into agent_messages (org_id, message_id, agent_id, turn_id, role, content, at)
+values ('acme', 'msg_1', 'agt_1', 'xch_1', 'user', %s, now())
+"""
+_RUN = """
+insert into runs (org_id, run_id, agent_id, kind, status, prompt, card_type, result, usage, created_at)
+values ('acme', 'run_1', 'agt_1', 'run', 'succeeded', %(text)s, 'note', jsonb_build_object('reason', %(text)s::text),
+  '{}', now())
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "covered", "kept"),
+    [
+        ("ann.miller@example.com", True, {"runs.result": 1}),
+        # An ordinary word may be anybody's: the rows are counted and left.
+        ("ann", False, {"agent_messages": 1, "runs": 1, "runs.result": 1}),
+    ],
+)
+async def test_what_agents_kept_of_a_forgotten_person_is_covered_or_counted(
+    db: Database, org: str, database_url: str, name: str, covered: bool, kept: dict[str, int]
+) -> None:
+    async with db.tx(org) as tx:
+        scope = await ensure_person(tx, org, name)
+    turn = await said(db, scope, "My daughter plays the cello on Tuesdays.")
+    fact = "Her daughter plays the cello on Tuesdays"
+    await held(db, scope, grounded(turn, fact, "My daughter plays the cello on Tuesdays"))
+    text = f"Asked by {name}. {fact}. Nothing else."
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        connection.execute(_AGENT)
+        connection.execute(_EXCHANGE)
+        connection.execute(_MESSAGE, (text,))
+        connection.execute(_RUN, {"text": text})
+        async with db.tx(org) as tx:
+            receipt = await forget_person(tx, scope)
+        (message,) = connection.execute("select content from agent_messages").fetchone() or ("",)
+        prompt, result = connection.execute("select prompt, result::text from runs").fetchone() or ("", "")
+    for shown in (message, prompt):
+        assert fact not in shown
+        assert (name not in shown) == covered
+        assert "Nothing else." in shown
+    assert fact in result  # a decision stands as it was made
+    assert receipt.redacted["agent_messages"] == 1
+    assert receipt.redacted["runs"] == 1
+    assert receipt.kept == kept
+    assert set(receipt.reasons) == set(kept)

@@ -74,6 +74,11 @@ async def touch_key(scope: Scope, tx: Tx, key_id: str) -> None:
     await tx.run(SQL["touch_key"], org_id=scope.org_id, key_id=key_id, now=tx.now)
 
 
+async def revoke_again(scope: Scope, tx: Tx, key_id: str, at: datetime) -> bool:
+    """Revoke a key as of a moment in the past; False where it is unknown or revoked."""
+    return await tx.run(SQL["revoke_again"], org_id=scope.org_id, key_id=key_id, at=at) > 0
+
+
 async def revoke_key(scope: Scope, tx: Tx, key_id: str) -> bool:
     return await tx.run(SQL["revoke_key"], org_id=scope.org_id, key_id=key_id, now=tx.now) > 0
 

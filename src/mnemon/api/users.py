@@ -122,6 +122,8 @@ class ReceiptOut(Wire):
     removed: dict[str, int]
     redacted: dict[str, int]
     kept: dict[str, int]
+    reasons: dict[str, str]
+    """Why something was kept, for each entry of `kept`."""
     total: int
 
     @classmethod
@@ -132,6 +134,7 @@ class ReceiptOut(Wire):
             removed=receipt.removed,
             redacted=receipt.redacted,
             kept=receipt.kept,
+            reasons=receipt.reasons,
             total=receipt.total,
         )
 

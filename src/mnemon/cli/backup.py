@@ -40,7 +40,13 @@ def _ledger() -> Survivor:
     return LedgerSurvivor()
 
 
-SURVIVORS: tuple[Callable[[], Survivor], ...] = (_ledger,)
+def _revocations() -> Survivor:
+    from mnemon.access.survivor import RevocationSurvivor
+
+    return RevocationSurvivor()
+
+
+SURVIVORS: tuple[Callable[[], Survivor], ...] = (_ledger, _revocations)
 """Makes each thing that outlives a restore."""
 
 

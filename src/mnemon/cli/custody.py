@@ -132,7 +132,13 @@ def _show(receipt: "Receipt", as_json: bool) -> None:
     from mnemon.clock import iso
 
     if as_json:
-        plain: dict[str, Any] = {"id": receipt.id, "at": iso(receipt.at), **receipt.plain(), "total": receipt.total}
+        plain: dict[str, Any] = {
+            "id": receipt.id,
+            "at": iso(receipt.at),
+            **receipt.plain(),
+            "reasons": receipt.reasons,
+            "total": receipt.total,
+        }
         print_json(plain)
         return
     out.print(f"Forgotten: {receipt.total:,} rows. Receipt {receipt.id}.")
@@ -141,3 +147,5 @@ def _show(receipt: "Receipt", as_json: bool) -> None:
             out.print(f"  {number:>8,}  {table}")
     for table, number in receipt.redacted.items():
         out.print(f"  {number:>8,}  {table}, words covered")
+    for place, number in receipt.kept.items():
+        out.print(f"  {number:>8,}  {place}, kept: {receipt.reasons[place]}")

@@ -9,7 +9,7 @@ from mnemon.custody import ledger, outbox, rows
 from mnemon.custody.catalog import PERSON, SQL, persons_tables
 from mnemon.custody.ledger import Entry
 from mnemon.custody.receipt import Receipt, Tally
-from mnemon.custody.redaction import blank_replies
+from mnemon.custody.redaction import blank_replies, cover_organization
 from mnemon.db.tx import Tx
 from mnemon.engagement import forget as engagement
 from mnemon.errors import NotFound
@@ -33,6 +33,8 @@ async def forget_person(tx: Tx, scope: Scope, *, entry_id: str | None = None) ->
         tally.removed[table] += number
     tally.removed["work"] += await _drop_work(tx, scope, names)
     await blank_replies(tx, scope, sorted({*names, row["external_id"]}), tally)
+    said = [str(one["content"]) for one in await tx.all(SQL["person_facts"], **_owner(scope))]
+    await cover_organization(tx, scope, row["external_id"], said, tally)
     everything = await persons_tables(tx)
     # Children before parents, so that a row is counted where it stood and not lost in a cascade.
     for one in reversed(everything):

@@ -21,6 +21,14 @@ order by c.relname;
 -- Waits for whoever keeps the person from being forgotten; the update below alone would not.
 select 1 from users where org_id = %(org_id)s and user_id = %(user_id)s for update;
 
+-- name: person_facts
+-- What was remembered of the person, and the words it rested on.
+select content from memories where org_id = %(org_id)s and user_id = %(user_id)s
+union select content from memory_versions where org_id = %(org_id)s and user_id = %(user_id)s
+union select quote as content from memory_provenance
+  where org_id = %(org_id)s and user_id = %(user_id)s and quote is not null
+order by content;
+
 -- name: lock_person
 -- The person's row is locked and their revision one higher: nobody writes anything of theirs meanwhile.
 update users set revision = revision + 1, forgettings = forgettings + 1 where org_id = %(org_id)s and user_id = %(user_id)s

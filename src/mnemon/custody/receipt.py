@@ -5,6 +5,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+UNCHANGEABLE = "The result of a run that succeeded stands as it was made; deleting its agent removes it."
+ONLY_A_NAME = "The person's name is an ordinary word there and may mean somebody else; look at these rows yourself."
+
 
 @dataclass(frozen=True, kw_only=True)
 class Receipt:
@@ -17,11 +20,16 @@ class Receipt:
     redacted: dict[str, int] = field(default_factory=dict)
     """Rows in which words were covered, per table."""
     kept: dict[str, int] = field(default_factory=dict)
-    """Rows that may not be changed, per table: an agent's decision stands as it was made."""
+    """Rows that were left as they are, per table or `table.column`; `reasons` says why."""
 
     @property
     def total(self) -> int:
         return sum(self.removed.values())
+
+    @property
+    def reasons(self) -> dict[str, str]:
+        """Why something was kept, for each entry of `kept`."""
+        return {name: UNCHANGEABLE if "." in name else ONLY_A_NAME for name in self.kept}
 
     def plain(self) -> dict[str, Any]:
         """As stored in the ledger: numbers alone."""

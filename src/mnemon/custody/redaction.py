@@ -20,6 +20,8 @@ OWN_RULES = frozenset({
 UNCHANGEABLE = {"runs": ("result", "headline")}
 """Columns that a trigger keeps as they are once the run has succeeded."""
 NOTES = frozenset({"notes", "note_texts"})
+_PHRASES_AT_ONCE = 200
+"""More in one pattern would make PostgreSQL's matcher slow."""
 _OWN_WORDS = frozenset({"user", "tool"})
 
 
@@ -49,6 +51,24 @@ async def cover_everywhere(tx: Tx, scope: Scope, traces: Traces, memory_ids: Col
             await _cover_table(tx, scope, table, traces.strong(), tally)
     await _cover_replies(tx, scope, traces.strong(), memory_ids, tally)
     return found
+
+
+async def cover_organization(tx: Tx, scope: Scope, person: str, texts: Collection[str], tally: Tally) -> None:
+    """Cover what the organization's tables, its agents' chats and runs above all, hold of a person who is forgotten.
+
+    `person` is what the caller names them; where that is an ordinary word it may be anybody's, so rows with it are left
+    as they are and counted as kept.
+    """
+    named = Traces(phrases=(person,))
+    certain = Traces(phrases=tuple(texts)).strong().phrases + (named.phrases if named.hints else ())
+    for table in await tables(tx):
+        if table.of_person or table.name in UNTOUCHED or not table.texts:
+            continue
+        for start in range(0, len(certain), _PHRASES_AT_ONCE):
+            traces = Traces(phrases=certain[start : start + _PHRASES_AT_ONCE])
+            await _cover_table(tx, scope, table, traces, tally)
+        if not named.hints:
+            tally.kept[table.name] += len(await rows.naming(tx, scope, table, person))
 
 
 async def _cover_table(tx: Tx, scope: Scope, table: Table, traces: Traces, tally: Tally) -> list[Row]:

@@ -83,6 +83,23 @@ async def mentioning(
     return await tx.all(statement.as_string(), org_id=scope.org_id, user_id=user, hints=either)
 
 
+async def naming(tx: Tx, scope: Scope, table: Table, word: str) -> list[Row]:
+    """Rows of the organization in whose text the word stands by itself: their key."""
+    texts = sql.SQL(" || ' ' || ").join(
+        sql.SQL("coalesce({}::text, '')").format(sql.Identifier(c)) for c in table.texts
+    )
+    statement = sql.SQL("select {} from {} where {} and ({}) ~* %(pattern)s").format(
+        sql.SQL(", ").join(map(sql.Identifier, table.key)), _name(table), _owned(table), texts
+    )
+    pattern = rf"(^|[^[:alnum:]_]){_literal(word)}($|[^[:alnum:]_])"
+    return await tx.all(statement.as_string(), org_id=scope.org_id, user_id=None, pattern=pattern)
+
+
+def _literal(word: str) -> str:
+    """The word in a pattern of PostgreSQL's, each character standing for itself."""
+    return "".join(one if one.isalnum() else f"\\{one}" for one in word)
+
+
 async def rewrite(tx: Tx, scope: Scope, table: Table, row: Row, changed: Mapping[str, Any]) -> None:
     """The row, found by its key, has these values."""
     sets = sql.SQL(", ").join(
