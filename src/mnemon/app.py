@@ -51,6 +51,7 @@ ROUTERS = (
     "results",
     "runs",
     "sessions",
+    "sources",
     "todos",
     "turns",
     "users",

@@ -5,7 +5,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from mnemon.access.grants import ALL_GRANTS
+from mnemon.access.grants import ALL_GRANTS, Grant
 from support.served import Served
 
 Client = httpx2.Client
@@ -171,3 +171,58 @@ def test_an_open_loop_of_another_source_is_marked(client: Client) -> None:
     made = client.post("/api/memories", json=body).json()["data"]
     assert made["trustLevel"] == "document"
     assert "Wire the deposit (external: document email)" in layers(client, "deposit")["L6"]
+
+
+def sources(client: Client) -> dict[str, dict[str, Any]]:
+    answer = client.get("/api/sources", params={"userId": "anna"})
+    assert answer.status_code == 200, answer.text
+    return {one["origin"]: one for one in answer.json()["data"]}
+
+
+def withdraw(client: Client, origin: str) -> dict[str, Any]:
+    answer = client.post("/api/sources/withdraw", json={"userId": "anna", "origin": origin})
+    assert answer.status_code == 200, answer.text
+    return dict(answer.json()["data"])
+
+
+def test_what_one_source_said_is_listed_and_taken_back_as_a_whole(client: Client) -> None:
+    own = state(client, ALLERGIC, pinned=True)
+    claim = state(client, POISON, source="email")
+    alone = state(client, "Owns a castle", attribute="castle", source="email", pinned=True)
+    state(client, "Rents a boat", attribute="boat", source="slack")
+    replaced = state(client, "Owns a boat", attribute="boat", source="email")
+    client.post("/api/memories", json={"userId": "anna", "type": "OPEN_LOOP", "content": "Pay", "source": "email"})
+    listed = sources(client)["email"]
+    assert {name: listed[name] for name in ("trustLevel", "active", "claims", "past", "todos")} == {
+        "trustLevel": "document", "active": 3, "claims": 1, "past": 0, "todos": 1,
+    }  # fmt: skip
+    receipt = withdraw(client, "email")
+    assert receipt["id"].startswith("wdr_")
+    assert (set(receipt["archived"]), receipt["restored"]) == ({claim["id"], alone["id"]}, [replaced["id"]])
+    assert (receipt["versions"], receipt["todos"], receipt["total"]) == (0, 1, 4)
+    assert {(one["content"], one["origin"]) for one in held(client)} == {(ALLERGIC, "api"), ("Rents a boat", "slack")}
+    assert client.get(f"/api/memories/{own['id']}").json()["data"]["pinned"] is True
+    versions = client.get(f"/api/memories/{replaced['id']}/history").json()["data"]
+    assert ("Owns a boat", "withdrawn") in [(one["content"], one["reason"]) for one in versions]
+    assert "castle" not in layers(client, "the castle")["L4"]
+    assert withdraw(client, "email")["total"] == 0
+    assert sources(client)["email"]["active"] == 0
+
+
+def test_what_a_source_said_in_the_past_counts_as_never_held(client: Client) -> None:
+    state(client, "Lives in Boston", attribute="lives in", source="tool:map", validFrom="2020-01-01T00:00:00Z")
+    state(client, "Lives in Austin", attribute="lives in", validFrom="2024-01-01T00:00:00Z")
+    assert withdraw(client, "tool:map")["versions"] == 1
+    body = {"userId": "anna", "query": "lives in", "asOf": "2022-01-01T00:00:00Z"}
+    assert client.post("/api/memories/search", json=body).json()["data"]["results"] == []
+    assert [one["content"] for one in held(client)] == ["Lives in Austin"]
+
+
+def test_taking_back_needs_the_scope_of_forgetting(server: Served, client: Client) -> None:
+    state(client, POISON, source="email")
+    key = server.key(grants=frozenset({Grant.MEMORY_READ, Grant.MEMORY_WRITE}))
+    body = {"userId": "anna", "origin": "email"}
+    with httpx2.Client(base_url=server.url, headers={"Authorization": f"Bearer {key}"}) as weaker:
+        assert weaker.post("/api/sources/withdraw", json=body).status_code == 403
+        assert weaker.get("/api/sources", params={"userId": "anna"}).status_code == 200
+    assert client.post("/api/sources/withdraw", json={**body, "userId": "nobody"}).status_code == 404
