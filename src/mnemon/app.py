@@ -75,6 +75,7 @@ PAGES = (
     "runs",
     "sessions",
     "settings",
+    "sources",
 )
 """Modules of `mnemon.console` whose `router` is served."""
 
