@@ -12,6 +12,7 @@ from mnemon.memory.fact import Fact, MemoryType
 from mnemon.memory.memory import Memory
 from mnemon.memory.plan import Stamp, create, update
 from mnemon.memory.remember import Batch
+from mnemon.memory.spine import of_memory
 from mnemon.memory.trust import (
     Trust,
     coarse_trust,
@@ -199,3 +200,18 @@ def test_a_rule_that_is_asked_for_the_forbidden_refuses() -> None:
     held = create(lives_in("Austin", Trust.PERSON, 0), stamp, id="mem_1", persona_id=None).memory
     with pytest.raises(ValueError, match="cannot change"):
         update(held, (), lives_in("Boston", Trust.TOOL, 1), stamp, extracted=False)
+
+
+def test_a_private_statement_yields_to_what_everyone_may_know() -> None:
+    """Told to one persona alone, a tool's statement is still a claim beside what the person said to all."""
+    stamp = Stamp(at=START, now=START, revision=1)
+    batch = Batch.empty(stamp, persona_id="coach")
+    own = batch.take(0, lives_in("Austin", Trust.PERSON, 0), lambda kind: "mem_1").memory
+    claim = batch.take(1, replace(lives_in("Boston", Trust.TOOL, 1), private=True), lambda kind: "mem_2").memory
+    assert (claim.persona_id, claim.claim_of) == ("coach", own.memory_key)
+
+
+def test_the_spine_is_made_from_the_persons_own_statements() -> None:
+    stamp = Stamp(at=START, now=START, revision=1)
+    held = {level: create(lives_in("Austin", level, 0), stamp, id="m", persona_id=None).memory for level in Trust}
+    assert {level for level, one in held.items() if of_memory(one)} == {Trust.OPERATOR, Trust.PERSON}

@@ -166,7 +166,18 @@ def sources(
 
     found = run(work())
     if as_json:
-        print_json([{**vars(one), "last_at": iso(one.last_at)} for one in found])
+        counts = ("active", "claims", "archived", "past", "todos")
+        print_json(
+            [
+                {
+                    "origin": one.origin,
+                    "trustLevel": one.trust,
+                    **{name: getattr(one, name) for name in counts},
+                    "lastAt": iso(one.last_at),
+                }
+                for one in found
+            ]
+        )
         return
     for one in found:
         held = f"{one.active:,} active ({one.claims:,} claims), {one.past:,} past, {one.todos:,} todos"
@@ -196,5 +207,5 @@ def withdraw(
     if as_json:
         print_json({**vars(done), "at": iso(done.at), "total": done.total})
         return
-    gone = f"{len(done.archived):,} memories archived, {len(done.restored):,} restored to what they said before"
-    out.print(f"Receipt {done.id}: {gone}, {done.versions:,} past versions and {done.todos:,} todos taken back.")
+    gone = f"{len(done.archived):,} archived, {len(done.restored):,} restored to what they said before"
+    out.print(f"Receipt {done.id}. Memories: {gone}. Past versions: {done.versions:,}. Todos dropped: {done.todos:,}.")
