@@ -253,6 +253,9 @@ CREATE TABLE public.memories (
     created_at timestamp with time zone NOT NULL,
     updated_at timestamp with time zone NOT NULL,
     recorded_at timestamp with time zone NOT NULL,
+    trust_level text,
+    origin text,
+    claim_of text,
     CONSTRAINT memories_archive_reason_check CHECK ((archive_reason = ANY (ARRAY['outdated'::text, 'wrong'::text, 'folded'::text, 'unwanted'::text]))),
     CONSTRAINT memories_check CHECK (((NOT pinned) OR ((importance = 3) AND (status = 'ACTIVE'::text)))),
     CONSTRAINT memories_check1 CHECK (((status = 'ARCHIVED'::text) = ((archive_reason IS NOT NULL) AND (archived_at IS NOT NULL)))),
@@ -260,6 +263,7 @@ CREATE TABLE public.memories (
     CONSTRAINT memories_importance_check CHECK (((importance >= 0) AND (importance <= 3))),
     CONSTRAINT memories_status_check CHECK ((status = ANY (ARRAY['ACTIVE'::text, 'ARCHIVED'::text]))),
     CONSTRAINT memories_trust_check CHECK ((trust = ANY (ARRAY['person'::text, 'external'::text]))),
+    CONSTRAINT memories_trust_level_check CHECK ((trust_level = ANY (ARRAY['operator'::text, 'person'::text, 'agent'::text, 'tool'::text, 'document'::text, 'unknown'::text]))),
     CONSTRAINT memories_type_check CHECK ((type = ANY (ARRAY['PROFILE'::text, 'PEOPLE'::text, 'PROJECT'::text])))
 );
 
@@ -290,7 +294,10 @@ CREATE TABLE public.memory_versions (
     valid_from timestamp with time zone NOT NULL,
     valid_to timestamp with time zone NOT NULL,
     reason text,
-    recorded_at timestamp with time zone NOT NULL
+    recorded_at timestamp with time zone NOT NULL,
+    trust_level text,
+    origin text,
+    CONSTRAINT memory_versions_trust_level_check CHECK ((trust_level = ANY (ARRAY['operator'::text, 'person'::text, 'agent'::text, 'tool'::text, 'document'::text, 'unknown'::text])))
 );
 
 CREATE TABLE public.messages (

@@ -51,6 +51,7 @@ ROUTERS = (
     "results",
     "runs",
     "sessions",
+    "sources",
     "todos",
     "turns",
     "users",
@@ -74,6 +75,7 @@ PAGES = (
     "runs",
     "sessions",
     "settings",
+    "sources",
 )
 """Modules of `mnemon.console` whose `router` is served."""
 

@@ -93,3 +93,18 @@ async def test_observations_are_memories_that_recall_finds(server: Served) -> No
     found = (await asyncio.to_thread(lambda: client.post("/api/memories/search", json=asked))).json()["data"]
     assert found["results"][0]["memory"]["content"] == "Speaks fluent Spanish"
     assert found["results"][0]["memory"]["entityRefs"] == ["person:john_smith"]
+
+
+async def test_what_the_person_said_is_not_deleted_by_an_agents_tool(server: Served) -> None:
+    client = await asyncio.to_thread(server.client)
+    own = {"userId": "ann", "type": "PEOPLE", "content": "Acme owes me money", "attribute": "debt",
+           "entity": {"type": "org", "label": "Acme"}}  # fmt: skip
+    await asyncio.to_thread(lambda: client.post("/api/memories", json=own))
+    async with swapped_in(server) as call:
+        await call("add_observations", observations=[{"entityName": "Acme", "contents": ["Makes anvils"]}])
+        answer = await call("delete_entities", entityNames=["Acme"])
+        assert "1 kept" in answer["message"]
+        deletion = {"entityName": "Acme", "observations": ["Acme owes me money"]}
+        assert "1 kept" in (await call("delete_observations", deletions=[deletion]))["message"]
+    left = (await asyncio.to_thread(lambda: client.get("/api/memories", params={"userId": "ann"}))).json()["data"]
+    assert [one["content"] for one in left] == ["Acme owes me money"]

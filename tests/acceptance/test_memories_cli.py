@@ -89,3 +89,16 @@ def test_another_embedder_than_the_stored_one_is_told_and_nothing_is_searched(
         refused = mnemon(*command)
         assert refused.exit_code == 1
         assert "mnemon reembed" in refused.stderr
+
+
+def test_what_a_source_said_is_listed_and_taken_back(mnemon: Mnemon) -> None:
+    mnemon("remember", "Lives in Austin", "--attribute", "city")
+    [listed] = json.loads(mnemon("sources", "me", "--json").stdout)
+    assert (listed["origin"], listed["trustLevel"], listed["active"]) == ("cli", "person", 1)
+    assert mnemon("sources", "me").stdout.startswith("cli  person  1 active (0 claims)")
+    done = mnemon("withdraw", "cli", "--user", "me")
+    assert done.exit_code == 0, done.output
+    assert "Memories: 1 archived" in done.output
+    again = json.loads(mnemon("withdraw", "cli", "--user", "me", "--json").stdout)
+    assert (again["origin"], again["total"]) == ("cli", 0)
+    assert mnemon("withdraw", "cli", "--user", "nobody").exit_code != 0

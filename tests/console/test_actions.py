@@ -25,6 +25,7 @@ WRITES = (
     "/settings/keys/key_x/revoke",
     "/settings/personas",
     "/settings/privacy/forget",
+    "/sources/withdraw",
 )
 
 
@@ -204,3 +205,21 @@ def test_signing_out_ends_the_session(browser: httpx2.Client) -> None:
     assert browser.post("/sign-out", data={"csrf": token(browser)}).status_code == 303
     browser.cookies.set("mnemon_console", cookie)
     assert browser.get("/memories").status_code == 303
+
+
+def test_what_one_source_said_is_shown_and_taken_back(client: httpx2.Client, browser: httpx2.Client) -> None:
+    body = {"userId": "ann", "type": "PROFILE", "attribute": "boat"}
+    own = client.post("/api/memories", json={**body, "content": "Owns no boat"}).json()["data"]["id"]
+    claim = client.post("/api/memories", json={**body, "content": "Owns a boat", "source": "email"}).json()["data"][
+        "id"
+    ]
+    assert "claim · document email" in browser.get("/memories?user=ann").text
+    page = browser.get(f"/memories/{claim}").text
+    assert "a more trusted source says otherwise" in page
+    assert "/sources?user=ann" in page
+    listed = browser.get("/sources?user=ann").text
+    assert "<td>email</td>" in listed
+    assert "Take back" in listed
+    post(browser, "/sources/withdraw", user="ann", origin="email")
+    assert (status(client, claim), status(client, own)) == ("ARCHIVED", "ACTIVE")
+    assert audit(browser)[0][0] == "withdraw source"

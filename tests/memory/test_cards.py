@@ -4,9 +4,10 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from mnemon.memory.cards import Card, Pick, entity_cards, keys_of
-from mnemon.memory.fact import EntityType, FactType, MemoryType, Trust
+from mnemon.memory.fact import EntityType, FactType, MemoryType
 from mnemon.memory.lifecycle import Status
 from mnemon.memory.memory import Memory
+from mnemon.memory.trust import Trust
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -16,7 +17,8 @@ def memory(content: str, *refs: str, importance: int = 2, pinned: bool = False, 
     return Memory(
         id=f"mem_{content}", persona_id=None, type=MemoryType.PEOPLE, content=content, entity_refs=refs,
         entity_label="John", entity_type=EntityType.PERSON, fact_type=FactType.FACT, attribute=None,
-        importance=3 if pinned else importance, pinned=pinned, memory_key=content, source="api", trust=Trust.PERSON,
+        importance=3 if pinned else importance, pinned=pinned, memory_key=content, source="api", origin="api",
+        trust=Trust.PERSON, claim_of=None,
         status=Status.ACTIVE, archive_reason=None, archived_at=None, note=None, confidence=1.0, mentions=1,
         valid_from=at, valid_to=None, stated_at=at, version=1, versions=1, sources=(), created_at=at, updated_at=at,
         revision=1,

@@ -9,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mnemon.memory.curator import ArchiveAnswer, CuratorPlan, FoldAnswer, Gated, due, gate, plan_by_rule
-from mnemon.memory.fact import EntityType, FactType, MemoryType, Trust
+from mnemon.memory.fact import EntityType, FactType, MemoryType
 from mnemon.memory.lifecycle import Status
 from mnemon.memory.memory import Memory
+from mnemon.memory.trust import Trust
 
 NOW = datetime(2026, 4, 12, tzinfo=UTC)
 
@@ -33,7 +34,9 @@ def memory(number: int, content: str, *, about: str | None = "john", **changes: 
             pinned=False,
             memory_key=f"key{number}",
             source="shadow_extraction",
+            origin="shadow_extraction",
             trust=Trust.PERSON,
+            claim_of=None,
             status=Status.ACTIVE,
             archive_reason=None,
             archived_at=None,
@@ -52,6 +55,11 @@ def memory(number: int, content: str, *, about: str | None = "john", **changes: 
         ),
         **changes,
     )
+
+
+def tools(number: int, content: str, origin: str) -> Memory:
+    """A fragment that a tool gave back."""
+    return memory(number, content, trust=Trust.TOOL, origin=origin)
 
 
 FRAGMENTS = [
@@ -110,8 +118,18 @@ def test_fragments_about_one_entity_fold_into_what_they_say() -> None:
         ),
         (
             fold("mem_001", "mem_005", content="John plays chess"),
-            [*FRAGMENTS, memory(5, "John plays go", trust=Trust.EXTERNAL)],
+            [*FRAGMENTS, memory(5, "John plays go", trust=Trust.TOOL)],
             "tool",
+        ),
+        (
+            fold("mem_005", "mem_006", content="John plays chess"),
+            [tools(5, "John plays chess", "tool:a"), tools(6, "John plays go", "tool:b")],
+            "different external sources",
+        ),
+        (
+            fold("mem_005", "mem_006", content="John plays chess"),
+            [tools(5, "John plays chess", "tool:a"), replace(tools(6, "John plays go", "tool:a"), claim_of="key1")],
+            "claim",
         ),
     ],
 )
@@ -166,3 +184,12 @@ def test_what_the_rules_propose_passes_the_gates(pile: list[tuple[str, str | Non
     result = gated(plan_by_rule(memories, NOW, same), memories)
     assert result.rejected == ()
     assert not any(m.pinned for f in result.folds for m in f.memories)
+
+
+def test_a_newer_word_of_a_tool_does_not_make_the_persons_outdated() -> None:
+    """Without the order of trust a model may archive what the person said because a tool said something later."""
+    own = memory(1, "John plays chess", importance=2)
+    plan = CuratorPlan(archive=[ArchiveAnswer(memory=own.id, reason="no longer")])
+    later = replace(tools(2, "John plays go", "tool:a"), updated_at=NOW)
+    assert gated(plan, [own, later]).outdated == ()
+    assert [one.memory for one in gated(plan, [own, replace(later, trust=Trust.PERSON)]).outdated] == [own]

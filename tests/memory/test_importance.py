@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from mnemon.memory.fact import Entity, EntityType, Fact, FactType, Ground, MemoryType, Trust, trust_of
+from mnemon.memory.fact import Entity, EntityType, Fact, FactType, Ground, MemoryType
 from mnemon.memory.importance import confidence_of, importance_of
 
 JOHN = Entity(type=EntityType.PERSON, label="John")
@@ -67,8 +67,3 @@ def test_hedged_words_and_tools_count_for_less(words: str | None, source: str, e
 
 def test_a_stated_confidence_stands() -> None:
     assert confidence_of(fact("Likes tea", confidence=0.25, ground=saying("I like tea"))) == 0.25
-
-
-def test_tools_and_documents_are_external_and_all_else_speaks_for_the_person() -> None:
-    assert [trust_of(name) for name in ("tool", "tools:crm", "document-upload", "web")] == [Trust.EXTERNAL] * 4
-    assert [trust_of(name) for name in ("api", "shadow_extraction", "seeded_profile", "crm")] == [Trust.PERSON] * 4

@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
-from mnemon.memory.fact import Entity, EntityType, Fact, Ground, MemoryType, Trust
+from mnemon.memory.fact import Entity, EntityType, Fact, Ground, MemoryType
 from mnemon.memory.lifecycle import ArchiveReason, Status
 from mnemon.memory.memory import Memory, Version
 from mnemon.memory.plan import Change, Outcome, Stamp, create, rewritten, update
+from mnemon.memory.trust import Trust
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -47,6 +48,7 @@ def past(number: int, city: str, since: float, until: float) -> Version:
         importance=1,
         confidence=1.0,
         source="api",
+        origin="api",
         trust=Trust.PERSON,
         valid_from=day(since),
         valid_to=day(until),
@@ -82,7 +84,7 @@ def test_a_new_fact_becomes_a_memory_with_every_field_from_what_was_said() -> No
     assert (one.id, one.persona_id, one.type, one.content) == ("mem_9", "coach", MemoryType.PEOPLE, fact.content)
     assert (one.entity_refs, one.entity_label, one.entity_type) == (("org:acme_corp",), "Acme Corp", EntityType.ORG)
     assert (one.memory_key, one.attribute) == ("people|org|acme_corp|fact|role", "role")
-    assert (one.source, one.trust, one.sources) == ("tool:crm", Trust.EXTERNAL, ("mem_0",))
+    assert (one.source, one.trust, one.sources) == ("tool:crm", Trust.TOOL, ("mem_0",))
     assert (one.importance, one.confidence, one.pinned, one.mentions) == (0, 0.4, False, 1)
     assert (one.status, one.archive_reason, one.archived_at, one.valid_to) == (Status.ACTIVE, None, None, None)
     assert one.valid_from == one.stated_at == one.created_at == one.updated_at == day(3)
@@ -138,7 +140,8 @@ def test_what_a_repeat_says_of_its_weight_counts_and_what_it_leaves_open_never_l
     assert told(before, lives_in("Denver", importance=0), 20).memory.importance == 0
     silent = told(before, lives_in("Denver"), 30).memory
     assert (silent.importance, silent.confidence) == (2, 1.0)
-    surer = told(held(confidence=1.0, importance=0), lives_in("Denver", source="tool"), 30).memory
+    tools: dict[str, Any] = {"source": "tool", "origin": "tool", "trust": Trust.TOOL}
+    surer = told(held(confidence=1.0, importance=0, **tools), lives_in("Denver", source="tool"), 30).memory
     assert (surer.importance, surer.confidence) == (1, 1.0)
 
 
@@ -154,14 +157,14 @@ def test_a_pin_stays_unless_the_fact_says_otherwise(
 
 
 def test_something_newer_replaces_what_is_held_and_keeps_it_as_a_version() -> None:
-    before = held(confidence=0.5, importance=1, sources=("mem_0",), entity_label="Ann")
+    before = held(confidence=0.5, importance=1, sources=("mem_0",), entity_label="Ann", trust=Trust.TOOL)
     change = told(before, lives_in("Boston", source="tool:map"), 30)
     assert change.memory == replace(
         before,
         content="Lives in Boston",
         mentions=5,
         source="tool:map",
-        trust=Trust.EXTERNAL,
+        origin="tool:map",
         confidence=0.7,
         valid_from=day(30),
         stated_at=day(30),
@@ -172,7 +175,9 @@ def test_something_newer_replaces_what_is_held_and_keeps_it_as_a_version() -> No
     )
     assert change.displaced == 2
     assert change.moved == {}
-    assert change.versions == (replace(past(2, "Denver", 20, 30), confidence=0.5, recorded_at=day(24)),)
+    assert change.versions == (
+        replace(past(2, "Denver", 20, 30), trust=Trust.TOOL, confidence=0.5, recorded_at=day(24)),
+    )
 
 
 def test_a_newer_statement_brings_its_own_label_and_sources() -> None:
@@ -184,7 +189,7 @@ def test_a_newer_statement_brings_its_own_label_and_sources() -> None:
 
 
 def test_something_older_becomes_a_past_version_and_what_is_held_stays() -> None:
-    before = held()
+    before = held(trust=Trust.TOOL)
     ground = Ground(turn_id="t", session_id="s", message_id="m", start=0, end=1, quote="maybe Boston", at=day(15))
     change = told(before, lives_in("Boston", ground=ground, source="tool"), 15, AUSTIN)
     assert change.memory == replace(before, mentions=5, versions=4, revision=7)
@@ -193,7 +198,8 @@ def test_something_older_becomes_a_past_version_and_what_is_held_stays() -> None
         replace(
             past(4, "Boston", 15, 20),
             source="tool",
-            trust=Trust.EXTERNAL,
+            origin="tool",
+            trust=Trust.TOOL,
             confidence=0.4,
             importance=2,
             recorded_at=day(100),

@@ -257,7 +257,7 @@ async def test_the_relevant_layer_has_cards_on_top_then_memories_then_what_was_s
         made = layer.relevant(await layer.recollect(tx, ask), running)
     texts = [item.text for item in made.items]
     assert texts[0] == "[person:sam]: Sam plays the violin"
-    assert "Owns a violin (external)" in texts
+    assert "Owns a violin (external: tool crm)" in texts
     assert any("my violin broke" in text for text in texts)
     assert not any("can Sam fix a violin" in text for text in texts)
     assert [item.value for item in made.items] == sorted((item.value for item in made.items), reverse=True)

@@ -9,12 +9,12 @@ import pytest
 from mnemon.clock import ManualClock
 from mnemon.db.database import Database
 from mnemon.memory import browse, store
-from mnemon.memory.fact import Trust
 from mnemon.memory.memory import Memory
 from mnemon.memory.reflect import NO_PERSONA, NOT_SAID, MemoriesSection
 from mnemon.memory.todos import store as todo_store
 from mnemon.memory.todos.reflect import TodosSection
 from mnemon.memory.todos.todo import Todo, TodoStatus
+from mnemon.memory.trust import Trust
 from mnemon.scope import person
 from mnemon.section import Report
 from mnemon.sessions.people import ensure_person
@@ -114,7 +114,7 @@ async def test_a_tools_words_count_for_less_and_say_so(talk: Talk) -> None:
     tool = ToolOutcome(id="call_1", action="crm", output={"note": "Anna owns a boat"})
     await talk.reflect(talk.turn("look me up", tools=(tool,)), memory("Owns a boat", "Anna owns a boat"))
     kept = (await talk.held())[0]
-    assert (kept.trust, kept.confidence) == (Trust.EXTERNAL, 0.6)
+    assert (kept.trust, kept.confidence) == (Trust.TOOL, 0.6)
 
 
 async def test_what_mnemons_own_tools_gave_back_is_never_a_source(talk: Talk) -> None:

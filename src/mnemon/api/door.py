@@ -16,6 +16,7 @@ from mnemon.api.wire import Envelope, Page, Problem, cursor_of
 from mnemon.basement import Basement
 from mnemon.db.tx import Tx
 from mnemon.errors import Contended, Invalid, NotAllowed, Unauthenticated
+from mnemon.memory.trust import Trust, trust_of
 from mnemon.scope import Scope, person
 
 R = TypeVar("R")
@@ -48,6 +49,15 @@ class Door:
         if bound is not None and bound != user_id:
             raise NotAllowed("This key speaks for one person only, and not for this one.", code="key_bound_to_user")
         return person(self.principal.org_id, user_id, persona_id)
+
+    def declared(self, source: str) -> str:
+        """The source that a request declares; a key that is bound to a person does not speak for the operator."""
+        if self.principal.bound_user is not None and trust_of(source) is Trust.OPERATOR:
+            raise NotAllowed(
+                "This key speaks for one person, not for the operator. Declare another `source`.",
+                code="key_bound_to_user",
+            )
+        return source
 
     @property
     def bound_user_id(self) -> str | None:

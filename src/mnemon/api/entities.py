@@ -18,6 +18,7 @@ from mnemon.memory.entities.merge import Merged, open_proposals
 from mnemon.memory.entities.overview import EntityOverview, overviews, ties
 from mnemon.memory.entities.pairing import Proposal
 from mnemon.memory.fact import EntityType
+from mnemon.memory.trust import Trust
 
 router = APIRouter(prefix="/api/entities", tags=["entities"])
 Key = Annotated[Text, Field(min_length=1, max_length=300)]
@@ -55,6 +56,9 @@ class FactOut(Wire):
     content: str
     importance: int
     pinned: bool
+    origin: str
+    trust_level: Trust
+    claim_of: str | None
 
 
 class EntityPage(Wire):
@@ -178,6 +182,9 @@ async def get_entity(
     return door.reply(_page(found, related))
 
 
+_SHOWN_OF_A_FACT = ("id", "content", "importance", "pinned", "origin", "claim_of")
+
+
 def _page(entity: EntityOverview, related: list[tuple[str, int]]) -> EntityPage:
     card = entity.card
     return EntityPage(
@@ -188,7 +195,7 @@ def _page(entity: EntityOverview, related: list[tuple[str, int]]) -> EntityPage:
         facts=list(card.facts),
         text=card.text,
         memories=[
-            FactOut(id=one.id, content=one.content, importance=one.importance, pinned=one.pinned)
+            FactOut(**{name: getattr(one, name) for name in _SHOWN_OF_A_FACT}, trust_level=one.trust)
             for one in entity.memories
         ],
         related=[RelatedOut(key=key, weight=weight) for key, weight in related[:20]],

@@ -37,6 +37,7 @@ _STATED = {**documented(StatedOut), 201: documented(StatedOut, status=201)[201]}
 @router.post("", responses=_STATED)
 async def remember(body: MemoryIn, door: Annotated[Door, needs(Grant.MEMORY_WRITE)]) -> Response:
     """The fact is held: created, or updated where one with the same key was held before."""
+    door.declared(body.source)
     statement = body.statement(door.person(body.user_id, body.persona_id))
     vectors = await vectors_for(door.basement.embedder, [statement])
     async with one_at_a_time(door.basement.db, [statement.scope.user]):
@@ -54,6 +55,8 @@ async def remember_batch(
 ) -> Response:
     """Up to 1,000 facts are held, all of them or none, in order."""
     given = body.memories if isinstance(body, BatchIn) else body
+    for source in {one.source for one in given}:
+        door.declared(source)
     statements = [one.statement(door.person(one.user_id, one.persona_id)) for one in given]
     vectors = await vectors_for(door.basement.embedder, statements)
     async with one_at_a_time(door.basement.db, (one.scope.user for one in statements)):
@@ -101,7 +104,8 @@ async def get_memory(memory_id: str, door: Annotated[Door, needs(Grant.MEMORY_RE
 async def change_memory(
     memory_id: str, body: MemoryPatch, door: Annotated[Door, needs(Grant.MEMORY_WRITE)]
 ) -> Response:
-    """The memory is as the body says; a text it replaces is kept as a version."""
+    """The memory is as the body says; a text it replaces is kept as a version. 409 for a less trusted `source`."""
+    door.declared(body.source)
     vectors = await embed_texts(door.basement.embedder, [body.content] if body.content else [])
     wanted = edit.Edit(**dict(body))
 
@@ -128,10 +132,11 @@ async def restore_memory(
 ) -> Response:
     """An archived memory is active again; with `version`, that version's text is what is held."""
     wanted = body or RestoreIn()
+    door.declared(wanted.source)
 
     async def effect(tx: Tx) -> MemoryOut:
         scope = await browse.locate(tx, _whose(door), memory_id)
-        memory = await edit.bring_back(tx, scope, memory_id, version=wanted.version, reason=wanted.reason)
+        memory = await edit.bring_back(tx, scope, memory_id, **dict(wanted))
         return MemoryOut.of(memory, await external_name(tx, scope) or "")
 
     return await door.write(effect)

@@ -5,13 +5,14 @@ from typing import Annotated, Literal, Self
 from pydantic import Field
 
 from mnemon.api.wire import Instant, Name, Text, Wire, Words
-from mnemon.memory.fact import API, Entity, EntityType, Fact, FactType, MemoryType, Trust
+from mnemon.memory.fact import API, Entity, EntityType, Fact, FactType, MemoryType
 from mnemon.memory.lifecycle import ArchiveReason, Status
 from mnemon.memory.memory import Memory, Version
 from mnemon.memory.plan import Outcome
 from mnemon.memory.state import Stated, Statement
 from mnemon.memory.todos.store import Draft
 from mnemon.memory.todos.todo import Todo, TodoKind, TodoStatus, kind_of
+from mnemon.memory.trust import CoarseTrust, Trust, coarse_trust
 from mnemon.scope import Scope
 
 OPEN_LOOP = "OPEN_LOOP"
@@ -70,11 +71,13 @@ class MemoryPatch(Wire):
     pinned: bool | None = None
     status: Status | None = None
     reason: Annotated[Text, Field(max_length=500)] | None = None
+    source: Name = API
 
 
 class RestoreIn(Wire):
     version: Annotated[int, Field(ge=1, le=1_000_000_000)] | None = None
     reason: Annotated[Text, Field(max_length=500)] | None = None
+    source: Name = API
 
 
 class Subtype(Wire):
@@ -103,7 +106,10 @@ class MemoryOut(Wire):
     pinned: bool
     memory_key: str
     source: str
-    trust: Trust
+    origin: str
+    trust: CoarseTrust
+    trust_level: Trust
+    claim_of: str | None
     status: Status
     archive_reason: ArchiveReason | None
     archived_at: Instant | None
@@ -127,7 +133,8 @@ class MemoryOut(Wire):
         same = {name: value for name, value in vars(memory).items() if name in cls.model_fields}
         subtype = Subtype(entity_type=memory.entity_type, fact_type=memory.fact_type)
         lists = {"entity_refs": list(memory.entity_refs), "sources": list(memory.sources), "provenance": told}
-        return cls(**{**same, **lists, "user_id": user_id, "subtype": subtype})
+        trusted = {"trust": coarse_trust(memory.trust), "trust_level": memory.trust}
+        return cls(**{**same, **lists, **trusted, "user_id": user_id, "subtype": subtype})
 
 
 class TodoOut(Wire):
@@ -138,6 +145,7 @@ class TodoOut(Wire):
     content: str
     status: TodoStatus
     source: str
+    trust_level: Trust
     turn_id: str | None
     message_id: str | None
     quote: str | None
@@ -147,11 +155,12 @@ class TodoOut(Wire):
 
     @classmethod
     def of(cls, todo: Todo, user_id: str) -> Self:
-        return cls(user_id=user_id, **vars(todo))
+        return cls(user_id=user_id, trust_level=todo.trust, **vars(todo))
 
 
 class StatedMemory(MemoryOut):
     outcome: Outcome
+    why: str | None = None
 
 
 class StatedTodo(TodoOut):
@@ -165,7 +174,7 @@ def stated_out(stated: Stated) -> StatedMemory | StatedTodo:
     """What became of a statement: the memory or the todo, and whether it was created or updated."""
     if isinstance(stated.thing, Memory):
         memory = MemoryOut.of(stated.thing, stated.external)
-        return StatedMemory(**dict(memory), outcome=stated.outcome)
+        return StatedMemory(**dict(memory), outcome=stated.outcome, why=stated.why)
     return StatedTodo(**dict(TodoOut.of(stated.thing, stated.external)), outcome=stated.outcome)
 
 
@@ -175,7 +184,9 @@ class VersionOut(Wire):
     importance: int
     confidence: float
     source: str
-    trust: Trust
+    origin: str
+    trust: CoarseTrust
+    trust_level: Trust
     valid_from: Instant
     valid_to: Instant | None
     recorded_at: Instant
@@ -185,4 +196,4 @@ class VersionOut(Wire):
     @classmethod
     def of(cls, one: Version) -> Self:
         fields = {name: value for name, value in vars(one).items() if name != "number"}
-        return cls(version=one.number, **fields)
+        return cls(version=one.number, **{**fields, "trust": coarse_trust(one.trust), "trust_level": one.trust})

@@ -77,7 +77,7 @@ def _card(one: EntityOverview) -> dict[str, Any]:
         "type": one.type.value,
         "label": one.label,
         "aliases": list(one.aliases),
-        "facts": list(one.card.facts) or [memory.content for memory in one.memories[-2:]],
+        "facts": list(one.card.facts) or [memory.line for memory in one.memories[-2:]],
         "weighty": bool(one.card.facts),
         "memories": len(one.memories),
         "mentions": one.mentions,

@@ -16,6 +16,7 @@ from mnemon.memory.browse import get, history, locate
 from mnemon.memory.edit import Edit, bring_back, change
 from mnemon.memory.lifecycle import ArchiveReason, Status
 from mnemon.memory.survey.survey import Filters, survey
+from mnemon.memory.trust import Trust
 from mnemon.sessions.people import external_name
 from mnemon.sessions.survey.survey import message as message_of
 from mnemon.vectors.embed import embed_texts
@@ -85,7 +86,7 @@ async def edit(visit: Visit, form: dict[str, str], memory_id: str) -> Went:
     )
     vectors = await embed_texts(visit.basement.embedder, [content])
     weight = int(importance) if importance else None
-    wanted = Edit(content=content, importance=weight, reason=reason or None)
+    wanted = Edit(content=content, importance=weight, reason=reason or None, source=Trust.OPERATOR)
     async with visit.tx() as tx:
         scope = await locate(tx, visit.org, memory_id)
         await change(tx, scope, memory_id, wanted, vectors=vectors)
@@ -97,14 +98,16 @@ async def edit(visit: Visit, form: dict[str, str], memory_id: str) -> Went:
 async def pin(visit: Visit, form: dict[str, str], memory_id: str) -> Went:
     """Pinned or no longer."""
     pinned = form.get("pinned") == "yes"
-    await _changed(visit, memory_id, Edit(pinned=pinned), "pin memory" if pinned else "unpin memory")
+    await _changed(
+        visit, memory_id, Edit(pinned=pinned, source=Trust.OPERATOR), "pin memory" if pinned else "unpin memory"
+    )
     return Went(to=form.get("back") or f"/memories/{memory_id}", notice="Pinned." if pinned else "No longer pinned.")
 
 
 @action(router, "/memories/{memory_id}/archive", grant=Grant.MEMORY_WRITE)
 async def archive(visit: Visit, form: dict[str, str], memory_id: str) -> Went:
     """Hidden from recall, kept for the record."""
-    wanted = Edit(status=Status.ARCHIVED, reason=form.get("reason") or "unwanted")
+    wanted = Edit(status=Status.ARCHIVED, reason=form.get("reason") or "unwanted", source=Trust.OPERATOR)
     await _changed(visit, memory_id, wanted, "archive memory")
     return Went(to=f"/memories/{memory_id}", notice="Archived.", undo=f"/memories/{memory_id}/restore")
 
@@ -115,7 +118,7 @@ async def restore(visit: Visit, form: dict[str, str], memory_id: str) -> Went:
     version = int(form["version"]) if form.get("version", "").isdigit() else None
     async with visit.tx() as tx:
         scope = await locate(tx, visit.org, memory_id)
-        await bring_back(tx, scope, memory_id, version=version, reason="restored in the console")
+        await bring_back(tx, scope, memory_id, version=version, reason="restored in the console", source=Trust.OPERATOR)
         await visit.note(tx, "restore memory", memory_id)
     return Went(to=f"/memories/{memory_id}", notice="Restored.")
 
@@ -151,10 +154,10 @@ async def bulk(visit: Visit, form: dict[str, str]) -> Went:
 
 
 _BULK = {
-    "pin": Edit(pinned=True),
-    "unpin": Edit(pinned=False),
-    "archive": Edit(status=Status.ARCHIVED, reason="unwanted"),
-    "restore": Edit(status=Status.ACTIVE),
+    "pin": Edit(pinned=True, source=Trust.OPERATOR),
+    "unpin": Edit(pinned=False, source=Trust.OPERATOR),
+    "archive": Edit(status=Status.ARCHIVED, reason="unwanted", source=Trust.OPERATOR),
+    "restore": Edit(status=Status.ACTIVE, source=Trust.OPERATOR),
     "forget": None,
 }
 _DONE = {"pin": "Pinned", "unpin": "Unpinned", "archive": "Archived", "restore": "Restored", "forget": "Forgotten"}

@@ -25,6 +25,7 @@ from mnemon.memory.lifecycle import ArchiveReason
 from mnemon.memory.seed import SeedEntry
 from mnemon.memory.tombstones.stone import content_stone, place_stone, quote_stone
 from mnemon.memory.tombstones.store import lay
+from mnemon.memory.trust import Trust
 from mnemon.memory.upkeep import seeding
 from mnemon.memory.upkeep import store as upkeep
 from mnemon.memory.upkeep.enqueue import after_forgetting
@@ -75,7 +76,7 @@ class Doomed:
         return Traces(phrases=tuple(texts), marks=marks_of([*texts, *more], kept))
 
     def stones(self, scope: Scope) -> frozenset[bytes]:
-        keys = {row["id"]: row["memory_key"] for row in self.memories}
+        keys = {row["id"]: row["claim_of"] or row["memory_key"] for row in self.memories}
         stones = {content_stone(scope, text) for text in self.contents}
         stones |= {quote_stone(scope, text) for text in self.quotes}
         return frozenset(stones | {place_stone(scope, r["turn_id"], keys[r["memory_id"]]) for r in self.grounds})
@@ -203,7 +204,7 @@ async def _bring_back_fragments(tx: Tx, scope: Scope, doomed: Doomed) -> None:
     others = {one for row in doomed.folds for one in row["sources"]} - set(doomed.removed)
     for one in await memories.by_ids(tx, scope, sorted(others)):
         if one.archive_reason is ArchiveReason.FOLDED:
-            await bring_back(tx, scope, one.id, reason="a fragment of its fold was forgotten")
+            await bring_back(tx, scope, one.id, reason="a fragment of its fold was forgotten", source=Trust.OPERATOR)
 
 
 async def _redact_engagement(tx: Tx, scope: Scope, doomed: Doomed, tally: Tally) -> None:

@@ -54,6 +54,7 @@ async def history(tx: Tx, scope: Scope, memory_id: str) -> Sequence[Version]:
         importance=memory.importance,
         confidence=memory.confidence,
         source=memory.source,
+        origin=memory.origin,
         trust=memory.trust,
         valid_from=memory.valid_from,
         valid_to=memory.valid_to,

@@ -66,7 +66,7 @@ def keys_of(found: Iterable[Weighable], resolve: Callable[[str], str]) -> list[s
 
 def entity_cards(keys: Sequence[str], known: Sequence[Memory], resolve: Callable[[str], str]) -> list[Card]:
     """A card per key from the known memories that share it; a key without a weighty fact has no card."""
-    contents = {one.id: one.content for one in known}
+    contents = {one.id: one.line for one in known}
     picked = picks(keys, lambda key: [one for one in known if key in map(resolve, one.entity_refs)])
     return [card for pick in picked if (card := pick.card(contents)) is not None]
 

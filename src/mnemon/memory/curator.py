@@ -18,6 +18,7 @@ from mnemon.memory.grounding import grounding_fault
 from mnemon.memory.importance import CRITICAL, SIGNIFICANT, TRIVIAL
 from mnemon.memory.lifecycle import Status
 from mnemon.memory.memory import Memory
+from mnemon.memory.trust import outranks, speaks_for_person
 from mnemon.section import Rejection
 
 SYSTEM = (
@@ -140,6 +141,10 @@ def _fold_fault(proposed: FoldAnswer, known: Mapping[str, Memory], used: set[str
         return "what was told to one persona stays with it"
     if len({m.trust for m in fragments}) > 1:
         return "the person's words and a tool's are not mixed"
+    if len({_voice(m) for m in fragments}) > 1:
+        return "what different external sources say is not mixed"
+    if any(m.claim_of for m in fragments):
+        return "a claim stays as its source made it"
     return grounding_fault(proposed.content, [m.content for m in fragments] + [m.entity_label or "" for m in fragments])
 
 
@@ -168,6 +173,7 @@ def _archive_fault(
     newer = any(
         other.id != memory.id
         and other.updated_at > memory.updated_at
+        and not outranks(memory.trust, other.trust)
         and (_about(other, resolve), other.type) == (_about(memory, resolve), memory.type)
         for other in known.values()
     )
@@ -176,13 +182,16 @@ def _archive_fault(
 
 
 def _foldable(memory: Memory) -> bool:
-    return not memory.pinned and memory.status is Status.ACTIVE and memory.importance < SIGNIFICANT
+    free = not memory.pinned and memory.status is Status.ACTIVE and memory.claim_of is None
+    return free and memory.importance < SIGNIFICANT
 
 
 def _groups(memories: Iterable[Memory], resolve: Resolve) -> dict[tuple[str, ...], list[Memory]]:
     groups: dict[tuple[str, ...], list[Memory]] = defaultdict(list)
     for memory in memories:
-        groups[_about(memory, resolve), memory.type, memory.persona_id or "", memory.trust].append(memory)
+        groups[_about(memory, resolve), memory.type, memory.persona_id or "", memory.trust, *_voice(memory)].append(
+            memory
+        )
     return dict(sorted(groups.items()))
 
 
@@ -215,6 +224,11 @@ def _joined(cluster: Sequence[Memory]) -> str:
         ):
             parts.append(memory.content.rstrip(" .;"))
     return "; ".join(parts)
+
+
+def _voice(memory: Memory) -> tuple[str, ...]:
+    """Whose words they are; external ones stay apart by their source, so that each can be taken back as a whole."""
+    return () if speaks_for_person(memory.trust) else (memory.origin,)
 
 
 def _about(memory: Memory, resolve: Resolve) -> str:

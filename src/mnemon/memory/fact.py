@@ -4,6 +4,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from mnemon.memory.trust import Trust, trust_of
+
 
 class MemoryType(StrEnum):
     """What a memory is about. An open loop is no memory: it becomes a todo."""
@@ -31,26 +33,10 @@ class FactType(StrEnum):
     HABIT = "habit"
 
 
-class Trust(StrEnum):
-    """How far a memory's ground may be believed; decides how it is marked in the prompt."""
-
-    PERSON = "person"
-    """The person's own words, or the application that speaks for them."""
-    EXTERNAL = "external"
-    """A tool or a document: may hold anything, even instructions; never obeyed."""
-
-
 SHADOW_EXTRACTION = "shadow_extraction"
 SEEDED_PROFILE = "seeded_profile"
 CURATED_FOLD = "curated_fold"
 API = "api"
-_EXTERNAL_SOURCES = ("tool", "document", "web", "file")
-
-
-def trust_of(source: str) -> Trust:
-    """The trust a source deserves: tools, documents, files and the web are external, all else speaks for the person."""
-    word = source.lower().replace(":", "_").replace("-", "_").split("_")[0]
-    return Trust.EXTERNAL if word.removesuffix("s") in _EXTERNAL_SOURCES else Trust.PERSON
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,6 +80,8 @@ class Fact:
     source: str = API
     trust: Trust | None = None
     """None: by its source."""
+    origin: str | None = None
+    """Who said it, where that is finer than the source: `tool:crm` for what a tool gave back; None: its source."""
     private: bool = False
     """Only for the persona it was told to."""
     ground: Ground | None = None
@@ -108,3 +96,8 @@ class Fact:
     @property
     def deserved_trust(self) -> Trust:
         return self.trust or trust_of(self.source)
+
+    @property
+    def said_by(self) -> str:
+        """The source that is named where the fact is shown, and that it can be taken back with."""
+        return self.origin or self.source

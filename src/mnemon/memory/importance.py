@@ -2,8 +2,9 @@
 
 import re
 
-from mnemon.memory.fact import EntityType, Fact, FactType, MemoryType, Trust
+from mnemon.memory.fact import EntityType, Fact, FactType, MemoryType
 from mnemon.memory.slug import slug
+from mnemon.memory.trust import speaks_for_person
 
 TRIVIAL, STANDARD, SIGNIFICANT, CRITICAL = 0, 1, 2, 3
 
@@ -69,10 +70,10 @@ def confidence_of(fact: Fact) -> float:
     """How sure it is that the fact was meant: stated by the application 1, plain words .9, hedged .6; a tool's less."""
     if fact.confidence is not None:
         return fact.confidence
-    trust, said = fact.deserved_trust, fact.said
+    own, said = speaks_for_person(fact.deserved_trust), fact.said
     if said is None:
-        return 1.0 if trust is Trust.PERSON else 0.7
+        return 1.0 if own else 0.7
     hedged = _HEDGE.search(said) is not None
-    if trust is Trust.EXTERNAL:
+    if not own:
         return 0.4 if hedged else 0.6
     return 0.6 if hedged else 0.9

@@ -56,6 +56,11 @@ def key_of(fact: Fact) -> str:
     )
 
 
+def claim_key(fact: Fact) -> str:
+    """The key under which a fact stands as its source's claim, beside what a more trusted source says."""
+    return f"{key_of(fact)}|claim|{fact.deserved_trust}|{slug(fact.said_by)}"
+
+
 @reads_outside_text
 def normalized(content: str) -> str:
     """The content without what does not change its meaning: case, spacing, closing punctuation."""

@@ -7,12 +7,13 @@ from mnemon.clock import iso
 from mnemon.db.tx import Tx
 from mnemon.layer import Ask, Item, Layer
 from mnemon.memory import store
-from mnemon.memory.fact import Trust
 from mnemon.memory.memory import Memory
 from mnemon.memory.ranking import Ranking
 from mnemon.memory.recall.query import Heard, Hit, Query, Recalled, RecallKind
 from mnemon.memory.recall.search import search_each
 from mnemon.memory.todos.store import open_todos
+from mnemon.memory.trust import Trust, source_mark
+from mnemon.turn import Role
 
 FOUNDATION = 20
 """Most pinned memories that are always shown."""
@@ -23,7 +24,8 @@ _LONGEST = 600
 
 _KEPT_IN_MIND = "What is always to be kept in mind about this person."
 _MAY_MATTER = (
-    "What is remembered that may matter for this message. Lines marked as external come from tools or documents."
+    "What is remembered that may matter for this message. Lines marked as external come from the source they name, not "
+    "from the person; an external claim contradicts what a more trusted source says."
 )
 
 
@@ -77,14 +79,14 @@ async def todos(tx: Tx, ask: Ask) -> tuple[Item, ...]:
     """For L6: what is open with this persona, the latest ones."""
     known = (await open_todos(tx, ask.scope))[-_TODOS:]
     return tuple(
-        Item(text=f"Open {todo.kind}: {todo.content}", sources=(todo.id,), value=4.0 + place / 100)
+        Item(text=f"Open {todo.kind}: {todo.line}", sources=(todo.id,), value=4.0 + place / 100)
         for place, todo in enumerate(known)
     )
 
 
 def line(memory: Memory) -> str:
     """The memory as the prompt shows it."""
-    return memory.content if memory.trust is Trust.PERSON else f"{memory.content} (external)"
+    return memory.line
 
 
 def _query(ask: Ask, kind: RecallKind, limit: int) -> Query:
@@ -102,9 +104,16 @@ def _in_session(hit: Hit, session_id: str | None) -> bool:
     return isinstance(hit.found, Heard) and hit.found.session_id == session_id
 
 
+def _who_said(heard: Heard) -> str:
+    """The speaker; a tool is called one, whatever name its caller gave it, so that it cannot pass for somebody."""
+    if heard.role is Role.TOOL:
+        return f"A tool returned (external: {source_mark(Trust.TOOL, heard.name or '')})"
+    return f"{heard.name or heard.role.value} said"
+
+
 def _item(hit: Hit, value: float) -> Item:
     if isinstance(hit.found, Memory):
         return Item(text=line(hit.found), sources=(hit.found.id,), value=value)
     heard = hit.found
-    text = f"{heard.name or heard.role.value} said at {iso(heard.at)}: {heard.content[:_LONGEST]}"
+    text = f"{_who_said(heard)} at {iso(heard.at)}: {heard.content[:_LONGEST]}"
     return Item(text=text, sources=(heard.id,), value=value)

@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from mnemon.memory.fact import EntityType, FactType, MemoryType, Trust
+from mnemon.memory.fact import EntityType, FactType, MemoryType
 from mnemon.memory.lifecycle import ArchiveReason, Status
+from mnemon.memory.trust import Trust, source_mark, speaks_for_person
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,7 +39,11 @@ class Memory:
     pinned: bool
     memory_key: str
     source: str
+    origin: str
+    """Which one of its sources said it, like `tool:crm`; the source itself where nothing finer is known."""
     trust: Trust
+    claim_of: str | None
+    """The key of what a more trusted source says, beside which it stands as a claim; None: it stands for itself."""
     status: Status
     archive_reason: ArchiveReason | None
     archived_at: datetime | None
@@ -66,6 +71,18 @@ class Memory:
     provenance: tuple[Provenance, ...] = ()
     """The latest ones, newest first."""
 
+    @property
+    def mark(self) -> str | None:
+        """Where it comes from, in words for a reader; None for what needs no mark."""
+        own = speaks_for_person(self.trust) and self.claim_of is None
+        return None if own else source_mark(self.trust, self.origin)
+
+    @property
+    def line(self) -> str:
+        """The memory as a prompt and a card show it: what is not the person's own is marked with its source."""
+        kind = "external" if self.claim_of is None else "external claim"
+        return self.content if self.mark is None else f"{self.content} ({kind}: {self.mark})"
+
 
 @dataclass(frozen=True, kw_only=True)
 class Version:
@@ -76,6 +93,7 @@ class Version:
     importance: int
     confidence: float
     source: str
+    origin: str
     trust: Trust
     valid_from: datetime
     valid_to: datetime | None

@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from mnemon.memory.fact import EntityType, Fact
 from mnemon.memory.importance import confidence_of, importance_of
-from mnemon.memory.keys import entity_key, key_of
+from mnemon.memory.keys import claim_key, entity_key, key_of
 from mnemon.memory.lifecycle import (
     Extend,
     Past,
@@ -22,6 +22,7 @@ from mnemon.memory.lifecycle import (
     same_words,
 )
 from mnemon.memory.memory import Memory, Version
+from mnemon.memory.trust import Trust, outranks
 
 
 class Outcome(StrEnum):
@@ -61,8 +62,15 @@ class Change:
     """Why it was skipped."""
 
 
-def create(fact: Fact, stamp: Stamp, *, id: str, persona_id: str | None) -> Change:  # noqa: A002
-    """A fact nothing is held about yet becomes a memory."""
+def create(
+    fact: Fact,
+    stamp: Stamp,
+    *,
+    id: str,  # noqa: A002
+    persona_id: str | None,
+    claim_of: str | None = None,
+) -> Change:
+    """A fact nothing is held about yet becomes a memory; with `claim_of`, a claim beside what that key holds."""
     valid_from = fact.valid_from or stamp.at
     memory = Memory(
         id=id,
@@ -76,9 +84,11 @@ def create(fact: Fact, stamp: Stamp, *, id: str, persona_id: str | None) -> Chan
         attribute=fact.attribute,
         importance=importance_of(fact),
         pinned=bool(fact.pinned),
-        memory_key=key_of(fact),
+        memory_key=claim_key(fact) if claim_of else key_of(fact),
         source=fact.source,
+        origin=fact.said_by,
         trust=fact.deserved_trust,
+        claim_of=claim_of,
         status=Status.ACTIVE,
         archive_reason=None,
         archived_at=None,
@@ -98,14 +108,38 @@ def create(fact: Fact, stamp: Stamp, *, id: str, persona_id: str | None) -> Chan
     return Change(outcome=Outcome.CREATED, memory=memory)
 
 
+def yields(fact: Fact, held: Memory) -> Change | None:
+    """What a fact does that says what a more trusted memory says already: nothing. None when it says something else.
+
+    A less trusted repeat changes neither words nor times nor weight, so that no later statement of the person's finds
+    its place in time taken.
+    """
+    if not same_words(fact.content, held.content):
+        return None
+    if held.archive_reason is None:
+        return Change(
+            outcome=Outcome.SKIPPED, memory=held, why=f"known already from a more trusted source: {held.trust}"
+        )
+    if revives(held.archive_reason, same_words=True, extracted=True):
+        return None
+    return Change(outcome=Outcome.SKIPPED, memory=held, why=f"archived as {held.archive_reason}")
+
+
 def update(held: Memory, past: tuple[Version, ...], fact: Fact, stamp: Stamp, *, extracted: bool) -> Change:
-    """A fact about which something is held repeats it, replaces it, or takes its place in its history."""
+    """A fact about which something is held repeats it, replaces it, or takes its place in its history.
+
+    The fact is trusted as much as what is held, or more; one that is trusted less becomes a claim of its own.
+    """
+    if outranks(held.trust, fact.deserved_trust):
+        raise ValueError(f"a statement of {fact.deserved_trust} cannot change a memory of {held.trust}")
     at = fact.valid_from or stamp.at
     if held.archive_reason and held.archived_at and stamp.at >= held.archived_at:
         same = same_words(fact.content, held.content)
         if not revives(held.archive_reason, same_words=same, extracted=extracted):
             return Change(outcome=Outcome.SKIPPED, memory=held, why=f"archived as {held.archive_reason}")
         held = replace(held, status=Status.ACTIVE, archive_reason=None, archived_at=None, valid_to=None)
+    if outranks(fact.deserved_trust, held.trust) and not _kept_by_equals(past, fact.deserved_trust, at):
+        return _taken_over(held, past, fact, at, stamp)
     spans = [
         Span(number=one.number, content=one.content, valid_from=one.valid_from, stated_at=one.valid_from)
         for one in past
@@ -116,6 +150,37 @@ def update(held: Memory, past: tuple[Version, ...], fact: Fact, stamp: Stamp, *,
     current = isinstance(placed, Supersede) or (isinstance(placed, Repeat) and at >= held.valid_from)
     stated = _restated(held, fact, stamp, current=current)
     return _placed(stated, held, fact, placed, at, stamp)
+
+
+def _kept_by_equals(past: tuple[Version, ...], trust: Trust, at: datetime) -> bool:
+    """Whether a version that is trusted as much held after that time, so that the order of times decides."""
+    return any(one.valid_to is not None and one.valid_to > at and not outranks(trust, one.trust) for one in past)
+
+
+def _taken_over(held: Memory, past: tuple[Version, ...], fact: Fact, at: datetime, stamp: Stamp) -> Change:
+    """A more trusted statement is what is held, whatever time the less trusted one claimed to hold from.
+
+    Otherwise a tool could date its statement into the future and keep the person's next one out.
+    """
+    stated = _restated(held, fact, stamp, current=True)
+    # What less trusted sources said of the time since then never held: it stays on record with no time of its own.
+    moved = {
+        one.number: (None, max(at, one.valid_from))
+        for one in past
+        if one.valid_to is not None and one.valid_to > max(at, one.valid_from)
+    }
+    if same_words(fact.content, held.content):
+        memory = replace(
+            stated,
+            content=fact.content,
+            source=fact.source,
+            origin=fact.said_by,
+            trust=fact.deserved_trust,
+            valid_from=min(held.valid_from, at),
+            stated_at=at,
+        )
+        return Change(outcome=Outcome.UPDATED, memory=memory, moved=moved, reworded=memory.content != held.content)
+    return replace(_superseded(stated, held, fact, at, stamp), moved=moved)
 
 
 def _restated(held: Memory, fact: Fact, stamp: Stamp, *, current: bool) -> Memory:
@@ -168,6 +233,7 @@ def _superseded(stated: Memory, held: Memory, fact: Fact, since: datetime, stamp
         content=fact.content,
         entity_label=fact.entity.label if fact.entity else held.entity_label,
         source=fact.source,
+        origin=fact.said_by,
         trust=fact.deserved_trust,
         confidence=confidence_of(fact),
         valid_from=since,
@@ -176,7 +242,7 @@ def _superseded(stated: Memory, held: Memory, fact: Fact, since: datetime, stamp
         versions=held.versions + 1,
         sources=fact.sources or held.sources,
     )
-    version = _version_of(held, number=held.version, until=since, reason=None)
+    version = _version_of(held, number=held.version, until=max(since, held.valid_from), reason=None)
     return Change(outcome=Outcome.UPDATED, memory=memory, versions=(version,), displaced=held.version)
 
 
@@ -205,6 +271,7 @@ def _version_of(held: Memory, *, number: int, until: datetime, reason: str | Non
         importance=held.importance,
         confidence=held.confidence,
         source=held.source,
+        origin=held.origin,
         trust=held.trust,
         valid_from=held.valid_from,
         valid_to=until,
@@ -220,6 +287,7 @@ def _past(number: int, fact: Fact, since: datetime, until: datetime, stamp: Stam
         importance=importance_of(fact),
         confidence=confidence_of(fact),
         source=fact.source,
+        origin=fact.said_by,
         trust=fact.deserved_trust,
         valid_from=since,
         valid_to=until,

@@ -29,18 +29,20 @@ select user_id from memories where org_id = %(org_id)s and id = %(id)s limit 1;
 -- name: insert_memory
 insert into memories (
   org_id, user_id, id, persona_id, type, content, entity_refs, entity_label, entity_type, fact_type, attribute,
-  importance, pinned, memory_key, source, trust, status, archive_reason, archived_at, note, confidence, mentions,
+  importance, pinned, memory_key, source, origin, trust, trust_level, claim_of, status, archive_reason, archived_at, note,
+  confidence, mentions,
   valid_from, valid_to, stated_at, version, versions, sources, revision, created_at, updated_at, recorded_at)
 values (
   %(org_id)s, %(user_id)s, %(id)s, %(persona_id)s, %(type)s, %(content)s, %(entity_refs)s, %(entity_label)s,
-  %(entity_type)s, %(fact_type)s, %(attribute)s, %(importance)s, %(pinned)s, %(memory_key)s, %(source)s, %(trust)s,
+  %(entity_type)s, %(fact_type)s, %(attribute)s, %(importance)s, %(pinned)s, %(memory_key)s, %(source)s, %(origin)s,
+  %(trust)s, %(trust_level)s, %(claim_of)s,
   %(status)s, %(archive_reason)s, %(archived_at)s, %(note)s, %(confidence)s, %(mentions)s, %(valid_from)s, %(valid_to)s,
   %(stated_at)s, %(version)s, %(versions)s, %(sources)s, %(revision)s, %(created_at)s, %(updated_at)s, %(now)s);
 
 -- name: update_memory
 update memories set
   content = %(content)s, entity_refs = %(entity_refs)s, entity_label = %(entity_label)s, importance = %(importance)s,
-  pinned = %(pinned)s, source = %(source)s, trust = %(trust)s, status = %(status)s,
+  pinned = %(pinned)s, source = %(source)s, origin = %(origin)s, trust = %(trust)s, trust_level = %(trust_level)s, status = %(status)s,
   archive_reason = %(archive_reason)s, archived_at = %(archived_at)s, note = %(note)s, confidence = %(confidence)s,
   mentions = %(mentions)s, valid_from = %(valid_from)s, valid_to = %(valid_to)s, stated_at = %(stated_at)s,
   version = %(version)s, versions = %(versions)s, sources = %(sources)s, revision = %(revision)s,
@@ -54,11 +56,12 @@ order by memory_id, valid_from, number;
 
 -- name: insert_version
 insert into memory_versions (
-  org_id, user_id, memory_id, number, content, importance, confidence, source, trust, valid_from, valid_to, reason,
+  org_id, user_id, memory_id, number, content, importance, confidence, source, origin, trust, trust_level, valid_from, valid_to,
+  reason,
   recorded_at)
 values (
   %(org_id)s, %(user_id)s, %(memory_id)s, %(number)s, %(content)s, %(importance)s, %(confidence)s, %(source)s,
-  %(trust)s, %(valid_from)s, %(valid_to)s, %(reason)s, %(recorded_at)s);
+  %(origin)s, %(trust)s, %(trust_level)s, %(valid_from)s, %(valid_to)s, %(reason)s, %(recorded_at)s);
 
 -- name: move_version
 -- A statement that came late changes since when or until when a version held.

@@ -10,16 +10,18 @@ from mnemon.evidence.privacy import in_confidence
 from mnemon.evidence.quote import Passage, Quotation, find_quote, passages
 from mnemon.memory import store
 from mnemon.memory.answer import MEMORIES, MemoriesAnswer, MemoryAnswer
-from mnemon.memory.fact import SHADOW_EXTRACTION, Entity, Fact, Ground, Trust
+from mnemon.memory.fact import SHADOW_EXTRACTION, Entity, Fact, Ground
 from mnemon.memory.offline.extract import extract_memories
 from mnemon.memory.plan import Outcome
 from mnemon.memory.remember import Remembered, remember
 from mnemon.memory.todos.reflect import TodosSection
+from mnemon.memory.trust import Trust
 from mnemon.section import Brief, Rejection, Report, Section
 from mnemon.turn import Role, Turn
 
 _WORDS_SHOWN = 40
 _SHOWN = 120
+_LONGEST_TOOL = 190
 NOT_SAID = "its quote does not stand in what the person said or a tool gave back"
 NO_PERSONA = "it was said in confidence outside any persona, so it stays in the conversation"
 
@@ -79,10 +81,16 @@ def _judged(one: MemoryAnswer, turn: Turn, sources: Sequence[Passage], *, confid
         fact_type=one.factType,
         attribute=one.attribute,
         source=SHADOW_EXTRACTION,
-        trust=Trust.PERSON if found.passage.role is Role.USER else Trust.EXTERNAL,
+        trust=Trust.PERSON if found.passage.role is Role.USER else Trust.TOOL,
+        origin=None if found.passage.role is Role.USER else tool_origin(found.passage.who),
         private=private,
         ground=_ground(found, turn),
     )
+
+
+def tool_origin(name: str) -> str:
+    """The origin of what a tool of this name gave back."""
+    return f"tool:{name[:_LONGEST_TOOL]}"
 
 
 def _ground(found: Quotation, turn: Turn) -> Ground:

@@ -9,10 +9,11 @@ from mnemon.ids import NewId
 from mnemon.memory import store
 from mnemon.memory.fact import Fact, Ground
 from mnemon.memory.growth import grown
-from mnemon.memory.keys import content_hash, key_of
+from mnemon.memory.keys import claim_key, content_hash, key_of
 from mnemon.memory.memory import Memory, Version
-from mnemon.memory.plan import Change, Outcome, Stamp, create, update
+from mnemon.memory.plan import Change, Outcome, Stamp, create, update, yields
 from mnemon.memory.tombstones.store import forgotten
+from mnemon.memory.trust import outranks
 from mnemon.memory.upkeep.enqueue import after_write
 from mnemon.memory.vectors import store as vector_store
 from mnemon.pauses import with_pauses
@@ -66,8 +67,8 @@ async def remember(
 
 
 @dataclass(kw_only=True)
-class _Batch:
-    """What is held while a batch is gone through, fact by fact."""
+class Batch:
+    """What is held while a batch of statements is gone through, fact by fact."""
 
     persona_id: str | None
     stamp: Stamp
@@ -81,17 +82,36 @@ class _Batch:
     grounds: list[tuple[str, Ground, str]] = field(default_factory=list)
     """Statements to be put on record."""
 
+    @classmethod
+    def empty(cls, stamp: Stamp, *, persona_id: str | None = None) -> "Batch":
+        """Begin where nothing is held."""
+        return cls(
+            persona_id=persona_id, stamp=stamp, extracted=False, held={}, past={}, told=set(), buried=frozenset()
+        )
+
     def take(self, number: int, fact: Fact, new_id: NewId) -> Change:
         """What the fact does to what is held; the next one finds it done."""
-        place = (self.persona_id if fact.private else None, key_of(fact))
+        persona_id, key = self.persona_id if fact.private else None, key_of(fact)
+        rival = self._more_trusted(persona_id, key, fact)
+        if rival is not None:
+            if (nothing := yields(fact, rival)) is not None:
+                return nothing
+            # A claim is never pinned: what is pinned is always shown, and the person pinned something else.
+            fact = replace(fact, pinned=None)
+        place = (persona_id, claim_key(fact) if rival else key)
         held = self.held.get(place)
         digest = content_hash(fact.content)
         if held and fact.ground and _told(held.id, fact.ground, digest) in self.told:
             return Change(outcome=Outcome.SKIPPED, memory=held, why="already on record")
+        if held and outranks(held.trust, fact.deserved_trust):
+            return Change(
+                outcome=Outcome.SKIPPED, memory=held, why=f"a more trusted source says otherwise: {held.trust}"
+            )
         if held:
             change = update(held, self.past.get(held.id, ()), fact, self.stamp, extracted=self.extracted)
         else:
-            change = create(fact, self.stamp, id=new_id("mem"), persona_id=place[0])
+            claim_of = key if rival else None
+            change = create(fact, self.stamp, id=new_id("mem"), persona_id=persona_id, claim_of=claim_of)
         if number in self.buried:
             return Change(outcome=Outcome.SKIPPED, memory=held or change.memory, why="forgotten")
         if change.outcome is not Outcome.SKIPPED:
@@ -100,6 +120,12 @@ class _Batch:
                 self.told.add(_told(change.memory.id, fact.ground, digest))
                 self.grounds.append((change.memory.id, fact.ground, digest))
         return change
+
+    def _more_trusted(self, persona_id: str | None, key: str, fact: Fact) -> Memory | None:
+        """What a more trusted source said under the key, to this persona or to everyone."""
+        places = dict.fromkeys(((persona_id, key), (None, key)))
+        held = [self.held[place] for place in places if place in self.held]
+        return next((one for one in held if outranks(one.trust, fact.deserved_trust)), None)
 
     def _note(self, place: Place, change: Change) -> None:
         self.held[place] = change.memory
@@ -111,15 +137,16 @@ class _Batch:
         self.past[change.memory.id] = tuple(in_order)
 
 
-async def _open(tx: Tx, scope: Scope, facts: Sequence[Fact], stamp: Stamp, *, extracted: bool) -> _Batch:
-    held = {(one.persona_id, one.memory_key): one for one in await store.by_keys(tx, scope, map(key_of, facts))}
+async def _open(tx: Tx, scope: Scope, facts: Sequence[Fact], stamp: Stamp, *, extracted: bool) -> Batch:
     earliest: dict[str, datetime] = {}
     for fact in facts:
-        key, at = key_of(fact), fact.valid_from or stamp.at
-        earliest[key] = min(at, earliest.get(key, at))
+        at = fact.valid_from or stamp.at
+        for key in (key_of(fact), claim_key(fact)):
+            earliest[key] = min(at, earliest.get(key, at))
+    held = {(one.persona_id, one.memory_key): one for one in await store.by_keys(tx, scope, earliest)}
     late = [one.id for one in held.values() if earliest[one.memory_key] < one.valid_from]
     messages = {fact.ground.message_id for fact in facts if fact.ground}
-    return _Batch(
+    return Batch(
         persona_id=scope.persona_id,
         stamp=stamp,
         extracted=extracted,
@@ -134,7 +161,7 @@ def _told(memory_id: str, ground: Ground, digest: str) -> store.Told:
     return (memory_id, ground.message_id, ground.start, ground.end, digest)
 
 
-async def _grow(tx: Tx, scope: Scope, batch: _Batch) -> None:
+async def _grow(tx: Tx, scope: Scope, batch: Batch) -> None:
     """What came up in enough sessions matters more."""
     said = {memory_id for memory_id, *_ in batch.grounds}
     if not said:

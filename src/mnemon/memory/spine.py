@@ -15,6 +15,7 @@ from mnemon.fence import item_line
 from mnemon.memory.fact import MemoryType
 from mnemon.memory.grounding import grounding_fault
 from mnemon.memory.memory import Memory
+from mnemon.memory.trust import speaks_for_person
 from mnemon.memory.words import terms
 from mnemon.section import Rejection
 
@@ -102,8 +103,11 @@ def due(messages_since: int) -> bool:
 
 
 def of_memory(memory: Memory) -> Source | None:
-    """The memory as material; None when it is private to a persona."""
-    if memory.persona_id is not None:
+    """The memory as material; None when it is private to a persona, or not the person's own.
+
+    A line of the spine is written anew and carries no mark, so what would need one stays out.
+    """
+    if memory.persona_id is not None or not speaks_for_person(memory.trust):
         return None
     part = {
         MemoryType.PROFILE: Part.PROFILE,

@@ -35,6 +35,8 @@ class Stated:
     external: str
     outcome: Outcome
     thing: Memory | Todo
+    why: str | None = None
+    """Why it was skipped."""
 
 
 async def vectors_for(embedder: Embedder, statements: Sequence[Statement]) -> Vectors:
@@ -57,7 +59,9 @@ async def state(tx: Tx, statements: Sequence[Statement], *, vectors: Vectors | N
         if facts:
             kept = await remember(tx, scope, [fact for _, fact in facts], vectors=vectors)
             for (place, _), one_kept in zip(facts, kept, strict=True):
-                done[place] = Stated(external=external, outcome=one_kept.outcome, thing=one_kept.memory)
+                done[place] = Stated(
+                    external=external, outcome=one_kept.outcome, thing=one_kept.memory, why=one_kept.why
+                )
         for place in places:
             if isinstance(draft := statements[place].says, Draft):
                 todo, new = await todos.add(tx, scope, draft, at=tx.now)

@@ -6,10 +6,11 @@ from datetime import datetime
 
 from mnemon.db.statements import statements
 from mnemon.db.tx import Row, Tx
-from mnemon.memory.fact import EntityType, FactType, Ground, MemoryType, Trust
+from mnemon.memory.fact import EntityType, FactType, Ground, MemoryType
 from mnemon.memory.lifecycle import ArchiveReason, Status
 from mnemon.memory.memory import Memory, Provenance, Version
 from mnemon.memory.plan import Change, Outcome
+from mnemon.memory.trust import Trust, coarse_trust, trust_as_held
 from mnemon.pauses import with_pauses
 from mnemon.scope import Scope
 
@@ -85,7 +86,7 @@ async def write(tx: Tx, scope: Scope, changes: Sequence[Change]) -> None:
     new = [_row(scope, memory, tx.now) for memory in last.values() if memory.id in created]
     old = [_row(scope, memory, tx.now) for memory in last.values() if memory.id not in created]
     versions = [
-        {**_owner(scope), "memory_id": change.memory.id, **asdict(version)}
+        {**_owner(scope), "memory_id": change.memory.id, **asdict(version), **_trust_columns(version.trust)}
         for change in done
         for version in change.versions
     ]
@@ -221,7 +222,9 @@ def memory_of(row: Row, provenance: tuple[Provenance, ...] = ()) -> Memory:
         pinned=row["pinned"],
         memory_key=row["memory_key"],
         source=row["source"],
-        trust=Trust(row["trust"]),
+        origin=row["origin"] or row["source"],
+        trust=trust_in(row),
+        claim_of=row["claim_of"],
         status=Status(row["status"]),
         archive_reason=ArchiveReason(row["archive_reason"]) if row["archive_reason"] else None,
         archived_at=row["archived_at"],
@@ -248,7 +251,8 @@ def _version(row: Row) -> Version:
         importance=row["importance"],
         confidence=row["confidence"],
         source=row["source"],
-        trust=Trust(row["trust"]),
+        origin=row["origin"] or row["source"],
+        trust=trust_in(row),
         valid_from=row["valid_from"],
         valid_to=row["valid_to"],
         recorded_at=row["recorded_at"],
@@ -259,4 +263,14 @@ def _version(row: Row) -> Version:
 def _row(scope: Scope, memory: Memory, now: datetime) -> dict[str, object]:
     row = {name: value for name, value in vars(memory).items() if name != "provenance"}
     lists = {"entity_refs": list(memory.entity_refs), "sources": list(memory.sources)}
-    return {**row, **lists, **_owner(scope), "now": now}
+    return {**row, **lists, **_trust_columns(memory.trust), **_owner(scope), "now": now}
+
+
+def trust_in(row: Row, prefix: str = "") -> Trust:
+    """The trust of a memory's or version's row; one of an earlier release or export has no level and is judged anew."""
+    level = row[f"{prefix}trust_level"]
+    return Trust(level) if level else trust_as_held(row[f"{prefix}source"], row[f"{prefix}trust"])
+
+
+def _trust_columns(level: Trust) -> dict[str, str]:
+    return {"trust": coarse_trust(level), "trust_level": level}

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from mnemon.db.tx import Tx
 from mnemon.memory.entities.overview import EntityOverview, overviews
 from mnemon.memory.entities.store import load_aliases, spoken_of
-from mnemon.memory.fact import Entity, EntityType, Fact, FactType, MemoryType, Trust
+from mnemon.memory.fact import Entity, EntityType, Fact, FactType, MemoryType
 from mnemon.memory.keys import content_hash
 from mnemon.memory.memory import Memory
+from mnemon.memory.trust import Trust
 from mnemon.scope import Scope
 
 AGENT = "agent"
@@ -130,7 +131,7 @@ def _fact(about: Entity, content: str, attribute: str, fact_type: FactType = Fac
         fact_type=fact_type,
         attribute=attribute,
         source=AGENT,
-        trust=Trust.EXTERNAL,
+        trust=Trust.AGENT,
     )
 
 
@@ -141,7 +142,7 @@ def _entity(name: str, entity_type: str) -> Entity:
 
 
 def _kind(entity: EntityOverview) -> str:
-    stated = [m.content for m in entity.memories if m.attribute == KIND and _IS in m.content]
+    stated = [m.content for m in entity.memories if m.attribute == KIND and _IS in m.content and m.claim_of is None]
     return stated[-1].split(_IS, 1)[1] if stated else str(entity.type)
 
 

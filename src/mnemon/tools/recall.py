@@ -8,7 +8,9 @@ from mnemon.db.tx import Tx
 from mnemon.memory.memory import Memory
 from mnemon.memory.recall.query import Hit, Query, RecallKind
 from mnemon.memory.recall.search import search
+from mnemon.memory.trust import Trust, coarse_trust, source_mark
 from mnemon.tool import Arguments, Caller, ToolReply
+from mnemon.turn import Role
 
 
 class ToRecall(Arguments):
@@ -57,5 +59,15 @@ class Recall:
 def _shown(hit: Hit) -> dict[str, object]:
     found = hit.found
     if isinstance(found, Memory):
-        return {"id": found.id, "content": found.content, "type": found.type, "trust": found.trust}
-    return {"id": found.id, "said": found.content, "by": found.name or found.role, "at": iso(found.at)}
+        return {
+            "id": found.id,
+            "content": found.content,
+            "type": found.type,
+            "trust": coarse_trust(found.trust),
+            "trustLevel": found.trust,
+            "origin": found.origin,
+            "claimOf": found.claim_of,
+        }
+    # A tool's message is called one whatever name its caller gave it.
+    by = source_mark(Trust.TOOL, found.name or "") if found.role is Role.TOOL else found.name or found.role
+    return {"id": found.id, "said": found.content, "by": by, "at": iso(found.at)}

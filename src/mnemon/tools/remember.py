@@ -6,8 +6,10 @@ from pydantic import Field
 from mnemon.db.tx import Tx
 from mnemon.errors import Invalid
 from mnemon.evidence.quote import Quotation, find_quote, passages
-from mnemon.memory.fact import Entity, EntityType, Fact, FactType, Ground, MemoryType, Trust
+from mnemon.memory.fact import Entity, EntityType, Fact, FactType, Ground, MemoryType
+from mnemon.memory.reflect import tool_origin
 from mnemon.memory.remember import remember
+from mnemon.memory.trust import Trust
 from mnemon.sessions import turns
 from mnemon.sessions.people import ensure_person
 from mnemon.tool import Arguments, Caller, ToolReply
@@ -63,7 +65,13 @@ class Remember:
         [kept] = await remember(tx, caller.scope, [_fact(caller, arguments, found)])
         memory = kept.memory
         return ToolReply(
-            content={"outcome": kept.outcome, "id": memory.id, "content": memory.content, "why": kept.why},
+            content={
+                "outcome": kept.outcome,
+                "id": memory.id,
+                "content": memory.content,
+                "claimOf": memory.claim_of,
+                "why": kept.why,
+            },
             ids=(memory.id,),
             types=("memory", memory.type),
             count=1,
@@ -86,7 +94,7 @@ async def _quotation(tx: Tx, caller: Caller, quote: str | None) -> Quotation | N
 
 
 def _fact(caller: Caller, given: ToRemember, found: Quotation | None) -> Fact:
-    said_by_person = found is not None and found.passage.role is Role.USER
+    trust, origin = _whose(found)
     return Fact(
         type=given.type,
         content=given.content,
@@ -95,9 +103,19 @@ def _fact(caller: Caller, given: ToRemember, found: Quotation | None) -> Fact:
         attribute=given.attribute,
         private=given.private and caller.scope.persona_id is not None,
         source=AGENT,
-        trust=Trust.PERSON if said_by_person else Trust.EXTERNAL,
+        trust=trust,
+        origin=origin,
         ground=None if found is None else _ground(caller, found),
     )
+
+
+def _whose(found: Quotation | None) -> tuple[Trust, str]:
+    """Whose words the fact rests on: the person's, a tool's, or nobody's but the agent's."""
+    if found is None:
+        return Trust.AGENT, AGENT
+    if found.passage.role is Role.USER:
+        return Trust.PERSON, AGENT
+    return Trust.TOOL, tool_origin(found.passage.who)
 
 
 def _ground(caller: Caller, found: Quotation) -> Ground | None:

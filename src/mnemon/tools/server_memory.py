@@ -1,6 +1,6 @@
 """The nine tools of the reference `server-memory`, over our memories, so that it can be swapped for us."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -9,8 +9,10 @@ from pydantic.alias_generators import to_camel
 
 from mnemon.db.tx import Tx
 from mnemon.errors import NotFound
+from mnemon.memory.memory import Memory
 from mnemon.memory.plan import Outcome
 from mnemon.memory.remember import remember
+from mnemon.memory.trust import Trust, outranks
 from mnemon.sessions.people import ensure_person
 from mnemon.tool import Arguments, Caller, Tool, ToolReply
 from mnemon.tools import graph
@@ -192,32 +194,35 @@ class _Deleting:
         self._forget = forget
 
     async def entities(self, tx: Tx, caller: Caller, given: EntityNames) -> dict[str, Any]:
-        gone, names = set(), set(given.entity_names)
+        gone, names = [], set(given.entity_names)
         for entity in await graph.known(tx, caller.scope):
             for memory in entity.memories:
                 edge = graph.edge_of(memory)
                 if entity.label in names or (edge is not None and {edge.source, edge.target} & names):
-                    gone.add(memory.id)
+                    gone.append(memory)
         return await self._gone(tx, caller, gone, "Entities deleted successfully")
 
     async def observations(self, tx: Tx, caller: Caller, given: Deletions) -> dict[str, Any]:
-        entities, gone = await graph.known(tx, caller.scope), set()
+        entities, gone = await graph.known(tx, caller.scope), []
         for deletion in given.deletions:
             entity = graph.named(entities, deletion.entity_name)
             if entity is not None:
-                gone |= {m.id for m in graph.observations(entity) if m.content in deletion.observations}
+                gone += [m for m in graph.observations(entity) if m.content in deletion.observations]
         return await self._gone(tx, caller, gone, "Observations deleted successfully")
 
     async def relations(self, tx: Tx, caller: Caller, given: Relations) -> dict[str, Any]:
         wanted = set(map(_given_edge, given.relations))
         memories = [m for entity in await graph.known(tx, caller.scope) for m in entity.memories]
-        gone = {memory.id for memory in memories if graph.edge_of(memory) in wanted}
+        gone = [memory for memory in memories if graph.edge_of(memory) in wanted]
         return await self._gone(tx, caller, gone, "Relations deleted successfully")
 
-    async def _gone(self, tx: Tx, caller: Caller, ids: set[str], words: str) -> dict[str, Any]:
-        for memory_id in sorted(ids):
+    async def _gone(self, tx: Tx, caller: Caller, chosen: Sequence[Memory], words: str) -> dict[str, Any]:
+        """Forget what the agent itself or a less trusted source said; what the person said takes `forget`."""
+        kept = {memory.id for memory in chosen if outranks(memory.trust, Trust.AGENT)}
+        for memory_id in sorted({memory.id for memory in chosen} - kept):
             await self._forget(tx, caller, memory_id)
-        return {"success": True, "message": words}
+        left = f"; {len(kept)} kept, for the person said it" if kept else ""
+        return {"success": True, "message": words + left}
 
 
 def _given_edge(given: RelationShape) -> Edge:

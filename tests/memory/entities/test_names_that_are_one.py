@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -13,6 +14,7 @@ from mnemon.memory.entities.pairing import propose
 from mnemon.memory.entities.surroundings import Known, Surroundings
 from mnemon.memory.fact import EntityType
 from mnemon.memory.slug import slug
+from mnemon.memory.trust import Trust
 
 
 def entity(kind: str, label: str, facts: Sequence[About] = ()) -> Candidate:
@@ -121,3 +123,14 @@ def test_nothing_merges_that_is_judged_apart(named: list[tuple[str, str]]) -> No
     by_key = {candidate.key: candidate for candidate in everyone}
     for proposal in propose(everyone):
         assert judge(by_key[proposal.source], by_key[proposal.into]).verdict is not Verdict.APART
+
+
+def test_a_name_that_only_a_less_trusted_source_speaks_of_is_suggested_not_merged() -> None:
+    """Otherwise a tool's result could put its facts on the card of whom the person speaks of, under a name it chose."""
+    own = Candidate(key="org:acme", type=EntityType.ORG, label="Acme")
+    other = Candidate(key="org:acme_corp", type=EntityType.ORG, label="Acme Corp", trust=Trust.TOOL)
+    [proposal] = propose([own, other])
+    assert proposal.judgement.verdict is Verdict.SUGGEST
+    assert "less trusted source" in proposal.judgement.reasons[-1]
+    alike = [replace(own, trust=Trust.TOOL), other]
+    assert [one.judgement.verdict for one in propose(alike)] == [Verdict.MERGE]

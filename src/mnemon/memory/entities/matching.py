@@ -7,6 +7,7 @@ from mnemon.memory.entities.names import Name, Word, parse
 from mnemon.memory.entities.spelling import Tie, tie
 from mnemon.memory.entities.surroundings import Comparison, Fit, Surroundings, compare
 from mnemon.memory.fact import EntityType
+from mnemon.memory.trust import Trust
 
 _SHORTEST_ACRONYM = 3
 _LINKING = frozenset({"of", "the", "and", "for", "in"})
@@ -43,6 +44,8 @@ class Candidate:
     key: str
     type: EntityType
     label: str
+    trust: Trust = Trust.PERSON
+    """Of the most trusted source that speaks of it."""
     surroundings: Surroundings = field(default_factory=Surroundings)
 
 

@@ -15,6 +15,7 @@ from mnemon.memory.entities.surroundings import Known, Surroundings
 from mnemon.memory.fact import EntityType
 from mnemon.memory.keys import split_key
 from mnemon.memory.memory import Memory
+from mnemon.memory.trust import highest
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,7 +78,12 @@ def _type(key: str, memories: Sequence[Memory]) -> EntityType:
 
 
 def _label(key: str, memories: Sequence[Memory], aliases: Aliases) -> str:
-    """As the latest memory under the key itself writes it, else as one under an alias does, else the key in words."""
+    """As the latest memory under the key itself writes it, else as one under an alias does, else the key in words.
+
+    Only the most trusted ones have a say.
+    """
+    top = highest([m.trust for m in memories])
+    memories = [m for m in memories if m.trust is top]
     own = [m.entity_label for m in memories if m.entity_label and m.entity_refs[0] == key]
     other = [m.entity_label for m in memories if m.entity_label and aliases.resolve(m.entity_refs[0]) == key]
     return (own or other or [split_key(key)[1].replace("_", " ")])[-1]
@@ -95,6 +101,7 @@ def candidates(spoken: Sequence[Spoken]) -> list[Candidate]:
             key=key,
             type=_type(key, [one.memory for one in said]),
             label=_label(key, [one.memory for one in said], nobody),
+            trust=highest([one.memory.trust for one in said]),
             surroundings=Surroundings(
                 facts=tuple(Known(content=one.memory.content, attribute=one.memory.attribute) for one in said),
                 companions=frozenset(ref for one in said for ref in one.memory.entity_refs) - {key},

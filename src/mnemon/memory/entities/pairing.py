@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 from mnemon.memory.entities.matching import Candidate, Judgement, Likeness, Verdict, judge
@@ -62,14 +62,15 @@ def _proposal(
 ) -> Proposal:
     into, source = sorted(pair, key=lambda key: _standing(by_key[key]))
     if judgement.verdict is Verdict.MERGE and ambiguous(source, into):
-        judgement = Judgement(
-            verdict=Verdict.SUGGEST,
-            likeness=judgement.likeness,
-            fit=judgement.fit,
-            score=judgement.score,
-            reasons=(*judgement.reasons, "could also be another entity"),
-        )
+        judgement = _suggested(judgement, "could also be another entity")
+    # What a less trusted source calls somebody does not become one with whom the person speaks of by itself.
+    if judgement.verdict is Verdict.MERGE and by_key[source].trust is not by_key[into].trust:
+        judgement = _suggested(judgement, "one of the two is known from a less trusted source alone")
     return Proposal(source=source, into=into, judgement=judgement)
+
+
+def _suggested(judgement: Judgement, reason: str) -> Judgement:
+    return replace(judgement, verdict=Verdict.SUGGEST, reasons=(*judgement.reasons, reason))
 
 
 def _standing(candidate: Candidate) -> tuple[int, int, str]:

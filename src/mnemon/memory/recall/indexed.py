@@ -98,7 +98,7 @@ def _recalled(sought: Sought, things: Mapping[str, Thing]) -> Recalled:
         for one in sought.ranked
         if one.id in things
     )
-    contents = {name: one.content for name, one in things.items() if isinstance(one, Memory)}
+    contents = {name: one.line for name, one in things.items() if isinstance(one, Memory)}
     cards = tuple(card for pick in sought.picked if (card := pick.card(contents)) is not None)
     return Recalled(hits=hits, cards=cards, considered=sought.considered)
 

@@ -41,7 +41,8 @@ where m.org_id = %(org_id)s and m.user_id = %(user_id)s
 -- name: versions_as_of
 -- Past versions that held at that time, each with the memory it belongs to.
 select m.*, v.number, v.content as past_content, v.importance as past_importance, v.confidence as past_confidence,
-  v.source as past_source, v.trust as past_trust, v.valid_from as past_valid_from, v.valid_to as past_valid_to,
+  v.source as past_source, v.origin as past_origin, v.trust as past_trust, v.trust_level as past_trust_level,
+  v.valid_from as past_valid_from, v.valid_to as past_valid_to,
   1 - (e.vector <=> %(vector)s::halfvec) as similarity
 from memory_versions v
 join memories m on m.org_id = v.org_id and m.user_id = v.user_id and m.id = v.memory_id

@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 from mnemon.db.statements import statements
 from mnemon.db.tx import Row, Tx
-from mnemon.memory.fact import MemoryType, Trust
+from mnemon.memory.fact import MemoryType
 from mnemon.memory.ranking import Ranking
 from mnemon.memory.recall.query import Heard, Query, Thing
-from mnemon.memory.store import memory_of
+from mnemon.memory.store import memory_of, trust_in
 from mnemon.scope import Scope
 from mnemon.turn import Role
 from mnemon.vectors.literal import literal
@@ -113,7 +113,8 @@ def _past_memory(row: Row) -> Found:
         importance=row["past_importance"],
         confidence=row["past_confidence"],
         source=row["past_source"],
-        trust=Trust(row["past_trust"]),
+        origin=row["past_origin"] or row["past_source"],
+        trust=trust_in(row, "past_"),
         valid_from=row["past_valid_from"],
         valid_to=row["past_valid_to"],
         version=row["number"],

@@ -16,6 +16,7 @@ from rapidfuzz import fuzz
 
 from mnemon.memory.fact import FactType
 from mnemon.memory.keys import content_hash, normalized
+from mnemon.memory.trust import Trust, source_mark, speaks_for_person, trust_of
 from mnemon.memory.words import terms
 from mnemon.outside import reads_outside_text
 
@@ -57,6 +58,16 @@ class Todo:
     updated_at: datetime
     closed_at: datetime | None
     """When it was done or dropped."""
+
+    @property
+    def trust(self) -> Trust:
+        return trust_of(self.source)
+
+    @property
+    def line(self) -> str:
+        """The todo as a prompt shows it, marked where it is not the person's own."""
+        own = speaks_for_person(self.trust)
+        return self.content if own else f"{self.content} (external: {source_mark(self.trust, self.source)})"
 
 
 _PROMISE = re.compile(

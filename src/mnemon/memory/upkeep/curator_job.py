@@ -18,6 +18,7 @@ from mnemon.memory.keys import content_hash
 from mnemon.memory.lifecycle import ArchiveReason
 from mnemon.memory.memory import Memory
 from mnemon.memory.remember import remember
+from mnemon.memory.trust import Trust, speaks_for_person
 from mnemon.memory.upkeep import store
 from mnemon.memory.upkeep.enqueue import CURATE, count_at_last_run
 from mnemon.memory.upkeep.store import CuratorRun
@@ -97,6 +98,7 @@ async def _fold(tx: Tx, scope: Scope, fold: Fold, vectors: Vectors | None) -> Me
 
 def _fact(fold: Fold) -> Fact:
     first = fold.memories[0]
+    origin = None if speaks_for_person(first.trust) else first.origin
     about = Entity(type=first.entity_type, label=first.entity_label) if first.entity_label else None
     kinds_told = Counter(one.fact_type for one in fold.memories)
     inherited = [source for one in fold.memories for source in one.sources]
@@ -105,12 +107,14 @@ def _fact(fold: Fold) -> Fact:
         content=fold.content,
         entity=about,
         fact_type=kinds_told.most_common(1)[0][0],
-        # A named entity has one fold that grows; about the person there may be many, told apart by what they say.
-        attribute="fold" if about else f"fold {content_hash(fold.content)}",
+        # A named entity has one fold that grows, and one for each external source; about the person there may be many,
+        # told apart by what they say.
+        attribute=f"fold {origin or ''}".strip() if about else f"fold {content_hash(fold.content)}",
         importance=max(one.importance for one in fold.memories),
         confidence=min(one.confidence for one in fold.memories),
         source=CURATED_FOLD,
         trust=first.trust,
+        origin=origin,
         sources=tuple(dict.fromkeys([*inherited, *(one.id for one in fold.memories if one.source != CURATED_FOLD)])),
     )
 
@@ -125,4 +129,4 @@ async def unfold(tx: Tx, scope: Scope, fold_id: str) -> list[Memory]:
     fragments = await memories.by_ids(tx, scope, found[0].sources)
     folded = [one for one in fragments if one.archive_reason is ArchiveReason.FOLDED]
     await archive_many(tx, scope, [fold_id], ArchiveReason.UNWANTED, note="unfolded")
-    return [await bring_back(tx, scope, one.id, reason="unfolded") for one in folded]
+    return [await bring_back(tx, scope, one.id, reason="unfolded", source=Trust.OPERATOR) for one in folded]

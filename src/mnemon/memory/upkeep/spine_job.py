@@ -10,6 +10,7 @@ from mnemon.llm.shaped import shaped
 from mnemon.memory import spine as rules
 from mnemon.memory.spine import Part, Source, Spine, SpineVersion, grounded
 from mnemon.memory.todos.store import open_todos
+from mnemon.memory.trust import speaks_for_person
 from mnemon.memory.upkeep import store
 from mnemon.memory.upkeep.enqueue import SPINE, messages_since_spine
 from mnemon.scope import Scope
@@ -23,8 +24,8 @@ async def material(tx: Tx, scope: Scope) -> list[Source]:
     """What every persona may know: global memories, and todos told to no persona."""
     plain = scope.with_persona(None)
     memories = await store.global_memories(tx, plain, most=_MOST)
-    todos = await open_todos(tx, plain)
-    loops = [Source(id=one.id, part=Part.OPEN_LOOPS, text=one.content, weight=1.0) for one in todos]
+    own = [todo for todo in await open_todos(tx, plain) if speaks_for_person(todo.trust)]
+    loops = [Source(id=one.id, part=Part.OPEN_LOOPS, text=one.content, weight=1.0) for one in own]
     return [source for one in memories if (source := rules.of_memory(one))] + loops
 
 

@@ -1,0 +1,101 @@
+"""Trust as an order: whose words may replace whose, and which trust a declared source has.
+
+    operator > person > agent > tool > document > unknown
+
+A statement of lower trust never replaces, rewords, unpins or archives one of higher trust: it stands beside it, as a
+claim.
+"""
+
+from enum import StrEnum
+from typing import Literal
+
+
+class Trust(StrEnum):
+    """Who vouches for a statement, highest first."""
+
+    OPERATOR = "operator"
+    """Who runs the application; only a key that is bound to no person may speak for them."""
+    PERSON = "person"
+    """The person's own words, or the application that speaks for them."""
+    AGENT = "agent"
+    """A model or agent, by itself."""
+    TOOL = "tool"
+    """What a tool gave back: may hold anything, even instructions."""
+    DOCUMENT = "document"
+    """A text that somebody else wrote: a file, a page, a mail."""
+    UNKNOWN = "unknown"
+    """Any source that is not in the table."""
+
+
+CoarseTrust = Literal["person", "external"]
+"""The trust as `trust` on the wire says it; `trustLevel` says which of the six it is."""
+_RANKS = {level: -place for place, level in enumerate(Trust)}
+_NAMED: dict[str, Trust] = {
+    **dict.fromkeys(("operator",), Trust.OPERATOR),
+    **dict.fromkeys(
+        ("api", "app", "application", "chat", "cli", "console", "person", "self", "user", "shadow_extraction",
+         "seeded_profile", "curated_fold"),
+        Trust.PERSON,
+    ),
+    **dict.fromkeys(("agent", "ai", "assistant", "llm", "model", "persona"), Trust.AGENT),
+}  # fmt: skip
+"""Sources that are trusted only by their exact name, alone or before a colon: `user:ann`, never `user_upload`."""
+_FAMILIES: dict[str, Trust] = {
+    **dict.fromkeys(("function", "mcp", "plugin", "tool"), Trust.TOOL),
+    **dict.fromkeys(
+        ("attachment", "document", "email", "file", "page", "pdf", "rag", "url", "web", "website"), Trust.DOCUMENT
+    ),
+}
+"""Sources that are known by their first word: `tool`, `tools:crm`, `document-upload`."""
+_LONGEST_NAME = 60
+
+
+def outranks(one: Trust, other: Trust) -> bool:
+    """Whether the first is trusted more than the second."""
+    return _RANKS[one] > _RANKS[other]
+
+
+def lower_of(one: Trust, other: Trust) -> Trust:
+    """The one that is trusted less."""
+    return other if outranks(one, other) else one
+
+
+def highest(levels: list[Trust]) -> Trust:
+    """The most trusted of the levels; unknown when there is none."""
+    return max(levels, key=_RANKS.__getitem__, default=Trust.UNKNOWN)
+
+
+def speaks_for_person(level: Trust) -> bool:
+    """Whether a statement of this trust needs no mark."""
+    return not outranks(Trust.PERSON, level)
+
+
+def coarse_trust(level: Trust) -> CoarseTrust:
+    """The trust in the two words of the wire's `trust`."""
+    return "person" if speaks_for_person(level) else "external"
+
+
+def trust_of(source: str) -> Trust:
+    """The trust that a declared source has by the table; what is not in it is unknown, never the person."""
+    name = source.strip().lower().replace("-", "_")
+    head = name.partition(":")[0]
+    if head in _NAMED:
+        return _NAMED[head]
+    return _FAMILIES.get(head.partition("_")[0].removesuffix("s"), Trust.UNKNOWN)
+
+
+def trust_as_held(source: str, coarse: str) -> Trust:
+    """The trust of a row from before trust was an order, by its source and the word it was stored with."""
+    level = trust_of(source)
+    if coarse == "external":
+        return Trust.TOOL if speaks_for_person(level) else level
+    return Trust.PERSON if level is Trust.AGENT else level
+
+
+def source_mark(level: Trust, origin: str) -> str:
+    """Name a source for a prompt: our word for its trust first, then its own name in plain letters and digits."""
+    name = origin.partition(":")[2] if trust_of(origin) is level and ":" in origin else origin
+    plain = "".join(sign if sign.isalnum() or sign in "._-/" else " " for sign in name[: 4 * _LONGEST_NAME])
+    words = " ".join(plain.split())[:_LONGEST_NAME].strip()
+    kind = "unknown source" if level is Trust.UNKNOWN else level.value
+    return kind if words.lower() in {"", level.value} else f"{kind} {words}"
