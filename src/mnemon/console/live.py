@@ -38,6 +38,11 @@ def pulse(topic: str, *, grant: Grant) -> Callable[[Pulse], Pulse]:
     return register
 
 
+def topics() -> frozenset[str]:
+    """Every topic there is."""
+    return frozenset(_pulses)
+
+
 @pulse("jobs", grant=Grant.JOBS)
 async def _jobs(tx: Tx, scope: Scope, argument: str) -> str:
     found = await jobs.jobs(tx, scope, most=200)
