@@ -1,4 +1,4 @@
-"""When a key expires or is revoked, what it opened ends within seconds: console sessions, pages that listen, streams."""
+"""When a key expires or is revoked, what it opened ends within seconds: console sessions, live pages, streams."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -139,9 +139,9 @@ def test_a_page_is_told_only_of_what_its_session_may_see(house: Served) -> None:
         for topic in topics:
             assert browser.get(f"/live?topic={topic}").status_code == 403, topic
     for topic, grant in topics.items():
-        with signed_in(house, house.key("acme", grants=frozenset({grant}))) as browser:
-            with browser.stream("GET", f"/live?topic={topic}") as answer:
-                assert answer.status_code == 200, topic
+        key = house.key("acme", grants=frozenset({grant}))
+        with signed_in(house, key) as browser, browser.stream("GET", f"/live?topic={topic}") as answer:
+            assert answer.status_code == 200, topic
 
 
 def test_a_kept_reply_is_of_one_query_string(house: Served) -> None:
