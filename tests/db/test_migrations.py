@@ -142,7 +142,7 @@ async def test_keys_of_earlier_versions_go_on_working(empty_url: str) -> None:
             )
     await migrate(empty_url, NOW)
     with psycopg.connect(empty_url) as connection:
-        held = dict(connection.execute("select key_id, grants from keys").fetchall())
+        held: dict[str, list[str]] = dict(connection.execute("select key_id, grants from keys").fetchall())
     assert set(held["all"]) == {*old, "personas:write", "prices:write", "jobs:write"}
     assert set(held["few"]) == {"chat", "jobs", "jobs:write"}
     assert set(held["ann"]) == {"chat", "memory:read", "memory:write"}

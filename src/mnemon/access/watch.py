@@ -63,8 +63,10 @@ class KeyWatch:
             watching.cancel()
 
     async def _wait_for_end(self, principal: Principal, closing: asyncio.Event, over: asyncio.Event) -> None:
-        while not closing.is_set() and await self.still_good(principal):
-            with suppress(TimeoutError):
-                async with asyncio.timeout(LOOK_EVERY_S):
-                    await closing.wait()
-        over.set()
+        try:
+            while not closing.is_set() and await self.still_good(principal):
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(LOOK_EVERY_S):
+                        await closing.wait()
+        finally:
+            over.set()  # also when the look fails for a reason nobody foresaw: a stream that is not watched must end
