@@ -164,4 +164,20 @@ def test_forgetting_a_memory_needs_custody_at_every_door(house: Served) -> None:
     path = f"/api/memories/{held.get('memory', held)['id']}"
     writer = house.client("acme", grants=frozenset({Grant.MEMORY_READ, Grant.MEMORY_WRITE}))
     assert (writer.delete(path).status_code, writer.delete(path).json()["code"]) == (403, "missing_scope")
-    assert house.client("acme", grants=frozenset({Grant.CUSTODY})).delete(path).status_code == 200
+    custodian = house.client("acme", grants=frozenset({Grant.CUSTODY}))
+    for query, forgetting in (("", {"forget"}), ("?tools=server-memory", GRAPH_DELETIONS)):
+        assert not tools_of(writer, query) & forgetting
+        assert tools_of(custodian, query) == forgetting
+    assert custodian.delete(path).status_code == 200
+
+
+GRAPH_DELETIONS = {"delete_entities", "delete_observations", "delete_relations"}
+
+
+def tools_of(client: httpx2.Client, query: str) -> set[str]:
+    """The names of the MCP tools that the client's key is offered."""
+    headers = {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": "2025-06-18"}
+    ask = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+    answer = client.post(f"/mcp{query}", json=ask, headers=headers)
+    assert answer.status_code == 200, answer.text
+    return {tool["name"] for tool in answer.json()["result"]["tools"]}
