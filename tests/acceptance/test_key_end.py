@@ -1,5 +1,8 @@
 """When a key expires or is revoked, what it opened ends within seconds: console sessions, live pages, streams."""
 
+import asyncio
+import os
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -8,6 +11,9 @@ from pathlib import Path
 import httpx2
 import psycopg
 import pytest
+from mcp import ClientSession, StdioServerParameters
+from mcp.client.stdio import stdio_client
+from mcp.shared.exceptions import MCPError
 
 from mnemon.access.grants import Grant
 from mnemon.console.live import topics as known_topics
@@ -181,3 +187,19 @@ def tools_of(client: httpx2.Client, query: str) -> set[str]:
     answer = client.post(f"/mcp{query}", json=ask, headers=headers)
     assert answer.status_code == 200, answer.text
     return {tool["name"] for tool in answer.json()["result"]["tools"]}
+
+
+async def test_tools_over_stdio_end_with_their_key(house: Served, tmp_path: Path) -> None:
+    key = await asyncio.to_thread(house.key, "acme")
+    env = {"MNEMON_DATABASE_URL": house.database_url, "MNEMON_DATA_DIR": str(tmp_path), "MNEMON_KEY": key}
+    env["PYTHONPATH"] = os.environ.get("PYTHONPATH", "")  # the program under test is the one of this process
+    program = StdioServerParameters(
+        command=str(Path(sys.executable).parent / "mnemon"), args=["mcp", "--user", "ann"], env=env
+    )
+    async with stdio_client(program) as streams, ClientSession(streams[0], streams[1]) as session:
+        await session.initialize()
+        assert not (await session.call_tool("remember", {"content": "Is a morning person"})).is_error
+        with psycopg.connect(house.database_url, autocommit=True) as connection:
+            connection.execute("update keys set revoked_at = now()")
+        with pytest.raises(MCPError, match="key_revoked"):
+            await session.call_tool("recall", {"query": "morning"})
