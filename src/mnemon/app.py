@@ -10,6 +10,7 @@ from fastapi import FastAPI
 from starlette.routing import Route
 
 from mnemon.access.rate import RateLimit
+from mnemon.access.watch import KeyWatch
 from mnemon.api import boundary, problems
 from mnemon.api.health import Readiness
 from mnemon.basement import Basement
@@ -197,6 +198,7 @@ def make_app(basement: Basement, *, worker: bool = True) -> FastAPI:
     app.state.worker = None  # the presence of the worker in this process, when there is one
     app.state.readiness = Readiness(basement.db, lambda: app.state.worker)
     app.state.rate_limit = RateLimit(basement.settings.rate_limit_per_minute)
+    app.state.key_watch = KeyWatch(basement.db)
     problems.install(app)
     for name in ROUTERS:
         app.include_router(import_module(f"mnemon.api.{name}").router)

@@ -23,6 +23,8 @@ class Ask:
     session_id: str | None = None
     sees_agent_state: bool = False
     """Whether the caller's key has `agent-state:read`."""
+    sees_engagement: bool = False
+    """Whether the caller's key has `engagement:read`."""
     model: str = ""
     """Name of the embedder that made the vector; without it recall goes by words alone."""
     ranking: str = "hybrid"

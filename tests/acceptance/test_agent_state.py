@@ -9,7 +9,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from mnemon.access.grants import ALL_GRANTS, Grant
+from mnemon.access.grants import ALL_GRANTS, PERSONAL_GRANTS, Grant
 from mnemon.agentstate import store
 from mnemon.clock import SystemClock
 from mnemon.custody.forget_person import forget_person
@@ -297,7 +297,12 @@ def test_the_hit_rate_counts_each_settled_expectation_once(server: Served, clien
     }
     assert client.get("/api/agent-state/hit-rate").json()["data"]["confirmed"] == 2
     assert server.client("other").get("/api/agent-state/hit-rate").json()["data"]["rate"] is None
-    assert server.client("acme", user="bob").get("/api/agent-state/hit-rate").json()["data"]["failed"] == 0
+    assert (
+        server.client("acme", user="bob", grants=PERSONAL_GRANTS)
+        .get("/api/agent-state/hit-rate")
+        .json()["data"]["failed"]
+        == 0
+    )
 
 
 PATHS = ["agent-state", "agent-state/history", "events"]
@@ -330,7 +335,7 @@ def test_a_writer_that_may_not_read_learns_only_the_version(server: Served, clie
 def test_a_foreign_session_is_like_one_that_never_was(server: Served, client: httpx2.Client) -> None:
     session = turn(client, expectations=[PLAN])["sessionId"]
     other = server.client("other")
-    bound = server.client("acme", user="bob")
+    bound = server.client("acme", user="bob", grants=PERSONAL_GRANTS)
     for path in PATHS:
         never = other.get(f"/api/sessions/ses_01ARZ3NDEKTSV4RRFFQ69G5FAV/{path}")
         for stranger in (other, bound):

@@ -12,6 +12,7 @@ from typing import Any
 import httpx2
 import pytest
 
+from mnemon.access.grants import PERSONAL_GRANTS
 from support.openapi import Operation, operations
 from support.served import Served, served
 
@@ -145,7 +146,7 @@ def test_streams_of_another_organization_are_not_there(both: tuple[Served, httpx
 def test_a_key_bound_to_one_person_reaches_no_other(both: tuple[Served, httpx2.Client, httpx2.Client]) -> None:
     server, ours, _ = both
     ids = fill(server, ours)
-    bound = server.client("acme", user="bob")
+    bound = server.client("acme", user="bob", grants=PERSONAL_GRANTS)
     personal = {"memory_id", "session_id", "turn_id", "todo_id"}
     for op in operations(ours.get("/openapi.json").json(), WORDS):
         if op.placed and op.placed[0] in personal and not ENDLESS.search(op.path):

@@ -29,7 +29,7 @@ def basement(db: Database, org: str, clock: ManualClock) -> Basement:
 async def say(basement: Basement, text: str, sent: Rounds) -> tuple[int, int]:
     """A whole turn; how many rounds it took until it was stored, and from there to its end."""
     message = NewMessage(role=Role.USER, content=text)
-    asking = Asking(scope=ANA, user_name="ana", messages=(message,), sees_agent_state=True)
+    asking = Asking(scope=ANA, user_name="ana", messages=(message,), sees_agent_state=True, sees_engagement=True)
     streams = Streams()
     sent.clear()
     with streams.opening(basement, {}) as stream:

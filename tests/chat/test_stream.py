@@ -28,7 +28,7 @@ ANA = person("acme", "ana")
 
 def asking(text: str) -> Asking:
     message = NewMessage(role=Role.USER, content=text)
-    return Asking(scope=ANA, user_name="ana", messages=(message,), sees_agent_state=True)
+    return Asking(scope=ANA, user_name="ana", messages=(message,), sees_agent_state=True, sees_engagement=True)
 
 
 @pytest.fixture

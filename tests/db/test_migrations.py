@@ -126,3 +126,23 @@ async def test_a_pooled_connection_never_carries_an_organization_over(db, org) -
             await tx.run(
                 "insert into audit (org_id, id, at, actor, action) values ('acme', 'b', %(at)s, 'x', 'y')", at=NOW
             )
+
+
+async def test_keys_of_earlier_versions_go_on_working(empty_url: str) -> None:
+    before = [step for step in shipped() if step.number < 94]
+    await migrate(empty_url, NOW, steps=before)
+    old = ["admin", "agents:read", "agents:write", "chat", "jobs", "memory:read", "memory:write"]
+    with psycopg.connect(empty_url, autocommit=True) as connection:
+        connection.execute("insert into organizations values ('acme', now())")
+        for key_id, bound, grants in (("all", None, old), ("few", None, ["chat", "jobs"]), ("ann", "ann", old)):
+            connection.execute(
+                "insert into keys (org_id, key_id, name, secret, grants, bound_user, created_at) "
+                "values ('acme', %s, 'old', %s, %s, %s, now())",
+                (key_id, key_id.encode(), grants, bound),
+            )
+    await migrate(empty_url, NOW)
+    with psycopg.connect(empty_url) as connection:
+        held: dict[str, list[str]] = dict(connection.execute("select key_id, grants from keys").fetchall())
+    assert set(held["all"]) == {*old, "personas:write", "prices:write", "jobs:write"}
+    assert set(held["few"]) == {"chat", "jobs", "jobs:write"}
+    assert set(held["ann"]) == {"chat", "memory:read", "memory:write"}

@@ -159,7 +159,7 @@ async def test_a_persona_with_engagement_switched_off_neither_adds_nor_sees(db: 
 
 
 def asking(persona: str | None = None) -> Ask:
-    return Ask(scope=person("acme", "dana", persona), query="hello", vector=None, now=START)
+    return Ask(scope=person("acme", "dana", persona), query="hello", vector=None, now=START, sees_engagement=True)
 
 
 async def test_the_layer_is_the_preamble_before_the_first_session(db: Database, org: str) -> None:

@@ -14,7 +14,7 @@ import httpx2
 import psycopg
 from fastapi import FastAPI
 
-from mnemon.access.grants import ALL_GRANTS, Grant
+from mnemon.access.grants import Grant
 from mnemon.access.keys import create_key
 from mnemon.access.organizations import create_organization
 from mnemon.api.listening import Listening, bound
@@ -60,8 +60,8 @@ class Served:
         """What the organization that a test calls so is called here."""
         return f"{name}{self.suffix}"
 
-    def key(self, org: str = "acme", *, grants: frozenset[Grant] = ALL_GRANTS, user: str | None = None) -> str:
-        """A new key; its organization is made where it does not exist."""
+    def key(self, org: str = "acme", *, grants: frozenset[Grant] | None = None, user: str | None = None) -> str:
+        """A new key, with all that its kind can have where no grants are named; its organization is made if need be."""
         named = self.org(org)
 
         async def make() -> str:

@@ -1,5 +1,6 @@
 """What a key may do. The wire calls these scopes."""
 
+from collections.abc import Iterable
 from enum import StrEnum
 
 from mnemon.errors import Invalid
@@ -9,32 +10,76 @@ class Grant(StrEnum):
     CHAT = "chat"
     """Chat, record turns, read the context a turn would get."""
     MEMORY_READ = "memory:read"
-    """Read memories, entities, todos, sessions, summaries."""
+    """Read memories, entities, todos, sessions, summaries, and what personas are told."""
     MEMORY_WRITE = "memory:write"
-    """Write memories, entities, todos, seeds, personas."""
+    """Write memories, entities, todos, seeds, notes."""
+    PERSONAS_WRITE = "personas:write"
+    """Describe personas: their prompt is given to everyone who speaks with them."""
     CUSTODY = "custody"
-    """Export, import and forget people."""
+    """Export, import and forget: people and single memories."""
     ENGAGEMENT_READ = "engagement:read"
+    """Read the engagement, also as the layer L8 of a context."""
     AGENT_STATE_READ = "agent-state:read"
     AGENT_STATE_WRITE = "agent-state:write"
     AGENTS_READ = "agents:read"
     """Read agents, runs, decisions, calibration."""
     AGENTS_WRITE = "agents:write"
-    """Create, change, chat with and run agents; resolve decisions; push prices."""
+    """Create, change, chat with and run agents; resolve decisions."""
+    PRICES_WRITE = "prices:write"
+    """Push prices, which resolve open trades."""
     JOBS = "jobs"
-    """See the organization's jobs and run them again."""
+    """See the organization's jobs."""
+    JOBS_WRITE = "jobs:write"
+    """Run jobs again."""
     ADMIN = "admin"
     """Make and revoke keys; read the audit log."""
 
 
 ALL_GRANTS = frozenset(Grant)
+PERSONAL_GRANTS = frozenset(
+    {
+        Grant.CHAT,
+        Grant.MEMORY_READ,
+        Grant.MEMORY_WRITE,
+        Grant.CUSTODY,
+        Grant.AGENT_STATE_READ,
+        Grant.AGENT_STATE_WRITE,
+    }
+)
+"""What concerns one person only: all that a key bound to a person can have."""
+DEFAULT_PERSONAL_GRANTS = PERSONAL_GRANTS - {Grant.AGENT_STATE_READ, Grant.AGENT_STATE_WRITE}
+"""What a bound key has when none are named: an agent's state is not shown to the person unless somebody says so."""
 
 
-def parse_grants(words: list[str]) -> frozenset[Grant]:
-    """The grants these words name; none named means all."""
-    if not words:
-        return ALL_GRANTS
-    unknown = sorted(set(words) - set(Grant))
+def parse_grants(words: Iterable[str]) -> frozenset[Grant] | None:
+    """Give the grants that these words name; None for no words, which leaves the choice to the kind of key."""
+    named = set(words)
+    unknown = sorted(named - set(Grant))
     if unknown:
         raise Invalid(f"Unknown scope: {', '.join(unknown)}. There are: {', '.join(Grant)}.", code="unknown_scope")
-    return frozenset(Grant(word) for word in words)
+    return frozenset(Grant(word) for word in named) or None
+
+
+def stored_grants(words: Iterable[str]) -> frozenset[Grant]:
+    """Give the grants of a stored row; a word that another version of the program knows gives nothing here."""
+    known = set(Grant)
+    return frozenset(Grant(word) for word in words if word in known)
+
+
+def grants_of_new_key(named: frozenset[Grant] | None, *, bound: bool) -> frozenset[Grant]:
+    """Give what a new key may do: what was named, or all that its kind has. Raises Invalid for what it cannot have."""
+    if named is None:
+        return DEFAULT_PERSONAL_GRANTS if bound else ALL_GRANTS
+    beyond = sorted(named - PERSONAL_GRANTS)
+    if bound and beyond:
+        raise Invalid(
+            f"A key bound to one person cannot have {', '.join(beyond)}: that concerns the whole organization. "
+            f"It can have {', '.join(sorted(PERSONAL_GRANTS))}. Leave out the rest, or make a key that is not bound.",
+            code="scope_not_for_bound_key",
+        )
+    return named
+
+
+def effective_grants(held: frozenset[Grant], *, bound: bool) -> frozenset[Grant]:
+    """Give what a key may do now: a bound one never more than what concerns its person, whatever was stored."""
+    return held & PERSONAL_GRANTS if bound else held

@@ -9,11 +9,12 @@ from datetime import datetime, timedelta
 from structlog.contextvars import bind_contextvars
 
 from mnemon.access import store
-from mnemon.access.grants import ALL_GRANTS, Grant
+from mnemon.access.grants import Grant, effective_grants, grants_of_new_key
 from mnemon.access.principal import Key, Principal
+from mnemon.clock import iso
 from mnemon.db.database import ORG_NAME, Database
 from mnemon.db.tx import Tx
-from mnemon.errors import DatabaseDown, Invalid, NotFound, Unauthenticated
+from mnemon.errors import DatabaseDown, Invalid, NotAllowed, NotFound, Unauthenticated
 from mnemon.scope import Scope
 
 _KEY = re.compile(r"mnk_(?P<org>[a-z0-9-]{1,40})_(?P<secret>[0-9a-f]{64})")
@@ -35,18 +36,26 @@ async def create_key(
     scope: Scope,
     *,
     name: str,
-    grants: frozenset[Grant] = ALL_GRANTS,
+    grants: frozenset[Grant] | None = None,
     bound_user: str | None = None,
     expires_at: datetime | None = None,
+    maker: Principal | None = None,
 ) -> tuple[Key, str]:
-    """A new key and its text, which is shown this once."""
+    """Make a key and give its text, which is shown this once.
+
+    Without named grants it has all that its kind of key can have. A maker gives away no more than they have
+    themselves, and for no longer; None is the operator at the command line, who has everything.
+    """
     if not name.strip():
         raise Invalid("A key needs a name that tells where it is used.", code="name_missing")
+    granted = grants_of_new_key(grants, bound=bound_user is not None)
+    if maker is not None:
+        granted, expires_at = limit_to_maker(maker, granted, expires_at, named=grants is not None)
     secret = secrets.token_hex(32)
     key = Key(
         id=tx.new_id("key"),
         name=name.strip(),
-        grants=grants,
+        grants=granted,
         bound_user=bound_user,
         created_at=tx.now,
         expires_at=expires_at,
@@ -72,7 +81,30 @@ async def authenticate(db: Database, bearer: str) -> Principal:
         raise Unauthenticated("The key has expired. `mnemon keys create` makes another.", code="key_expired")
     if key.used_at is None or now - key.used_at >= _USED_EVERY:
         await _note_use(db, scope, key.id)
-    return Principal(org_id=org_id, key_id=key.id, grants=key.grants, bound_user=key.bound_user)
+    return Principal(
+        org_id=org_id,
+        key_id=key.id,
+        grants=effective_grants(key.grants, bound=key.bound_user is not None),
+        bound_user=key.bound_user,
+        expires_at=key.expires_at,
+    )
+
+
+def limit_to_maker(
+    maker: Principal, grants: frozenset[Grant], expires_at: datetime | None, *, named: bool
+) -> tuple[frozenset[Grant], datetime | None]:
+    """Give the grants and the end of a key that this maker may make; refuse what was asked for beyond that."""
+    beyond = sorted(grants - maker.grants)
+    if named and beyond:
+        raise NotAllowed(
+            f"Your own sign-in lacks {', '.join(beyond)}, so it cannot make a key that has it.", code="more_than_own"
+        )
+    if maker.expires_at is not None and expires_at is not None and expires_at > maker.expires_at:
+        raise NotAllowed(
+            f"The key you signed in with ends at {iso(maker.expires_at)}; a key made by it cannot last longer.",
+            code="longer_than_own",
+        )
+    return grants & maker.grants, expires_at or maker.expires_at
 
 
 async def _note_use(db: Database, scope: Scope, key_id: str) -> None:

@@ -28,8 +28,11 @@ class Principal:
 
     org_id: str
     key_id: str
+    """The key's id; `operator` for whoever followed a link to the console."""
     grants: frozenset[Grant]
     bound_user: str | None = None
+    expires_at: datetime | None = None
+    """When the key ends; None for one without an end."""
 
     def may(self, grant: Grant) -> bool:
         return grant in self.grants

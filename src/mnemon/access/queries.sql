@@ -18,6 +18,9 @@ values (%(org_id)s, %(key_id)s, %(name)s, %(secret)s, %(grants)s, %(bound_user)s
 select key_id, name, secret, grants, bound_user, created_at, expires_at, revoked_at, used_at
 from keys where org_id = %(org_id)s and secret = %(secret)s
 
+-- name: key_end
+select expires_at, revoked_at from keys where org_id = %(org_id)s and key_id = %(key_id)s
+
 -- name: keys
 select key_id, name, secret, grants, bound_user, created_at, expires_at, revoked_at, used_at
 from keys where org_id = %(org_id)s order by key_id
@@ -69,8 +72,12 @@ insert into signins (org_id, digest, kind, actor, grants, created_at, expires_at
 values (%(org_id)s, %(digest)s, %(kind)s, %(actor)s, %(grants)s, %(now)s, %(expires_at)s)
 
 -- name: signin
-select actor, grants, expires_at from signins
-where org_id = %(org_id)s and digest = %(digest)s and kind = %(kind)s and expires_at > %(now)s
+-- A session lasts no longer than the key that opened it, and may no more than that key may now. `key_id` and the key's
+-- columns are null where a link opened it.
+select s.actor, s.grants, s.expires_at, k.key_id, k.grants as key_grants, k.expires_at as key_expires_at
+from signins s left join keys k on k.org_id = s.org_id and k.key_id = s.actor
+where s.org_id = %(org_id)s and s.digest = %(digest)s and s.kind = %(kind)s and s.expires_at > %(now)s
+  and k.revoked_at is null and (k.expires_at is null or k.expires_at > %(now)s)
 
 -- name: end_signin
 delete from signins where org_id = %(org_id)s and digest = %(digest)s and kind = %(kind)s

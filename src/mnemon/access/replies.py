@@ -33,9 +33,13 @@ class Reply:
     subject: str | None
 
 
-def fingerprint(method: str, path: str, body: bytes) -> bytes:
-    """The same for the same request only."""
-    return hashlib.sha256(b"\0".join((method.encode(), path.encode(), body))).digest()
+def fingerprint(method: str, path: str, query: str, body: bytes) -> bytes:
+    """The same for the same request only, its query string included.
+
+    Without a query string it is what it was before query strings counted, so that replies kept then are still given.
+    """
+    asked = (b"?", method.encode(), path.encode(), query.encode()) if query else (method.encode(), path.encode())
+    return hashlib.sha256(b"\0".join((*asked, body))).digest()
 
 
 async def earlier(tx: Tx, scope: Scope, slot: Slot) -> Reply | None:

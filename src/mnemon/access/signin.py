@@ -1,6 +1,6 @@
 """Signing in to the console: a link that works once opens a session that a cookie carries.
 
-    serve, `mnemon console`            first visit                     sign out, or 14 days
+    serve, `mnemon console`            first visit                     sign out, 14 days, or the key's end
 ───────────────────────► link ───────────────────► session ───────────────────► (gone)
                           └── 15 minutes: gone
 """
@@ -8,22 +8,24 @@
 import hmac
 import re
 import secrets
-from datetime import timedelta
+from datetime import datetime, timedelta
 from hashlib import sha256
 
 from structlog.contextvars import bind_contextvars
 
-from mnemon.access.grants import ALL_GRANTS, Grant
+from mnemon.access.grants import ALL_GRANTS, Grant, stored_grants
 from mnemon.access.keys import digest
 from mnemon.access.principal import Principal
 from mnemon.access.store import SQL
 from mnemon.db.database import ORG_NAME
-from mnemon.db.tx import Row, Tx
+from mnemon.db.tx import Tx
 from mnemon.errors import Unauthenticated
 from mnemon.scope import Scope
 
 LINK_LIFE = timedelta(minutes=15)
 SESSION_LIFE = timedelta(days=14)
+_KEY_ID = "key_"
+"""How the id of a key begins: a session of a key that is not there any more opens nothing."""
 _TOKEN = re.compile(r"(?P<org>[a-z0-9-]{1,40})_(?P<secret>[0-9a-f]{64})")
 
 
@@ -37,7 +39,7 @@ def split(token: str) -> tuple[str, str]:
 
 async def make_link(tx: Tx, scope: Scope, *, actor: str) -> str:
     """A token that opens one session within a quarter of an hour."""
-    return await _insert(tx, scope, "link", actor, ALL_GRANTS, LINK_LIFE)
+    return await _insert(tx, scope, "link", actor, ALL_GRANTS, tx.now + LINK_LIFE)
 
 
 async def follow_link(tx: Tx, scope: Scope, secret: str) -> str:
@@ -45,22 +47,28 @@ async def follow_link(tx: Tx, scope: Scope, secret: str) -> str:
     row = await tx.maybe(SQL["end_signin"], org_id=scope.org_id, digest=digest(secret), kind="link")
     if row is None or row["expires_at"] <= tx.now:
         raise Unauthenticated("This link was used already or is too old. `mnemon console` prints a new one.")
-    return await open_session(tx, scope, actor=row["actor"], grants=_grants(row))
+    return await open_session(tx, scope, actor=row["actor"], grants=stored_grants(row["grants"]))
 
 
-async def open_session(tx: Tx, scope: Scope, *, actor: str, grants: frozenset[Grant]) -> str:
-    """The cookie of a new session with these grants."""
+async def open_session(
+    tx: Tx, scope: Scope, *, actor: str, grants: frozenset[Grant], key_ends: datetime | None = None
+) -> str:
+    """Open a session with these grants, which ends with the key that opens it, and give its cookie."""
     await tx.run(SQL["drop_old_signins"], org_id=scope.org_id, now=tx.now)
-    return await _insert(tx, scope, "session", actor, grants, SESSION_LIFE)
+    ends = tx.now + SESSION_LIFE
+    return await _insert(tx, scope, "session", actor, grants, ends if key_ends is None else min(ends, key_ends))
 
 
 async def session(tx: Tx, scope: Scope, secret: str) -> Principal:
-    """Whoever the session's cookie belongs to."""
+    """Whoever the session's cookie belongs to; it has ended when the key that opened it has."""
     row = await tx.maybe(SQL["signin"], org_id=scope.org_id, digest=digest(secret), kind="session", now=tx.now)
-    if row is None:
+    if row is None or (row["key_id"] is None and row["actor"].startswith(_KEY_ID)):
         raise Unauthenticated("The session has ended. `mnemon console` prints a link that signs you in.")
     bind_contextvars(org=scope.org_id, key=row["actor"])
-    return Principal(org_id=scope.org_id, key_id=row["actor"], grants=_grants(row))
+    grants = stored_grants(row["grants"])
+    if row["key_id"] is not None:
+        grants &= stored_grants(row["key_grants"])
+    return Principal(org_id=scope.org_id, key_id=row["actor"], grants=grants, expires_at=row["key_expires_at"])
 
 
 async def close_session(tx: Tx, scope: Scope, secret: str) -> None:
@@ -73,7 +81,7 @@ def csrf_token(secret: str) -> str:
     return hmac.new(secret.encode(), b"csrf", sha256).hexdigest()
 
 
-async def _insert(tx: Tx, scope: Scope, kind: str, actor: str, grants: frozenset[Grant], life: timedelta) -> str:
+async def _insert(tx: Tx, scope: Scope, kind: str, actor: str, grants: frozenset[Grant], ends: datetime) -> str:
     secret = secrets.token_hex(32)
     await tx.run(
         SQL["insert_signin"],
@@ -83,10 +91,6 @@ async def _insert(tx: Tx, scope: Scope, kind: str, actor: str, grants: frozenset
         actor=actor,
         grants=sorted(grants),
         now=tx.now,
-        expires_at=tx.now + life,
+        expires_at=ends,
     )
     return f"{scope.org_id}_{secret}"
-
-
-def _grants(row: Row) -> frozenset[Grant]:
-    return frozenset(Grant(word) for word in row["grants"])

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from mnemon.access.grants import Grant
+from mnemon.access.grants import stored_grants
 from mnemon.access.principal import Key
 from mnemon.db.database import Database
 from mnemon.db.statements import statements
@@ -66,6 +66,12 @@ async def key_by_digest(scope: Scope, db: Database, secret: bytes) -> tuple[Key,
     return (_key(rows[0]), bytes(rows[0]["secret"])) if rows else None
 
 
+async def key_end(scope: Scope, db: Database, key_id: str) -> tuple[datetime | None, datetime | None] | None:
+    """Give when the key expires and when it was revoked; None for a key that is not there."""
+    rows = await db.glance(scope.org_id, SQL["key_end"], org_id=scope.org_id, key_id=key_id)
+    return (rows[0]["expires_at"], rows[0]["revoked_at"]) if rows else None
+
+
 async def keys(scope: Scope, tx: Tx) -> list[Key]:
     return [_key(row) for row in await tx.all(SQL["keys"], org_id=scope.org_id)]
 
@@ -111,7 +117,7 @@ def _key(row: Row) -> Key:
     return Key(
         id=row["key_id"],
         name=row["name"],
-        grants=frozenset(Grant(word) for word in row["grants"]),
+        grants=stored_grants(row["grants"]),
         bound_user=row["bound_user"],
         created_at=row["created_at"],
         expires_at=row["expires_at"],

@@ -1,5 +1,6 @@
 """`/api/agents`: who they are, what they carry, talking to them and sending them to work."""
 
+from collections.abc import AsyncIterator
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
@@ -127,11 +128,11 @@ async def list_messages(agent_id: str, door: Reading, limit: Limit = 50, cursor:
 async def chat(agent_id: str, body: AgentChatIn, door: Writing) -> Response:
     """The agent's reply: Server-Sent Events, or one JSON with `stream: false`."""
     turn_id, session_id = await _asked(door, agent_id, body.message)
-    closing = door.request.app.state.closing
     if body.stream:
-        lines = chat_lines(door.basement.db, door.org, turn_id, session_id, closing)
-        return StreamingResponse(lines, media_type="text/event-stream", headers=HEADERS)
-    async for _ in watch_chat(door.basement.db, door.org, turn_id, until=closing):
+        return StreamingResponse(
+            _chat_lines(door, turn_id, session_id), media_type="text/event-stream", headers=HEADERS
+        )
+    async for _ in watch_chat(door.basement.db, door.org, turn_id, until=door.request.app.state.closing):
         pass
     reply = await _whole(door, turn_id)
     return door.reply(reply, status=202 if reply.reply is None else 200)
@@ -179,6 +180,13 @@ async def _asked(door: Door, agent_id: str, message: str) -> tuple[str, str | No
         agent = await agents.get_agent(tx, door.org, agent_id)
         memory, _ = (await agent_store.memories(door.org, tx, [agent]))[agent.id]
     return turn_id, memory.session_id if memory.enabled else None
+
+
+async def _chat_lines(door: Door, turn_id: str, session_id: str | None) -> AsyncIterator[str]:
+    """The turn's events while the key is good; the reply is made and kept in any case."""
+    async with door.while_key_is_good() as over:
+        async for text in chat_lines(door.basement.db, door.org, turn_id, session_id, over):
+            yield text
 
 
 async def _whole(door: Door, turn_id: str) -> AgentReplyOut:

@@ -95,7 +95,10 @@ async def patch_agent_state(
 async def get_events(
     session_id: SessionId, door: Reads, last_event_id: Annotated[str | None, Header()] = None
 ) -> Response:
-    """Server-Sent Events: `agent_state_update` for every change after `Last-Event-ID`; without it, for every one."""
+    """Server-Sent Events: `agent_state_update` for every change after `Last-Event-ID`; without it, for every one.
+
+    The stream ends within seconds of the key's expiry or revocation.
+    """
     after = _place(last_event_id or "0")
     async with door.tx() as tx:
         scope = await _owner(tx, door, session_id)
@@ -167,18 +170,18 @@ async def _owner(tx: Tx, door: Door, session_id: str) -> Scope:
 async def _events(door: Door, scope: Scope, session_id: str, after: int) -> AsyncIterator[str]:
     quiet = 0
     yield "retry: 1000\n\n"
-    closing = door.request.app.state.closing
-    following = follow(door.basement.db, _bell(door), scope, session_id, after=after, until=closing)
-    async with aclosing(following) as batches:
-        async for entries in batches:
-            for entry in entries:
-                update = Update(session_id=session_id, version=entry.seq, change=entry.change)
-                data = json.dumps(event_body(update), ensure_ascii=False)
-                yield f"id: {entry.seq}\nevent: agent_state_update\ndata: {data}\n\n"
-            quiet = 0 if entries else quiet + 1
-            if quiet == _SIGN_OF_LIFE_EVERY:
-                quiet = 0
-                yield ": still here\n\n"
+    async with door.while_key_is_good() as over:
+        following = follow(door.basement.db, _bell(door), scope, session_id, after=after, until=over)
+        async with aclosing(following) as batches:
+            async for entries in batches:
+                for entry in entries:
+                    update = Update(session_id=session_id, version=entry.seq, change=entry.change)
+                    data = json.dumps(event_body(update), ensure_ascii=False)
+                    yield f"id: {entry.seq}\nevent: agent_state_update\ndata: {data}\n\n"
+                quiet = 0 if entries else quiet + 1
+                if quiet == _SIGN_OF_LIFE_EVERY:
+                    quiet = 0
+                    yield ": still here\n\n"
 
 
 def _bell(door: Door) -> Bell:

@@ -52,4 +52,5 @@ async def _asking(body: ChatIn, door: Door) -> Asking:
         vector=await prepare_query(door.basement, scope, body.message, ranking=ranking),
         embedder=door.basement.embedder.model,
         sees_agent_state=door.may(Grant.AGENT_STATE_READ),
+        sees_engagement=door.may(Grant.ENGAGEMENT_READ),
     )

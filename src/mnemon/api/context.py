@@ -99,6 +99,7 @@ async def _context(tx: Tx, door: Door, body: ContextIn, scope: Scope, vector: np
         body.query,
         vector,
         sees_agent_state=door.may(Grant.AGENT_STATE_READ),
+        sees_engagement=door.may(Grant.ENGAGEMENT_READ),
         session_id=body.session_id,
         budget=body.budget_tokens,
     )

@@ -30,7 +30,7 @@ class ImportedOut(Wire):
 
 
 @router.delete("/memories/{memory_id}", responses=documented(ReceiptOut), tags=["memories"])
-async def forget(memory_id: str, door: Annotated[Door, needs(Grant.MEMORY_WRITE)]) -> Response:
+async def forget(memory_id: str, door: Annotated[Door, needs(Grant.CUSTODY)]) -> Response:
     """The memory is forgotten, and what it said stands nowhere any more."""
 
     async def effect(tx: Tx) -> Receipt:

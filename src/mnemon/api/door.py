@@ -1,7 +1,8 @@
 """What a handler stands at: who asks, what they may, transactions, and the one way to answer a write."""
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from typing import Annotated, Any, TypeVar
 
 from fastapi import Depends, Request, Response
@@ -12,6 +13,7 @@ from mnemon.access import replies
 from mnemon.access.grants import Grant
 from mnemon.access.keys import authenticate
 from mnemon.access.principal import Principal
+from mnemon.access.watch import KeyWatch
 from mnemon.api.wire import Envelope, Page, Problem, cursor_of
 from mnemon.basement import Basement
 from mnemon.db.tx import Tx
@@ -76,11 +78,26 @@ class Door:
                 code="missing_scope",
             )
 
+    def require_unbound(self) -> None:
+        """Refuse a key that is bound to one person what belongs to the whole organization."""
+        if self.principal.bound_user is not None:
+            raise NotAllowed(
+                "This key speaks for one person only; this belongs to the whole organization. Use a key that is not "
+                "bound to a person.",
+                code="key_bound_to_user",
+            )
+
     @asynccontextmanager
     async def tx(self) -> AsyncIterator[Tx]:
         """A transaction of the key's organization, for reading and for what needs no kept reply."""
         async with self.basement.db.tx(self.principal.org_id) as tx:
             yield tx
+
+    def while_key_is_good(self) -> AbstractAsyncContextManager[asyncio.Event]:
+        """Give an event for an endless stream: set when the key expires or is revoked, or the server stops."""
+        state = self.request.app.state
+        watch: KeyWatch = state.key_watch
+        return watch.until_key_ends(self.principal, state.closing)
 
     async def write(
         self,
@@ -128,7 +145,8 @@ class Door:
             return None
         if not 1 <= len(key) <= 255 or not key.isprintable():
             raise Invalid("An Idempotency-Key has 1 to 255 printable characters.", code="bad_idempotency_key")
-        print_ = replies.fingerprint(self.request.method, self.request.url.path, await self.request.body())
+        url = self.request.url
+        print_ = replies.fingerprint(self.request.method, url.path, url.query, await self.request.body())
         return replies.Slot(caller=self.principal.key_id, key=key, fingerprint=print_)
 
     def reply(self, data: Any, *, status: int = 200, headers: dict[str, str] | None = None) -> Response:

@@ -57,7 +57,7 @@ async def list_jobs(
 
 
 @router.post("/{job_id}/retry", responses=documented(JobOut))
-async def retry_job(job_id: str, door: Annotated[Door, needs(Grant.JOBS)]) -> Response:
+async def retry_job(job_id: str, door: Annotated[Door, needs(Grant.JOBS_WRITE)]) -> Response:
     """The job is due at once, with all its tries."""
 
     async def effect(tx: Tx) -> Job:

@@ -68,6 +68,7 @@ async def _asking(body: CompletionIn, door: Door) -> Asking:
         vector=await prepare_query(door.basement, scope, told.new[-1].content, ranking=ranking),
         embedder=door.basement.embedder.model,
         sees_agent_state=door.may(Grant.AGENT_STATE_READ),
+        sees_engagement=door.may(Grant.ENGAGEMENT_READ),
         origin=Origin.OPENAI,
         instructions=told.instructions or None,
         resent=told.conversation if told.tells_history else None,

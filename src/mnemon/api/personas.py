@@ -45,7 +45,8 @@ class PersonaOut(Wire):
 
 @router.get("/{persona_id}", responses=documented(PersonaOut))
 async def get_persona(persona_id: PersonaId, door: Annotated[Door, needs(Grant.MEMORY_READ)]) -> Response:
-    """The persona as it was described."""
+    """The persona as it was described; it belongs to the organization, so a key bound to one person may not ask."""
+    door.require_unbound()
     async with door.tx() as tx:
         persona = await find_persona(tx, door.org, persona_id)
     if persona is None:
@@ -55,7 +56,7 @@ async def get_persona(persona_id: PersonaId, door: Annotated[Door, needs(Grant.M
 
 @router.put("/{persona_id}", responses={**documented(PersonaOut), **documented(PersonaOut, status=201)})
 async def set_persona(
-    persona_id: PersonaId, body: PersonaIn, door: Annotated[Door, needs(Grant.MEMORY_WRITE)]
+    persona_id: PersonaId, body: PersonaIn, door: Annotated[Door, needs(Grant.PERSONAS_WRITE)]
 ) -> Response:
     """The persona is as given; 201 when it is new."""
 

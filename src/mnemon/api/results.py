@@ -21,7 +21,7 @@ from mnemon.runs.track_record import track_record
 
 router = APIRouter(prefix="/api", tags=["results"])
 Reading = Annotated[Door, needs(Grant.AGENTS_READ)]
-Writing = Annotated[Door, needs(Grant.AGENTS_WRITE)]
+Writing = Annotated[Door, needs(Grant.PRICES_WRITE)]
 Level = Annotated[float, Field(ge=0, le=1e15, allow_inf_nan=False)]
 
 

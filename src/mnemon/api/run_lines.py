@@ -25,6 +25,11 @@ CHAT_EVENTS = frozenset({"delta", "tool_call", "tool_result", "session"})
 STILL_HERE = ": still here\n\n"
 WAITING = "No worker has taken it up yet. The message is kept; the reply will stand in the agent's messages."
 
+CUT = (
+    "The stream ended before the reply: the key is no longer good, or the server is stopping. The message is kept; "
+    "the reply will stand in the agent's messages."
+)
+
 
 def run_line(event: Recorded | None) -> str:
     """The event with its place, so that a reader can come back to it; a comment where nothing happened."""
@@ -45,6 +50,8 @@ async def chat_lines(
         elif event.type in CHAT_EVENTS:
             yield line(event.type, event.data)
     ended = await chat_end(db, scope, turn_id)
+    if until.is_set() and ended.get("code") == "chat_waiting":
+        ended["detail"] = CUT
     yield line("error" if "code" in ended else "done", ended)
 
 

@@ -60,14 +60,18 @@ async def read_run(run_id: str, door: Reading) -> Response:
 async def run_events(
     run_id: str, door: Reading, last_event_id: Annotated[str | None, Header(max_length=20)] = None
 ) -> Response:
-    """What happens in the run, as Server-Sent Events, from the start or after `Last-Event-ID`, until it is over."""
+    """What happens in the run, as Server-Sent Events, from the start or after `Last-Event-ID`, until it is over.
+
+    The stream ends within seconds of the key's expiry or revocation.
+    """
     async with door.tx() as tx:
         await get_run(tx, door.org, run_id)
-    after, closing = place_of(last_event_id), door.request.app.state.closing
+    after = place_of(last_event_id)
 
     async def lines() -> AsyncIterator[str]:
-        async for event in watch_run(door.basement.db, door.org, run_id, after=after, until=closing):
-            yield run_line(event)
+        async with door.while_key_is_good() as over:
+            async for event in watch_run(door.basement.db, door.org, run_id, after=after, until=over):
+                yield run_line(event)
 
     return StreamingResponse(lines(), media_type="text/event-stream", headers=HEADERS)
 

@@ -27,6 +27,8 @@ class Asking:
     """The model that made it."""
     sees_agent_state: bool
     """Whether the caller's key has `agent-state:read`: without it the model is not told either."""
+    sees_engagement: bool
+    """The same for `engagement:read`."""
     retries: str | None = None
     """A turn that failed and is to be answered again."""
     origin: Origin = Origin.CHAT

@@ -57,6 +57,7 @@ async def _prompt(
         now=tx.now,
         session_id=session_id,
         sees_agent_state=asking.sees_agent_state,
+        sees_engagement=asking.sees_engagement,
         model=asking.embedder,
         ranking=settings.chat_ranking,
     )

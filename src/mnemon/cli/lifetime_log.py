@@ -10,6 +10,16 @@ import structlog
 from mnemon.settings import Settings
 
 log = structlog.get_logger(__name__)
+_TLS = (
+    "Keys, memories and console sessions cross the network unencrypted. Put a proxy that speaks TLS in front and let "
+    "only it reach this port, or listen on 127.0.0.1."
+)
+
+
+def warn_without_tls(settings: Settings) -> None:
+    """Warn when others than this machine can reach the server, which speaks plain HTTP."""
+    if not settings.loopback:
+        log.warning("listening_without_tls", host=settings.host, next_step=_TLS)
 
 
 @contextmanager

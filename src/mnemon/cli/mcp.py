@@ -42,15 +42,27 @@ def mcp(
         configure_logs(settings.log_level)
         async with opened_house(settings, migrated=True) as basement:
             await assert_embedder(basement)
-            if key is not None:
-                visitor = await with_key(basement, key, userId=user, personaId=persona, sessionId=session)
-            else:
+
+            async def admit() -> Visitor:
+                """The key's holder as the key stands now, or the operator."""
+                if key is not None:
+                    visitor = await with_key(basement, key, userId=user, personaId=persona, sessionId=session)
+                    return replace(visitor, server_memory=server_memory)
+                return Visitor(
+                    org_id=org,
+                    grants=ALL_GRANTS,
+                    user_name=user,
+                    persona_id=scope.persona_id,
+                    session_id=session,
+                    server_memory=server_memory,
+                )
+
+            if key is None:
                 scope = await organization(basement, org)
                 async with basement.db.tx(scope.org_id) as tx:
                     scope, _ = await named_session(tx, await ensure_person(tx, org, user, persona), session)
-                visitor = Visitor(
-                    org_id=org, grants=ALL_GRANTS, user_name=user, persona_id=scope.persona_id, session_id=session
-                )
-            await serve_stdio(basement, replace(visitor, server_memory=server_memory))
+            else:
+                await admit()  # a key that opens nothing is told at once
+            await serve_stdio(basement, admit)
 
     run(work())

@@ -49,7 +49,7 @@ async def _serve(settings: "Settings", with_worker: bool) -> None:
     from mnemon.api.listening import Listening, bound
     from mnemon.app import make_app
     from mnemon.cli.house import opened_house
-    from mnemon.cli.lifetime_log import log_lifetime
+    from mnemon.cli.lifetime_log import log_lifetime, warn_without_tls
     from mnemon.cli.operator import assert_embedder
     from mnemon.cli.welcome import console_link, first_key, greet
     from mnemon.logs import configure_logs
@@ -68,6 +68,7 @@ async def _serve(settings: "Settings", with_worker: bool) -> None:
             settle_heap()
             shorten_switches()
             greet(settings, server.port, key=key, link=await console_link(basement, server.port))
+            warn_without_tls(settings)
             lifetime.enter_context(log_lifetime("server", settings, worker=with_worker, port=server.port))
             await server.finished()
 

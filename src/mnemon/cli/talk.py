@@ -59,6 +59,7 @@ class Talk:
             vector=await embed_query(self._basement.embedder, message),
             embedder=self._basement.embedder.model,
             sees_agent_state=True,
+            sees_engagement=True,
         )
         with self._streams.opening(self._basement, chat_tools(ALL_GRANTS)) as stream:
             async with self._basement.db.tx(self._scope.org_id) as tx:
@@ -135,7 +136,9 @@ class Talk:
     async def _context(self, query: str) -> Context:
         vector = await embed_query(self._basement.embedder, query)
         async with self._basement.db.tx(self._scope.org_id) as tx:
-            return await given(tx, self._basement, self._scope, query, vector, sees_agent_state=True)
+            return await given(
+                tx, self._basement, self._scope, query, vector, sees_agent_state=True, sees_engagement=True
+            )
 
 
 @asynccontextmanager

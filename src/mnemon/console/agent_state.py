@@ -42,7 +42,7 @@ async def agent_state(visit: Visit, session_id: str) -> Shown:
     return Shown(title="Agent state", data=data)
 
 
-@pulse("agent-state")
+@pulse("agent-state", grant=Grant.AGENT_STATE_READ)
 async def _version(tx: Tx, scope: Scope, argument: str) -> str:
     found = await sessions.find(tx, scope, argument)
     return "gone" if found is None else str((await store.read(tx, found[1], argument)).version)

@@ -142,14 +142,14 @@ async def talk(visit: Visit, form: dict[str, str], agent_id: str) -> Went:
     return Went(to=f"/agents/{agent_id}#chat", notice="Sent. The reply appears below.")
 
 
-@pulse("agents")
+@pulse("agents", grant=Grant.AGENTS_READ)
 async def _agents_pulse(tx: Tx, scope: Scope, argument: str) -> str:
     found = await agent_store.agents(scope, tx, most=MOST)
     latest = await store.runs(scope, tx, RunFilter(), most=RUNS)
     return "|".join([*(f"{one.id}{one.updated_at}" for one in found), *(f"{run.id}{run.status}" for _, run in latest)])
 
 
-@pulse("agent")
+@pulse("agent", grant=Grant.AGENTS_READ)
 async def _agent_pulse(tx: Tx, scope: Scope, argument: str) -> str:
     said = await agent_store.latest_messages(scope, tx, argument, most=2)
     asked = await agent_store.exchanges(scope, tx, argument, [one.turn_id for one in said])

@@ -26,9 +26,16 @@ async def context(visit: Visit) -> Shown:
     async with visit.tx() as tx:
         chosen = await whom(visit, tx)
         if text and chosen.user:
-            sees = visit.principal.may(Grant.AGENT_STATE_READ)
-            scope = scope_of(visit, chosen)
-            made = await given(tx, visit.basement, scope, text, vector, sees_agent_state=sees, budget=budget)
+            made = await given(
+                tx,
+                visit.basement,
+                scope_of(visit, chosen),
+                text,
+                vector,
+                sees_agent_state=visit.principal.may(Grant.AGENT_STATE_READ),
+                sees_engagement=visit.principal.may(Grant.ENGAGEMENT_READ),
+                budget=budget,
+            )
     data = {"q": text, "budget": budget, "whom": chosen, "made": None if made is None else _shown(made), "now": tx.now}
     return Shown(title="Context", data=data)
 

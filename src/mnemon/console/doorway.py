@@ -60,7 +60,11 @@ async def with_key(request: Request) -> Response:
             raise NotAllowed("This key speaks for one person only; the console shows everyone. Use another key.")
         async with basement.db.tx(principal.org_id) as tx:
             cookie = await signin.open_session(
-                tx, Scope(org_id=principal.org_id), actor=principal.key_id, grants=principal.grants
+                tx,
+                Scope(org_id=principal.org_id),
+                actor=principal.key_id,
+                grants=principal.grants,
+                key_ends=principal.expires_at,
             )
     except MnemonError as error:
         return _not_entered(error, following)

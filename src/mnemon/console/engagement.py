@@ -101,7 +101,7 @@ async def hypothesis(visit: Visit, hypothesis_id: str) -> Shown:
     return Shown(title=found.statement, data=data)
 
 
-@pulse("engagement")
+@pulse("engagement", grant=Grant.ENGAGEMENT_READ)
 async def _pulse(tx: Tx, scope: Scope, argument: str) -> str:
     return str((await store.read(tx, scope)).seq)
 

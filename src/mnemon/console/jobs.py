@@ -51,7 +51,7 @@ async def _progress(visit: Visit, tx: Tx) -> list[dict[str, object]]:
     ]
 
 
-@action(router, "/jobs/{job_id}/retry", grant=Grant.JOBS)
+@action(router, "/jobs/{job_id}/retry", grant=Grant.JOBS_WRITE)
 async def retry(visit: Visit, form: dict[str, str], job_id: str) -> Went:
     """The job is due at once, with all its tries."""
     async with visit.tx() as tx:

@@ -12,9 +12,11 @@ from hashlib import sha256
 from fastapi import APIRouter, Request, Response
 from starlette.responses import StreamingResponse
 
+from mnemon.access import signin
+from mnemon.access.grants import Grant
 from mnemon.console.visit import Visit, visitor
 from mnemon.db.tx import Tx
-from mnemon.errors import MnemonError, RateLimited, Unavailable
+from mnemon.errors import MnemonError, NotAllowed, RateLimited, Unauthenticated, Unavailable
 from mnemon.jobs import store as jobs
 from mnemon.scope import Scope
 
@@ -23,20 +25,25 @@ EVERY_S = 1.0
 KEEPALIVE = 15
 
 Pulse = Callable[[Tx, Scope, str], Awaitable[str]]
-_pulses: dict[str, Pulse] = {}
+_pulses: dict[str, tuple[Pulse, Grant]] = {}
 
 
-def pulse(topic: str) -> Callable[[Pulse], Pulse]:
-    """Registers what `topic` or `topic:argument` beats with."""
+def pulse(topic: str, *, grant: Grant) -> Callable[[Pulse], Pulse]:
+    """Registers what `topic` or `topic:argument` beats with, and the scope of the page that listens to it."""
 
     def register(function: Pulse) -> Pulse:
-        _pulses[topic] = function
+        _pulses[topic] = (function, grant)
         return function
 
     return register
 
 
-@pulse("jobs")
+def topics() -> frozenset[str]:
+    """Every topic there is."""
+    return frozenset(_pulses)
+
+
+@pulse("jobs", grant=Grant.JOBS)
 async def _jobs(tx: Tx, scope: Scope, argument: str) -> str:
     found = await jobs.jobs(tx, scope, most=200)
     return "|".join(f"{job.id}{job.status}{job.attempts}" for job in found)
@@ -44,7 +51,7 @@ async def _jobs(tx: Tx, scope: Scope, argument: str) -> str:
 
 @router.get("/live")
 async def live(request: Request, topic: str) -> Response:
-    """An endless stream of `changed` events for one topic."""
+    """A stream of `changed` events for one topic, until the session ends or the key that opened it does."""
     try:
         visit = await visitor(request)
     except RateLimited as error:
@@ -54,16 +61,22 @@ async def live(request: Request, topic: str) -> Response:
     name, _, argument = topic.partition(":")
     if name not in _pulses:
         return Response(status_code=404)
+    beat, grant = _pulses[name]
+    if not visit.principal.may(grant):
+        return Response(status_code=403)
     seen = request.headers.get("Last-Event-ID", "")
-    return StreamingResponse(_changes(visit, _pulses[name], argument, seen), media_type="text/event-stream")
+    return StreamingResponse(_changes(visit, beat, grant, argument, seen), media_type="text/event-stream")
 
 
-async def _changes(visit: Visit, beat: Pulse, argument: str, seen: str) -> AsyncIterator[str]:
+async def _changes(visit: Visit, beat: Pulse, grant: Grant, argument: str, seen: str) -> AsyncIterator[str]:
     yield "retry: 1000\n\n"
     quiet = 0
     closing: asyncio.Event = visit.request.app.state.closing
     while not closing.is_set():
-        now = await _digest(visit, beat, argument)
+        try:
+            now = await _digest(visit, beat, grant, argument)
+        except (Unauthenticated, NotAllowed):  # a reconnect is told so
+            return
         if now is not None and now != seen:
             # The first beat of a fresh page only tells it where it stands.
             kind = "changed" if seen else "standing"
@@ -77,9 +90,12 @@ async def _changes(visit: Visit, beat: Pulse, argument: str, seen: str) -> Async
                 await closing.wait()
 
 
-async def _digest(visit: Visit, beat: Pulse, argument: str) -> str | None:
+async def _digest(visit: Visit, beat: Pulse, grant: Grant, argument: str) -> str | None:
+    """Give the pulse's hash; None while the database is away. Raises where the session may not hear it any more."""
     try:
         async with visit.tx() as tx:
+            visit.principal = await signin.session(tx, visit.org, visit.secret)
+            visit.require(grant)
             return sha256((await beat(tx, visit.org, argument)).encode()).hexdigest()[:16]
     except Unavailable:
         return None

@@ -64,7 +64,7 @@ async def overview(visit: Visit) -> Shown:
     return Shown(title="Overview", data=data)
 
 
-@pulse("overview")
+@pulse("overview", grant=Grant.MEMORY_READ)
 async def _pulse(tx: Tx, scope: Scope, argument: str) -> str:
     work = await jobs.standing(tx, scope)
     return f"{await sessions.pulse(tx, scope)}|{await reflections.waiting(tx, scope)}|{work}"

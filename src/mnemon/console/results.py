@@ -84,7 +84,7 @@ async def results(visit: Visit, kind: str) -> Shown:
     return Shown(title=kind.replace("-", " ").capitalize(), data=data)
 
 
-@pulse("results")
+@pulse("results", grant=Grant.AGENTS_READ)
 async def _pulse(tx: Tx, scope: Scope, argument: str) -> str:
     found = await store.runs(scope, tx, RunFilter(), most=SIZE)
     return "|".join(f"{run.id}{run.status}{run.outcome}" for _, run in found)

@@ -117,7 +117,7 @@ async def cancel(visit: Visit, form: dict[str, str], run_id: str) -> Went:
     return Went(to=f"/runs/{run_id}", notice="Cancelled. Nothing of it is kept in the agent's memory.")
 
 
-@pulse("run")
+@pulse("run", grant=Grant.AGENTS_READ)
 async def _pulse(tx: Tx, scope: Scope, argument: str) -> str:
     found = await store.run(scope, tx, argument)
     if found is None:

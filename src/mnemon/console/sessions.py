@@ -94,12 +94,12 @@ async def close(visit: Visit, form: dict[str, str], session_id: str) -> Went:
     return Went(to=f"/sessions/{session_id}", notice="Closed. Its summary is on the way.")
 
 
-@pulse("sessions")
+@pulse("sessions", grant=Grant.MEMORY_READ)
 async def _all(tx: Tx, scope: Scope, argument: str) -> str:
     return await survey.pulse(tx, scope)
 
 
-@pulse("session")
+@pulse("session", grant=Grant.MEMORY_READ)
 async def _one(tx: Tx, scope: Scope, argument: str) -> str:
     found = await store.find(tx, scope, argument)
     if found is None:

@@ -85,6 +85,7 @@ async def make_key(visit: Visit, form: dict[str, str]) -> Shown:
             grants=grants,
             bound_user=user or None,
             expires_at=tx.now + timedelta(days=int(days)) if days else None,
+            maker=visit.principal,
         )
         await visit.note(tx, "create key", key.id)
     return Shown(title="A new key", data={"key": key, "text": text})
@@ -108,7 +109,7 @@ async def personas(visit: Visit) -> Shown:
     return Shown(title="Personas", data={"personas": found, "edited": edited, "now": tx.now})
 
 
-@action(router, "/settings/personas", grant=Grant.MEMORY_WRITE)
+@action(router, "/settings/personas", grant=Grant.PERSONAS_WRITE)
 async def save_persona(visit: Visit, form: dict[str, str]) -> Went:
     """The persona is as the form says."""
     persona_id, name, prompt = form.get("id", "").strip(), form.get("name", "").strip(), form.get("prompt", "")

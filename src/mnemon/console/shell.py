@@ -183,7 +183,7 @@ async def _again(visit: Visit, typed: Mapping[str, str], error: MnemonError, fie
     status = _status(error)
     if place is None or match is None or not typed.get("at") or status >= 500 or not visit.principal.may(place.grant):
         raise error
-    again = Visit(visit.request, visit.principal, visit.csrf, at=at)
+    again = Visit(visit.request, visit.principal, visit.secret, at=at)
     again.refused = refusal(visit.path, typed, error, field)
     try:
         shown = await place.handler(again, **match.groupdict())

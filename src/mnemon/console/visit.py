@@ -25,11 +25,13 @@ DEFAULT_ORG = "local"
 class Visit:
     """One request of someone who is signed in."""
 
-    def __init__(self, request: Request, principal: Principal, csrf: str, *, at: str | None = None) -> None:
+    def __init__(self, request: Request, principal: Principal, secret: str, *, at: str | None = None) -> None:
         self.request = request
         self.principal = principal
+        self.secret = secret
+        """What the session's cookie proves, for a stream that asks again whether it has ended."""
         self.basement: Basement = request.app.state.basement
-        self.csrf = csrf
+        self.csrf = signin.csrf_token(secret)
         where = urlsplit(at) if at is not None else None
         self.path = (where.path if where else request.url.path).removesuffix(".json")
         """The page's address without `.json`."""
@@ -95,5 +97,5 @@ async def signed_in(request: Request) -> Visit:
     basement: Basement = request.app.state.basement
     async with basement.db.tx(org_id) as tx:
         principal = await signin.session(tx, Scope(org_id=org_id), secret)
-    request.state.visit = visit = Visit(request, principal, signin.csrf_token(secret))
+    request.state.visit = visit = Visit(request, principal, secret)
     return visit

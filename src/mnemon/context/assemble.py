@@ -50,6 +50,7 @@ async def given(
     vector: np.ndarray | None,
     *,
     sees_agent_state: bool,
+    sees_engagement: bool,
     session_id: str | None = None,
     budget: int | None = None,
 ) -> Context:
@@ -61,6 +62,7 @@ async def given(
         now=tx.now,
         session_id=session_id,
         sees_agent_state=sees_agent_state,
+        sees_engagement=sees_engagement,
         model=basement.embedder.model,
         ranking=basement.settings.chat_ranking,
     )

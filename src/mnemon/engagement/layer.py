@@ -20,8 +20,11 @@ _SHOWN_LINES = 4
 
 
 async def engagement(tx: Tx, ask: Ask) -> Layer:
-    """The state, with the week's bias; before the first session a short preamble; empty where it is switched off."""
-    if not await takes_part_in_engagement(tx, ask.scope):
+    """The state, with the week's bias; before the first session a short preamble.
+
+    Empty where it is switched off, and for a caller who may not read it.
+    """
+    if not ask.sees_engagement or not await takes_part_in_engagement(tx, ask.scope):
         return Layer(name="L8", title="Engagement", budget=BUDGET)
     document = (await store.read(tx, ask.scope)).document
     if document is None:

@@ -2,18 +2,20 @@
 
 from contextlib import AbstractAsyncContextManager
 from typing import Any
+from urllib.parse import urlsplit
 
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel.server import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
+from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.types import Receive, Scope, Send
 
 from mnemon.access.rate import RateLimit
 from mnemon.basement import Basement
-from mnemon.errors import MnemonError, NotAllowed, RateLimited, Unavailable
+from mnemon.errors import Invalid, MnemonError, NotAllowed, NotFound, RateLimited, Unavailable
 from mnemon.logs import note_error
 from mnemon.mcp.caller import Visitor, from_request
 from mnemon.mcp.server import make_server
@@ -41,12 +43,24 @@ class McpDoor:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
+            if not self._basement.settings.loopback:
+                check_origin(Request(scope).headers)
             visitor = await from_request(Request(scope), self._basement, self._rate_limit)
         except MnemonError as error:
             await _refusal(error)(scope, receive, send)
             return
         scope.setdefault("state", {})["visitor"] = visitor
         await self._manager.handle_request(scope, receive, send)
+
+
+def check_origin(headers: Headers) -> None:
+    """Refuse a request that a web page of another site makes. Programs send no Origin and pass.
+
+    For servers that others can reach; on loopback the protocol's library wants host and origin to be loopback too.
+    """
+    origin = headers.get("origin")
+    if origin is not None and urlsplit(origin).netloc.lower() != headers.get("host", "").lower():
+        raise NotAllowed("A web page of another site may not call this server.", code="foreign_origin")
 
 
 def spoken(server: "Server[Any]", settings: Settings, **options: Any) -> StreamableHTTPSessionManager:
@@ -79,6 +93,10 @@ def _refusal(error: MnemonError) -> JSONResponse:
             status, headers = 503, {"Retry-After": "2"}
         case NotAllowed():
             status, headers = 403, {}
+        case NotFound():
+            status, headers = 404, {}
+        case Invalid():
+            status, headers = 422, {}
         case _:
             status, headers = 401, {"WWW-Authenticate": 'Bearer realm="mnemon"'}
     body = {"jsonrpc": "2.0", "id": None, "error": {"code": -32001, "message": f"{error.detail} ({error.code})"}}

@@ -85,14 +85,14 @@ class Offer:
     async def _context(
         self, tx: Tx, caller: Caller, query: str, vector: np.ndarray | None, budget: int | None
     ) -> dict[str, Any]:
-        sees = caller.may("agent-state:read")
         made = await given(
             tx,
             self._basement,
             caller.scope,
             query,
             vector,
-            sees_agent_state=sees,
+            sees_agent_state=caller.may("agent-state:read"),
+            sees_engagement=caller.may("engagement:read"),
             session_id=caller.session_id,
             budget=budget,
         )

@@ -109,7 +109,7 @@ class GraphTool:
 def server_memory_tools(forget: ForgetMemory) -> Mapping[str, Tool]:
     """The nine tools by name; deleting is handed in, for it really forgets."""
     deleting = _Deleting(forget)
-    write, read = "memory:write", "memory:read"
+    write, read, forgets = "memory:write", "memory:read", "custody"
     rows: tuple[tuple[str, str, type[Arguments], str, Work], ...] = (
         ("create_entities", "Create new entities in the knowledge graph.", Entities, write, _create_entities),
         (
@@ -120,9 +120,9 @@ def server_memory_tools(forget: ForgetMemory) -> Mapping[str, Tool]:
             _create_relations,
         ),
         ("add_observations", "Add observations to existing entities.", Additions, write, _add_observations),
-        ("delete_entities", "Delete entities and their relations.", EntityNames, write, deleting.entities),
-        ("delete_observations", "Delete observations from entities.", Deletions, write, deleting.observations),
-        ("delete_relations", "Delete relations from the knowledge graph.", Relations, write, deleting.relations),
+        ("delete_entities", "Delete entities and their relations.", EntityNames, forgets, deleting.entities),
+        ("delete_observations", "Delete observations from entities.", Deletions, forgets, deleting.observations),
+        ("delete_relations", "Delete relations from the knowledge graph.", Relations, forgets, deleting.relations),
         ("read_graph", "Read the entire knowledge graph.", Nothing, read, _read_graph),
         ("search_nodes", "Search entities by name, type and observations.", Query, read, _search_nodes),
         ("open_nodes", "Open entities by their names.", Names, read, _open_nodes),

@@ -57,7 +57,7 @@ async def measure(basement: Basement, org: str, user: str, count: int, *, querie
 
     async def context(query: Query) -> None:
         async with basement.db.tx(scope.org_id) as tx:
-            await given(tx, basement, scope, query.text, query.vector, sees_agent_state=True)
+            await given(tx, basement, scope, query.text, query.vector, sees_agent_state=True, sees_engagement=True)
 
     shelf = basement.db.attached.get(Shelf)
     settle_heap()

@@ -1,0 +1,66 @@
+"""Whether a key is still good is asked once for all its streams, and told as soon as it is not."""
+
+import asyncio
+from datetime import timedelta
+
+import pytest
+
+from mnemon.access.keys import authenticate, create_key, revoke_key
+from mnemon.access.organizations import create_organization
+from mnemon.access.watch import LOOK_EVERY_S, KeyWatch
+from mnemon.clock import ManualClock
+from mnemon.db.database import Database
+from mnemon.scope import Scope
+from support.rounds import watch_rounds
+
+ACME = Scope(org_id="acme")
+
+
+async def new_key(db: Database, *, lasts: timedelta | None = None) -> tuple[str, str]:
+    async with db.tx("acme") as tx:
+        await create_organization(tx)
+        key, text = await create_key(tx, ACME, name="test", expires_at=tx.now + lasts if lasts else None)
+    return key.id, text
+
+
+async def test_many_streams_of_a_key_make_one_look(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    key_id, text = await new_key(db)
+    principal, at = await authenticate(db, text), 0.0
+    watch = KeyWatch(db, lambda: at)
+    sent = watch_rounds(monkeypatch)
+    assert all(await asyncio.gather(*(watch.still_good(principal) for _ in range(600))))
+    assert len(sent) == 1
+    async with db.tx("acme") as tx:
+        await revoke_key(tx, ACME, key_id)
+    at = LOOK_EVERY_S
+    assert not any(await asyncio.gather(*(watch.still_good(principal) for _ in range(600))))
+
+
+async def test_expiry_needs_no_look(db: Database, clock: ManualClock, monkeypatch: pytest.MonkeyPatch) -> None:
+    _, text = await new_key(db, lasts=timedelta(hours=1))
+    principal = await authenticate(db, text)
+    watch = KeyWatch(db)
+    assert await watch.still_good(principal)
+    clock.advance(timedelta(hours=1))
+    sent = watch_rounds(monkeypatch)
+    assert not await watch.still_good(principal)
+    assert sent == []
+
+
+async def test_a_key_that_is_gone_is_not_good(db: Database) -> None:
+    _, text = await new_key(db)
+    principal = await authenticate(db, text)
+    async with db.owner_tx() as tx:
+        await tx.run("delete from keys where org_id = 'acme'")
+    assert not await KeyWatch(db).still_good(principal)
+
+
+async def test_while_the_database_is_away_a_stream_goes_on(db: Database) -> None:
+    _, text = await new_key(db)
+    principal = await authenticate(db, text)
+    away = Database("postgresql://127.0.0.1:1/nowhere", db._clock, pool_size=1, timeout_s=0.1)
+    await away.open()
+    try:
+        assert await KeyWatch(away).still_good(principal)
+    finally:
+        await away.close()
