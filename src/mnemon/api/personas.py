@@ -7,12 +7,13 @@ from pydantic import Field
 
 from mnemon.access.grants import Grant
 from mnemon.api.door import Door, documented, needs
+from mnemon.api.json_route import JsonRoute
 from mnemon.api.wire import Instant, Name, Text, Wire
 from mnemon.db.tx import Tx
 from mnemon.errors import NotFound
 from mnemon.sessions.personas import EngagementUse, Persona, find_persona, put_persona
 
-router = APIRouter(prefix="/api/personas", tags=["personas"])
+router = APIRouter(prefix="/api/personas", tags=["personas"], route_class=JsonRoute)
 
 PersonaId = Annotated[Name, Path()]
 

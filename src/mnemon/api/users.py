@@ -9,6 +9,7 @@ from starlette.responses import StreamingResponse
 
 from mnemon.access.grants import Grant
 from mnemon.api.door import Door, documented, needs
+from mnemon.api.json_route import JsonRoute
 from mnemon.api.memory_shapes import EntityIn
 from mnemon.api.wire import Instant, Name, Wire, Words
 from mnemon.custody.export import chunks, export_file
@@ -26,7 +27,7 @@ from mnemon.sessions.people import ensure_person
 from mnemon.storable import as_sent
 from mnemon.vectors.embed import embed_texts
 
-router = APIRouter(prefix="/api/users", tags=["users"])
+router = APIRouter(prefix="/api/users", tags=["users"], route_class=JsonRoute)
 User = Annotated[Name, Path()]
 MOST_ENTRIES = 1000
 
