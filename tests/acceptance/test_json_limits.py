@@ -13,7 +13,8 @@ from mnemon.app import ROUTERS
 from mnemon.storable import DEEPEST
 from support.served import Served
 
-DEEP_NOTES = (Path(__file__).parents[2] / "src/mnemon/notes/migrations/0095_deep_notes.sql").read_text()
+MIGRATION = Path(__file__).parents[2] / "src/mnemon/custody/migrations/0095_kept_replies_and_deep_notes.sql"
+DEEP_NOTES = MIGRATION.read_text().partition("update notes")
 HUGE = {"1e400": "json_number_too_large", "-1e400": "json_number_too_large", "9" * 309: "json_number_too_large"}
 NO_JSON = {"NaN": "malformed_json", "Infinity": "malformed_json", "-Infinity": "malformed_json"}
 WITHIN = ("[" * 40 + "{}" + "]" * 40, str(2**63), str(-(2**70)), "1.7e308")
@@ -114,7 +115,7 @@ def test_a_note_that_was_too_deep_is_readable_after_the_migration(server: Served
     with psycopg.connect(server.database_url, autocommit=True) as connection:
         connection.execute("update notes set value = %s::jsonb where key = 'deep'", (nested(900),))
         connection.execute("update notes set value = %s::jsonb where key = 'shallow'", (nested(DEEPEST),))
-        connection.execute(DEEP_NOTES)
+        connection.execute("".join(DEEP_NOTES[1:]))
     found = client.post("/api/notes/search", json={"userId": "ann", "namespace": ["a"], "order": "key"})
     assert found.status_code == 200, found.text
     values = {note["key"]: note["value"] for note in found.json()["data"]["notes"]}

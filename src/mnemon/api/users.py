@@ -244,6 +244,8 @@ async def forget_user(user_id: User, door: Annotated[Door, needs(Grant.CUSTODY)]
     scope = door.person(user_id)
 
     async def effect(tx: Tx) -> Receipt:
-        return await forget_person(tx, scope)
+        receipt = await forget_person(tx, scope)
+        door.concerned.clear()  # the receipt names nobody, and nothing that is kept shall
+        return receipt
 
     return await door.write(effect, ReceiptOut.of)
