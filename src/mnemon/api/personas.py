@@ -44,7 +44,7 @@ class PersonaOut(Wire):
         )
 
 
-@router.get("/{persona_id}", responses=documented(PersonaOut))
+@router.get("/{persona_id:path}", responses=documented(PersonaOut))
 async def get_persona(persona_id: PersonaId, door: Annotated[Door, needs(Grant.MEMORY_READ)]) -> Response:
     """The persona as it was described."""
     async with door.tx() as tx:
@@ -54,7 +54,7 @@ async def get_persona(persona_id: PersonaId, door: Annotated[Door, needs(Grant.M
     return door.reply(PersonaOut.of(persona))
 
 
-@router.put("/{persona_id}", responses={**documented(PersonaOut), **documented(PersonaOut, status=201)})
+@router.put("/{persona_id:path}", responses={**documented(PersonaOut), **documented(PersonaOut, status=201)})
 async def set_persona(
     persona_id: PersonaId, body: PersonaIn, door: Annotated[Door, needs(Grant.MEMORY_WRITE)]
 ) -> Response:

@@ -28,7 +28,8 @@ from mnemon.storable import as_sent
 from mnemon.vectors.embed import embed_texts
 
 router = APIRouter(prefix="/api/users", tags=["users"], route_class=JsonRoute)
-User = Annotated[Name, Path()]
+User = Annotated[Name, Path(description="May contain `/`, percent-encoded as `%2F` or not.")]
+"""Routed as a path: a server decodes `%2F` before anybody looks for the route."""
 MOST_ENTRIES = 1000
 
 
@@ -190,7 +191,7 @@ async def _seed_of(door: Door) -> tuple[SeedEntry, ...]:
     return entries
 
 
-@router.put("/{user_id}/seed", responses=documented(SeededOut), openapi_extra=_SEED_BODY)
+@router.put("/{user_id:path}/seed", responses=documented(SeededOut), openapi_extra=_SEED_BODY)
 async def put_seed(user_id: User, door: Annotated[Door, needs(Grant.MEMORY_WRITE)]) -> Response:
     """The person's profile is loaded; loading the same again changes nothing."""
     scope, entries = door.person(user_id), await _seed_of(door)
@@ -204,7 +205,7 @@ async def put_seed(user_id: User, door: Annotated[Door, needs(Grant.MEMORY_WRITE
         return await door.write(effect, SeededOut.of)
 
 
-@router.get("/{user_id}/seed", responses=documented(SeedOut | None))
+@router.get("/{user_id:path}/seed", responses=documented(SeedOut | None))
 async def get_seed(user_id: User, door: Annotated[Door, needs(Grant.MEMORY_READ)]) -> Response:
     """The profile as it was loaded; null when there is none."""
     scope = door.person(user_id)
@@ -214,7 +215,7 @@ async def get_seed(user_id: User, door: Annotated[Door, needs(Grant.MEMORY_READ)
     return door.reply(SeedOut(profile=shown, loaded_at=seed.loaded_at) if seed else None)
 
 
-@router.get("/{user_id}/spine", responses=documented(SpineOut | None))
+@router.get("/{user_id:path}/spine", responses=documented(SpineOut | None))
 async def get_spine(user_id: User, door: Annotated[Door, needs(Grant.MEMORY_READ)]) -> Response:
     """The long-term summary; null before the first."""
     async with door.tx() as tx:
@@ -231,14 +232,14 @@ _NDJSON: dict[int | str, Any] = {
 }
 
 
-@router.get("/{user_id}/export", responses=_NDJSON, response_class=Response)
+@router.get("/{user_id:path}/export", responses=_NDJSON, response_class=Response)
 async def export_user(user_id: User, door: Annotated[Door, needs(Grant.CUSTODY)]) -> Response:
     """Everything that is kept of the person, as of one moment."""
     file = await export_file(door.basement.db, door.person(user_id))
     return StreamingResponse(chunks(file), media_type="application/x-ndjson")
 
 
-@router.delete("/{user_id}", responses=documented(ReceiptOut))
+@router.delete("/{user_id:path}", responses=documented(ReceiptOut))
 async def forget_user(user_id: User, door: Annotated[Door, needs(Grant.CUSTODY)]) -> Response:
     """The person is forgotten; the receipt counts what was removed, per table."""
     scope = door.person(user_id)

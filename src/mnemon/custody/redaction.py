@@ -75,7 +75,7 @@ def _covered(traces: Traces, value: Any, sentences: bool) -> Any:
 
 
 async def _cover_replies(tx: Tx, scope: Scope, traces: Traces, memory_ids: Collection[str], tally: Tally) -> None:
-    """A kept reply goes on answering its retry, without the forgotten words; one to the person loses weak traces too."""
+    """A kept reply goes on answering its retry, without the forgotten words; the person's own lose weak traces too."""
     certain = traces.strong()
     for row in await tx.all(SQL["replies"], org_id=scope.org_id):
         if row["body"] is None:
