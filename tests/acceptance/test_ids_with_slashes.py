@@ -1,4 +1,4 @@
-"""People whose id has a slash are seeded, read, exported and forgotten like everybody else, by HTTP, client and console."""
+"""People whose id has a slash are seeded, read, exported and forgotten like everybody else."""
 
 from urllib.parse import quote
 
