@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import httpx2
 import pytest
@@ -34,7 +34,7 @@ def short(database_url: str, tmp_path: Path) -> Iterator[Served]:
 @pytest.fixture
 def narrow(database_url: str, tmp_path: Path) -> Iterator[Served]:
     """A server with ten connections, which waits for ever."""
-    options = {"model": "offline", "request_timeout_s": 10 * HANGS_S, "max_connections": 10}
+    options: dict[str, Any] = {"model": "offline", "request_timeout_s": 10 * HANGS_S, "max_connections": 10}
     with served(database_url, tmp_path, worker=False, **options) as running:
         yield running
 
@@ -170,16 +170,16 @@ def test_a_body_is_taken_for_as_long_as_it_keeps_coming(clock: ManualClock) -> N
         protocol.cycle.body.clear()  # the application took it
         protocol.flow.resume_reading()
         timers.pass_time()
-        assert not wire.gone
+        assert not wire.is_closing()
     protocol.data_received(b"x" * 70_000)
     timers.pass_time()
     timers.pass_time()
-    assert not wire.gone, "the body waits for the application"
+    assert not wire.is_closing(), "the body waits for the application"
     protocol.cycle.body.clear()
     protocol.flow.resume_reading()
     protocol.data_received(b"x" * 100)
     timers.pass_time()
-    assert wire.gone
+    assert wire.is_closing()
     assert wire.written.startswith(b"HTTP/1.1 408 Request Timeout\r\n")
 
 

@@ -4,6 +4,7 @@ import asyncio
 import socket
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import httpx2
 import psutil
@@ -48,7 +49,7 @@ def _resident_mb(server: Server) -> float:
     return float(psutil.Process(server.pid).memory_info().rss) / 1024 / 1024
 
 
-async def hold_and_count(folder: Path, sockets: int, bounds: Bounds, **settings: str) -> Figures:
+async def hold_and_count(folder: Path, sockets: int, bounds: Bounds, settings: dict[str, Any]) -> Figures:
     """Open so many half-open sockets in the middle of writes, and check every promise."""
     allow_open_files(sockets + 500)
     server = Server(folder, **settings)
@@ -88,7 +89,7 @@ async def hold_and_count(folder: Path, sockets: int, bounds: Bounds, **settings:
 
 @pytest.mark.timeout(600)
 async def test_200_half_open_sockets_are_closed_and_nothing_is_lost(tmp_path: Path) -> None:
-    figures = await hold_and_count(tmp_path, 200, SUITE, request_timeout_s="2", max_connections="150")
+    figures = await hold_and_count(tmp_path, 200, SUITE, {"request_timeout_s": "2", "max_connections": "150"})
     figures.assert_clean()
     assert figures.acknowledged >= 60
 
@@ -96,4 +97,4 @@ async def test_200_half_open_sockets_are_closed_and_nothing_is_lost(tmp_path: Pa
 @pytest.mark.soak("half-open", count=1500, unit="half-open sockets")
 @pytest.mark.timeout(3600)
 async def test_1500_half_open_sockets_are_closed_and_nothing_is_lost(tmp_path: Path, soak_part: Part) -> None:
-    soak_part.record(await hold_and_count(tmp_path, soak_part.count, FULL))
+    soak_part.record(await hold_and_count(tmp_path, soak_part.count, FULL, {}))

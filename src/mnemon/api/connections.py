@@ -60,6 +60,7 @@ class BoundedProtocol(HttpToolsProtocol):
         super().__init__(*args, **options)
         self._timer: asyncio.TimerHandle | None = None
         self._unread: asyncio.TimerHandle | None = None
+        self._asked = False
         self._head_bytes = 0
         self._body_bytes = 0
 
@@ -86,6 +87,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         self._disarm()
+        self._asked = True
         self._body_bytes = 0
         self._arm(self._check_body)
         super().on_headers_complete()
@@ -120,7 +122,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def _is_idle(self) -> bool:
         """Whether the next byte is the first of another request."""
-        return self.cycle is not None and self.cycle.response_complete and self._timer is None
+        return self._asked and self.cycle.response_complete and self._timer is None
 
     def _await_head(self) -> None:
         self._head_bytes = 0
