@@ -414,7 +414,8 @@ CREATE TABLE public.replies (
     status integer,
     body bytea,
     subject text,
-    expires_at timestamp with time zone NOT NULL
+    expires_at timestamp with time zone NOT NULL,
+    concerns text[] DEFAULT '{}'::text[] NOT NULL
 );
 
 CREATE TABLE public.rolling_summaries (

@@ -177,6 +177,7 @@ def llm_of(settings: Settings, name: str, way: RightOfWay | None = None) -> Llm:
         base_url=settings.model_base_url if meant else None,
         api_key=key.get_secret_value() if key else None,
         timeout=settings.model_timeout_s,
+        longest_reply=settings.max_reply_chars,
         way=way,
     )
 

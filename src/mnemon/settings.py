@@ -63,6 +63,18 @@ class Settings(BaseSettings):
         6000, ge=0, description="Requests a key may make in a minute, over all doors; 0 means no limit."
     )
     max_body_bytes: int = Field(8 * 1024 * 1024, ge=1024, description="Largest request body the server takes.")
+    request_timeout_s: float = Field(
+        30.0,
+        gt=0,
+        description="Longest a client may take to send a request's head, to send or read 64 KB of a body, "
+        "or to stay idle between requests, before its connection is closed.",
+    )
+    max_connections: int = Field(
+        1000,
+        ge=1,
+        description="Connections open at a time. When all are taken, the one that has waited longest for a request "
+        "is closed for a new one; if none waits, the new one is answered 503.",
+    )
     clock_file: Path | None = Field(
         None, description="A file with an ISO time that every process takes for now. Loopback only."
     )
@@ -74,6 +86,9 @@ class Settings(BaseSettings):
     model_base_url: str | None = Field(None, description="Any OpenAI-compatible endpoint, with `openai:…`.")
     model_api_key: SecretStr | None = Field(None, description="Key for the model's endpoint.")
     model_timeout_s: float = Field(60.0, gt=0, description="Longest a model may take to answer, retries included.")
+    max_reply_chars: int = Field(
+        200_000, ge=1000, description="Longest reply of a model, in characters; a longer one is cut there."
+    )
     reflection_model: str | None = Field(None, description="A cheaper model for everything after the turn.")
     embedder: str = Field(
         "local", description="`local` (ships with Mnemon), `minilm` (the extra of that name) or `openai:…`."

@@ -1,9 +1,17 @@
-"""Text that a database can hold: no NUL, no half of a surrogate pair. What a model says is mended, what a caller sends
-is refused."""
+"""Text and JSON that a database can hold: no NUL, no half of a surrogate pair, no infinity, no bottomless nesting.
 
+What a model says is mended here; what a caller sends is refused (`as_sent`, `json_limits.py`).
+"""
+
+import sys
 from typing import Any
 
 from mnemon.outside import reads_outside_text
+
+DEEPEST = 100
+"""Levels of lists and objects within each other. pydantic writes 255, Python's recursion ends near 300 of ours."""
+_LARGEST = sys.float_info.max
+"""About 1.8e308, for integers too: PostgreSQL gives 1e300 back as an integer of 301 digits."""
 
 
 @reads_outside_text
@@ -14,15 +22,24 @@ def storable(text: str) -> str:
     return text.replace("\0", "").encode("utf-8", "replace").decode("utf-8")
 
 
-def storable_json(value: Any) -> Any:
-    """The same for every text within a JSON value."""
+def storable_number(value: float) -> bool:
+    """Whether the number is one, and within what a double holds."""
+    return -_LARGEST <= value <= _LARGEST
+
+
+def storable_json(value: Any, *, depth: int = 0) -> Any:
+    """The same for every text within a JSON value; a number beyond the limits becomes null, what nests too deep `…`."""
     match value:
         case str():
             return storable(value)
+        case list() | tuple() | dict() if depth == DEEPEST:
+            return "…"
         case list() | tuple():
-            return [storable_json(item) for item in value]
+            return [storable_json(item, depth=depth + 1) for item in value]
         case dict():
-            return {storable(str(name)): storable_json(item) for name, item in value.items()}
+            return {storable(str(name)): storable_json(item, depth=depth + 1) for name, item in value.items()}
+        case int() | float() if not storable_number(value):
+            return None
         case _:
             return value
 
@@ -37,18 +54,3 @@ def as_sent(text: str) -> str:
     except UnicodeEncodeError:
         raise ValueError("has half a surrogate pair; send valid Unicode") from None
     return text
-
-
-def json_as_sent(value: Any) -> Any:
-    """The JSON value, unless a text anywhere in it cannot be stored."""
-    match value:
-        case str():
-            as_sent(value)
-        case list():
-            for item in value:
-                json_as_sent(item)
-        case dict():
-            for name, item in value.items():
-                as_sent(str(name))
-                json_as_sent(item)
-    return value

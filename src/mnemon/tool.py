@@ -8,8 +8,8 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, model_validator
 
 from mnemon.db.tx import Tx
+from mnemon.json_limits import json_as_sent
 from mnemon.scope import Scope
-from mnemon.storable import json_as_sent
 from mnemon.turn import EntityPatch, Intent
 
 

@@ -33,7 +33,9 @@ async def test_a_tool_called_after_a_forgetting_keeps_nothing(
     message = NewMessage(role=Role.USER, content="I like tea")
     with streams.opening(basement, {}) as stream:
         async with db.tx("acme") as tx:
-            asking = Asking(scope=ANA, user_name="ana", messages=(message,), sees_agent_state=True)
+            asking = Asking(
+                scope=ANA, user_name="ana", messages=(message,), sees_agent_state=True, sees_engagement=True
+            )
             begun = await begin(tx, asking, basement.settings, stream.ask)
         stream.stored(begun)
     await streams.close()

@@ -9,8 +9,11 @@ TREES = {path: ast.parse(path.read_text(encoding="utf-8")) for path in sorted(SO
 
 ALLOWED = {
     "cli/benchmarks/hindsight_worker.py: _wire": "the lock of a process of its own, which is this module and no more",
+    "cli/terminal.py: err": "a command has one stderr, as Python's own sys has it; no server prints",
+    "cli/terminal.py: out": "a command has one stdout, as Python's own sys has it; no server prints",
     "console/live.py: _pulses": "filled while the pages are imported, as their routes are, and never afterwards",
     "console/shell.py: _PLACES": "filled while the pages are imported, as their routes are, and never afterwards",
+    "console/shell.py: _UNDOES": "filled while the pages are imported, as their routes are, and never afterwards",
     "db/statements.py: _NAMES": "filled while the rooms' statements are read at import, and never afterwards",
     "logs.py: _writer": "a process has one log, as Python's own logging has it",
     "memory/words.py: _STEMMER": "a stemmer for each thread, whose answer depends on the word alone",

@@ -22,6 +22,7 @@ from typing import Any
 import mnemon
 from mnemon.agentstate.state import AgentState
 from mnemon.custody.traces import Traces
+from mnemon.errors import Invalid
 from mnemon.evidence.quote import Passage
 from mnemon.layer import Item, Layer
 from mnemon.memory.recall.question import Question, read
@@ -80,7 +81,10 @@ class Reader:
         positional = [given.pop("self")] if self.owner else []
 
         def run() -> object:
-            result = self.call(*positional, **given)
+            try:
+                result = self.call(*positional, **given)
+            except Invalid:  # refusing a text takes its time too
+                return None
             return list(result) if isinstance(result, Iterator) else result
 
         return run, texts.more

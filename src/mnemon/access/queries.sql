@@ -56,10 +56,11 @@ select fingerprint, status, body, subject from replies
 where org_id = %(org_id)s and caller = %(caller)s and key = %(key)s and expires_at > %(now)s
 
 -- name: keep_reply
-insert into replies (org_id, caller, key, fingerprint, status, body, subject, expires_at)
-values (%(org_id)s, %(caller)s, %(key)s, %(fingerprint)s, %(status)s, %(body)s, %(subject)s, %(expires_at)s)
+insert into replies (org_id, caller, key, fingerprint, status, body, subject, concerns, expires_at)
+values (
+  %(org_id)s, %(caller)s, %(key)s, %(fingerprint)s, %(status)s, %(body)s, %(subject)s, %(concerns)s, %(expires_at)s)
 on conflict (org_id, caller, key) do update set fingerprint = excluded.fingerprint, status = excluded.status,
-  body = excluded.body, subject = excluded.subject, expires_at = excluded.expires_at
+  body = excluded.body, subject = excluded.subject, concerns = excluded.concerns, expires_at = excluded.expires_at
 
 -- name: drop_old_replies
 -- A few at a time, with each write.

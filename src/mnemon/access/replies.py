@@ -4,6 +4,7 @@ A crash before the commit leaves neither effect nor reply, a crash after it leav
 """
 
 import hashlib
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -73,8 +74,12 @@ async def keep(
     status: int | None = None,
     body: bytes | None = None,
     subject: str | None = None,
+    concerns: Collection[str] = (),
 ) -> None:
-    """The reply will be given again to the same request for 24 hours, if this transaction commits."""
+    """The reply will be given again to the same request for 24 hours, if this transaction commits.
+
+    `concerns` are the internal ids of the people it tells of: whoever of them is forgotten, it tells nothing any more.
+    """
     await tx.run(
         SQL["keep_reply"],
         org_id=scope.org_id,
@@ -84,6 +89,7 @@ async def keep(
         status=status,
         body=body,
         subject=subject,
+        concerns=sorted(concerns),
         expires_at=tx.now + KEPT_FOR,
     )
     await tx.run(SQL["drop_old_replies"], org_id=scope.org_id, now=tx.now)

@@ -20,6 +20,7 @@ from mnemon.api.agent_shapes import (
 )
 from mnemon.api.chat_events import HEADERS
 from mnemon.api.door import Door, documented, needs
+from mnemon.api.json_route import JsonRoute
 from mnemon.api.run_lines import EVENT_STREAM, chat_end, chat_lines
 from mnemon.api.run_shapes import DecisionOut, RunOut
 from mnemon.api.runs import cards_of, page_of_runs, place_of, rendered
@@ -33,7 +34,7 @@ from mnemon.runs.decisions import decisions_for
 from mnemon.runs.store import RunFilter
 from mnemon.runs.watching import watch_chat
 
-router = APIRouter(prefix="/api/agents", tags=["agents"])
+router = APIRouter(prefix="/api/agents", tags=["agents"], route_class=JsonRoute)
 Reading = Annotated[Door, needs(Grant.AGENTS_READ)]
 Writing = Annotated[Door, needs(Grant.AGENTS_WRITE)]
 Limit = Annotated[int, Query(ge=1, le=200)]

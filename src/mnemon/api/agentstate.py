@@ -23,6 +23,7 @@ from mnemon.agentstate.state import DOCUMENT, Assumption
 from mnemon.agentstate.store import Entry, Held, Who
 from mnemon.api.agentstate_shapes import AgentStateOut, EntryOut, HitRateOut, UpdateOut
 from mnemon.api.door import Door, documented, needs
+from mnemon.api.json_route import JsonRoute
 from mnemon.api.wire import Name, position_of
 from mnemon.clock import iso
 from mnemon.db.tx import Tx
@@ -31,7 +32,7 @@ from mnemon.scope import Scope
 from mnemon.sessions import store as sessions
 from mnemon.sessions.people import keep_person
 
-router = APIRouter(prefix="/api", tags=["agent state"])
+router = APIRouter(prefix="/api", tags=["agent state"], route_class=JsonRoute)
 
 SessionId = Annotated[str, Path(max_length=200)]
 Reads = Annotated[Door, needs(Grant.AGENT_STATE_READ)]

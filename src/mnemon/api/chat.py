@@ -7,6 +7,7 @@ from fastapi import APIRouter, Response
 from mnemon.access.grants import Grant
 from mnemon.api.chat_events import ReplyOut, replayed, streamed
 from mnemon.api.door import Door, documented, needs
+from mnemon.api.json_route import JsonRoute
 from mnemon.api.opening import opened, whole
 from mnemon.api.run_lines import EVENT_STREAM
 from mnemon.api.wire import Name, Wire, Words
@@ -17,7 +18,7 @@ from mnemon.sessions.messages import NewMessage
 from mnemon.tools.offered import chat_tools
 from mnemon.turn import Role
 
-router = APIRouter(prefix="/api/chat", tags=["turns"])
+router = APIRouter(prefix="/api/chat", tags=["turns"], route_class=JsonRoute)
 
 
 class ChatIn(Wire):

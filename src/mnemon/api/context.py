@@ -10,6 +10,7 @@ from mnemon.access.grants import Grant
 from mnemon.agentstate import store as agentstate
 from mnemon.api.agentstate import document
 from mnemon.api.door import Door, documented, needs
+from mnemon.api.json_route import JsonRoute
 from mnemon.api.wire import Name, Wire, Words
 from mnemon.context.assemble import Context, given
 from mnemon.db.tx import Tx
@@ -17,7 +18,7 @@ from mnemon.memory.recall.prepare import prepare_query
 from mnemon.scope import Scope
 from mnemon.sessions.record import named_session
 
-router = APIRouter(prefix="/api/context", tags=["turns"])
+router = APIRouter(prefix="/api/context", tags=["turns"], route_class=JsonRoute)
 
 
 class ContextIn(Wire):

@@ -7,6 +7,7 @@ from fastapi import APIRouter, Query, Response
 
 from mnemon.access.grants import Grant
 from mnemon.api.door import Door, documented, needs
+from mnemon.api.json_route import JsonRoute
 from mnemon.api.users import ReceiptOut
 from mnemon.api.wire import Name, Wire
 from mnemon.custody.forget_memory import forget_memory
@@ -16,7 +17,7 @@ from mnemon.db.tx import Tx
 from mnemon.memory import browse
 from mnemon.scope import Scope
 
-router = APIRouter(prefix="/api", tags=["custody"])
+router = APIRouter(prefix="/api", tags=["custody"], route_class=JsonRoute)
 
 
 class ImportedOut(Wire):

@@ -35,6 +35,8 @@ class Door:
         self.request = request
         self.principal = principal
         self.basement = basement
+        self.concerned: set[str] = set()
+        """The internal ids of the people this request has named so far: whom its kept reply concerns."""
 
     @property
     def request_id(self) -> str:
@@ -50,7 +52,9 @@ class Door:
         bound = self.principal.bound_user
         if bound is not None and bound != user_id:
             raise NotAllowed("This key speaks for one person only, and not for this one.", code="key_bound_to_user")
-        return person(self.principal.org_id, user_id, persona_id)
+        named = person(self.principal.org_id, user_id, persona_id)
+        self.concerned.add(named.user)
+        return named
 
     def declared(self, source: str) -> str:
         """The source that a request declares; a key that is bound to a person does not speak for the operator."""
@@ -135,7 +139,8 @@ class Door:
                 render(result), status=status(result) if callable(status) else status, headers=headers
             )
             if slot is not None:
-                await replies.keep(tx, self.org, slot, status=response.status_code, body=bytes(response.body))
+                body = bytes(response.body)
+                await replies.keep(tx, self.org, slot, status=response.status_code, body=body, concerns=self.concerned)
         return response
 
     async def slot(self) -> replies.Slot | None:

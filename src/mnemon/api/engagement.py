@@ -6,12 +6,13 @@ from fastapi import APIRouter, Query, Response
 
 from mnemon.access.grants import Grant
 from mnemon.api.door import Door, documented, needs
+from mnemon.api.json_route import JsonRoute
 from mnemon.api.wire import Instant, position_of
 from mnemon.engagement import reading
 from mnemon.engagement.shape import ChangeShape, EngagementShape
 from mnemon.errors import Malformed
 
-router = APIRouter(prefix="/api/engagement", tags=["engagement"])
+router = APIRouter(prefix="/api/engagement", tags=["engagement"], route_class=JsonRoute)
 
 
 @router.get("", responses=documented(EngagementShape | None))

@@ -8,6 +8,7 @@ from pydantic import Field
 
 from mnemon.access.grants import Grant
 from mnemon.api.door import Door, documented, needs
+from mnemon.api.json_route import JsonRoute
 from mnemon.api.wire import Instant, Name, Text, Wire, position_of
 from mnemon.db.tx import Tx
 from mnemon.errors import NotFound
@@ -20,7 +21,7 @@ from mnemon.memory.entities.pairing import Proposal
 from mnemon.memory.fact import EntityType
 from mnemon.memory.trust import Trust
 
-router = APIRouter(prefix="/api/entities", tags=["entities"])
+router = APIRouter(prefix="/api/entities", tags=["entities"], route_class=JsonRoute)
 Key = Annotated[Text, Field(min_length=1, max_length=300)]
 
 

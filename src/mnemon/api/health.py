@@ -8,6 +8,7 @@ from fastapi import APIRouter, Request, Response
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Gauge, generate_latest
 
 from mnemon.api.door import documented
+from mnemon.api.json_route import JsonRoute
 from mnemon.api.wire import Wire
 from mnemon.clock import SystemClock
 from mnemon.db.database import Database
@@ -15,7 +16,7 @@ from mnemon.errors import DatabaseDown, Unavailable
 from mnemon.jobs import store as jobs
 from mnemon.jobs.presence import SILENT_AFTER, Presence, judge
 
-router = APIRouter(tags=["health"])
+router = APIRouter(tags=["health"], route_class=JsonRoute)
 STORED = CollectorRegistry()
 """Figures that are read from the database when they are asked for; a worker's own `/metrics` does not have them."""
 WORK = Gauge("mnemon_work_items", "Work items by kind and status.", ("kind", "status"), registry=STORED)

@@ -6,13 +6,14 @@ from fastapi import APIRouter, Query, Response
 
 from mnemon.access.grants import Grant
 from mnemon.api.door import Door, documented, needs
+from mnemon.api.json_route import JsonRoute
 from mnemon.api.wire import Instant, Wire, position_of
 from mnemon.db.tx import Tx
 from mnemon.errors import Conflict, NotFound
 from mnemon.jobs import store
 from mnemon.jobs.work import Job, Status
 
-router = APIRouter(prefix="/api/jobs", tags=["jobs"])
+router = APIRouter(prefix="/api/jobs", tags=["jobs"], route_class=JsonRoute)
 
 
 class JobOut(Wire):

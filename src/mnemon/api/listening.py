@@ -6,10 +6,13 @@ import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from math import ceil
 from typing import Any
 
 import uvicorn
 
+from mnemon.api.connections import Bounds, protocol_within
+from mnemon.basement import Basement
 from mnemon.errors import Misconfigured
 
 GRACE_S = 15
@@ -22,12 +25,17 @@ class Listening(uvicorn.Server):
     """A server that tells when it answers."""
 
     def __init__(self, app: Any, sock: socket.socket) -> None:
+        basement: Basement = app.state.basement
+        settings = basement.settings
+        bounds = Bounds(timeout_s=settings.request_timeout_s, most=settings.max_connections, clock=basement.clock)
         config = uvicorn.Config(
             app,
             log_config=None,
             access_log=False,
             timeout_graceful_shutdown=GRACE_S,
-            timeout_keep_alive=30,
+            timeout_keep_alive=ceil(settings.request_timeout_s),
+            http=protocol_within(bounds),
+            ws="none",
             lifespan="on",
         )
         super().__init__(config)

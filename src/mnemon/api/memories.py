@@ -6,6 +6,7 @@ from fastapi import APIRouter, Query, Response
 
 from mnemon.access.grants import Grant
 from mnemon.api.door import Door, documented, needs
+from mnemon.api.json_route import JsonRoute
 from mnemon.api.memory_shapes import (
     BatchIn,
     MemoryIn,
@@ -29,7 +30,7 @@ from mnemon.scope import Scope
 from mnemon.sessions.people import external_name
 from mnemon.vectors.embed import embed_texts
 
-router = APIRouter(prefix="/api/memories", tags=["memories"])
+router = APIRouter(prefix="/api/memories", tags=["memories"], route_class=JsonRoute)
 
 _STATED = {**documented(StatedOut), 201: documented(StatedOut, status=201)[201]}
 

@@ -1,6 +1,6 @@
 """Notes as they travel."""
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
@@ -120,7 +120,7 @@ class NamespacesIn(Wire):
 class NoteOut(Wire):
     namespace: list[str]
     key: str
-    value: Json
+    value: Any
     version: int
     created_at: Instant
     updated_at: Instant

@@ -7,6 +7,7 @@ from fastapi import APIRouter, Response
 
 from mnemon.access.grants import Grant
 from mnemon.api.door import Door, documented, needs
+from mnemon.api.json_route import JsonRoute
 from mnemon.api.note_shapes import (
     ChangedOut,
     ChangeIn,
@@ -31,7 +32,7 @@ from mnemon.notes.note import CALLER, Change, Changed, Clear, Condition, Delete,
 from mnemon.sessions.people import ensure_person
 from mnemon.vectors.embed import Vectors, embed_texts
 
-router = APIRouter(prefix="/api/notes", tags=["notes"])
+router = APIRouter(prefix="/api/notes", tags=["notes"], route_class=JsonRoute)
 
 
 @router.post("/write", responses=documented(WrittenOut))

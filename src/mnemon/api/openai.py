@@ -10,6 +10,7 @@ from starlette.responses import StreamingResponse
 from mnemon.access.grants import Grant
 from mnemon.api.chat_events import HEADERS
 from mnemon.api.door import Door, documented, needs
+from mnemon.api.json_route import JsonRoute
 from mnemon.api.openai_shapes import CompletionIn, calls_json, usage_json
 from mnemon.api.opening import Kept, opened
 from mnemon.chat.asking import Asking
@@ -21,7 +22,7 @@ from mnemon.llm.protocol import ToolRequest, Usage
 from mnemon.memory.recall.prepare import prepare_query
 from mnemon.sessions.turns import Origin
 
-router = APIRouter(prefix="/v1", tags=["openai"])
+router = APIRouter(prefix="/v1", tags=["openai"], route_class=JsonRoute)
 Chats = Annotated[Door, needs(Grant.CHAT)]
 
 

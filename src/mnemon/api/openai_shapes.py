@@ -6,6 +6,8 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchema, field_validator
 
 from mnemon.api.wire import Json, Name, Text
+from mnemon.errors import Invalid
+from mnemon.json_limits import parse_json
 from mnemon.llm.protocol import Message, ToolRequest, ToolSpec, Usage
 
 
@@ -37,8 +39,8 @@ class ToolCallIn(_Lenient):
 
     def as_request(self) -> ToolRequest:
         try:
-            arguments = json.loads(self.function.arguments or "{}")
-        except ValueError:
+            arguments = parse_json(self.function.arguments or "{}")
+        except Invalid:
             arguments = {"arguments": self.function.arguments}
         given = arguments if isinstance(arguments, dict) else {"arguments": arguments}
         return ToolRequest(id=self.id, name=self.function.name, arguments=given)

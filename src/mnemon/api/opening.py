@@ -46,7 +46,7 @@ async def _begun(door: Door, asking: Asking, ask: Callable[[Prompt], None]) -> t
         if slot is not None:
             kept = await replies.earlier(tx, door.org, slot)
             if kept is not None and kept.body is not None:
-                return dict(json.loads(kept.body)), slot
+                return _still_told(json.loads(kept.body)), slot
             if kept is not None and kept.subject is not None:
                 known = await _known(tx, asking, kept.subject)
                 if isinstance(known, dict):
@@ -54,7 +54,7 @@ async def _begun(door: Door, asking: Asking, ask: Callable[[Prompt], None]) -> t
                 asking = known
         begun = await begin(tx, asking, door.basement.settings, ask)
         if slot is not None:
-            await replies.keep(tx, door.org, slot, subject=begun.turn.id)
+            await replies.keep(tx, door.org, slot, subject=begun.turn.id, concerns=door.concerned)
     return begun, slot
 
 
@@ -85,6 +85,16 @@ async def _known(tx: Tx, asking: Asking, turn_id: str) -> Kept | Asking:
     return _reply_of(stored)
 
 
+def _still_told(body: Any) -> Kept:
+    """The kept reply, unless forgetting left nothing of it."""
+    if not isinstance(body, dict) or "turnId" not in body:
+        raise Conflict(
+            "The reply to this Idempotency-Key told of something that was forgotten. Use a new key to ask again.",
+            code="reply_forgotten",
+        )
+    return body
+
+
 def _keeper(door: Door, slot: Slot) -> OnSeal:
     """Keeps a complete reply in the transaction that seals its turn; a failed one may be asked for again."""
 
@@ -94,7 +104,8 @@ def _keeper(door: Door, slot: Slot) -> OnSeal:
         calls = [{"id": one.id, "name": one.name, "arguments": one.arguments} for one in outcome.calls]
         told = _reply(turn, outcome.reply, outcome.usage) | ({"toolCalls": calls} if calls else {})
         body = json.dumps(told).encode()
-        await replies.keep(tx, door.org, slot, status=200, body=body, subject=turn.id)
+        concerns = {turn.scope.user}
+        await replies.keep(tx, door.org, slot, status=200, body=body, subject=turn.id, concerns=concerns)
 
     return keep
 

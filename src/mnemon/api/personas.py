@@ -7,12 +7,13 @@ from pydantic import Field
 
 from mnemon.access.grants import Grant
 from mnemon.api.door import Door, documented, needs
+from mnemon.api.json_route import JsonRoute
 from mnemon.api.wire import Instant, Name, Text, Wire
 from mnemon.db.tx import Tx
 from mnemon.errors import NotFound
 from mnemon.sessions.personas import EngagementUse, Persona, find_persona, put_persona
 
-router = APIRouter(prefix="/api/personas", tags=["personas"])
+router = APIRouter(prefix="/api/personas", tags=["personas"], route_class=JsonRoute)
 
 PersonaId = Annotated[Name, Path()]
 
@@ -43,7 +44,7 @@ class PersonaOut(Wire):
         )
 
 
-@router.get("/{persona_id}", responses=documented(PersonaOut))
+@router.get("/{persona_id:path}", responses=documented(PersonaOut))
 async def get_persona(persona_id: PersonaId, door: Annotated[Door, needs(Grant.MEMORY_READ)]) -> Response:
     """The persona as it was described; it belongs to the organization, so a key bound to one person may not ask."""
     door.require_unbound()
@@ -54,7 +55,7 @@ async def get_persona(persona_id: PersonaId, door: Annotated[Door, needs(Grant.M
     return door.reply(PersonaOut.of(persona))
 
 
-@router.put("/{persona_id}", responses={**documented(PersonaOut), **documented(PersonaOut, status=201)})
+@router.put("/{persona_id:path}", responses={**documented(PersonaOut), **documented(PersonaOut, status=201)})
 async def set_persona(
     persona_id: PersonaId, body: PersonaIn, door: Annotated[Door, needs(Grant.PERSONAS_WRITE)]
 ) -> Response:

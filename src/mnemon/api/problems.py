@@ -85,6 +85,8 @@ async def _unreadable(request: Request, error: Exception) -> Response:
 
 async def _http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
+    if isinstance(error.__cause__, MnemonError):  # FastAPI says 400 for whatever goes wrong while it reads a body
+        return await _ours(request, error.__cause__)
     code = _HTTP_CODES.get(error.status_code, "http_error")
     detail = "There is nothing here." if code == "no_such_route" else str(error.detail)
     response = problem(request.state.request_id, error.status_code, f"{detail} /openapi.json lists every route.", code)

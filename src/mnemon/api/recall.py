@@ -7,6 +7,7 @@ from pydantic import Field
 
 from mnemon.access.grants import Grant
 from mnemon.api.door import Door, documented, needs
+from mnemon.api.json_route import JsonRoute
 from mnemon.api.memory_shapes import MemoryOut
 from mnemon.api.wire import Instant, Name, Wire, Words
 from mnemon.memory.cards import Card
@@ -18,7 +19,7 @@ from mnemon.memory.recall.search import recall
 from mnemon.turn import Role
 from mnemon.vectors.embed import embed_query
 
-router = APIRouter(prefix="/api/memories", tags=["memories"])
+router = APIRouter(prefix="/api/memories", tags=["memories"], route_class=JsonRoute)
 
 _ALWAYS = ("similarity", "lexical", "recency", "frequency")
 

@@ -7,6 +7,7 @@ from pydantic import Field
 
 from mnemon.access.grants import Grant
 from mnemon.api.door import Door, documented, needs
+from mnemon.api.json_route import JsonRoute
 from mnemon.api.run_shapes import RunOut
 from mnemon.api.runs import cards_of
 from mnemon.api.wire import Instant, Name, Wire
@@ -19,7 +20,7 @@ from mnemon.runs.resolution import Price
 from mnemon.runs.settlement import push_prices
 from mnemon.runs.track_record import track_record
 
-router = APIRouter(prefix="/api", tags=["results"])
+router = APIRouter(prefix="/api", tags=["results"], route_class=JsonRoute)
 Reading = Annotated[Door, needs(Grant.AGENTS_READ)]
 Writing = Annotated[Door, needs(Grant.PRICES_WRITE)]
 Level = Annotated[float, Field(ge=0, le=1e15, allow_inf_nan=False)]

@@ -10,6 +10,7 @@ from starlette.responses import StreamingResponse
 from mnemon.access.grants import Grant
 from mnemon.api.chat_events import HEADERS
 from mnemon.api.door import Door, documented, needs
+from mnemon.api.json_route import JsonRoute
 from mnemon.api.run_lines import EVENT_STREAM, run_line
 from mnemon.api.run_shapes import ReExaminationOut, RunOut
 from mnemon.api.wire import Name, Text, Wire, position_of
@@ -22,7 +23,7 @@ from mnemon.runs.settlement import resolve_by_hand
 from mnemon.runs.store import RunFilter
 from mnemon.runs.watching import watch_run
 
-router = APIRouter(prefix="/api/runs", tags=["runs"])
+router = APIRouter(prefix="/api/runs", tags=["runs"], route_class=JsonRoute)
 Reading = Annotated[Door, needs(Grant.AGENTS_READ)]
 Writing = Annotated[Door, needs(Grant.AGENTS_WRITE)]
 

@@ -7,6 +7,7 @@ from fastapi import APIRouter, Path, Query, Response
 
 from mnemon.access.grants import Grant
 from mnemon.api.door import Door, documented, needs
+from mnemon.api.json_route import JsonRoute
 from mnemon.api.turn_shapes import MessageOut
 from mnemon.api.wire import Instant, Name, Wire, position_of
 from mnemon.clock import iso, parse_time
@@ -20,7 +21,7 @@ from mnemon.sessions.messages import StoredMessage
 from mnemon.sessions.session import RollingSummary, Session, SessionState
 from mnemon.sessions.summary import SessionSummary
 
-router = APIRouter(prefix="/api", tags=["sessions"])
+router = APIRouter(prefix="/api", tags=["sessions"], route_class=JsonRoute)
 
 SessionId = Annotated[str, Path(max_length=200)]
 Reads = Annotated[Door, needs(Grant.MEMORY_READ)]

@@ -6,6 +6,7 @@ from fastapi import APIRouter, Query, Response
 
 from mnemon.access.grants import Grant
 from mnemon.api.door import Door, documented, needs
+from mnemon.api.json_route import JsonRoute
 from mnemon.api.memory_shapes import TodoOut
 from mnemon.api.wire import Name, Wire, Words, position_of
 from mnemon.db.tx import Tx
@@ -15,7 +16,7 @@ from mnemon.memory.todos.todo import TodoKind, TodoStatus
 from mnemon.scope import Scope
 from mnemon.sessions.people import external_name
 
-router = APIRouter(prefix="/api/todos", tags=["todos"])
+router = APIRouter(prefix="/api/todos", tags=["todos"], route_class=JsonRoute)
 
 
 class TodoPatch(Wire):

@@ -7,6 +7,7 @@ from fastapi import APIRouter, Path, Response
 from mnemon.access.grants import Grant
 from mnemon.api.agentstate import answer_body
 from mnemon.api.door import Door, documented, needs
+from mnemon.api.json_route import JsonRoute
 from mnemon.api.turn_shapes import QueuedOut, RecordedOut, ReflectionOut, TurnIn, TurnOut
 from mnemon.chat.record import Recorded, record
 from mnemon.db.tx import Tx
@@ -19,7 +20,7 @@ from mnemon.reflection.sections import LABELS
 from mnemon.scope import Scope
 from mnemon.sessions import turns
 
-router = APIRouter(prefix="/api/turns", tags=["turns"])
+router = APIRouter(prefix="/api/turns", tags=["turns"], route_class=JsonRoute)
 
 TurnId = Annotated[str, Path(max_length=200)]
 

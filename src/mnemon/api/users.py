@@ -9,6 +9,7 @@ from starlette.responses import StreamingResponse
 
 from mnemon.access.grants import Grant
 from mnemon.api.door import Door, documented, needs
+from mnemon.api.json_route import JsonRoute
 from mnemon.api.memory_shapes import EntityIn
 from mnemon.api.wire import Instant, Name, Wire, Words
 from mnemon.custody.export import chunks, export_file
@@ -26,8 +27,9 @@ from mnemon.sessions.people import ensure_person
 from mnemon.storable import as_sent
 from mnemon.vectors.embed import embed_texts
 
-router = APIRouter(prefix="/api/users", tags=["users"])
-User = Annotated[Name, Path()]
+router = APIRouter(prefix="/api/users", tags=["users"], route_class=JsonRoute)
+User = Annotated[Name, Path(description="May contain `/`, percent-encoded as `%2F` or not.")]
+"""Routed as a path: a server decodes `%2F` before anybody looks for the route."""
 MOST_ENTRIES = 1000
 
 
@@ -192,7 +194,7 @@ async def _seed_of(door: Door) -> tuple[SeedEntry, ...]:
     return entries
 
 
-@router.put("/{user_id}/seed", responses=documented(SeededOut), openapi_extra=_SEED_BODY)
+@router.put("/{user_id:path}/seed", responses=documented(SeededOut), openapi_extra=_SEED_BODY)
 async def put_seed(user_id: User, door: Annotated[Door, needs(Grant.MEMORY_WRITE)]) -> Response:
     """The person's profile is loaded; loading the same again changes nothing."""
     scope, entries = door.person(user_id), await _seed_of(door)
@@ -206,7 +208,7 @@ async def put_seed(user_id: User, door: Annotated[Door, needs(Grant.MEMORY_WRITE
         return await door.write(effect, SeededOut.of)
 
 
-@router.get("/{user_id}/seed", responses=documented(SeedOut | None))
+@router.get("/{user_id:path}/seed", responses=documented(SeedOut | None))
 async def get_seed(user_id: User, door: Annotated[Door, needs(Grant.MEMORY_READ)]) -> Response:
     """The profile as it was loaded; null when there is none."""
     scope = door.person(user_id)
@@ -216,7 +218,7 @@ async def get_seed(user_id: User, door: Annotated[Door, needs(Grant.MEMORY_READ)
     return door.reply(SeedOut(profile=shown, loaded_at=seed.loaded_at) if seed else None)
 
 
-@router.get("/{user_id}/spine", responses=documented(SpineOut | None))
+@router.get("/{user_id:path}/spine", responses=documented(SpineOut | None))
 async def get_spine(user_id: User, door: Annotated[Door, needs(Grant.MEMORY_READ)]) -> Response:
     """The long-term summary; null before the first."""
     async with door.tx() as tx:
@@ -233,19 +235,21 @@ _NDJSON: dict[int | str, Any] = {
 }
 
 
-@router.get("/{user_id}/export", responses=_NDJSON, response_class=Response)
+@router.get("/{user_id:path}/export", responses=_NDJSON, response_class=Response)
 async def export_user(user_id: User, door: Annotated[Door, needs(Grant.CUSTODY)]) -> Response:
     """Everything that is kept of the person, as of one moment."""
     file = await export_file(door.basement.db, door.person(user_id))
     return StreamingResponse(chunks(file), media_type="application/x-ndjson")
 
 
-@router.delete("/{user_id}", responses=documented(ReceiptOut))
+@router.delete("/{user_id:path}", responses=documented(ReceiptOut))
 async def forget_user(user_id: User, door: Annotated[Door, needs(Grant.CUSTODY)]) -> Response:
     """The person is forgotten; the receipt counts what was removed, per table."""
     scope = door.person(user_id)
 
     async def effect(tx: Tx) -> Receipt:
-        return await forget_person(tx, scope)
+        receipt = await forget_person(tx, scope)
+        door.concerned.clear()  # the receipt names nobody, and nothing that is kept shall
+        return receipt
 
     return await door.write(effect, ReceiptOut.of)

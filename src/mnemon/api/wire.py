@@ -10,7 +10,8 @@ from pydantic.alias_generators import to_camel
 
 from mnemon.clock import iso
 from mnemon.errors import Malformed
-from mnemon.storable import as_sent, json_as_sent
+from mnemon.json_limits import IN_WORDS, json_as_sent
+from mnemon.storable import as_sent
 
 T = TypeVar("T")
 
@@ -37,8 +38,8 @@ Words = Annotated[str, Field(min_length=1, max_length=20_000, pattern=r"\S"), Af
 """A text with something in it, of at most 20,000 characters."""
 Name = Annotated[str, Field(min_length=1, max_length=200, pattern=r"\S"), AfterValidator(as_sent)]
 """A short text that names something: a user, a persona, an agent."""
-Json = Annotated[Any, BeforeValidator(json_as_sent)]
-"""Any JSON value a database can hold."""
+Json = Annotated[Any, BeforeValidator(json_as_sent), Field(description=IN_WORDS)]
+"""Any JSON value a database can hold, within the limits of `json_limits.py`."""
 Instant = Annotated[
     datetime, BeforeValidator(_only_text), AfterValidator(_with_zone), PlainSerializer(iso, return_type=str)
 ]

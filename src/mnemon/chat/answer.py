@@ -45,6 +45,7 @@ class Answer:
         self._said: list[str] = []
         self._usage: Usage | None = None
         self._reason = "stop"
+        self._cut = False
         self.server_stops = False
         """Whether a cancellation means that, and not that the listener left."""
 
@@ -62,7 +63,7 @@ class Answer:
             return self._ended(status, error=TurnError(code=error.code, detail=error.detail))
         if not calls and not "".join(self._said).strip():
             return self._ended(TurnStatus.FAILED, error=_EMPTY)
-        return self._ended(TurnStatus.ANSWERED, calls=calls)
+        return self._ended(TurnStatus.ANSWERED, calls=calls, error=self._too_long() if self._cut else None)
 
     async def _converse(self) -> tuple[ToolRequest, ...]:
         """The reply is complete; gives the calls that the caller is to run."""
@@ -71,7 +72,7 @@ class Answer:
             offered = self._prompt.asking.tools or (specs(self._tools) if round_ < _MOST_ROUNDS - 1 else ())
             before = len(self._said)
             calls = await self._ask(conversation, offered)
-            if not calls or self._prompt.asking.tools:
+            if not calls or self._prompt.asking.tools or self._cut:
                 return calls
             said = "".join(self._said[before:])
             conversation = (*conversation, Message(role="assistant", content=said, tool_requests=calls))
@@ -101,7 +102,7 @@ class Answer:
                         calls.append(request)
                         self._emit(ToolCalled(request=request))
                     case Finished():
-                        self._reason = event.reason
+                        self._reason, self._cut = event.reason, event.cut
                         self._usage = event.usage if self._usage is None else self._usage.plus(event.usage)
                 await self._stored()  # nobody hears the rest before: until then the processor is the storing's
         return tuple(calls)
@@ -112,6 +113,11 @@ class Answer:
             self._emit(StateChanged(update=update))
         self._emit(ToolReturned(id=request.id, name=request.name, content=came.content))
         return Message(role="tool", content=came.text, tool_id=request.id, tool_name=request.name)
+
+    def _too_long(self) -> TurnError:
+        most = self._basement.settings.max_reply_chars
+        detail = f"The reply was cut at {most:,} characters. MNEMON_MAX_REPLY_CHARS sets the limit."
+        return TurnError(code="reply_too_long", detail=detail)
 
     def _ended(
         self, status: TurnStatus, *, error: TurnError | None = None, calls: tuple[ToolRequest, ...] = ()

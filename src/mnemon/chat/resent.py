@@ -1,11 +1,11 @@
 """A caller of the OpenAI wire sends the whole conversation every time: only what follows the last reply is new."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from mnemon.errors import Invalid
+from mnemon.json_limits import parse_json
 from mnemon.llm.protocol import Message
 from mnemon.sessions.messages import NewMessage
 from mnemon.turn import Role, ToolOutcome
@@ -77,8 +77,8 @@ def _new(message: Message, names: dict[str, str]) -> NewMessage:
 
 def _object(text: str) -> dict[str, Any]:
     try:
-        value = json.loads(text)
-    except ValueError:
+        value = parse_json(text)
+    except Invalid:
         return {}
     return value if isinstance(value, dict) else {}
 

@@ -9,6 +9,7 @@ from mnemon.basement import Basement
 from mnemon.cli.agent_words import named
 from mnemon.cli.house import opened_house, organization
 from mnemon.cli.runs import working
+from mnemon.cli.safe_text import safe_markup
 from mnemon.cli.terminal import chosen, err, out, print_json
 from mnemon.errors import Unavailable
 from mnemon.runs import agent_store
@@ -28,7 +29,7 @@ async def conversation(org: str, who: str, message: str | None, *, as_json: bool
             if message is not None:
                 await _say(house, scope, agent, message, as_json=as_json)
                 return
-            err.print(f"[dim]{agent.name} listens. An empty line ends it.[/]")
+            err.print(f"[dim]{safe_markup(agent.name)} listens. An empty line ends it.[/]")
             while text := await _asked():
                 await _say(house, scope, agent, text, as_json=False)
 
@@ -50,7 +51,7 @@ async def _say(house: Basement, scope: Scope, agent: Agent, message: str, *, as_
             out.print(event.data["text"], end="", markup=False)
             shown = True
         elif event is not None and event.type == "session":
-            err.print(f"[yellow]! {event.data['note']}[/]")
+            err.print(f"[yellow]! {safe_markup(event.data['note'])}[/]")
     if shown:
         out.print()
     async with house.db.tx(scope.org_id) as tx:

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from rich.console import Group, RenderableType
-from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
+from mnemon.cli.safe_text import safe_markup
 from mnemon.clock import iso
 from mnemon.db.tx import Tx
 from mnemon.errors import Invalid, NotFound
@@ -67,7 +67,7 @@ def agent_page(agent: Agent, panel: Panel, decided: Sequence[Decision]) -> Rende
     rows.add_row("adapter", agent.adapter)
     rows.add_row("schedule", agent.schedule or "when asked")
     rows.add_row("card", agent.card_type)
-    rows.add_row("prompt", escape(agent.default_prompt) or "none")
+    rows.add_row("prompt", safe_markup(agent.default_prompt) or "none")
     rows.add_row("memory", memory_words(panel))
     rows.add_row("review", "begins with its last decisions" if agent.config.review_decisions else "off")
     parts: list[RenderableType] = [Text(agent.name, style="bold"), rows]

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from mnemon.cli.safe_text import safe_markup
 from mnemon.cli.terminal import AsJson, Org, chosen, err, out, print_json, run
 
 if TYPE_CHECKING:
@@ -243,7 +244,7 @@ def _tell(agent: "Agent", what: str, as_json: bool) -> None:
     if as_json:
         print_json({"id": agent.id, "name": agent.name})
     else:
-        out.print(f"[bold]{agent.name}[/] {what} [dim]{agent.id}[/]")
+        out.print(f"[bold]{safe_markup(agent.name)}[/] {what} [dim]{agent.id}[/]")
 
 
 def _cards(house: "Basement") -> Any:

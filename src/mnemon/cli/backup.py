@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Protocol
 
 import typer
 
+from mnemon.cli.safe_text import safe_markup
 from mnemon.cli.serve import DatabaseUrl, DataDir
 from mnemon.cli.terminal import AsJson, chosen, err, out, print_json, run, told
 
@@ -73,8 +74,8 @@ def backup(
     if as_json:
         print_json({"file": str(file), "bytes": size, "tables": tables, "seconds": round(seconds, 2)})
     else:
-        out.print(f"{file} holds {tables} tables, {size / 1_000_000:.1f} MB, written in {seconds:.1f} s.")
-        err.print(f"[dim]Bring it back with:[/] mnemon restore {file}")
+        out.print(f"{safe_markup(file)} holds {tables} tables, {size / 1_000_000:.1f} MB, written in {seconds:.1f} s.")
+        err.print(f"[dim]Bring it back with:[/] mnemon restore {safe_markup(file)}")
 
 
 def _refuse_existing(file: Path, force: bool) -> None:

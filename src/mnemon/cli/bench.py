@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from mnemon.cli.safe_text import safe_markup
 from mnemon.cli.terminal import AsJson, chosen, err, out, print_json, run
 
 if TYPE_CHECKING:
@@ -135,4 +136,4 @@ def _plain(figures: "Figures") -> dict[str, object]:
 def _say(words: str) -> None:
     from mnemon.clock import SystemClock
 
-    err.print(f"[dim]{SystemClock().now():%H:%M:%S} {words}[/]")
+    err.print(f"[dim]{SystemClock().now():%H:%M:%S} {safe_markup(words)}[/]")

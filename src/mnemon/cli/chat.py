@@ -1,11 +1,11 @@
 """`mnemon chat`: a conversation in the terminal, with a look at what the agent was given and what it kept."""
 
-import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from mnemon.cli.terminal import AsJson, Org, chosen, err, print_json, run
+from mnemon.cli.safe_text import safe_markup
+from mnemon.cli.terminal import AsJson, Org, chosen, err, print_json, print_piece, run
 
 if TYPE_CHECKING:
     from mnemon.cli.talk import Talk
@@ -44,16 +44,16 @@ def chat(
 
 async def _once(talk: "Talk", message: str, as_json: bool) -> dict[str, Any]:
     """One message and its reply, streamed for people and whole for programs."""
-    reply = await talk.say(message, _ignore if as_json else _print_piece)
+    reply = await talk.say(message, _ignore if as_json else print_piece)
     if not as_json:
-        sys.stdout.write("\n")
+        print_piece("\n")
     return reply
 
 
 async def _converse(talk: "Talk") -> None:
     import asyncio
 
-    err.print(f"Talking with [bold]{talk.model}[/] as {talk.user}. {_HELP}", soft_wrap=True)
+    err.print(f"Talking with [bold]{safe_markup(talk.model)}[/] as {safe_markup(talk.user)}. {_HELP}", soft_wrap=True)
     while True:
         try:
             line = (await asyncio.to_thread(input, "› ")).strip()
@@ -81,16 +81,11 @@ async def _said(talk: "Talk", line: str) -> None:
     from mnemon.errors import MnemonError
 
     try:
-        await talk.say(line, _print_piece)
+        await talk.say(line, print_piece)
     except MnemonError as error:
-        err.print(f"[bold red]error[/] {error.detail}", soft_wrap=True)
+        err.print(f"[bold red]error[/] {safe_markup(error.detail)}", soft_wrap=True)
     else:
-        sys.stdout.write("\n")
-
-
-def _print_piece(text: str) -> None:
-    sys.stdout.write(text)
-    sys.stdout.flush()
+        print_piece("\n")
 
 
 def _ignore(text: str) -> None:

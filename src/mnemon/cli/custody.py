@@ -1,12 +1,14 @@
 """`mnemon export`, `mnemon import`, `mnemon forget`, `mnemon sources` and `mnemon withdraw`."""
 
+import codecs
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from mnemon.cli.safe_text import safe_json, safe_markup, safe_text
 from mnemon.cli.terminal import AsJson, Org, chosen, err, out, print_json, run, told
 
 if TYPE_CHECKING:
@@ -42,7 +44,7 @@ def export(
             await organization(house, org)
             made = await export_file(house.db, person(org, user))
         if file is None:
-            return sum(sys.stdout.buffer.write(piece) for piece in chunks(made))
+            return sum(sys.stdout.buffer.write(piece.encode()) for piece in _safe_pieces(chunks(made)))
         with file.open("wb") as sink:
             return sum(sink.write(piece) for piece in chunks(made))
 
@@ -50,8 +52,15 @@ def export(
     if file and as_json:
         print_json({"userId": user, "file": str(file), "bytes": size})
     elif file:
-        out.print(f"{file} holds everything of {user}, {size / 1000:.1f} kB.")
-        err.print(f"[dim]Bring it in elsewhere with:[/] mnemon import {file}")
+        out.print(f"{safe_markup(file)} holds everything of {safe_markup(user)}, {size / 1000:.1f} kB.")
+        err.print(f"[dim]Bring it in elsewhere with:[/] mnemon import {safe_markup(file)}")
+
+
+def _safe_pieces(pieces: Iterable[bytes]) -> Iterator[str]:
+    """The export as text that a terminal shows and obeys nothing of; it reads as the same JSON."""
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    for piece in pieces:
+        yield safe_json(decoder.decode(piece))
 
 
 def import_(
@@ -75,7 +84,7 @@ def import_(
         print_json({"userId": done.user_id, "stored": done.stored, "kept": done.kept})
         return
     rows, kept = sum(done.stored.values()), sum(done.kept.values())
-    out.print(f"{rows:,} rows of {done.user_id} came in; {kept:,} were there already.")
+    out.print(f"{rows:,} rows of {safe_markup(done.user_id)} came in; {kept:,} were there already.")
 
 
 async def _lines(file: Path) -> AsyncIterator[bytes]:
@@ -101,7 +110,7 @@ def forget(
             )
     if not yes and not as_json:
         what = f"{user} and everything of theirs" if user else memory
-        typer.confirm(f"Forget {what} for good?", abort=True, err=True)
+        typer.confirm(safe_text(f"Forget {what} for good?"), abort=True, err=True)
     _show(run(_forget(memory, user, org)), as_json)
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from mnemon.cli.safe_text import safe_markup
 from mnemon.cli.serve import DatabaseUrl, DataDir
 from mnemon.cli.terminal import AsJson, Org, chosen, err, out, print_json, run
 
@@ -35,7 +36,10 @@ def demo(
     if as_json:
         print_json({"org": org, "steps": steps, "url": link})
         return
-    out.print(f"The organization [bold]{org}[/] has its story: {steps} steps, none of them written past the pipeline.")
+    named = safe_markup(org)
+    out.print(
+        f"The organization [bold]{named}[/] has its story: {steps} steps, none of them written past the pipeline."
+    )
     out.print("Kestrel's schedule is paused, Meridian wakes on the first of each month; change either on /agents.")
     out.print(f"Console, signed in (once, within 15 minutes): {link}", soft_wrap=True)
     err.print("[dim]No server yet? Start one in another terminal:[/] mnemon serve")

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from mnemon.cli.safe_text import safe_markup
 from mnemon.cli.serve import DatabaseUrl, DataDir
 from mnemon.cli.terminal import AsJson, out, print_json
 
@@ -36,12 +37,10 @@ def doctor(data_dir: DataDir = None, database_url: DatabaseUrl = None, as_json: 
 
 
 def _show(found: "list[Check]") -> None:
-    from rich.markup import escape
-
     for one in found:
-        out.print(f"{LOOK[one.state]} [bold]{one.name:<15}[/] {escape(one.detail)}", soft_wrap=True)
+        out.print(f"{LOOK[one.state]} [bold]{one.name:<15}[/] {safe_markup(one.detail)}", soft_wrap=True)
         if one.fix:
-            out.print(f"     {'':<15} [cyan]{escape(one.fix)}[/]", soft_wrap=True)
+            out.print(f"     {'':<15} [cyan]{safe_markup(one.fix)}[/]", soft_wrap=True)
     counts = {state: sum(one.state == state for one in found) for state in LOOK}
     warnings = "1 warning" if counts["warn"] == 1 else f"{counts['warn']} warnings"
     out.print(f"\n{counts['ok']} ok, {warnings}, {counts['fail']} failed.")

@@ -9,6 +9,7 @@ import structlog
 from mnemon.access import store as access
 from mnemon.access.organizations import check_name
 from mnemon.basement import Basement
+from mnemon.cli.safe_text import safe_markup
 from mnemon.cli.terminal import err
 from mnemon.db.explain import explain
 from mnemon.db.migrate import migrate, pending
@@ -101,4 +102,4 @@ def _say(message: str) -> None:
     if logs_are_json():
         log.info("embedded_database", said=message)
     else:
-        err.print(f"[dim]{message}[/]")
+        err.print(f"[dim]{safe_markup(message)}[/]")

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from mnemon.cli.safe_text import safe_markup
 from mnemon.cli.terminal import AsJson, Org, chosen, out, print_json, run
 
 orgs = typer.Typer(no_args_is_help=True, help="Organizations: the walls between tenants.")
@@ -26,7 +27,7 @@ def create_org(name: str, as_json: AsJson = False) -> None:
     if as_json:
         print_json({"org": name, "created": made})
     else:
-        out.print(f"{name} is made." if made else f"{name} exists already.")
+        out.print(f"{safe_markup(name)} is made." if made else f"{safe_markup(name)} exists already.")
 
 
 @orgs.command("list")
@@ -46,7 +47,7 @@ def list_orgs(as_json: AsJson = False) -> None:
         print_json([{"org": org.name, "createdAt": iso(org.created_at), "keys": org.keys} for org in found])
         return
     for org in found:
-        out.print(f"{org.name:<40} {org.keys:>3} keys   since {org.created_at:%Y-%m-%d}")
+        out.print(f"{safe_markup(org.name):<40} {org.keys:>3} keys   since {org.created_at:%Y-%m-%d}")
 
 
 @keys.command("create")
@@ -113,7 +114,7 @@ def list_keys(org: Org = "local", as_json: AsJson = False) -> None:
     for key in found:
         state = "revoked" if key.revoked_at else f"last used {key.used_at:%Y-%m-%d}" if key.used_at else "not used yet"
         bound = f" for {key.bound_user}" if key.bound_user else ""
-        out.print(f"{key.id}  {key.name:<24} {state}{bound}")
+        out.print(f"{key.id}  {safe_markup(key.name):<24} {state}{safe_markup(bound)}")
 
 
 @keys.command("revoke")
@@ -132,4 +133,4 @@ def revoke(key_id: str, org: Org = "local", as_json: AsJson = False) -> None:
     if as_json:
         print_json({"id": key_id, "revoked": True})
     else:
-        out.print(f"{key_id} is revoked.")
+        out.print(f"{safe_markup(key_id)} is revoked.")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from mnemon.cli.safe_text import safe_markup
 from mnemon.cli.terminal import AsJson, Org, chosen, out, print_json, run
 
 if TYPE_CHECKING:
@@ -213,32 +214,28 @@ def _found(found: "Recalled", user: str) -> dict[str, Any]:
 
 
 def _say(made: "Stated") -> None:
-    from rich.markup import escape
-
     from mnemon.memory.memory import Memory
 
     word = {"created": "Remembered", "updated": "Updated"}[made.outcome]
-    out.print(f"[bold green]{word}[/] {escape(made.thing.content)}")
+    out.print(f"[bold green]{word}[/] {safe_markup(made.thing.content)}")
     if isinstance(made.thing, Memory):
         times = "once" if made.thing.mentions == 1 else f"{made.thing.mentions} times"
-        out.print(f"[dim]{escape(made.thing.memory_key)} · said {times} · {made.thing.id}[/]")
+        out.print(f"[dim]{safe_markup(made.thing.memory_key)} · said {times} · {made.thing.id}[/]")
     else:
         out.print(f"[dim]todo · {made.thing.kind} · {made.thing.id}[/]")
 
 
 def _show(found: "Recalled", now: datetime, *, why: bool) -> None:
-    from rich.markup import escape
-
     if not found.hits:
         out.print('Nothing is remembered about that yet. Try: [bold]mnemon remember "Lives in Austin"[/]')
         return
     for card in found.cards:
-        out.print(f"[cyan]{escape(card.text)}[/]")
+        out.print(f"[cyan]{safe_markup(card.text)}[/]")
     if found.cards:
         out.print()
     for place, hit in enumerate(found.hits, start=1):
-        out.print(f"[bold]{place:>2}[/]  {hit.score:6.3f}  {escape(hit.found.content)}", soft_wrap=True)
-        out.print(f"            [dim]{escape(_context(hit, now))}[/]", soft_wrap=True)
+        out.print(f"[bold]{place:>2}[/]  {hit.score:6.3f}  {safe_markup(hit.found.content)}", soft_wrap=True)
+        out.print(f"            [dim]{safe_markup(_context(hit, now))}[/]", soft_wrap=True)
         if why:
             _explain(hit)
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from mnemon.cli.safe_text import safe_markup
 from mnemon.cli.terminal import AsJson, chosen, err, out, print_json, run
 
 if TYPE_CHECKING:
@@ -45,11 +46,11 @@ def reembed(to: To = None, drop_old: DropOld = False, as_json: AsJson = False) -
         return
     out.print(
         f"{moved.vectors} vectors made in {moved.seconds:.1f} s; "
-        f"{moved.organizations} organizations moved to {moved.model}"
+        f"{moved.organizations} organizations moved to {safe_markup(moved.model)}"
         + (f", {moved.dropped} old vectors dropped." if drop_old else ".")
     )
     if moved.organizations:
-        out.print(f"Now restart the server with MNEMON_EMBEDDER={settings.embedder}.")
+        out.print(f"Now restart the server with MNEMON_EMBEDDER={safe_markup(settings.embedder)}.")
 
 
 async def _moved(settings: "Settings", drop_old: bool) -> Moved:

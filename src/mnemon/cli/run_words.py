@@ -7,10 +7,10 @@ from typing import Any
 
 from pydantic.alias_generators import to_camel
 from rich.console import Group, RenderableType
-from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
+from mnemon.cli.safe_text import safe_markup
 from mnemon.clock import iso
 from mnemon.runs.card import Cards
 from mnemon.runs.decision import ago
@@ -52,10 +52,10 @@ def run_page(run: Run, again: Sequence[Run], name: str, now: datetime, cards: Ca
     card = cards.get(run.card_type)
     values = run.result or {}
     for slot, value in (card.in_order(values) if card else values).items():
-        rows.add_row(slot, escape(", ".join(value) if isinstance(value, list) else str(value)))
+        rows.add_row(slot, safe_markup(", ".join(value) if isinstance(value, list) else str(value)))
     if run.resolution_status:
         words = " · ".join(part for part in (run.resolution_status, run.outcome, run.resolution_note) if part)
-        rows.add_row("resolution", escape(words))
+        rows.add_row("resolution", safe_markup(words))
     if run.session_id_before or run.session_id_after:
         rows.add_row("session", f"{run.session_id_before or 'fresh'} → {run.session_id_after or 'not kept'}")
     if run.error:
@@ -76,15 +76,15 @@ def event_words(event: Recorded | None) -> str | None:
         case "status":
             return f"[dim]{data['status']}[/]"
         case "tool_call":
-            return f"[dim]calls {escape(str(data['name']))}[/]"
+            return f"[dim]calls {safe_markup(str(data['name']))}[/]"
         case "consultation" if "report" in data:
-            return f"[dim]{escape(data['name'])} reports[/]"
+            return f"[dim]{safe_markup(data['name'])} reports[/]"
         case "consultation" if "error" in data:
-            return f"[yellow]! {escape(data['name'])} has no report: {escape(data['error'])}[/]"
+            return f"[yellow]! {safe_markup(data['name'])} has no report: {safe_markup(data['error'])}[/]"
         case "consultation":
-            return f"[dim]asks {escape(data['name'])}{', blind' if data.get('blind') else ''}[/]"
+            return f"[dim]asks {safe_markup(data['name'])}{', blind' if data.get('blind') else ''}[/]"
         case "session" | "skipped" | "review":
-            return f"[yellow]! {escape(data['note'])}[/]"
+            return f"[yellow]! {safe_markup(data['note'])}[/]"
         case _:
             return None
 

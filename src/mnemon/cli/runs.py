@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from mnemon.cli.safe_text import safe_markup
 from mnemon.cli.terminal import AsJson, Org, chosen, err, out, print_json, run
 
 if TYPE_CHECKING:
@@ -199,4 +200,4 @@ def _tell(done: "Run", as_json: bool) -> None:
         print_json(run_json(done, ()))
     else:
         word = done.outcome or done.status
-        out.print(f"{done.id} is [bold]{done.resolution_status or done.status}[/]: {word}.")
+        out.print(f"{done.id} is [bold]{done.resolution_status or done.status}[/]: {safe_markup(word)}.")

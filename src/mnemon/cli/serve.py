@@ -21,6 +21,9 @@ DatabaseUrl = Annotated[str | None, typer.Option("--database-url", help="A Postg
 _COLLECT_AFTER = 20_000
 """New objects after which the collector looks at them; Python's own figure, 700, is a fraction of one request's."""
 
+_OTHER_FILES = 256
+"""Files that are open beside connections: the database's, the model's, the log."""
+
 _HOW_IT_STOPS = "Ctrl-C stops it: what runs has 10 s to finish, the rest is handed back for another worker."
 
 _SWITCH_S = 0.001
@@ -46,6 +49,7 @@ def serve(
 
 
 async def _serve(settings: "Settings", with_worker: bool) -> None:
+    from mnemon.api.connections import allow_open_files
     from mnemon.api.listening import Listening, bound
     from mnemon.app import make_app
     from mnemon.cli.house import opened_house
@@ -63,6 +67,7 @@ async def _serve(settings: "Settings", with_worker: bool) -> None:
             await assert_role(basement)
             await assert_embedder(basement)
             key = await first_key(basement)
+            allow_open_files(settings.max_connections + _OTHER_FILES)
             server = Listening(make_app(basement, worker=with_worker), bound(settings.host, settings.port))
             await server.answering()
             settle_heap()

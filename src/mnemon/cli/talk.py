@@ -5,8 +5,6 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
-from rich.markup import escape
-
 from mnemon.access.grants import ALL_GRANTS
 from mnemon.access.organizations import create_organization
 from mnemon.app import make_runner
@@ -17,6 +15,7 @@ from mnemon.chat.events import Delta, Done, Failed, ToolCalled
 from mnemon.chat.stream import Streams
 from mnemon.cli.house import opened_house, organization
 from mnemon.cli.operator import assert_embedder
+from mnemon.cli.safe_text import safe_markup
 from mnemon.cli.terminal import err, out
 from mnemon.context.assemble import Context, given
 from mnemon.errors import ModelDown
@@ -71,7 +70,7 @@ class Talk:
                 case Delta():
                     heard(event.text)
                 case ToolCalled():
-                    err.print(f"[dim]{event.request.name} {escape(str(event.request.arguments))}[/]")
+                    err.print(f"[dim]{safe_markup(event.request.name)} {safe_markup(str(event.request.arguments))}[/]")
                 case Failed():
                     raise ModelDown(event.detail, code=event.code)
                 case Done():
@@ -88,7 +87,7 @@ class Talk:
         async with self._basement.db.tx(self._scope.org_id) as tx:
             found = await listed(tx, self._scope, Filter(), most=_SHOWN)
         for one in found:
-            out.print(f"[dim]{one.type.lower():8}[/] {escape(one.content)}  [dim]{one.id}[/]", soft_wrap=True)
+            out.print(f"[dim]{one.type.lower():8}[/] {safe_markup(one.content)}  [dim]{one.id}[/]", soft_wrap=True)
         if not found:
             err.print('Nothing yet. Say something about yourself, like "I live in Austin."')
 
@@ -108,7 +107,9 @@ class Talk:
             return
         for layer in self._last.prompt.context.pack.layers:
             if layer.sources:
-                out.print(f"[bold]{layer.name}[/] {layer.title}: {', '.join(layer.sources)}", soft_wrap=True)
+                out.print(
+                    f"[bold]{layer.name}[/] {layer.title}: {safe_markup(', '.join(layer.sources))}", soft_wrap=True
+                )
         async with self._basement.db.tx(self._scope.org_id) as tx:
             reflection = await reflections.find(tx, self._last.turn.scope, self._last.turn.id)
         if reflection is None:

@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
-from rich.console import Console
 
 from mnemon import errors
+from mnemon.cli.safe_text import SafeConsole, safe_json, safe_markup, safe_text
 from mnemon.errors import MnemonError
 
 if TYPE_CHECKING:
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 R = TypeVar("R")
 
-out = Console(soft_wrap=False, highlight=False)
+out = SafeConsole(soft_wrap=False, highlight=False)
 """Data, for people."""
-err = Console(stderr=True, highlight=False)
+err = SafeConsole(stderr=True, highlight=False)
 """Progress, hints and errors."""
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
@@ -38,7 +38,13 @@ EXIT_CODES: tuple[tuple[type[MnemonError], int], ...] = (
 
 def print_json(value: Any) -> None:
     """The value as JSON on stdout."""
-    sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+    sys.stdout.write(safe_json(json.dumps(value, indent=2, ensure_ascii=False)) + "\n")
+
+
+def print_piece(text: str) -> None:
+    """A piece of a reply on stdout as it comes, neither wrapped nor styled."""
+    sys.stdout.write(safe_text(text))
+    sys.stdout.flush()
 
 
 def chosen(**flags: Any) -> "Settings":
@@ -70,7 +76,7 @@ def told() -> Iterator[None]:
     try:
         yield
     except MnemonError as error:
-        err.print(f"[bold red]error[/] {error.detail}", soft_wrap=True)
+        err.print(f"[bold red]error[/] {safe_markup(error.detail)}", soft_wrap=True)
         raise typer.Exit(exit_code(error)) from None
     except KeyboardInterrupt:
         raise typer.Exit(130) from None

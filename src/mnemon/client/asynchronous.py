@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 from importlib import import_module
 from types import TracebackType
 from typing import Any, cast
+from urllib.parse import quote
 
 from mnemon.client.errors import Unreachable
 from mnemon.client.expectation import Verifications, Verified
@@ -180,7 +181,7 @@ class Mnemon:
 
     async def forget_person(self, user_id: str) -> dict[str, Any]:
         """The person is gone, everywhere; the receipt counts what went."""
-        return cast("dict[str, Any]", await self._data("DELETE", f"/api/users/{user_id}"))
+        return cast("dict[str, Any]", await self._data("DELETE", f"/api/users/{quote(user_id, safe='')}"))
 
     async def todos(self, **query: Any) -> list[dict[str, Any]]:
         """Commitments, habits, threads and frictions."""
@@ -189,7 +190,7 @@ class Mnemon:
 
     async def export(self, user_id: str) -> AsyncIterator[str]:
         """Everything about the person, a line of JSON each."""
-        async for line in self._transport.lines(f"/api/users/{user_id}/export"):
+        async for line in self._transport.lines(f"/api/users/{quote(user_id, safe='')}/export"):
             yield line
 
     # Sessions and agent state

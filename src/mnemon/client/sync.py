@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, cast
+from urllib.parse import quote
 
 import httpx2
 
@@ -260,7 +261,7 @@ class SyncMnemon:
 
     def forget_person(self, user_id: str) -> dict[str, Any]:
         """The person is gone, everywhere; the receipt counts what went."""
-        return cast("dict[str, Any]", self._data("DELETE", f"/api/users/{user_id}"))
+        return cast("dict[str, Any]", self._data("DELETE", f"/api/users/{quote(user_id, safe='')}"))
 
     def todos(self, **query: Any) -> list[dict[str, Any]]:
         """Commitments, habits, threads and frictions."""
@@ -269,7 +270,7 @@ class SyncMnemon:
 
     def export(self, user_id: str) -> Iterator[str]:
         """Everything about the person, a line of JSON each."""
-        for line in self._transport.lines(f"/api/users/{user_id}/export"):
+        for line in self._transport.lines(f"/api/users/{quote(user_id, safe='')}/export"):
             yield line
 
     # Sessions and agent state

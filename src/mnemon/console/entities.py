@@ -122,7 +122,7 @@ async def merge(visit: Visit, form: dict[str, str]) -> Went:
     return Went(to=to, notice=f"{source} reads as {done.key} now.", undo=undo)
 
 
-@action(router, "/entities/split", grant=Grant.MEMORY_WRITE)
+@action(router, "/entities/split", grant=Grant.MEMORY_WRITE, undoes="user=")
 async def split(visit: Visit, form: dict[str, str]) -> Went:
     """A merge is undone exactly."""
     user = form.get("user") or visit.asked("user")

@@ -112,10 +112,11 @@ async def archive(visit: Visit, form: dict[str, str], memory_id: str) -> Went:
     return Went(to=f"/memories/{memory_id}", notice="Archived.", undo=f"/memories/{memory_id}/restore")
 
 
-@action(router, "/memories/{memory_id}/restore", grant=Grant.MEMORY_WRITE)
+@action(router, "/memories/{memory_id}/restore", grant=Grant.MEMORY_WRITE, undoes="")
 async def restore(visit: Visit, form: dict[str, str], memory_id: str) -> Went:
     """Active again; with a version, its text is what is held."""
-    version = int(form["version"]) if form.get("version", "").isdigit() else None
+    word = form.get("version", "")
+    version = int(word) if word.isascii() and word.isdigit() and len(word) < 10 else None
     async with visit.tx() as tx:
         scope = await locate(tx, visit.org, memory_id)
         await bring_back(tx, scope, memory_id, version=version, reason="restored in the console", source=Trust.OPERATOR)
@@ -135,7 +136,7 @@ async def forget(visit: Visit, form: dict[str, str], memory_id: str) -> Went:
     return Went(to="/memories", notice=f"Forgotten. Receipt {receipt.id}: {counted}.")
 
 
-@action(router, "/memories/bulk", grant=Grant.MEMORY_WRITE)
+@action(router, "/memories/bulk", grant=Grant.MEMORY_WRITE, undoes="deed=restore&ids=")
 async def bulk(visit: Visit, form: dict[str, str]) -> Went:
     """The same for every chosen memory, all or none."""
     deed = form.get("deed") or visit.asked("deed")

@@ -1,7 +1,6 @@
 """What every page shares: how it and its `.json` twin are made, how a write is guarded, how a form is refused."""
 
 import hmac
-import json
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
@@ -16,13 +15,13 @@ from starlette.datastructures import FormData
 from starlette.routing import compile_path
 
 from mnemon.access.grants import Grant
+from mnemon.console.notice import NOTICE, Undoing, notice_cookie, read_notice
 from mnemon.console.paper import render
 from mnemon.console.sheet import refusal
 from mnemon.console.visit import Visit, visitor
 from mnemon.errors import Conflict, MnemonError, NotAllowed, NotFound, RateLimited, Unauthenticated, Unavailable
 from mnemon.logs import note_error
 
-NOTICE = "mnemon_notice"
 _JSON: TypeAdapter[Any] = TypeAdapter(Any)
 _STATUSES: tuple[tuple[type[MnemonError], int], ...] = (
     (NotFound, 404),
@@ -69,6 +68,8 @@ class Place:
 
 
 _PLACES: list[Place] = []
+_UNDOES: list[Undoing] = []
+"""The forms that a notice may offer to undo what it tells of."""
 
 
 def page(router: APIRouter, path: str, template: str, *, grant: Grant) -> Callable[[Page], Page]:
@@ -90,15 +91,19 @@ def page(router: APIRouter, path: str, template: str, *, grant: Grant) -> Callab
 
 
 def action(
-    router: APIRouter, path: str, *, grant: Grant, template: str = "", field: str = ""
+    router: APIRouter, path: str, *, grant: Grant, template: str = "", field: str = "", undoes: str | None = None
 ) -> Callable[[Action], Action]:
     """Serves a write by POST: signed in, with the session's CSRF token, ending in a redirect with a notice.
 
     What may be seen only once is shown at once instead, with the template. A form that is refused comes back on its
-    page as it was filled in; an error that names no field is said beside `field`.
+    page as it was filled in; an error that names no field is said beside `field`. A notice may offer to undo by this
+    action if `undoes` says what the query then begins with.
     """
 
     def register(handler: Action) -> Action:
+        if undoes is not None:
+            _UNDOES.append(Undoing(path=compile_path(path)[0], query=undoes))
+
         async def done(request: Request) -> Response:
             return await _guarded(request, lambda: _act(request, handler, grant, template, field))
 
@@ -129,10 +134,9 @@ async def _show(request: Request, place: Place) -> Response:
     status = HTTPStatus.UNPROCESSABLE_ENTITY if visit.refused else HTTPStatus.OK
     if request.url.path.endswith(".json"):
         return Response(_JSON.dump_json({"title": shown.title, **shown.data}), status, media_type="application/json")
-    notice = request.cookies.get(NOTICE)
-    said = json.loads(unquote(notice)) if notice else None
-    response = _page(place.template, visit, shown, status, notice=said)
-    if notice:
+    cookie = request.cookies.get(NOTICE)
+    response = _page(place.template, visit, shown, status, notice=read_notice(cookie, _UNDOES))
+    if cookie:
         response.delete_cookie(NOTICE)
     return response
 
@@ -166,8 +170,7 @@ async def _act(request: Request, handler: Action, grant: Grant, template: str, f
         response.headers["HX-Push-Url"] = at
         return response
     response = RedirectResponse(own(went.to), HTTPStatus.SEE_OTHER)
-    said = quote(json.dumps({"text": went.notice, "undo": went.undo}))
-    response.set_cookie(NOTICE, said, max_age=60, httponly=True, samesite="strict")
+    response.set_cookie(NOTICE, notice_cookie(went.notice, went.undo), max_age=60, httponly=True, samesite="strict")
     return response
 
 

@@ -1,6 +1,5 @@
 """Bringing a person's exported data in: ids stay as they were, the owner is whom the import is for."""
 
-import json
 from collections import Counter
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
@@ -14,8 +13,9 @@ from mnemon.custody.catalog import SQL, Table, exported, persons_tables
 from mnemon.custody.export import FORMAT, VERSION
 from mnemon.custody.replay import forget_again
 from mnemon.db.tx import Tx
-from mnemon.errors import Conflict, Fault, Invalid
+from mnemon.errors import Conflict, Fault, Invalid, Malformed
 from mnemon.jobs.store import enqueue
+from mnemon.json_limits import UnusableJson, parse_json
 from mnemon.memory.upkeep.enqueue import after_write
 from mnemon.scope import Scope
 from mnemon.sessions.people import bump_revision, ensure_person
@@ -82,8 +82,10 @@ async def _numbered(lines: AsyncIterable[bytes]) -> AsyncIterator[tuple[int, Any
         if not raw.strip():
             continue
         try:
-            yield number, json.loads(raw)
-        except (ValueError, RecursionError):
+            yield number, parse_json(raw)
+        except UnusableJson as error:
+            raise _bad(number, f"cannot be stored: {error.detail}") from None
+        except Malformed:
             raise _bad(number, "is not JSON") from None
 
 

@@ -52,10 +52,12 @@ select kind, key, lane from work where org_id = %(org_id)s;
 delete from work where org_id = %(org_id)s and kind = %(kind)s and key = %(key)s;
 
 -- name: replies
-select caller, key, body, subject from replies where org_id = %(org_id)s and (body is not null or subject is not null);
+select caller, key, body, subject, concerns from replies
+where org_id = %(org_id)s and (body is not null or subject is not null);
 
 -- name: rewrite_reply
-update replies set body = %(body)s where org_id = %(org_id)s and caller = %(caller)s and key = %(key)s;
+update replies set body = %(body)s, concerns = %(concerns)s
+where org_id = %(org_id)s and caller = %(caller)s and key = %(key)s;
 
 -- name: memories
 -- Memories with all that was ever said under them.

@@ -49,7 +49,7 @@ async def cover_everywhere(tx: Tx, scope: Scope, traces: Traces, memory_ids: Col
             found.notes.extend((row["namespace"], row["key"]) for row in changed if table.name in NOTES)
         else:
             await _cover_table(tx, scope, table, traces.strong(), tally)
-    await _cover_replies(tx, scope, traces.strong(), memory_ids, tally)
+    await _cover_replies(tx, scope, traces, memory_ids, tally)
     return found
 
 
@@ -95,14 +95,16 @@ def _covered(traces: Traces, value: Any, sentences: bool) -> Any:
 
 
 async def _cover_replies(tx: Tx, scope: Scope, traces: Traces, memory_ids: Collection[str], tally: Tally) -> None:
-    """A kept reply goes on answering its retry, without the forgotten words."""
+    """A kept reply goes on answering its retry, without the forgotten words; the person's own lose weak traces too."""
+    certain = traces.strong()
     for row in await tx.all(SQL["replies"], org_id=scope.org_id):
         if row["body"] is None:
             continue
         body = _json(bytes(row["body"]))
-        covered = traces.covered_json(_bare(body, memory_ids))
+        looked_for = traces if scope.user in row["concerns"] else certain
+        covered = looked_for.covered_json(_bare(body, memory_ids))
         if covered != body:
-            await _rewrite_reply(tx, scope, row, covered)
+            await _rewrite_reply(tx, scope, row, covered, row["concerns"])
             tally.redacted["replies"] += 1
 
 
@@ -118,21 +120,23 @@ def _bare(value: Any, memory_ids: Collection[str]) -> Any:
 
 
 async def blank_replies(tx: Tx, scope: Scope, names: Sequence[str], tally: Tally) -> None:
-    """Replies that name any of these ids say nothing any more."""
+    """Replies that concern the person, or name any of these ids, say nothing any more."""
     wanted = frozenset(names)
     for row in await tx.all(SQL["replies"], org_id=scope.org_id):
         body = None if row["body"] is None else _json(bytes(row["body"]))
-        if row["subject"] not in wanted and not (wanted & _strings(body)):
+        about = scope.user in row["concerns"] or row["subject"] in wanted or bool(wanted & _strings(body))
+        if not about:
             continue
         if body is not None:
             meta = body.get("meta") if isinstance(body, dict) else None
-            await _rewrite_reply(tx, scope, row, {"data": None, "meta": meta})
+            await _rewrite_reply(tx, scope, row, {"data": None, "meta": meta}, ())
             tally.redacted["replies"] += 1
 
 
-async def _rewrite_reply(tx: Tx, scope: Scope, row: Row, body: Any) -> None:
+async def _rewrite_reply(tx: Tx, scope: Scope, row: Row, body: Any, concerns: Sequence[str]) -> None:
     text = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
-    await tx.run(SQL["rewrite_reply"], org_id=scope.org_id, caller=row["caller"], key=row["key"], body=text)
+    names = {"org_id": scope.org_id, "caller": row["caller"], "key": row["key"]}
+    await tx.run(SQL["rewrite_reply"], **names, body=text, concerns=list(concerns))
 
 
 def _json(body: bytes) -> Any:

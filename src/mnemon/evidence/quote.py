@@ -11,23 +11,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from mnemon.evidence.own_tools import is_own_tool
 from mnemon.outside import reads_outside_text
 from mnemon.turn import Role, Said, ToolOutcome, Turn
-
-OWN_TOOLS = frozenset(
-    {
-        "recall",
-        "remember",
-        "forget",
-        "get_context",
-        "get_engagement",
-        "get_my_decisions",
-        "list_todos",
-        "expect",
-        "report_result",
-    }
-)
-"""Tools that Mnemon serves itself: what they give back came from memory, so it is never a source."""
 
 _MARKS = str.maketrans({"‘": "'", "’": "'", "‚": "'", "‛": "'", "“": '"', "”": '"', "„": '"', "‟": '"'})
 _SPACES = re.compile(r"\s+")
@@ -72,11 +58,11 @@ class Quotation:
 def passages(turn: Turn) -> tuple[Passage, ...]:
     """Every text of the turn that may be quoted: the person's words first, then what tools gave back."""
     spoken = [_spoken(said, turn) for said in turn.messages if said.role is Role.USER]
-    given = [_spoken(said, turn) for said in turn.messages if said.role is Role.TOOL and not _own(said.name)]
+    given = [_spoken(said, turn) for said in turn.messages if said.role is Role.TOOL and not is_own_tool(said.name)]
     results = [
         passage
         for outcome in turn.tool_results
-        if not _own(outcome.action)
+        if not is_own_tool(outcome.action)
         for passage in _tool_passages(outcome, turn)
     ]
     return (*spoken, *given, *results)
@@ -118,10 +104,6 @@ def rendered(output: Any) -> str:
 def _spoken(said: Said, turn: Turn) -> Passage:
     who = said.name or (turn.user_name if said.role is Role.USER else "tool")
     return Passage(message_id=said.message_id, text=said.content, who=who, role=said.role, at=said.at)
-
-
-def _own(tool: str | None) -> bool:
-    return tool is not None and re.split(r"__|[./:]", tool)[-1] in OWN_TOOLS
 
 
 def _tool_passages(outcome: ToolOutcome, turn: Turn) -> Iterator[Passage]:

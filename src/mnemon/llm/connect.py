@@ -19,6 +19,7 @@ def connect(
     base_url: str | None = None,
     api_key: str | None = None,
     timeout: float = 60.0,
+    longest_reply: int = 200_000,
     way: "RightOfWay | None" = None,
 ) -> Llm:
     """The model that `MNEMON_MODEL` names, metered. Nothing is sent yet; a wrong name is `Misconfigured`.
@@ -32,16 +33,18 @@ def connect(
     vendor, colon, model = name.partition(":")
     if not colon or not model:
         raise Misconfigured(f"MNEMON_MODEL={name!r} names no provider. {_ANY}")
-    return Metered(_remote(vendor, model, base_url or None, api_key or None, timeout, way))
+    patience = Patience(timeout=timeout, whole_reply=max(600.0, timeout), longest_reply=longest_reply)
+    return Metered(_remote(vendor, model, base_url or None, api_key or None, patience, way))
 
 
 def _remote(
-    vendor: str, model: str, base_url: str | None, api_key: str | None, timeout: float, way: "RightOfWay | None"
+    vendor: str, model: str, base_url: str | None, api_key: str | None, patience: Patience, way: "RightOfWay | None"
 ) -> Llm:
     from mnemon.llm.remote import RemoteLlm
     from mnemon.llm.vendor import Vendor
 
     made: Vendor
+    timeout = patience.timeout
     match vendor:
         case "openai" | "ollama":
             from mnemon.llm.completions.asking import completions
@@ -54,5 +57,4 @@ def _remote(
             made = through_library(vendor, model, base_url=base_url, api_key=api_key, timeout=timeout)
         case _:
             raise Misconfigured(f"MNEMON_MODEL names an unknown provider, {vendor!r}. {_ANY}")
-    patience = Patience(timeout=timeout, whole_reply=max(600.0, timeout))
     return RemoteLlm(f"{vendor}:{model}", made, patience, way)

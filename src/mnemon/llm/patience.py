@@ -1,11 +1,11 @@
-"""How long a model is waited for, and when it is asked again."""
+"""How long a model is waited for, how much of it is heard, and when it is asked again."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, kw_only=True)
 class Patience:
-    """Bounds of one call. All in seconds."""
+    """Bounds of one call. Times are in seconds."""
 
     timeout: float = 60.0
     """A structured answer, or the first piece of a reply, comes within this, all tries and waits included."""
@@ -13,6 +13,8 @@ class Patience:
     """A streamed reply is complete within this."""
     tries: int = 4
     """Most requests sent for one call."""
+    longest_reply: int = 200_000
+    """Characters of a streamed reply; what comes after them is not waited for."""
     first_wait: float = 0.5
     """Before the second try; doubles from there."""
 

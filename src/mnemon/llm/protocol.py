@@ -128,6 +128,8 @@ class Finished:
     usage: Usage
     reason: str = "stop"
     """`stop`, `length`, `tool_calls` or `content_filter`."""
+    cut: bool = False
+    """Whether it was longer than we take, and was cut."""
 
 
 ChatEvent = Text | ToolRequest | Finished

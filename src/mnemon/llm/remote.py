@@ -11,7 +11,7 @@ from dataclasses import replace
 from mnemon.llm.call_log import ModelCall
 from mnemon.llm.failure import RAISED, Failure, broken_off, cause_of, failure_of, too_slow, unusable
 from mnemon.llm.patience import Patience
-from mnemon.llm.protocol import Answer, ChatEvent, ChatRequest, Finished, Json, Question, Text, ToolRequest
+from mnemon.llm.protocol import Answer, ChatEvent, ChatRequest, Finished, Json, Question, Text, ToolRequest, Usage
 from mnemon.llm.vendor import Piece, Said, Vendor
 from mnemon.storable import storable, storable_json
 from mnemon.way import RightOfWay
@@ -72,13 +72,19 @@ class RemoteLlm:
                     await self._wait_or_raise(failure_of(error, self.name, self._patience.timeout), call, error)
 
     async def _once(self, request: ChatRequest, call: ModelCall) -> AsyncGenerator[ChatEvent, None]:
-        """One request's events, fit for a database."""
+        """One request's events, fit for a database; no more text than the longest reply has."""
         ended = stirred = False
+        left = self._patience.longest_reply
         async with aclosing(self._in_time(self._vendor.pieces(request), call.began)) as pieces:
             async for piece in pieces:
                 stirred = True
                 match piece:
+                    case Text(text=text) if len(text) > left:
+                        yield Text(text=storable(text[:left]))
+                        yield Finished(usage=call.succeeded(Usage()), reason="length", cut=True)
+                        return
                     case Text(text=text):
+                        left -= len(text)
                         yield Text(text=storable(text))
                     case ToolRequest():
                         yield replace(piece, arguments=storable_json(piece.arguments))

@@ -8,12 +8,13 @@ from typing import Any
 from pydantic import BaseModel, ValidationError, create_model
 
 from mnemon.clock import iso
-from mnemon.evidence.quote import OWN_TOOLS, rendered
+from mnemon.evidence.own_tools import is_own_tool
+from mnemon.evidence.quote import rendered
 from mnemon.faults import in_words
 from mnemon.fence import escape, verbatim
 from mnemon.llm.protocol import Json, Purpose, Question
 from mnemon.section import Brief, Section
-from mnemon.turn import Said, Turn
+from mnemon.turn import Role, Said, Turn
 
 TITLE = "Reflection"
 SYSTEM = (
@@ -101,11 +102,11 @@ def _as_json(answer: BaseModel, name: str) -> Any:
 
 def _prompt(turn: Turn, due: Sequence[Due], faults: Mapping[str, str]) -> str:
     parts = [f"The person is called {escape(turn.user_name)}. The turn, at {iso(turn.at)}:"]
-    parts += [_message(said) for said in turn.messages]
+    parts += [_message(said) for said in turn.messages if said.role is not Role.TOOL or not is_own_tool(said.name)]
     parts += [
         verbatim(f"tool result {escape(result.id)} of {escape(result.action)}", rendered(result.output)[:_OUTPUT_LIMIT])
         for result in turn.tool_results
-        if result.output is not None and result.action not in OWN_TOOLS
+        if result.output is not None and not is_own_tool(result.action)
     ]
     for one in due:
         name = one.section.name

@@ -99,6 +99,18 @@ async def test_a_compressed_reply_is_understood(wire: Wire, reach: Reach) -> Non
     assert said(await heard(reach())) == "Grüß dich 🌿"
 
 
+async def test_an_answer_or_a_reply_without_end_is_not_heard_to_its_end(
+    wire: Wire, reach: Reach, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mnemon.llm.completions.asking._LONGEST_ANSWER", 10_000)
+    monkeypatch.setattr("mnemon.llm.completions.asking._LONGEST_STREAM", 10_000)
+    wire.plays = [(STREAM, *(chunked(b"x" * 1_000) for _ in range(20)), END)] * 2
+    with pytest.raises(ModelDown, match="longer than 10,000 bytes"):
+        await reach().answer(QUESTION)
+    with pytest.raises(ModelDown, match="longer than 10,000 bytes"):
+        await heard(reach())
+
+
 async def test_a_listener_who_leaves_closes_the_connection(wire: Wire, reach: Reach) -> None:
     wire.plays, wire.hangs = [(STREAM, chunked(event({"content": "one"})))], True
     async with aclosing(reach().chat(REQUEST)) as events:

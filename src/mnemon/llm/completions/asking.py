@@ -18,6 +18,10 @@ from mnemon.llm.protocol import ChatRequest, Question
 from mnemon.llm.vendor import Piece, Said
 
 _DONE = b"[DONE]"
+_LONGEST_ANSWER = 8 * 1024 * 1024
+"""Bytes of a whole answer, or of what an error says."""
+_LONGEST_STREAM = 64 * 1024 * 1024
+"""Bytes of a reply that comes piece by piece: a frame of 300 bytes for every character of the longest reply."""
 _LINGER_S = 0.2
 """How long a body may take to end after its mark. Read to its end, a connection can be used again."""
 _SECRET = 8
@@ -66,20 +70,24 @@ class CompletionsVendor:
 
     async def said(self, question: Question) -> Said:
         with self._keeping_the_key():
-            response = await self._http.send(self._request(self._bodies.question(question)))
-            if not response.is_success:
-                raise rejection(response.status_code, response.headers, response.content)
-            _refuse_page(response)
-            return said(response.content)
+            response = await self._http.send(self._request(self._bodies.question(question)), stream=True)
+            try:
+                content = await _read_whole(response)
+                if not response.is_success:
+                    raise rejection(response.status_code, response.headers, content)
+                _refuse_page(response)
+                return said(content)
+            finally:
+                await response.aclose()
 
     async def pieces(self, request: ChatRequest) -> AsyncGenerator[Piece, None]:
         with self._keeping_the_key():
             response = await self._http.send(self._request(self._bodies.chat(request)), stream=True)
             try:
                 if not response.is_success:
-                    raise rejection(response.status_code, response.headers, await response.aread())
+                    raise rejection(response.status_code, response.headers, await _read_whole(response))
                 _refuse_page(response)
-                chunks, events, marked, arriving = Chunks(), Events(), False, response.aiter_bytes()
+                chunks, events, marked, arriving = Chunks(), Events(), False, _bounded(response, _LONGEST_STREAM)
                 async for some in arriving:
                     for data in events.feed(some):
                         if data.startswith(_DONE):
@@ -112,6 +120,20 @@ class CompletionsVendor:
 def _refuse_page(response: httpx2.Response) -> None:
     if response.headers.get("content-type", "").lower().startswith("text/html"):
         raise NoModel("it is a web page")
+
+
+async def _read_whole(response: httpx2.Response) -> bytes:
+    return b"".join([some async for some in _bounded(response, _LONGEST_ANSWER)])
+
+
+async def _bounded(response: httpx2.Response, most: int) -> AsyncIterator[bytes]:
+    """The response's bytes as they come; ValueError when there are more than we hear."""
+    heard = 0
+    async for some in response.aiter_bytes():
+        heard += len(some)
+        if heard > most:
+            raise ValueError(f"it is longer than {most:,} bytes")
+        yield some
 
 
 async def _drained(arriving: AsyncIterator[bytes]) -> None:

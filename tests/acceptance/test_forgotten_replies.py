@@ -1,0 +1,57 @@
+"""A reply that is kept for a retry tells nothing of what was forgotten since."""
+
+import httpx2
+import pytest
+
+from support.served import Served
+
+FACT = "Keeps a heron called Quillon"
+KEY = {"Idempotency-Key": "first"}
+
+
+def seed(client: httpx2.Client) -> httpx2.Response:
+    profile = {"profile": [{"type": "PROFILE", "content": FACT}]}
+    return client.put("/api/users/ann/seed", json=profile, headers=KEY)
+
+
+def pop(client: httpx2.Client) -> httpx2.Response:
+    changes = [{"op": "put", "namespace": ["a"], "key": "k", "value": FACT}, {"op": "pop", "namespace": ["a"]}]
+    return client.post("/api/notes/write", json={"userId": "ann", "changes": changes}, headers=KEY)
+
+
+@pytest.mark.parametrize("ask", [seed, pop])
+def test_a_reply_that_names_no_id_of_the_person_is_emptied_with_them(client: httpx2.Client, ask) -> None:  # type: ignore[no-untyped-def]
+    assert FACT in ask(client).text
+    assert FACT in ask(client).text, "the retry gets the first reply"
+    assert client.delete("/api/users/ann").status_code == 200
+    again = ask(client)
+    assert again.status_code == 200
+    assert again.headers["Idempotent-Replayed"] == "true"
+    assert "Quillon" not in again.text
+
+
+def test_the_receipt_of_a_forgetting_is_kept_for_its_retry(client: httpx2.Client) -> None:
+    assert seed(client).status_code == 200
+    first = client.delete("/api/users/ann", headers={"Idempotency-Key": "gone"})
+    again = client.delete("/api/users/ann", headers={"Idempotency-Key": "gone"})
+    assert (first.status_code, again.status_code) == (200, 200)
+    assert first.json()["data"] == again.json()["data"]
+
+
+@pytest.mark.scripted
+@pytest.mark.parametrize("path", ["/api/chat", "/v1/chat/completions"])
+def test_a_chat_reply_of_a_forgotten_person_says_so(server: Served, client: httpx2.Client, path: str) -> None:
+    asked = {
+        "/api/chat": {"userId": "ann", "message": "Who is Quillon?", "stream": False},
+        "/v1/chat/completions": {
+            "model": "m",
+            "user": "ann",
+            "messages": [{"role": "user", "content": "Who is Quillon?"}],
+        },
+    }[path]
+    server.script.replies("Your heron Quillon.")
+    assert "Quillon" in client.post(path, json=asked, headers=KEY).text
+    server.settled(client)
+    assert client.delete("/api/users/ann").status_code == 200
+    again = client.post(path, json=asked, headers=KEY)
+    assert (again.status_code, again.json()["code"]) == (409, "reply_forgotten"), again.text
