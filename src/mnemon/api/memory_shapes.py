@@ -160,21 +160,28 @@ class TodoOut(Wire):
 
 class StatedMemory(MemoryOut):
     outcome: Outcome
-    why: str | None = None
+
+
+class SkippedMemory(StatedMemory):
+    """What is held already, where a statement changed nothing."""
+
+    why: str
 
 
 class StatedTodo(TodoOut):
     outcome: Outcome
 
 
-StatedOut = StatedMemory | StatedTodo
+StatedOut = SkippedMemory | StatedMemory | StatedTodo
 
 
-def stated_out(stated: Stated) -> StatedMemory | StatedTodo:
+def stated_out(stated: Stated) -> StatedOut:
     """What became of a statement: the memory or the todo, and whether it was created or updated."""
     if isinstance(stated.thing, Memory):
         memory = MemoryOut.of(stated.thing, stated.external)
-        return StatedMemory(**dict(memory), outcome=stated.outcome, why=stated.why)
+        if stated.why is not None:
+            return SkippedMemory(**dict(memory), outcome=stated.outcome, why=stated.why)
+        return StatedMemory(**dict(memory), outcome=stated.outcome)
     return StatedTodo(**dict(TodoOut.of(stated.thing, stated.external)), outcome=stated.outcome)
 
 
