@@ -28,6 +28,7 @@ CREATE TABLE public.agent_messages (
     content text NOT NULL,
     at timestamp with time zone NOT NULL
 );
+ALTER TABLE ONLY public.agent_messages ALTER COLUMN content SET STATISTICS 0;
 
 ALTER TABLE public.agent_messages ALTER COLUMN seq ADD GENERATED ALWAYS AS IDENTITY (
     SEQUENCE NAME public.agent_messages_seq_seq
@@ -50,6 +51,8 @@ CREATE TABLE public.agent_state_journal (
     at timestamp with time zone NOT NULL,
     recorded_at timestamp with time zone NOT NULL
 );
+ALTER TABLE ONLY public.agent_state_journal ALTER COLUMN reason SET STATISTICS 0;
+ALTER TABLE ONLY public.agent_state_journal ALTER COLUMN update SET STATISTICS 0;
 
 CREATE TABLE public.agent_states (
     org_id text NOT NULL,
@@ -59,6 +62,7 @@ CREATE TABLE public.agent_states (
     document jsonb NOT NULL,
     updated_at timestamp with time zone NOT NULL
 );
+ALTER TABLE ONLY public.agent_states ALTER COLUMN document SET STATISTICS 0;
 
 CREATE TABLE public.agents (
     org_id text NOT NULL,
@@ -86,6 +90,7 @@ CREATE TABLE public.audit (
     action text NOT NULL,
     target text
 );
+ALTER TABLE ONLY public.audit ALTER COLUMN target SET STATISTICS 0;
 
 CREATE TABLE public.chat_sessions (
     org_id text NOT NULL,
@@ -106,6 +111,7 @@ CREATE TABLE public.curator_runs (
     made_by text NOT NULL,
     at timestamp with time zone NOT NULL
 );
+ALTER TABLE ONLY public.curator_runs ALTER COLUMN rejected SET STATISTICS 0;
 
 CREATE TABLE public.embeddings (
     org_id text NOT NULL,
@@ -117,6 +123,7 @@ CREATE TABLE public.embeddings (
     revision bigint NOT NULL,
     CONSTRAINT embeddings_kind_check CHECK ((kind = ANY (ARRAY['memory'::text, 'message'::text, 'version'::text])))
 );
+ALTER TABLE ONLY public.embeddings ALTER COLUMN vector SET STATISTICS 0;
 ALTER TABLE ONLY public.embeddings ALTER COLUMN vector SET STORAGE PLAIN;
 
 CREATE TABLE public.engagement_journal (
@@ -130,6 +137,8 @@ CREATE TABLE public.engagement_journal (
     reason text NOT NULL,
     delta jsonb NOT NULL
 );
+ALTER TABLE ONLY public.engagement_journal ALTER COLUMN reason SET STATISTICS 0;
+ALTER TABLE ONLY public.engagement_journal ALTER COLUMN delta SET STATISTICS 0;
 
 CREATE TABLE public.engagement_turns (
     org_id text NOT NULL,
@@ -145,6 +154,7 @@ CREATE TABLE public.engagements (
     document jsonb,
     updated_at timestamp with time zone NOT NULL
 );
+ALTER TABLE ONLY public.engagements ALTER COLUMN document SET STATISTICS 0;
 
 CREATE TABLE public.entities_kept_apart (
     org_id text NOT NULL,
@@ -154,6 +164,8 @@ CREATE TABLE public.entities_kept_apart (
     at timestamp with time zone NOT NULL,
     CONSTRAINT entities_kept_apart_check CHECK ((one < two))
 );
+ALTER TABLE ONLY public.entities_kept_apart ALTER COLUMN one SET STATISTICS 0;
+ALTER TABLE ONLY public.entities_kept_apart ALTER COLUMN two SET STATISTICS 0;
 
 CREATE TABLE public.entity_aliases (
     org_id text NOT NULL,
@@ -166,6 +178,9 @@ CREATE TABLE public.entity_aliases (
     at timestamp with time zone NOT NULL,
     CONSTRAINT entity_aliases_made_by_check CHECK ((made_by = ANY (ARRAY['person'::text, 'rule'::text])))
 );
+ALTER TABLE ONLY public.entity_aliases ALTER COLUMN alias SET STATISTICS 0;
+ALTER TABLE ONLY public.entity_aliases ALTER COLUMN target SET STATISTICS 0;
+ALTER TABLE ONLY public.entity_aliases ALTER COLUMN asked_from SET STATISTICS 0;
 
 CREATE TABLE public.entity_merges (
     org_id text NOT NULL,
@@ -179,6 +194,9 @@ CREATE TABLE public.entity_merges (
     split_at timestamp with time zone,
     CONSTRAINT entity_merges_made_by_check CHECK ((made_by = ANY (ARRAY['person'::text, 'rule'::text])))
 );
+ALTER TABLE ONLY public.entity_merges ALTER COLUMN source SET STATISTICS 0;
+ALTER TABLE ONLY public.entity_merges ALTER COLUMN target SET STATISTICS 0;
+ALTER TABLE ONLY public.entity_merges ALTER COLUMN reasons SET STATISTICS 0;
 
 CREATE TABLE public.exchanges (
     org_id text NOT NULL,
@@ -193,6 +211,7 @@ CREATE TABLE public.exchanges (
     finished_at timestamp with time zone,
     error text
 );
+ALTER TABLE ONLY public.exchanges ALTER COLUMN error SET STATISTICS 0;
 
 CREATE TABLE public.forgotten (
     org_id text NOT NULL,
@@ -219,6 +238,8 @@ CREATE TABLE public.keys (
     revoked_at timestamp with time zone,
     used_at timestamp with time zone
 );
+ALTER TABLE ONLY public.keys ALTER COLUMN name SET STATISTICS 0;
+ALTER TABLE ONLY public.keys ALTER COLUMN bound_user SET STATISTICS 0;
 
 CREATE TABLE public.memories (
     org_id text NOT NULL,
@@ -266,6 +287,15 @@ CREATE TABLE public.memories (
     CONSTRAINT memories_trust_level_check CHECK ((trust_level = ANY (ARRAY['operator'::text, 'person'::text, 'agent'::text, 'tool'::text, 'document'::text, 'unknown'::text]))),
     CONSTRAINT memories_type_check CHECK ((type = ANY (ARRAY['PROFILE'::text, 'PEOPLE'::text, 'PROJECT'::text])))
 );
+ALTER TABLE ONLY public.memories ALTER COLUMN content SET STATISTICS 0;
+ALTER TABLE ONLY public.memories ALTER COLUMN entity_refs SET STATISTICS 0;
+ALTER TABLE ONLY public.memories ALTER COLUMN entity_label SET STATISTICS 0;
+ALTER TABLE ONLY public.memories ALTER COLUMN attribute SET STATISTICS 0;
+ALTER TABLE ONLY public.memories ALTER COLUMN memory_key SET STATISTICS 0;
+ALTER TABLE ONLY public.memories ALTER COLUMN source SET STATISTICS 0;
+ALTER TABLE ONLY public.memories ALTER COLUMN note SET STATISTICS 0;
+ALTER TABLE ONLY public.memories ALTER COLUMN origin SET STATISTICS 0;
+ALTER TABLE ONLY public.memories ALTER COLUMN claim_of SET STATISTICS 0;
 
 CREATE TABLE public.memory_provenance (
     org_id text NOT NULL,
@@ -280,6 +310,7 @@ CREATE TABLE public.memory_provenance (
     quote text NOT NULL,
     at timestamp with time zone NOT NULL
 );
+ALTER TABLE ONLY public.memory_provenance ALTER COLUMN quote SET STATISTICS 0;
 
 CREATE TABLE public.memory_versions (
     org_id text NOT NULL,
@@ -299,6 +330,10 @@ CREATE TABLE public.memory_versions (
     origin text,
     CONSTRAINT memory_versions_trust_level_check CHECK ((trust_level = ANY (ARRAY['operator'::text, 'person'::text, 'agent'::text, 'tool'::text, 'document'::text, 'unknown'::text])))
 );
+ALTER TABLE ONLY public.memory_versions ALTER COLUMN content SET STATISTICS 0;
+ALTER TABLE ONLY public.memory_versions ALTER COLUMN source SET STATISTICS 0;
+ALTER TABLE ONLY public.memory_versions ALTER COLUMN reason SET STATISTICS 0;
+ALTER TABLE ONLY public.memory_versions ALTER COLUMN origin SET STATISTICS 0;
 
 CREATE TABLE public.messages (
     org_id text NOT NULL,
@@ -317,6 +352,9 @@ CREATE TABLE public.messages (
     revision bigint NOT NULL,
     CONSTRAINT messages_role_check CHECK ((role = ANY (ARRAY['user'::text, 'assistant'::text, 'tool'::text])))
 );
+ALTER TABLE ONLY public.messages ALTER COLUMN content SET STATISTICS 0;
+ALTER TABLE ONLY public.messages ALTER COLUMN name SET STATISTICS 0;
+ALTER TABLE ONLY public.messages ALTER COLUMN tool_requests SET STATISTICS 0;
 
 CREATE TABLE public.note_texts (
     org_id text NOT NULL,
@@ -326,6 +364,9 @@ CREATE TABLE public.note_texts (
     part text NOT NULL,
     content text NOT NULL
 );
+ALTER TABLE ONLY public.note_texts ALTER COLUMN namespace SET STATISTICS 0;
+ALTER TABLE ONLY public.note_texts ALTER COLUMN key SET STATISTICS 0;
+ALTER TABLE ONLY public.note_texts ALTER COLUMN content SET STATISTICS 0;
 
 CREATE TABLE public.note_vectors (
     org_id text NOT NULL,
@@ -336,6 +377,9 @@ CREATE TABLE public.note_vectors (
     part text NOT NULL,
     vector public.vector NOT NULL
 );
+ALTER TABLE ONLY public.note_vectors ALTER COLUMN namespace SET STATISTICS 0;
+ALTER TABLE ONLY public.note_vectors ALTER COLUMN key SET STATISTICS 0;
+ALTER TABLE ONLY public.note_vectors ALTER COLUMN vector SET STATISTICS 0;
 
 CREATE TABLE public.notes (
     org_id text NOT NULL,
@@ -350,6 +394,9 @@ CREATE TABLE public.notes (
     created_at timestamp with time zone NOT NULL,
     updated_at timestamp with time zone NOT NULL
 );
+ALTER TABLE ONLY public.notes ALTER COLUMN namespace SET STATISTICS 0;
+ALTER TABLE ONLY public.notes ALTER COLUMN key SET STATISTICS 0;
+ALTER TABLE ONLY public.notes ALTER COLUMN value SET STATISTICS 0;
 
 ALTER TABLE public.notes ALTER COLUMN place ADD GENERATED ALWAYS AS IDENTITY (
     SEQUENCE NAME public.notes_place_seq
@@ -405,6 +452,10 @@ CREATE TABLE public.reflections (
     updated_at timestamp with time zone NOT NULL,
     CONSTRAINT reflections_status_check CHECK ((status = ANY (ARRAY['queued'::text, 'running'::text, 'done'::text, 'failed'::text, 'parked'::text])))
 );
+ALTER TABLE ONLY public.reflections ALTER COLUMN sections SET STATISTICS 0;
+ALTER TABLE ONLY public.reflections ALTER COLUMN rejected SET STATISTICS 0;
+ALTER TABLE ONLY public.reflections ALTER COLUMN raw SET STATISTICS 0;
+ALTER TABLE ONLY public.reflections ALTER COLUMN error SET STATISTICS 0;
 
 CREATE TABLE public.replies (
     org_id text NOT NULL,
@@ -417,6 +468,9 @@ CREATE TABLE public.replies (
     expires_at timestamp with time zone NOT NULL,
     concerns text[] DEFAULT '{}'::text[] NOT NULL
 );
+ALTER TABLE ONLY public.replies ALTER COLUMN key SET STATISTICS 0;
+ALTER TABLE ONLY public.replies ALTER COLUMN body SET STATISTICS 0;
+ALTER TABLE ONLY public.replies ALTER COLUMN subject SET STATISTICS 0;
 
 CREATE TABLE public.rolling_summaries (
     org_id text NOT NULL,
@@ -429,6 +483,8 @@ CREATE TABLE public.rolling_summaries (
     at timestamp with time zone NOT NULL,
     sources text[] NOT NULL
 );
+ALTER TABLE ONLY public.rolling_summaries ALTER COLUMN text SET STATISTICS 0;
+ALTER TABLE ONLY public.rolling_summaries ALTER COLUMN carried SET STATISTICS 0;
 
 CREATE TABLE public.run_events (
     org_id text NOT NULL,
@@ -439,6 +495,7 @@ CREATE TABLE public.run_events (
     type text NOT NULL,
     data jsonb NOT NULL
 );
+ALTER TABLE ONLY public.run_events ALTER COLUMN data SET STATISTICS 0;
 
 ALTER TABLE public.run_events ALTER COLUMN seq ADD GENERATED ALWAYS AS IDENTITY (
     SEQUENCE NAME public.run_events_seq_seq
@@ -483,6 +540,12 @@ CREATE TABLE public.runs (
     finished_at timestamp with time zone,
     error text
 );
+ALTER TABLE ONLY public.runs ALTER COLUMN prompt SET STATISTICS 0;
+ALTER TABLE ONLY public.runs ALTER COLUMN result SET STATISTICS 0;
+ALTER TABLE ONLY public.runs ALTER COLUMN headline SET STATISTICS 0;
+ALTER TABLE ONLY public.runs ALTER COLUMN outcome SET STATISTICS 0;
+ALTER TABLE ONLY public.runs ALTER COLUMN resolution_note SET STATISTICS 0;
+ALTER TABLE ONLY public.runs ALTER COLUMN error SET STATISTICS 0;
 
 ALTER TABLE public.runs ALTER COLUMN seq ADD GENERATED ALWAYS AS IDENTITY (
     SEQUENCE NAME public.runs_seq_seq
@@ -515,6 +578,9 @@ CREATE TABLE public.session_states (
     rolling_summary text DEFAULT ''::text NOT NULL,
     rolling_count integer DEFAULT 0 NOT NULL
 );
+ALTER TABLE ONLY public.session_states ALTER COLUMN last_user_message SET STATISTICS 0;
+ALTER TABLE ONLY public.session_states ALTER COLUMN last_rolling_error SET STATISTICS 0;
+ALTER TABLE ONLY public.session_states ALTER COLUMN rolling_summary SET STATISTICS 0;
 
 CREATE TABLE public.sessions (
     org_id text NOT NULL,
@@ -534,6 +600,7 @@ CREATE TABLE public.sessions (
     sources text[] DEFAULT '{}'::text[] NOT NULL,
     CONSTRAINT sessions_ended_by_check CHECK ((ended_by = ANY (ARRAY['idle'::text, 'request'::text])))
 );
+ALTER TABLE ONLY public.sessions ALTER COLUMN summary SET STATISTICS 0;
 
 CREATE TABLE public.signins (
     org_id text NOT NULL,
@@ -558,6 +625,8 @@ CREATE TABLE public.spines (
     rejected jsonb NOT NULL,
     at timestamp with time zone NOT NULL
 );
+ALTER TABLE ONLY public.spines ALTER COLUMN lines SET STATISTICS 0;
+ALTER TABLE ONLY public.spines ALTER COLUMN rejected SET STATISTICS 0;
 
 CREATE TABLE public.todos (
     org_id text NOT NULL,
@@ -580,6 +649,11 @@ CREATE TABLE public.todos (
     CONSTRAINT todos_kind_check CHECK ((kind = ANY (ARRAY['commitment'::text, 'habit'::text, 'thread'::text, 'friction'::text]))),
     CONSTRAINT todos_status_check CHECK ((status = ANY (ARRAY['open'::text, 'done'::text, 'dropped'::text])))
 );
+ALTER TABLE ONLY public.todos ALTER COLUMN content SET STATISTICS 0;
+ALTER TABLE ONLY public.todos ALTER COLUMN todo_key SET STATISTICS 0;
+ALTER TABLE ONLY public.todos ALTER COLUMN source SET STATISTICS 0;
+ALTER TABLE ONLY public.todos ALTER COLUMN quote SET STATISTICS 0;
+ALTER TABLE ONLY public.todos ALTER COLUMN closing_quote SET STATISTICS 0;
 
 CREATE TABLE public.tombstones (
     org_id text NOT NULL,
@@ -596,6 +670,7 @@ CREATE TABLE public.transcripts (
     message jsonb NOT NULL,
     at timestamp with time zone NOT NULL
 );
+ALTER TABLE ONLY public.transcripts ALTER COLUMN message SET STATISTICS 0;
 
 CREATE TABLE public.turns (
     org_id text NOT NULL,
@@ -619,6 +694,10 @@ CREATE TABLE public.turns (
     CONSTRAINT turns_origin_check CHECK ((origin = ANY (ARRAY['chat'::text, 'recorded'::text, 'openai'::text]))),
     CONSTRAINT turns_status_check CHECK ((status = ANY (ARRAY['answering'::text, 'answered'::text, 'interrupted'::text, 'failed'::text])))
 );
+ALTER TABLE ONLY public.turns ALTER COLUMN tool_results SET STATISTICS 0;
+ALTER TABLE ONLY public.turns ALTER COLUMN intents SET STATISTICS 0;
+ALTER TABLE ONLY public.turns ALTER COLUMN error SET STATISTICS 0;
+ALTER TABLE ONLY public.turns ALTER COLUMN recited SET STATISTICS 0;
 
 CREATE TABLE public.user_seeds (
     org_id text NOT NULL,
@@ -626,6 +705,7 @@ CREATE TABLE public.user_seeds (
     profile jsonb NOT NULL,
     loaded_at timestamp with time zone NOT NULL
 );
+ALTER TABLE ONLY public.user_seeds ALTER COLUMN profile SET STATISTICS 0;
 
 CREATE TABLE public.users (
     org_id text NOT NULL,
@@ -635,6 +715,7 @@ CREATE TABLE public.users (
     forgettings bigint DEFAULT 0 NOT NULL,
     created_at timestamp with time zone NOT NULL
 );
+ALTER TABLE ONLY public.users ALTER COLUMN external_id SET STATISTICS 0;
 
 CREATE TABLE public.work (
     org_id text NOT NULL,
@@ -653,6 +734,7 @@ CREATE TABLE public.work (
     error text,
     deaths integer DEFAULT 0 NOT NULL
 );
+ALTER TABLE ONLY public.work ALTER COLUMN error SET STATISTICS 0;
 
 CREATE TABLE public.workers (
     worker_id text NOT NULL,

@@ -6,13 +6,14 @@ from fastapi import APIRouter, Query, Response
 
 from mnemon.access.grants import Grant
 from mnemon.api.door import Door, documented, needs
+from mnemon.api.json_route import JsonRoute
 from mnemon.api.wire import Instant, Name, Wire, position_of
 from mnemon.db.tx import Tx
 from mnemon.memory.sources.overview import SourceOverview, source_overviews
 from mnemon.memory.sources.withdrawal import Withdrawal, withdraw_source
 from mnemon.memory.trust import Trust
 
-router = APIRouter(prefix="/api/sources", tags=["sources"])
+router = APIRouter(prefix="/api/sources", tags=["sources"], route_class=JsonRoute)
 
 
 class SourceOut(Wire):
