@@ -135,6 +135,14 @@ def test_a_port_that_somebody_else_has_fails(doctor: Callable[..., Report]) -> N
     assert "--port" in found["port"]["fix"]
 
 
+def test_an_address_of_another_machine_fails_and_no_other_server_is_blamed(doctor: Callable[..., Report]) -> None:
+    found = doctor(host="192.0.2.1")["port"]
+    assert found["state"] == "fail"
+    assert "does not have the address 192.0.2.1" in found["detail"]
+    assert "Another server" not in found["detail"]
+    assert found["fix"] == "export MNEMON_HOST=127.0.0.1"
+
+
 def test_a_server_open_to_the_network_is_pointed_out(doctor: Callable[..., Report]) -> None:
     assert doctor(host="0.0.0.0")["network"]["state"] == "warn"
 

@@ -53,9 +53,10 @@ def session_url(settings: Settings, url: str) -> str:
 @asynccontextmanager
 async def opened_house(settings: Settings, *, migrated: bool = False) -> AsyncIterator[Basement]:
     """The basement over a database of this version: `migrated` brings it there, otherwise an old one is refused."""
-    from mnemon.app import clock_of, opened
+    from mnemon.app import check_models, clock_of, opened
 
-    clock_of(settings)  # before a database is started for nothing
+    clock_of(settings)  # these two before a database is started, or even migrated, for nothing
+    await check_models(settings)
     async with database_url(settings) as url:
         if migrated:
             await bring_up_to_date(settings, url)

@@ -42,10 +42,13 @@ def serve(
     with_worker: Annotated[bool, typer.Option("--worker/--no-worker", help="Run jobs in this process too.")] = True,
 ) -> None:
     """Start the server; everything it needs is made at the first start."""
-    run(_serve(chosen(host=host, port=port, data_dir=data_dir, database_url=database_url), with_worker))
+    from mnemon.cli.welcome import command_prefix
+
+    settings = chosen(host=host, port=port, data_dir=data_dir, database_url=database_url)
+    run(_serve(settings, with_worker, command_prefix(data_dir, database_url), over_http=database_url is not None))
 
 
-async def _serve(settings: "Settings", with_worker: bool) -> None:
+async def _serve(settings: "Settings", with_worker: bool, prefix: str, *, over_http: bool) -> None:
     from mnemon.api.listening import Listening, bound
     from mnemon.app import make_app
     from mnemon.cli.house import opened_house
@@ -58,16 +61,18 @@ async def _serve(settings: "Settings", with_worker: bool) -> None:
     configure_logs(settings.log_level)
     if settings.otel:
         start_spans()
-    with ExitStack() as lifetime:  # around the house, so that `stopped` is logged when everything is closed
+    sock = bound(settings.host, settings.port)  # first: a start that fails on its address must change nothing
+    with sock, ExitStack() as lifetime:  # around the house, so that `stopped` is logged when everything is closed
         async with opened_house(settings, migrated=True) as basement:
             await assert_role(basement)
             await assert_embedder(basement)
-            key = await first_key(basement)
-            server = Listening(make_app(basement, worker=with_worker), bound(settings.host, settings.port))
+            server = Listening(make_app(basement, worker=with_worker), sock)
             await server.answering()
             settle_heap()
             shorten_switches()
-            greet(settings, server.port, key=key, link=await console_link(basement, server.port))
+            key = await first_key(basement)  # shown once, so it is made by a start that succeeded
+            link = await console_link(basement, server.port)
+            greet(settings, server.port, key=key, link=link, prefix=prefix, over_http=over_http)
             lifetime.enter_context(log_lifetime("server", settings, worker=with_worker, port=server.port))
             await server.finished()
 

@@ -1,6 +1,7 @@
 """The machine and the words it was given: Python, settings, data directory, room, port, completion."""
 
 import difflib
+import errno
 import json
 import os
 import platform
@@ -12,6 +13,7 @@ import urllib.request
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from mnemon.api.listening import listen_refusal
 from mnemon.cli.checkup.check import Check, fail, ok, warn
 from mnemon.settings import Settings
 
@@ -86,13 +88,19 @@ def _port(host: str, port: int) -> Check:
         try:
             probe.bind((host, port))
         except OSError as error:
-            why = error.strerror or str(error)
+            why = error
         else:
             return ok("port", f"{host}:{port} is free." if port else "A free port is taken at start.")
     version = _our_version(host, port)
     if version is not None:
         return ok("port", f"A Mnemon server ({version}) answers at {host}:{port}.")
-    return fail("port", f"{host}:{port} cannot be used: {why}.", "mnemon serve --port 0  # or export MNEMON_PORT=8766")
+    return fail("port", listen_refusal(host, port, why, fix="take another."), _port_fix(why))
+
+
+def _port_fix(error: OSError) -> str:
+    if isinstance(error, socket.gaierror) or error.errno == errno.EADDRNOTAVAIL:
+        return "export MNEMON_HOST=127.0.0.1"
+    return "mnemon serve --port 0  # or export MNEMON_PORT=8766"
 
 
 def _our_version(host: str, port: int) -> str | None:
