@@ -2,8 +2,11 @@
 
 import asyncio
 import json
+import os
+import signal
 import socket
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +20,7 @@ from mnemon.cli.checkup.check import State
 from mnemon.cli.main import app
 from mnemon.clock import SystemClock
 from mnemon.db.database import Database
+from mnemon.db.embedded.cluster import ensure_running
 from mnemon.scope import Scope
 from mnemon.vectors.active import flip
 
@@ -199,3 +203,82 @@ def test_people_get_words_and_marks(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     done = CliRunner().invoke(app, ["doctor", "--data-dir", str(tmp_path / "data")])
     assert "ok   python" in done.stdout
     assert " failed." in done.stdout
+
+
+@pytest.fixture
+def work(database_url: str) -> Callable[..., None]:
+    """Puts a row into `work`, due so many seconds ago; more columns by name."""
+
+    def put(job: str, ago: float, **columns: object) -> None:
+        now = SystemClock().now()
+        row = {"org_id": "acme", "kind": "reflect", "key": job, "job_id": job, "enqueued_at": now - timedelta(hours=1)}
+        row |= {"due_at": now - timedelta(seconds=ago), **columns}
+        named = ", ".join(row), ", ".join(f"%({name})s" for name in row)
+        with psycopg.connect(database_url) as connection:
+            connection.execute(f"insert into work ({named[0]}) values ({named[1]})", row)  # type: ignore[arg-type]
+
+    return put
+
+
+def test_a_session_whose_first_turn_is_tried_again_waits_for_the_model_and_for_no_worker(
+    doctor: Callable[..., Report], database_url: str, work: Callable[..., None]
+) -> None:
+    work("job_1", -30, lane="ses_1", seq=1, attempts=3, error="model_unavailable: The model answered 500.")
+    work("job_2", 112, lane="ses_1", seq=2)
+    found = doctor(database_url=database_url)["work"]
+    assert found["state"] == "warn"
+    assert "nobody takes it" not in found["detail"]
+    assert "1 work item is being tried again" in found["detail"]
+    assert "The model answered 500." in found["detail"]
+
+
+def test_work_that_nobody_takes_is_told_from_work_whose_workers_are_busy(
+    doctor: Callable[..., Report], database_url: str, work: Callable[..., None]
+) -> None:
+    work("job_1", 112)
+    assert "nobody takes it" in doctor(database_url=database_url)["work"]["detail"]
+    now = SystemClock().now()
+    with psycopg.connect(database_url) as connection:
+        connection.execute("insert into workers values ('wrk_1', %s, %s, %s, 8, 8)", (now, now, now))
+    found = doctor(database_url=database_url)["work"]
+    assert "busy with 8 of 8 slots" in found["detail"]
+
+
+def test_a_read_only_database_fails(doctor: Callable[..., Report], database_url: str) -> None:
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        name = connection.info.dbname
+        connection.execute(f'ALTER DATABASE "{name}" SET default_transaction_read_only = on')  # type: ignore[arg-type]
+    found = doctor(database_url=database_url)["database"]
+    assert found["state"] == "fail"
+    assert "read-only" in found["detail"]
+
+
+def test_missing_privileges_fail_and_migrate_says_that_it_mended_them(
+    doctor: Callable[..., Report], database_url: str
+) -> None:
+    with psycopg.connect(database_url) as connection:
+        connection.execute("REVOKE SELECT ON memories FROM mnemon_app")
+        connection.execute("REVOKE DELETE ON work FROM mnemon_app")
+    found = doctor(database_url=database_url)["privileges"]
+    assert found["state"] == "fail"
+    assert "memories, work" in found["detail"]
+    assert found["fix"].startswith("mnemon migrate")
+    done = CliRunner().invoke(app, ["migrate", "--database-url", database_url])
+    assert "privileges again on: memories, work." in done.stdout
+    assert doctor(database_url=database_url)["privileges"]["state"] == "ok"
+    assert "privileges" not in CliRunner().invoke(app, ["migrate", "--database-url", database_url]).stdout
+
+
+def test_an_embedded_database_that_a_signal_stopped_is_told_how_to_go_on(
+    doctor: Callable[..., Report], tmp_path: Path
+) -> None:
+    cluster = asyncio.run(ensure_running(tmp_path / "data"))
+    try:
+        os.kill(cluster.pid, signal.SIGSTOP)
+        found = doctor()
+    finally:
+        os.kill(cluster.pid, signal.SIGCONT)
+        asyncio.run(cluster.stop())
+    assert found["cluster"]["state"] == "fail"
+    assert found["cluster"]["fix"] == f"kill -CONT {cluster.pid}"
+    assert not [one for one in found.values() if "MNEMON_DATABASE_URL" in f"{one['detail']} {one['fix']}"]

@@ -135,17 +135,20 @@ async def _work(settings: "Settings") -> None:
 
 def migrate(data_dir: DataDir = None, database_url: DatabaseUrl = None, as_json: AsJson = False) -> None:
     """Bring the database to this version's schema."""
-    from mnemon.cli.house import bring_up_to_date
+    from mnemon.cli.house import bring_up_to_date, tables_without_rights
     from mnemon.cli.house import database_url as found_url
 
     settings = chosen(data_dir=data_dir, database_url=database_url)
 
-    async def work() -> int:
+    async def work() -> tuple[int, list[str]]:
         async with found_url(settings) as url:
-            return await bring_up_to_date(settings, url)
+            lacking = await tables_without_rights(settings, url)
+            return await bring_up_to_date(settings, url), lacking
 
-    applied = run(work())
+    applied, mended = run(work())
     if as_json:
-        print_json({"applied": applied})
+        print_json({"applied": applied, "mended": mended})
     else:
+        if mended:
+            out.print(f"The role mnemon_app has its privileges again on: {', '.join(mended)}.", soft_wrap=True)
         out.print(f"{applied} migrations applied." if applied else "The database is at this version already.")

@@ -123,11 +123,25 @@ where org_id = %(org_id)s and job_id = %(job_id)s and lease_until is null
 delete from work where org_id = %(org_id)s and kind = %(kind)s and key = %(key)s and lease_until is null
 
 -- name: counts
--- Over all organizations, for the metrics.
-select kind,
-  case when parked_at is not null then 'parked' when lease_until is not null then 'running' else 'queued' end as status,
-  count(*) as number, min(due_at) as oldest
-from work group by 1, 2
+-- Over all organizations, for the metrics; `overdue` is since when the longest waiting row that a runner could claim
+-- has been due, as in the statement of that name.
+select w.kind,
+  case when w.parked_at is not null then 'parked' when w.lease_until is not null then 'running' else 'queued' end
+    as status,
+  count(*) as number,
+  min(w.due_at) filter (where w.parked_at is null and w.lease_until is null and w.due_at <= %(now)s
+    and (w.lane is null or not exists (
+      select from work e
+      where e.org_id = w.org_id and e.lane = w.lane and e.parked_at is null and e.job_id <> w.job_id
+        and ((e.seq, e.job_id) < (w.seq, w.job_id) or e.lease_until > %(now)s)))) as overdue
+from work w group by 1, 2
+
+-- name: failing
+-- Why rows that are tried again failed last, over all organizations, the most frequent reason first.
+select kind, error, count(*) as number
+from work
+where parked_at is null and attempts > 0 and error is not null
+group by 1, 2 order by 3 desc, 1, 2 limit 1
 
 -- name: kinds
 -- How much of one organization's work of each kind stands where.

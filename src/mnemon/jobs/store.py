@@ -179,8 +179,13 @@ async def retry(tx: Tx, scope: Scope, job_id: str) -> bool:
 
 
 async def counts(tx: Tx) -> list[Row]:
-    """Rows by kind and status over all organizations."""
-    return await tx.all(SQL["counts"])
+    """Rows by kind and status over all organizations, with when the longest waiting claimable one became due."""
+    return await tx.all(SQL["counts"], now=tx.now)
+
+
+async def commonest_failure(tx: Tx) -> Row | None:
+    """Give kind, error and number of the items that are tried again for the most frequent reason."""
+    return await tx.maybe(SQL["failing"])
 
 
 async def overdue_since(tx: Tx) -> tuple[datetime | None, bool]:
