@@ -171,11 +171,36 @@ def test_a_setting_that_cannot_be_read_is_a_finding(doctor: Callable[..., Report
     assert "MNEMON_POOL_SIZE" in found["settings"]["detail"]
 
 
-def test_a_misspelt_variable_is_noticed() -> None:
-    found = machine.variables({"MNEMON_DATABSE_URL": "x", "HOME": "/"})
+def test_a_misspelt_variable_is_noticed(tmp_path: Path) -> None:
+    found = machine.variables({"MNEMON_DATABSE_URL": "x", "HOME": "/"}, tmp_path)
     assert found.state is State.WARN
     assert found.fix == "unset MNEMON_DATABSE_URL; export MNEMON_DATABASE_URL=…"
-    assert machine.variables({"MNEMON_PORT": "1", "MNEMON_ORG": "local"}).state is State.OK
+    assert machine.variables({"MNEMON_PORT": "1", "MNEMON_ORG": "local", "MNEMON_USER": "me"}, tmp_path).state == "ok"
+
+
+def test_a_misspelt_name_in_a_file_is_noticed(doctor: Callable[..., Report], tmp_path: Path) -> None:
+    (tmp_path / "mnemon.toml").write_text("data_dri = 'x'\npool_size = 3\n[server]\nport = 1\n")
+    (tmp_path / ".env").write_text("MNEMON_RATE_LIMIT=5\nOTHER=1\nmnemon_pool_size=4\n")
+    found = doctor()["settings"]
+    assert found["state"] == "warn"
+    for words in ("data_dri in mnemon.toml", "server in mnemon.toml", "MNEMON_RATE_LIMIT in .env"):
+        assert f"{words} is not a setting" in found["detail"]
+    assert "pool_size" not in found["detail"]
+    assert "MNEMON_RATE_LIMIT_PER_MINUTE in .env" in found["fix"]
+    (tmp_path / ".env").unlink()
+    assert "write data_dir in mnemon.toml" in doctor()["settings"]["fix"]
+
+
+def test_a_settings_file_that_cannot_be_read_is_named(doctor: Callable[..., Report], tmp_path: Path) -> None:
+    for name, written in (("mnemon.toml", b"port = = 1"), (".env", b"MNEMON_PORT=\xff")):
+        (tmp_path / name).write_bytes(written)
+        found = doctor()["settings"]
+        assert found["state"] == "fail"
+        assert f"{tmp_path / name} cannot be read" in found["detail"]
+        served = CliRunner().invoke(app, ["serve"])
+        assert served.exit_code == 1
+        assert name in served.stderr
+        (tmp_path / name).unlink()
 
 
 def test_little_room_is_told_in_time(tmp_path: Path) -> None:

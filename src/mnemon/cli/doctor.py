@@ -61,7 +61,7 @@ async def _examine(**flags: object) -> "list[Check]":
         settings = load_settings(**flags)
     except Misconfigured as error:
         return [*found, failed("settings", error)]
-    found.append(machine.variables(os.environ))
+    found.append(machine.variables(os.environ, Path.cwd()))
     found += [one async for one in _database(settings)]
     found += machine.listening(settings)
     found += [models.model(settings), await models.embedder(settings)]

@@ -105,10 +105,12 @@ def worker(data_dir: DataDir = None, database_url: DatabaseUrl = None) -> None:
 async def _work(settings: "Settings") -> None:
     from prometheus_client import start_http_server
 
+    from mnemon.api.listening import listen_refusal
     from mnemon.app import make_runner
     from mnemon.cli.house import opened_house
     from mnemon.cli.lifetime_log import log_lifetime
     from mnemon.cli.operator import assert_embedder
+    from mnemon.errors import Misconfigured
     from mnemon.logs import configure_logs, logs_are_json
     from mnemon.spans import start_spans
 
@@ -120,7 +122,12 @@ async def _work(settings: "Settings") -> None:
             await assert_role(basement)
             await assert_embedder(basement)
             if settings.worker_metrics_port is not None:
-                start_http_server(settings.worker_metrics_port, settings.host)
+                try:
+                    start_http_server(settings.worker_metrics_port, settings.host)
+                except OSError as error:
+                    step = "set MNEMON_WORKER_METRICS_PORT to a free port."
+                    refusal = listen_refusal(settings.host, settings.worker_metrics_port, error, fix=step)
+                    raise Misconfigured(refusal) from None
             asked = asyncio.Event()
             for number in (signal.SIGINT, signal.SIGTERM):
                 asyncio.get_running_loop().add_signal_handler(number, asked.set)
