@@ -25,6 +25,8 @@ class JobOut(Wire):
     due_at: Instant
     parked_at: Instant | None
     error: str | None
+    waits_for: str | None
+    """The job that goes first: an earlier one of the same session, which runs or is tried again."""
 
     @classmethod
     def of(cls, job: Job) -> Self:
@@ -38,6 +40,7 @@ class JobOut(Wire):
             due_at=job.due_at,
             parked_at=job.parked_at,
             error=job.error,
+            waits_for=job.waits_for,
         )
 
 

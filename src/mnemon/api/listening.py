@@ -68,7 +68,8 @@ class Listening(uvicorn.Server):
             try:
                 await self._task
             except OSError as error:  # another process began to listen after the socket was bound
-                raise Misconfigured(listen_refusal(*self._sock.getsockname()[:2], error)) from None
+                host, port = self._sock.getsockname()[:2]
+                raise Misconfigured(listen_refusal(host, port, error)) from None
             raise Misconfigured("The server could not start; its log above says why.")
 
     async def finished(self) -> None:

@@ -173,15 +173,19 @@ async def _work(db: Database) -> Check:
     """Whether work is parked, waits for a worker, or fails and is tried again: judged as `/readyz` does."""
     wall = SystemClock().now()
     async with db.tx(None) as tx:
-        rows, (since, _), reported, failing = await tx.together(
-            jobs.counts(tx),
+        parked, (since, _), reported, failing = await tx.together(
+            jobs.parked_by_organization(tx),
             jobs.overdue_since(tx),
             jobs.workers(tx, since=wall - SILENT_AFTER),
             jobs.commonest_failure(tx),
         )
-    if parked := sum(row["number"] for row in rows if row["status"] == "parked"):
-        words = f"{parked} {_items(parked)} parked: out of tries, kept, and not tried again by itself."
-        return warn("work", words, "mnemon jobs list --status parked  # then: mnemon jobs retry --parked")
+    if parked:
+        number, org = sum(parked.values()), next(iter(parked))
+        whose = "" if org == "local" else f" --org {org}"
+        words = f"{number} {_items(number)} parked: out of tries, kept, and not tried again until you say so."
+        return warn(
+            "work", words, f"mnemon jobs list --status parked{whose}  # then: mnemon jobs retry --parked{whose}"
+        )
     if since is not None and tx.now - since > OVERDUE_AFTER:
         late = int((tx.now - since).total_seconds())
         verdict = judge(reported, now=wall, overdue=tx.now - since)
