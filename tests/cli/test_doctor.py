@@ -240,7 +240,7 @@ def work(database_url: str) -> Callable[..., None]:
         row |= {"due_at": now - timedelta(seconds=ago), **columns}
         named = ", ".join(row), ", ".join(f"%({name})s" for name in row)
         with psycopg.connect(database_url) as connection:
-            connection.execute(f"insert into work ({named[0]}) values ({named[1]})", row)  # type: ignore[arg-type]
+            connection.execute(f"insert into work ({named[0]}) values ({named[1]})", row)
 
     return put
 
@@ -272,7 +272,7 @@ def test_work_that_nobody_takes_is_told_from_work_whose_workers_are_busy(
 def test_a_read_only_database_fails(doctor: Callable[..., Report], database_url: str) -> None:
     with psycopg.connect(database_url, autocommit=True) as connection:
         name = connection.info.dbname
-        connection.execute(f'ALTER DATABASE "{name}" SET default_transaction_read_only = on')  # type: ignore[arg-type]
+        connection.execute(f'ALTER DATABASE "{name}" SET default_transaction_read_only = on')
     found = doctor(database_url=database_url)["database"]
     assert found["state"] == "fail"
     assert "read-only" in found["detail"]

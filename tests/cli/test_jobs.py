@@ -28,22 +28,21 @@ def mnemon(database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     for org in ("local", "acme"):
         assert call("orgs", "create", org).exit_code == 0
     now = SystemClock().now()
-    parked = {"attempts": 8, "error": NO_KEY, "parked_at": now}
+    parked: dict[str, object] = {"attempts": 8, "error": NO_KEY, "parked_at": now}
+    rows: list[tuple[str, str, dict[str, object]]] = [
+        ("job_1", "local", parked),
+        ("job_2", "local", {"attempts": 2, "error": NO_KEY, "due_at": now + timedelta(minutes=5)}),
+        ("job_3", "local", {}),
+        ("job_4", "local", {**parked, "lane": "ses_2"}),
+        ("job_5", "acme", parked),
+        ("job_6", "local", {"lane": None, "lease_until": now + timedelta(hours=1)}),
+    ]
     with psycopg.connect(database_url) as connection:
-        for seq, (job, org, more) in enumerate(
-            [
-                ("job_1", "local", parked),
-                ("job_2", "local", {"attempts": 2, "error": NO_KEY, "due_at": now + timedelta(minutes=5)}),
-                ("job_3", "local", {}),
-                ("job_4", "local", {**parked, "lane": "ses_2"}),
-                ("job_5", "acme", parked),
-                ("job_6", "local", {"lane": None, "lease_until": now + timedelta(hours=1)}),
-            ]
-        ):
-            row = {"org_id": org, "kind": "reflect", "key": job, "job_id": job, "lane": "ses_1", "seq": seq}
-            row |= {"enqueued_at": now, "due_at": now, **more}
+        for seq, (job, org, more) in enumerate(rows):
+            row: dict[str, object] = {"org_id": org, "kind": "reflect", "key": job, "job_id": job, "lane": "ses_1"}
+            row |= {"seq": seq, "enqueued_at": now, "due_at": now, **more}
             names, values = ", ".join(row), ", ".join(f"%({name})s" for name in row)
-            connection.execute(f"insert into work ({names}) values ({values})", row)  # type: ignore[arg-type]
+            connection.execute(f"insert into work ({names}) values ({values})", row)
     return call
 
 
