@@ -45,6 +45,7 @@ COMMANDS = (
     "demo",
     "doctor",
     "engagement",
+    "jobs",
     "mcp",
     "memory",
     "reembed",
