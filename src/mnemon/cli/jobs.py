@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from mnemon.cli.safe_text import safe_markup
 from mnemon.cli.terminal import AsJson, Org, chosen, out, print_json, run
 
 if TYPE_CHECKING:
@@ -51,7 +52,9 @@ def list_jobs(
     elif found:
         _show(found)
     else:
-        out.print(f"No {status or 'waiting, running or parked'} jobs{f' of the kind {kind}' if kind else ''}.")
+        out.print(
+            f"No {status or 'waiting, running or parked'} jobs{safe_markup(f' of the kind {kind}' if kind else '')}."
+        )
 
 
 @jobs.command("retry")
@@ -129,15 +132,16 @@ def _plain(job: "Job") -> dict[str, Any]:
 
 
 def _show(found: "list[Job]") -> None:
-    from rich.markup import escape
-
     for job in found:
         tries = f"{job.attempts} {'try' if job.attempts == 1 else 'tries'}"
-        out.print(f"{job.id}  {job.kind:<12} [bold]{job.status:<8}[/] {tries}", soft_wrap=True)
+        out.print(
+            f"{job.id}  {safe_markup(f'{job.kind:<12}')} [bold]{safe_markup(f'{job.status:<8}')}[/] {tries}",
+            soft_wrap=True,
+        )
         if job.waits_for:
-            out.print(f"     [dim]waits for {job.waits_for}[/]", soft_wrap=True)
+            out.print(f"     [dim]waits for {safe_markup(job.waits_for)}[/]", soft_wrap=True)
         if job.error:
-            out.print(f"     [dim]{escape(job.error)}[/]", soft_wrap=True)
+            out.print(f"     [dim]{safe_markup(job.error)}[/]", soft_wrap=True)
 
 
 def _jobs(number: int) -> str:

@@ -3,13 +3,12 @@
 import shlex
 from pathlib import Path
 
-from rich.markup import escape
-
 from mnemon.access import store as access
 from mnemon.access.keys import create_key
 from mnemon.access.organizations import create_organization
 from mnemon.access.signin import make_link
 from mnemon.basement import Basement
+from mnemon.cli.safe_text import safe_markup
 from mnemon.cli.terminal import out
 from mnemon.scope import Scope
 from mnemon.settings import Settings
@@ -52,7 +51,7 @@ def greet(settings: Settings, port: int, *, key: str | None, link: str, prefix: 
     `prefix` stands before commands; `over_http` shows a request instead, where the prefix is not to be copied.
     """
     offline = "offline: rules, no language model" if settings.model == "offline" else settings.model
-    before = escape(prefix)
+    before = safe_markup(prefix)
     out.print(f"[bold]Mnemon[/] answers at {_url(settings, port)} · {offline}")
     out.print(f"Console, signed in (once, within 15 minutes): {link}", soft_wrap=True)
     if key is None:
