@@ -24,7 +24,7 @@ OUR_WORDS = {
     "custody.py": {"table", "place", "receipt.reasons[place]", "gone"},
     "demo.py": {"named", "steps", "link"},
     "doctor.py": {"counts['ok']", "counts['fail']", "warnings", "LOOK[one.state]", "one.name", "''"},
-    "jobs.py": {"_jobs(len(done))", "tries", "status or 'waiting, running or parked'", "kind"},
+    "jobs.py": {"_jobs(len(done))", "tries", "status or 'waiting, running or parked'", "kind", "status"},
     "keys.py": {"state"},
     "memory.py": {"word", "times", "name", "colour", "bar", "_BAR"},
     "reembed.py": {"moved.vectors", "moved.organizations", "moved.dropped"},

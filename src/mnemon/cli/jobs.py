@@ -134,10 +134,8 @@ def _plain(job: "Job") -> dict[str, Any]:
 def _show(found: "list[Job]") -> None:
     for job in found:
         tries = f"{job.attempts} {'try' if job.attempts == 1 else 'tries'}"
-        out.print(
-            f"{job.id}  {safe_markup(f'{job.kind:<12}')} [bold]{safe_markup(f'{job.status:<8}')}[/] {tries}",
-            soft_wrap=True,
-        )
+        kind, status = safe_markup(job.kind.ljust(12)), safe_markup(job.status.ljust(8))
+        out.print(f"{job.id}  {kind} [bold]{status}[/] {tries}", soft_wrap=True)
         if job.waits_for:
             out.print(f"     [dim]waits for {safe_markup(job.waits_for)}[/]", soft_wrap=True)
         if job.error:
