@@ -2,6 +2,7 @@
 
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -42,7 +43,7 @@ def test_there_are_enough_cases_and_each_has_its_own_words() -> None:
 def test_no_attack_changes_a_trusted_fact_or_leaves_its_scope_or_its_mark(
     mode: str, database_url: str, tmp_path: Path
 ) -> None:
-    options = {"model": "offline"} if mode == "offline" else {}
+    options: dict[str, Any] = {"model": "offline"} if mode == "offline" else {}
     with served(database_url, tmp_path, curator_after=4, **options) as server:
         model = Obedient(CASES)
         if mode == "obedient":
