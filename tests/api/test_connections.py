@@ -4,7 +4,8 @@ import asyncio
 import socket
 import time
 from collections.abc import Callable, Coroutine, Iterator
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, closing, suppress
+from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any, cast
 
@@ -227,16 +228,17 @@ def test_whoever_waits_longest_makes_room_for_a_new_request(narrow: Served) -> N
 
 
 def test_a_silent_connection_makes_room_before_an_idle_one(narrow: Served) -> None:
-    ask = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
-    with ExitStack() as open_:
-        kept = open_.enter_context(connected(narrow))
-        kept.sendall(ask)
-        assert kept.recv(65_536).startswith(b"HTTP/1.1 200")
+    url = httpx2.URL(narrow.url)
+    with closing(HTTPConnection(url.host, url.port, timeout=HANGS_S)) as kept, ExitStack() as open_:
+        kept.request("GET", "/healthz")
+        assert kept.getresponse().read()
+        used = kept.sock
         silent = [open_.enter_context(connected(narrow)) for _ in range(30)]
         assert told(silent[0]) == b""
         assert httpx2.get(f"{narrow.url}/healthz", timeout=HANGS_S).status_code == 200
-        kept.sendall(ask)
-        assert kept.recv(65_536).startswith(b"HTTP/1.1 200")
+        kept.request("GET", "/healthz")
+        assert kept.getresponse().status == 200
+        assert kept.sock is used
 
 
 def test_a_connection_too_many_is_told_when_to_come_back(narrow: Served) -> None:
