@@ -107,6 +107,8 @@ class Readiness:
             )
         if read_only:
             raise DatabaseDown(FAULTS["database_read_only"], code="database_read_only")
+        if self._db.disk_full:  # reads go on working then, and so do writes that fit into a page that is there
+            await self._db.check_disk(LOOK_S)
         own = self._own()
         overdue = None if since is None else tx.now - since
         verdict = judge(reported, now=now, overdue=overdue, own=own.worker if own else None)

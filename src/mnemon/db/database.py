@@ -30,6 +30,10 @@ ORG_NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?")
 """An organization's name: safe in a key, a URL and a literal `SET LOCAL`."""
 
 CONNECT_TIMEOUT_S = 5
+_FILL_A_FILE = """
+select count(*) from (select repeat('x', 100) || n as line from generate_series(1, 10000) n order by line desc) lines
+"""
+"""A megabyte that is sorted in 64 KB of memory: PostgreSQL writes it to a temporary file."""
 
 
 class Database:
@@ -56,6 +60,8 @@ class Database:
         """What rooms keep in process beside it."""
         self.way = RightOfWay()
         """Who goes first among those who use it."""
+        self.disk_full = False
+        """Whether a statement has failed for want of disk space since `check_disk` last found some."""
         self._clock = clock
         self._timeout_s = timeout_s
         self._prepared = prepared
@@ -113,6 +119,13 @@ class Database:
                 await line.glance(asked)
         return asked.rows
 
+    async def check_disk(self, within_s: float) -> None:
+        """Raise DatabaseDown while the database's disk is full; else note that it has room."""
+        async with self.tx(None, within_s=within_s) as tx:
+            tx.later("set local work_mem = '64kB'")
+            await tx.all(_FILL_A_FILE)
+        self.disk_full = False
+
     def _begin(self, org_id: str | None, begin: str = "BEGIN") -> list[Asked]:
         """Begin, role and organization, sent as one; literals, since Citus does not see `set_config`."""
         if org_id is not None and ORG_NAME.fullmatch(org_id) is None:
@@ -164,6 +177,8 @@ class Database:
         except psycopg.Error as error:
             if isinstance(error, Unanswered):
                 self._pool.down = True
+            if isinstance(error, psycopg.errors.DiskFull):
+                self.disk_full = True
             told = outage(error)
             if told is None:
                 raise

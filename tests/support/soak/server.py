@@ -86,7 +86,7 @@ class Server:
         folder.mkdir(parents=True, exist_ok=True)
         self.data_dir = folder / "data"
         self._folder = folder
-        self._clock_file = folder / "clock" if clock else None
+        self.clock_file = folder / "clock" if clock else None
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             self.url = f"http://127.0.0.1:{probe.getsockname()[1]}"
@@ -97,9 +97,9 @@ class Server:
 
     def _environment_of(self, settings: Mapping[str, str]) -> dict[str, str]:
         chosen = {f"MNEMON_{name.upper()}": value for name, value in settings.items()}
-        if self._clock_file is not None:
-            self._clock_file.write_text(iso(datetime.now(UTC)), encoding="utf-8")
-            chosen["MNEMON_CLOCK_FILE"] = str(self._clock_file)
+        if self.clock_file is not None:
+            self.clock_file.write_text(iso(datetime.now(UTC)), encoding="utf-8")
+            chosen["MNEMON_CLOCK_FILE"] = str(self.clock_file)
         return {
             **{name: value for name, value in os.environ.items() if not name.startswith("MNEMON_")},
             "MNEMON_DATA_DIR": str(self.data_dir),
@@ -171,15 +171,15 @@ class Server:
 
     def advance(self, **delta: float) -> None:
         """Move the time of every process forward."""
-        assert self._clock_file is not None, "this server has the machine's clock"
-        later = parse_time(self._clock_file.read_text()) + timedelta(**delta)
-        draft = self._clock_file.with_suffix(".new")
+        assert self.clock_file is not None, "this server has the machine's clock"
+        later = parse_time(self.clock_file.read_text()) + timedelta(**delta)
+        draft = self.clock_file.with_suffix(".new")
         draft.write_text(iso(later), encoding="utf-8")
-        draft.replace(self._clock_file)
+        draft.replace(self.clock_file)
 
     def now(self) -> datetime:
         """The time that its processes have."""
-        return parse_time(self._clock_file.read_text()) if self._clock_file else datetime.now(UTC)
+        return parse_time(self.clock_file.read_text()) if self.clock_file else datetime.now(UTC)
 
     def postgres(self) -> Postmaster | None:
         """The database server's process."""
