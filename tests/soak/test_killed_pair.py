@@ -37,8 +37,8 @@ async def kill_in_turn_and_count(folder: Path, url: str, kills: int, bounds: Bou
     Unless it waits, time is moved past the lease of a worker that was killed.
     """
     one = Server(folder / "one", worker=False, clock=not waits, database_url=url)
-    same_time = {"clock_file": str(one.clock_file)} if one.clock_file else {}
-    servers = [one, Server(folder / "two", worker=False, database_url=url, **same_time)]
+    settings = {"database_url": url} | ({"clock_file": str(one.clock_file)} if one.clock_file else {})
+    servers = [one, Server(folder / "two", worker=False, clock=False, **settings)]
     workers = [servers[0].worker(f"worker-{number}") for number in (1, 2)]
     victims: list[Server | Program] = [servers[0], workers[0], servers[1], workers[1]]
     ready: list[float] = []
