@@ -98,6 +98,10 @@ def standing_of(rows: Sequence[Row]) -> Standing:
     )
 
 
+_CHARACTERS_OF_A_ROW = 500
+"""Characters that take about as long as the rest of a row."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Rows:
     """What is new since a revision, as the database gives it: `news_of` makes entries of it, which takes longer."""
@@ -111,6 +115,12 @@ class Rows:
 
     def __len__(self) -> int:
         return len(self.memories) + len(self.messages) + len(self.vectors)
+
+    @property
+    def effort(self) -> int:
+        """How long entries take to make, as a number of rows with short texts."""
+        texts = (*(row[4] for row in self.memories), *(row[6] for row in self.messages))
+        return len(self) + sum(len(text or "") for text in texts) // _CHARACTERS_OF_A_ROW
 
 
 async def newer(tx: Tx, scope: Scope, model: str, since: int) -> Rows:

@@ -105,7 +105,7 @@ class Shelf:
             if self._current(key, standing) is not held or (held is not None and held.standing.revision != since):
                 continue  # somebody else renewed the books while this one read
             own = tx.revisions.get(scope.user)
-            if len(rows) > ROWS_BUILT_INLINE or (own is None and held is not None and held.to_be_swept):
+            if rows.effort > ROWS_BUILT_INLINE or (own is None and held is not None and held.to_be_swept):
                 books = await self._made(key, held, rows, aliases, standing, own)
             elif held is not None and held.being_read:
                 await held.until_unread()
@@ -144,7 +144,7 @@ class Shelf:
         if key in self._making:
             await asyncio.wait((self._making[key],))
             return None
-        if len(rows) + (0 if held is None else held.rows) <= ROWS_BUILT_INLINE:
+        if rows.effort + (0 if held is None else held.rows) <= ROWS_BUILT_INLINE:
             books = work()
             self._keep(key, books)
             return books
