@@ -61,6 +61,8 @@ TURNS = {
     "digits": filled("a", "1", ""),
     "section signs": filled("", "§", ""),
     "an open question": filled("We don't know why", " ", "x"),
+    "one sign for eighteen": filled("", "\ufdfa", ""),
+    "words nobody says twice": " ".join(f"{number}z" for number in range(40_000))[:LONGEST],
 }
 
 
@@ -77,6 +79,17 @@ def send_completion(client: httpx2.Client, user: str, text: str) -> None:
     body = {"model": "mnemon", "user": user, "messages": [{"role": "user", "content": text}]}
     answer = client.post("/v1/chat/completions", json=body)
     assert answer.status_code == 200, answer.text
+
+
+def send_many_at_once(client: httpx2.Client, user: str, text: str) -> None:
+    """A turn as large as one may be, then the first search, which reads all of it."""
+    messages = [{"role": "user", "content": text}] * (7_500_000 // len(text.encode()))
+    answer = client.post("/api/turns", json={"userId": user, "messages": messages})
+    assert answer.status_code == 202, answer.text
+    for query in ("where", text[:500]):
+        body = {"userId": user, "query": query, "kinds": ["memories", "messages"]}
+        found = client.post("/api/memories/search", json=body)
+        assert found.status_code == 200, found.text
 
 
 def look_at_changes(server: Served, client: httpx2.Client, user: str) -> None:
@@ -108,6 +121,8 @@ def test_no_long_text_holds_up_the_event_loop(model: str, database_url: str, tmp
             send_turns(client, f"u{number}", text)
         if model == "offline":
             send_completion(client, "chats", TURNS["equals signs"])
+            for name in ("marks upon marks", "one sign for eighteen", "words nobody says twice"):
+                send_many_at_once(client, f"many {name}", TURNS[name])
         look_at_changes(server, client, "edits")
         server.settled(client, seconds=200)
         parked = client.get("/api/jobs?status=parked").json()["data"]
@@ -160,11 +175,12 @@ def healthz_beside(server: Served, client: httpx2.Client, name: str, text: str, 
             send_turns(client, user, text)
             send_completion(client, user, text)
             look_at_changes(server, client, user)
+        send_many_at_once(client, name, text)
         server.settled(client, seconds=600)
     return sorted(took)
 
 
-@pytest.mark.soak("long-texts", count=5, unit="rounds of each of eight texts, offline and with a model")
+@pytest.mark.soak("long-texts", count=5, unit="rounds of each of ten texts, offline and with a model")
 @pytest.mark.timeout(3600)
 def test_healthz_answers_within_100_ms_while_long_texts_come_in_a_loop(
     database_url: str, tmp_path: Path, soak_part: Part

@@ -4,7 +4,7 @@ import math
 import re
 import threading
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import Stemmer
 
@@ -32,6 +32,12 @@ _K1, _B = 1.2, 0.75
 _MOST_WORDS = 200_000
 _LONGEST_KEPT = 64
 """A longer word is hardly met again, and whoever sends such words must not fill the memory with them."""
+LONGEST_INDEXED = 50_000
+"""Characters of a text that recall reads, counted again in its normal form."""
+_LONGEST_FORM = 18
+"""Characters that one may become in its normal form (U+FDFA)."""
+_CHARACTERS_OF_A_ROW = 500
+"""Characters whose terms take about as long as everything else about a row of recall."""
 _ASCII = {number: " " for number in range(128) if not chr(number).isalnum()}
 """What is not a letter or digit stands between words; most texts are of these characters alone."""
 
@@ -76,9 +82,23 @@ def terms(text: str, *, bare: bool = False) -> list[str]:
     return [known for word in words if (known := _STEMS[word])] or ([] if bare else [stem(word) for word in words])
 
 
+@reads_outside_text
+def indexed_terms(text: str) -> list[str]:
+    """The terms by which recall finds a text: of a very long one, those at its beginning."""
+    if len(text) > LONGEST_INDEXED // _LONGEST_FORM:
+        text = text[:LONGEST_INDEXED]
+        text = text if text.isascii() else normal_form("NFKC", text)[:LONGEST_INDEXED]
+    return terms(text)
+
+
 def _counted(text: str) -> tuple[dict[str, int], int]:
-    words = terms(text)
+    words = indexed_terms(text)
     return Counter(words), len(words)
+
+
+def reading_effort(texts: Iterable[str | None]) -> int:
+    """How long the texts' terms take, as a number of rows with short texts."""
+    return sum(min(len(text), LONGEST_INDEXED) for text in texts if text) // _CHARACTERS_OF_A_ROW
 
 
 @reads_outside_text

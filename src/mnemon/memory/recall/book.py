@@ -26,7 +26,9 @@ from mnemon.memory.recall.entry import SAID, Entry
 GAP = timedelta(minutes=30)
 """Quoting memories further apart than this are not of one conversation."""
 _ENTRY_BYTES = 700
-_POSTING_BYTES = 10
+_POSTING_BYTES = 18
+_WORD_BYTES = 340
+"""Measured: a word that only one text holds."""
 _AT_ONCE = 2_000
 """Rows that one call of a library takes: it keeps the interpreter's lock, 2 ms at this size, and the loop waits."""
 
@@ -95,8 +97,8 @@ class Book:
     @property
     def bytes(self) -> int:
         """About how much memory it takes."""
-        rows = len(self.entries)
-        return self.columns.bytes + self.vectors.nbytes + rows * _ENTRY_BYTES + self._postings * _POSTING_BYTES
+        words = self._postings * _POSTING_BYTES + len(self.words) * _WORD_BYTES
+        return self.columns.bytes + self.vectors.nbytes + len(self.entries) * _ENTRY_BYTES + words
 
     def fill(self, entries: Sequence[tuple[Entry, np.ndarray | None]]) -> None:
         """The book, empty so far, holds these entries; the same as putting them one by one, at once."""

@@ -5,7 +5,7 @@ from datetime import datetime
 from functools import lru_cache
 from typing import NamedTuple
 
-from mnemon.memory.words import stems, terms
+from mnemon.memory.words import indexed_terms, stems, terms
 from mnemon.outside import reads_outside_text
 from mnemon.turn import Role
 
@@ -72,7 +72,7 @@ def of_message(
 ) -> Entry:
     """A message as recall sees it."""
     speaker, text = (name, content) if name else _split(content)
-    words = terms(text)
+    words = indexed_terms(text)
     return Entry(
         id=entry_id,
         revision=revision,
@@ -111,7 +111,7 @@ def of_memory(
     """A memory as recall sees it; one that quotes somebody is treated as what was said."""
     speaker, text = _split(content)
     said = speaker is not None
-    words = terms(text)
+    words = indexed_terms(text)
     heading = _heading(speaker, valid_from) if said else _missing(entity_label, words)
     return Entry(
         id=entry_id,

@@ -13,6 +13,7 @@ from mnemon.memory.recall.entry import Entry, of_memory, of_message
 from mnemon.memory.recall.known import MOST
 from mnemon.memory.recall.query import Heard
 from mnemon.memory.vectors.store import Kind, joined_by_hash
+from mnemon.memory.words import reading_effort
 from mnemon.scope import Scope
 from mnemon.turn import Role
 
@@ -98,10 +99,6 @@ def standing_of(rows: Sequence[Row]) -> Standing:
     )
 
 
-_CHARACTERS_OF_A_ROW = 500
-"""Characters that take about as long as the rest of a row."""
-
-
 @dataclass(frozen=True, kw_only=True)
 class Rows:
     """What is new since a revision, as the database gives it: `news_of` makes entries of it, which takes longer."""
@@ -119,8 +116,7 @@ class Rows:
     @property
     def effort(self) -> int:
         """How long entries take to make, as a number of rows with short texts."""
-        texts = (*(row[4] for row in self.memories), *(row[6] for row in self.messages))
-        return len(self) + sum(len(text or "") for text in texts) // _CHARACTERS_OF_A_ROW
+        return len(self) + reading_effort((*(row[4] for row in self.memories), *(row[6] for row in self.messages)))
 
 
 async def newer(tx: Tx, scope: Scope, model: str, since: int) -> Rows:

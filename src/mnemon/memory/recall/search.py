@@ -74,7 +74,7 @@ async def _searched_in_sql(tx: Tx, scope: Scope, query: Query) -> Recalled:
     async with joined_by_hash(tx):
         candidates = await _candidates(tx, scope, query)
     weigh = partial(_fused, candidates, query, aliases, query.as_of or tx.now)
-    fused, things = await tx.attached.get(Shelf).computed(weigh, rows=sum(len(some.rows) for some in candidates))
+    fused, things = await tx.attached.get(Shelf).computed(weigh, rows=sum(some.effort for some in candidates))
     return await _answer(tx, scope, query, fused, things)
 
 

@@ -11,6 +11,7 @@ from mnemon.memory.fact import MemoryType
 from mnemon.memory.ranking import Ranking
 from mnemon.memory.recall.query import Heard, Query, Thing
 from mnemon.memory.store import memory_of, trust_in
+from mnemon.memory.words import reading_effort
 from mnemon.scope import Scope
 from mnemon.turn import Role
 from mnemon.vectors.literal import literal
@@ -34,6 +35,11 @@ class Candidates(NamedTuple):
 
     rows: Sequence[Row]
     read: Callable[[Row], Found]
+
+    @property
+    def effort(self) -> int:
+        """How long it takes to weigh them, as a number of rows with short texts."""
+        return len(self.rows) + reading_effort(row["content"] for row in self.rows)
 
     def found(self) -> list[Found]:
         """Make candidates of the rows."""
