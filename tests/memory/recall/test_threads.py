@@ -19,6 +19,7 @@ from mnemon.memory.recall.query import Query
 from mnemon.memory.recall.search import recall, search
 from mnemon.memory.recall.shelf import ROWS_BUILT_INLINE, Shelf
 from mnemon.memory.remember import remember
+from mnemon.memory.words import LONGEST_INDEXED, indexed_terms, terms
 from mnemon.scope import Scope, person
 from mnemon.sessions.people import ensure_person
 
@@ -278,3 +279,22 @@ async def test_a_transaction_that_wrote_much_finds_it_and_leaves_nothing_behind(
     assert [await house.found("tea"), await house.found("violin")] == [0, 30]
     await house.learn("milk")
     assert await house.found("milk") == 1
+
+
+async def test_a_few_long_texts_are_indexed_in_a_thread(house: House) -> None:
+    await house.learn("short " * 10, 3)
+    assert await house.found_in_transaction("short") == 3
+    assert house.building.begun == 0
+    await house.learn("long " * 3_000, 4)
+    assert await house.found_in_transaction("long") == 4
+    assert house.building.begun == 1
+
+
+async def test_of_a_very_long_text_the_beginning_is_indexed() -> None:
+    words = [f"word{number}" for number in range(20_000)]
+    read = indexed_terms(" ".join(words))
+    assert read[0] == "word0"
+    assert len(" ".join(read)) <= LONGEST_INDEXED
+    assert len(" ".join(read)) > LONGEST_INDEXED - 20
+    assert len("".join(indexed_terms("\ufdfa" * 100_000))) <= LONGEST_INDEXED
+    assert indexed_terms("Ünïque " * 100) == terms("Ünïque " * 100)
