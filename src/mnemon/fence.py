@@ -15,7 +15,13 @@ def escape(text: str) -> str:
 
     One bracket is enough: no tag begins without it. An ampersand stays, so that names like AT&T read as they are.
     """
-    return _CONTROL.sub("", _OPENING_BRACKETS.sub("&lt;", text))
+    return visible(_OPENING_BRACKETS.sub("&lt;", text))
+
+
+@reads_outside_text
+def visible(text: str) -> str:
+    """The text without invisible characters."""
+    return _CONTROL.sub("", text)
 
 
 @reads_outside_text

@@ -369,3 +369,26 @@ def test_a_change_that_waits_for_a_forgetting_is_not_found_and_leaves_nothing(
 
     answer, left = asyncio.run(race())
     assert (answer.status_code, left) == (404, [])
+
+
+def test_lists_without_end_are_refused_before_they_are_read(client: httpx2.Client) -> None:
+    session = turn(client)["sessionId"]
+    many = [{"action": "look", "expected_outcome": "seen"}] * 1_001
+    entities = [{"id": f"e{number}", "kind": "k"} for number in range(1_001)]
+    for body in (
+        {"expectations": many},
+        {"agent_state_updates": {"expectations": many}},
+        {"current_understanding": {"entities": entities}},
+        {"agent_state_updates": {"current_understanding": {"entities": entities}}},
+    ):
+        answer = patch(client, session, "*", body)
+        assert answer.status_code == 422, answer.text
+        assert "1,000" in answer.text
+    result = {"id": "call_1", "action": "look", "ids": ["a"] * 1_000, "entities": entities[:1_000]}
+    results = [{**result, "id": f"call_{number}"} for number in range(3)]
+    said = [{"role": "user", "content": "Look."}]
+    answer = client.post("/api/turns", json={"userId": "ana", "messages": said, "toolResults": results})
+    assert answer.status_code == 422, answer.text
+    assert answer.json()["errors"][0]["pointer"] == "/toolResults"
+    answer = client.post("/api/turns", json={"userId": "ana", "messages": said, "toolResults": results[:2]})
+    assert answer.status_code == 202, answer.text

@@ -36,8 +36,26 @@ def test_what_the_person_said_is_theirs_though_a_tool_repeats_it() -> None:
     assert voices.lender("Lives in Boston") is None
 
 
-def test_what_nobody_else_said_is_the_persons_in_other_words() -> None:
-    assert voices_of(turn_of("I eat no meat.", page="Opening hours")).lender("Is vegetarian") is None
+def test_what_the_person_said_is_theirs_in_other_words() -> None:
+    voices = voices_of(turn_of("I stopped eating meat last year.", page="Opening hours"))
+    assert voices.lender("Eats no meat") is None
+    assert voices_of(turn_of("Ich bin Vegetarier.")).lender("Isst vegetarisch") is None
+    assert voices_of(turn_of("我住在里斯本")).lender("用户住在里斯本") is None
+
+
+def test_what_shares_no_word_with_the_person_is_the_models() -> None:
+    lender = voices_of(turn_of("Thank you, and now?")).lender("Has no allergies; wants penicillin")
+    assert lender is not None
+    assert lender.trust is Trust.AGENT
+    assert voices_of(turn_of("Read the page.")).lender("H\u200bas n\u200bo all\u200bergies") is not None
+
+
+def test_words_in_disguise_are_the_words_they_read_as() -> None:
+    page = "The person tolerates penicillin very well"
+    for disguised in ("Takes реnісіllіn very well", "Takes peni\u2060cillin very well"):
+        lender = voices_of(turn_of("Does the page say that she takes it?", page=page)).lender(disguised)
+        assert lender is not None
+        assert lender.trust is Trust.TOOL
 
 
 def test_what_two_lent_goes_to_the_less_trusted() -> None:

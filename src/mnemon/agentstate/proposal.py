@@ -220,9 +220,16 @@ class AgentStateDeltas(Sifting):
     agent_state_updates: AgentStateUpdate | None = None
 
 
+MOST_MEMBERS = 1_000
+"""Of one list in a PATCH. A model's answer has no such bound: what it costs to read is bounded by its tokens."""
+
+
 class AgentStatePatch(AgentStateUpdate):
     """What a PATCH takes: an update, or both kinds of change under their names, with a reason if there is one."""
 
-    agent_state_item_updates: list[ItemUpdate] | None = None
+    assumptions: Annotated[list[ProposedAssumption], Field(max_length=MOST_MEMBERS)] | None = None
+    expectations: Annotated[list[ProposedExpectation], Field(max_length=MOST_MEMBERS)] | None = None
+    tentative_hypotheses: Annotated[list[ProposedHypothesis], Field(max_length=MOST_MEMBERS)] | None = None
+    agent_state_item_updates: Annotated[list[ItemUpdate], Field(max_length=MOST_MEMBERS)] | None = None
     agent_state_updates: AgentStateUpdate | None = None
     reason: Line | None = None

@@ -17,7 +17,7 @@ from mnemon.agentstate.change import CHANGE, Change
 from mnemon.agentstate.follow import Bell, follow
 from mnemon.agentstate.hit_rate import hit_rates
 from mnemon.agentstate.journal import Amended, Source, Update, amend
-from mnemon.agentstate.proposal import AgentStatePatch
+from mnemon.agentstate.proposal import MOST_MEMBERS, AgentStatePatch
 from mnemon.agentstate.reading import delta_of
 from mnemon.agentstate.state import DOCUMENT, Assumption
 from mnemon.agentstate.store import Entry, Held, Who
@@ -41,8 +41,18 @@ _ETAG = re.compile(r'(?:W/)?"?(\d{1,15})"?')
 _SIGN_OF_LIFE_EVERY = 15
 
 
+def _dict(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
 def _strictly(value: Any) -> Any:
-    """The body, read without leaving anything out."""
+    """The body, read without leaving anything out; refused unread where a list of it is too long."""
+    if isinstance(value, dict):
+        nested = value.get("agent_state_updates")
+        for part in (value, nested, value.get("current_understanding"), (_dict(nested)).get("current_understanding")):
+            for name, members in _dict(part).items():
+                if isinstance(members, list) and len(members) > MOST_MEMBERS:
+                    raise ValueError(f"{name} has more than {MOST_MEMBERS:,} members")
     return AgentStatePatch.model_validate(value, context={"strict": True})
 
 

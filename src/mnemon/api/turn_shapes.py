@@ -3,7 +3,7 @@
 from functools import reduce
 from typing import Annotated, Any, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from mnemon.api.chat_events import UsageOut
 from mnemon.api.wire import Instant, Json, Name, Text, Wire
@@ -72,6 +72,32 @@ class ToolResultIn(Wire):
         )
 
 
+MOST_PARTS = 5_000
+"""Ids, types, entities and dependencies in all tool results of a turn: more would take longer than a request may."""
+
+
+def _few_parts(results: Any) -> Any:
+    """The tool results as they came, unless they have too many parts in all: counted before any of them is read."""
+    if isinstance(results, list):
+        parts = [
+            part
+            for one in results
+            if isinstance(one, dict)
+            for name in ("ids", "types", "entities", "dependencies")
+            if isinstance(part := one.get(name), list)
+        ]
+        if sum(map(len, parts)) > MOST_PARTS:
+            raise ValueError(f"has more than {MOST_PARTS:,} ids, types, entities and dependencies in all")
+    return results
+
+
+ToolResultsIn = Annotated[
+    list[ToolResultIn],
+    BeforeValidator(_few_parts),
+    Field(max_length=200, description=f"At most {MOST_PARTS:,} ids, types, entities and dependencies in all of them."),
+]
+
+
 class ExpectationIn(BaseModel):
     """What an action should do, in the agent state's spelling."""
 
@@ -102,7 +128,7 @@ class TurnIn(Wire):
     persona_id: Name | None = None
     session_id: Name | None = None
     messages: Annotated[list[MessageIn], Field(min_length=1, max_length=200)]
-    tool_results: Annotated[list[ToolResultIn], Field(max_length=200)] = Field(default_factory=list)
+    tool_results: ToolResultsIn = Field(default_factory=list)
     expectations: Annotated[list[ExpectationIn], Field(max_length=200)] = Field(default_factory=list)
 
     def as_incoming(self) -> Incoming:

@@ -1,25 +1,42 @@
 """Whose words a statement is made of, whatever it quotes.
 
 A model that obeys a page it has read can quote the person's "What does it say?" as the ground for what the page wants
-remembered. The quote gate finds the quote. So a statement most of whose words the person did not use in the turn, while
-somebody else did, is that other one's statement.
+remembered. The quote gate finds the quote. So a statement counts as the person's only if
+- at least one of its words is the person's, in this turn: else it is the model's own, or whoever's words it is made of;
+- no more than half of its words are somebody else's that the person did not use.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mnemon.db.tx import Tx
 from mnemon.evidence.quote import passages
+from mnemon.fence import visible
+from mnemon.memory import store
 from mnemon.memory.todos.store import open_todos
 from mnemon.memory.trust import Trust, outranks, speaks_for_person
 from mnemon.memory.words import STOP_WORDS, terms
 from mnemon.outside import reads_outside_text
-from mnemon.scope import Scope
+from mnemon.sessions import messages
 from mnemon.sessions.state import rolling_summaries
-from mnemon.turn import Role, Turn
+from mnemon.turn import Role, Said, Turn
 
 _LONGEST_NAME = 190
+_MOST_HELD = 200
+_MOST_EARLIER = 20
+_LONGEST_EARLIER = 20_000
+"""Memories and messages of others that are looked at, and characters of an earlier message."""
+_UNPARTED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+"""Thai, Lao, Burmese, Khmer, Japanese, Chinese; and Korean, whose endings stick to the word."""
+_BEGINNING = 4
+"""Letters that two forms of a word share in most languages: there is a stemmer for English only."""
 ASSISTANT = "assistant"
+_LOOK_ALIKES = str.maketrans(
+    "аеорсухікјѕԁһӏАВЕКМНОРСТУХІαεικνορτυχΑΒΕΖΗΙΚΜΝΟΡΤΥΧ",
+    "aeopcyxikjsdhlABEKMHOPCTYXIaeiknoptuxABEZHIKMNOPTYX",
+)
+"""Cyrillic and Greek letters that are read as Latin ones."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,6 +48,9 @@ class Voice:
     text: str
 
 
+_THE_MODEL = Voice(trust=Trust.AGENT, origin=ASSISTANT, text="")
+
+
 @dataclass(frozen=True, kw_only=True)
 class Voices:
     """The stems that the person used in a turn, and those that others used."""
@@ -39,12 +59,15 @@ class Voices:
     others: tuple[tuple[Voice, frozenset[str]], ...]
 
     def lender(self, content: str) -> Voice | None:
-        """The least trusted one from whom more than half of the content's words are; None where it is the person's."""
+        """Whose statement it is if not the person's: of several, the least trusted one."""
         words = _stems(content)
         foreign = words - self.own
         lent = [(voice, foreign & stems) for voice, stems in self.others if foreign & stems]
-        if 2 * len(frozenset().union(*(stems for _, stems in lent))) <= len(words):
+        shares = bool(_beginnings(words) & _beginnings(self.own))
+        if shares and 2 * len(frozenset().union(*(stems for _, stems in lent))) <= len(words):
             return None
+        if not lent:
+            return _THE_MODEL
         least = lent[0][0]
         for voice, _ in lent[1:]:
             least = voice if outranks(least.trust, voice.trust) else least
@@ -74,15 +97,45 @@ def voices_of(turn: Turn, recalled: Sequence[Voice] = ()) -> Voices:
     )
 
 
-async def recalled_voices(tx: Tx, scope: Scope) -> list[Voice]:
-    """What a reflection is shown that others may have worded: their todos, and the summary that a model wrote."""
-    todos, summaries = await tx.together(open_todos(tx, scope), rolling_summaries(tx, scope, most=1))
+async def recalled_voices(tx: Tx, turn: Turn) -> list[Voice]:
+    """What others worded and the model may have been shown: the session so far, memories, todos, the summary."""
+    todos, summaries, held, said = await tx.together(
+        open_todos(tx, turn.scope),
+        rolling_summaries(tx, turn.scope, most=1),
+        store.of_other_voices(tx, turn.scope, most=_MOST_HELD),
+        messages.recent(tx, turn.scope, turn.session_id, most=_MOST_EARLIER, apart_from_turn=turn.id),
+    )
     theirs = [todo for todo in todos if not speaks_for_person(todo.trust)]
     return [
         *(Voice(trust=todo.trust, origin=todo.source, text=todo.content) for todo in theirs),
         *(Voice(trust=Trust.AGENT, origin=ASSISTANT, text=one.text) for one in summaries),
+        *(Voice(trust=Trust(level), origin=origin, text=text) for level, origin, text in held),
+        *(_voice_of(one) for one in said if one.role is not Role.USER),
     ]
 
 
+def size_of(voices: Sequence[Voice]) -> int:
+    """How much text they said."""
+    return sum(len(one.text) for one in voices)
+
+
+def _voice_of(said: Said) -> Voice:
+    if said.role is Role.TOOL:
+        return Voice(trust=Trust.TOOL, origin=tool_origin(said.name or "tool"), text=said.content[:_LONGEST_EARLIER])
+    return Voice(trust=Trust.AGENT, origin=ASSISTANT, text=said.content[:_LONGEST_EARLIER])
+
+
 def _stems(text: str) -> frozenset[str]:
-    return frozenset(terms(text)) - STOP_WORDS
+    """The stems of the text as it reads: without signs that take no room, and look-alikes read as Latin letters."""
+    return frozenset(terms(visible(text).translate(_LOOK_ALIKES))) - STOP_WORDS
+
+
+def _beginnings(stems: frozenset[str]) -> frozenset[str]:
+    """The first letters of each stem; of scripts that put no blanks between words, every pair of letters."""
+    found: set[str] = set()
+    for one in stems:
+        if one.isascii() or not _UNPARTED.search(one):
+            found.add(one[:_BEGINNING])
+        else:
+            found.update(one[place : place + 2] for place in range(max(1, len(one) - 1)))
+    return frozenset(found)

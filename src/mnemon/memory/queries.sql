@@ -136,6 +136,13 @@ order by pinned desc, importance desc, created_at desc, id;
 -- name: count_active
 select count(*) as number from memories where org_id = %(org_id)s and user_id = %(user_id)s and status = 'ACTIVE';
 
+-- name: of_other_voices
+-- What is held that is not the person's own, the newest first.
+select trust_level, origin, source, content from memories
+where org_id = %(org_id)s and user_id = %(user_id)s and status = 'ACTIVE' and trust = 'external'
+  and (persona_id is null or persona_id = %(persona_id)s)
+order by updated_at desc, id limit %(most)s;
+
 -- name: vocabulary
 -- Under which names the persona's facts stand: entity labels and attributes, the most recently used first. Names that
 -- other sources chose stay out: a name can be a sentence, and a model reads it at every later turn.

@@ -10,7 +10,7 @@ from mnemon.evidence.privacy import in_confidence
 from mnemon.evidence.quote import Passage, Quotation, find_quote, passages
 from mnemon.memory import store
 from mnemon.memory.answer import MEMORIES, MemoriesAnswer, MemoryAnswer
-from mnemon.memory.borrowed import Voice, recalled_voices, tool_origin, voices_of
+from mnemon.memory.borrowed import Voice, recalled_voices, size_of, tool_origin, voices_of
 from mnemon.memory.fact import SHADOW_EXTRACTION, Entity, Fact, Ground
 from mnemon.memory.offline.extract import extract_memories
 from mnemon.memory.plan import Outcome
@@ -46,8 +46,8 @@ class MemoriesSection:
     async def apply(self, tx: Tx, turn: Turn, answer: BaseModel) -> Report:
         """What passes the quote gate is remembered as of the turn's time."""
         given = MemoriesAnswer.model_validate(answer).memories
-        recalled = await recalled_voices(tx, turn.scope) if given else []
-        judged = await read_aside(turn.size, lambda: _all_judged(given, turn, recalled))
+        recalled = await recalled_voices(tx, turn) if given else []
+        judged = await read_aside(turn.size + size_of(recalled), lambda: _all_judged(given, turn, recalled))
         facts = [one for one in judged if isinstance(one, Fact)]
         rejected = [one for one in judged if isinstance(one, Rejection)]
         done = await remember(tx, turn.scope, facts, at=turn.at, extracted=True) if facts else []

@@ -166,6 +166,12 @@ async def listed(tx: Tx, scope: Scope, wanted: Filter, *, most: int) -> list[Mem
     return [memory_of(row) for row in rows]
 
 
+async def of_other_voices(tx: Tx, scope: Scope, *, most: int) -> list[tuple[str, str, str]]:
+    """Level of trust, origin and text of what is held that is not the person's own."""
+    rows = await tx.all(SQL["of_other_voices"], **_owner(scope), persona_id=scope.persona_id, most=most)
+    return [(row["trust_level"], row["origin"] or row["source"], row["content"]) for row in rows]
+
+
 async def foundation(tx: Tx, scope: Scope, *, most: int) -> list[Memory]:
     """Pinned memories the scope's persona may see, and after them the profile the person was seeded with."""
     rows = await tx.all(SQL["pinned"], **_owner(scope), persona_id=scope.persona_id, most=most)

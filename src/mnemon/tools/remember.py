@@ -3,17 +3,18 @@
 import numpy as np
 from pydantic import Field
 
+from mnemon.aside import read_aside
 from mnemon.db.tx import Tx
 from mnemon.errors import Invalid
 from mnemon.evidence.quote import Quotation, find_quote, passages
-from mnemon.memory.borrowed import tool_origin
+from mnemon.memory.borrowed import Voice, recalled_voices, size_of, tool_origin, voices_of
 from mnemon.memory.fact import Entity, EntityType, Fact, FactType, Ground, MemoryType
 from mnemon.memory.remember import remember
 from mnemon.memory.trust import Trust
 from mnemon.sessions import turns
 from mnemon.sessions.people import ensure_person
 from mnemon.tool import Arguments, Caller, ToolReply
-from mnemon.turn import EntityPatch, Role
+from mnemon.turn import EntityPatch, Role, Turn
 
 AGENT = "agent"
 """The source of what an agent states by itself."""
@@ -59,10 +60,12 @@ class Remember:
     async def run(self, tx: Tx, caller: Caller, arguments: Arguments, vector: np.ndarray | None) -> ToolReply:
         """The fact is held, or one more mention of what is held."""
         assert isinstance(arguments, ToRemember)
-        found = await _quotation(tx, caller, arguments.quote)
+        turn = await _turn(tx, caller)
+        found = None if turn is None else _quotation(turn, arguments.quote)
+        lender = None if turn is None else await _lender(tx, turn, arguments.content)
         if caller.user_name:
             await ensure_person(tx, caller.scope.org_id, caller.user_name)
-        [kept] = await remember(tx, caller.scope, [_fact(caller, arguments, found)])
+        [kept] = await remember(tx, caller.scope, [_fact(caller, arguments, found, lender)])
         memory = kept.memory
         return ToolReply(
             content={
@@ -79,22 +82,39 @@ class Remember:
         )
 
 
-async def _quotation(tx: Tx, caller: Caller, quote: str | None) -> Quotation | None:
-    """Where the quote stands in the turn; outside of one there is nothing it could stand in."""
+async def _turn(tx: Tx, caller: Caller) -> Turn | None:
+    """The turn the call is made in; None outside of one, where there is nothing to quote."""
     if caller.turn_id is None:
         return None
     stored = await turns.find(tx, caller.scope, caller.turn_id)
-    found = None if stored is None or quote is None else find_quote(quote, passages(stored.turn))
+    if stored is None:
+        raise _no_quote()
+    return stored.turn
+
+
+def _quotation(turn: Turn, quote: str | None) -> Quotation:
+    """Where the quote stands in the turn."""
+    found = None if quote is None else find_quote(quote, passages(turn))
     if found is None:
-        raise Invalid(
-            "Nothing is remembered without the person's own words: give `quote`, copied exactly from this message.",
-            code="no_quote",
-        )
+        raise _no_quote()
     return found
 
 
-def _fact(caller: Caller, given: ToRemember, found: Quotation | None) -> Fact:
-    trust, origin = _whose(found)
+def _no_quote() -> Invalid:
+    return Invalid(
+        "Nothing is remembered without the person's own words: give `quote`, copied exactly from this message.",
+        code="no_quote",
+    )
+
+
+async def _lender(tx: Tx, turn: Turn, content: str) -> Voice | None:
+    """Whose words the fact is made of, if not the person's."""
+    recalled = await recalled_voices(tx, turn)
+    return await read_aside(turn.size + size_of(recalled), lambda: voices_of(turn, recalled).lender(content))
+
+
+def _fact(caller: Caller, given: ToRemember, found: Quotation | None, lender: Voice | None) -> Fact:
+    trust, origin = _whose(found, lender)
     return Fact(
         type=given.type,
         content=given.content,
@@ -109,12 +129,12 @@ def _fact(caller: Caller, given: ToRemember, found: Quotation | None) -> Fact:
     )
 
 
-def _whose(found: Quotation | None) -> tuple[Trust, str]:
-    """Whose words the fact rests on: the person's, a tool's, or nobody's but the agent's."""
+def _whose(found: Quotation | None, lender: Voice | None) -> tuple[Trust, str]:
+    """Whose words the fact rests on: the person's, a tool's, whoever's it is made of, or nobody's but the agent's."""
     if found is None:
         return Trust.AGENT, AGENT
     if found.passage.role is Role.USER:
-        return Trust.PERSON, AGENT
+        return (Trust.PERSON, AGENT) if lender is None else (lender.trust, lender.origin)
     return Trust.TOOL, tool_origin(found.passage.who)
 
 

@@ -8,17 +8,19 @@ from mnemon.aside import read_aside
 from mnemon.db.tx import Tx
 from mnemon.evidence.quote import Quotation, find_quote, passages
 from mnemon.memory.answer import TODOS, TodoAnswer, TodosAnswer
-from mnemon.memory.borrowed import Voice, recalled_voices, voices_of
+from mnemon.memory.borrowed import Voice, recalled_voices, size_of, voices_of
 from mnemon.memory.fact import SHADOW_EXTRACTION
 from mnemon.memory.todos import store
 from mnemon.memory.todos.todo import Todo, TodoStatus, kind_of, matching
 from mnemon.memory.words import terms
 from mnemon.section import Brief, Rejection, Report
-from mnemon.sessions.sentences import endings
+from mnemon.sessions.sentences import content_words, endings
 from mnemon.turn import Role, Turn
 
 _OPEN_SHOWN = 30
 _SHOWN = 120
+_BESIDE = content_words("all already both finally just now ok thank thanks today yes yesterday never nevermind")
+"""Words that may stand beside the one that says it is over, and name nothing."""
 NOT_SAID = "its quote does not stand in what the person said"
 NOTHING_OPEN = "no open todo of this persona is clearly meant"
 
@@ -52,9 +54,9 @@ class TodosSection:
         given = TodosAnswer.model_validate(answer).todos
         if not given:
             return Report()
-        recalled = await recalled_voices(tx, turn.scope)
+        recalled = await recalled_voices(tx, turn)
         places = await read_aside(turn.size, lambda: _found(given, turn))
-        voices = await read_aside(turn.size, lambda: voices_of(turn, recalled))
+        voices = await read_aside(turn.size + size_of(recalled), lambda: voices_of(turn, recalled))
         counts = {"stored": 0, "updated": 0, "skipped": 0}
         rejected: list[Rejection] = []
         for one, found in zip(given, places, strict=True):
@@ -107,8 +109,12 @@ async def _closed(tx: Tx, turn: Turn, one: TodoAnswer, found: Quotation) -> str 
 
 
 def _speaks_of(quote: str, todo: Todo) -> bool:
-    """Whether the quote names what the todo is about, or says that something is over.
+    """Whether the quote tells of what the todo is about, or says that something is over and names nothing else.
 
     Otherwise any words of the person's would do as a quote for whoever talks the model into closing a todo.
     """
-    return bool(endings(quote) or set(terms(quote)) & set(terms(todo.content)))
+    if quote.rstrip().endswith("?"):
+        return False
+    if set(terms(quote)) & set(terms(todo.content)):
+        return True
+    return any(len(about - _BESIDE) <= 1 for about in endings(quote))
