@@ -27,41 +27,50 @@ LIMIT = timedelta(seconds=0.5)
 """The time limit of work that never ends by itself; no other work has a short one."""
 
 
-def kinds_in(folder: Path) -> dict[str, Kind]:
-    """Every kind of work, leaving its lines in this folder."""
+class Works:
+    """A handler for each kind of work, named like it."""
 
-    async def plain(attempt: Attempt) -> None:
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    async def plain(self, attempt: Attempt) -> None:
         """Do nothing."""
 
-    async def waiting(attempt: Attempt) -> None:
-        while not (folder / "go").exists():
+    async def waiting(self, attempt: Attempt) -> None:
+        """End when `go` is there."""
+        while not (self._folder / "go").exists():
             await asyncio.sleep(0.01)
 
-    async def killing(attempt: Attempt) -> None:
+    async def stepping(self, attempt: Attempt) -> None:
+        """Make progress when `step` is there, and end when `go` is."""
+        while not (self._folder / "step").exists():
+            await asyncio.sleep(0.01)
+        attempt.made_progress()
+        await self.waiting(attempt)
+
+    async def killing(self, attempt: Attempt) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 
-    async def leaving(attempt: Attempt) -> None:
+    async def leaving(self, attempt: Attempt) -> None:
         os._exit(0)
 
-    async def stopping(attempt: Attempt) -> None:
+    async def stopping(self, attempt: Attempt) -> None:
         os.kill(os.getpid(), signal.SIGSTOP)
 
-    async def holding(attempt: Attempt) -> None:
+    async def holding(self, attempt: Attempt) -> None:
         """Hold the interpreter for longer than the world stands."""
         re.match(r"(a+)+$", "a" * 100 + "b")
 
-    async def failing(attempt: Attempt) -> None:
+    async def failing(self, attempt: Attempt) -> None:
         raise ModelDown("away")
 
-    async def endless(attempt: Attempt) -> None:
+    async def endless(self, attempt: Attempt) -> None:
         await asyncio.Event().wait()
 
-    async def stepping(attempt: Attempt) -> None:
-        """Make progress when `step` is there, and end when `go` is."""
-        while not (folder / "step").exists():
-            await asyncio.sleep(0.01)
-        attempt.made_progress()
-        await waiting(attempt)
+
+def kinds_in(folder: Path) -> dict[str, Kind]:
+    """Every kind of work, leaving its lines in this folder."""
+    works = Works(folder)
 
     def noting(work: Handler) -> Handler:
         async def run(attempt: Attempt) -> None:
@@ -71,17 +80,15 @@ def kinds_in(folder: Path) -> dict[str, Kind]:
 
         return run
 
-    every = (plain, waiting, killing, leaving, stopping, holding, failing, endless, stepping)
-    short = {"stopping", "holding", "endless"}
-    return {
-        one.__name__: Kind(
-            name=one.__name__,
-            run=noting(one),
-            long=one is waiting,
-            time_limit=LIMIT if one.__name__ in short else TIME_LIMIT,
-        )
-        for one in every
-    }
+    def kind(name: str, *, long: bool = False, limit: timedelta = TIME_LIMIT) -> Kind:
+        return Kind(name=name, run=noting(getattr(works, name)), long=long, time_limit=limit)
+
+    every = (
+        *(kind(name) for name in ("plain", "stepping", "killing", "leaving", "failing")),
+        *(kind(name, limit=LIMIT) for name in ("stopping", "holding", "endless")),
+        kind("waiting", long=True),
+    )
+    return {one.name: one for one in every}
 
 
 def note(file: Path, attempt: Attempt) -> None:
