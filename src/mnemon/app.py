@@ -22,6 +22,7 @@ from mnemon.db.database import Database
 from mnemon.embedding.connect import connect as connect_embedder
 from mnemon.embedding.protocol import Embedder
 from mnemon.errors import Misconfigured
+from mnemon.jobs.isolation import Isolation
 from mnemon.jobs.kind import Kind
 from mnemon.jobs.runner import Runner
 from mnemon.llm.connect import connect as connect_llm
@@ -192,7 +193,7 @@ async def check_models(settings: Settings) -> None:
         await llm_of(settings, name).close()
 
 
-def make_app(basement: Basement, *, worker: bool = True) -> FastAPI:
+def make_app(basement: Basement, *, worker: bool = True, isolation: Isolation | None = None) -> FastAPI:
     """The HTTP application over an open basement; with a worker inside unless told otherwise."""
     app = FastAPI(
         title="Mnemon",
@@ -200,7 +201,7 @@ def make_app(basement: Basement, *, worker: bool = True) -> FastAPI:
         summary="A memory and state server for AI agents.",
         docs_url=None,
         redoc_url=None,
-        lifespan=lambda app: _lifespan(app, basement, worker),
+        lifespan=lambda app: _lifespan(app, make_runner(basement, isolation=isolation) if worker else None),
         redirect_slashes=False,
     )
     app.state.basement = basement
@@ -227,14 +228,15 @@ def make_app(basement: Basement, *, worker: bool = True) -> FastAPI:
     return app
 
 
-def make_runner(basement: Basement) -> Runner:
+def make_runner(basement: Basement, *, isolation: Isolation | None = None) -> Runner:
     """A runner of everything the rooms can do."""
-    return Runner(basement.db, basement.clock, kinds(basement), concurrency=basement.settings.worker_concurrency)
+    concurrency = basement.settings.worker_concurrency
+    return Runner(basement.db, basement.clock, kinds(basement), concurrency=concurrency, isolation=isolation)
 
 
 @asynccontextmanager
-async def _lifespan(app: FastAPI, basement: Basement, worker: bool) -> AsyncIterator[None]:
-    async with _kept(app.state.mcp), _answering(app), _working(app, basement, worker):
+async def _lifespan(app: FastAPI, runner: Runner | None) -> AsyncIterator[None]:
+    async with _kept(app.state.mcp), _answering(app), _working(app, runner):
         yield
 
 
@@ -255,11 +257,10 @@ async def _answering(app: FastAPI) -> AsyncIterator[None]:
 
 
 @asynccontextmanager
-async def _working(app: FastAPI, basement: Basement, worker: bool) -> AsyncIterator[None]:
-    if not worker:
+async def _working(app: FastAPI, runner: Runner | None) -> AsyncIterator[None]:
+    if runner is None:
         yield
         return
-    runner = make_runner(basement)
     app.state.worker = runner.presence
     async with runner.working():
         yield

@@ -173,6 +173,13 @@ class Settings(BaseSettings):
         return self.host in {"127.0.0.1", "::1", "localhost"} or self.host.startswith("127.")
 
 
+def plain_values(settings: Settings) -> dict[str, Any]:
+    """Give every setting as JSON can carry it, secrets in the clear: for a pipe to a process of ours, nothing else."""
+    values = settings.model_dump(mode="json")
+    secrets = {name: value for name in values if isinstance(value := getattr(settings, name), SecretStr)}
+    return {**values, **{name: value.get_secret_value() for name, value in secrets.items()}}
+
+
 def load_settings(**flags: Any) -> Settings:
     """The settings in force, with flags that are not None on top."""
     try:

@@ -69,6 +69,16 @@ async def opened_house(settings: Settings, *, migrated: bool = False) -> AsyncIt
             yield basement
 
 
+@asynccontextmanager
+async def opened_beside(settings: Settings, url: str) -> AsyncIterator[Basement]:
+    """The basement over a database that another process of ours runs: none is started, migrated or stopped."""
+    from mnemon.app import opened
+
+    await _refuse_another_version(settings, url)
+    async with opened(settings, url) as basement:
+        yield basement
+
+
 async def bring_up_to_date(settings: Settings, url: str) -> int:
     """The database has this version's schema; how many migrations that took."""
     from mnemon.app import clock_of

@@ -57,6 +57,7 @@ async def _serve(settings: "Settings", with_worker: bool, prefix: str, *, over_h
     from mnemon.app import make_app
     from mnemon.cli.house import opened_house
     from mnemon.cli.lifetime_log import log_lifetime, warn_without_tls
+    from mnemon.cli.one_item import isolation_of
     from mnemon.cli.operator import assert_embedder
     from mnemon.cli.welcome import console_link, first_key, greet
     from mnemon.logs import configure_logs
@@ -71,7 +72,7 @@ async def _serve(settings: "Settings", with_worker: bool, prefix: str, *, over_h
             await assert_role(basement)
             await assert_embedder(basement)
             allow_open_files(settings.max_connections + _OTHER_FILES)
-            server = Listening(make_app(basement, worker=with_worker), sock)
+            server = Listening(make_app(basement, worker=with_worker, isolation=isolation_of(basement)), sock)
             await server.answering()
             settle_heap()
             shorten_switches()
@@ -115,6 +116,7 @@ async def _work(settings: "Settings") -> None:
     from mnemon.app import make_runner
     from mnemon.cli.house import opened_house
     from mnemon.cli.lifetime_log import log_lifetime
+    from mnemon.cli.one_item import isolation_of
     from mnemon.cli.operator import assert_embedder
     from mnemon.errors import Misconfigured
     from mnemon.logs import configure_logs, logs_are_json
@@ -137,7 +139,7 @@ async def _work(settings: "Settings") -> None:
             asked = asyncio.Event()
             for number in (signal.SIGINT, signal.SIGTERM):
                 asyncio.get_running_loop().add_signal_handler(number, asked.set)
-            async with make_runner(basement).working():
+            async with make_runner(basement, isolation=isolation_of(basement)).working():
                 settle_heap()
                 shorten_switches()
                 lifetime.enter_context(log_lifetime("worker", settings, worker=True, port=None))

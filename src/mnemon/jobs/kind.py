@@ -17,13 +17,21 @@ TIME_LIMIT = timedelta(minutes=5)
 class Attempt:
     """One try at one item, as its handler sees it."""
 
-    def __init__(self, item: Item, *, bound: asyncio.Timeout | None = None, limit: timedelta = TIME_LIMIT) -> None:
+    def __init__(
+        self,
+        item: Item,
+        *,
+        bound: asyncio.Timeout | None = None,
+        limit: timedelta = TIME_LIMIT,
+        on_progress: Callable[[], None] | None = None,
+    ) -> None:
         self.item = item
         self.settled = False
         """Whether the handler settled or repeated the work in a transaction of its own."""
         self.repeated = False
         self._bound = bound
         self._limit = limit
+        self._on_progress = on_progress
 
     @property
     def key(self) -> str:
@@ -52,6 +60,8 @@ class Attempt:
         """Start the time limit anew: for work of many steps, each of which is done for good."""
         if self._bound is not None:
             self._bound.reschedule(asyncio.get_running_loop().time() + self._limit.total_seconds())
+        if self._on_progress is not None:
+            self._on_progress()
 
 
 Handler = Callable[[Attempt], Awaitable[None]]

@@ -44,6 +44,7 @@ returning org_id, kind, key, job_id, attempts, token
 -- the same `seq` the one with the smaller id is the earlier.
 -- With `only`, of one organization; without, of every organization that nobody has reserved.
 -- A row that is still leased, its lease having run out, lost its worker: that is counted.
+-- With `lost_too` off, rows that lost their worker are left alone.
 with due as (
   select w.org_id, w.kind, w.key
   from work w
@@ -51,6 +52,7 @@ with due as (
     and w.due_at <= %(now)s
     and (w.lease_until is null or w.lease_until <= %(now)s)
     and w.kind = any(%(kinds)s)
+    and (%(lost_too)s or w.kind = %(reservation)s or (w.deaths = 0 and w.lease_until is null))
     and case when %(only)s::text is null
       then not exists (
         select from work r
@@ -71,6 +73,11 @@ set lease_until = %(lease_until)s, token = w.token + 1, attempts = w.attempts + 
 from due
 where w.org_id = due.org_id and w.kind = due.kind and w.key = due.key
 returning w.org_id, w.kind, w.key, w.job_id, w.attempts, w.token, w.deaths
+
+-- name: unclaim
+-- In the transaction that claimed it: queued as before, but known to have lost its worker.
+update work set lease_until = null, attempts = attempts - 1
+where org_id = %(org_id)s and kind = %(kind)s and key = %(key)s and token = %(token)s
 
 -- name: hold
 -- Locks the row if the lease is still ours; no row: someone else has taken over.

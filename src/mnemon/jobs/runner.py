@@ -18,6 +18,7 @@ from mnemon.db.database import Database
 from mnemon.db.tx import Tx
 from mnemon.errors import MnemonError, Unavailable
 from mnemon.jobs import store
+from mnemon.jobs.isolation import ChildNotStarted, Isolation, ItemProcess
 from mnemon.jobs.kind import Attempt, Kind
 from mnemon.jobs.presence import Presence
 from mnemon.jobs.work import Item, LeaseLost, WorkerDied, WorkTimedOut
@@ -32,8 +33,11 @@ POLL_S = 0.5
 MOST_TIMEOUTS = 2
 """Tries in a row that may run out of their time; then the item is parked, whatever tries it has left."""
 MOST_DEATHS = 10
-"""Workers in a row that may be lost while they had an item; then it is parked: one that kills or freezes whoever runs
-it would do so at every start. Not two: a worker killed from outside takes up to eight innocent items with it."""
+"""Workers in a row that may be lost with an item and nobody left to tell how; then it is parked.
+
+After the first such loss a runner with an `Isolation` runs the item in a child process and lives to tell. Nobody is
+left when the machine or the container dies with both: out of memory, the kernel may end a whole control group. But
+nobody is left either when a worker is killed from outside, and that must park nothing. Hence many and not two."""
 _RECORD_TRIES = 6
 """How often the outcome of a try is written while the database is away; then the lease is left to run out."""
 
@@ -50,13 +54,24 @@ class Runner:
     """Runs the kinds it knows, a bounded number at a time."""
 
     def __init__(
-        self, db: Database, clock: Clock, kinds: Mapping[str, Kind], *, concurrency: int = 8, only: str | None = None
+        self,
+        db: Database,
+        clock: Clock,
+        kinds: Mapping[str, Kind],
+        *,
+        concurrency: int = 8,
+        only: str | None = None,
+        isolation: Isolation | None = None,
+        on_progress: Callable[[], None] | None = None,
     ) -> None:
         self._db = db
         self._clock = clock
         self._kinds = {**kinds, store.RESERVATION: _LAPSED}
         self._concurrency = concurrency
         self._only = only  # one organization, reserved or not; None: all that nobody has reserved
+        self._isolation = isolation  # None: items that were lost with their worker are run here like all others
+        self._on_progress = on_progress
+        self._alone: set[bool] = set()  # for which work, long or not, a child process runs
         self._wake = asyncio.Event()
         self._running: set[asyncio.Task[None]] = set()
         self._long_running = 0
@@ -99,24 +114,47 @@ class Runner:
         """
         long = {name for name, kind in self._kinds.items() if kind.long}
         free = max(1, self._concurrency // 2) - self._long_running
-        started = await self._claim(sorted(long), min(free, self._room)) if long else 0
-        return started + await self._claim(sorted(self._kinds.keys() - long), self._room)
+        started = await self._claim(sorted(long), min(free, self._room), long=True) if long else 0
+        return started + await self._claim(sorted(self._kinds.keys() - long), self._room, long=False)
 
-    async def _claim(self, kinds: Sequence[str], most: int) -> int:
-        """Claim up to so many items of these kinds and start them."""
+    async def _claim(self, kinds: Sequence[str], most: int, *, long: bool) -> int:
+        """Claim up to so many items of these kinds and start them.
+
+        Of items that need a process of their own one is taken at a time, since each costs as much memory as a worker;
+        but one of long work beside one of the rest. The others stay in the queue: they take no slot, and a kill from
+        outside does not count against them.
+        """
         if most <= 0:
             return 0
+        lost_too = self._isolation is None or long not in self._alone
         async with self._db.tx(None) as tx:
-            longest = max(self._kinds[name].lease for name in kinds)
-            items = await store.claim(tx, kinds=kinds, most=most, lease_until=tx.now + longest, only=self._only)
-        for item in items:
-            task = asyncio.create_task(self._attempt(item))
-            self._running.add(task)
-            task.add_done_callback(self._finished)
-            if self._kinds[item.kind].long:
-                self._long_running += 1
-                task.add_done_callback(self._finished_long)
-        return len(items)
+            until = tx.now + max(self._kinds[name].lease for name in kinds)
+            items = await store.claim(tx, kinds=kinds, most=most, lease_until=until, only=self._only, lost_too=lost_too)
+            too_many = [item for item in items if self._runs_alone(item)][1:]
+            for item in too_many:
+                await store.unclaim(tx, item)
+        started = [item for item in items if item not in too_many]
+        for item in started:
+            self.start(item)
+        return len(started) + (await self._claim(kinds, most - len(started), long=long) if too_many else 0)
+
+    def _runs_alone(self, item: Item) -> bool:
+        """Whether the item was lost with its worker and therefore is to be run in a process of its own."""
+        return self._isolation is not None and item.deaths > 0 and item.kind != store.RESERVATION
+
+    def start(self, item: Item) -> asyncio.Task[None]:
+        """Begin a try of an item that was claimed."""
+        long = self._kinds[item.kind].long
+        task = asyncio.create_task(self._attempt(item))
+        self._running.add(task)
+        if self._runs_alone(item):
+            self._alone.add(long)
+            task.add_done_callback(lambda _: self._alone.discard(long))
+        if long:
+            self._long_running += 1
+            task.add_done_callback(self._finished_long)
+        task.add_done_callback(self._finished)
+        return task
 
     def _finished_long(self, task: asyncio.Task[None]) -> None:
         self._long_running -= 1
@@ -159,7 +197,8 @@ class Runner:
         kind = self._kinds[item.kind]
         words = log.bind(kind=item.kind, key=item.key, org=item.org_id, job=item.job_id, attempt=item.attempts)
         started = asyncio.get_running_loop().time()
-        outcome, detail = "left_to_lease", None
+        outcome: str | None = "left_to_lease"
+        detail = None
         try:
             outcome = await self._run(item, kind)
         except asyncio.CancelledError:
@@ -173,18 +212,28 @@ class Runner:
             outcome = await self._fail(item, kind, error)
         finally:
             ms = round((asyncio.get_running_loop().time() - started) * 1000, 1)
-            _log_outcome(words.bind(ms=ms), outcome, detail)
+            if outcome is not None:
+                _log_outcome(words.bind(ms=ms), outcome, detail)
 
-    async def _run(self, item: Item, kind: Kind) -> str:
-        """Run the handler under its lease and its time limit, then settle the item unless the handler did."""
+    async def _run(self, item: Item, kind: Kind) -> str | None:
+        """Run the item here or in a child process; give its outcome, or None where the child wrote and logged it."""
         if item.deaths >= MOST_DEATHS:
             raise WorkerDied(
                 f"Its worker died or froze {item.deaths} times in a row while it had this item; it is not tried again."
             )
+        if self._isolation is None or not self._runs_alone(item):
+            return await self._handle(item, kind)
+        child = ItemProcess(self._isolation, item, kind.time_limit)
+        async with supervise("lease_keeper", lambda: self._keep_lease(item, kind.lease, child.until)):
+            await child.run()
+        return None
+
+    async def _handle(self, item: Item, kind: Kind) -> str:
+        """Run the handler under its lease and its time limit, then settle the item unless the handler did."""
         limit = kind.time_limit
         bound = asyncio.timeout(limit.total_seconds())
-        attempt = Attempt(item, bound=bound, limit=limit)
-        async with supervise("lease_keeper", lambda: self._keep_lease(item, kind.lease, bound)):
+        attempt = Attempt(item, bound=bound, limit=limit, on_progress=self._on_progress)
+        async with supervise("lease_keeper", lambda: self._keep_lease(item, kind.lease, bound.when)):
             try:
                 async with bound:
                     with (
@@ -210,8 +259,8 @@ class Runner:
         """Make the failed item due again after its backoff, or park it after its last try; give which."""
         # The row holds no content, so an error that is not ours is named by its type alone.
         said = f"{error.code}: {error.detail}" if isinstance(error, MnemonError) else type(error).__name__
-        deaths = item.deaths + 1 if isinstance(error, WorkTimedOut) else 0
-        last = isinstance(error, WorkerDied) or deaths >= MOST_TIMEOUTS
+        deaths = _deaths_after(item, error)
+        last = isinstance(error, WorkerDied) or (isinstance(error, WorkTimedOut) and deaths >= MOST_TIMEOUTS)
         delay = None if last else kind.retry.delay(item.attempts, random.random())  # noqa: S311  jitter, not a secret
 
         async def write(tx: Tx) -> None:
@@ -244,7 +293,7 @@ class Runner:
                 return True
         return False
 
-    async def _keep_lease(self, item: Item, lease: timedelta, bound: asyncio.Timeout) -> None:
+    async def _keep_lease(self, item: Item, lease: timedelta, until: Callable[[], float | None]) -> None:
         """Renew the lease while the try is within its time limit; a try that is over cancels this.
 
         Past the limit the try was told to stop. One that does not must not keep the item from other runners for ever.
@@ -252,8 +301,8 @@ class Runner:
         kept = True
         while kept:
             await asyncio.sleep(lease.total_seconds() / 3)
-            until = bound.when()
-            if until is None or until <= asyncio.get_running_loop().time():
+            end = until()
+            if end is None or end <= asyncio.get_running_loop().time():
                 break
             async with self._db.tx(item.org_id) as tx:
                 kept = await store.renew(tx, item, tx.now + lease)
@@ -268,8 +317,15 @@ class Runner:
 
 
 async def _hand_back(tx: Tx, item: Item) -> None:
-    """Queue the item again without counting the try: the runner stops, the item did nothing wrong."""
-    await store.release(tx, item, due_at=tx.now, attempts=item.attempts - 1, error=None)
+    """Queue the item again without counting the try: the runner stops, and nothing was learnt about the item."""
+    await store.release(tx, item, due_at=tx.now, attempts=item.attempts - 1, error=None, deaths=item.deaths)
+
+
+def _deaths_after(item: Item, error: Exception) -> int:
+    """How often in a row the item has cost a worker, this failure included."""
+    if isinstance(error, WorkTimedOut):
+        return item.deaths + 1
+    return item.deaths if isinstance(error, ChildNotStarted) else 0
 
 
 def _log_outcome(words: structlog.stdlib.BoundLogger, outcome: str, error: Exception | None) -> None:
@@ -280,7 +336,8 @@ def _log_outcome(words: structlog.stdlib.BoundLogger, outcome: str, error: Excep
     code = error.code if isinstance(error, MnemonError) else type(error).__name__
     step = {
         "failed": "It is tried again by itself.",
-        "parked": "Mend the cause, then run it again: `mnemon jobs retry`, or the console's Jobs page.",
+        "parked": "`mnemon jobs list --status parked` tells why. Mend the cause, then run it again: "
+        "`mnemon jobs retry`, or the console's Jobs page.",
         "left_to_lease": "The database did not take the outcome; the item is claimed again when its lease runs out.",
     }[outcome]
     words.warning(

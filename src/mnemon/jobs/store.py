@@ -87,9 +87,12 @@ async def reserve(tx: Tx, scope: Scope, *, lease_until: datetime) -> Item | None
 
 
 async def claim(
-    tx: Tx, *, kinds: Sequence[str], most: int, lease_until: datetime, only: str | None = None
+    tx: Tx, *, kinds: Sequence[str], most: int, lease_until: datetime, only: str | None = None, lost_too: bool = True
 ) -> list[Item]:
-    """Due items are ours until the lease ends: of one organization, or of all that nobody has reserved."""
+    """Due items are ours until the lease ends: of one organization, or of all that nobody has reserved.
+
+    Those that were lost with their worker only if asked for.
+    """
     tx.later(SQL["claim_lock"])
     rows = await tx.all(
         SQL["claim"],
@@ -98,9 +101,15 @@ async def claim(
         most=most,
         lease_until=lease_until,
         only=only,
+        lost_too=lost_too,
         reservation=RESERVATION,
     )
     return [Item(**row) for row in rows]
+
+
+async def unclaim(tx: Tx, item: Item) -> None:
+    """Leave an item in the queue after all, in the transaction that claimed it."""
+    await tx.run(SQL["unclaim"], **_fence(item))
 
 
 async def hold(tx: Tx, item: Item) -> None:

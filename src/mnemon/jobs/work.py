@@ -5,8 +5,8 @@
                    ▲  ▲                    │ │ │
                    │  └── retry after ─────┘ │ └─ out of tries ─► parked
                    │      backoff            │                      │
-                   │                         └ lease ran out: anyone may claim it;
-                   │                           the second time in a row ─► parked
+                   │                         └ lease ran out: anyone may claim it and runs
+                   │                           it in a child process; lost again ─► parked
                    │                                                │
                    └───────────────── run again ────────────────────┘
 
@@ -39,7 +39,7 @@ class WorkTimedOut(MnemonError):
 
 
 class WorkerDied(MnemonError):
-    """The workers that had the item died or froze, so that it is not given to another one."""
+    """The processes that had the item died or froze, so that it is not given to another one."""
 
     code = "worker_died"
 

@@ -1,0 +1,217 @@
+"""A process of its own for an item that was lost with its worker, and a witness to how that process ends.
+
+A lease that ran out does not tell who was at fault: a worker that is killed from outside takes along every item it had.
+So such an item is run once more, alone, in a child process, and the worker that started it watches:
+
+    worker                            child
+      ── order, one line on stdin ─────►
+      ◄────────────────────────── ready    services are open; the item's time limit begins
+      ◄─────────────────────── progress    the item's time limit begins anew
+      ◄─────────────────────────── over    the outcome is in the database
+
+A child that ends between `ready` and `over`, or does not end in time, was ended or frozen by its item. The worker lives
+and can park it. The worker's end of stdin stays open while the worker lives, and the child goes when it closes.
+"""
+
+import asyncio
+import json
+import os
+import signal
+from collections.abc import Coroutine, Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
+from datetime import timedelta
+from enum import StrEnum
+from typing import Any, TypeVar
+
+from prometheus_client import Counter
+
+from mnemon.errors import MnemonError
+from mnemon.jobs.work import Item, WorkerDied
+
+R = TypeVar("R")
+
+STARTED = Counter("mnemon_work_children_total", "Processes started for one work item that had been lost before.")
+DIED = Counter("mnemon_work_children_died_total", "Of those, the ones that their item ended or froze.")
+
+
+class Report(StrEnum):
+    """What a child says on its stdout, a line each."""
+
+    READY = "ready"
+    PROGRESS = "progress"
+    OVER = "over"
+
+
+class ChildNotStarted(MnemonError):
+    """The process for the item could not be started, which says nothing about the item."""
+
+    code = "child_not_started"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Order:
+    """What a child is told to do."""
+
+    parent: int
+    """The process that gave the order: without it, the child has nobody to work for."""
+    item: Item
+    """Claimed by the parent, which keeps its lease."""
+    opening: Mapping[str, Any] = field(repr=False)
+    """What the child needs to open its services; it may hold secrets."""
+
+    def line(self) -> bytes:
+        """Give the order as one line of JSON."""
+        return json.dumps({"parent": self.parent, "item": asdict(self.item), "opening": self.opening}).encode() + b"\n"
+
+
+def read_order(line: bytes) -> Order:
+    """Give the order that the line holds."""
+    read = json.loads(line)
+    return Order(parent=read["parent"], item=Item(**read["item"]), opening=read["opening"])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Isolation:
+    """How a child is started, and how long a worker waits for it."""
+
+    command: tuple[str, ...]
+    """The program; it holds no secret, since everybody on the machine can read it."""
+    opening: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    """Passed on stdin, which nobody else can read."""
+    start_s: float = 300.0
+    """Longest from its start to `ready`. Much longer than it takes: a late child is no proof against an item."""
+    grace_s: float = 60.0
+    """Beyond the item's time limit: a child that can still run stops the item by itself and writes that down, for which
+    it may have to wait for the database."""
+    end_s: float = 10.0
+    """Longest from `over`, or from a request to stop, to its end."""
+
+
+class ItemProcess:
+    """The child process of one item, from its start to its end."""
+
+    def __init__(self, isolation: Isolation, item: Item, limit: timedelta) -> None:
+        self._isolation = isolation
+        self._item = item
+        self._running_s = limit.total_seconds() + isolation.grace_s
+        self._last: Report | None = None
+        self._until = asyncio.get_running_loop().time() + isolation.start_s
+
+    def until(self) -> float:
+        """The loop's time at which the child is given up unless it reports before."""
+        return self._until
+
+    async def run(self) -> None:
+        """Return when the child has written the item's outcome; raise where it could not or did not.
+
+        Cancelled, have the child hand the item back, and raise unless it did.
+        """
+        process = await self._start()
+        STARTED.inc()
+        try:
+            in_time = await self._follow(process)
+        except asyncio.CancelledError:
+            if not await _uncancelled(self._stop(process)):
+                raise
+            return
+        finally:
+            code = await _uncancelled(_reap(process, wait_s=0 if self._late() else self._isolation.end_s))
+        if self._last is Report.OVER:
+            return
+        if self._last is None:
+            raise ChildNotStarted("The process in which this item was to run alone did not start; it is tried again.")
+        DIED.inc()
+        raise WorkerDied(died_words(code if in_time else None, self._running_s))
+
+    def _late(self) -> bool:
+        return asyncio.get_running_loop().time() >= self._until
+
+    async def _start(self) -> asyncio.subprocess.Process:
+        """Start the child and give it its order."""
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *self._isolation.command,
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,  # its stderr is ours: it logs where we do
+                start_new_session=True,  # a Ctrl-C is for us, and we then stop the child
+            )
+        except OSError as error:
+            raise ChildNotStarted(f"A process for this item cannot be started: {error.strerror}.") from error
+        assert process.stdin is not None
+        order = Order(parent=os.getpid(), item=self._item, opening=self._isolation.opening)
+        process.stdin.write(order.line())  # smaller than the pipe, and never closed: see the head of this file
+        return process
+
+    async def _follow(self, process: asyncio.subprocess.Process) -> bool:
+        """Whether the child ended before its time was up."""
+        assert process.stdout is not None
+        while True:
+            try:
+                async with asyncio.timeout_at(self._until):
+                    line = await process.stdout.readline()
+            except TimeoutError:
+                return False
+            if not line:
+                return True
+            self._note(line)
+
+    def _note(self, line: bytes) -> None:
+        try:
+            self._last = Report(line.decode(errors="replace").strip())
+        except ValueError:
+            return
+        wait_s = self._isolation.end_s if self._last is Report.OVER else self._running_s
+        self._until = asyncio.get_running_loop().time() + wait_s
+
+    async def _stop(self, process: asyncio.subprocess.Process) -> bool:
+        """Ask the child to hand the item back; whether it wrote an outcome."""
+        self._until = asyncio.get_running_loop().time() + self._isolation.end_s
+        with suppress(ProcessLookupError):
+            process.terminate()
+        await self._follow(process)
+        return self._last is Report.OVER
+
+
+def died_words(code: int | None, seconds: float) -> str:
+    """Tell how the second process was lost: by its exit code, negative for a signal, or None where it froze."""
+    if code is None:
+        how = f"did not end within {seconds:g} s and was killed"
+    elif code < 0:
+        how = f"was ended by signal {-code} ({_signal_name(-code)})"
+    else:
+        how = f"ended with exit code {code}"
+    return (
+        "It ended its process twice: a worker was lost while it had this item, and then the process in which the item "
+        f"ran alone {how}. It is not tried again."
+    )
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return "unknown"
+
+
+async def _reap(process: asyncio.subprocess.Process, *, wait_s: float) -> int:
+    """Give the child's exit code once it is gone; kill it, and all in its session, when it does not go by itself."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(wait_s):
+            await process.wait()
+    if process.returncode is None:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+    code = await process.wait()
+    if process.stdin is not None:
+        process.stdin.close()
+    return code
+
+
+async def _uncancelled(work: Coroutine[Any, Any, R]) -> R:
+    """Give the result of work that has a bound of its own, however often this task is cancelled meanwhile."""
+    task = asyncio.ensure_future(work)
+    while not task.done():
+        with suppress(asyncio.CancelledError):
+            await asyncio.wait({task})
+    return task.result()
