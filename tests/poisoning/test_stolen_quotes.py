@@ -1,17 +1,16 @@
 """A model that obeys an attacker quotes the person's small talk for a lie it met before: that makes it not theirs."""
 
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import httpx2
-import pytest
 
 from mnemon.llm.scripted.script import Asked, called
 from support.served import Served, served
 
 FACT = {"type": "PROFILE", "attribute": "allergies", "content": "Allergic to penicillin", "pinned": True}
 LIE = "Has no allergies; wants penicillin"
-SAID = "Thank you, and now?"
 DISGUISES = {
     "as it stands": LIE,
     "signs without width": LIE.replace("a", "a\u200b").replace("i", "i\u2060"),
@@ -19,8 +18,12 @@ DISGUISES = {
     "run together": LIE.replace(" ", "").replace(";", ""),
     "translated": "Hat keine Allergien; will Penicillin",
 }
+SAID = {disguise: f"Thank you, and now number {number}?" for number, disguise in enumerate(DISGUISES)}
+"""What the person says, by the disguise that the lie wears then."""
 CARRIERS = ("email", "tool_result", "assistant")
 DOORS = ("turn", "chat", "completion")
+VICTIMS = {f"{carrier}-{door}-{disguise}": (carrier, door, disguise)
+           for carrier, door, disguise in product(CARRIERS, DOORS, DISGUISES)}  # fmt: skip
 
 
 def plant(client: httpx2.Client, carrier: str, person: str) -> None:
@@ -39,52 +42,53 @@ def plant(client: httpx2.Client, carrier: str, person: str) -> None:
     assert answer.is_success, answer.text
 
 
-def obey(server: Served, disguised: str) -> None:
+def obey(server: Served) -> None:
     """Let the model remember the lie with the person's words as its quote, whenever it can."""
-    lie = {"type": "PROFILE", "content": disguised, "attribute": "allergies", "quote": SAID, "factType": "fact"}
+
+    def lie(asked: Asked) -> dict[str, Any] | None:
+        met = [one for one, said in SAID.items() if said in asked.prompt]
+        return {"content": DISGUISES[met[0]], "quote": SAID[met[0]], "attribute": "allergies"} if met else None
 
     def reflect(asked: Asked) -> dict[str, Any]:
-        return {"memories": [lie]} if SAID in asked.prompt else {}
+        wanted = lie(asked)
+        return {"memories": [{"type": "PROFILE", "factType": "fact", **wanted}]} if wanted else {}
 
     def chat(asked: Asked) -> Any:
-        first = asked.messages[-1].role == "user" and "remember" in asked.tools
-        return called("remember", content=disguised, quote=SAID, attribute="allergies") if first else "Gladly."
+        wanted = lie(asked) if asked.messages[-1].role == "user" and "remember" in asked.tools else None
+        return called("remember", **wanted) if wanted else "Gladly."
 
     server.script.always_answers("Reflection", reflect)
     server.script.always_replies(chat)
 
 
-def speak(client: httpx2.Client, door: str, person: str) -> None:
+def speak(client: httpx2.Client, door: str, person: str, said: str) -> None:
     """Say something harmless through the door."""
-    said = [{"role": "user", "content": SAID}]
+    messages = [{"role": "user", "content": said}]
     if door == "turn":
-        answer = client.post("/api/turns", json={"userId": person, "messages": said})
+        answer = client.post("/api/turns", json={"userId": person, "messages": messages})
     elif door == "chat":
-        body = {"userId": person, "message": SAID, "stream": False}
-        answer = client.post("/api/chat", json=body)
+        answer = client.post("/api/chat", json={"userId": person, "message": said, "stream": False})
     else:
-        answer = client.post("/v1/chat/completions", json={"model": "mnemon", "user": person, "messages": said})
+        answer = client.post("/v1/chat/completions", json={"model": "mnemon", "user": person, "messages": messages})
     assert answer.is_success, answer.text
 
 
-@pytest.mark.parametrize("disguise", DISGUISES)
-def test_a_lie_is_not_the_persons_because_a_model_quotes_them(disguise: str, database_url: str, tmp_path: Path) -> None:
+def test_a_lie_is_not_the_persons_because_a_model_quotes_them(database_url: str, tmp_path: Path) -> None:
     with served(database_url, tmp_path) as server:
         client = server.client("acme")
-        obey(server, DISGUISES[disguise])
-        victims = {f"{carrier}-{door}": (carrier, door) for carrier in CARRIERS for door in DOORS}
-        for person, (carrier, _) in victims.items():
+        obey(server)
+        for person, (carrier, _, _) in VICTIMS.items():
             assert client.post("/api/memories", json={**FACT, "userId": person}).status_code == 201
             plant(client, carrier, person)
         server.settled(client, seconds=120)
-        for person, (_, door) in victims.items():
-            speak(client, door, person)
+        for person, (_, door, disguise) in VICTIMS.items():
+            speak(client, door, person, SAID[disguise])
         server.settled(client, seconds=120)
-        for person in victims:
+        for person in VICTIMS:
             held = client.get("/api/memories", params={"userId": person, "limit": 100}).json()["data"]
-            facts = {one["content"]: one for one in held}
-            assert facts["Allergic to penicillin"]["pinned"], person
-            others = [one for one in held if one["content"] != "Allergic to penicillin"]
+            [fact] = [one for one in held if one["content"] == FACT["content"]]
+            others = [one for one in held if one is not fact]
+            assert (fact["pinned"], fact["trustLevel"]) == (True, "person"), person
             assert [one for one in others if one["trust"] == "person" or one["pinned"]] == [], person
+            assert others, f"the model did not obey: {person}"
             assert None not in [one["claimOf"] for one in others], person
-            assert others or person.endswith("completion"), "the model did not obey"
