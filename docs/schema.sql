@@ -1,5 +1,40 @@
 -- The schema as migrations leave it, for reading. Written by scripts/write_schema.py.
 
+CREATE PROCEDURE public.append_audit(IN entry_org text, IN entry_id text, IN entry_at timestamp with time zone, IN entry_actor text, IN entry_action text, IN entry_target text)
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+declare
+  place bigint;
+  link bytea;
+begin
+  if entry_org is distinct from current_setting('mnemon.org', true) then
+    raise insufficient_privilege using message = 'the entry belongs to another organization';
+  end if;
+  select seq, hash into place, link from public.audit_heads where org_id = entry_org for update;
+  if not found then
+    -- The first entry, or somebody removed the head: then the log goes on after what is there, and its chain is broken.
+    insert into public.audit_heads (org_id, seq, hash)
+    select entry_org, coalesce(max(seq), 0), '' from public.audit where org_id = entry_org
+    on conflict (org_id) do nothing;
+    select seq, hash into strict place, link from public.audit_heads where org_id = entry_org for update;
+  end if;
+  place := place + 1;
+  link := public.audit_hash(link, entry_org, place, entry_id, entry_at, entry_actor, entry_action, entry_target);
+  insert into public.audit (org_id, id, at, actor, action, target, seq, hash)
+  values (entry_org, entry_id, entry_at, entry_actor, entry_action, entry_target, place, link);
+  update public.audit_heads set seq = place, hash = link where org_id = entry_org;
+end $$;
+
+CREATE FUNCTION public.audit_hash(previous bytea, entry_org text, entry_seq bigint, entry_id text, entry_at timestamp with time zone, entry_actor text, entry_action text, entry_target text) RETURNS bytea
+    LANGUAGE sql STABLE
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+  select sha256(previous || convert_to(jsonb_build_array(
+    entry_org, entry_seq, entry_id, (extract(epoch from entry_at) * 1000000)::bigint, entry_actor, entry_action,
+    entry_target)::text, 'UTF8'))
+$$;
+
 CREATE FUNCTION public.keep_result() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
@@ -88,9 +123,18 @@ CREATE TABLE public.audit (
     at timestamp with time zone NOT NULL,
     actor text NOT NULL,
     action text NOT NULL,
-    target text
+    target text,
+    seq bigint NOT NULL,
+    hash bytea NOT NULL
 );
 ALTER TABLE ONLY public.audit ALTER COLUMN target SET STATISTICS 0;
+
+CREATE TABLE public.audit_heads (
+    org_id text NOT NULL,
+    seq bigint NOT NULL,
+    hash bytea NOT NULL
+)
+WITH (fillfactor='50');
 
 CREATE TABLE public.chat_sessions (
     org_id text NOT NULL,
@@ -760,6 +804,9 @@ ALTER TABLE ONLY public.agent_states
 ALTER TABLE ONLY public.agents
     ADD CONSTRAINT agents_pkey PRIMARY KEY (org_id, agent_id);
 
+ALTER TABLE ONLY public.audit_heads
+    ADD CONSTRAINT audit_heads_pkey PRIMARY KEY (org_id);
+
 ALTER TABLE ONLY public.audit
     ADD CONSTRAINT audit_pkey PRIMARY KEY (org_id, id);
 
@@ -910,6 +957,8 @@ CREATE INDEX agent_state_journal_turn ON public.agent_state_journal USING btree 
 
 CREATE INDEX agent_states_session ON public.agent_states USING btree (org_id, session_id);
 
+CREATE INDEX audit_chain ON public.audit USING btree (org_id, seq, id);
+
 CREATE INDEX embeddings_revision ON public.embeddings USING btree (org_id, user_id, revision);
 
 CREATE INDEX engagement_journal_subject ON public.engagement_journal USING btree (org_id, subject_user_id);
@@ -1001,6 +1050,9 @@ ALTER TABLE ONLY public.agent_state_journal
 ALTER TABLE ONLY public.agents
     ADD CONSTRAINT agents_org_id_fkey FOREIGN KEY (org_id) REFERENCES public.organizations(org_id);
 
+ALTER TABLE ONLY public.audit_heads
+    ADD CONSTRAINT audit_heads_org_id_fkey FOREIGN KEY (org_id) REFERENCES public.organizations(org_id);
+
 ALTER TABLE ONLY public.audit
     ADD CONSTRAINT audit_org_id_fkey FOREIGN KEY (org_id) REFERENCES public.organizations(org_id);
 
@@ -1067,6 +1119,8 @@ ALTER TABLE public.agents ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.audit ENABLE ROW LEVEL SECURITY;
 
+ALTER TABLE public.audit_heads ENABLE ROW LEVEL SECURITY;
+
 ALTER TABLE public.chat_sessions ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.curator_runs ENABLE ROW LEVEL SECURITY;
@@ -1118,6 +1172,8 @@ CREATE POLICY own_organization ON public.agent_states USING ((org_id = current_s
 CREATE POLICY own_organization ON public.agents USING ((org_id = current_setting('mnemon.org'::text, true))) WITH CHECK ((org_id = current_setting('mnemon.org'::text, true)));
 
 CREATE POLICY own_organization ON public.audit USING ((org_id = current_setting('mnemon.org'::text, true))) WITH CHECK ((org_id = current_setting('mnemon.org'::text, true)));
+
+CREATE POLICY own_organization ON public.audit_heads USING ((org_id = current_setting('mnemon.org'::text, true))) WITH CHECK ((org_id = current_setting('mnemon.org'::text, true)));
 
 CREATE POLICY own_organization ON public.chat_sessions USING ((org_id = current_setting('mnemon.org'::text, true))) WITH CHECK ((org_id = current_setting('mnemon.org'::text, true)));
 
@@ -1237,6 +1293,9 @@ ALTER TABLE public.users ENABLE ROW LEVEL SECURITY;
 
 GRANT USAGE ON SCHEMA public TO mnemon_app;
 
+REVOKE ALL ON PROCEDURE public.append_audit(IN entry_org text, IN entry_id text, IN entry_at timestamp with time zone, IN entry_actor text, IN entry_action text, IN entry_target text) FROM PUBLIC;
+GRANT ALL ON PROCEDURE public.append_audit(IN entry_org text, IN entry_id text, IN entry_at timestamp with time zone, IN entry_actor text, IN entry_action text, IN entry_target text) TO mnemon_app;
+
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.active_embedders TO mnemon_app;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.agent_messages TO mnemon_app;
@@ -1247,7 +1306,9 @@ GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.agent_states TO mnemon_app;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.agents TO mnemon_app;
 
-GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.audit TO mnemon_app;
+GRANT SELECT ON TABLE public.audit TO mnemon_app;
+
+GRANT SELECT ON TABLE public.audit_heads TO mnemon_app;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.chat_sessions TO mnemon_app;
 

@@ -39,13 +39,27 @@ update keys set revoked_at = %(at)s where org_id = %(org_id)s and key_id = %(key
 -- Whoever signed in with a key that was revoked is signed out.
 delete from signins where org_id = %(org_id)s and actor = %(actor)s
 
--- name: insert_audit
-insert into audit (org_id, id, at, actor, action, target)
-values (%(org_id)s, %(id)s, %(now)s, %(actor)s, %(action)s, %(target)s)
+-- name: append_audit
+-- Locks the organization's head until the transaction ends: sent with the commit, see `Tx.at_commit`.
+call append_audit(%(org_id)s, %(id)s, %(now)s, %(actor)s, %(action)s, %(target)s)
+
+-- name: audit_head
+select seq, hash from audit_heads where org_id = %(org_id)s
+
+-- name: audit_links
+-- The entries in the order of their chain, after this one; a time that is no moment is read as null.
+select org_id, seq, id, case when isfinite(at) then (extract(epoch from at) * 1000000)::bigint end as at_us,
+  actor, action, target, hash
+from audit
+where org_id = %(org_id)s and (%(seq)s::bigint is null or (seq, id) > (%(seq)s, %(id)s))
+order by seq, id limit %(most)s
 
 -- name: audit
 select id, at, actor, action, target from audit
-where org_id = %(org_id)s and (%(before)s::text is null or id < %(before)s) order by id desc limit %(most)s
+where org_id = %(org_id)s and (
+  %(before)s::text is null
+  or seq < (select seq from audit where org_id = %(org_id)s and id = %(before)s))
+order by seq desc, id desc limit %(most)s
 
 -- name: reply_lock
 -- Whether we are the only one answering this key now; held until the transaction ends.

@@ -1,5 +1,6 @@
 """The first start: an organization, its key shown once, and where to go next."""
 
+from mnemon.access.audit import record_command
 from mnemon.access.keys import create_key
 from mnemon.access.organizations import create_organization
 from mnemon.access.signin import make_link
@@ -16,7 +17,8 @@ async def first_key(basement: Basement) -> str | None:
     async with basement.db.tx(LOCAL) as tx:
         if not await create_organization(tx):
             return None
-        _, text = await create_key(tx, Scope(org_id=LOCAL), name="first key")
+        key, text = await create_key(tx, Scope(org_id=LOCAL), name="first key")
+        record_command(tx, Scope(org_id=LOCAL), "serve: first key", key.id)
         return text
 
 
@@ -24,6 +26,7 @@ async def console_link(basement: Basement, port: int) -> str:
     """An address that signs the operator in to the console of `local`, once."""
     async with basement.db.tx(LOCAL) as tx:
         token = await make_link(tx, Scope(org_id=LOCAL), actor="operator")
+        record_command(tx, Scope(org_id=LOCAL), "serve: console link")
     return f"{_url(basement.settings, port)}/sign-in/{token}"
 
 
