@@ -1,0 +1,187 @@
+"""Every write stands in the audit log, whatever door it came through: who, by which route, to what; ids only."""
+
+import ast
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import psycopg
+import pytest
+from typer.testing import CliRunner, Result
+
+from mnemon.cli.main import app
+from mnemon.ids import internal_user_id
+from support.console_door import signed_in
+from support.served import Served
+
+API = Path(__file__).parents[2] / "src" / "mnemon" / "api"
+READS = {"get_context", "read_notes", "search_notes", "list_namespaces", "search_memories"}
+"""Operations that are sent with POST because of their body, and write nothing that was asked for."""
+AUDITED = ("door.write(", "opened(door", "_asked(door")
+"""The ways to a transaction that stands in the log: `Door.write`, a chat turn, an agent's chat turn."""
+
+
+def log_of(server: Served, org: str = "acme") -> list[tuple[str, str, str | None]]:
+    """Actor, action and target of every entry but the organization's making, oldest first."""
+    with psycopg.connect(server.database_url) as connection:
+        rows = connection.execute(
+            "select actor, action, target from audit where org_id = %s order by seq", (server.org(org),)
+        ).fetchall()
+    return [(actor, action, target) for actor, action, target in rows if action != "mnemon orgs create"]
+
+
+def told(client: httpx2.Client, content: str, **headers: str) -> dict[str, Any]:
+    body = {"userId": "ann", "content": content, "type": "PROFILE"}
+    answer = client.post("/api/memories", json=body, headers=headers)
+    assert answer.status_code in (200, 201), answer.text
+    found: dict[str, Any] = answer.json()["data"]
+    return found
+
+
+def test_every_operation_that_writes_goes_a_way_that_is_audited() -> None:
+    found = 0
+    for path in sorted(API.glob("*.py")):
+        text = path.read_text()
+        for node in ast.parse(text).body:
+            if not isinstance(node, ast.AsyncFunctionDef) or node.name in READS:
+                continue
+            marks = [ast.unparse(one) for one in node.decorator_list]
+            if any(mark.startswith(f"router.{verb}(") for mark in marks for verb in ("post", "put", "patch", "delete")):
+                found += 1
+                body = ast.unparse(node)
+                assert any(way in body for way in AUDITED), f"{path.name}: {node.name} writes past the audit log"
+    assert found > 25
+
+
+def test_api_writes_are_on_record_once(server: Served, client: httpx2.Client) -> None:
+    made = told(client, "Lives in Leeds", **{"Idempotency-Key": "one"})
+    assert told(client, "Lives in Leeds", **{"Idempotency-Key": "one"}) == made
+    assert client.delete(f"/api/memories/{made['id']}").status_code == 200
+    assert client.delete(f"/api/memories/{made['id']}").status_code == 404
+    assert client.get("/api/memories", params={"userId": "ann"}).status_code == 200
+    entries = log_of(server)
+    ann = internal_user_id(server.org(), "ann")
+    assert [action for _, action, _ in entries] == ["POST /api/memories", "DELETE /api/memories/{memory_id}"]
+    assert entries[0][2] == f"{made['id']} {ann}"
+    assert str(entries[1][2]).startswith(f"{made['id']} fgt_")
+    assert all(actor.startswith("key_") for actor, _, _ in entries)
+
+
+def test_a_person_is_never_named(server: Served, client: httpx2.Client) -> None:
+    told(client, "Lives in Leeds")
+    client.put("/api/users/ann/seed", json=[{"content": "Plays the oboe"}]).raise_for_status()
+    client.get("/api/users/ann/export").raise_for_status()
+    client.delete("/api/users/ann").raise_for_status()
+    entries = log_of(server)
+    assert [action for _, action, _ in entries] == [
+        "POST /api/memories",
+        "PUT /api/users/{user_id:path}/seed",
+        "GET /api/users/{user_id:path}/export",
+        "DELETE /api/users/{user_id:path}",
+    ]
+    for _, _, target in entries:
+        for word in str(target).split():
+            assert word[3:4] == "_", word
+            assert word != "ann"
+    assert str(entries[-1][2]).startswith("fgt_")
+
+
+def test_chat_turns_are_on_record(server: Served, client: httpx2.Client) -> None:
+    said = client.post("/api/chat", json={"userId": "ann", "message": "Hello", "stream": False}).json()["data"]
+    body = {"model": "x", "user": "ann", "messages": [{"role": "user", "content": "Hello again"}]}
+    completed = client.post("/v1/chat/completions", json=body)
+    entries = log_of(server)
+    ann = internal_user_id(server.org(), "ann")
+    assert [entry[1:] for entry in entries] == [
+        ("POST /api/chat", f"{said['turnId']} {ann}"),
+        ("POST /v1/chat/completions", f"{completed.headers['X-Mnemon-Turn-Id']} {ann}"),
+    ]
+
+
+def test_mcp_calls_that_write_are_on_record(server: Served, client: httpx2.Client) -> None:
+    def call(name: str, **arguments: Any) -> None:
+        asked = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": name, "arguments": arguments}}
+        headers = {"Accept": "application/json, text/event-stream"}
+        answer = client.post("/mcp?userId=ann", json=asked, headers=headers)
+        assert not answer.json()["result"].get("isError"), answer.text
+
+    call("remember", content="Lives in Leeds")
+    call("recall", query="Leeds")
+    call("list_todos")
+    entries = log_of(server)
+    assert [action for _, action, _ in entries] == ["mcp remember"]
+    assert entries[0][0].startswith("key_")
+    assert internal_user_id(server.org(), "ann") in str(entries[0][2])
+
+
+def test_the_console_shows_what_came_through_other_doors(server: Served, client: httpx2.Client) -> None:
+    told(client, "Lives in Leeds")
+    with signed_in(server, server.org()) as browser:
+        shown = browser.get("/settings/audit.json").json()["entries"]
+        assert [(one["actor"], one["action"]) for one in shown[:1]] == [("operator", "sign in")]
+        assert shown[1]["action"] == "POST /api/memories"
+        older = browser.get(f"/settings/audit.json?before={shown[0]['id']}").json()["entries"]
+    assert older == shown[1:]
+
+
+@pytest.fixture
+def mnemon(database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
+    """Runs the program over this test's database."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MNEMON_DATABASE_URL", database_url)
+    monkeypatch.setenv("MNEMON_DATA_DIR", str(tmp_path / "data"))
+    monkeypatch.setenv("MNEMON_PORT", "0")
+    return lambda *words: CliRunner().invoke(app, [str(word) for word in words])
+
+
+def test_commands_are_on_record_and_the_doctor_verifies_them(
+    mnemon: Callable[..., Result], database_url: str, tmp_path: Path
+) -> None:
+    assert mnemon("orgs", "create", "local").exit_code == 0
+    key = json.loads(mnemon("keys", "create", "--name", "ann's laptop", "--json").stdout)["id"]
+    memory = json.loads(mnemon("remember", "Lives in Leeds", "--user", "ann", "--json").stdout)["id"]
+    mnemon("export", "ann", tmp_path / "ann.ndjson")
+    mnemon("forget", memory, "--yes")
+    mnemon("import", tmp_path / "ann.ndjson")
+    mnemon("keys", "revoke", key)
+    with psycopg.connect(database_url, autocommit=True) as owner:
+        rows = owner.execute("select actor, action, target from audit order by seq").fetchall()
+        ann = internal_user_id("local", "ann")
+        assert {actor for actor, _, _ in rows} == {"cli"}
+        commands = ["orgs create", "keys create", "remember", "export", "forget", "import", "keys revoke"]
+        assert [action for _, action, _ in rows] == [f"mnemon {one}" for one in commands]
+        targets = [target for _, _, target in rows]
+        assert (targets[0], targets[1], targets[3], targets[5], targets[6]) == (None, key, ann, ann, key)
+        head = mnemon("audit", "head").stdout.strip()
+        assert head.startswith("7:")
+        assert mnemon("audit", "verify", "--head", head).exit_code == 0
+        assert _checks(mnemon)["audit log"]["state"] == "ok"
+        owner.execute("update audit set actor = 'someone' where seq = 3")
+        broken = _checks(mnemon)["audit log"]
+        assert broken["state"] == "fail"
+        assert "First at entry 3 (aud_" in broken["detail"]
+        assert mnemon("audit", "verify").exit_code == 1
+        # Whoever rewrites everything after it as well is found out only by a head that was kept elsewhere.
+        _rewrite(owner)
+        assert _checks(mnemon)["audit log"]["state"] == "ok"
+        assert mnemon("audit", "verify").exit_code == 0
+        assert mnemon("audit", "verify", "--head", head).exit_code == 1
+
+
+def _checks(mnemon: Callable[..., Result]) -> dict[str, Any]:
+    return {one["name"]: one for one in json.loads(mnemon("doctor", "--json").stdout)["checks"]}
+
+
+def _rewrite(owner: "psycopg.Connection[Any]") -> None:
+    link = b""
+    for (seq,) in owner.execute("select seq from audit order by seq").fetchall():
+        row = owner.execute(
+            "update audit set hash = audit_hash(%s, org_id, seq, id, at, actor, action, target) where seq = %s "
+            "returning hash",
+            (link, seq),
+        ).fetchone()
+        assert row is not None
+        link = bytes(row[0])
+    owner.execute("update audit_heads set hash = %s", (link,))
