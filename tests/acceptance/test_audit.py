@@ -71,7 +71,8 @@ def test_api_writes_are_on_record_once(server: Served, client: httpx2.Client) ->
 
 def test_a_person_is_never_named(server: Served, client: httpx2.Client) -> None:
     told(client, "Lives in Leeds")
-    client.put("/api/users/ann/seed", json=[{"content": "Plays the oboe"}]).raise_for_status()
+    plain = {"Content-Type": "text/plain"}
+    client.put("/api/users/ann/seed", content="Plays the oboe", headers=plain).raise_for_status()
     client.get("/api/users/ann/export").raise_for_status()
     client.delete("/api/users/ann").raise_for_status()
     entries = log_of(server)

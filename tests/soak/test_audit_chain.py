@@ -24,5 +24,5 @@ async def test_two_thousand_tampered_logs_are_found(db: Database, database_url: 
             kinds[log.change(1_000_000 + seed)] += 1
             missed += not await breaks(db, page=1_000)
             log.put_back()
-    figures = Figures(count=soak_part.count, acknowledged=0, lost=missed, twice=accused, summed=kinds)
+    figures = Figures(count=soak_part.count, acknowledged=0, lost=missed, twice=accused, summed=dict(kinds))
     soak_part.record(figures)
