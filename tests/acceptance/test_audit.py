@@ -171,6 +171,22 @@ def test_commands_are_on_record_and_the_doctor_verifies_them(
         assert mnemon("audit", "verify", "--head", head).exit_code == 1
 
 
+def test_a_restore_is_on_record_and_keeps_the_chain(
+    mnemon: Callable[..., Result], database_url: str, tmp_path: Path
+) -> None:
+    assert mnemon("orgs", "create", "local").exit_code == 0
+    mnemon("keys", "create", "--name", "laptop")
+    assert mnemon("backup", tmp_path / "one.backup").exit_code == 0
+    restored = mnemon("restore", tmp_path / "one.backup", "--force")
+    assert restored.exit_code == 0, restored.stderr
+    with psycopg.connect(database_url) as owner:
+        rows = owner.execute("select action from audit order by seq").fetchall()
+        rights = owner.execute("select has_table_privilege('mnemon_app', 'audit', 'insert, update, delete')").fetchone()
+    assert [action for (action,) in rows] == ["mnemon orgs create", "mnemon keys create", "mnemon restore"]
+    assert rights == (False,)
+    assert mnemon("audit", "verify").exit_code == 0
+
+
 def _checks(mnemon: Callable[..., Result]) -> dict[str, Any]:
     return {one["name"]: one for one in json.loads(mnemon("doctor", "--json").stdout)["checks"]}
 
