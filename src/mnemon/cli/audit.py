@@ -66,5 +66,5 @@ def verify(
     elif broken is not None:
         out.print(safe_markup(in_words(org, broken)), soft_wrap=True)
     else:
-        out.print(f"{reached.seq:,} entries follow from each other. Head: {reached}", soft_wrap=True)
+        out.print(f"{reached.seq:,} entries follow from each other. Head: {safe_markup(reached)}", soft_wrap=True)
     raise typer.Exit(0 if broken is None else 1)
