@@ -113,3 +113,12 @@ async def test_a_loop_that_loses_a_cancellation_is_cancelled_again() -> None:
         await asyncio.sleep(0)
     assert task.cancelled()
     assert heard == 2
+
+
+async def test_an_outage_is_logged_with_something_to_do() -> None:
+    async def be_away() -> None:
+        raise DatabaseDown("away")
+
+    with capture_logs() as lines:
+        await run_with(be_away, pauses=1)
+    assert [line["next_step"].startswith("Run `mnemon doctor`") for line in lines] == [True]

@@ -20,6 +20,7 @@ from mnemon.console.squeeze import Squeeze
 from mnemon.db.attached import Attached
 from mnemon.db.database import Database
 from mnemon.embedding.connect import connect as connect_embedder
+from mnemon.embedding.protocol import Embedder
 from mnemon.errors import Misconfigured
 from mnemon.jobs.kind import Kind
 from mnemon.jobs.runner import Runner
@@ -135,11 +136,7 @@ async def opened(settings: Settings, database_url: str) -> AsyncIterator[Basemen
     clock = clock_of(settings)
     shelf = Shelf(megabytes=settings.index_memory_mb)
     db = database_of(settings, database_url, clock, attached=Attached(shelf))
-    embedder = connect_embedder(
-        settings.embedder,
-        base_url=settings.embedder_base_url,
-        api_key=settings.embedder_api_key.get_secret_value() if settings.embedder_api_key else None,
-    )
+    embedder = embedder_of(settings)
     async with AsyncExitStack() as closing:
         await db.open()
         closing.push_async_callback(db.close)
@@ -180,6 +177,19 @@ def llm_of(settings: Settings, name: str, way: RightOfWay | None = None) -> Llm:
         longest_reply=settings.max_reply_chars,
         way=way,
     )
+
+
+def embedder_of(settings: Settings) -> Embedder:
+    """The embedder in the settings."""
+    key = settings.embedder_api_key.get_secret_value() if settings.embedder_api_key else None
+    return connect_embedder(settings.embedder, base_url=settings.embedder_base_url, api_key=key)
+
+
+async def check_models(settings: Settings) -> None:
+    """Refuse models that cannot be set up: a wrong name, or a key that is missing. Nothing is sent."""
+    await embedder_of(settings).close()
+    for name in filter(None, (settings.model, settings.reflection_model)):
+        await llm_of(settings, name).close()
 
 
 def make_app(basement: Basement, *, worker: bool = True) -> FastAPI:

@@ -1,5 +1,7 @@
 """Every setting, once. Flag > `MNEMON_*` environment > `.env` > `mnemon.toml` > default. See docs/settings.md."""
 
+import re
+import tomllib
 from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -18,6 +20,13 @@ LogLevel = Annotated[
     Literal["debug", "info", "warning", "error"],
     BeforeValidator(lambda given: given.lower() if isinstance(given, str) else given),
 ]
+
+_SECONDS = re.compile(r"\s*\d+(\.\d+)?\s*")
+Duration = Annotated[
+    timedelta,
+    BeforeValidator(lambda given: float(given) if isinstance(given, str) and _SECONDS.fullmatch(given) else given),
+]
+"""A number of seconds, or an ISO-8601 duration."""
 
 
 class Settings(BaseSettings):
@@ -50,7 +59,8 @@ class Settings(BaseSettings):
     )
     listen_url: SecretStr | None = Field(
         None,
-        description="A URL for notifications that goes past such a pooler; without it the server polls once a second.",
+        description="A URL for notifications that goes past such a pooler; without it workers look for due work every "
+        "0.5 s and event streams every second.",
     )
     pool_size: int = Field(10, ge=2, le=200, description="Most database connections of one process.")
     database_timeout_s: float = Field(
@@ -107,9 +117,11 @@ class Settings(BaseSettings):
         None, ge=1, le=65535, description="Port on which `mnemon worker` serves its figures at `/metrics`; unset, none."
     )
 
-    session_boundary: timedelta = Field(timedelta(minutes=30), description="Inactivity after which a session ends.")
-    resume_window: timedelta = Field(
-        timedelta(hours=6), description="How soon after its end a session is taken up as `resumedFrom`."
+    session_boundary: Duration = Field(
+        timedelta(minutes=30), ge=timedelta(), description="Inactivity after which a session ends."
+    )
+    resume_window: Duration = Field(
+        timedelta(hours=6), ge=timedelta(), description="How soon after its end a session is taken up as `resumedFrom`."
     )
     context_budget_tokens: int = Field(4000, ge=200, description="Most tokens the whole context may take.")
     chat_ranking: Literal["hybrid", "blended", "similarity"] = Field(
@@ -164,7 +176,25 @@ class Settings(BaseSettings):
 def load_settings(**flags: Any) -> Settings:
     """The settings in force, with flags that are not None on top."""
     try:
+        _check_files()
         return Settings(**{name: value for name, value in flags.items() if value is not None})
     except ValidationError as error:
         bad = "; ".join(f"MNEMON_{str(e['loc'][0]).upper()}: {e['msg']}" for e in error.errors() if e["loc"])
         raise Misconfigured(f"A setting is not usable: {bad}. docs/settings.md says what each one takes.") from None
+
+
+def _check_files() -> None:
+    """Refuse a settings file that cannot be read, by its name."""
+    for name in (Path("mnemon.toml"), Path(".env")):
+        if not name.is_file():
+            continue
+        try:
+            words = name.read_text(encoding="utf-8")
+            if name.suffix == ".toml":
+                tomllib.loads(words)
+        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+            why = (error.strerror if isinstance(error, OSError) else None) or str(error)
+            raise Misconfigured(
+                f"{name.absolute()} cannot be read: {why.rstrip('.')}. Correct or remove it; docs/settings.md says "
+                "what each setting takes."
+            ) from None

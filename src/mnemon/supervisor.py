@@ -101,7 +101,8 @@ def _log_end(name: str, cause: BaseException | None, failures: int) -> None:
     if cause is None:
         words.error("task_ended", next_step="It is started again; a task of this kind should not end by itself.")
     elif isinstance(cause, Unavailable):
-        words.warning("task_failed", error=cause.code, next_step="It is tried again until what it needs is back.")
+        step = "Run `mnemon doctor`: it tells what is unavailable. The task goes on by itself when that is back."
+        words.warning("task_failed", error=cause.code, next_step=step)
     else:
         code = cause.code if isinstance(cause, MnemonError) else type(cause).__name__
         words.error("task_failed", error=code, next_step="It is started again.", exc_info=cause)

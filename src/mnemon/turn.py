@@ -14,6 +14,13 @@ class Role(StrEnum):
     TOOL = "tool"
 
 
+def speaker_of(role: Role, name: str | None) -> str:
+    """Who spoke, for a reader: only the person's messages go by their name alone, so that nobody passes for them."""
+    if role is Role.USER:
+        return name or role.value
+    return f"{role.value} ({name})" if name else role.value
+
+
 @dataclass(frozen=True, kw_only=True)
 class Said:
     """One stored message."""
@@ -24,6 +31,11 @@ class Said:
     name: str | None
     """Who spoke, where the application says so; for a tool message the tool."""
     at: datetime
+
+    @property
+    def speaker(self) -> str:
+        """Who spoke, for a reader."""
+        return speaker_of(self.role, self.name)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -37,23 +37,19 @@ def both(database_url: str, tmp_path: Path) -> Iterator[tuple[Served, httpx2.Cli
 def fill(server: Served, ours: httpx2.Client) -> set[str]:
     """Every room of `acme` holds something with the canary in it; gives all its ids."""
     script = server.script
-    script.answers(
-        "Reflection",
-        {
-            "memories": [
-                {
-                    "type": "PEOPLE",
-                    "content": f"{CANARY} John is my cofounder",
-                    "quote": f"{CANARY} John is my cofounder",
-                    "entity": {"type": "person", "label": f"{CANARY} John"},
-                    "factType": "relationship",
-                }
-            ],
-            "todos": [
-                {"op": "add", "kind": "commitment", "content": f"call {CANARY}", "quote": f"I will call {CANARY}"}
-            ],
-        },
-    )
+    told: dict[str, Any] = {
+        "memories": [
+            {
+                "type": "PEOPLE",
+                "content": f"{CANARY} John is my cofounder",
+                "quote": f"{CANARY} John is my cofounder",
+                "entity": {"type": "person", "label": f"{CANARY} John"},
+                "factType": "relationship",
+            }
+        ],
+        "todos": [{"op": "add", "kind": "commitment", "content": f"call {CANARY}", "quote": f"I will call {CANARY}"}],
+    }
+    script.answers("Reflection", told, told)  # there are two turns, and either may be reflected first
     script.replies(f"Noted, {CANARY}.")
     said = f"{CANARY} John is my cofounder and I will call {CANARY} tomorrow."
     done = [

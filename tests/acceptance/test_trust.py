@@ -5,7 +5,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from mnemon.access.grants import ALL_GRANTS, Grant
+from mnemon.access.grants import Grant
 from support.served import Served
 
 Client = httpx2.Client
@@ -125,9 +125,7 @@ def test_a_claim_cannot_be_pinned(client: Client) -> None:
 
 
 def test_only_a_key_of_the_whole_organization_speaks_for_the_operator(server: Served, client: Client) -> None:
-    bound = httpx2.Client(
-        base_url=server.url, headers={"Authorization": f"Bearer {server.key(grants=ALL_GRANTS, user='anna')}"}
-    )
+    bound = httpx2.Client(base_url=server.url, headers={"Authorization": f"Bearer {server.key(user='anna')}"})
     body = {"userId": "anna", "type": "PROFILE", "content": POISON, "source": "operator"}
     with bound:
         assert bound.post("/api/memories", json=body).status_code == 403

@@ -226,6 +226,19 @@ def test_whoever_waits_longest_makes_room_for_a_new_request(narrow: Served) -> N
         assert told(sockets[0]) == b""
 
 
+def test_a_silent_connection_makes_room_before_an_idle_one(narrow: Served) -> None:
+    ask = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
+    with ExitStack() as open_:
+        kept = open_.enter_context(connected(narrow))
+        kept.sendall(ask)
+        assert kept.recv(65_536).startswith(b"HTTP/1.1 200")
+        silent = [open_.enter_context(connected(narrow)) for _ in range(30)]
+        assert told(silent[0]) == b""
+        assert httpx2.get(f"{narrow.url}/healthz", timeout=HANGS_S).status_code == 200
+        kept.sendall(ask)
+        assert kept.recv(65_536).startswith(b"HTTP/1.1 200")
+
+
 def test_a_connection_too_many_is_told_when_to_come_back(narrow: Served) -> None:
     key = narrow.key()
     with ExitStack() as open_:

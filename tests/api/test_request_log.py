@@ -177,3 +177,17 @@ def test_so_many_addresses_are_remembered_and_no_more() -> None:
         refused.lines(401, client=f"10.0.{number // 250}.{number % 250}")
     assert len(refused.lines(401, client="10.0.0.0")) == 1, "the oldest was forgotten"
     assert refused.lines(401, client="10.0.4.0") == [], "the newest was not"
+
+
+async def test_a_route_without_variables_is_named_by_its_path(clock: ManualClock) -> None:
+    async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+        scope.update(more)
+        await say(send)
+
+    described = asked(path="/openapi.json")
+    more: dict[str, Any] = {"endpoint": answer, "path_params": {}}
+    assert [line["route"] for line in await lines_of(answer, clock, described)] == ["/openapi.json"]
+    more = {"endpoint": answer, "path_params": {"user_id": "ann@example.com"}}
+    assert [line["route"] for line in await lines_of(answer, clock)] == ["unmatched"]
+    more = {}
+    assert [line["route"] for line in await lines_of(answer, clock)] == ["unmatched"]

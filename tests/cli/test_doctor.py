@@ -2,8 +2,11 @@
 
 import asyncio
 import json
+import os
+import signal
 import socket
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +20,7 @@ from mnemon.cli.checkup.check import State
 from mnemon.cli.main import app
 from mnemon.clock import SystemClock
 from mnemon.db.database import Database
+from mnemon.db.embedded.cluster import ensure_running
 from mnemon.scope import Scope
 from mnemon.vectors.active import flip
 
@@ -135,6 +139,14 @@ def test_a_port_that_somebody_else_has_fails(doctor: Callable[..., Report]) -> N
     assert "--port" in found["port"]["fix"]
 
 
+def test_an_address_of_another_machine_fails_and_no_other_server_is_blamed(doctor: Callable[..., Report]) -> None:
+    found = doctor(host="192.0.2.1")["port"]
+    assert found["state"] == "fail"
+    assert "does not have the address 192.0.2.1" in found["detail"]
+    assert "Another server" not in found["detail"]
+    assert found["fix"] == "export MNEMON_HOST=127.0.0.1"
+
+
 def test_a_server_open_to_the_network_is_pointed_out(doctor: Callable[..., Report]) -> None:
     assert doctor(host="0.0.0.0")["network"]["state"] == "warn"
 
@@ -159,11 +171,36 @@ def test_a_setting_that_cannot_be_read_is_a_finding(doctor: Callable[..., Report
     assert "MNEMON_POOL_SIZE" in found["settings"]["detail"]
 
 
-def test_a_misspelt_variable_is_noticed() -> None:
-    found = machine.variables({"MNEMON_DATABSE_URL": "x", "HOME": "/"})
+def test_a_misspelt_variable_is_noticed(tmp_path: Path) -> None:
+    found = machine.variables({"MNEMON_DATABSE_URL": "x", "HOME": "/"}, tmp_path)
     assert found.state is State.WARN
     assert found.fix == "unset MNEMON_DATABSE_URL; export MNEMON_DATABASE_URL=…"
-    assert machine.variables({"MNEMON_PORT": "1", "MNEMON_ORG": "local"}).state is State.OK
+    assert machine.variables({"MNEMON_PORT": "1", "MNEMON_ORG": "local", "MNEMON_USER": "me"}, tmp_path).state == "ok"
+
+
+def test_a_misspelt_name_in_a_file_is_noticed(doctor: Callable[..., Report], tmp_path: Path) -> None:
+    (tmp_path / "mnemon.toml").write_text("data_dri = 'x'\npool_size = 3\n[server]\nport = 1\n")
+    (tmp_path / ".env").write_text("MNEMON_RATE_LIMIT=5\nOTHER=1\nmnemon_pool_size=4\n")
+    found = doctor()["settings"]
+    assert found["state"] == "warn"
+    for words in ("data_dri in mnemon.toml", "server in mnemon.toml", "MNEMON_RATE_LIMIT in .env"):
+        assert f"{words} is not a setting" in found["detail"]
+    assert "pool_size" not in found["detail"]
+    assert "MNEMON_RATE_LIMIT_PER_MINUTE in .env" in found["fix"]
+    (tmp_path / ".env").unlink()
+    assert "write data_dir in mnemon.toml" in doctor()["settings"]["fix"]
+
+
+def test_a_settings_file_that_cannot_be_read_is_named(doctor: Callable[..., Report], tmp_path: Path) -> None:
+    for name, written in (("mnemon.toml", b"port = = 1"), (".env", b"MNEMON_PORT=\xff")):
+        (tmp_path / name).write_bytes(written)
+        found = doctor()["settings"]
+        assert found["state"] == "fail"
+        assert f"{tmp_path / name} cannot be read" in found["detail"]
+        served = CliRunner().invoke(app, ["serve"])
+        assert served.exit_code == 1
+        assert name in served.stderr
+        (tmp_path / name).unlink()
 
 
 def test_little_room_is_told_in_time(tmp_path: Path) -> None:
@@ -191,3 +228,82 @@ def test_people_get_words_and_marks(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     done = CliRunner().invoke(app, ["doctor", "--data-dir", str(tmp_path / "data")])
     assert "ok   python" in done.stdout
     assert " failed." in done.stdout
+
+
+@pytest.fixture
+def work(database_url: str) -> Callable[..., None]:
+    """Puts a row into `work`, due so many seconds ago; more columns by name."""
+
+    def put(job: str, ago: float, **columns: object) -> None:
+        now = SystemClock().now()
+        row = {"org_id": "acme", "kind": "reflect", "key": job, "job_id": job, "enqueued_at": now - timedelta(hours=1)}
+        row |= {"due_at": now - timedelta(seconds=ago), **columns}
+        named = ", ".join(row), ", ".join(f"%({name})s" for name in row)
+        with psycopg.connect(database_url) as connection:
+            connection.execute(f"insert into work ({named[0]}) values ({named[1]})", row)
+
+    return put
+
+
+def test_a_session_whose_first_turn_is_tried_again_waits_for_the_model_and_for_no_worker(
+    doctor: Callable[..., Report], database_url: str, work: Callable[..., None]
+) -> None:
+    work("job_1", -30, lane="ses_1", seq=1, attempts=3, error="model_unavailable: The model answered 500.")
+    work("job_2", 112, lane="ses_1", seq=2)
+    found = doctor(database_url=database_url)["work"]
+    assert found["state"] == "warn"
+    assert "nobody takes it" not in found["detail"]
+    assert "1 work item is being tried again" in found["detail"]
+    assert "The model answered 500." in found["detail"]
+
+
+def test_work_that_nobody_takes_is_told_from_work_whose_workers_are_busy(
+    doctor: Callable[..., Report], database_url: str, work: Callable[..., None]
+) -> None:
+    work("job_1", 112)
+    assert "nobody takes it" in doctor(database_url=database_url)["work"]["detail"]
+    now = SystemClock().now()
+    with psycopg.connect(database_url) as connection:
+        connection.execute("insert into workers values ('wrk_1', %s, %s, %s, 8, 8)", (now, now, now))
+    found = doctor(database_url=database_url)["work"]
+    assert "busy with 8 of 8 slots" in found["detail"]
+
+
+def test_a_read_only_database_fails(doctor: Callable[..., Report], database_url: str) -> None:
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        name = connection.info.dbname
+        connection.execute(f'ALTER DATABASE "{name}" SET default_transaction_read_only = on')
+    found = doctor(database_url=database_url)["database"]
+    assert found["state"] == "fail"
+    assert "read-only" in found["detail"]
+
+
+def test_missing_privileges_fail_and_migrate_says_that_it_mended_them(
+    doctor: Callable[..., Report], database_url: str
+) -> None:
+    with psycopg.connect(database_url) as connection:
+        connection.execute("REVOKE SELECT ON memories FROM mnemon_app")
+        connection.execute("REVOKE DELETE ON work FROM mnemon_app")
+    found = doctor(database_url=database_url)["privileges"]
+    assert found["state"] == "fail"
+    assert "memories, work" in found["detail"]
+    assert found["fix"].startswith("mnemon migrate")
+    done = CliRunner().invoke(app, ["migrate", "--database-url", database_url])
+    assert "privileges again on: memories, work." in done.stdout
+    assert doctor(database_url=database_url)["privileges"]["state"] == "ok"
+    assert "privileges" not in CliRunner().invoke(app, ["migrate", "--database-url", database_url]).stdout
+
+
+def test_an_embedded_database_that_a_signal_stopped_is_told_how_to_go_on(
+    doctor: Callable[..., Report], tmp_path: Path
+) -> None:
+    cluster = asyncio.run(ensure_running(tmp_path / "data"))
+    try:
+        os.kill(cluster.pid, signal.SIGSTOP)
+        found = doctor()
+    finally:
+        os.kill(cluster.pid, signal.SIGCONT)
+        asyncio.run(cluster.stop())
+    assert found["cluster"]["state"] == "fail"
+    assert found["cluster"]["fix"] == f"kill -CONT {cluster.pid}"
+    assert not [one for one in found.values() if "MNEMON_DATABASE_URL" in f"{one['detail']} {one['fix']}"]

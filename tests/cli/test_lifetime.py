@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -67,6 +68,7 @@ def services(tmp_path: Path) -> Iterator[list[Service]]:
 def test_stderr_is_json_from_the_first_start_on_and_stopped_is_logged_when_all_is_closed(
     tmp_path: Path, services: list[Service]
 ) -> None:
+    (tmp_path / "mnemon.toml").write_text("modle = 'offline'\n")
     server = Service(tmp_path, "serve", "--port", "0")
     services.append(server)
     server.wait_for("started")
@@ -79,3 +81,22 @@ def test_stderr_is_json_from_the_first_start_on_and_stopped_is_logged_when_all_i
     assert worker.stop() == ()
     for service in services:
         assert service.lines()[-1]["event"] == "stopped"
+        (unknown,) = [line for line in service.lines() if line["event"] == "setting_unknown"]
+        assert (unknown["name"], unknown["place"]) == ("modle", "mnemon.toml")
+        assert unknown["next_step"].startswith("write model in mnemon.toml")
+
+
+def test_a_taken_metrics_port_of_a_worker_is_a_sentence(tmp_path: Path, services: list[Service]) -> None:
+    assert subprocess.run([MNEMON, "migrate", "--data-dir", str(tmp_path / "data")], check=False).returncode == 0
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        environment = {**os.environ, "MNEMON_WORKER_METRICS_PORT": str(taken.getsockname()[1])}
+        done = subprocess.run(
+            [MNEMON, "worker", "--data-dir", str(tmp_path / "data")],
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    assert done.returncode == 1
+    assert "MNEMON_WORKER_METRICS_PORT" in done.stderr
+    assert "Traceback" not in done.stderr

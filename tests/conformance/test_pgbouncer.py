@@ -15,6 +15,7 @@ from structlog.testing import capture_logs
 
 from mnemon.access.keys import create_key
 from mnemon.access.organizations import create_organization
+from mnemon.cli.checkup.pooler import named_statements
 from mnemon.clock import SystemClock
 from mnemon.db import connecting
 from mnemon.db.database import Database
@@ -276,6 +277,27 @@ async def test_prepared_statements_are_refused_with_the_setting_that_helps(
     failures = [one for one in caught if one is not None]
     assert {one.code for one in failures if isinstance(one, DatabaseDown)} == {"prepared_statements_refused"}
     assert all("MNEMON_PREPARED_STATEMENTS=false" in str(one) for one in failures)
+
+
+@pytest.mark.parametrize("connections", [1, 3])
+async def test_the_doctor_tells_a_pooler_that_loses_prepared_statements_every_time(
+    cluster: str, direct: str, connections: int
+) -> None:
+    ignored = "extra_float_digits,options"
+    with pooler(cluster, connections=connections, ignore_startup_parameters=ignored) as url:
+        for _ in range(5):
+            found = await named_statements(through(url, direct))
+            assert found is not None
+            assert found.state == "fail"
+            assert "MNEMON_PREPARED_STATEMENTS=false" in (found.fix or "")
+
+
+@pytest.mark.parametrize("connections", [1, 5])
+async def test_the_doctor_takes_no_other_way_in_for_such_a_pooler(cluster: str, direct: str, connections: int) -> None:
+    assert await named_statements(direct) is None
+    ignored = "extra_float_digits,options"
+    with pooler(cluster, connections=connections, pool_mode="session", ignore_startup_parameters=ignored) as url:
+        assert await named_statements(through(url, direct)) is None
 
 
 async def test_in_session_mode_statements_may_be_prepared(cluster: str, direct: str) -> None:

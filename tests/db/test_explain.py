@@ -131,3 +131,12 @@ def test_real_failures_are_recognised(cluster_url: str) -> None:
 async def _connect(url: str) -> None:
     async with await psycopg.AsyncConnection.connect(url, connect_timeout=5):
         pass
+
+
+@pytest.mark.parametrize("said", ["connection timeout expired", "Connection refused"])
+def test_an_embedded_database_is_explained_without_a_url(said: str) -> None:
+    url = "postgresql://mnemon@/mnemon?host=/data/postgres&port=5432"
+    words = explain(psycopg.OperationalError(said), url, embedded=True)
+    assert "embedded PostgreSQL" in words
+    assert "MNEMON_DATABASE_URL" not in words
+    assert "firewall" not in words

@@ -21,16 +21,17 @@ OUR_WORDS = {
     "backup.py": {"tables"},
     "bench.py": {"sign", "one.name", "one.wanted"},
     "chat.py": {"_HELP"},
-    "custody.py": {"table"},
+    "custody.py": {"table", "place", "receipt.reasons[place]", "gone"},
     "demo.py": {"named", "steps", "link"},
     "doctor.py": {"counts['ok']", "counts['fail']", "warnings", "LOOK[one.state]", "one.name", "''"},
+    "jobs.py": {"_jobs(len(done))", "tries", "status or 'waiting, running or parked'", "kind", "status"},
     "keys.py": {"state"},
     "memory.py": {"word", "times", "name", "colour", "bar", "_BAR"},
     "reembed.py": {"moved.vectors", "moved.organizations", "moved.dropped"},
     "runs.py": {"done.resolution_status or done.status"},
-    "serve.py": {"applied", "settings.worker_concurrency", "_HOW_IT_STOPS"},
+    "serve.py": {"applied", "', '.join(mended)", "settings.worker_concurrency", "_HOW_IT_STOPS"},
     "talk.py": {"left", "one.type.lower()", "layer.name", "label", "counts"},
-    "welcome.py": {"_url(settings, port)", "offline", "link", "LOCAL", "key"},
+    "welcome.py": {"_url(settings, port)", "offline", "link", "LOCAL", "key", "tries", "before"},
 }
 """What else is put into markup as it is: markup, words and numbers of our own, by file. Nothing that is stored."""
 

@@ -111,3 +111,21 @@ async def test_overdue_counts_what_could_be_claimed(db: Database, org: str, cloc
     async with db.tx(org) as tx:
         await store.park(tx, item, "no")
     assert await overdue() is None
+
+
+async def test_the_lag_of_a_kind_leaves_out_what_waits_behind_an_item_of_its_lane(
+    db: Database, org: str, clock: ManualClock
+) -> None:
+    async with db.tx(org) as tx:
+        for seq, due in ((1, timedelta(minutes=5)), (2, timedelta())):
+            due_at = clock.now() + due
+            await store.enqueue(tx, Scope(org_id=org), "k", f"turn{seq}", due_at=due_at, lane="s", seq=seq)
+    clock.advance(timedelta(minutes=2))
+    async with db.tx(None) as tx:
+        (row,) = await store.counts(tx)
+        assert (row["number"], row["overdue"]) == (2, None)
+    clock.advance(timedelta(minutes=4))
+    async with db.tx(None) as tx:
+        (row,) = await store.counts(tx)
+        assert (row["overdue"], False) == await store.overdue_since(tx)
+        assert clock.now() - row["overdue"] == timedelta(minutes=1)

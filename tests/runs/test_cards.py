@@ -49,7 +49,7 @@ BAD = [
     ({"action": "BUY"}, "`action` must be one of LONG, SHORT, WAIT"),
     ({"confidence": 1.5}, "`confidence` must be at most 1"),
     ({"confidence": "high"}, "`confidence` must be a number"),
-    ({"confidence": float("nan")}, "`confidence` must be a number"),
+    ({"confidence": float("nan")}, "`confidence` is missing"),
     ({"confidence": True}, "`confidence` must be a number"),
     ({"entry": -3}, "`entry` must be above 0"),
     ({"summary": "two\nlines"}, "`summary` must be one line"),

@@ -68,7 +68,7 @@ async def hold_and_count(folder: Path, sockets: int, bounds: Bounds, settings: d
             await load.more(20)
         verdict = await judge(server, load.ledger, bounds)
         alive = probing.of("/healthz")
-        assert {one.status for one in alive} == {200}, alive
+        assert [one for one in alive if one.status != 200] == []
         assert longest_s(alive) < bounds.answer_s, longest_s(alive)
         assert closed.count(False) == 0, f"{closed.count(False)} sockets stayed open"
         after = _resident_mb(server)

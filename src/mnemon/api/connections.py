@@ -37,13 +37,15 @@ _RETRY_AFTER_S = 2
 
 @dataclass(frozen=True, kw_only=True)
 class Bounds:
-    """What one server allows, and which of its connections wait for a request."""
+    """What one server allows, and which of its connections wait for a request, longest first."""
 
     timeout_s: float
     most: int
     clock: Clock
-    waiting: "OrderedDict[BoundedProtocol, None]" = field(default_factory=OrderedDict)
-    """Those in the phase `head`, longest first."""
+    silent: "OrderedDict[BoundedProtocol, None]" = field(default_factory=OrderedDict)
+    """Those in the phase `head` that have not brought one whole request yet: the first to make room."""
+    idle: "OrderedDict[BoundedProtocol, None]" = field(default_factory=OrderedDict)
+    """Those between two requests. A client may be sending its next one on it just now."""
 
 
 def protocol_within(bounds: Bounds) -> "type[BoundedProtocol]":
@@ -82,11 +84,11 @@ class BoundedProtocol(HttpToolsProtocol):
             self._await_head()
         self._head_bytes += len(data)
         super().data_received(data)
-        if self in self.bounds.waiting and self._head_bytes > LARGEST_HEAD:
+        if self in self._waiting and self._head_bytes > LARGEST_HEAD:
             self._refuse(431, "The request's head is larger than 64 KB. Send less in its address and headers.")
 
     def on_headers_complete(self) -> None:
-        self._disarm()
+        self._disarm()  # before it counts as one that has asked: that is another list
         self._asked = True
         self._body_bytes = 0
         self._arm(self._check_body)
@@ -108,7 +110,7 @@ class BoundedProtocol(HttpToolsProtocol):
         super().on_response_complete()
         if self.timeout_keep_alive_task is not None:
             self._disarm()
-            self.bounds.waiting[self] = None  # uvicorn's own timer runs until the next byte
+            self._waiting[self] = None  # uvicorn's own timer runs until the next byte
 
     def pause_writing(self) -> None:
         super().pause_writing()
@@ -120,14 +122,18 @@ class BoundedProtocol(HttpToolsProtocol):
             self._unread = None
         super().resume_writing()
 
+    @property
+    def _waiting(self) -> "OrderedDict[BoundedProtocol, None]":
+        return self.bounds.idle if self._asked else self.bounds.silent
+
     def _is_idle(self) -> bool:
         """Whether the next byte is the first of another request."""
         return self._asked and self.cycle.response_complete and self._timer is None
 
     def _await_head(self) -> None:
         self._head_bytes = 0
-        self.bounds.waiting.pop(self, None)
-        self.bounds.waiting[self] = None
+        self._waiting.pop(self, None)
+        self._waiting[self] = None
         self._arm(self._late_head)
 
     def _late_head(self) -> None:
@@ -147,9 +153,9 @@ class BoundedProtocol(HttpToolsProtocol):
             self._refuse(408, "The request's body did not come in time. Send the request again.", why="slow_body")
 
     def _make_room(self) -> None:
-        """The connection that has waited longest for a request is closed; if none waits, this one is refused."""
-        if self.bounds.waiting:
-            longest, _ = self.bounds.waiting.popitem(last=False)
+        """Close the connection that has waited longest for a request; if none waits, refuse this one."""
+        if waiting := self.bounds.silent or self.bounds.idle:
+            longest, _ = waiting.popitem(last=False)
             longest.cut("made_room")
         elif len(self.connections) <= self.bounds.most + _REFUSED_BEYOND:
             CLOSED.labels("refused").inc()
@@ -163,7 +169,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self._timer = self.loop.call_later(self.bounds.timeout_s, late)
 
     def _disarm(self) -> None:
-        self.bounds.waiting.pop(self, None)
+        self._waiting.pop(self, None)
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

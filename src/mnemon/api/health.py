@@ -23,7 +23,12 @@ WORK = Gauge("mnemon_work_items", "Work items by kind and status.", ("kind", "st
 WORKERS = Gauge(
     "mnemon_workers", "Workers that reported in the last 30 seconds; NaN while the database is away.", registry=STORED
 )
-LAG = Gauge("mnemon_work_lag_seconds", "How long the oldest due item of a kind has waited.", ("kind",), registry=STORED)
+LAG = Gauge(
+    "mnemon_work_lag_seconds",
+    "How long the oldest item of a kind that a worker could take has been due.",
+    ("kind",),
+    registry=STORED,
+)
 
 DATABASE = Gauge(
     "mnemon_database_up", "Whether the database answered when these figures were asked for.", registry=STORED
@@ -149,4 +154,5 @@ async def _measure_work(db: Database) -> None:
     for row in rows:
         WORK.labels(row["kind"], row["status"]).set(row["number"])
         if row["status"] == "queued":
-            LAG.labels(row["kind"]).set(max(0.0, (tx.now - row["oldest"]).total_seconds()))
+            waited = 0.0 if row["overdue"] is None else (tx.now - row["overdue"]).total_seconds()
+            LAG.labels(row["kind"]).set(max(0.0, waited))

@@ -26,6 +26,8 @@ class JobOut(Wire):
     due_at: Instant
     parked_at: Instant | None
     error: str | None
+    waits_for: str | None
+    """The job that goes first: an earlier one of the same session, which runs or is tried again."""
 
     @classmethod
     def of(cls, job: Job) -> Self:
@@ -39,6 +41,7 @@ class JobOut(Wire):
             due_at=job.due_at,
             parked_at=job.parked_at,
             error=job.error,
+            waits_for=job.waits_for,
         )
 
 

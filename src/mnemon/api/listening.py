@@ -1,6 +1,7 @@
 """The HTTP server on its socket."""
 
 import asyncio
+import errno
 import signal
 import socket
 import threading
@@ -62,6 +63,7 @@ class Listening(uvicorn.Server):
                 loop.remove_signal_handler(number)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        self._sock.listen(self.config.backlog)  # uvloop takes it for granted that this succeeds
         await super().startup(sockets=sockets)
         self._answering.set()
 
@@ -77,7 +79,11 @@ class Listening(uvicorn.Server):
         """It answers, or the reason why it cannot is raised."""
         await self._answering.wait()
         if self._task.done():
-            await self._task
+            try:
+                await self._task
+            except OSError as error:  # another process began to listen after the socket was bound
+                host, port = self._sock.getsockname()[:2]
+                raise Misconfigured(listen_refusal(host, port, error)) from None
             raise Misconfigured("The server could not start; its log above says why.")
 
     async def finished(self) -> None:
@@ -95,8 +101,20 @@ def bound(host: str, port: int) -> socket.socket:
         sock.bind((host, port))
     except OSError as error:
         sock.close()
-        raise Misconfigured(
-            f"Cannot listen on {host}:{port}: {error.strerror or error}. Another server may run there; "
-            "`mnemon serve --port 0` takes a free port."
-        ) from None
+        raise Misconfigured(listen_refusal(host, port, error)) from None
     return sock
+
+
+def listen_refusal(
+    host: str, port: int, error: OSError, *, fix: str = "`mnemon serve --port 0` takes a free port."
+) -> str:
+    """Say why this address cannot be listened on, and what to do; `fix` mends a port that is taken."""
+    words = f"Cannot listen on {host}:{port}: {error.strerror or error}."
+    if isinstance(error, socket.gaierror) or error.errno == errno.EADDRNOTAVAIL:
+        return (
+            f"{words} This machine does not have the address {host}. Set --host or MNEMON_HOST to one that it has: "
+            "127.0.0.1 for this machine only, 0.0.0.0 for every address."
+        )
+    if error.errno == errno.EACCES:
+        return f"{words} This user may not use that port. Take one above 1023; {fix}"
+    return f"{words} Another server may run there; {fix}"

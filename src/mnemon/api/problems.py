@@ -1,7 +1,9 @@
 """Errors as `application/problem+json`: the one mapping from our errors to statuses, and the door's boundary."""
 
 import json
+from collections.abc import Sequence
 from http import HTTPStatus
+from typing import Any
 
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
@@ -77,7 +79,13 @@ async def _unreadable(request: Request, error: Exception) -> Response:
     found = error.errors()
     if any(fault["type"] == "json_invalid" for fault in found):
         return problem(request.state.request_id, 400, "The body is not JSON. Send valid JSON.", "malformed_json")
-    faults = tuple(Fault(pointer=_pointer(fault["loc"]), detail=_sentence(fault["msg"])) for fault in found)
+    faults = tuple(
+        Fault(
+            pointer=pointer_to(fault["loc"], error.body, missing=fault["type"] == "missing"),
+            detail=_sentence(fault["msg"]),
+        )
+        for fault in found
+    )
     named = ", ".join(dict.fromkeys(fault.pointer for fault in faults[:5]))
     detail = f"The request cannot be used as it is: see `errors` for {named}. /openapi.json describes what is taken."
     return problem(request.state.request_id, 422, detail, "invalid_request", faults)
@@ -88,18 +96,40 @@ async def _http(request: Request, error: Exception) -> Response:
     if isinstance(error.__cause__, MnemonError):  # FastAPI says 400 for whatever goes wrong while it reads a body
         return await _ours(request, error.__cause__)
     code = _HTTP_CODES.get(error.status_code, "http_error")
-    detail = "There is nothing here." if code == "no_such_route" else str(error.detail)
+    detail = "There is nothing here." if code == "no_such_route" else f"{str(error.detail).rstrip('.')}."
+    if code == "method_not_allowed":
+        detail = f"This path does not take {request.method}."
     response = problem(request.state.request_id, error.status_code, f"{detail} /openapi.json lists every route.", code)
     for name, value in (error.headers or {}).items():
         response.headers[name] = value
     return response
 
 
-def _pointer(place: tuple[int | str, ...]) -> str:
+def pointer_to(place: Sequence[int | str], body: object, *, missing: bool) -> str:
+    """Where in the request the fault is: a JSON pointer into the body, or a parameter's name.
+
+    The validator's places also hold names of its own, such as the member of a union that it tried. Only what leads
+    into this body, or a field that is missing there, stands in a pointer.
+    """
     where, *path = place
-    if where == "body":
-        return "/" + "/".join(str(part).replace("~", "~0").replace("/", "~1") for part in path)
-    return f"{'?' if where == 'query' else f'{where}:'}{'.'.join(str(part) for part in path)}"
+    if where != "body":
+        return f"{'?' if where == 'query' else f'{where}:'}{'.'.join(str(part) for part in path[:1])}"
+    steps: list[str] = []
+    here: Any = body
+    for number, part in enumerate(path, 1):
+        if _leads_on(here, part):
+            here = here[part]
+        elif not (missing and number == len(path)):
+            continue
+        steps.append(str(part).replace("~", "~0").replace("/", "~1"))
+    return "/" + "/".join(steps)
+
+
+def _leads_on(value: object, step: int | str) -> bool:
+    """Whether the value has a member of that name or place."""
+    if isinstance(value, list):
+        return isinstance(step, int) and step < len(value)
+    return isinstance(value, dict) and step in value
 
 
 def _sentence(message: str) -> str:

@@ -37,7 +37,10 @@ class Exchange:
     @property
     def route(self) -> str:
         """The route's template: a path may hold the name of a person."""
-        return getattr(self._scope.get("route"), "path", "unmatched")
+        route = self._scope.get("route")
+        if route is None and self._scope.get("endpoint") is not None and self._scope.get("path_params") == {}:
+            return str(self._scope["path"])  # a route without a name of its own, such as /openapi.json, and no variable
+        return getattr(route, "path", "unmatched")
 
     def note_sent(self, message: Message) -> None:
         """Take account of a message to the caller."""

@@ -60,7 +60,7 @@ async def _examine(**flags: object) -> "list[Check]":
         settings = load_settings(**flags)
     except Misconfigured as error:
         return [*found, failed("settings", error)]
-    found.append(machine.variables(os.environ))
+    found.append(machine.variables(os.environ, Path.cwd()))
     found += [one async for one in _database(settings)]
     found += machine.listening(settings)
     found += [models.model(settings), await models.embedder(settings)]
@@ -97,11 +97,12 @@ async def _database(settings: "Settings") -> "AsyncIterator[Check]":
 async def _look_into(settings: "Settings", url: str) -> "AsyncIterator[Check]":
     import psycopg
 
-    from mnemon.cli.checkup import audit_log, database, models
+    from mnemon.cli.checkup import audit_log, database, models, pooler
     from mnemon.cli.checkup.check import Check, fail
     from mnemon.db.explain import explain
 
-    async with database.connected(url) as connection:
+    embedded = settings.database_url is None
+    async with database.connected(url, embedded=embedded) as connection:
         if isinstance(connection, Check):
             yield connection
             return
@@ -109,8 +110,15 @@ async def _look_into(settings: "Settings", url: str) -> "AsyncIterator[Check]":
             yield await database.server(connection, url)
             schema, usable = await database.schema(connection)
             yield schema
+            if usable:
+                rights = await database.privileges(connection)
+                usable = rights.state == "ok"
+                yield rights
+            if settings.prepared_statements and (refused := await pooler.named_statements(url)) is not None:
+                yield refused
+                return
         except psycopg.Error as error:
-            yield fail("database", explain(error, url))
+            yield fail("database", explain(error, url, embedded=embedded))
             return
     if usable:
         owner_url = settings.migration_url.get_secret_value() if settings.migration_url else url

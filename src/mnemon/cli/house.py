@@ -11,8 +11,10 @@ from mnemon.access.organizations import check_name
 from mnemon.basement import Basement
 from mnemon.cli.safe_text import safe_markup
 from mnemon.cli.terminal import err
+from mnemon.db.connecting import connect
 from mnemon.db.explain import explain
 from mnemon.db.migrate import migrate, pending
+from mnemon.db.role import unusable_tables
 from mnemon.errors import DatabaseDown, Misconfigured, NotFound
 from mnemon.logs import default_logs, logs_are_json
 from mnemon.scope import Scope
@@ -54,14 +56,15 @@ def session_url(settings: Settings, url: str) -> str:
 @asynccontextmanager
 async def opened_house(settings: Settings, *, migrated: bool = False) -> AsyncIterator[Basement]:
     """The basement over a database of this version: `migrated` brings it there, otherwise an old one is refused."""
-    from mnemon.app import clock_of, opened
+    from mnemon.app import check_models, clock_of, opened
 
-    clock_of(settings)  # before a database is started for nothing
+    clock_of(settings)  # these two before a database is started, or even migrated, for nothing
+    await check_models(settings)
     async with database_url(settings) as url:
         if migrated:
             await bring_up_to_date(settings, url)
         else:
-            await _refuse_another_version(url)
+            await _refuse_another_version(settings, url)
         async with opened(settings, url) as basement:
             yield basement
 
@@ -75,16 +78,26 @@ async def bring_up_to_date(settings: Settings, url: str) -> int:
         login = psycopg.conninfo.conninfo_to_dict(url).get("user") if settings.migration_url else None
         done = await migrate(owner, clock_of(settings).now(), login=str(login) if login else None)
     except psycopg.Error as error:
-        raise DatabaseDown(explain(error, owner)) from error
+        raise DatabaseDown(explain(error, owner, embedded=settings.database_url is None)) from error
     return len(done)
 
 
-async def _refuse_another_version(url: str) -> None:
+async def tables_without_rights(settings: Settings, url: str) -> list[str]:
+    """The tables that the server's role may not use, as the tables' owner sees it."""
+    owner = settings.migration_url.get_secret_value() if settings.migration_url else url
+    try:
+        async with await connect(owner) as connection:
+            return await unusable_tables(connection)
+    except psycopg.Error as error:
+        raise DatabaseDown(explain(error, owner, embedded=settings.database_url is None)) from error
+
+
+async def _refuse_another_version(settings: Settings, url: str) -> None:
     try:
         if not await pending(url):
             return
     except psycopg.Error as error:
-        raise DatabaseDown(explain(error, url)) from error
+        raise DatabaseDown(explain(error, url, embedded=settings.database_url is None)) from error
     raise Misconfigured("The database is not at this version. Run `mnemon migrate` or `mnemon serve` first.")
 
 

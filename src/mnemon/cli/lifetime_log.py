@@ -1,12 +1,15 @@
 """The lines that a server or a worker leaves in the log when it starts and when it stops."""
 
+import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.metadata import version
+from pathlib import Path
 
 import structlog
 
+from mnemon.cli.checkup.names import unknown_names
 from mnemon.settings import Settings
 
 log = structlog.get_logger(__name__)
@@ -43,6 +46,8 @@ def log_lifetime(service: str, settings: Settings, *, worker: bool, port: int | 
         database="external" if settings.database_url is not None else "embedded",
         log_level=settings.log_level,
     )
+    for unknown in unknown_names(os.environ, Path.cwd()):
+        log.warning("setting_unknown", name=unknown.name, place=unknown.place, next_step=unknown.fix)
     try:
         yield
     finally:

@@ -46,6 +46,7 @@ COMMANDS = (
     "demo",
     "doctor",
     "engagement",
+    "jobs",
     "mcp",
     "memory",
     "reembed",

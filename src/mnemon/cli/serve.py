@@ -45,10 +45,13 @@ def serve(
     with_worker: Annotated[bool, typer.Option("--worker/--no-worker", help="Run jobs in this process too.")] = True,
 ) -> None:
     """Start the server; everything it needs is made at the first start."""
-    run(_serve(chosen(host=host, port=port, data_dir=data_dir, database_url=database_url), with_worker))
+    from mnemon.cli.welcome import command_prefix
+
+    settings = chosen(host=host, port=port, data_dir=data_dir, database_url=database_url)
+    run(_serve(settings, with_worker, command_prefix(data_dir, database_url), over_http=database_url is not None))
 
 
-async def _serve(settings: "Settings", with_worker: bool) -> None:
+async def _serve(settings: "Settings", with_worker: bool, prefix: str, *, over_http: bool) -> None:
     from mnemon.api.connections import allow_open_files
     from mnemon.api.listening import Listening, bound
     from mnemon.app import make_app
@@ -62,17 +65,19 @@ async def _serve(settings: "Settings", with_worker: bool) -> None:
     configure_logs(settings.log_level)
     if settings.otel:
         start_spans()
-    with ExitStack() as lifetime:  # around the house, so that `stopped` is logged when everything is closed
+    sock = bound(settings.host, settings.port)  # first: a start that fails on its address must change nothing
+    with sock, ExitStack() as lifetime:  # around the house, so that `stopped` is logged when everything is closed
         async with opened_house(settings, migrated=True) as basement:
             await assert_role(basement)
             await assert_embedder(basement)
-            key = await first_key(basement)
             allow_open_files(settings.max_connections + _OTHER_FILES)
-            server = Listening(make_app(basement, worker=with_worker), bound(settings.host, settings.port))
+            server = Listening(make_app(basement, worker=with_worker), sock)
             await server.answering()
             settle_heap()
             shorten_switches()
-            greet(settings, server.port, key=key, link=await console_link(basement, server.port))
+            key = await first_key(basement)  # shown once, so it is made by a start that succeeded
+            link = await console_link(basement, server.port)
+            greet(settings, server.port, key=key, link=link, prefix=prefix, over_http=over_http)
             warn_without_tls(settings)
             lifetime.enter_context(log_lifetime("server", settings, worker=with_worker, port=server.port))
             await server.finished()
@@ -106,10 +111,12 @@ def worker(data_dir: DataDir = None, database_url: DatabaseUrl = None) -> None:
 async def _work(settings: "Settings") -> None:
     from prometheus_client import start_http_server
 
+    from mnemon.api.listening import listen_refusal
     from mnemon.app import make_runner
     from mnemon.cli.house import opened_house
     from mnemon.cli.lifetime_log import log_lifetime
     from mnemon.cli.operator import assert_embedder
+    from mnemon.errors import Misconfigured
     from mnemon.logs import configure_logs, logs_are_json
     from mnemon.spans import start_spans
 
@@ -121,7 +128,12 @@ async def _work(settings: "Settings") -> None:
             await assert_role(basement)
             await assert_embedder(basement)
             if settings.worker_metrics_port is not None:
-                start_http_server(settings.worker_metrics_port, settings.host)
+                try:
+                    start_http_server(settings.worker_metrics_port, settings.host)
+                except OSError as error:
+                    step = "set MNEMON_WORKER_METRICS_PORT to a free port."
+                    refusal = listen_refusal(settings.host, settings.worker_metrics_port, error, fix=step)
+                    raise Misconfigured(refusal) from None
             asked = asyncio.Event()
             for number in (signal.SIGINT, signal.SIGTERM):
                 asyncio.get_running_loop().add_signal_handler(number, asked.set)
@@ -136,17 +148,20 @@ async def _work(settings: "Settings") -> None:
 
 def migrate(data_dir: DataDir = None, database_url: DatabaseUrl = None, as_json: AsJson = False) -> None:
     """Bring the database to this version's schema."""
-    from mnemon.cli.house import bring_up_to_date
+    from mnemon.cli.house import bring_up_to_date, tables_without_rights
     from mnemon.cli.house import database_url as found_url
 
     settings = chosen(data_dir=data_dir, database_url=database_url)
 
-    async def work() -> int:
+    async def work() -> tuple[int, list[str]]:
         async with found_url(settings) as url:
-            return await bring_up_to_date(settings, url)
+            lacking = await tables_without_rights(settings, url)
+            return await bring_up_to_date(settings, url), lacking
 
-    applied = run(work())
+    applied, mended = run(work())
     if as_json:
-        print_json({"applied": applied})
+        print_json({"applied": applied, "mended": mended})
     else:
+        if mended:
+            out.print(f"The role mnemon_app has its privileges again on: {', '.join(mended)}.", soft_wrap=True)
         out.print(f"{applied} migrations applied." if applied else "The database is at this version already.")

@@ -72,11 +72,8 @@ async def mentioning(
 ) -> list[Row]:
     """Rows in whose text one of the hints stands: key, texts and the extra columns."""
     wanted = sql.SQL(", ").join(map(sql.Identifier, dict.fromkeys((*table.key, *table.texts, *extra))))
-    texts = sql.SQL(" || ' ' || ").join(
-        sql.SQL("coalesce({}::text, '')").format(sql.Identifier(c)) for c in table.texts
-    )
     statement = sql.SQL("select {} from {} where {} and ({}) ~* %(hints)s").format(
-        wanted, _name(table), _owned(table), texts
+        wanted, _name(table), _owned(table), _text(table)
     )
     either = "|".join(hints)
     user = scope.user_id if table.of_person else None
@@ -85,14 +82,17 @@ async def mentioning(
 
 async def naming(tx: Tx, scope: Scope, table: Table, word: str) -> list[Row]:
     """Rows of the organization in whose text the word stands by itself: their key."""
-    texts = sql.SQL(" || ' ' || ").join(
-        sql.SQL("coalesce({}::text, '')").format(sql.Identifier(c)) for c in table.texts
-    )
     statement = sql.SQL("select {} from {} where {} and ({}) ~* %(pattern)s").format(
-        sql.SQL(", ").join(map(sql.Identifier, table.key)), _name(table), _owned(table), texts
+        sql.SQL(", ").join(map(sql.Identifier, table.key)), _name(table), _owned(table), _text(table)
     )
     pattern = rf"(^|[^[:alnum:]_]){_literal(word)}($|[^[:alnum:]_])"
     return await tx.all(statement.as_string(), org_id=scope.org_id, user_id=None, pattern=pattern)
+
+
+def _text(table: Table) -> sql.Composable:
+    """All of a row's words as one text."""
+    texts = (sql.SQL("coalesce({}::text, '')").format(sql.Identifier(column)) for column in table.texts)
+    return sql.SQL(" || ' ' || ").join(texts)
 
 
 def _literal(word: str) -> str:

@@ -23,6 +23,8 @@ class Failure:
     """A pattern in the message; connections that fail carry no SQLSTATE."""
     detail: str
     """Cause and next step; `{user}`, `{place}` and `{database}` are filled in."""
+    embedded: str = ""
+    """The same where the database is the embedded one, which no setting names."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,10 +72,15 @@ FAILURES = (
     Failure(
         sign=r"Connection refused|No such file or directory|No route to host|Network is unreachable",
         detail="Nothing answers at {place}. Start that PostgreSQL, or correct host and port in MNEMON_DATABASE_URL.",
+        embedded="The embedded PostgreSQL does not listen in {place}. `mnemon serve` starts it again; its log stands "
+        "in the data directory.",
     ),
     Failure(
         sign=r"timeout expired|timed out|connection timeout",
         detail="{place} did not answer in time. Check host, port and firewall in front of MNEMON_DATABASE_URL.",
+        embedded="The embedded PostgreSQL in {place} runs but does not answer: its processes are stopped, or the "
+        "disk of the data directory hangs. `ps -C postgres -o pid,stat,args` shows T for a stopped process, which "
+        "`kill -CONT PID` lets go on.",
     ),
     Failure(
         states=("57P03",),
@@ -137,7 +144,7 @@ CUT_SHORT = (
 _HIGHEST_PORT = 65_535
 
 
-def explain(error: psycopg.Error, url: str) -> str:
+def explain(error: psycopg.Error, url: str, *, embedded: bool = False) -> str:
     """The cause of the failure and what to do next; never the password."""
     if may_show_password(url):
         return CUT_SHORT
@@ -147,7 +154,8 @@ def explain(error: psycopg.Error, url: str) -> str:
     words = _without_password(str(error), url)
     for failure in FAILURES:
         if error.sqlstate in failure.states or (failure.sign and re.search(failure.sign, words, re.IGNORECASE)):
-            return failure.detail.format(user=target.user, place=target.place, database=target.database)
+            detail = failure.embedded if embedded and failure.embedded else failure.detail
+            return detail.format(user=target.user, place=target.place, database=target.database)
     last = next((line.strip() for line in reversed(words.splitlines()) if line.strip()), type(error).__name__)
     return f"The database at {target.place} refused: {last.rstrip('.')}. `mnemon doctor` checks the usual causes."
 

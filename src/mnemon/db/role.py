@@ -1,4 +1,6 @@
-"""The assertion that keeps tenants apart: the server works as a role that row-level security binds."""
+"""The role the server works as: row-level security binds it, which keeps tenants apart, and it may use the tables."""
+
+import psycopg
 
 from mnemon.db.tx import Tx
 from mnemon.errors import Misconfigured
@@ -12,6 +14,26 @@ select r.rolsuper or r.rolbypassrls as exempt, r.rolname,
     and c.relname <> 'work' and not c.relrowsecurity) as open
 from pg_roles r where r.rolname = current_user
 """
+
+
+_UNUSABLE = """
+select c.relname::text as name from pg_class c
+where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p')
+  and (c.relname in ('work', 'workers') or exists (
+    select from pg_attribute a where a.attrelid = c.oid and a.attname = 'org_id' and not a.attisdropped))
+  and not (has_schema_privilege('mnemon_app', 'public', 'usage')
+    and has_table_privilege('mnemon_app', c.oid, 'select') and has_table_privilege('mnemon_app', c.oid, 'insert')
+    and has_table_privilege('mnemon_app', c.oid, 'update') and has_table_privilege('mnemon_app', c.oid, 'delete'))
+order by 1
+"""
+
+
+async def unusable_tables(connection: psycopg.AsyncConnection) -> list[str]:
+    """Name the tables that the role mnemon_app may not read and write; none where there is no such role yet."""
+    role = await (await connection.execute("select to_regrole('mnemon_app')")).fetchone()
+    if role is None or role[0] is None:
+        return []
+    return [str(name) for (name,) in await (await connection.execute(_UNUSABLE)).fetchall()]
 
 
 async def assert_bound(tx: Tx) -> None:

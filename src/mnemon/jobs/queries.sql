@@ -100,18 +100,28 @@ update work set lease_until = null, parked_at = %(now)s, again = false, error = 
 where org_id = %(org_id)s and kind = %(kind)s and key = %(key)s and token = %(token)s and lease_until is not null
 
 -- name: jobs
--- One organization's work, oldest first.
-select job_id, org_id, kind, key, lane, seq, enqueued_at, due_at, attempts, lease_until, parked_at, error
-from work
-where org_id = %(org_id)s and job_id > %(after)s
+-- One organization's work, oldest first; `waits_for` is the row of its lane that goes before it.
+select w.job_id, w.org_id, w.kind, w.key, w.enqueued_at, w.due_at, w.attempts, w.lease_until, w.parked_at, w.error,
+  case when w.parked_at is null and w.lease_until is null then (
+    select e.job_id from work e
+    where e.org_id = w.org_id and e.lane = w.lane and e.parked_at is null and e.job_id <> w.job_id
+      and ((e.seq, e.job_id) < (w.seq, w.job_id) or e.lease_until is not null)
+    order by e.seq, e.job_id limit 1) end as waits_for
+from work w
+where w.org_id = %(org_id)s and w.job_id > %(after)s
   and (%(status)s::text is null or %(status)s = case
-    when parked_at is not null then 'parked' when lease_until is not null then 'running' else 'queued' end)
-  and (%(kind)s::text is null or kind = %(kind)s)
-order by job_id limit %(most)s
+    when w.parked_at is not null then 'parked' when w.lease_until is not null then 'running' else 'queued' end)
+  and (%(kind)s::text is null or w.kind = %(kind)s)
+order by w.job_id limit %(most)s
 
 -- name: job
-select job_id, org_id, kind, key, lane, seq, enqueued_at, due_at, attempts, lease_until, parked_at, error
-from work where org_id = %(org_id)s and job_id = %(job_id)s
+select w.job_id, w.org_id, w.kind, w.key, w.enqueued_at, w.due_at, w.attempts, w.lease_until, w.parked_at, w.error,
+  case when w.parked_at is null and w.lease_until is null then (
+    select e.job_id from work e
+    where e.org_id = w.org_id and e.lane = w.lane and e.parked_at is null and e.job_id <> w.job_id
+      and ((e.seq, e.job_id) < (w.seq, w.job_id) or e.lease_until is not null)
+    order by e.seq, e.job_id limit 1) end as waits_for
+from work w where w.org_id = %(org_id)s and w.job_id = %(job_id)s
 
 -- name: retry
 -- A parked or waiting job is due at once with all its tries; a running one is left alone.
@@ -123,11 +133,29 @@ where org_id = %(org_id)s and job_id = %(job_id)s and lease_until is null
 delete from work where org_id = %(org_id)s and kind = %(kind)s and key = %(key)s and lease_until is null
 
 -- name: counts
--- Over all organizations, for the metrics.
-select kind,
-  case when parked_at is not null then 'parked' when lease_until is not null then 'running' else 'queued' end as status,
-  count(*) as number, min(due_at) as oldest
-from work group by 1, 2
+-- Over all organizations, for the metrics; `overdue` is since when the longest waiting row that a runner could claim
+-- has been due, as in the statement of that name.
+select w.kind,
+  case when w.parked_at is not null then 'parked' when w.lease_until is not null then 'running' else 'queued' end
+    as status,
+  count(*) as number,
+  min(w.due_at) filter (where w.parked_at is null and w.lease_until is null and w.due_at <= %(now)s
+    and (w.lane is null or not exists (
+      select from work e
+      where e.org_id = w.org_id and e.lane = w.lane and e.parked_at is null and e.job_id <> w.job_id
+        and ((e.seq, e.job_id) < (w.seq, w.job_id) or e.lease_until > %(now)s)))) as overdue
+from work w group by 1, 2
+
+-- name: parked
+-- The organizations that have parked rows, the one with the most first.
+select org_id, count(*) as number from work where parked_at is not null group by 1 order by 2 desc, 1
+
+-- name: failing
+-- Why rows that are tried again failed last, over all organizations, the most frequent reason first.
+select kind, error, count(*) as number
+from work
+where parked_at is null and attempts > 0 and error is not null
+group by 1, 2 order by 3 desc, 1, 2 limit 1
 
 -- name: kinds
 -- How much of one organization's work of each kind stands where.

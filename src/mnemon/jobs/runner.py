@@ -280,7 +280,7 @@ def _log_outcome(words: structlog.stdlib.BoundLogger, outcome: str, error: Excep
     code = error.code if isinstance(error, MnemonError) else type(error).__name__
     step = {
         "failed": "It is tried again by itself.",
-        "parked": "Mend the cause, then run it again: the console's Jobs page, or POST /api/jobs/{id}/retry.",
+        "parked": "Mend the cause, then run it again: `mnemon jobs retry`, or the console's Jobs page.",
         "left_to_lease": "The database did not take the outcome; the item is claimed again when its lease runs out.",
     }[outcome]
     words.warning(

@@ -179,8 +179,18 @@ async def retry(tx: Tx, scope: Scope, job_id: str) -> bool:
 
 
 async def counts(tx: Tx) -> list[Row]:
-    """Rows by kind and status over all organizations."""
-    return await tx.all(SQL["counts"])
+    """Rows by kind and status over all organizations, with when the longest waiting claimable one became due."""
+    return await tx.all(SQL["counts"], now=tx.now)
+
+
+async def parked_by_organization(tx: Tx) -> dict[str, int]:
+    """How many items each organization has parked, the most first; none for those without."""
+    return {row["org_id"]: int(row["number"]) for row in await tx.all(SQL["parked"])}
+
+
+async def commonest_failure(tx: Tx) -> Row | None:
+    """Give kind, error and number of the items that are tried again for the most frequent reason."""
+    return await tx.maybe(SQL["failing"])
 
 
 async def overdue_since(tx: Tx) -> tuple[datetime | None, bool]:
@@ -224,4 +234,5 @@ def _job(row: Row) -> Job:
         lease_until=row["lease_until"],
         parked_at=row["parked_at"],
         error=row["error"],
+        waits_for=row["waits_for"],
     )

@@ -73,6 +73,8 @@ class Job:
     lease_until: datetime | None
     parked_at: datetime | None
     error: str | None
+    waits_for: str | None
+    """The job that goes first: an earlier one of the same session, which runs or is tried again."""
 
 
 @dataclass(frozen=True, kw_only=True)

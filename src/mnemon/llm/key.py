@@ -6,8 +6,8 @@ from mnemon.errors import Misconfigured
 def missing_key(vendor: str, model: str) -> Misconfigured:
     """The error for a model that needs a key and has none."""
     return Misconfigured(
-        f"{vendor}:{model} needs a key. Set MNEMON_MODEL_API_KEY, or {vendor.upper()}_API_KEY where "
-        "MNEMON_MODEL is another provider's; or MNEMON_MODEL=offline to do without."
+        f"{vendor}:{model} needs a key. Set {vendor.upper()}_API_KEY. The key of the model in MNEMON_MODEL may also "
+        "stand in MNEMON_MODEL_API_KEY. MNEMON_MODEL=offline needs neither."
     )
 
 

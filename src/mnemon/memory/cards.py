@@ -56,7 +56,8 @@ class Card:
     @property
     def text(self) -> str:
         """`[person:john]: fact1; fact2; fact3`."""
-        return f"[{self.key}]: {'; '.join(self.facts)}"
+        # A semicolon within a fact would read as the end of it, and what stands before it as a fact without a mark.
+        return f"[{self.key}]: {'; '.join(fact.replace(';', ',') for fact in self.facts)}"
 
 
 def keys_of(found: Iterable[Weighable], resolve: Callable[[str], str]) -> list[str]:

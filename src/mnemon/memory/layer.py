@@ -13,7 +13,7 @@ from mnemon.memory.recall.query import Heard, Hit, Query, Recalled, RecallKind
 from mnemon.memory.recall.search import search_each
 from mnemon.memory.todos.store import open_todos
 from mnemon.memory.trust import Trust, source_mark
-from mnemon.turn import Role
+from mnemon.turn import Role, speaker_of
 
 FOUNDATION = 20
 """Most pinned memories that are always shown."""
@@ -108,7 +108,7 @@ def _who_said(heard: Heard) -> str:
     """The speaker; a tool is called one, whatever name its caller gave it, so that it cannot pass for somebody."""
     if heard.role is Role.TOOL:
         return f"A tool returned (external: {source_mark(Trust.TOOL, heard.name or '')})"
-    return f"{heard.name or heard.role.value} said"
+    return f"{speaker_of(heard.role, heard.name)} said"
 
 
 def _item(hit: Hit, value: float) -> Item:

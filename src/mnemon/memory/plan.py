@@ -216,7 +216,7 @@ def _placed(stated: Memory, held: Memory, fact: Fact, placed: Placement, at: dat
                 outcome=Outcome.UPDATED, memory=replace(stated, versions=number), versions=(version,), moved=moved
             )
         case Split(valid_from=since, valid_to=until):
-            first = _version_of(held, number=held.versions + 1, until=since, reason=None)
+            first = version_of(held, number=held.versions + 1, until=since, reason=None)
             second = _past(held.versions + 2, fact, since, until, stamp)
             memory = replace(stated, valid_from=until, versions=held.versions + 2)
             return Change(outcome=Outcome.UPDATED, memory=memory, versions=(first, second))
@@ -242,7 +242,7 @@ def _superseded(stated: Memory, held: Memory, fact: Fact, since: datetime, stamp
         versions=held.versions + 1,
         sources=fact.sources or held.sources,
     )
-    version = _version_of(held, number=held.version, until=max(since, held.valid_from), reason=None)
+    version = version_of(held, number=held.version, until=max(since, held.valid_from), reason=None)
     return Change(outcome=Outcome.UPDATED, memory=memory, versions=(version,), displaced=held.version)
 
 
@@ -260,11 +260,12 @@ def rewritten(held: Memory, content: str, *, at: datetime, reason: str | None, r
         versions=held.versions + 1,
         revision=revision,
     )
-    version = _version_of(held, number=held.version, until=since, reason=reason)
+    version = version_of(held, number=held.version, until=since, reason=reason)
     return Change(outcome=Outcome.UPDATED, memory=memory, versions=(version,), displaced=held.version)
 
 
-def _version_of(held: Memory, *, number: int, until: datetime, reason: str | None) -> Version:
+def version_of(held: Memory, *, number: int, until: datetime, reason: str | None) -> Version:
+    """Give what is held as a version that held until then."""
     return Version(
         number=number,
         content=held.content,

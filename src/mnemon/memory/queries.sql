@@ -137,10 +137,12 @@ order by pinned desc, importance desc, created_at desc, id;
 select count(*) as number from memories where org_id = %(org_id)s and user_id = %(user_id)s and status = 'ACTIVE';
 
 -- name: vocabulary
--- Under which names the persona's facts stand: entity labels and attributes, the most recently used first.
+-- Under which names the persona's facts stand: entity labels and attributes, the most recently used first. Names that
+-- other sources chose stay out: a name can be a sentence, and a model reads it at every later turn.
 select entity_type, entity_label, attribute, max(updated_at) as used from memories
 where org_id = %(org_id)s and user_id = %(user_id)s and status = 'ACTIVE'
   and (persona_id is null or persona_id = %(persona_id)s) and (attribute is not null or entity_label is not null)
+  and trust = 'person'
 group by entity_type, entity_label, attribute
 order by used desc, entity_label, attribute
 limit %(most)s;

@@ -10,6 +10,7 @@ from mnemon.evidence.privacy import in_confidence
 from mnemon.evidence.quote import Passage, Quotation, find_quote, passages
 from mnemon.memory import store
 from mnemon.memory.answer import MEMORIES, MemoriesAnswer, MemoryAnswer
+from mnemon.memory.borrowed import Voice, recalled_voices, tool_origin, voices_of
 from mnemon.memory.fact import SHADOW_EXTRACTION, Entity, Fact, Ground
 from mnemon.memory.offline.extract import extract_memories
 from mnemon.memory.plan import Outcome
@@ -21,7 +22,6 @@ from mnemon.turn import Role, Turn
 
 _WORDS_SHOWN = 40
 _SHOWN = 120
-_LONGEST_TOOL = 190
 NOT_SAID = "its quote does not stand in what the person said or a tool gave back"
 NO_PERSONA = "it was said in confidence outside any persona, so it stays in the conversation"
 
@@ -46,7 +46,8 @@ class MemoriesSection:
     async def apply(self, tx: Tx, turn: Turn, answer: BaseModel) -> Report:
         """What passes the quote gate is remembered as of the turn's time."""
         given = MemoriesAnswer.model_validate(answer).memories
-        judged = await read_aside(turn.size, lambda: _all_judged(given, turn))
+        recalled = await recalled_voices(tx, turn.scope) if given else []
+        judged = await read_aside(turn.size, lambda: _all_judged(given, turn, recalled))
         facts = [one for one in judged if isinstance(one, Fact)]
         rejected = [one for one in judged if isinstance(one, Rejection)]
         done = await remember(tx, turn.scope, facts, at=turn.at, extracted=True) if facts else []
@@ -62,18 +63,23 @@ def _vocabulary(used: Sequence[tuple[str | None, str | None]]) -> str:
     return "Names in use (entity: attributes):\n" + "\n".join(told) if told else ""
 
 
-def _all_judged(given: Sequence[MemoryAnswer], turn: Turn) -> list[Fact | Rejection]:
-    sources, confided = passages(turn), in_confidence(turn)
-    return [_judged(one, turn, sources, confided=confided) for one in given]
+def _all_judged(given: Sequence[MemoryAnswer], turn: Turn, recalled: Sequence[Voice] = ()) -> list[Fact | Rejection]:
+    if not given:
+        return []
+    sources, confided, voices = passages(turn), in_confidence(turn), voices_of(turn, recalled)
+    return [_judged(one, turn, sources, voices.lender(one.content), confided=confided) for one in given]
 
 
-def _judged(one: MemoryAnswer, turn: Turn, sources: Sequence[Passage], *, confided: bool) -> Fact | Rejection:
+def _judged(
+    one: MemoryAnswer, turn: Turn, sources: Sequence[Passage], lender: Voice | None, *, confided: bool
+) -> Fact | Rejection:
     found = find_quote(one.quote, sources)
     if found is None:
         return Rejection(what=one.content[:_SHOWN], why=NOT_SAID)
     private = confided or bool(one.private)
     if private and turn.scope.persona_id is None:
         return Rejection(what=one.content[:_SHOWN], why=NO_PERSONA)
+    trust, origin = _vouching(found, lender)
     return Fact(
         type=one.type,
         content=one.content,
@@ -81,16 +87,18 @@ def _judged(one: MemoryAnswer, turn: Turn, sources: Sequence[Passage], *, confid
         fact_type=one.factType,
         attribute=one.attribute,
         source=SHADOW_EXTRACTION,
-        trust=Trust.PERSON if found.passage.role is Role.USER else Trust.TOOL,
-        origin=None if found.passage.role is Role.USER else tool_origin(found.passage.who),
+        trust=trust,
+        origin=origin,
         private=private,
         ground=_ground(found, turn),
     )
 
 
-def tool_origin(name: str) -> str:
-    """The origin of what a tool of this name gave back."""
-    return f"tool:{name[:_LONGEST_TOOL]}"
+def _vouching(found: Quotation, lender: Voice | None) -> tuple[Trust, str | None]:
+    """Who vouches for a fact: whom it quotes, unless the words it is made of are somebody else's."""
+    if found.passage.role is not Role.USER:
+        return Trust.TOOL, tool_origin(found.passage.who)
+    return (Trust.PERSON, None) if lender is None else (lender.trust, lender.origin)
 
 
 def _ground(found: Quotation, turn: Turn) -> Ground:

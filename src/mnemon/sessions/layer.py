@@ -72,7 +72,7 @@ async def _tail(tx: Tx, ask: Ask, where: Situation) -> list[Item]:
     said = await messages.recent(tx, ask.scope, where.taken_up, most=_TAIL)
     return [
         Item(
-            text=f"Shortly before, {one.name or one.role.value} at {iso(one.at)}: {one.content[:_TAIL_LINE]}",
+            text=f"Shortly before, {one.speaker} at {iso(one.at)}: {one.content[:_TAIL_LINE]}",
             sources=(one.message_id,),
             value=3.0 + place / 100,
         )

@@ -69,7 +69,7 @@ def transcript(messages: Sequence[Said], limit: int = 24_000) -> str:
     kept: list[str] = []
     room = limit
     for said in reversed(messages):  # newest first, so that what does not fit is not even looked at
-        line = f"{said.name or said.role.value}: {cut(said.content[: 4 * limit], limit)}"
+        line = f"{said.speaker}: {cut(said.content[: 4 * limit], limit)}"
         room -= len(line) + 1
         if room < 0 and kept:
             break

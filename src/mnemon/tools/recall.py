@@ -10,7 +10,7 @@ from mnemon.memory.recall.query import Hit, Query, RecallKind
 from mnemon.memory.recall.search import search
 from mnemon.memory.trust import Trust, coarse_trust, source_mark
 from mnemon.tool import Arguments, Caller, ToolReply
-from mnemon.turn import Role
+from mnemon.turn import Role, speaker_of
 
 
 class ToRecall(Arguments):
@@ -69,5 +69,5 @@ def _shown(hit: Hit) -> dict[str, object]:
             "claimOf": found.claim_of,
         }
     # A tool's message is called one whatever name its caller gave it.
-    by = source_mark(Trust.TOOL, found.name or "") if found.role is Role.TOOL else found.name or found.role
+    by = source_mark(Trust.TOOL, found.name or "") if found.role is Role.TOOL else speaker_of(found.role, found.name)
     return {"id": found.id, "said": found.content, "by": by, "at": iso(found.at)}

@@ -6,8 +6,8 @@ from pydantic import Field
 from mnemon.db.tx import Tx
 from mnemon.errors import Invalid
 from mnemon.evidence.quote import Quotation, find_quote, passages
+from mnemon.memory.borrowed import tool_origin
 from mnemon.memory.fact import Entity, EntityType, Fact, FactType, Ground, MemoryType
-from mnemon.memory.reflect import tool_origin
 from mnemon.memory.remember import remember
 from mnemon.memory.trust import Trust
 from mnemon.sessions import turns

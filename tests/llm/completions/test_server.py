@@ -64,7 +64,7 @@ def test_what_is_meant_for_openai_goes_to_no_other_server(vendor: str, monkeypat
 def test_without_a_key_openai_is_not_asked(empty: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
     if empty is not None:
         monkeypatch.setenv("OPENAI_API_KEY", empty)
-    with pytest.raises(Misconfigured, match=r"openai:m needs a key\. Set MNEMON_MODEL_API_KEY"):
+    with pytest.raises(Misconfigured, match=r"openai:m needs a key\. Set OPENAI_API_KEY\. "):
         at()
 
 

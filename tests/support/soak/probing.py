@@ -22,6 +22,8 @@ class Probe:
     answered_at: float
     status: int
     """0: no answer came at all."""
+    failure: str = ""
+    """Why none came."""
 
     @property
     def seconds(self) -> float:
@@ -54,14 +56,20 @@ class Probing:
 
     async def _ask_on(self, path: str) -> None:
         headers = {"Authorization": f"Bearer {self._server.key}"}
-        async with httpx2.AsyncClient(base_url=self._server.url, headers=headers, timeout=_LONGEST_S) as client:
+        # A connection for each question: one kept open may be closed by the server while the question is on its way.
+        fresh = httpx2.Limits(max_keepalive_connections=0)
+        async with httpx2.AsyncClient(
+            base_url=self._server.url, headers=headers, timeout=_LONGEST_S, limits=fresh
+        ) as client:
             while True:
                 asked_at = time.monotonic()
+                status, failure = 0, ""
                 try:
                     status = (await client.get(path)).status_code
-                except httpx2.TransportError:
-                    status = 0
-                self.probes.append(Probe(path=path, asked_at=asked_at, answered_at=time.monotonic(), status=status))
+                except httpx2.TransportError as error:
+                    failure = repr(error)
+                now = time.monotonic()
+                self.probes.append(Probe(path=path, asked_at=asked_at, answered_at=now, status=status, failure=failure))
                 await asyncio.sleep(self._every_s)
 
 

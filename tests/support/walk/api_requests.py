@@ -143,6 +143,12 @@ async def _(stage: Stage) -> Call:
     return Call(method="POST", path=f"/api/memories/{one}/restore", json={"reason": "needed"})
 
 
+@asking("POST /api/sources/withdraw")
+async def _(stage: Stage) -> Call:
+    await remembered(stage, memory("Lives in Austin", source="tool:crm"), memory("Drinks tea"))
+    return Call(method="POST", path="/api/sources/withdraw", json={**ANN, "origin": "tool:crm"})
+
+
 @asking("DELETE /api/memories/{memory_id}")
 async def _(stage: Stage) -> Call:
     stage.house.script.always_answers("Reflection", {"memories": []})

@@ -161,6 +161,12 @@ async def _(stage: Stage) -> tuple[str, dict[str, str]]:
     return f"/settings/keys/{key}/revoke", {}
 
 
+@form("/sources/withdraw")
+async def _(stage: Stage) -> tuple[str, dict[str, str]]:
+    await remembered(stage, memory("Lives in Austin", source="tool:crm"), memory("Drinks tea"))
+    return "/sources/withdraw", {"user": "ann", "origin": "tool:crm"}
+
+
 @form("/settings/personas")
 async def _(stage: Stage) -> tuple[str, dict[str, str]]:
     return "/settings/personas", {"id": "coach", "name": "Coach", "prompt": "You are patient."}

@@ -3,29 +3,27 @@
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from datetime import timedelta
 
 import psycopg
 
 from mnemon.access.organizations import organizations
 from mnemon.cli.checkup.check import Check, fail, failed, ok, warn
-from mnemon.clock import Clock
+from mnemon.clock import Clock, SystemClock
 from mnemon.db.connecting import connect
 from mnemon.db.database import Database
 from mnemon.db.embedded.account import choose_account
 from mnemon.db.embedded.binaries import Binaries, find_binaries
 from mnemon.db.embedded.creation import check_made
 from mnemon.db.embedded.layout import Layout
-from mnemon.db.embedded.postmaster import named_pid, read_postmaster
+from mnemon.db.embedded.postmaster import is_stopped, named_pid, read_postmaster
 from mnemon.db.explain import check_server, explain, target_of
 from mnemon.db.migrate import applied, refuse_what_differs, shipped
-from mnemon.db.role import assert_bound
+from mnemon.db.role import assert_bound, unusable_tables
 from mnemon.errors import Misconfigured, MnemonError
 from mnemon.jobs import store as jobs
+from mnemon.jobs.presence import OVERDUE_AFTER, SILENT_AFTER, judge
 from mnemon.settings import Settings
 from mnemon.vectors.active import assert_active
-
-LATE = timedelta(minutes=1)
 
 
 def programs(settings: Settings) -> tuple[Check, Binaries | None]:
@@ -50,6 +48,9 @@ def cluster(settings: Settings, binaries: Binaries) -> tuple[Check, bool]:
     except MnemonError as error:
         return failed("cluster", error), False
     running = read_postmaster(layout.pgdata)
+    if running is not None and is_stopped(running.pid):
+        words = f"The embedded PostgreSQL (process {running.pid}) is stopped by a signal and answers nobody."
+        return fail("cluster", words, f"kill -CONT {running.pid}"), False
     if running is not None:
         return ok("cluster", f"The embedded PostgreSQL runs (process {running.pid}, {running.status})."), True
     if named_pid(layout.pgdata) is not None:
@@ -69,19 +70,19 @@ def _gone(layout: Layout) -> Check:
 
 
 @asynccontextmanager
-async def connected(url: str) -> AsyncIterator[psycopg.AsyncConnection | Check]:
+async def connected(url: str, *, embedded: bool = False) -> AsyncIterator[psycopg.AsyncConnection | Check]:
     """A connection, or the check that says why there is none."""
     try:
         connection = await connect(url)
     except psycopg.Error as error:
-        yield fail("database", explain(error, url))
+        yield fail("database", explain(error, url, embedded=embedded))
         return
     async with connection:
         yield connection
 
 
 async def server(connection: psycopg.AsyncConnection, url: str) -> Check:
-    """The server answers and is new enough, pgvector too."""
+    """The server answers, is new enough, pgvector too, and can be written to."""
     began = time.perf_counter()
     await connection.execute("SELECT 1")
     took = (time.perf_counter() - began) * 1000
@@ -89,10 +90,40 @@ async def server(connection: psycopg.AsyncConnection, url: str) -> Check:
         await check_server(connection)
     except MnemonError as error:
         return failed("database", error)
+    if (refusal := await _read_only(connection)) is not None:
+        return refusal
     version = connection.info.server_version
     target = target_of(url)
     place = target.place if target else "the URL"
     return ok("database", f"PostgreSQL {version // 10000}.{version % 10000} answers at {place} in {took:.1f} ms.")
+
+
+async def _read_only(connection: psycopg.AsyncConnection) -> Check | None:
+    """The check that fails where nothing can be written, or None."""
+    row = await (
+        await connection.execute("SELECT current_setting('transaction_read_only') = 'on', pg_is_in_recovery()")
+    ).fetchone()
+    assert row is not None
+    read_only, standby = row
+    if not read_only:
+        return None
+    if standby:
+        words = "The database is a standby and read-only: reads work, writes and jobs wait."
+        return fail("database", words, "promote it, or point MNEMON_DATABASE_URL at the primary")
+    words = "The database is read-only (default_transaction_read_only is on): reads work, writes and jobs wait."
+    step = (
+        "find where it is set: SELECT source, sourcefile FROM pg_settings WHERE name = 'default_transaction_read_only'"
+    )
+    return fail("database", words, step)
+
+
+async def privileges(connection: psycopg.AsyncConnection) -> Check:
+    """The server's role may read and write every table."""
+    lacking = await unusable_tables(connection)
+    if lacking:
+        words = f"The role mnemon_app may not read and write: {', '.join(lacking)}."
+        return fail("privileges", words, "mnemon migrate  # grants them again, with the owner's URL")
+    return ok("privileges", "The role mnemon_app may read and write every table.")
 
 
 async def schema(connection: psycopg.AsyncConnection) -> tuple[Check, bool]:
@@ -118,7 +149,7 @@ async def inside(
     await db.open()
     try:
         yield await _walls(db)
-        yield await _work(db, clock)
+        yield await _work(db)
         if owns:  # another login sees no organization but its own
             yield await _organizations(db)
             if embedder is not None:
@@ -138,19 +169,40 @@ async def _walls(db: Database) -> Check:
     return ok("isolation", "The server works as mnemon_app, and row-level security keeps organizations apart.")
 
 
-async def _work(db: Database, clock: Clock) -> Check:
+async def _work(db: Database) -> Check:
+    """Whether work is parked, waits for a worker, or fails and is tried again: judged as `/readyz` does."""
+    wall = SystemClock().now()
     async with db.tx(None) as tx:
-        rows = await jobs.counts(tx)
-    parked = sum(row["number"] for row in rows if row["status"] == "parked")
-    waiting = [row["oldest"] for row in rows if row["status"] == "queued"]
-    if parked:
-        return warn("work", f"{parked} work items failed for good and are parked.", "curl …/api/jobs?status=parked")
-    if waiting and clock.now() - min(waiting) > LATE:
-        late = int((clock.now() - min(waiting)).total_seconds())
-        return warn(
-            "work", f"Work has been due for {late} s, and nobody takes it.", "mnemon serve  # or: mnemon worker"
+        parked, (since, _), reported, failing = await tx.together(
+            jobs.parked_by_organization(tx),
+            jobs.overdue_since(tx),
+            jobs.workers(tx, since=wall - SILENT_AFTER),
+            jobs.commonest_failure(tx),
         )
-    return ok("work", "Nothing is overdue or parked.")
+    if parked:
+        number, org = sum(parked.values()), next(iter(parked))
+        whose = "" if org == "local" else f" --org {org}"
+        words = f"{number} {_items(number)} parked: out of tries, kept, and not tried again until you say so."
+        return warn(
+            "work", words, f"mnemon jobs list --status parked{whose}  # then: mnemon jobs retry --parked{whose}"
+        )
+    if since is not None and tx.now - since > OVERDUE_AFTER:
+        late = int((tx.now - since).total_seconds())
+        verdict = judge(reported, now=wall, overdue=tx.now - since)
+        if not verdict.claiming:
+            words = f"Work has been due for {late} s, and nobody takes it."
+            return warn("work", words, "mnemon serve  # or: mnemon worker")
+        words = f"Work has been due for {late} s; the workers are busy with {verdict.busy} of {verdict.slots} slots."
+        return warn("work", words, "mnemon worker  # one more, or a larger MNEMON_WORKER_CONCURRENCY")
+    if failing is not None:
+        number, kind, error = failing["number"], failing["kind"], failing["error"]
+        words = f"{number} {_items(number)} being tried again (kind {kind}); the last try failed with {error}"
+        return warn("work", words, "mnemon jobs list  # mend the cause; what waits for it follows by itself")
+    return ok("work", "Nothing is overdue, failing or parked.")
+
+
+def _items(number: int) -> str:
+    return "work item is" if number == 1 else "work items are"
 
 
 async def _vectors(db: Database, embedder: str) -> Check:

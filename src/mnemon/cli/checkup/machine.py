@@ -1,6 +1,6 @@
 """The machine and the words it was given: Python, settings, data directory, room, port, completion."""
 
-import difflib
+import errno
 import json
 import os
 import platform
@@ -12,14 +12,14 @@ import urllib.request
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from mnemon.api.listening import listen_refusal
 from mnemon.cli.checkup.check import Check, fail, ok, warn
+from mnemon.cli.checkup.names import unknown_names
 from mnemon.settings import Settings
 
 OLDEST_PYTHON = (3, 11)
 LITTLE_ROOM_BYTES = 200_000_000
 SOME_ROOM_BYTES = 1_000_000_000
-OF_OTHERS = frozenset({"MNEMON_ORG", "MNEMON_TEST_DATABASE_URL", "MNEMON_URL", "MNEMON_KEY", "MNEMON_API_KEY"})
-"""Variables that begin like settings and belong to commands, clients and tests."""
 
 
 def python() -> Check:
@@ -30,16 +30,14 @@ def python() -> Check:
     return ok("python", f"Python {version} on {platform.system()} {platform.machine()}.")
 
 
-def variables(environment: Mapping[str, str]) -> Check:
-    """Every MNEMON_ variable is a setting: a misspelt one is silently nothing."""
-    known = [f"MNEMON_{name.upper()}" for name in Settings.model_fields]
-    odd = sorted(name for name in environment if name.startswith("MNEMON_") and name not in {*known, *OF_OTHERS})
+def variables(environment: Mapping[str, str], folder: Path) -> Check:
+    """Every name in the environment and in this folder's files is a setting: a misspelt one is silently nothing."""
+    odd = unknown_names(environment, folder)
     if not odd:
-        named = sum(name in environment for name in known)
+        named = sum(f"MNEMON_{name.upper()}" in environment for name in Settings.model_fields)
         return ok("settings", f"All settings are readable; {named} come from the environment.")
-    near = difflib.get_close_matches(odd[0], known, n=1)
-    meant = f"unset {odd[0]}" + (f"; export {near[0]}=…" if near else "")
-    return warn("settings", f"{', '.join(odd)} is not a setting and has no effect.", meant)
+    words = "; ".join(f"{one.name} in {one.place} is not a setting and has no effect" for one in odd)
+    return warn("settings", f"{words}.", odd[0].fix)
 
 
 def data_dir(folder: Path) -> list[Check]:
@@ -86,13 +84,19 @@ def _port(host: str, port: int) -> Check:
         try:
             probe.bind((host, port))
         except OSError as error:
-            why = error.strerror or str(error)
+            why = error
         else:
             return ok("port", f"{host}:{port} is free." if port else "A free port is taken at start.")
     version = _our_version(host, port)
     if version is not None:
         return ok("port", f"A Mnemon server ({version}) answers at {host}:{port}.")
-    return fail("port", f"{host}:{port} cannot be used: {why}.", "mnemon serve --port 0  # or export MNEMON_PORT=8766")
+    return fail("port", listen_refusal(host, port, why, fix="take another."), _port_fix(why))
+
+
+def _port_fix(error: OSError) -> str:
+    if isinstance(error, socket.gaierror) or error.errno == errno.EADDRNOTAVAIL:
+        return "export MNEMON_HOST=127.0.0.1"
+    return "mnemon serve --port 0  # or export MNEMON_PORT=8766"
 
 
 def _our_version(host: str, port: int) -> str | None:

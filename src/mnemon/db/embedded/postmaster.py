@@ -75,6 +75,14 @@ def is_server_on(pid: int, pgdata: Path) -> bool:
         return False
 
 
+def is_stopped(pid: int) -> bool:
+    """True when a signal (SIGSTOP, SIGTSTP) keeps this process from running; False where that cannot be seen."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "T"
+    except (OSError, IndexError):
+        return False
+
+
 def is_process(pid: int) -> bool:
     """True when somebody has this pid."""
     try:

@@ -12,7 +12,7 @@ from mnemon.memory import store
 from mnemon.memory.importance import CRITICAL
 from mnemon.memory.lifecycle import ArchiveReason, Status
 from mnemon.memory.memory import Memory, Version
-from mnemon.memory.plan import Change, Outcome
+from mnemon.memory.plan import Change, Outcome, version_of
 from mnemon.memory.remember import keep_vectors
 from mnemon.memory.trust import outranks
 from mnemon.memory.upkeep.enqueue import after_forgetting
@@ -114,19 +114,7 @@ def _with_version_back(
         versions=held.versions + 1,
         revision=revision,
     )
-    taken = Version(
-        number=held.version,
-        content=held.content,
-        importance=held.importance,
-        confidence=held.confidence,
-        source=held.source,
-        origin=held.origin,
-        trust=held.trust,
-        valid_from=held.valid_from,
-        valid_to=held.valid_from,
-        recorded_at=held.updated_at,
-        reason=WITHDRAWN,
-    )
+    taken = version_of(held, number=held.version, until=held.valid_from, reason=WITHDRAWN)
     return Change(outcome=Outcome.UPDATED, memory=memory, versions=(taken,), moved=moved, displaced=held.version)
 
 

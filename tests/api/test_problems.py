@@ -1,0 +1,48 @@
+"""What a refused request is told: where in it the fault is, and what the path takes."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mnemon.api.problems import pointer_to
+from support.served import served
+
+BODY = {"type": "NONSENSE", "a/b": {"~": [1, {"text": 3}]}, "items": [{"content": 5}]}
+
+
+@pytest.mark.parametrize(
+    ("place", "missing", "pointer"),
+    [
+        (("body", "type", "str-enum[MemoryType]"), False, "/type"),
+        (("body", "type", "literal['OPEN_LOOP']"), False, "/type"),
+        (("body", "items", 0, "MemoryIn", "content", "function-after[as_sent(), str]"), False, "/items/0/content"),
+        (("body", "items", 0, "MemoryIn", "userId"), True, "/items/0/userId"),
+        (("body", "a/b", "~", 1, "text"), False, "/a~1b/~0/1/text"),
+        (("body", "userId"), True, "/userId"),
+        (("query", "limit"), False, "?limit"),
+        (("query", "status", "str-enum[Status]"), False, "?status"),
+        (("path", "number", "int"), False, "path:number"),
+    ],
+)
+def test_a_pointer_leads_into_the_body_and_names_no_marker_of_the_validator(
+    place: Sequence[int | str], missing: bool, pointer: str
+) -> None:
+    assert pointer_to(place, BODY, missing=missing) == pointer
+
+
+def test_a_refused_request_is_told_in_plain_words(database_url: str, tmp_path: Path) -> None:
+    with served(database_url, tmp_path, worker=False, model="offline") as server:
+        client = server.client()
+        wrong = client.post("/api/memories", json={"userId": "ann", "type": "NONSENSE", "content": "x"})
+        assert {one["pointer"] for one in _problem(wrong, 422)["errors"]} == {"/type"}
+        other = _problem(client.delete("/api/jobs"), 405)
+        assert other["detail"] == "This path does not take DELETE. /openapi.json lists every route."
+
+
+def _problem(answer: Any, status: int) -> dict[str, Any]:
+    assert answer.status_code == status
+    body: dict[str, Any] = json.loads(answer.text)
+    return body
