@@ -3,9 +3,10 @@
 from collections.abc import AsyncIterator, Iterable, Sequence
 from typing import Any
 
-from mnemon.access.chain import AuditLink, ChainBreak, ChainCheck, ChainHead
+from mnemon.access.chain import AuditLink, ChainBreak, LaneLink, LogCheck, lost_end
+from mnemon.access.heads import ChainHead, LogHead
 from mnemon.access.store import SQL
-from mnemon.db.tx import Tx
+from mnemon.db.tx import Row, Tx
 from mnemon.ids import has_id_form
 from mnemon.scope import Scope
 
@@ -54,28 +55,43 @@ def ids_in(answer: Any) -> list[str]:
     return [value for _, value in named if isinstance(value, str) and has_id_form(value)]
 
 
-async def audit_head(tx: Tx, scope: Scope) -> ChainHead | None:
-    """The head that is stored; None before the first entry."""
-    row = await tx.maybe(SQL["audit_head"], org_id=scope.org_id)
-    return None if row is None else ChainHead(seq=row["seq"], hash=bytes(row["hash"]))
+async def log_head(tx: Tx, scope: Scope) -> LogHead:
+    """The heads that are stored; of no lane before the first entry."""
+    rows = await tx.all(SQL["audit_heads"], org_id=scope.org_id)
+    return LogHead(lanes={row["lane"]: ChainHead(seq=row["seq"], hash=bytes(row["hash"])) for row in rows})
 
 
 async def verify_log(
-    tx: Tx, scope: Scope, *, exported: ChainHead | None = None, page: int = PAGE
-) -> tuple[ChainHead, ChainBreak | None]:
-    """Follow the organization's whole chain; give how far it holds and its first break. The transaction is new."""
-    # One snapshot: entries that are appended meanwhile are seen in neither the head nor the pages.
+    tx: Tx, scope: Scope, *, exported: LogHead | None = None, page: int = PAGE
+) -> tuple[LogHead, ChainBreak | None]:
+    """Follow all chains of the organization; give how far they hold and the first break. The transaction is new."""
+    # One snapshot: entries that are appended meanwhile are seen in neither the heads nor the pages.
     await tx.run("set transaction isolation level repeatable read")
-    check = ChainCheck(exported=exported)
+    check = LogCheck(exported=exported or LogHead())
     async for links in _pages(tx, scope, page):
         broken = check.follow(links)
         if broken is not None:
             return check.reached, broken
-    return check.reached, check.finish(await audit_head(tx, scope))
+    return check.reached, check.finish(await log_head(tx, scope)) or await _lost_link(tx, scope)
+
+
+async def _lost_link(tx: Tx, scope: Scope) -> ChainBreak | None:
+    row = await tx.maybe(SQL["audit_lost_link"], org_id=scope.org_id)
+    if row is None:
+        return None
+    link = LaneLink(lane=row["linked_lane"], seq=row["linked_seq"], hash=bytes(row["linked_hash"]))
+    return lost_end(link, row["found"], named_by=f"Entry {row['seq']} of lane {row['lane']}")
 
 
 async def _pages(tx: Tx, scope: Scope, page: int) -> AsyncIterator[Sequence[AuditLink]]:
-    seq, last = None, ""
-    while rows := await tx.all(SQL["audit_links"], org_id=scope.org_id, seq=seq, id=last, most=page):
-        yield [AuditLink(**{**row, "hash": bytes(row["hash"])}) for row in rows]
-        seq, last = rows[-1]["seq"], rows[-1]["id"]
+    lane, seq, last = None, 0, ""
+    while rows := await tx.all(SQL["audit_links"], org_id=scope.org_id, lane=lane, seq=seq, id=last, most=page):
+        yield [_link(row) for row in rows]
+        lane, seq, last = rows[-1]["lane"], rows[-1]["seq"], rows[-1]["id"]
+
+
+def _link(row: Row) -> AuditLink:
+    linked = row["linked_hash"]
+    return AuditLink(
+        **{**row, "hash": bytes(row["hash"]), "linked_hash": None if linked is None else bytes(linked)}
+    )
