@@ -5,34 +5,54 @@ CREATE PROCEDURE public.append_audit(IN entry_org text, IN entry_id text, IN ent
     SET search_path TO 'pg_catalog', 'pg_temp'
     AS $$
 declare
+  -- A head is locked until its transaction is on disk, so writers of one lane commit one after the other. Connections
+  -- of one pool were made one after the other and rarely share a lane. All entries of a transaction go to one lane, and
+  -- its head is the last row that the transaction locks, so no two wait for each other.
+  lanes constant integer := 16;
+  own constant smallint := pg_backend_pid() % lanes;
   place bigint;
   link bytea;
+  other_lane smallint;
+  other_seq bigint;
+  other_hash bytea;
 begin
   if entry_org is distinct from current_setting('mnemon.org', true) then
     raise insufficient_privilege using message = 'the entry belongs to another organization';
   end if;
-  select seq, hash into place, link from public.audit_heads where org_id = entry_org for update;
+  select seq, hash into place, link from public.audit_heads where org_id = entry_org and lane = own for update;
   if not found then
-    -- The first entry, or somebody removed the head: then the log goes on after what is there, and its chain is broken.
-    insert into public.audit_heads (org_id, seq, hash)
-    select entry_org, coalesce(max(seq), 0), '' from public.audit where org_id = entry_org
-    on conflict (org_id) do nothing;
-    select seq, hash into strict place, link from public.audit_heads where org_id = entry_org for update;
+    -- The first entry, or somebody removed the head: then the lane goes on after what is there, and its chain is broken.
+    insert into public.audit_heads (org_id, lane, seq, hash)
+    select entry_org, own, coalesce(max(seq), 0), '' from public.audit where org_id = entry_org and lane = own
+    on conflict (org_id, lane) do nothing;
+    select seq, hash into strict place, link
+    from public.audit_heads where org_id = entry_org and lane = own for update;
   end if;
   place := place + 1;
-  link := public.audit_hash(link, entry_org, place, entry_id, entry_at, entry_actor, entry_action, entry_target);
-  insert into public.audit (org_id, id, at, actor, action, target, seq, hash)
-  values (entry_org, entry_id, entry_at, entry_actor, entry_action, entry_target, place, link);
-  update public.audit_heads set seq = place, hash = link where org_id = entry_org;
+  -- The other lanes in turn, read without a lock: any head that was committed will do.
+  select lane, seq, hash into other_lane, other_seq, other_hash
+  from (
+    select lane, seq, hash, row_number() over (order by lane) - 1 as turn, count(*) over () as number
+    from public.audit_heads where org_id = entry_org and lane <> own) others
+  where turn = place % number;
+  link := public.audit_hash(
+    link, entry_org, own, place, entry_id, entry_at, entry_actor, entry_action, entry_target,
+    other_lane, other_seq, other_hash);
+  insert into public.audit
+    (org_id, id, at, actor, action, target, lane, seq, hash, linked_lane, linked_seq, linked_hash)
+  values (
+    entry_org, entry_id, entry_at, entry_actor, entry_action, entry_target, own, place, link,
+    other_lane, other_seq, other_hash);
+  update public.audit_heads set seq = place, hash = link where org_id = entry_org and lane = own;
 end $$;
 
-CREATE FUNCTION public.audit_hash(previous bytea, entry_org text, entry_seq bigint, entry_id text, entry_at timestamp with time zone, entry_actor text, entry_action text, entry_target text) RETURNS bytea
+CREATE FUNCTION public.audit_hash(previous bytea, entry_org text, entry_lane smallint, entry_seq bigint, entry_id text, entry_at timestamp with time zone, entry_actor text, entry_action text, entry_target text, other_lane smallint, other_seq bigint, other_hash bytea) RETURNS bytea
     LANGUAGE sql STABLE
     SET search_path TO 'pg_catalog', 'pg_temp'
     AS $$
   select sha256(previous || convert_to(jsonb_build_array(
-    entry_org, entry_seq, entry_id, (extract(epoch from entry_at) * 1000000)::bigint, entry_actor, entry_action,
-    entry_target)::text, 'UTF8'))
+    entry_org, entry_lane, entry_seq, entry_id, (extract(epoch from entry_at) * 1000000)::bigint, entry_actor,
+    entry_action, entry_target, other_lane, other_seq, encode(other_hash, 'hex'))::text, 'UTF8'))
 $$;
 
 CREATE FUNCTION public.keep_result() RETURNS trigger
@@ -124,13 +144,18 @@ CREATE TABLE public.audit (
     actor text NOT NULL,
     action text NOT NULL,
     target text,
+    lane smallint NOT NULL,
     seq bigint NOT NULL,
-    hash bytea NOT NULL
+    hash bytea NOT NULL,
+    linked_lane smallint,
+    linked_seq bigint,
+    linked_hash bytea
 );
 ALTER TABLE ONLY public.audit ALTER COLUMN target SET STATISTICS 0;
 
 CREATE TABLE public.audit_heads (
     org_id text NOT NULL,
+    lane smallint NOT NULL,
     seq bigint NOT NULL,
     hash bytea NOT NULL
 )
@@ -805,7 +830,7 @@ ALTER TABLE ONLY public.agents
     ADD CONSTRAINT agents_pkey PRIMARY KEY (org_id, agent_id);
 
 ALTER TABLE ONLY public.audit_heads
-    ADD CONSTRAINT audit_heads_pkey PRIMARY KEY (org_id);
+    ADD CONSTRAINT audit_heads_pkey PRIMARY KEY (org_id, lane);
 
 ALTER TABLE ONLY public.audit
     ADD CONSTRAINT audit_pkey PRIMARY KEY (org_id, id);
@@ -957,7 +982,9 @@ CREATE INDEX agent_state_journal_turn ON public.agent_state_journal USING btree 
 
 CREATE INDEX agent_states_session ON public.agent_states USING btree (org_id, session_id);
 
-CREATE INDEX audit_chain ON public.audit USING btree (org_id, seq, id);
+CREATE INDEX audit_chain ON public.audit USING btree (org_id, lane, seq, id);
+
+CREATE INDEX audit_time ON public.audit USING btree (org_id, at, id);
 
 CREATE INDEX embeddings_revision ON public.embeddings USING btree (org_id, user_id, revision);
 

@@ -2,6 +2,8 @@
 
 import ast
 import json
+import re
+import uuid
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,8 +11,10 @@ from typing import Any
 import httpx2
 import psycopg
 import pytest
+from psycopg.conninfo import make_conninfo
 from typer.testing import CliRunner, Result
 
+from mnemon.access.heads import parse_head
 from mnemon.cli.main import app
 from mnemon.ids import internal_user_id
 from support.console_door import signed_in
@@ -27,7 +31,9 @@ def log_of(server: Served, org: str = "acme") -> list[tuple[str, str, str | None
     """Actor, action and target of every entry but the organization's making, oldest first."""
     with psycopg.connect(server.database_url) as connection:
         rows = connection.execute(
-            "select actor, action, target from audit where org_id = %s order by seq", (server.org(org),)
+            # The server's clock stands still, so by transaction.
+            "select actor, action, target from audit where org_id = %s order by xmin::text::bigint, seq",
+            (server.org(org),),
         ).fetchall()
     return [(actor, action, target) for actor, action, target in rows if action != "mnemon orgs create"]
 
@@ -119,8 +125,10 @@ def test_mcp_calls_that_write_are_on_record(server: Served, client: httpx2.Clien
 
 def test_the_console_shows_what_came_through_other_doors(server: Served, client: httpx2.Client) -> None:
     told(client, "Lives in Leeds")
+    server.advance(seconds=1)
     with signed_in(server, server.org()) as browser:
-        shown = browser.get("/settings/audit.json").json()["entries"]
+        made, *shown = browser.get("/settings/audit.json").json()["entries"]
+        assert made["action"] == "mnemon orgs create"  # not by the server's clock, which is behind
         assert [(one["actor"], one["action"]) for one in shown[:1]] == [("operator", "sign in")]
         assert shown[1]["action"] == "POST /api/memories"
         older = browser.get(f"/settings/audit.json?before={shown[0]['id']}").json()["entries"]
@@ -148,7 +156,7 @@ def test_commands_are_on_record_and_the_doctor_verifies_them(
     mnemon("import", tmp_path / "ann.ndjson")
     mnemon("keys", "revoke", key)
     with psycopg.connect(database_url, autocommit=True) as owner:
-        rows = owner.execute("select actor, action, target from audit order by seq").fetchall()
+        rows = owner.execute("select actor, action, target from audit order by at, id").fetchall()
         ann = internal_user_id("local", "ann")
         assert {actor for actor, _, _ in rows} == {"cli"}
         commands = ["orgs create", "keys create", "remember", "export", "forget", "import", "keys revoke"]
@@ -156,19 +164,67 @@ def test_commands_are_on_record_and_the_doctor_verifies_them(
         targets = [target for _, _, target in rows]
         assert (targets[0], targets[1], targets[3], targets[5], targets[6]) == (None, key, ann, ann, key)
         head = mnemon("audit", "head").stdout.strip()
-        assert head.startswith("7:")
+        assert parse_head(head).entries == 7
         assert mnemon("audit", "verify", "--head", head).exit_code == 0
         assert _checks(mnemon)["audit log"]["state"] == "ok"
-        owner.execute("update audit set actor = 'someone' where seq = 3")
+        lane, seq = _edit_the_third(owner)
         broken = _checks(mnemon)["audit log"]
         assert broken["state"] == "fail"
-        assert "First at entry 3 (aud_" in broken["detail"]
+        assert f"First at entry {seq} of lane {lane} (aud_" in broken["detail"]
         assert mnemon("audit", "verify").exit_code == 1
         # Whoever rewrites everything after it as well is found out only by a head that was kept elsewhere.
         _rewrite(owner)
         assert _checks(mnemon)["audit log"]["state"] == "ok"
         assert mnemon("audit", "verify").exit_code == 0
         assert mnemon("audit", "verify", "--head", head).exit_code == 1
+
+
+def test_a_head_is_given_as_text_or_as_a_file(mnemon: Callable[..., Result], tmp_path: Path) -> None:
+    assert mnemon("orgs", "create", "local").exit_code == 0
+    for _ in range(3):
+        mnemon("keys", "create", "--name", "laptop")
+    printed = mnemon("audit", "head").stdout
+    (tmp_path / "head").write_text(printed)
+    shown = json.loads(mnemon("audit", "head", "--json").stdout)
+    assert (shown["entries"], shown["head"]) == (4, printed.strip())
+    verified = mnemon("audit", "verify", "--head-file", tmp_path / "head")
+    assert (verified.exit_code, shown["fingerprint"] in verified.stdout) == (0, True)
+    assert shown["fingerprint"] in _checks(mnemon)["audit log"]["detail"]
+    assert CliRunner().invoke(app, ["audit", "verify", "--head-file", "-"], input=printed).exit_code == 0
+    other = re.sub(r"[0-9a-f](?=,|$)", lambda found: "1" if found[0] == "0" else "0", printed.strip())
+    refused = CliRunner().invoke(app, ["audit", "verify", "--head-file", "-"], input=other)
+    assert (refused.exit_code, "exported head has another hash" in refused.stdout) == (1, True)
+    assert mnemon("audit", "verify", "--head", "x").exit_code == 2
+    assert mnemon("audit", "verify", "--head", printed, "--head-file", tmp_path / "head").exit_code == 2
+    (tmp_path / "binary").write_bytes(bytes(range(256)))
+    assert mnemon("audit", "verify", "--head-file", tmp_path / "binary").exit_code == 2
+
+
+def test_a_login_that_does_not_own_the_tables_says_what_it_cannot_read(
+    mnemon: Callable[..., Result], database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert mnemon("orgs", "create", "local").exit_code == 0
+    name = f"app_{uuid.uuid4().hex[:12]}"
+    with psycopg.connect(database_url, autocommit=True) as owner:
+        owner.execute(f"create role {name} login; grant mnemon_app to {name}")
+        try:
+            # The cluster's socket lets in nobody but its owner, who may work as anybody.
+            monkeypatch.setenv("MNEMON_DATABASE_URL", make_conninfo(database_url, options=f"-c role={name}"))
+            unseen = _checks(mnemon)["audit log"]
+            assert unseen["state"] == "warn"
+            assert f"The login {name} does not own the tables" in unseen["detail"]
+            assert "MNEMON_MIGRATION_URL" in unseen["fix"]
+            assert mnemon("audit", "verify").exit_code == 0
+            monkeypatch.setenv("MNEMON_MIGRATION_URL", database_url)
+            assert _checks(mnemon)["audit log"]["state"] == "ok"
+            owner.execute("revoke select on audit from mnemon_app")
+            refused = mnemon("audit", "verify")
+            assert refused.exit_code == 5
+            assert "lacks a right" in refused.stderr
+            assert "mnemon migrate" in refused.stderr
+        finally:
+            owner.execute("grant select on audit to mnemon_app")
+            owner.execute(f"drop owned by {name}; drop role {name}")
 
 
 def test_a_restore_is_on_record_and_keeps_the_chain(
@@ -180,7 +236,7 @@ def test_a_restore_is_on_record_and_keeps_the_chain(
     restored = mnemon("restore", tmp_path / "one.backup", "--force")
     assert restored.exit_code == 0, restored.stderr
     with psycopg.connect(database_url) as owner:
-        rows = owner.execute("select action from audit order by seq").fetchall()
+        rows = owner.execute("select action from audit order by at, id").fetchall()
         rights = owner.execute("select has_table_privilege('mnemon_app', 'audit', 'insert, update, delete')").fetchone()
     assert [action for (action,) in rows] == ["mnemon orgs create", "mnemon keys create", "mnemon restore"]
     assert rights == (False,)
@@ -191,14 +247,34 @@ def _checks(mnemon: Callable[..., Result]) -> dict[str, Any]:
     return {one["name"]: one for one in json.loads(mnemon("doctor", "--json").stdout)["checks"]}
 
 
+def _edit_the_third(owner: "psycopg.Connection[Any]") -> tuple[int, int]:
+    row = owner.execute(
+        "update audit set actor = 'someone' where id = (select id from audit order by at, id offset 2 limit 1) "
+        "returning lane, seq"
+    ).fetchone()
+    assert row is not None
+    return int(row[0]), int(row[1])
+
+
 def _rewrite(owner: "psycopg.Connection[Any]") -> None:
-    link = b""
-    for (seq,) in owner.execute("select seq from audit order by seq").fetchall():
+    """Every entry, in the order they were written, gets the hash that follows from what it says now."""
+    made: dict[tuple[int, int], bytes] = {}
+    rows = owner.execute("select lane, seq, linked_lane, linked_seq from audit order by at, id").fetchall()
+    for lane, seq, linked_lane, linked_seq in rows:
         row = owner.execute(
-            "update audit set hash = audit_hash(%s, org_id, seq, id, at, actor, action, target) where seq = %s "
-            "returning hash",
-            (link, seq),
+            "update audit set linked_hash = %(linked)s, hash = audit_hash(%(previous)s, org_id, lane, seq, id, at, "
+            "actor, action, target, linked_lane, linked_seq, %(linked)s) "
+            "where lane = %(lane)s and seq = %(seq)s returning hash",
+            {
+                "linked": made.get((linked_lane, linked_seq)),
+                "previous": made.get((lane, seq - 1), b""),
+                "lane": lane,
+                "seq": seq,
+            },
         ).fetchone()
         assert row is not None
-        link = bytes(row[0])
-    owner.execute("update audit_heads set hash = %s", (link,))
+        made[lane, seq] = bytes(row[0])
+    owner.execute(
+        "update audit_heads h set hash = a.hash from audit a "
+        "where (a.org_id, a.lane, a.seq) = (h.org_id, h.lane, h.seq)"
+    )

@@ -14,7 +14,7 @@ from support.tampering import Tampered, breaks, write_log
 @pytest.mark.soak("audit-chain", count=2_000, unit="tampered logs")
 @pytest.mark.timeout(1_800)
 async def test_two_thousand_tampered_logs_are_found(db: Database, database_url: str, soak_part: Part) -> None:
-    await write_log(db)
+    await write_log(database_url)
     with psycopg.connect(database_url, autocommit=True) as connection:
         log = Tampered(connection=connection)
         log.keep()

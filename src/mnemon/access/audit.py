@@ -92,6 +92,4 @@ async def _pages(tx: Tx, scope: Scope, page: int) -> AsyncIterator[Sequence[Audi
 
 def _link(row: Row) -> AuditLink:
     linked = row["linked_hash"]
-    return AuditLink(
-        **{**row, "hash": bytes(row["hash"]), "linked_hash": None if linked is None else bytes(linked)}
-    )
+    return AuditLink(**{**row, "hash": bytes(row["hash"]), "linked_hash": None if linked is None else bytes(linked)})
