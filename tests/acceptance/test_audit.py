@@ -1,6 +1,7 @@
 """Every write stands in the audit log, whatever door it came through: who, by which route, to what; ids only."""
 
 import ast
+import asyncio
 import json
 import re
 import uuid
@@ -14,9 +15,14 @@ import pytest
 from psycopg.conninfo import make_conninfo
 from typer.testing import CliRunner, Result
 
+from mnemon.access.audit import verify_log
+from mnemon.access.chain import ChainBreak
 from mnemon.access.heads import parse_head
 from mnemon.cli.main import app
+from mnemon.clock import SystemClock
+from mnemon.db.database import Database
 from mnemon.ids import internal_user_id
+from mnemon.scope import Scope
 from support.console_door import signed_in
 from support.served import Served
 
@@ -93,6 +99,7 @@ def test_a_person_is_never_named(server: Served, client: httpx2.Client) -> None:
             assert word[3:4] == "_", word
             assert word != "ann"
     assert str(entries[-1][2]).startswith("fgt_")
+    assert asyncio.run(_first_break(server)) is None
 
 
 def test_chat_turns_are_on_record(server: Served, client: httpx2.Client) -> None:
@@ -179,6 +186,14 @@ def test_commands_are_on_record_and_the_doctor_verifies_them(
         assert mnemon("audit", "verify", "--head", head).exit_code == 1
 
 
+def test_an_organization_without_entries_has_a_head_too(mnemon: Callable[..., Result], database_url: str) -> None:
+    with psycopg.connect(database_url, autocommit=True) as owner:
+        owner.execute("insert into organizations (org_id, created_at) values ('bare', now())")
+    assert mnemon("audit", "head", "--org", "bare").stdout == "empty\n"
+    verified = mnemon("audit", "verify", "--org", "bare", "--head", "empty")
+    assert (verified.exit_code, "0 entries in 0 lanes" in verified.stdout) == (0, True)
+
+
 def test_a_head_is_given_as_text_or_as_a_file(mnemon: Callable[..., Result], tmp_path: Path) -> None:
     assert mnemon("orgs", "create", "local").exit_code == 0
     for _ in range(3):
@@ -241,6 +256,18 @@ def test_a_restore_is_on_record_and_keeps_the_chain(
     assert [action for (action,) in rows] == ["mnemon orgs create", "mnemon keys create", "mnemon restore"]
     assert rights == (False,)
     assert mnemon("audit", "verify").exit_code == 0
+
+
+async def _first_break(server: Served) -> ChainBreak | None:
+    db = Database(server.database_url, SystemClock(), pool_size=1)
+    await db.open()
+    try:
+        async with db.tx(server.org()) as tx:
+            reached, broken = await verify_log(tx, Scope(org_id=server.org()))
+    finally:
+        await db.close()
+    assert reached.entries
+    return broken
 
 
 def _checks(mnemon: Callable[..., Result]) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Iterable, Sequence
 from typing import Any
 
-from mnemon.access.chain import AuditLink, ChainBreak, LaneLink, LogCheck, lost_end
+from mnemon.access.chain import AuditLink, ChainBreak, LogCheck, lost_end
 from mnemon.access.heads import ChainHead, LogHead
 from mnemon.access.store import SQL
 from mnemon.db.tx import Row, Tx
@@ -79,8 +79,8 @@ async def _lost_link(tx: Tx, scope: Scope) -> ChainBreak | None:
     row = await tx.maybe(SQL["audit_lost_link"], org_id=scope.org_id)
     if row is None:
         return None
-    link = LaneLink(lane=row["linked_lane"], seq=row["linked_seq"], hash=bytes(row["linked_hash"]))
-    return lost_end(link, row["found"], named_by=f"Entry {row['seq']} of lane {row['lane']}")
+    named_by = f"Entry {row['seq']} of lane {row['lane']}"
+    return lost_end(lane=row["linked_lane"], seq=row["linked_seq"], gone=row["gone"], named_by=named_by)
 
 
 async def _pages(tx: Tx, scope: Scope, page: int) -> AsyncIterator[Sequence[AuditLink]]:

@@ -13,15 +13,6 @@ from mnemon.access.heads import ChainHead, LogHead
 
 
 @dataclass(frozen=True, kw_only=True)
-class LaneLink:
-    """The last entry of another lane, as an entry saw it when it was written."""
-
-    lane: int
-    seq: int
-    hash: bytes
-
-
-@dataclass(frozen=True, kw_only=True)
 class AuditLink:
     """One entry of the audit log with its place in its chain, as the database holds it."""
 
@@ -36,7 +27,7 @@ class AuditLink:
     target: str | None
     hash: bytes
     linked_lane: int | None
-    """With the next two a `LaneLink`; None for an entry before which no other lane had any."""
+    """With the next two the last entry of another lane when this one was written; None where no other lane had any."""
     linked_seq: int | None
     linked_hash: bytes | None
 
@@ -138,11 +129,11 @@ def verify_chain(links: Iterable[AuditLink], head: LogHead, *, exported: LogHead
     return check.follow(links) or check.finish(head)
 
 
-def lost_end(link: LaneLink, found: bytes | None, *, named_by: str) -> ChainBreak:
+def lost_end(*, lane: int, seq: int, gone: bool, named_by: str) -> ChainBreak:
     """The break of a lane that holds by itself, but not with the later entry of another lane that names its end."""
-    happened = "is gone: the lane lost its end" if found is None else "has another hash: the lane was rewritten"
+    happened = "is gone: the lane lost its end" if gone else "has another hash: the lane was rewritten"
     words = f"{named_by} was written after this entry, which {happened}, and its head was changed to fit."
-    return ChainBreak(lane=link.lane, seq=link.seq, id=None, meaning=words)
+    return ChainBreak(lane=lane, seq=seq, id=None, meaning=words)
 
 
 def link_hash(previous: bytes, link: AuditLink) -> bytes:

@@ -65,7 +65,7 @@ select current_user as login, case
 
 -- name: audit_lost_link
 -- The first entry that names an entry of another lane which is not there, or has another hash.
-select a.lane, a.seq, a.linked_lane, a.linked_seq, a.linked_hash, b.hash as found
+select a.lane, a.seq, a.linked_lane, a.linked_seq, b.hash is null as gone
 from audit a
 left join audit b on b.org_id = a.org_id and b.org_id = %(org_id)s and b.lane = a.linked_lane and b.seq = a.linked_seq
 where a.org_id = %(org_id)s and a.linked_lane is not null and b.hash is distinct from a.linked_hash
