@@ -66,7 +66,8 @@ async def verify_log(
 ) -> tuple[LogHead, ChainBreak | None]:
     """Follow all chains of the organization; give how far they hold and the first break. The transaction is new."""
     # One snapshot: entries that are appended meanwhile are seen in neither the heads nor the pages.
-    await tx.run("set transaction isolation level repeatable read")
+    # Not prepared: preparing may drop another statement ahead of it, and after any other one it is too late.
+    await tx.afresh("set transaction isolation level repeatable read")
     check = LogCheck(exported=exported or LogHead())
     async for links in _pages(tx, scope, page):
         broken = check.follow(links)

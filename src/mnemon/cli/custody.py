@@ -43,9 +43,8 @@ def export(
     async def work() -> int:
         async with opened_house(chosen()) as house:
             scope = await organization(house, org)
-            made = await export_file(house.db, person(org, user))
-            async with house.db.tx(org) as tx:
-                record_command(tx, scope, "export", person(org, user).user)
+            whose = person(org, user)
+            made = await export_file(house.db, whose, record=lambda tx: record_command(tx, scope, "export", whose.user))
         if file is None:
             return sum(sys.stdout.buffer.write(piece.encode()) for piece in _safe_pieces(chunks(made)))
         with file.open("wb") as sink:

@@ -137,10 +137,8 @@ async def privacy(visit: Visit) -> Shown:
 @download(router, "/settings/privacy/export", grant=Grant.CUSTODY)
 async def export(visit: Visit) -> Response:
     """All that is kept of a person, as a file."""
-    user = visit.asked("user")
-    file = await export_file(visit.basement.db, visit.person(user))
-    async with visit.tx() as tx:
-        visit.note(tx, "export person", visit.person(user).user)
+    person = visit.person(visit.asked("user"))
+    file = await export_file(visit.basement.db, person, record=lambda tx: visit.note(tx, "export person", person.user))
     named = {"Content-Disposition": 'attachment; filename="mnemon-export.ndjson"'}
     return StreamingResponse(chunks(file), media_type="application/x-ndjson", headers=named)
 
