@@ -21,7 +21,7 @@ OTHERS = 2000
 
 SQL = parse(Path(__file__).with_suffix(".sql").read_text(encoding="utf-8"))
 OF_EACH = ("person", "memories", "sessions", "turns", "messages", "reflections", "provenance")
-OF_ALL = ("vectors", "audit", "runs", "work")
+OF_ALL = ("vectors", "runs", "work")
 
 
 def gather(url: str, org: str, now: str) -> int:
@@ -34,6 +34,10 @@ def gather(url: str, org: str, now: str) -> int:
                 connection.execute(SQL[statement], {**every, "name": name, "user": person(org, name).user})
         for statement in OF_ALL:
             connection.execute(SQL[statement], every)
+        with connection.transaction():
+            connection.execute(SQL["organization"], every)
+            for number in range(1, OTHERS + 1):
+                connection.execute(SQL["audit"], {**every, "n": number})
         connection.execute("VACUUM ANALYZE")
         row = connection.execute("SELECT count(*) FROM memories WHERE org_id = %s", [org]).fetchone()
     assert row is not None

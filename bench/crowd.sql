@@ -69,11 +69,14 @@ select org_id, user_id, known.model, 'memory', id, known.vector, 1 from memories
 join known on known.place = 1 + abs(hashtext(id)) %% (select count(*) from known)
 where org_id = %(org)s and id like 'mem\_person-%%'
 
+-- name: organization
+select set_config('mnemon.org', %(org)s, true)
+
 -- name: audit
-insert into audit (org_id, id, at, actor, action, target)
-select %(org)s, 'aud_' || lpad(n::text, 26, '0'), %(now)s::timestamptz - n * interval '3 minutes', 'operator',
-  'pin memory', 'mem_' || n
-from generate_series(1, %(others)s) n
+-- By the procedure, the one way to append; it wants the transaction's organization.
+call append_audit(
+  %(org)s, 'aud_' || lpad(%(n)s::text, 26, '0'), %(now)s::timestamptz - %(n)s * interval '3 minutes', 'operator',
+  'pin memory', 'mem_' || %(n)s)
 
 -- name: runs
 -- Decisions like the first of the story, each with its outcome.

@@ -1,5 +1,60 @@
 -- The schema as migrations leave it, for reading. Written by scripts/write_schema.py.
 
+CREATE PROCEDURE public.append_audit(IN entry_org text, IN entry_id text, IN entry_at timestamp with time zone, IN entry_actor text, IN entry_action text, IN entry_target text)
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+declare
+  -- A head is locked until its transaction is on disk, so writers of one lane commit one after the other. Connections
+  -- of one pool were made one after the other and rarely share a lane. All entries of a transaction go to one lane, and
+  -- its head is the last row that the transaction locks, so no two wait for each other.
+  lanes constant integer := 16;
+  own constant smallint := pg_backend_pid() % lanes;
+  place bigint;
+  link bytea;
+  other_lane smallint;
+  other_seq bigint;
+  other_hash bytea;
+begin
+  if entry_org is distinct from current_setting('mnemon.org', true) then
+    raise insufficient_privilege using message = 'the entry belongs to another organization';
+  end if;
+  select seq, hash into place, link from public.audit_heads where org_id = entry_org and lane = own for update;
+  if not found then
+    -- The first entry, or somebody removed the head: then the lane goes on after what is there, and its chain is broken.
+    insert into public.audit_heads (org_id, lane, seq, hash)
+    select entry_org, own, coalesce(max(seq), 0), '' from public.audit where org_id = entry_org and lane = own
+    on conflict (org_id, lane) do nothing;
+    select seq, hash into strict place, link
+    from public.audit_heads where org_id = entry_org and lane = own for update;
+  end if;
+  place := place + 1;
+  -- The other lanes in turn, read without a lock: any head that was committed will do.
+  select lane, seq, hash into other_lane, other_seq, other_hash
+  from (
+    select lane, seq, hash, row_number() over (order by lane) - 1 as turn, count(*) over () as number
+    from public.audit_heads where org_id = entry_org and lane <> own) others
+  where turn = place % number;
+  link := public.audit_hash(
+    link, entry_org, own, place, entry_id, entry_at, entry_actor, entry_action, entry_target,
+    other_lane, other_seq, other_hash);
+  insert into public.audit
+    (org_id, id, at, actor, action, target, lane, seq, hash, linked_lane, linked_seq, linked_hash)
+  values (
+    entry_org, entry_id, entry_at, entry_actor, entry_action, entry_target, own, place, link,
+    other_lane, other_seq, other_hash);
+  update public.audit_heads set seq = place, hash = link where org_id = entry_org and lane = own;
+end $$;
+
+CREATE FUNCTION public.audit_hash(previous bytea, entry_org text, entry_lane smallint, entry_seq bigint, entry_id text, entry_at timestamp with time zone, entry_actor text, entry_action text, entry_target text, other_lane smallint, other_seq bigint, other_hash bytea) RETURNS bytea
+    LANGUAGE sql STABLE
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+  select sha256(previous || convert_to(jsonb_build_array(
+    entry_org, entry_lane, entry_seq, entry_id, (extract(epoch from entry_at) * 1000000)::bigint, entry_actor,
+    entry_action, entry_target, other_lane, other_seq, encode(other_hash, 'hex'))::text, 'UTF8'))
+$$;
+
 CREATE FUNCTION public.keep_result() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
@@ -88,9 +143,23 @@ CREATE TABLE public.audit (
     at timestamp with time zone NOT NULL,
     actor text NOT NULL,
     action text NOT NULL,
-    target text
+    target text,
+    lane smallint NOT NULL,
+    seq bigint NOT NULL,
+    hash bytea NOT NULL,
+    linked_lane smallint,
+    linked_seq bigint,
+    linked_hash bytea
 );
 ALTER TABLE ONLY public.audit ALTER COLUMN target SET STATISTICS 0;
+
+CREATE TABLE public.audit_heads (
+    org_id text NOT NULL,
+    lane smallint NOT NULL,
+    seq bigint NOT NULL,
+    hash bytea NOT NULL
+)
+WITH (fillfactor='50');
 
 CREATE TABLE public.chat_sessions (
     org_id text NOT NULL,
@@ -760,6 +829,9 @@ ALTER TABLE ONLY public.agent_states
 ALTER TABLE ONLY public.agents
     ADD CONSTRAINT agents_pkey PRIMARY KEY (org_id, agent_id);
 
+ALTER TABLE ONLY public.audit_heads
+    ADD CONSTRAINT audit_heads_pkey PRIMARY KEY (org_id, lane);
+
 ALTER TABLE ONLY public.audit
     ADD CONSTRAINT audit_pkey PRIMARY KEY (org_id, id);
 
@@ -910,6 +982,10 @@ CREATE INDEX agent_state_journal_turn ON public.agent_state_journal USING btree 
 
 CREATE INDEX agent_states_session ON public.agent_states USING btree (org_id, session_id);
 
+CREATE INDEX audit_chain ON public.audit USING btree (org_id, lane, seq, id);
+
+CREATE INDEX audit_time ON public.audit USING btree (org_id, at, id);
+
 CREATE INDEX embeddings_revision ON public.embeddings USING btree (org_id, user_id, revision);
 
 CREATE INDEX engagement_journal_subject ON public.engagement_journal USING btree (org_id, subject_user_id);
@@ -1001,6 +1077,9 @@ ALTER TABLE ONLY public.agent_state_journal
 ALTER TABLE ONLY public.agents
     ADD CONSTRAINT agents_org_id_fkey FOREIGN KEY (org_id) REFERENCES public.organizations(org_id);
 
+ALTER TABLE ONLY public.audit_heads
+    ADD CONSTRAINT audit_heads_org_id_fkey FOREIGN KEY (org_id) REFERENCES public.organizations(org_id);
+
 ALTER TABLE ONLY public.audit
     ADD CONSTRAINT audit_org_id_fkey FOREIGN KEY (org_id) REFERENCES public.organizations(org_id);
 
@@ -1067,6 +1146,8 @@ ALTER TABLE public.agents ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.audit ENABLE ROW LEVEL SECURITY;
 
+ALTER TABLE public.audit_heads ENABLE ROW LEVEL SECURITY;
+
 ALTER TABLE public.chat_sessions ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.curator_runs ENABLE ROW LEVEL SECURITY;
@@ -1118,6 +1199,8 @@ CREATE POLICY own_organization ON public.agent_states USING ((org_id = current_s
 CREATE POLICY own_organization ON public.agents USING ((org_id = current_setting('mnemon.org'::text, true))) WITH CHECK ((org_id = current_setting('mnemon.org'::text, true)));
 
 CREATE POLICY own_organization ON public.audit USING ((org_id = current_setting('mnemon.org'::text, true))) WITH CHECK ((org_id = current_setting('mnemon.org'::text, true)));
+
+CREATE POLICY own_organization ON public.audit_heads USING ((org_id = current_setting('mnemon.org'::text, true))) WITH CHECK ((org_id = current_setting('mnemon.org'::text, true)));
 
 CREATE POLICY own_organization ON public.chat_sessions USING ((org_id = current_setting('mnemon.org'::text, true))) WITH CHECK ((org_id = current_setting('mnemon.org'::text, true)));
 
@@ -1237,6 +1320,9 @@ ALTER TABLE public.users ENABLE ROW LEVEL SECURITY;
 
 GRANT USAGE ON SCHEMA public TO mnemon_app;
 
+REVOKE ALL ON PROCEDURE public.append_audit(IN entry_org text, IN entry_id text, IN entry_at timestamp with time zone, IN entry_actor text, IN entry_action text, IN entry_target text) FROM PUBLIC;
+GRANT ALL ON PROCEDURE public.append_audit(IN entry_org text, IN entry_id text, IN entry_at timestamp with time zone, IN entry_actor text, IN entry_action text, IN entry_target text) TO mnemon_app;
+
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.active_embedders TO mnemon_app;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.agent_messages TO mnemon_app;
@@ -1247,7 +1333,9 @@ GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.agent_states TO mnemon_app;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.agents TO mnemon_app;
 
-GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.audit TO mnemon_app;
+GRANT SELECT ON TABLE public.audit TO mnemon_app;
+
+GRANT SELECT ON TABLE public.audit_heads TO mnemon_app;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.chat_sessions TO mnemon_app;
 

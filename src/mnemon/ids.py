@@ -30,6 +30,11 @@ def is_id(text: str, prefix: str) -> bool:
     return text.startswith(prefix + "_") and _ID.fullmatch(text) is not None
 
 
+def has_id_form(text: str) -> bool:
+    """Whether the text has the form of an id of ours, of whatever prefix."""
+    return _ID.fullmatch(text) is not None
+
+
 def internal_user_id(org_id: str, external: str) -> str:
     """The internal id of the person an organization calls `external`: the same for the same two, unique everywhere.
 

@@ -13,6 +13,7 @@ import psycopg
 import pytest
 from structlog.testing import capture_logs
 
+from mnemon.access.audit import record_write, verify_log
 from mnemon.access.keys import create_key
 from mnemon.access.organizations import create_organization
 from mnemon.cli.checkup.pooler import named_statements
@@ -182,6 +183,21 @@ async def test_row_level_security_binds_every_transaction_whatever_connection_it
             assert await tx.all("select org_id from organizations") == []
 
     await asyncio.gather(*(look(number) for number in range(60)))
+
+
+async def test_the_audit_log_holds_whatever_connection_each_entry_was_written_by(db: Database) -> None:
+    async def write(number: int) -> None:
+        async with db.tx("acme") as tx:
+            record_write(tx, Scope(org_id="acme"), actor=f"key_{number}", action="x")
+            record_write(tx, Scope(org_id="acme"), actor=f"key_{number}", action="y")
+
+    async with db.tx("acme") as tx:
+        await create_organization(tx)
+    await asyncio.gather(*(write(number) for number in range(60)))
+    async with db.tx("acme") as tx:
+        reached, broken = await verify_log(tx, Scope(org_id="acme"))
+        torn = await tx.all("select actor from audit group by actor having count(distinct lane) > 1")
+    assert (reached.entries, broken, torn) == (121, None, [])
 
 
 async def test_nothing_of_a_transaction_stays_on_a_connection(db: Database) -> None:

@@ -17,7 +17,7 @@ PLANNED_BY = frozenset({
     "parent_run_id", "persona_id", "job_id", "worker_id", "key_id", "tool_id", "merge_id", "closing_turn_id",
     "session_id_before", "session_id_after", "subject_user_id", "resumed_from", "persona", "role", "who", "kind",
     "status", "type", "trust_level", "fact_type", "entity_type", "trust", "model", "part", "content_hash", "digest",
-    "origin", "concerns",
+    "origin", "concerns", "linked_hash",
     "hash", "secret", "grants", "fingerprint", "caller", "made_by", "summarized_by", "ended_by", "archive_reason",
     "memory_ids", "sources", "folded", "archived", "spans", "stones", "subject", "receipt", "usage", "waits_for",
     "action", "actor", "adapter", "schedule", "card_type", "team", "resolution_status", "symbol", "lane",

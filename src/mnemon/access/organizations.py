@@ -1,9 +1,11 @@
 """Organizations: the walls between tenants."""
 
 from mnemon.access import store
+from mnemon.access.audit import record_command
 from mnemon.db.database import ORG_NAME
 from mnemon.db.tx import Tx
 from mnemon.errors import Invalid
+from mnemon.scope import Scope
 
 
 def check_name(name: str) -> str:
@@ -17,8 +19,11 @@ def check_name(name: str) -> str:
 
 
 async def create_organization(tx: Tx) -> bool:
-    """The transaction's organization exists; whether it is new."""
-    return await store.insert_organization(tx)
+    """The transaction's organization exists; whether it is new. Only commands make one, so its log begins with that."""
+    made = await store.insert_organization(tx)
+    if made:
+        record_command(tx, Scope(org_id=str(tx.org_id)), "orgs create")
+    return made
 
 
 async def organizations(owner_tx: Tx) -> list[store.Organization]:

@@ -39,13 +39,46 @@ update keys set revoked_at = %(at)s where org_id = %(org_id)s and key_id = %(key
 -- Whoever signed in with a key that was revoked is signed out.
 delete from signins where org_id = %(org_id)s and actor = %(actor)s
 
--- name: insert_audit
-insert into audit (org_id, id, at, actor, action, target)
-values (%(org_id)s, %(id)s, %(now)s, %(actor)s, %(action)s, %(target)s)
+-- name: append_audit
+-- Locks the head of one of the organization's lanes until the transaction ends: sent with the commit, see
+-- `Tx.at_commit`.
+call append_audit(%(org_id)s, %(id)s, %(now)s, %(actor)s, %(action)s, %(target)s)
+
+-- name: audit_heads
+select lane, seq, hash from audit_heads where org_id = %(org_id)s
+
+-- name: audit_links
+-- The entries in the order of their lanes, after this one; a time that is no moment is read as null.
+select org_id, lane, seq, id, case when isfinite(at) then (extract(epoch from at) * 1000000)::bigint end as at_us,
+  actor, action, target, hash, linked_lane, linked_seq, linked_hash
+from audit
+where org_id = %(org_id)s and (%(lane)s::smallint is null or (lane, seq, id) > (%(lane)s, %(seq)s, %(id)s))
+order by lane, seq, id limit %(most)s
+
+-- name: audit_sight
+-- Whether the login reads every organization's log; for the operator.
+select current_user as login, case
+  when has_table_privilege('audit', 'select') and has_table_privilege('audit_heads', 'select')
+    and has_table_privilege('organizations', 'select')
+  then not (row_security_active('audit') or row_security_active('audit_heads') or row_security_active('organizations'))
+  else false end as whole
+
+-- name: audit_lost_link
+-- The first entry that names an entry of another lane which is not there, or has another hash.
+select a.lane, a.seq, a.linked_lane, a.linked_seq, b.hash is null as gone
+from audit a
+left join audit b on b.org_id = a.org_id and b.org_id = %(org_id)s and b.lane = a.linked_lane and b.seq = a.linked_seq
+where a.org_id = %(org_id)s and a.linked_lane is not null and b.hash is distinct from a.linked_hash
+order by a.linked_lane, a.linked_seq, a.lane, a.seq limit 1
 
 -- name: audit
+-- Newest first, from the entry before this one; without one from the end of time. Without an `or`, so that the index on
+-- time serves both.
 select id, at, actor, action, target from audit
-where org_id = %(org_id)s and (%(before)s::text is null or id < %(before)s) order by id desc limit %(most)s
+where org_id = %(org_id)s and (at, id) < (
+  select at, id from audit where org_id = %(org_id)s and id = %(before)s
+  union all select 'infinity', '' where %(before)s::text is null)
+order by at desc, id desc limit %(most)s
 
 -- name: reply_lock
 -- Whether we are the only one answering this key now; held until the transaction ends.

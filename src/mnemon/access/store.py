@@ -94,19 +94,6 @@ async def end_signins_of(scope: Scope, tx: Tx, actor: str) -> None:
     await tx.run(SQL["end_signins_of"], org_id=scope.org_id, actor=actor)
 
 
-async def note(scope: Scope, tx: Tx, *, actor: str, action: str, target: str | None = None) -> None:
-    """The deed stands in the audit log with this transaction."""
-    await tx.run(
-        SQL["insert_audit"],
-        org_id=scope.org_id,
-        id=tx.new_id("aud"),
-        now=tx.now,
-        actor=actor,
-        action=action,
-        target=target,
-    )
-
-
 async def audit(scope: Scope, tx: Tx, *, before: str | None, most: int) -> list[AuditEntry]:
     """The audit log, newest first."""
     rows = await tx.all(SQL["audit"], org_id=scope.org_id, before=before, most=most)

@@ -178,6 +178,7 @@ async def _asked(door: Door, agent_id: str, message: str) -> tuple[str, str | No
             turn_id = await ask_chat(tx, door.org, agent_id, message)
             if slot:
                 await replies.keep(tx, door.org, slot, subject=turn_id)
+            door.audit(tx, turn_id)
         agent = await agents.get_agent(tx, door.org, agent_id)
         memory, _ = (await agent_store.memories(door.org, tx, [agent]))[agent.id]
     return turn_id, memory.session_id if memory.enabled else None

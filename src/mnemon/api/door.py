@@ -10,6 +10,7 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from pydantic import BaseModel, TypeAdapter
 
 from mnemon.access import replies
+from mnemon.access.audit import ids_in, record_write
 from mnemon.access.grants import Grant
 from mnemon.access.keys import authenticate
 from mnemon.access.principal import Principal
@@ -135,13 +136,20 @@ class Door:
                 if kept is not None and kept.status is not None:
                     return _replayed(kept)
             result = await effect(tx)
-            response = self.reply(
-                render(result), status=status(result) if callable(status) else status, headers=headers
-            )
+            shown = _plain(render(result))
+            response = self.reply(shown, status=status(result) if callable(status) else status, headers=headers)
+            self.audit(tx, *ids_in(shown))
             if slot is not None:
                 body = bytes(response.body)
                 await replies.keep(tx, self.org, slot, status=response.status_code, body=body, concerns=self.concerned)
         return response
+
+    def audit(self, tx: Tx, *made: str) -> None:
+        """Append this request to the audit log when the transaction commits: its route, and the ids it is about."""
+        action = f"{self.request.method} {self.request.scope['route'].path}"
+        named = self.request.path_params.values()
+        targets = [*map(str, named), *made, *sorted(self.concerned)]
+        record_write(tx, self.org, actor=self.principal.key_id, action=action, targets=targets)
 
     async def slot(self) -> replies.Slot | None:
         """Where this request's reply is kept; None when it names no Idempotency-Key."""

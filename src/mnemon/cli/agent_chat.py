@@ -5,6 +5,7 @@ import contextlib
 
 from rich.prompt import Prompt
 
+from mnemon.access.audit import record_command
 from mnemon.basement import Basement
 from mnemon.cli.agent_words import named
 from mnemon.cli.house import opened_house, organization
@@ -45,6 +46,7 @@ async def _asked() -> str:
 async def _say(house: Basement, scope: Scope, agent: Agent, message: str, *, as_json: bool) -> None:
     async with house.db.tx(scope.org_id) as tx:
         turn_id = await ask_chat(tx, scope, agent.id, message)
+        record_command(tx, scope, "agents chat", agent.id, turn_id)
     shown = False
     async for event in watch_chat(house.db, scope, turn_id):
         if event is not None and event.type == "delta" and not as_json:

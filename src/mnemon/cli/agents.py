@@ -88,7 +88,7 @@ def create(
         draft = _drafted(Draft(name=name), changes, config)
         return await rules.create_agent(tx, scope, draft, _cards(house))
 
-    _tell(_in_house(org, work), "is made.", as_json)
+    _tell(_in_house(org, work, writes="agents create"), "is made.", as_json)
 
 
 @agents.command("edit")
@@ -119,7 +119,7 @@ def edit(
         draft = _drafted(rules.drafted(agent), changes, config)
         return await rules.edit_agent(tx, scope, agent.id, draft, _cards(house))
 
-    _tell(_in_house(org, work), "is changed.", as_json)
+    _tell(_in_house(org, work, writes="agents edit"), "is changed.", as_json)
 
 
 @agents.command("show")
@@ -150,7 +150,7 @@ def reset(who: Who, org: Org = "local", as_json: AsJson = False) -> None:
         agent = await _named(scope, tx, who)
         return await rules.reset_memory(tx, scope, agent.id)
 
-    _tell(_in_house(org, work), "carries nothing any more.", as_json)
+    _tell(_in_house(org, work, writes="agents reset"), "carries nothing any more.", as_json)
 
 
 @agents.command("delete")
@@ -171,7 +171,7 @@ def delete(
         await rules.delete_agent(tx, scope, agent.id)
         return agent
 
-    _tell(_in_house(org, work), "is removed.", as_json)
+    _tell(_in_house(org, work, writes="agents delete"), "is removed.", as_json)
 
 
 @agents.command("cards")
@@ -202,7 +202,7 @@ def start(
         agent = await _named(scope, tx, who)
         return (await ask_run(tx, scope, agent.id, prompt)).id
 
-    followed(org, ask, as_json=as_json)
+    followed(org, ask, as_json=as_json, writes="agents run")
 
 
 @agents.command("chat")
@@ -221,15 +221,19 @@ def chat(
     run(conversation(org, who, message, as_json=as_json))
 
 
-def _in_house(org: str, work: Any) -> Any:
-    """The work's result, in one transaction of the organization."""
+def _in_house(org: str, work: Any, *, writes: str | None = None) -> Any:
+    """The work's result, in one transaction of the organization; a command that writes is named for the audit log."""
+    from mnemon.access.audit import record_command
     from mnemon.cli.house import opened_house, organization
 
     async def inside() -> Any:
         async with opened_house(chosen()) as house:
             scope = await organization(house, org)
             async with house.db.tx(scope.org_id) as tx:
-                return await work(house, scope, tx)
+                done = await work(house, scope, tx)
+                if writes is not None:
+                    record_command(tx, scope, writes, done.id)
+                return done
 
     return run(inside())
 

@@ -137,7 +137,23 @@ async def _restore(settings: "Settings", file: Path, force: bool) -> "tuple[Arch
             await load(owner, file, tools, say, total=len(archive.tables))
         await bring_up_to_date(settings, url)
         async with opened(settings, url) as basement:
-            return archive, await after_restore(basement, survivors)
+            notes = await after_restore(basement, survivors)
+            await _record_restore(basement)
+            return archive, notes
+
+
+async def _record_restore(basement: "Basement") -> None:
+    """Every organization's audit log says that a backup was brought back after its entries before."""
+    from mnemon.access.audit import record_command
+    from mnemon.access.organizations import organizations
+    from mnemon.cli.operator import operator_tx
+    from mnemon.scope import Scope
+
+    async with operator_tx(basement) as tx:
+        everyone = [one.name for one in await organizations(tx)]
+    for name in everyone:
+        async with basement.db.tx(name) as tx:
+            record_command(tx, Scope(org_id=name), "restore")
 
 
 async def after_restore(basement: "Basement", survivors: "list[Survivor]") -> list[str]:

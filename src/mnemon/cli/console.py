@@ -15,12 +15,14 @@ def console(org: Org = "local", as_json: AsJson = False) -> None:
     settings = chosen()
 
     async def work() -> str:
+        from mnemon.access.audit import record_command
         from mnemon.access.signin import make_link
         from mnemon.cli.house import opened_house, organization
 
         async with opened_house(settings) as house:
             scope = await organization(house, org)
             async with house.db.tx(scope.org_id) as tx:
+                record_command(tx, scope, "console")
                 return await make_link(tx, scope, actor="operator")
 
     link = f"http://{settings.host}:{settings.port}/sign-in/{run(work())}"

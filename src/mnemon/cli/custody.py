@@ -35,14 +35,16 @@ def export(
     as_json: AsJson = False,
 ) -> None:
     """Write everything that is kept of a person, a line of JSON per row."""
+    from mnemon.access.audit import record_command
     from mnemon.cli.house import opened_house, organization
     from mnemon.custody.export import chunks, export_file
     from mnemon.scope import person
 
     async def work() -> int:
         async with opened_house(chosen()) as house:
-            await organization(house, org)
-            made = await export_file(house.db, person(org, user))
+            scope = await organization(house, org)
+            whose = person(org, user)
+            made = await export_file(house.db, whose, record=lambda tx: record_command(tx, scope, "export", whose.user))
         if file is None:
             return sum(sys.stdout.buffer.write(piece.encode()) for piece in _safe_pieces(chunks(made)))
         with file.open("wb") as sink:
@@ -70,14 +72,18 @@ def import_(
     as_json: AsJson = False,
 ) -> None:
     """Bring a person's export in: all of it, or nothing is changed."""
+    from mnemon.access.audit import record_command
     from mnemon.cli.house import opened_house, organization
     from mnemon.custody.intake import take_in
+    from mnemon.scope import person
 
     async def work() -> "Imported":
         async with opened_house(chosen(), migrated=True) as house:
-            await organization(house, org)
+            scope = await organization(house, org)
             async with house.db.tx(org) as tx:
-                return await take_in(tx, org, _lines(file), user_id=user)
+                done = await take_in(tx, org, _lines(file), user_id=user)
+                record_command(tx, scope, "import", person(org, done.user_id).user)
+                return done
 
     done = run(work())
     if as_json:
@@ -115,6 +121,7 @@ def forget(
 
 
 async def _forget(memory: str | None, user: str | None, org: str) -> "Receipt":
+    from mnemon.access.audit import record_command
     from mnemon.cli.house import opened_house, organization
     from mnemon.custody.forget_memory import forget_memory
     from mnemon.custody.forget_person import forget_person
@@ -122,12 +129,13 @@ async def _forget(memory: str | None, user: str | None, org: str) -> "Receipt":
     from mnemon.scope import Scope, person
 
     async with opened_house(chosen()) as house:
-        await organization(house, org)
+        scope = await organization(house, org)
         async with house.db.tx(org) as tx:
             if user is not None:
                 receipt = await forget_person(tx, person(org, user))
             else:
                 receipt = await forget_memory(tx, await locate(tx, Scope(org_id=org), str(memory)), str(memory))
+            record_command(tx, scope, "forget", memory, receipt.id)
         await _keep_ledger(house, org)
     return receipt
 
@@ -209,6 +217,7 @@ def withdraw(
     as_json: AsJson = False,
 ) -> None:
     """Take back everything one source said about a person; what it had replaced is held again."""
+    from mnemon.access.audit import record_command
     from mnemon.cli.house import opened_house, organization
     from mnemon.clock import iso
     from mnemon.memory.sources.withdrawal import withdraw_source
@@ -216,9 +225,11 @@ def withdraw(
 
     async def work() -> "Withdrawal":
         async with opened_house(chosen(), migrated=True) as house:
-            await organization(house, org)
+            scope = await organization(house, org)
             async with house.db.tx(org) as tx:
-                return await withdraw_source(tx, person(org, user), origin)
+                done = await withdraw_source(tx, person(org, user), origin)
+                record_command(tx, scope, "withdraw", done.id, person(org, user).user)
+                return done
 
     done = run(work())
     if as_json:

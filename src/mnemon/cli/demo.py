@@ -46,6 +46,7 @@ def demo(
 
 
 async def _play(settings: "Settings", org: str) -> tuple[int, str]:
+    from mnemon.access.audit import record_command
     from mnemon.access.organizations import check_name
     from mnemon.access.signin import make_link
     from mnemon.app import opened
@@ -66,6 +67,7 @@ async def _play(settings: "Settings", org: str) -> tuple[int, str]:
                 steps = await _told(basement, url, org, hold)
             async with basement.db.tx(org) as tx:
                 token = await make_link(tx, Scope(org_id=org), actor="operator")
+                record_command(tx, Scope(org_id=org), "demo: console link")
     return steps, f"http://{settings.host}:{settings.port}/sign-in/{token}"
 
 

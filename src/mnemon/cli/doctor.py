@@ -97,7 +97,7 @@ async def _database(settings: "Settings") -> "AsyncIterator[Check]":
 async def _look_into(settings: "Settings", url: str) -> "AsyncIterator[Check]":
     import psycopg
 
-    from mnemon.cli.checkup import database, models, pooler
+    from mnemon.cli.checkup import audit_log, database, models, pooler
     from mnemon.cli.checkup.check import Check, fail
     from mnemon.db.explain import explain
 
@@ -121,7 +121,10 @@ async def _look_into(settings: "Settings", url: str) -> "AsyncIterator[Check]":
             yield fail("database", explain(error, url, embedded=embedded))
             return
     if usable:
+        owner_url = settings.migration_url.get_secret_value() if settings.migration_url else url
         owns, embedder = settings.migration_url is None, models.embedder_name(settings)
         clock, prepared = models.usable_clock(settings), settings.prepared_statements
         async for one in database.inside(url, clock, owns=owns, embedder=embedder, prepared=prepared):
+            yield one
+        async for one in audit_log.chains(owner_url, clock, prepared=prepared):
             yield one

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
+from mnemon.access.audit import record_command
 from mnemon.access.keys import create_key, revoke_key
 from mnemon.access.organizations import check_name, create_organization
 from mnemon.api.listening import Listening, bound
@@ -24,6 +25,7 @@ async def serving(org: str = "local", **settings: Any) -> AsyncIterator[tuple[st
         async with basement.db.tx(check_name(org)) as tx:
             await create_organization(tx)
             key, text = await create_key(tx, Scope(org_id=org), name=f"in process {secrets.token_hex(3)}")
+            record_command(tx, Scope(org_id=org), "in process: create key", key.id)
         server = Listening(make_app(basement), bound(chosen.host, 0))
         await server.answering()
         try:
@@ -33,3 +35,4 @@ async def serving(org: str = "local", **settings: Any) -> AsyncIterator[tuple[st
             await server.finished()
             async with basement.db.tx(org) as tx:
                 await revoke_key(tx, Scope(org_id=org), key.id)
+                record_command(tx, Scope(org_id=org), "in process: revoke key", key.id)

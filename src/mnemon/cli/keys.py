@@ -60,6 +60,7 @@ def create(
     as_json: AsJson = False,
 ) -> None:
     """Make a key. It is shown this once."""
+    from mnemon.access.audit import record_command
     from mnemon.access.grants import parse_grants
     from mnemon.access.keys import create_key
     from mnemon.cli.house import opened_house, organization
@@ -71,6 +72,7 @@ def create(
             async with house.db.tx(scope.org_id) as tx:
                 expires = tx.now + timedelta(days=expires_in_days) if expires_in_days else None
                 key, text = await create_key(tx, scope, name=name, grants=grants, bound_user=user, expires_at=expires)
+                record_command(tx, scope, "keys create", key.id)
             return key.id, text
 
     key_id, text = run(work())
@@ -120,6 +122,7 @@ def list_keys(org: Org = "local", as_json: AsJson = False) -> None:
 @keys.command("revoke")
 def revoke(key_id: str, org: Org = "local", as_json: AsJson = False) -> None:
     """Make a key open nothing any more."""
+    from mnemon.access.audit import record_command
     from mnemon.access.keys import revoke_key
     from mnemon.cli.house import opened_house, organization
 
@@ -128,6 +131,7 @@ def revoke(key_id: str, org: Org = "local", as_json: AsJson = False) -> None:
             scope = await organization(house, org)
             async with house.db.tx(scope.org_id) as tx:
                 await revoke_key(tx, scope, key_id)
+                record_command(tx, scope, "keys revoke", key_id)
 
     run(work())
     if as_json:

@@ -37,6 +37,7 @@ def _options(
 
 COMMANDS = (
     "agents",
+    "audit",
     "backup",
     "bench",
     "chat",

@@ -30,6 +30,7 @@ def mcp(
     settings = chosen()
 
     async def work() -> None:
+        from mnemon.access.audit import CLI
         from mnemon.access.grants import ALL_GRANTS
         from mnemon.cli.house import opened_house, organization
         from mnemon.cli.operator import assert_embedder
@@ -51,6 +52,7 @@ def mcp(
                 return Visitor(
                     org_id=org,
                     grants=ALL_GRANTS,
+                    actor=CLI,
                     user_name=user,
                     persona_id=scope.persona_id,
                     session_id=session,

@@ -56,6 +56,7 @@ def remember(
     as_json: AsJson = False,
 ) -> None:
     """Remember something about a person."""
+    from mnemon.access.audit import record_command
     from mnemon.cli.house import opened_house
     from mnemon.memory.state import state, vectors_for
     from mnemon.scope import person
@@ -67,7 +68,9 @@ def remember(
             await _there(house, org)
             vectors = await vectors_for(house.embedder, [statement])
             async with house.db.tx(org) as tx:
-                return (await state(tx, [statement], vectors=vectors))[0]
+                made = (await state(tx, [statement], vectors=vectors))[0]
+                record_command(tx, scope, "remember", made.thing.id, scope.user_id)
+                return made
 
     made = run(work())
     if as_json:

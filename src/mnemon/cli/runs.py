@@ -100,7 +100,7 @@ def cancel(run_id: RunId, org: Org = "local", as_json: AsJson = False) -> None:
     async def work(house: "Basement", scope: Any, tx: Any) -> "Run":
         return await cancel_run(tx, scope, run_id)
 
-    _tell(_in_house(org, work), as_json)
+    _tell(_in_house(org, work, writes="runs cancel"), as_json)
 
 
 @runs.command("re-examine")
@@ -113,7 +113,7 @@ def re_examine(run_id: RunId, org: Org = "local", as_json: AsJson = False) -> No
         cards = load_cards(house.settings.cards_dir)
         return (await ask_re_examination(tx, scope, run_id, cards)).id
 
-    followed(org, ask, as_json=as_json)
+    followed(org, ask, as_json=as_json, writes="runs re-examine")
 
 
 @runs.command("resolve")
@@ -132,11 +132,15 @@ def resolve(
         cards = load_cards(house.settings.cards_dir)
         return await resolve_by_hand(tx, scope, run_id, outcome, note, cards)
 
-    _tell(_in_house(org, work), as_json)
+    _tell(_in_house(org, work, writes="runs resolve"), as_json)
 
 
-def followed(org: str, ask: Any, *, as_json: bool) -> None:
-    """The run that `ask` names is watched to its end, done here if no server does it; a failed one exits with 1."""
+def followed(org: str, ask: Any, *, as_json: bool, writes: str | None = None) -> None:
+    """The run that `ask` names is watched to its end, done here if no server does it; a failed one exits with 1.
+
+    `writes` names the command for the audit log, where asking writes.
+    """
+    from mnemon.access.audit import record_command
     from mnemon.cli.house import opened_house, organization
     from mnemon.cli.run_words import event_words, run_json, run_page
     from mnemon.runs import store
@@ -151,6 +155,8 @@ def followed(org: str, ask: Any, *, as_json: bool) -> None:
             scope = await organization(house, org)
             async with house.db.tx(org) as tx:
                 run_id = await ask(house, scope, tx)
+                if writes is not None:
+                    record_command(tx, scope, writes, run_id)
             async with working(house, org):
                 async for event in watch_run(house.db, scope, run_id):
                     words = event_words(event)
@@ -181,14 +187,18 @@ async def working(house: "Basement", org: str) -> AsyncIterator[None]:
         yield
 
 
-def _in_house(org: str, work: Any) -> Any:
+def _in_house(org: str, work: Any, *, writes: str | None = None) -> Any:
+    from mnemon.access.audit import record_command
     from mnemon.cli.house import opened_house, organization
 
     async def inside() -> Any:
         async with opened_house(chosen()) as house:
             scope = await organization(house, org)
             async with house.db.tx(scope.org_id) as tx:
-                return await work(house, scope, tx)
+                done = await work(house, scope, tx)
+                if writes is not None:
+                    record_command(tx, scope, writes, done.id)
+                return done
 
     return run(inside())
 

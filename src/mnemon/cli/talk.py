@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
+from mnemon.access.audit import record_command
 from mnemon.access.grants import ALL_GRANTS
 from mnemon.access.organizations import create_organization
 from mnemon.app import make_runner
@@ -63,6 +64,7 @@ class Talk:
         with self._streams.opening(self._basement, chat_tools(ALL_GRANTS)) as stream:
             async with self._basement.db.tx(self._scope.org_id) as tx:
                 self._last = await begin(tx, asking, self._basement.settings, stream.ask)
+                record_command(tx, self._scope, "chat", self._last.turn.id, self._scope.user_id)
             stream.stored(self._last)
         self.last_message = message
         async for event in stream.events():

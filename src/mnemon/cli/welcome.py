@@ -4,6 +4,7 @@ import shlex
 from pathlib import Path
 
 from mnemon.access import store as access
+from mnemon.access.audit import record_command
 from mnemon.access.keys import create_key
 from mnemon.access.organizations import create_organization
 from mnemon.access.signin import make_link
@@ -24,7 +25,8 @@ async def first_key(basement: Basement) -> str | None:
         await create_organization(tx)
         if await access.keys(scope, tx):
             return None
-        _, text = await create_key(tx, scope, name="first key")
+        key, text = await create_key(tx, scope, name="first key")
+        record_command(tx, scope, "serve: first key", key.id)
         return text
 
 
@@ -32,6 +34,7 @@ async def console_link(basement: Basement, port: int) -> str:
     """An address that signs the operator in to the console of `local`, once."""
     async with basement.db.tx(LOCAL) as tx:
         token = await make_link(tx, Scope(org_id=LOCAL), actor="operator")
+        record_command(tx, Scope(org_id=LOCAL), "serve: console link")
     return f"{_url(basement.settings, port)}/sign-in/{token}"
 
 

@@ -94,7 +94,7 @@ async def create(visit: Visit, form: dict[str, str]) -> Went:
     draft = drafted(form, None)
     async with visit.tx() as tx:
         made = await agents.create_agent(tx, visit.org, draft, _cards(visit))
-        await visit.note(tx, "create agent", made.id)
+        visit.note(tx, "create agent", made.id)
     return Went(to=f"/agents/{made.id}", notice=f"{made.name} is there.")
 
 
@@ -104,7 +104,7 @@ async def change(visit: Visit, form: dict[str, str], agent_id: str) -> Went:
     async with visit.tx() as tx:
         before = await agents.get_agent(tx, visit.org, agent_id, locked=True)
         made = await agents.edit_agent(tx, visit.org, agent_id, drafted(form, before), _cards(visit))
-        await visit.note(tx, "edit agent", agent_id)
+        visit.note(tx, "edit agent", agent_id)
     fresh = made.config.memory_enabled and not before.config.memory_enabled
     return Went(to=f"/agents/{agent_id}", notice="Changed. Its memory starts fresh." if fresh else "Changed.")
 
@@ -114,7 +114,7 @@ async def reset(visit: Visit, form: dict[str, str], agent_id: str) -> Went:
     """The agent carries nothing any more; its chat stays visible."""
     async with visit.tx() as tx:
         agent = await agents.reset_memory(tx, visit.org, agent_id)
-        await visit.note(tx, "reset agent memory", agent_id)
+        visit.note(tx, "reset agent memory", agent_id)
     to = "/agents" if form.get("back") == "/agents" else f"/agents/{agent_id}"
     return Went(to=to, notice=f"{agent.name} starts fresh with its next run. The chat stays visible.")
 
@@ -126,7 +126,7 @@ async def wake(visit: Visit, form: dict[str, str], agent_id: str) -> Went:
     check(prompt="" if len(prompt) <= LONGEST_MESSAGE else f"A prompt has at most {LONGEST_MESSAGE} characters.")
     async with visit.tx() as tx:
         run = await ask_run(tx, visit.org, agent_id, prompt or None)
-        await visit.note(tx, "run agent", agent_id)
+        visit.note(tx, "run agent", agent_id)
     return Went(to=f"/runs/{run.id}", notice="Queued. It is shown here as it goes on.")
 
 
@@ -138,7 +138,7 @@ async def talk(visit: Visit, form: dict[str, str], agent_id: str) -> Went:
     check(message="" if sayable else f"Write something, at most {LONGEST_MESSAGE} characters.")
     async with visit.tx() as tx:
         await ask_chat(tx, visit.org, agent_id, message)
-        await visit.note(tx, "chat with agent", agent_id)
+        visit.note(tx, "chat with agent", agent_id)
     return Went(to=f"/agents/{agent_id}#chat", notice="Sent. The reply appears below.")
 
 

@@ -10,6 +10,7 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 
 from mnemon.access import keys, signin
+from mnemon.access.audit import record_write
 from mnemon.basement import Basement
 from mnemon.console.paper import render
 from mnemon.console.shell import HEADERS, own
@@ -66,6 +67,7 @@ async def with_key(request: Request) -> Response:
                 grants=principal.grants,
                 key_ends=principal.expires_at,
             )
+            record_write(tx, Scope(org_id=principal.org_id), actor=principal.key_id, action="sign in")
     except MnemonError as error:
         return _not_entered(error, following)
     return _entered(request, cookie, following)
@@ -79,6 +81,7 @@ async def with_link(token: str, request: Request) -> Response:
         org_id, secret = signin.split(token)
         async with basement.db.tx(org_id) as tx:
             cookie = await signin.follow_link(tx, Scope(org_id=org_id), secret)
+            record_write(tx, Scope(org_id=org_id), actor="operator", action="sign in")
     except MnemonError as error:
         return _not_entered(error, "/")
     return _entered(request, cookie, "/")
@@ -93,6 +96,7 @@ async def leave(request: Request) -> Response:
     _, secret = signin.split(request.cookies[COOKIE])
     async with visit.tx() as tx:
         await signin.close_session(tx, visit.org, secret)
+        visit.note(tx, "sign out")
     response = RedirectResponse("/sign-in", HTTPStatus.SEE_OTHER)
     response.delete_cookie(COOKIE)
     return response

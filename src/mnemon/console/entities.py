@@ -116,7 +116,7 @@ async def merge(visit: Visit, form: dict[str, str]) -> Went:
     user, source, into = form.get("user", ""), form.get("from", "").strip(), form.get("into", "").strip()
     async with visit.tx() as tx:
         done = await merge_entities(tx, visit.person(user), source, into)
-        await visit.note(tx, "merge entities", f"{source} into {into}")
+        visit.note(tx, "merge entities", visit.person(user).user)
     to = form.get("back") or f"/entities/{quote(done.key, safe=':')}?user={quote(user)}"
     undo = f"/entities/split?user={quote(user)}&key={quote(done.key)}&from={quote(source)}" if done.changed else None
     return Went(to=to, notice=f"{source} reads as {done.key} now.", undo=undo)
@@ -129,6 +129,6 @@ async def split(visit: Visit, form: dict[str, str]) -> Went:
     key, source = form.get("key") or visit.asked("key"), form.get("from") or visit.asked("from")
     async with visit.tx() as tx:
         link = await split_entities(tx, visit.person(user), key, source)
-        await visit.note(tx, "split entities", f"{link.alias} from {link.target}")
+        visit.note(tx, "split entities", visit.person(user).user)
     to = f"/entities/{quote(link.target, safe=':')}?user={quote(user)}"
     return Went(to=to, notice=f"{link.alias} stands for itself again.")

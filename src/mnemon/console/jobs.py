@@ -57,5 +57,5 @@ async def retry(visit: Visit, form: dict[str, str], job_id: str) -> Went:
     async with visit.tx() as tx:
         if not await store.retry(tx, visit.org, job_id):
             raise NotFound("job that waits")
-        await visit.note(tx, "run job again", job_id)
+        visit.note(tx, "run job again", job_id)
     return Went(to="/jobs", notice="The job runs again now.")

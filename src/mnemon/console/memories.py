@@ -90,7 +90,7 @@ async def edit(visit: Visit, form: dict[str, str], memory_id: str) -> Went:
     async with visit.tx() as tx:
         scope = await locate(tx, visit.org, memory_id)
         await change(tx, scope, memory_id, wanted, vectors=vectors)
-        await visit.note(tx, "edit memory", memory_id)
+        visit.note(tx, "edit memory", memory_id)
     return Went(to=f"/memories/{memory_id}", notice="Changed. The text before is kept as a version.")
 
 
@@ -120,7 +120,7 @@ async def restore(visit: Visit, form: dict[str, str], memory_id: str) -> Went:
     async with visit.tx() as tx:
         scope = await locate(tx, visit.org, memory_id)
         await bring_back(tx, scope, memory_id, version=version, reason="restored in the console", source=Trust.OPERATOR)
-        await visit.note(tx, "restore memory", memory_id)
+        visit.note(tx, "restore memory", memory_id)
     return Went(to=f"/memories/{memory_id}", notice="Restored.")
 
 
@@ -131,7 +131,7 @@ async def forget(visit: Visit, form: dict[str, str], memory_id: str) -> Went:
     async with visit.tx() as tx:
         scope = await locate(tx, visit.org, memory_id)
         receipt = await forget_memory(tx, scope, memory_id)
-        await visit.note(tx, "forget memory", memory_id)
+        visit.note(tx, "forget memory", memory_id)
     counted = ", ".join(f"{number} {table}" for table, number in receipt.removed.items() if number)
     return Went(to="/memories", notice=f"Forgotten. Receipt {receipt.id}: {counted}.")
 
@@ -176,14 +176,14 @@ async def _done(visit: Visit, tx: Tx, memory_id: str, deed: str) -> None:
         await forget_memory(tx, scope, memory_id)
     else:
         await change(tx, scope, memory_id, wanted)
-    await visit.note(tx, f"{deed} memory", memory_id)
+    visit.note(tx, f"{deed} memory", memory_id)
 
 
 async def _changed(visit: Visit, memory_id: str, wanted: Edit, deed: str) -> None:
     async with visit.tx() as tx:
         scope = await locate(tx, visit.org, memory_id)
         await change(tx, scope, memory_id, wanted)
-        await visit.note(tx, deed, memory_id)
+        visit.note(tx, deed, memory_id)
 
 
 def _filters(visit: Visit) -> Filters:

@@ -88,7 +88,7 @@ async def re_examine(visit: Visit, form: dict[str, str], run_id: str) -> Went:
     """A run of the same agent waits that looks at the decision again."""
     async with visit.tx() as tx:
         made = await ask_re_examination(tx, visit.org, run_id, _cards(visit))
-        await visit.note(tx, "re-examine run", run_id)
+        visit.note(tx, "re-examine run", run_id)
     return Went(to=back(form, f"/runs/{made.id}"), notice="Queued. Its conviction joins the history when it is done.")
 
 
@@ -104,7 +104,7 @@ async def resolve(visit: Visit, form: dict[str, str], run_id: str) -> Went:
         found = await get_run(tx, visit.org, run_id)
         outcome = named(outcome, _outcomes(_cards(visit).get(found.card_type)))
         await resolve_by_hand(tx, visit.org, run_id, outcome, note or None, _cards(visit))
-        await visit.note(tx, "resolve run", run_id)
+        visit.note(tx, "resolve run", run_id)
     return Went(to=back(form, f"/runs/{run_id}"), notice=f"Resolved: {plain(outcome)}.")
 
 
@@ -113,7 +113,7 @@ async def cancel(visit: Visit, form: dict[str, str], run_id: str) -> Went:
     """The run is cancelled."""
     async with visit.tx() as tx:
         await cancel_run(tx, visit.org, run_id)
-        await visit.note(tx, "cancel run", run_id)
+        visit.note(tx, "cancel run", run_id)
     return Went(to=f"/runs/{run_id}", notice="Cancelled. Nothing of it is kept in the agent's memory.")
 
 

@@ -90,7 +90,7 @@ async def close(visit: Visit, form: dict[str, str], session_id: str) -> Went:
     """The session has ended, and its summary is on the way."""
     async with visit.tx() as tx:
         await close_session(tx, visit.org, session_id, boundary_of(visit.basement.settings))
-        await visit.note(tx, "close session", session_id)
+        visit.note(tx, "close session", session_id)
     return Went(to=f"/sessions/{session_id}", notice="Closed. Its summary is on the way.")
 
 

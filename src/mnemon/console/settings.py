@@ -87,7 +87,7 @@ async def make_key(visit: Visit, form: dict[str, str]) -> Shown:
             expires_at=tx.now + timedelta(days=int(days)) if days else None,
             maker=visit.principal,
         )
-        await visit.note(tx, "create key", key.id)
+        visit.note(tx, "create key", key.id)
     return Shown(title="A new key", data={"key": key, "text": text})
 
 
@@ -96,7 +96,7 @@ async def revoke_key(visit: Visit, form: dict[str, str], key_id: str) -> Went:
     """The key opens nothing any more."""
     async with visit.tx() as tx:
         await access_keys.revoke_key(tx, visit.org, key_id)
-        await visit.note(tx, "revoke key", key_id)
+        visit.note(tx, "revoke key", key_id)
     return Went(to="/settings/keys", notice="Revoked. Whoever uses the key is refused from now on.")
 
 
@@ -121,7 +121,7 @@ async def save_persona(visit: Visit, form: dict[str, str]) -> Went:
     use = EngagementUse.SHARED if form.get("engagement") == "shared" else EngagementUse.OFF
     async with visit.tx() as tx:
         await put_persona(tx, visit.org, persona_id, name=name, prompt=prompt, engagement=use)
-        await visit.note(tx, "describe persona", persona_id)
+        visit.note(tx, "describe persona", persona_id)
     return Went(to="/settings/personas", notice=f"{name} is described.")
 
 
@@ -137,10 +137,8 @@ async def privacy(visit: Visit) -> Shown:
 @download(router, "/settings/privacy/export", grant=Grant.CUSTODY)
 async def export(visit: Visit) -> Response:
     """All that is kept of a person, as a file."""
-    user = visit.asked("user")
-    file = await export_file(visit.basement.db, visit.person(user))
-    async with visit.tx() as tx:
-        await visit.note(tx, "export person", visit.person(user).user)
+    person = visit.person(visit.asked("user"))
+    file = await export_file(visit.basement.db, person, record=lambda tx: visit.note(tx, "export person", person.user))
     named = {"Content-Disposition": 'attachment; filename="mnemon-export.ndjson"'}
     return StreamingResponse(chunks(file), media_type="application/x-ndjson", headers=named)
 
@@ -155,7 +153,7 @@ async def forget(visit: Visit, form: dict[str, str]) -> Shown:
     )
     async with visit.tx() as tx:
         receipt = await forget_person(tx, visit.person(user))
-        await visit.note(tx, "forget person", receipt.id)
+        visit.note(tx, "forget person", receipt.id)
     return Shown(title="Forgotten", data={"receipt": receipt, "total": receipt.total})
 
 

@@ -30,7 +30,7 @@ async def withdraw(visit: Visit, form: dict[str, str]) -> Went:
     user, origin = form.get("user", ""), form.get("origin", "")
     async with visit.tx() as tx:
         done = await withdraw_source(tx, visit.person(user), origin)
-        await visit.note(tx, "withdraw source", done.id)
+        visit.note(tx, "withdraw source", done.id)
     gone = f"{many(len(done.archived), 'memory', 'memories')} archived, {len(done.restored)} restored"
     kept = f"{many(done.versions, 'past version', 'past versions')} and {many(done.todos, 'todo', 'todos')} taken back"
     return Went(to=f"/sources?user={quote(user)}", notice=f"Taken back. Receipt {done.id}: {gone}, {kept}.")

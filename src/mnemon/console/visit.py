@@ -8,7 +8,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 from fastapi import Request
 
 from mnemon.access import signin
-from mnemon.access import store as access
+from mnemon.access.audit import record_write
 from mnemon.access.grants import Grant
 from mnemon.access.principal import Principal
 from mnemon.basement import Basement
@@ -70,9 +70,9 @@ class Visit:
         async with self.basement.db.tx(self.principal.org_id) as tx:
             yield tx
 
-    async def note(self, tx: Tx, action: str, target: str | None = None) -> None:
+    def note(self, tx: Tx, action: str, target: str | None = None) -> None:
         """The write stands in the audit log, with the transaction that did it."""
-        await access.note(self.org, tx, actor=self.principal.key_id, action=action, target=target)
+        record_write(tx, self.org, actor=self.principal.key_id, action=action, targets=[target])
 
     def number(self, name: str, default: int, *, most: int) -> int:
         """A number of the page's state, from 1 to the most."""

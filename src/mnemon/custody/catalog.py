@@ -17,8 +17,12 @@ OPERATIONS = frozenset({"entity_merges", "tombstones"})
 PERSON = "users"
 UNTOUCHED = frozenset(
     {"organizations", "keys", "sign_ins", "personas", "agents", "work", "forgotten", "prices", "replies"}
+    | {"audit", "audit_heads"}
 )
-"""Organization's tables in which no person's words are looked for: configuration, ids, or (replies) looked at apart."""
+"""Organization's tables in which no person's words are looked for: configuration, ids, or (replies) looked at apart.
+
+The audit log holds ids only (`access/audit.py`), and its hash chain would show a redaction as tampering.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,7 +2,7 @@
 
 import json
 import tempfile
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from typing import IO, Any
 
 import structlog
@@ -47,10 +47,11 @@ def line(value: Any) -> bytes:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
 
 
-async def export_file(db: Database, scope: Scope) -> IO[bytes]:
+async def export_file(db: Database, scope: Scope, *, record: Callable[[Tx], None]) -> IO[bytes]:
     """A temporary file with the whole export, as of one moment, open at its beginning; gone when closed.
 
-    Written before the first byte is sent, so that a slow reader holds no transaction open.
+    Written before the first byte is sent, so that a slow reader holds no transaction open. `record` puts the export on
+    record: what cannot be put on record is not given out.
     """
     file = tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY)  # noqa: SIM115  the reader closes it
     rows_written = -2  # the first line and the last are no rows
@@ -61,6 +62,9 @@ async def export_file(db: Database, scope: Scope) -> IO[bytes]:
             async for one in export(tx, scope):
                 file.write(one)
                 rows_written += 1
+        # In a transaction of its own: in that of the export, rows that others changed meanwhile could not be locked.
+        async with db.tx(scope.org_id) as tx:
+            record(tx)
     except BaseException:
         file.close()
         raise

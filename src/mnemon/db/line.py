@@ -31,6 +31,7 @@ class Line:
         self._tries = tries
         self._wire: Wire | None = None
         self._put_off = [*begin]
+        self._last: list[Asked] = []
         self._over = False
         self._wrote = False
         """Something was sent that may write; from then on it matters whether the commit arrived."""
@@ -38,6 +39,10 @@ class Line:
     def later(self, asked: Asked) -> None:
         """It is run with the next statement, or with the commit; if it fails, that is where."""
         self._put_off.append(asked)
+
+    def at_commit(self, asked: Asked) -> None:
+        """It is run after everything else, in the round of the commit."""
+        self._last.append(asked)
 
     def forget(self, asked: Asked) -> bool:
         """It was not sent and will not be, nor what was put off after it; False when it was."""
@@ -92,6 +97,7 @@ class Line:
         """Everything is kept; a transaction that never sent anything never began."""
         if self._over:
             return
+        self._put_off += self._last
         if not self._begun:
             if len(self._put_off) == len(self._begin):
                 return

@@ -1,7 +1,7 @@
 """Migrations: numbered SQL files of all rooms, applied once each, in order, one process at a time.
 
-Afterwards the role `mnemon_app` may read and write every table, and row-level security stands on every table that
-has an owner, so that a new table is covered by itself.
+Afterwards the role `mnemon_app` may read and write every table but the append-only ones, and row-level security stands
+on every table that has an owner, so that a new table is covered by itself.
 """
 
 import re
@@ -30,6 +30,9 @@ _FILE = re.compile(r"(?P<number>\d{4})_(?P<name>[a-z0-9_]+)\.sql")
 
 UNSCOPED = frozenset({"work", "workers"})
 """Tables that the runner reads across organizations: ids and times only."""
+
+READ_ONLY = frozenset({"audit", "audit_heads"})
+"""Tables that the application's role reads and a procedure of the owner writes."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,6 +87,7 @@ async def migrate(
         new = [step for step in wanted if await _apply(connection, step, now)]
         async with _locked(connection):
             await _secure(connection)
+            await _secure_procedures(connection)
         return new
 
 
@@ -192,7 +196,11 @@ async def _secure(connection: psycopg.AsyncConnection) -> None:
             continue
         if not owned and name not in UNSCOPED:
             continue
-        await connection.execute(sql.SQL("GRANT SELECT, INSERT, UPDATE, DELETE ON {} TO {}").format(table, role))
+        if name in READ_ONLY:
+            await connection.execute(sql.SQL("REVOKE ALL ON {} FROM {}").format(table, role))
+            await connection.execute(sql.SQL("GRANT SELECT ON {} TO {}").format(table, role))
+        else:
+            await connection.execute(sql.SQL("GRANT SELECT, INSERT, UPDATE, DELETE ON {} TO {}").format(table, role))
         if name in UNSCOPED:
             continue
         if not secured:
@@ -205,3 +213,17 @@ async def _secure(connection: psycopg.AsyncConnection) -> None:
                     "WITH CHECK (org_id = current_setting('mnemon.org', true))"
                 ).format(table)
             )
+
+
+async def _secure_procedures(connection: psycopg.AsyncConnection) -> None:
+    """What runs with the owner's rights may be called by the application's role alone; by default everybody may."""
+    rows = await (
+        await connection.execute(
+            "SELECT p.oid::regprocedure::text FROM pg_proc p "
+            "WHERE p.pronamespace = 'public'::regnamespace AND p.prosecdef AND p.prokind = 'p'"
+        )
+    ).fetchall()
+    for (signature,) in rows:
+        procedure, role = sql.SQL(signature), sql.Identifier(APP_ROLE)
+        await connection.execute(sql.SQL("REVOKE ALL ON PROCEDURE {} FROM PUBLIC").format(procedure))
+        await connection.execute(sql.SQL("GRANT EXECUTE ON PROCEDURE {} TO {}").format(procedure, role))

@@ -8,7 +8,7 @@ from importlib.resources import files
 _NAME = re.compile(r"^-- name: (?P<name>[a-z][a-z0-9_]*)\s*$", re.MULTILINE)
 _COMMENT = re.compile(r"--[^\n]*")
 _DOES = re.compile(
-    r"\b(?:insert|update|delete|merge|truncate|create|alter|drop|lock|set|for\s+(?:no\s+key\s+)?(?:update|share)|for\s+key"
+    r"\b(?:insert|update|delete|merge|truncate|create|alter|drop|lock|set|call|for\s+(?:no\s+key\s+)?(?:update|share)|for\s+key"
     r"|pg_notify|pg_advisory\w*|set_config|nextval)\b",
     re.IGNORECASE,
 )

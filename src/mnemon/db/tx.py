@@ -94,6 +94,13 @@ class Tx:
         self._line.later(Asked(sql, params))
         self._put_off = True
 
+    def at_commit(self, sql: str, **params: Any) -> None:
+        """Execute after every other statement, together with the commit: for the row that all of them would wait for.
+
+        A savepoint that is undone does not take it back.
+        """
+        self._line.at_commit(Asked(sql, params))
+
     async def many(self, sql: str, rows: Sequence[Params]) -> int:
         """Execute once per row, many at a time; how many rows were touched in all."""
         touched = 0

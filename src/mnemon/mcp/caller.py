@@ -26,6 +26,8 @@ class Visitor:
 
     org_id: str
     grants: frozenset[Grant]
+    actor: str
+    """What the audit log calls them: the key's id, `cli`, or the agent's id for a run."""
     user_name: str
     persona_id: str | None = None
     session_id: str | None = None
@@ -84,6 +86,7 @@ async def _named(
     return Visitor(
         org_id=principal.org_id,
         grants=principal.grants,
+        actor=principal.key_id,
         user_name=name,
         persona_id=scope.persona_id,
         session_id=sessionId,
@@ -97,6 +100,7 @@ async def _run(basement: Basement, org_id: str, secret: str) -> Visitor:
     return Visitor(
         org_id=org_id,
         grants=grants,
+        actor=known.agent_id,
         user_name=f"agent:{known.agent_id}",
         agent_id=known.agent_id,
         reviews=known.reviews,

@@ -8,6 +8,7 @@ import mcp_types as types
 import numpy as np
 from pydantic import ValidationError
 
+from mnemon.access.audit import record_write
 from mnemon.basement import Basement
 from mnemon.clock import iso
 from mnemon.context.assemble import given
@@ -72,6 +73,9 @@ class Offer:
             vector = None if text is None else await prepare_query(self._basement, caller.scope, text)
             async with self._basement.db.tx(visitor.org_id) as tx:
                 ran = await run_tool(tx, tool, caller, arguments, vector, call_id=call_id)
+                if name not in READS or ran.updates:  # what reads may still change the session's agent state
+                    targets = (caller.session_id, *(ran.reply.ids or ()), caller.scope.user_id)
+                    record_write(tx, caller.scope, actor=visitor.actor, action=f"mcp {name}", targets=targets)
         except ValidationError as error:
             return failed(f"The arguments do not fit: {in_words(error)}.")
         except MnemonError as error:
