@@ -55,7 +55,8 @@ async def _begun(door: Door, asking: Asking, ask: Callable[[Prompt], None]) -> t
         begun = await begin(tx, asking, door.basement.settings, ask)
         if slot is not None:
             await replies.keep(tx, door.org, slot, subject=begun.turn.id, concerns=door.concerned)
-        door.audit(tx, begun.turn.id)
+        if asking.retries is None:  # else the first request is on record
+            door.audit(tx, begun.turn.id)
     return begun, slot
 
 

@@ -79,4 +79,6 @@ def request_log_wrong(logs: Sequence[EventDict], fault: Fault, *, failed: bool) 
 
 
 def _warnings(logs: Sequence[EventDict]) -> list[str]:
-    return [str(one["event"]) for one in logs if one["log_level"] in {"warning", "error", "critical"}]
+    """The events that warn, but for a statement that was slow: that is the machine's doing."""
+    warnings = [str(one["event"]) for one in logs if one["log_level"] in {"warning", "error", "critical"}]
+    return [event for event in warnings if event != "slow_statement"]
