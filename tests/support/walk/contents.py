@@ -24,8 +24,8 @@ _LEFT_OUT: dict[str, frozenset[str]] = {
     "runs": frozenset({"seq"}),
     "audit": frozenset({"lane", "seq", "hash", "linked_lane", "linked_seq", "linked_hash"}),
 }
-"""Columns that count tries or say when a key was seen, numbers of a sequence, which a rollback uses up, and the place of
-an audit entry, which depends on the connection."""
+"""Columns that count tries or say when a key was seen, numbers of a sequence, which a rollback uses up, and the place
+of an audit entry, which depends on the connection."""
 _LEFT_OUT_TABLES = frozenset({"run_events", "recall_days", "audit_heads"})
 """What could be seen of every try; how often anything was recalled, which a process counts and writes at times; and
 where the lanes of the audit log end."""
