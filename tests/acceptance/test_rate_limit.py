@@ -23,6 +23,7 @@ from mnemon.db.database import Database
 from mnemon.runs.tokens import issue_token
 from mnemon.scope import Scope
 from support.console_door import signed_in
+from support.problem import assert_problem
 from support.served import Served, served
 
 LIMIT = 4
@@ -195,7 +196,11 @@ def test_the_console_counts_for_the_key_that_opened_it_and_refuses_with_a_page(l
         assert "Wait 15 s and try again." in refused.text
         assert "default-src 'none'" in refused.headers["Content-Security-Policy"]
         live = browser.get("/live?topic=jobs")
-        assert (live.status_code, live.headers["Retry-After"]) == (429, "15")
+        assert_problem(live, 429, "rate_limited")
+        assert live.headers["Retry-After"] == "15"
+        twin = browser.get("/memories.json")
+        assert_problem(twin, 429, "rate_limited")
+        assert twin.headers["Retry-After"] == "15"
         again = browser.post("/sign-in", data={"key": key})
         assert (again.status_code, again.headers["Retry-After"]) == (429, "15")
         assert "Wait 15 s and try again." in again.text

@@ -22,6 +22,8 @@ STATUSES: dict[type[MnemonError], int] = {
     errors.Conflict: 409,
     errors.Stale: 412,
     errors.TooLarge: 413,
+    errors.WrongMediaType: 415,
+    errors.Misdirected: 421,
     errors.Invalid: 422,
     errors.RateLimited: 429,
     errors.Unavailable: 503,
