@@ -12,7 +12,7 @@ from pydantic import BaseModel, TypeAdapter
 from mnemon.access import replies
 from mnemon.access.grants import Grant
 from mnemon.access.keys import authenticate
-from mnemon.access.principal import Principal
+from mnemon.access.principal import Principal, lacks_scope, names_another_person
 from mnemon.access.watch import KeyWatch
 from mnemon.api.wire import Envelope, Page, Problem, cursor_of
 from mnemon.basement import Basement
@@ -51,7 +51,7 @@ class Door:
         """The scope of the person the request names; refused for a key bound to another one."""
         bound = self.principal.bound_user
         if bound is not None and bound != user_id:
-            raise NotAllowed("This key speaks for one person only, and not for this one.", code="key_bound_to_user")
+            raise names_another_person()
         named = person(self.principal.org_id, user_id, persona_id)
         self.concerned.add(named.user)
         return named
@@ -77,17 +77,14 @@ class Door:
     def require(self, grant: Grant) -> None:
         """Refuses a key that lacks the scope."""
         if not self.principal.may(grant):
-            raise NotAllowed(
-                f"This key lacks the scope `{grant}`. `mnemon keys create --scopes {grant},…` makes one that has it.",
-                code="missing_scope",
-            )
+            raise lacks_scope(self.principal, grant)
 
     def require_unbound(self) -> None:
         """Refuse a key that is bound to one person what belongs to the whole organization."""
         if self.principal.bound_user is not None:
             raise NotAllowed(
                 "This key speaks for one person only; this belongs to the whole organization. Use a key that is not "
-                "bound to a person.",
+                "bound to a person: `mnemon keys create` without `--user` makes one.",
                 code="key_bound_to_user",
             )
 
