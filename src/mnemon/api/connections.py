@@ -25,7 +25,7 @@ from typing import Any, cast
 import structlog
 from prometheus_client import Counter
 from starlette.types import ASGIApp, Receive, Scope, Send
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from mnemon.api.problems import problem
 from mnemon.clock import Clock
@@ -112,7 +112,8 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def send_400_response(self, msg: str) -> None:
         """Refuse what the parser does not take; uvicorn calls this."""
-        if self.cycle is not None and self.cycle.response_started and (self._body_expected or not self._answered()):
+        cycle = self._last_cycle
+        if cycle is not None and cycle.response_started and (self._body_expected or not cycle.response_complete):
             self.cut("bad_request")  # an answer is on the wire already
         elif len(self.url) > _LONGEST_ADDRESS:
             self._refuse_head()
@@ -123,11 +124,11 @@ class BoundedProtocol(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         self._disarm()  # before it counts as one that has asked: that is another list
         self._asked = True
-        self._body_expected = True
         self._body_bytes = 0
         self._dropped = 0
         self._arm(self._check_body)
-        super().on_headers_complete()
+        super().on_headers_complete()  # raises for an address that cannot be read: there is no request then
+        self._body_expected = True
         self.cycle.transport = cast("asyncio.Transport", _CycleTransport(self))
 
     def on_body(self, body: bytes) -> None:
@@ -178,9 +179,14 @@ class BoundedProtocol(HttpToolsProtocol):
         """Whether the next byte is the first of another request."""
         return self._asked and self._answered() and self._timer is None
 
+    @property
+    def _last_cycle(self) -> RequestResponseCycle | None:
+        """The last request and its answer; None before the first, which uvicorn's types do not know."""
+        return cast("RequestResponseCycle | None", self.cycle)
+
     def _answered(self) -> bool:
         """Whether the last request that came has been answered in full."""
-        return self.cycle is not None and self.cycle.response_complete
+        return self._last_cycle is not None and self._last_cycle.response_complete
 
     def _drains(self) -> bool:
         """Whether what comes is the body of a request that has been answered."""
@@ -193,9 +199,9 @@ class BoundedProtocol(HttpToolsProtocol):
         self._waiting[self] = None  # it may make room for others
         self._arm(lambda: self.cut("slow_body"))
         self.flow.resume_reading()
-        if self.cycle is not None and not self._answered():
-            self.cycle.disconnected = True  # the application's own answer has nowhere to go
-            self.cycle.message_event.set()
+        if self._last_cycle is not None and not self._answered():
+            self._last_cycle.disconnected = True  # the application's own answer has nowhere to go
+            self._last_cycle.message_event.set()
         self.transport.write_eof()
 
     def _await_head(self) -> None:

@@ -14,7 +14,8 @@ from mnemon.access.grants import Grant
 from mnemon.access.keys import authenticate
 from mnemon.access.principal import Principal, lacks_scope, names_another_person
 from mnemon.access.watch import KeyWatch
-from mnemon.api.wire import Envelope, Page, Problem, cursor_of
+from mnemon.api.documented_problems import problem_response
+from mnemon.api.wire import Envelope, Page, cursor_of
 from mnemon.basement import Basement
 from mnemon.db.tx import Tx
 from mnemon.errors import Contended, Invalid, NotAllowed, Unauthenticated
@@ -24,6 +25,7 @@ from mnemon.scope import Scope, person
 R = TypeVar("R")
 GIVEN_WAY = 3
 """How often an effect that gave way to another writer is run again."""
+_ANY_ROUTE = (400, 401, 403, 404, 409, 412, 413, 422, 429, 503)
 _JSON: TypeAdapter[Any] = TypeAdapter(Any)
 _bearer = HTTPBearer(auto_error=False, bearerFormat="mnk_<org>_<secret>", scheme_name="key")
 
@@ -209,14 +211,8 @@ def documented(
     model: Any = None, *, status: int = 200, page: bool = False, problems: Collection[int] | None = None, **more: Any
 ) -> dict[int | str, Any]:
     """The `responses=` of a route: its success, and the problems it may answer with; by default those of any route."""
-    problem = {"content": {"application/problem+json": {"schema": Problem.model_json_schema()}}}
-    titles = {
-        400: "Malformed", 401: "Unauthenticated", 403: "Not allowed", 404: "Not found", 409: "Conflict", 412: "Stale",
-        413: "Too large", 422: "Invalid", 429: "Rate limited", 503: "Unavailable",
-    }  # fmt: skip
-    responses: dict[int | str, Any] = {code: {**problem, "description": title} for code, title in titles.items()}
-    if problems is not None:
-        responses = {code: said for code, said in responses.items() if code in problems}
+    possible = _ANY_ROUTE if problems is None else problems
+    responses: dict[int | str, Any] = {status: problem_response(status) for status in possible}
     if model is not None:
         responses[status] = {"model": Page[model] if page else Envelope[model], "description": "Done", **more}
     return responses
