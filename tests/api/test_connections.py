@@ -237,6 +237,16 @@ def test_what_is_refused_before_the_application_is_a_problem_too(
         problem_in(told(connection), status, code)
 
 
+def test_a_second_request_that_cannot_be_read_is_a_problem_too(narrow: Served) -> None:
+    with connected(narrow) as connection:
+        connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+        heard = connection.recv(65_536)
+        while not heard.endswith(b"}"):
+            heard += connection.recv(65_536)
+        connection.sendall(b"GET /" + b"x" * 70_000 + b" HTTP/1.1\r\nHost: x\r\n\r\n")
+        problem_in(told(connection), 431, "large_head")
+
+
 @pytest.mark.parametrize(("sent", "code"), [(b"G", "slow_head"), (HEAD + b"Content-Length: 100\r\n\r\n{", "slow_body")])
 def test_whoever_is_too_slow_gets_a_problem_too(short: Served, sent: bytes, code: str) -> None:
     with connected(short) as connection:

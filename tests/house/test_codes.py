@@ -51,7 +51,7 @@ def in_source() -> Iterator[Found]:
             elif isinstance(node, ast.Dict):
                 for key, value in zip(node.keys, node.values, strict=True):
                     if isinstance(key, ast.Constant) and key.value == "code" and isinstance(value, ast.Constant):
-                        yield None, value.value, path
+                        yield None, str(value.value), path
 
 
 def in_call(node: ast.Call, known: dict[str, int], path: str) -> Iterator[Found]:
@@ -59,7 +59,7 @@ def in_call(node: ast.Call, known: dict[str, int], path: str) -> Iterator[Found]
     name = ast.unparse(node.func)
     where = f"{path}:{node.lineno}"
     if name == "problem" and isinstance(node.args[3], ast.Constant):
-        yield ast.literal_eval(node.args[1]), node.args[3].value, where
+        yield ast.literal_eval(node.args[1]), str(node.args[3].value), where
     for word in node.keywords:
         if isinstance(word.value, ast.Constant) and isinstance(word.value.value, str):
             if word.arg == "code":

@@ -96,7 +96,7 @@ class BoundedProtocol(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        if self._lingers or self._drains():
+        if self._drops():
             self._dropped += len(data)
             if self._dropped > self.bounds.most_dropped:
                 self.cut("large_body")
@@ -107,7 +107,7 @@ class BoundedProtocol(HttpToolsProtocol):
             self._await_head()
         self._head_bytes += len(data)
         super().data_received(data)
-        if self in self._waiting and self._head_bytes > LARGEST_HEAD and not (self._lingers or self._drains()):
+        if self in self._waiting and self._head_bytes > LARGEST_HEAD and not self._drops():
             self._refuse_head()
 
     def send_400_response(self, msg: str) -> None:
@@ -188,9 +188,9 @@ class BoundedProtocol(HttpToolsProtocol):
         """Whether the last request that came has been answered in full."""
         return self._last_cycle is not None and self._last_cycle.response_complete
 
-    def _drains(self) -> bool:
-        """Whether what comes is the body of a request that has been answered."""
-        return self._body_expected and self._answered()
+    def _drops(self) -> bool:
+        """Whether what comes is of no use: we said our last word, or it is the body of an answered request."""
+        return self._lingers or (self._body_expected and self._answered())
 
     def _linger(self) -> None:
         """Say that nothing follows, and drop what comes until the client has closed, too."""

@@ -1,6 +1,5 @@
 """MCP over streamable HTTP at `/mcp`, with the same keys as everything else."""
 
-import re
 from contextlib import AbstractAsyncContextManager
 from typing import Any
 from urllib.parse import urlsplit
@@ -31,8 +30,7 @@ from mnemon.mcp.caller import Visitor, from_request
 from mnemon.mcp.server import make_server
 from mnemon.settings import Settings
 
-_LOOPBACK_HOST = re.compile(r"(127\.0\.0\.1|localhost|\[::1\])(:\d{1,5})?")
-_LOOPBACK_ORIGIN = re.compile(r"http://(127\.0\.0\.1|localhost|\[::1\]):\d{1,5}")
+_LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 
 
 class McpDoor:
@@ -71,7 +69,7 @@ def check_request(request: Request, *, loopback: bool) -> None:
     The protocol's library checks the same on loopback, but answers in plain text.
     """
     headers = request.headers
-    if loopback and not _LOOPBACK_HOST.fullmatch(headers.get("host", "")):
+    if loopback and not _is_loopback(headers.get("host", "")):
         raise Misdirected(
             "A server that listens on loopback is called by a loopback name. Use 127.0.0.1 or localhost as the host."
         )
@@ -88,7 +86,8 @@ def check_origin(headers: Headers, *, loopback: bool) -> None:
     origin = headers.get("origin")
     if origin is None:
         return
-    own = _LOOPBACK_ORIGIN.fullmatch(origin) if loopback else _site(origin) == headers.get("host", "").lower()
+    site = _site(origin)
+    own = _is_loopback(site) if loopback else site == headers.get("host", "").lower()
     if not own:
         raise NotAllowed(
             "A web page of another site may not call this server. Call it from a page of its own host, or from a "
@@ -98,18 +97,29 @@ def check_origin(headers: Headers, *, loopback: bool) -> None:
 
 
 def _site(origin: str) -> str:
+    """Give the host and port that an Origin names; nothing for `null` and what is no address."""
     try:
         return urlsplit(origin).netloc.lower()
     except ValueError:  # `http://[`
         return ""
 
 
+def _is_loopback(site: str) -> bool:
+    """Whether this is a loopback name, with or without a port."""
+    return any(
+        site == name or (site.startswith(f"{name}:") and site.removeprefix(f"{name}:").isdecimal())
+        for name in _LOOPBACK
+    )
+
+
 def spoken(server: "Server[Any]", settings: Settings, **options: Any) -> StreamableHTTPSessionManager:
     """The server behind streamable HTTP; on loopback, only for hosts and origins that are loopback too."""
     security = TransportSecuritySettings(
         enable_dns_rebinding_protection=settings.loopback,
-        allowed_hosts=["127.0.0.1:*", "localhost:*", "[::1]:*", "127.0.0.1", "localhost", "[::1]"],
-        allowed_origins=["http://127.0.0.1:*", "http://localhost:*", "http://[::1]:*"],
+        allowed_hosts=[f"{name}{port}" for name in _LOOPBACK for port in ("", ":*")],
+        allowed_origins=[
+            f"{scheme}://{name}{port}" for scheme in ("http", "https") for name in _LOOPBACK for port in ("", ":*")
+        ],
     )
     return StreamableHTTPSessionManager(
         server, security_settings=security, max_request_body_size=settings.max_body_bytes, **options
