@@ -11,7 +11,7 @@ from starlette.routing import Route
 
 from mnemon.access.rate import RateLimit
 from mnemon.access.watch import KeyWatch
-from mnemon.api import boundary, problems
+from mnemon.api import boundary, documented_problems, problems
 from mnemon.api.health import Readiness
 from mnemon.basement import Basement
 from mnemon.chat.stream import Streams
@@ -212,6 +212,7 @@ def make_app(basement: Basement, *, worker: bool = True, isolation: Isolation | 
     app.state.rate_limit = RateLimit(basement.settings.rate_limit_per_minute)
     app.state.key_watch = KeyWatch(basement.db)
     problems.install(app)
+    documented_problems.document_problems(app)
     for name in ROUTERS:
         app.include_router(import_module(f"mnemon.api.{name}").router)
     for name in PAGES:

@@ -9,6 +9,8 @@
     ├── Conflict           the current state does not allow it                    409
     ├── Stale              the version named is no longer current                 412
     ├── TooLarge           more than the door takes                               413
+    ├── WrongMediaType     a body that is not of the kind the door reads          415
+    ├── Misdirected        the request names a host that this server is not       421
     ├── RateLimited        too many requests; says when to come back              429
     ├── Unavailable        something below is down; trying again may help         503
     │   ├── DatabaseDown
@@ -78,6 +80,14 @@ class Stale(MnemonError):
 
 class TooLarge(MnemonError):
     code = "too_large"
+
+
+class WrongMediaType(MnemonError):
+    code = "wrong_media_type"
+
+
+class Misdirected(MnemonError):
+    code = "foreign_host"
 
 
 class RateLimited(MnemonError):

@@ -38,6 +38,19 @@ def test_a_good_key_without_the_scope_is_a_403(server: Served) -> None:
     assert (response.status_code, response.json()["code"]) == (403, "missing_scope")
 
 
+def test_a_refused_key_is_told_which_key_would_do(server: Served) -> None:
+    bound = server.client(user="ann")
+    for answer in (bound.get("/api/todos?userId=ben"), bound.post("/mcp?userId=ben", json={})):
+        assert answer.status_code == 403
+        assert "`mnemon keys create` without `--user` makes one" in answer.text
+        assert "ann" not in answer.text
+    beyond = bound.put("/api/personas/coach", json={"name": "Coach", "prompt": "Be kind."}).json()
+    assert beyond["code"] == "missing_scope"
+    assert "`mnemon keys create --scopes personas:write,…` without `--user` makes one." in beyond["detail"]
+    chatty = server.client(user="ann", grants=frozenset({Grant.CHAT})).get("/api/todos?userId=ann").json()
+    assert chatty["detail"].endswith("`mnemon keys create --scopes memory:read,…` makes one that has it.")
+
+
 def test_an_id_that_is_not_ours_is_a_404(client: httpx2.Client) -> None:
     response = client.post("/api/jobs/job_01HW0000000000000000000000/retry")
     assert (response.status_code, response.json()["code"]) == (404, "not_found")

@@ -18,6 +18,7 @@ from mcp.shared.exceptions import MCPError
 from mnemon.access.grants import Grant
 from mnemon.console.live import topics as known_topics
 from support.bounds import HANGS_S
+from support.problem import assert_problem
 from support.served import Served, served
 
 
@@ -110,7 +111,7 @@ def test_a_console_session_ends_with_the_key_that_opened_it(house: Served, how: 
     with signed_in(house, key) as browser:
         assert browser.get("/settings/keys.json").status_code == 200
         assert stream_ends(browser, "/live?topic=jobs", lambda: end_key(house, key, how=how))
-        assert browser.get("/settings/keys.json").status_code == 401
+        assert_problem(browser.get("/settings/keys.json"), 401, "unauthenticated")
         assert browser.get("/live?topic=jobs").status_code == 401
         answer = browser.post("/settings/keys", data={"name": "for ever"})
     assert answer.status_code == 401
@@ -143,7 +144,7 @@ def test_a_page_is_told_only_of_what_its_session_may_see(house: Served) -> None:
     assert {topic.partition(":")[0] for topic in topics} == known_topics()
     with signed_in(house, house.key("acme", grants=frozenset({Grant.CHAT}))) as browser:
         for topic in topics:
-            assert browser.get(f"/live?topic={topic}").status_code == 403, topic
+            assert_problem(browser.get(f"/live?topic={topic}"), 403, "missing_scope")
     for topic, grant in topics.items():
         key = house.key("acme", grants=frozenset({grant}))
         with signed_in(house, key) as browser, browser.stream("GET", f"/live?topic={topic}") as answer:

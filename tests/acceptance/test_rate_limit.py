@@ -1,7 +1,9 @@
 """One rate limit for all doors, each refusing in its own protocol's form, by a clock the test moves."""
 
 import asyncio
+import os
 import re
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,7 +14,8 @@ import httpx2
 import openai
 import pytest
 from fastapi import FastAPI
-from mcp import ClientSession
+from mcp import ClientSession, StdioServerParameters
+from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 
@@ -23,6 +26,7 @@ from mnemon.db.database import Database
 from mnemon.runs.tokens import issue_token
 from mnemon.scope import Scope
 from support.console_door import signed_in
+from support.problem import assert_problem
 from support.served import Served, served
 
 LIMIT = 4
@@ -195,7 +199,11 @@ def test_the_console_counts_for_the_key_that_opened_it_and_refuses_with_a_page(l
         assert "Wait 15 s and try again." in refused.text
         assert "default-src 'none'" in refused.headers["Content-Security-Policy"]
         live = browser.get("/live?topic=jobs")
-        assert (live.status_code, live.headers["Retry-After"]) == (429, "15")
+        assert_problem(live, 429, "rate_limited")
+        assert live.headers["Retry-After"] == "15"
+        twin = browser.get("/memories.json")
+        assert_problem(twin, 429, "rate_limited")
+        assert twin.headers["Retry-After"] == "15"
         again = browser.post("/sign-in", data={"key": key})
         assert (again.status_code, again.headers["Retry-After"]) == (429, "15")
         assert "Wait 15 s and try again." in again.text
@@ -218,3 +226,33 @@ def test_whoever_is_refused_may_still_sign_out(limited: Limited) -> None:
         found = re.search(r'data-csrf="(\w+)"', page)
         assert found is not None
         assert browser.post("/sign-out", data={"csrf": found[1]}).status_code == 303
+
+
+async def test_tools_over_stdio_count_for_their_key_and_not_for_the_operator(limited: Limited, tmp_path: Path) -> None:
+    key = await asyncio.to_thread(limited.server.key, "acme")
+    assert await is_refused_over_stdio(limited.server, tmp_path, "--key", key)
+    assert not await is_refused_over_stdio(limited.server, tmp_path, "--org", "acme")
+
+
+async def is_refused_over_stdio(server: Served, data_dir: Path, *options: str) -> bool:
+    """Whether one of many requests, of which two a minute are allowed, is refused for the rate limit."""
+    program = StdioServerParameters(
+        command=str(Path(sys.executable).parent / "mnemon"),
+        args=["mcp", "--user", "ann", *options],
+        env={
+            "MNEMON_DATABASE_URL": server.database_url,
+            "MNEMON_DATA_DIR": str(data_dir),
+            "MNEMON_RATE_LIMIT_PER_MINUTE": "2",
+            **({"PYTHONPATH": os.environ["PYTHONPATH"]} if "PYTHONPATH" in os.environ else {}),
+        },
+    )
+    async with stdio_client(program) as streams, ClientSession(streams[0], streams[1]) as session:
+        await session.initialize()
+        try:
+            for _ in range(20):
+                await session.list_tools()
+        except MCPError as error:
+            if "rate_limited" not in str(error):
+                raise
+            return True
+    return False

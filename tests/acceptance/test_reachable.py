@@ -13,7 +13,14 @@ from mnemon.basement import Basement
 from mnemon.cli.lifetime_log import warn_without_tls
 from mnemon.settings import Settings
 from support.bounds import HANGS_S
+from support.problem import assert_problem
 from support.served import Served, served
+
+
+@pytest.fixture
+def on_loopback(database_url: str, tmp_path: Path) -> Iterator[Served]:
+    with served(database_url, tmp_path, model="offline", worker=False) as server:
+        yield server
 
 
 def as_if_reachable(app: FastAPI, basement: Basement) -> None:
@@ -26,6 +33,24 @@ def as_if_reachable(app: FastAPI, basement: Basement) -> None:
 def reachable(database_url: str, tmp_path: Path) -> Iterator[Served]:
     with served(database_url, tmp_path, model="offline", worker=False, dress=as_if_reachable) as server:
         yield server
+
+
+@pytest.mark.parametrize("reached", ["reachable", "on_loopback"])
+def test_what_mcp_refuses_before_it_reads_the_key_is_a_problem(reached: str, request: pytest.FixtureRequest) -> None:
+    server: Served = request.getfixturevalue(reached)
+    port = httpx2.URL(server.url).port
+
+    def refused(**headers: str) -> httpx2.Response:
+        sent = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream", **headers}
+        return httpx2.post(f"{server.url}/mcp", content=b"{}", headers=sent, timeout=HANGS_S)
+
+    for origin in ("https://evil.example", "null", "http://127.0.0.1.evil.example:80", "http://["):
+        assert_problem(refused(Origin=origin), 403, "foreign_origin")
+    assert_problem(refused(**{"Content-Type": "text/plain"}), 415, "wrong_media_type")
+    if reached == "on_loopback":
+        for host in ("evil.example", f"127.0.0.1.evil.example:{port}", f"127.0.0.1:{port}.evil.example"):
+            assert_problem(refused(Host=host), 421, "foreign_host")
+    assert refused(Origin=f"http://127.0.0.1:{port}").status_code == 401
 
 
 def test_no_page_of_another_site_calls_the_tools(reachable: Served) -> None:

@@ -1,6 +1,7 @@
 """Slow clients, half-open sockets and too many connections, on real sockets, with the bounds scaled down."""
 
 import asyncio
+import json
 import socket
 import time
 from collections.abc import Callable, Coroutine, Iterator
@@ -161,7 +162,7 @@ async def _nothing(scope: Scope, receive: Receive, send: Send) -> None:
 def test_a_body_is_taken_for_as_long_as_it_keeps_coming(clock: ManualClock) -> None:
     timers, wire = Timers(), Wire()
     config = uvicorn.Config(_nothing, log_config=None)
-    protocol = protocol_within(Bounds(timeout_s=30, most=10, clock=clock))(
+    protocol = protocol_within(Bounds(timeout_s=30, most=10, most_dropped=100, clock=clock))(
         config, ServerState(), {}, cast("asyncio.AbstractEventLoop", timers)
     )
     protocol.connection_made(wire)
@@ -205,15 +206,111 @@ def test_a_client_that_never_reads_its_answer_is_cut_off(short: Served) -> None:
         assert closed("slow_reader") == before + 1
 
 
-def test_a_head_without_end_is_refused(short: Served) -> None:
+def problem_in(answer: bytes, status: int, code: str) -> None:
+    """Assert that what came over the wire is a whole problem, with the same request id in head and body."""
+    head, _, body = answer.partition(b"\r\n\r\n")
+    first, *lines = head.decode().split("\r\n")
+    assert first.split(" ")[1] == str(status)
+    headers = dict(line.lower().split(": ", 1) for line in lines)
+    assert headers["content-type"] == "application/problem+json"
+    told_in_body = json.loads(body)
+    assert (told_in_body["status"], told_in_body["code"]) == (status, code)
+    assert told_in_body["requestId"].lower() == headers["x-request-id"]
+
+
+@pytest.mark.parametrize(
+    ("sent", "status", "code"),
+    [
+        (b"GET / HTTP/1.1\r\n" + b"X-Long: " + b"x" * 200_000, 431, "large_head"),
+        (b"GET /" + b"x" * 70_000 + b" HTTP/1.1\r\nHost: x\r\n\r\n", 431, "large_head"),
+        (b"GET /" + b"x" * 200_000, 431, "large_head"),
+        (b"nonsense\r\n\r\n" + b"x" * 70_000, 400, "bad_request"),
+        (HEAD + b"Transfer-Encoding: chunked\r\n\r\nno number\r\n", 400, "bad_request"),
+    ],
+    ids=["headers", "address", "address without end", "nonsense", "bad chunk"],
+)
+def test_what_is_refused_before_the_application_is_a_problem_too(
+    narrow: Served, sent: bytes, status: int, code: str
+) -> None:
+    with connected(narrow) as connection:
+        connection.sendall(sent)
+        problem_in(told(connection), status, code)
+
+
+def test_a_second_request_that_cannot_be_read_is_a_problem_too(narrow: Served) -> None:
+    with connected(narrow) as connection:
+        connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+        heard = connection.recv(65_536)
+        while not heard.endswith(b"}"):
+            heard += connection.recv(65_536)
+        connection.sendall(b"GET /" + b"x" * 70_000 + b" HTTP/1.1\r\nHost: x\r\n\r\n")
+        problem_in(told(connection), 431, "large_head")
+
+
+@pytest.mark.parametrize(("sent", "code"), [(b"G", "slow_head"), (HEAD + b"Content-Length: 100\r\n\r\n{", "slow_body")])
+def test_whoever_is_too_slow_gets_a_problem_too(short: Served, sent: bytes, code: str) -> None:
     with connected(short) as connection:
-        connection.sendall(b"GET / HTTP/1.1\r\n")
-        try:
-            for n in range(200):
-                connection.sendall(f"X-{n}: {'x' * 1000}\r\n".encode())
-        except (BrokenPipeError, ConnectionResetError):
-            return
-        assert told(connection).startswith(b"HTTP/1.1 431")
+        connection.sendall(sent)
+        problem_in(told(connection), 408, code)
+
+
+@pytest.mark.parametrize("size", [9 * 1024 * 1024, 15 * 1024 * 1024], ids=["9 MB", "15 MB"])
+@pytest.mark.parametrize("headers", [{}, {"Connection": "close"}], ids=["kept alive", "to be closed"])
+def test_whoever_sends_too_much_can_read_why(narrow: Served, headers: dict[str, str], size: int) -> None:
+    url = httpx2.URL(narrow.url)
+    with closing(HTTPConnection(url.host, url.port, timeout=HANGS_S)) as client:
+        client.request("POST", "/api/memories", body=b"x" * size, headers=headers)
+        answer = client.getresponse()
+        assert (answer.status, json.loads(answer.read())["code"]) == (413, "too_large")
+        assert answer.headers["Connection"] == "close"
+
+
+def test_a_body_in_chunks_that_grows_too_large_is_told_so_as_well(narrow: Served) -> None:
+    url = httpx2.URL(narrow.url)
+    with closing(HTTPConnection(url.host, url.port, timeout=HANGS_S)) as client:
+        key = {"Authorization": f"Bearer {narrow.key()}", "Content-Type": "application/json"}
+        chunks = (b"x" * 65_536 for _ in range(14 * 16))
+        client.request("POST", "/api/memories", body=chunks, headers=key, encode_chunked=True)
+        answer = client.getresponse()
+        assert (answer.status, json.loads(answer.read())["code"]) == (413, "too_large")
+
+
+def test_a_connection_whose_body_was_dropped_serves_the_next_request(narrow: Served) -> None:
+    url = httpx2.URL(narrow.url)
+    with closing(HTTPConnection(url.host, url.port, timeout=HANGS_S)) as client:
+        client.request("POST", "/api/nothing-here", body=b"x" * 4_000_000)
+        answer = client.getresponse()
+        assert (answer.status, json.loads(answer.read())["code"]) == (404, "no_such_route")
+        used = client.sock
+        client.request("GET", "/healthz")
+        assert client.getresponse().status == 200
+        assert client.sock is used
+
+
+@pytest.mark.parametrize("headers", [b"", b"Connection: close\r\n"], ids=["kept alive", "to be closed"])
+def test_a_body_is_dropped_up_to_a_bound_only(narrow: Served, headers: bytes) -> None:
+    before = closed("large_body")
+    with connected(narrow) as connection:
+        connection.sendall(b"POST /api/nothing-here HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999\r\n" + headers)
+        connection.sendall(b"\r\n")
+        assert connection.recv(100).startswith(b"HTTP/1.1 413")
+        with suppress(BrokenPipeError, ConnectionResetError):
+            for _ in range(1_000):
+                connection.sendall(b"x" * 65_536)
+    assert closed("large_body") == before + 1
+
+
+def test_a_body_that_is_dropped_has_no_longer_than_any_other(short: Served) -> None:
+    before = closed("slow_body")
+    with connected(short) as connection:
+        connection.sendall(b"POST /api/nothing-here HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n")
+        with suppress(BrokenPipeError, ConnectionResetError):
+            deadline = time.monotonic() + HANGS_S
+            while time.monotonic() < deadline:
+                connection.sendall(b"x" * 100)
+                time.sleep(SHORT_S / 10)
+            raise AssertionError("it is still open")
+    assert closed("slow_body") == before + 1
 
 
 def test_whoever_waits_longest_makes_room_for_a_new_request(narrow: Served) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from mnemon.api.codes import AT_STATUS
 from mnemon.api.problems import pointer_to
 from support.served import served
 
@@ -46,3 +47,18 @@ def _problem(answer: Any, status: int) -> dict[str, Any]:
     assert answer.status_code == status
     body: dict[str, Any] = json.loads(answer.text)
     return body
+
+
+def test_the_document_names_the_codes_of_every_status(database_url: str, tmp_path: Path) -> None:
+    with served(database_url, tmp_path, worker=False, model="offline") as server:
+        document = server.client().get("/openapi.json").json()
+    for status, codes in AT_STATUS.items():
+        code = document["components"]["schemas"][f"Problem{status}"]["properties"]["code"]
+        assert (code["enum"], code["x-next-steps"]) == (list(codes), codes)
+    for path, item in document["paths"].items():
+        for method, operation in item.items():
+            assert {"405", "408", "431"} <= set(operation["responses"]), (method, path)
+            for status, response in operation["responses"].items():
+                if status >= "400":
+                    schema = response["content"]["application/problem+json"]["schema"]
+                    assert schema == {"$ref": f"#/components/schemas/Problem{status}"}, (method, path)

@@ -6,6 +6,7 @@ from urllib.parse import unquote
 
 import structlog
 from prometheus_client import Counter, Histogram
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from structlog.contextvars import bind_contextvars, clear_contextvars
 
@@ -68,7 +69,7 @@ class Boundary:
                     if traced is not None:  # the route's template, known only now: a path may hold a person's name
                         traced.set_attribute("route", exchange.route)
         except TooLarge as error:
-            await problem(request_id, 413, error.detail, error.code)(scope, receive, answer)
+            await _refused_body(request_id, error)(scope, receive, answer)
         except asyncio.CancelledError:  # the server stops, and this request took longer than it waits
             if exchange.status is None:
                 said = "The server is being stopped. Try again in a moment, under the same Idempotency-Key."
@@ -88,11 +89,18 @@ class Boundary:
     def _refusal(self, scope: Scope, request_id: str) -> ASGIApp | None:
         length = dict(scope["headers"]).get(b"content-length", b"0")
         if length.isdigit() and int(length) > self._max_body_bytes:
-            return problem(request_id, 413, _too_large(self._max_body_bytes), "too_large")
+            return _refused_body(request_id, TooLarge(_too_large(self._max_body_bytes)))
         if "\0" in unquote(scope["path"]) or "%00" in scope.get("query_string", b"").decode("latin-1"):
             said = "The address has a NUL character. Remove it."
             return problem(request_id, 422, said, "invalid_request")
         return None
+
+
+def _refused_body(request_id: str, error: TooLarge) -> Response:
+    """The answer to a body that is not read to its end, so no further request can follow on the connection."""
+    response = problem(request_id, 413, error.detail, error.code)
+    response.headers["connection"] = "close"
+    return response
 
 
 def _limited(receive: Receive, most: int, exchange: Exchange) -> Receive:

@@ -1,12 +1,17 @@
 """Connections within bounds: how many there are, how large a request's head is, and how slow a client may be.
 
 uvicorn closes a connection that is idle between two requests and bounds nothing else: who opens one and sends half a
-request keeps it for ever. So its protocol (httptools) is given timers here. A connection is in one of four phases:
+request keeps it for ever. So its protocol (httptools) is given timers here. A connection is in one of these phases:
 
     head    a request's head is awaited: after accepting, and between requests     closed when late
     body    the head is there, the body is coming: 64 KB in every period           408 when slower
     answer  the whole request is there, the application has it                     no bound of ours
     unread  the answer is written faster than the client reads it                  cut off when late
+    drain   answered while the body is still coming, which is read and dropped     cut off when late or too large
+    linger  the same, and nothing further will be said                             cut off when late or too large
+
+Closing a socket that holds unread bytes of the client's resets the connection, and the client loses the answer that it
+has not read yet. Hence the last two: a client that sends first and reads then still learns why it was refused.
 """
 
 import asyncio
@@ -15,21 +20,26 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from http import HTTPStatus
-from typing import Any
+from typing import Any, cast
 
+import structlog
 from prometheus_client import Counter
 from starlette.types import ASGIApp, Receive, Scope, Send
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from mnemon.api.problems import problem
 from mnemon.clock import Clock
 from mnemon.ids import new_id
+
+log = structlog.get_logger(__name__)
 
 CLOSED = Counter("mnemon_connections_closed", "Connections closed because they were out of bounds.", ("why",))
 LARGEST_HEAD = 64 * 1024
 """Bytes of a request's line and headers; more than any client sends, and what uvicorn's other protocol allows."""
 _LEAST_BODY = 64 * 1024
 """Bytes of a body that come within each period, if there are so many."""
+_LONGEST_ADDRESS = 65_535
+"""Bytes of an address that httptools takes apart; it counts them in 16 bits."""
 _REFUSED_BEYOND = 100
 """Connections beyond the bound that are still told 503; further ones are closed without a word."""
 _RETRY_AFTER_S = 2
@@ -41,6 +51,8 @@ class Bounds:
 
     timeout_s: float
     most: int
+    most_dropped: int
+    """Bytes that are read and dropped of a request that is answered already."""
     clock: Clock
     silent: "OrderedDict[BoundedProtocol, None]" = field(default_factory=OrderedDict)
     """Those in the phase `head` that have not brought one whole request yet: the first to make room."""
@@ -63,8 +75,12 @@ class BoundedProtocol(HttpToolsProtocol):
         self._timer: asyncio.TimerHandle | None = None
         self._unread: asyncio.TimerHandle | None = None
         self._asked = False
+        self._body_expected = False
+        self._lingers = False
         self._head_bytes = 0
         self._body_bytes = 0
+        self._dropped = 0
+        self.url = b""  # uvicorn sets it when a request's first byte is read; what is refused may not have one
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -80,26 +96,48 @@ class BoundedProtocol(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
+        if self._drops():
+            self._dropped += len(data)
+            if self._dropped > self.bounds.most_dropped:
+                self.cut("large_body")
+                return
+        if self._lingers:
+            return
         if self._is_idle():
             self._await_head()
         self._head_bytes += len(data)
         super().data_received(data)
-        if self in self._waiting and self._head_bytes > LARGEST_HEAD:
-            self._refuse(431, "The request's head is larger than 64 KB. Send less in its address and headers.")
+        if self in self._waiting and self._head_bytes > LARGEST_HEAD and not self._drops():
+            self._refuse_head()
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuse what the parser does not take; uvicorn calls this."""
+        cycle = self._last_cycle
+        if cycle is not None and cycle.response_started and (self._body_expected or not cycle.response_complete):
+            self.cut("bad_request")  # an answer is on the wire already
+        elif len(self.url) > _LONGEST_ADDRESS:
+            self._refuse_head()
+        else:
+            self._refuse(400, "This is not a request in HTTP/1.1. Check what the client sends.", why="bad_request")
+            self._linger()
 
     def on_headers_complete(self) -> None:
         self._disarm()  # before it counts as one that has asked: that is another list
         self._asked = True
         self._body_bytes = 0
+        self._dropped = 0
         self._arm(self._check_body)
-        super().on_headers_complete()
+        super().on_headers_complete()  # raises for an address that cannot be read: there is no request then
+        self._body_expected = True
+        self.cycle.transport = cast("asyncio.Transport", _CycleTransport(self))
 
     def on_body(self, body: bytes) -> None:
         self._body_bytes += len(body)
         super().on_body(body)
 
     def on_message_complete(self) -> None:
-        answered = self.cycle.response_complete  # before the body was there: a refusal
+        answered = self._answered()  # before the body was there: a refusal
+        self._body_expected = False
         super().on_message_complete()
         if answered:
             self._await_head()
@@ -108,9 +146,20 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
-        if self.timeout_keep_alive_task is not None:
+        if self._lingers:
+            self._unset_keepalive_if_required()
+        elif self.timeout_keep_alive_task is not None:
             self._disarm()
             self._waiting[self] = None  # uvicorn's own timer runs until the next byte
+            if self._body_expected:
+                self._arm(lambda: self.cut("slow_body"))
+
+    def close_when_read(self) -> None:
+        """Close, but not before the client has sent its body and can read what it was told."""
+        if self._body_expected:
+            self._linger()
+        else:
+            self.transport.close()
 
     def pause_writing(self) -> None:
         super().pause_writing()
@@ -128,7 +177,32 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def _is_idle(self) -> bool:
         """Whether the next byte is the first of another request."""
-        return self._asked and self.cycle.response_complete and self._timer is None
+        return self._asked and self._answered() and self._timer is None
+
+    @property
+    def _last_cycle(self) -> RequestResponseCycle | None:
+        """The last request and its answer; None before the first, which uvicorn's types do not know."""
+        return cast("RequestResponseCycle | None", self.cycle)
+
+    def _answered(self) -> bool:
+        """Whether the last request that came has been answered in full."""
+        return self._last_cycle is not None and self._last_cycle.response_complete
+
+    def _drops(self) -> bool:
+        """Whether what comes is of no use: we said our last word, or it is the body of an answered request."""
+        return self._lingers or (self._body_expected and self._answered())
+
+    def _linger(self) -> None:
+        """Say that nothing follows, and drop what comes until the client has closed, too."""
+        self._disarm()
+        self._lingers = True
+        self._waiting[self] = None  # it may make room for others
+        self._arm(lambda: self.cut("slow_body"))
+        self.flow.resume_reading()
+        if self._last_cycle is not None and not self._answered():
+            self._last_cycle.disconnected = True  # the application's own answer has nowhere to go
+            self._last_cycle.message_event.set()
+        self.transport.write_eof()
 
     def _await_head(self) -> None:
         self._head_bytes = 0
@@ -139,6 +213,7 @@ class BoundedProtocol(HttpToolsProtocol):
     def _late_head(self) -> None:
         if self._head_bytes:
             self._refuse(408, "The request's head did not come in time. Send the request again.", why="slow_head")
+            self.transport.close()
         else:
             self.cut("slow_head")
 
@@ -151,6 +226,7 @@ class BoundedProtocol(HttpToolsProtocol):
             self.cut("slow_body")
         else:
             self._refuse(408, "The request's body did not come in time. Send the request again.", why="slow_body")
+            self.transport.close()
 
     def _make_room(self) -> None:
         """Close the connection that has waited longest for a request; if none waits, refuse this one."""
@@ -174,21 +250,41 @@ class BoundedProtocol(HttpToolsProtocol):
             self._timer.cancel()
             self._timer = None
 
-    def _refuse(self, status: int, detail: str, *, why: str = "large_head") -> None:
-        """Say why on the wire, where nothing has been said yet, and close."""
+    def _refuse_head(self) -> None:
+        said = "The request's head is larger than 64 KB. Send less in its address and headers."
+        self._refuse(431, said, why="large_head")
+        self._linger()
+
+    def _refuse(self, status: int, detail: str, *, why: str) -> None:
+        """Say why on the wire, where nothing has been said yet; the caller then closes."""
         CLOSED.labels(why).inc()
         self._disarm()
-        response = problem(new_id("req", self.bounds.clock.now()), status, detail, why)
+        request_id = new_id("req", self.bounds.clock.now())
+        log.info("connection_refused", request_id=request_id, status=status, code=why)
+        response = problem(request_id, status, detail, why)
+        response.headers["x-request-id"] = request_id
+        response.headers["connection"] = "close"
         first = f"HTTP/1.1 {status} {HTTPStatus(status).phrase}".encode()
         lines = [first, *(b": ".join(one) for one in response.raw_headers)]
-        self.transport.write(b"\r\n".join([*lines, b"connection: close", b"", bytes(response.body)]))
-        self.transport.close()
+        self.transport.write(b"\r\n".join([*lines, b"", bytes(response.body)]))
 
     def cut(self, why: str) -> None:
         """Cut the connection without waiting for what is unsent: its client may never read it."""
         CLOSED.labels(why).inc()
         self._disarm()
         self.transport.abort()
+
+
+class _CycleTransport:
+    """The transport as uvicorn's cycle of request and answer uses it; it closes when the client can have read."""
+
+    def __init__(self, protocol: BoundedProtocol) -> None:
+        self._protocol = protocol
+        self.write = protocol.transport.write
+        self.is_closing = protocol.transport.is_closing
+
+    def close(self) -> None:
+        self._protocol.close_when_read()
 
 
 def _busy(clock: Clock) -> ASGIApp:

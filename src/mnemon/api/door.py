@@ -13,9 +13,10 @@ from mnemon.access import replies
 from mnemon.access.audit import ids_in, record_write
 from mnemon.access.grants import Grant
 from mnemon.access.keys import authenticate
-from mnemon.access.principal import Principal
+from mnemon.access.principal import Principal, lacks_scope, names_another_person
 from mnemon.access.watch import KeyWatch
-from mnemon.api.wire import Envelope, Page, Problem, cursor_of
+from mnemon.api.documented_problems import problem_response
+from mnemon.api.wire import Envelope, Page, cursor_of
 from mnemon.basement import Basement
 from mnemon.db.tx import Tx
 from mnemon.errors import Contended, Invalid, NotAllowed, Unauthenticated
@@ -25,6 +26,7 @@ from mnemon.scope import Scope, person
 R = TypeVar("R")
 GIVEN_WAY = 3
 """How often an effect that gave way to another writer is run again."""
+_ANY_ROUTE = (400, 401, 403, 404, 409, 412, 413, 422, 429, 503)
 _JSON: TypeAdapter[Any] = TypeAdapter(Any)
 _bearer = HTTPBearer(auto_error=False, bearerFormat="mnk_<org>_<secret>", scheme_name="key")
 
@@ -52,7 +54,7 @@ class Door:
         """The scope of the person the request names; refused for a key bound to another one."""
         bound = self.principal.bound_user
         if bound is not None and bound != user_id:
-            raise NotAllowed("This key speaks for one person only, and not for this one.", code="key_bound_to_user")
+            raise names_another_person()
         named = person(self.principal.org_id, user_id, persona_id)
         self.concerned.add(named.user)
         return named
@@ -78,17 +80,14 @@ class Door:
     def require(self, grant: Grant) -> None:
         """Refuses a key that lacks the scope."""
         if not self.principal.may(grant):
-            raise NotAllowed(
-                f"This key lacks the scope `{grant}`. `mnemon keys create --scopes {grant},…` makes one that has it.",
-                code="missing_scope",
-            )
+            raise lacks_scope(self.principal, grant)
 
     def require_unbound(self) -> None:
         """Refuse a key that is bound to one person what belongs to the whole organization."""
         if self.principal.bound_user is not None:
             raise NotAllowed(
                 "This key speaks for one person only; this belongs to the whole organization. Use a key that is not "
-                "bound to a person.",
+                "bound to a person: `mnemon keys create` without `--user` makes one.",
                 code="key_bound_to_user",
             )
 
@@ -220,14 +219,8 @@ def documented(
     model: Any = None, *, status: int = 200, page: bool = False, problems: Collection[int] | None = None, **more: Any
 ) -> dict[int | str, Any]:
     """The `responses=` of a route: its success, and the problems it may answer with; by default those of any route."""
-    problem = {"content": {"application/problem+json": {"schema": Problem.model_json_schema()}}}
-    titles = {
-        400: "Malformed", 401: "Unauthenticated", 403: "Not allowed", 404: "Not found", 409: "Conflict", 412: "Stale",
-        413: "Too large", 422: "Invalid", 429: "Rate limited", 503: "Unavailable",
-    }  # fmt: skip
-    responses: dict[int | str, Any] = {code: {**problem, "description": title} for code, title in titles.items()}
-    if problems is not None:
-        responses = {code: said for code, said in responses.items() if code in problems}
+    possible = _ANY_ROUTE if problems is None else problems
+    responses: dict[int | str, Any] = {status: problem_response(status) for status in possible}
     if model is not None:
         responses[status] = {"model": Page[model] if page else Envelope[model], "description": "Done", **more}
     return responses

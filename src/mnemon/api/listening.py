@@ -28,7 +28,12 @@ class Listening(uvicorn.Server):
     def __init__(self, app: Any, sock: socket.socket) -> None:
         basement: Basement = app.state.basement
         settings = basement.settings
-        bounds = Bounds(timeout_s=settings.request_timeout_s, most=settings.max_connections, clock=basement.clock)
+        bounds = Bounds(
+            timeout_s=settings.request_timeout_s,
+            most=settings.max_connections,
+            most_dropped=2 * settings.max_body_bytes,
+            clock=basement.clock,
+        )
         config = uvicorn.Config(
             app,
             log_config=None,

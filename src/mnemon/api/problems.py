@@ -11,6 +11,7 @@ from starlette.exceptions import HTTPException
 from structlog.contextvars import bind_contextvars
 
 from mnemon import errors
+from mnemon.api.codes import HTTP_CODES
 from mnemon.errors import Fault, MnemonError
 from mnemon.logs import note_error
 
@@ -22,11 +23,12 @@ STATUSES: dict[type[MnemonError], int] = {
     errors.Conflict: 409,
     errors.Stale: 412,
     errors.TooLarge: 413,
+    errors.WrongMediaType: 415,
+    errors.Misdirected: 421,
     errors.Invalid: 422,
     errors.RateLimited: 429,
     errors.Unavailable: 503,
 }
-_HTTP_CODES = {404: "no_such_route", 405: "method_not_allowed", 400: "malformed"}
 _RETRY_AFTER_S = 2
 
 
@@ -95,7 +97,7 @@ async def _http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     if isinstance(error.__cause__, MnemonError):  # FastAPI says 400 for whatever goes wrong while it reads a body
         return await _ours(request, error.__cause__)
-    code = _HTTP_CODES.get(error.status_code, "http_error")
+    code = HTTP_CODES.get(error.status_code, "invalid_request")
     detail = "There is nothing here." if code == "no_such_route" else f"{str(error.detail).rstrip('.')}."
     if code == "method_not_allowed":
         detail = f"This path does not take {request.method}."

@@ -32,6 +32,7 @@ def mcp(
     async def work() -> None:
         from mnemon.access.audit import CLI
         from mnemon.access.grants import ALL_GRANTS
+        from mnemon.access.rate import RateLimit
         from mnemon.cli.house import opened_house, organization
         from mnemon.cli.operator import assert_embedder
         from mnemon.logs import configure_logs
@@ -43,11 +44,13 @@ def mcp(
         configure_logs(settings.log_level)
         async with opened_house(settings, migrated=True) as basement:
             await assert_embedder(basement)
+            rate_limit = RateLimit(settings.rate_limit_per_minute)
 
             async def admit() -> Visitor:
                 """The key's holder as the key stands now, or the operator."""
                 if key is not None:
-                    visitor = await with_key(basement, key, userId=user, personaId=persona, sessionId=session)
+                    words = {"userId": user, "personaId": persona, "sessionId": session}
+                    visitor = await with_key(basement, rate_limit, key, **words)
                     return replace(visitor, server_memory=server_memory)
                 return Visitor(
                     org_id=org,

@@ -16,7 +16,7 @@ from mnemon.access import signin
 from mnemon.access.grants import Grant
 from mnemon.console.visit import Visit, visitor
 from mnemon.db.tx import Tx
-from mnemon.errors import MnemonError, NotAllowed, RateLimited, Unauthenticated, Unavailable
+from mnemon.errors import NotAllowed, NotFound, Unauthenticated, Unavailable
 from mnemon.jobs import store as jobs
 from mnemon.scope import Scope
 
@@ -52,18 +52,12 @@ async def _jobs(tx: Tx, scope: Scope, argument: str) -> str:
 @router.get("/live")
 async def live(request: Request, topic: str) -> Response:
     """A stream of `changed` events for one topic, until the session ends or the key that opened it does."""
-    try:
-        visit = await visitor(request)
-    except RateLimited as error:
-        return Response(status_code=429, headers={"Retry-After": str(error.retry_after)})
-    except MnemonError:
-        return Response(status_code=401)
+    visit = await visitor(request)
     name, _, argument = topic.partition(":")
     if name not in _pulses:
-        return Response(status_code=404)
+        raise NotFound("topic")
     beat, grant = _pulses[name]
-    if not visit.principal.may(grant):
-        return Response(status_code=403)
+    visit.require(grant)
     seen = request.headers.get("Last-Event-ID", "")
     return StreamingResponse(_changes(visit, beat, grant, argument, seen), media_type="text/event-stream")
 

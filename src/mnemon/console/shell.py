@@ -208,16 +208,16 @@ def clean(form: FormData) -> dict[str, str]:
 
 
 async def _guarded(request: Request, work: Callable[[], Awaitable[Response]]) -> Response:
-    """An error of ours becomes a page that says it, or the way to sign in."""
+    """An error of ours becomes a page that says it, or the way to sign in; who asks for JSON gets a problem."""
     try:
         response = await work()
-    except Unauthenticated as error:
-        if request.method == "GET" and not request.url.path.endswith(".json"):
+    except MnemonError as error:
+        if request.method == "GET" and request.url.path.endswith(".json"):
+            raise
+        if request.method == "GET" and isinstance(error, Unauthenticated):
             response = RedirectResponse(f"/sign-in?next={quote(_local(request))}", HTTPStatus.SEE_OTHER)
         else:
             response = _trouble(request, error)
-    except MnemonError as error:
-        response = _trouble(request, error)
     for name, value in HEADERS.items():
         response.headers[name] = value
     return response

@@ -81,7 +81,8 @@ class Visit:
 
     def require(self, grant: Grant) -> None:
         if not self.principal.may(grant):
-            raise NotAllowed(f"Your sign-in lacks the scope `{grant}`.", code="missing_scope")
+            said = f"Your sign-in lacks the scope `{grant}`. Sign in with a key that has it."
+            raise NotAllowed(said, code="missing_scope")
 
 
 async def visitor(request: Request) -> Visit:

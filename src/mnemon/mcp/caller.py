@@ -6,7 +6,7 @@ from starlette.requests import Request
 
 from mnemon.access.grants import Grant
 from mnemon.access.keys import authenticate
-from mnemon.access.principal import Principal
+from mnemon.access.principal import Principal, names_another_person
 from mnemon.access.rate import RateLimit
 from mnemon.basement import Basement
 from mnemon.errors import NotAllowed, Unauthenticated
@@ -62,9 +62,11 @@ async def from_request(request: Request, basement: Basement, rate_limit: RateLim
     return replace(visitor, server_memory=request.query_params.get("tools") == SERVER_MEMORY)
 
 
-async def with_key(basement: Basement, bearer: str, **words: str | None) -> Visitor:
-    """The holder of a key, who names a person with the words of the address."""
-    return await _named(basement, await authenticate(basement.db, bearer), **words)
+async def with_key(basement: Basement, rate_limit: RateLimit, bearer: str, **words: str | None) -> Visitor:
+    """The holder of a key, who names a person with the words of the address; counted as at the other doors."""
+    principal = await authenticate(basement.db, bearer)
+    rate_limit.take_request(principal.org_id, principal.key_id)
+    return await _named(basement, principal, **words)
 
 
 async def _named(
@@ -77,7 +79,7 @@ async def _named(
 ) -> Visitor:
     """The visitor as the person who is named. Without one named, the key has one of its own."""
     if principal.bound_user is not None and userId not in (None, principal.bound_user):
-        raise NotAllowed("This key speaks for one person only, and not for this one.", code="key_bound_to_user")
+        raise names_another_person()
     name = principal.bound_user or userId or f"key:{principal.key_id}"
     scope = person(principal.org_id, name, personaId)
     if sessionId is not None:
@@ -123,5 +125,6 @@ def _name(text: str | None) -> str | None:
     if text is None or not text.strip():
         return None
     if len(text) > LONGEST_NAME or "\0" in text:
-        raise NotAllowed("A name in the address is too long or has a NUL character.", code="bad_name")
+        said = f"A name in the address is too long or has a NUL character. Use at most {LONGEST_NAME} characters."
+        raise NotAllowed(said, code="bad_name")
     return text

@@ -15,11 +15,22 @@ from starlette.types import Receive, Scope, Send
 
 from mnemon.access.rate import RateLimit
 from mnemon.basement import Basement
-from mnemon.errors import Invalid, MnemonError, NotAllowed, NotFound, RateLimited, Unavailable
+from mnemon.errors import (
+    Invalid,
+    Misdirected,
+    MnemonError,
+    NotAllowed,
+    NotFound,
+    RateLimited,
+    Unavailable,
+    WrongMediaType,
+)
 from mnemon.logs import note_error
 from mnemon.mcp.caller import Visitor, from_request
 from mnemon.mcp.server import make_server
 from mnemon.settings import Settings
+
+_LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 
 
 class McpDoor:
@@ -42,9 +53,8 @@ class McpDoor:
         return self._manager.run()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        check_request(Request(scope), loopback=self._basement.settings.loopback)  # refused as by the other doors
         try:
-            if not self._basement.settings.loopback:
-                check_origin(Request(scope).headers)
             visitor = await from_request(Request(scope), self._basement, self._rate_limit)
         except MnemonError as error:
             await _refusal(error)(scope, receive, send)
@@ -53,22 +63,63 @@ class McpDoor:
         await self._manager.handle_request(scope, receive, send)
 
 
-def check_origin(headers: Headers) -> None:
+def check_request(request: Request, *, loopback: bool) -> None:
+    """Refuse what a web page of another site sends, and what is not JSON.
+
+    The protocol's library checks the same on loopback, but answers in plain text.
+    """
+    headers = request.headers
+    if loopback and not _is_loopback(headers.get("host", "")):
+        raise Misdirected(
+            "A server that listens on loopback is called by a loopback name. Use 127.0.0.1 or localhost as the host."
+        )
+    check_origin(headers, loopback=loopback)
+    if request.method == "POST" and not headers.get("content-type", "").lower().startswith("application/json"):
+        raise WrongMediaType("MCP takes JSON. Send `Content-Type: application/json`.")
+
+
+def check_origin(headers: Headers, *, loopback: bool) -> None:
     """Refuse a request that a web page of another site makes. Programs send no Origin and pass.
 
-    For servers that others can reach; on loopback the protocol's library wants host and origin to be loopback too.
+    On loopback any page of this machine's may call; on a server that others can reach, its own pages alone.
     """
     origin = headers.get("origin")
-    if origin is not None and urlsplit(origin).netloc.lower() != headers.get("host", "").lower():
-        raise NotAllowed("A web page of another site may not call this server.", code="foreign_origin")
+    if origin is None:
+        return
+    site = _site(origin)
+    own = _is_loopback(site) if loopback else site == headers.get("host", "").lower()
+    if not own:
+        raise NotAllowed(
+            "A web page of another site may not call this server. Call it from a page of its own host, or from a "
+            "program, which sends no `Origin`.",
+            code="foreign_origin",
+        )
+
+
+def _site(origin: str) -> str:
+    """Give the host and port that an Origin names; nothing for `null` and what is no address."""
+    try:
+        return urlsplit(origin).netloc.lower()
+    except ValueError:  # `http://[`
+        return ""
+
+
+def _is_loopback(site: str) -> bool:
+    """Whether this is a loopback name, with or without a port."""
+    return any(
+        site == name or (site.startswith(f"{name}:") and site.removeprefix(f"{name}:").isdecimal())
+        for name in _LOOPBACK
+    )
 
 
 def spoken(server: "Server[Any]", settings: Settings, **options: Any) -> StreamableHTTPSessionManager:
     """The server behind streamable HTTP; on loopback, only for hosts and origins that are loopback too."""
     security = TransportSecuritySettings(
         enable_dns_rebinding_protection=settings.loopback,
-        allowed_hosts=["127.0.0.1:*", "localhost:*", "[::1]:*", "127.0.0.1", "localhost"],
-        allowed_origins=["http://127.0.0.1:*", "http://localhost:*", "http://[::1]:*"],
+        allowed_hosts=[f"{name}{port}" for name in _LOOPBACK for port in ("", ":*")],
+        allowed_origins=[
+            f"{scheme}://{name}{port}" for scheme in ("http", "https") for name in _LOOPBACK for port in ("", ":*")
+        ],
     )
     return StreamableHTTPSessionManager(
         server, security_settings=security, max_request_body_size=settings.max_body_bytes, **options

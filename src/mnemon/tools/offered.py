@@ -53,7 +53,10 @@ async def run_tool(
 ) -> Ran:
     """The tool has run, and the session's agent state has taken account of its plan and its result, all in `tx`."""
     if not caller.may(tool.needs):
-        raise NotAllowed(f"This key lacks the scope `{tool.needs}`, which {tool.name} needs.", code="missing_scope")
+        raise NotAllowed(
+            f"This key lacks the scope `{tool.needs}`, which {tool.name} needs. Use a key that has it.",
+            code="missing_scope",
+        )
     reply = await tool.run(tx, caller, arguments, vector)
     outcome = ToolOutcome(
         id=call_id,
