@@ -66,6 +66,7 @@ AT_STATUS: dict[int, dict[str, str]] = {
     415: {"wrong_media_type": "Send `Content-Type: application/json`."},
     421: {"foreign_host": "Call a server on loopback by 127.0.0.1 or localhost."},
     422: {
+        "bad_audit_head": "Give the head as `mnemon audit head` prints it.",
         "invalid": "Read the detail and `errors`, and mend the request.",
         "invalid_request": "Mend the fields that `errors` points to.",
         "bad_export": "Send the lines of an export unchanged.",
@@ -133,6 +134,7 @@ IN_BODIES: dict[str, str] = {
     "run_failed": "Read the run's error; run it again if that can help.",
     "stopped": "Nothing: somebody cancelled or deleted it.",
     "timed_out": "Look at the job, then run it again.",
+    "child_not_started": "Nothing: the job is tried again. If it repeats, see whether the machine lets processes start.",
     "worker_died": "Look at the job and the worker's log, then run it again.",
 }
 """Codes in the `error` of a turn, a run or a job, in a stream's last event, or in what a tool says over MCP."""
