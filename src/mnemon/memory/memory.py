@@ -74,14 +74,23 @@ class Memory:
     @property
     def mark(self) -> str | None:
         """Where it comes from, in words for a reader; None for what needs no mark."""
-        own = speaks_for_person(self.trust) and self.claim_of is None
-        return None if own else source_mark(self.trust, self.origin)
+        if speaks_for_person(self.trust):
+            return None if self.claim_of is None else f"the {self.trust}"
+        return source_mark(self.trust, self.origin)
 
     @property
     def line(self) -> str:
         """The memory as a prompt and a card show it: what is not the person's own is marked with its source."""
-        kind = "external" if self.claim_of is None else "external claim"
-        return self.content if self.mark is None else f"{self.content} ({kind}: {self.mark})"
+        return self.line_with(0)
+
+    def line_with(self, further_claims: int) -> str:
+        """The same, where so many further claims contradict what this one contradicts."""
+        if self.mark is None:
+            return self.content
+        more = f", and {further_claims} further claim{'s' if further_claims > 1 else ''}" if further_claims else ""
+        if speaks_for_person(self.trust):
+            return f"{self.content} (claim: {self.mark} says otherwise{more})"
+        return f"{self.content} ({'external' if self.claim_of is None else 'external claim'}: {self.mark}{more})"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -128,7 +128,7 @@ limit %(most)s;
 -- name: sharing_entities
 -- What may stand on the cards of these entities.
 select * from memories
-where org_id = %(org_id)s and user_id = %(user_id)s and status = 'ACTIVE' and importance >= 2
+where org_id = %(org_id)s and user_id = %(user_id)s and status = 'ACTIVE' and importance >= 2 and claim_of is null
   and (persona_id is null or persona_id = %(persona_id)s)
   and entity_refs && %(keys)s::text[]
 order by pinned desc, importance desc, created_at desc, id;
