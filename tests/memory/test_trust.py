@@ -176,7 +176,8 @@ def test_a_claim_names_what_it_stands_beside_and_is_never_pinned(facts: list[Fac
             assert one.claim_of == held.memory_key
             assert outranks(held.trust, one.trust)
             assert not one.pinned
-            assert one.line.startswith(one.content + " (external claim: ")
+            mark = "claim: the person says otherwise" if one.trust is Trust.PERSON else "external claim: "
+            assert one.line.startswith(f"{one.content} ({mark}")
 
 
 @given(STATEMENTS)

@@ -47,7 +47,8 @@ async def listed(tx: Tx, scope: Scope, wanted: store.Filter, *, entity: str | No
 async def history(tx: Tx, scope: Scope, memory_id: str) -> Sequence[Version]:
     """Every version in the order it held, the current one last."""
     memory = await get(tx, scope, memory_id)
-    past = (await store.past_versions(tx, scope, [memory_id])).get(memory_id, ())
+    recorded = (await store.past_versions(tx, scope, [memory_id])).get(memory_id, ())
+    past = [one for one in recorded if not one.is_repeat]
     current = Version(
         number=memory.version,
         content=memory.content,

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from mnemon.memory.fact import EntityType, FactType, MemoryType
-from mnemon.memory.lifecycle import ArchiveReason, Status
+from mnemon.memory.lifecycle import SET_ASIDE, WITHDRAWN, ArchiveReason, Status
 from mnemon.memory.trust import Trust, source_mark, speaks_for_person
 
 
@@ -79,6 +79,16 @@ class Memory:
         return source_mark(self.trust, self.origin)
 
     @property
+    def is_withdrawn(self) -> bool:
+        """Whether it was archived because its source was taken back, so that it counts as never said."""
+        return self.archive_reason is ArchiveReason.WRONG and self.note == WITHDRAWN
+
+    @property
+    def is_set_aside(self) -> bool:
+        """Whether it is a claim that a withdrawal archived, because its source was outdone later."""
+        return self.archive_reason is ArchiveReason.OUTDATED and self.note == SET_ASIDE
+
+    @property
     def line(self) -> str:
         """The memory as a prompt and a card show it: what is not the person's own is marked with its source."""
         return self.line_with(0)
@@ -111,3 +121,8 @@ class Version:
     reason: str | None
     """Why it was replaced, where someone said so."""
     current: bool = False
+
+    @property
+    def is_repeat(self) -> bool:
+        """Whether it only says that another source said the same."""
+        return self.number < 0

@@ -42,7 +42,7 @@ values (
 -- name: update_memory
 update memories set
   content = %(content)s, entity_refs = %(entity_refs)s, entity_label = %(entity_label)s, importance = %(importance)s,
-  pinned = %(pinned)s, source = %(source)s, origin = %(origin)s, trust = %(trust)s, trust_level = %(trust_level)s, status = %(status)s,
+  pinned = %(pinned)s, memory_key = %(memory_key)s, claim_of = %(claim_of)s, source = %(source)s, origin = %(origin)s, trust = %(trust)s, trust_level = %(trust_level)s, status = %(status)s,
   archive_reason = %(archive_reason)s, archived_at = %(archived_at)s, note = %(note)s, confidence = %(confidence)s,
   mentions = %(mentions)s, valid_from = %(valid_from)s, valid_to = %(valid_to)s, stated_at = %(stated_at)s,
   version = %(version)s, versions = %(versions)s, sources = %(sources)s, revision = %(revision)s,
@@ -68,6 +68,11 @@ values (
 update memory_versions set
   valid_from = coalesce(%(valid_from)s, valid_from), valid_to = coalesce(%(valid_to)s, valid_to)
 where org_id = %(org_id)s and user_id = %(user_id)s and memory_id = %(memory_id)s and number = %(number)s;
+
+-- name: withdraw_versions
+-- The source of these versions was taken back: they count as never said.
+update memory_versions set valid_to = valid_from, reason = 'withdrawn'
+where org_id = %(org_id)s and user_id = %(user_id)s and memory_id = %(memory_id)s and number = any(%(numbers)s);
 
 -- name: provenance
 -- The latest statements of each memory, newest first.

@@ -87,7 +87,7 @@ async def write(tx: Tx, scope: Scope, changes: Sequence[Change]) -> None:
     old = [_row(scope, memory, tx.now) for memory in last.values() if memory.id not in created]
     versions = [
         {**_owner(scope), "memory_id": change.memory.id, **asdict(version), **_trust_columns(version.trust)}
-        for change in done
+        for change in changes
         for version in change.versions
     ]
     if new:
@@ -96,10 +96,13 @@ async def write(tx: Tx, scope: Scope, changes: Sequence[Change]) -> None:
         await tx.many(SQL["update_memory"], old)
     if versions:
         await tx.many(SQL["insert_version"], versions)
-    for change in done:
+    for change in changes:
         for number, (since, until) in change.moved.items():
             moved = {"memory_id": change.memory.id, "number": number, "valid_from": since, "valid_to": until}
             await tx.run(SQL["move_version"], **_owner(scope), **moved)
+        if change.withdrawn:
+            numbers = {"memory_id": change.memory.id, "numbers": list(change.withdrawn)}
+            await tx.run(SQL["withdraw_versions"], **_owner(scope), **numbers)
 
 
 async def write_provenance(tx: Tx, scope: Scope, told: Sequence[tuple[str, Ground, str]]) -> None:
