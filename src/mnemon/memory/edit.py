@@ -18,7 +18,6 @@ from mnemon.scope import Scope
 from mnemon.sessions.people import bump_revision
 from mnemon.vectors.embed import Vectors
 
-
 EDITED = "its text was changed by hand and is held by another memory"
 
 

@@ -4,6 +4,12 @@ select * from memories
 where org_id = %(org_id)s and user_id = %(user_id)s and memory_key = any(%(keys)s)
   and (persona_id is null or persona_id = %(persona_id)s);
 
+-- name: under_key
+-- What is held under the key for any persona, and the claims that contradict it.
+select * from memories
+where org_id = %(org_id)s and user_id = %(user_id)s and (memory_key = %(key)s or claim_of = %(key)s)
+order by id;
+
 -- name: by_ids
 select * from memories
 where org_id = %(org_id)s and user_id = %(user_id)s and id = any(%(ids)s);

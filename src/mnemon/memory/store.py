@@ -47,6 +47,11 @@ async def told_by_ids(tx: Tx, scope: Scope, ids: Sequence[str]) -> list[Memory]:
     return [memory_of(row, _statements(row)) async for row in with_pauses(rows, _READ_AT_ONCE)]
 
 
+async def under_key(tx: Tx, scope: Scope, key: str) -> list[Memory]:
+    """What is held under the key for any persona, and the claims that contradict it."""
+    return [memory_of(row) for row in await tx.all(SQL["under_key"], **_owner(scope), key=key)]
+
+
 async def owner(tx: Tx, scope: Scope, memory_id: str) -> str | None:
     """The internal id of the person whose memory it is, within the organization."""
     row = await tx.maybe(SQL["owner"], org_id=scope.org_id, id=memory_id)

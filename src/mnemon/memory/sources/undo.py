@@ -42,7 +42,11 @@ def withdrawn_changes(
     for row in undo.settled_rows:
         claims.pop(_voice(row), None)
     known = {(one.persona_id, one.memory_key) for one in rows}
-    undo.add_claims([one for one in claims.values() if (one.persona_id, one.memory_key) not in known], key, new_id)
+    repeated = {one.origin for some in past.values() for one in some if one.is_repeat}
+    unmade = [
+        one for one in claims.values() if one.origin in repeated and (one.persona_id, one.memory_key) not in known
+    ]
+    undo.add_claims(unmade, key, new_id)
     return undo.changes
 
 

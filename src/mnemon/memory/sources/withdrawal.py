@@ -57,7 +57,8 @@ async def withdraw_source(tx: Tx, scope: Scope, origin: str) -> Withdrawal:
         by_key.setdefault(one.claim_of or one.memory_key, []).append(one)
     changes: list[Change] = []
     async for under in with_pauses(by_key.values(), _KEYS_AT_ONCE):
-        changes += withdrawn_changes(under, past, origin, at=tx.now, revision=revision, new_id=tx.new_id)
+        said = {one.id: past.get(one.id, ()) for one in under}
+        changes += withdrawn_changes(under, said, origin, at=tx.now, revision=revision, new_id=tx.new_id)
     before = {one.id: one for one in rows}
     await store.write(tx, scope, changes)
     await keep_vectors(tx, scope, changes, None, revision=revision)
