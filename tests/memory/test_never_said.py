@@ -99,7 +99,7 @@ SAID = st.builds(Said, st.sampled_from(ORIGINS), st.sampled_from(CITIES), st.non
 STATEMENTS = st.lists(SAID, min_size=1, max_size=9)
 
 
-@settings(max_examples=400)
+@settings(max_examples=300)
 @given(STATEMENTS, st.sampled_from(ORIGINS))
 def test_what_is_held_is_as_if_the_source_had_never_spoken(statements: list[Said], origin: str) -> None:
     house = told(statements)

@@ -40,14 +40,16 @@ def record_repeat(past: Sequence[Version], fact: Fact, at: datetime) -> RepeatRe
 def record_before(past: Sequence[Version], held: Version) -> Version:
     """Put on record what was held, where a more trusted source says the same and takes its place."""
     # A source that took over the same words itself has its first statement on record already.
-    first = held.recorded_at if has_repeat(past, held) else held.valid_from
+    first = held.recorded_at if has_others_time(past, held) else held.valid_from
     last = max(first, held.recorded_at)
     return replace(held, number=next_repeat_number(past), valid_from=first, valid_to=first, recorded_at=last)
 
 
-def has_repeat(past: Sequence[Version], said: Memory | Version) -> bool:
-    """Whether the same source is on record as having repeated the same words."""
-    return any(one.is_repeat and one.origin == said.origin and same_words(one.content, said.content) for one in past)
+def has_others_time(past: Sequence[Version], said: Memory | Version) -> bool:
+    """Whether it took over the same words, so that it holds since another source said them."""
+    same = [one for one in past if one.is_repeat and same_words(one.content, said.content)]
+    others = any(one.origin != said.origin and one.valid_from == said.valid_from for one in same)
+    return others and any(one.origin == said.origin for one in same)
 
 
 def next_repeat_number(past: Sequence[Version]) -> int:

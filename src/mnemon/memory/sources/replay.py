@@ -10,7 +10,7 @@ from mnemon.memory.lifecycle import WITHDRAWN, Status
 from mnemon.memory.memory import Memory, Version
 from mnemon.memory.plan import Stamp
 from mnemon.memory.remember import Batch, Place
-from mnemon.memory.repeats import has_repeat
+from mnemon.memory.repeats import has_others_time
 from mnemon.memory.trust import Trust
 
 
@@ -74,7 +74,7 @@ def _utterances(rows: Sequence[Memory], past: Mapping[str, Sequence[Version]], o
 def _times(said: Memory | Version, last: datetime, past: Sequence[Version]) -> set[datetime]:
     """When its source said it first and last. One that took over the same words has its own first time on record."""
     repeat = isinstance(said, Version) and said.is_repeat
-    return {last} if not repeat and has_repeat(past, said) else {said.valid_from, last}
+    return {last} if not repeat and has_others_time(past, said) else {said.valid_from, last}
 
 
 def _utterance(row: Memory, said: Memory | Version, at: datetime, place: int) -> Utterance:

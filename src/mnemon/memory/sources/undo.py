@@ -162,7 +162,9 @@ class _Undo:
 
     def _said_by(self, row: Memory, left: Memory) -> Change:
         """The row says what is left, with its source and trust; what it said stays on record as withdrawn."""
-        since = min(row.valid_from, self._at)
+        taken_back = row.origin == self._origin
+        # Where the source held the place, what is left holds since then again; what it held before is on record.
+        since = min(row.valid_from, self._at) if taken_back else left.valid_from
         number = row.versions + 1
         past = self._past.get(row.id, ())
         moved: dict[int, tuple[datetime | None, datetime | None]] = {
@@ -185,7 +187,7 @@ class _Undo:
             version=number,
             versions=number,
         )
-        reason = WITHDRAWN if row.origin == self._origin else None
+        reason = WITHDRAWN if taken_back else None
         before = version_of(row, number=row.version, until=row.valid_from, reason=reason)
         return replace(
             self._updated(memory),
