@@ -250,3 +250,15 @@ def test_a_version_of_a_less_trusted_source_comes_back_as_who_restores_it(client
     state(client, "Owns a car", attribute="car")
     back = client.post(f"/api/memories/{made['id']}/restore", json={"version": 1, "source": "person"}).json()["data"]
     assert (back["content"], back["origin"], back["trustLevel"]) == ("Owns a boat", "person", "person")
+
+
+def test_a_claim_whose_fact_was_archived_stands_for_itself(server: Served, client: Client) -> None:
+    own = state(client, "Bank account is DE11")
+    claims = flood(server, client, 3)
+    assert [one["memory"]["id"] for one in search(client, QUESTION)] == [own["id"], claims[2]]
+    client.patch(f"/api/memories/{own['id']}", json={"status": "ARCHIVED", "reason": "outdated"})
+    for ranking in ("hybrid", "blended", "similarity"):
+        [found] = search(client, QUESTION, ranking=ranking)
+        assert (found["memory"]["id"], found["claims"]) == (claims[2], 2)
+    client.patch(f"/api/memories/{own['id']}", json={"status": "ACTIVE"})
+    assert [one["memory"]["id"] for one in search(client, QUESTION)] == [own["id"], claims[2]]
