@@ -21,7 +21,7 @@ from mnemon.memory.cards import is_weighty
 from mnemon.memory.claims import NO_CLAIMS, Beside, claims_beside
 from mnemon.memory.hybrid import WINDOW
 from mnemon.memory.keys import split_key
-from mnemon.memory.recall.columns import Columns, grown
+from mnemon.memory.recall.columns import Columns, Postings, grown
 from mnemon.memory.recall.entry import SAID, Entry
 
 GAP = timedelta(minutes=30)
@@ -34,20 +34,6 @@ _AT_ONCE = 2_000
 T = TypeVar("T")
 Place = tuple[tuple[datetime, int, int, str], int]
 Undo = Callable[[], None]
-
-
-class Postings:
-    """The rows that hold a word, and how often."""
-
-    __slots__ = ("counts", "rows")
-
-    def __init__(self) -> None:
-        self.rows = array("i")
-        self.counts = array("f")
-
-    def seen(self) -> tuple[np.ndarray, np.ndarray]:
-        """Views that must not outlive the next change."""
-        return np.frombuffer(self.rows, dtype=np.int32), np.frombuffer(self.counts, dtype=np.float32)
 
 
 class _Numbers(dict[str, int]):
