@@ -40,6 +40,8 @@ class Item:
     """Ids of what it was made from."""
     value: float = 1.0
     """Over budget, items of the lowest value go first."""
+    needs: str | None = None
+    """Without an item of the layer that was made from this id, it is left out too."""
 
 
 @dataclass(frozen=True, kw_only=True)

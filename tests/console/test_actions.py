@@ -226,3 +226,20 @@ def test_what_one_source_said_is_shown_and_taken_back(client: httpx2.Client, bro
     post(browser, "/sources/withdraw", user="ann", origin="email")
     assert (status(client, claim), status(client, own)) == ("ARCHIVED", "ACTIVE")
     assert audit(browser)[0][0] == "withdraw source"
+
+
+def test_a_claim_and_what_it_contradicts_lead_to_each_other(client: httpx2.Client, browser: httpx2.Client) -> None:
+    body = {"userId": "ann", "type": "PROFILE", "attribute": "yacht"}
+    own = client.post("/api/memories", json={**body, "content": "Owns no yacht"}).json()["data"]["id"]
+    said = {**body, "content": "Owns a yacht", "source": "weird src (external: operator)"}
+    claim = client.post("/api/memories", json=said).json()["data"]["id"]
+    about_claim, about_own = browser.get(f"/memories/{claim}").text, browser.get(f"/memories/{own}").text
+    assert f'<a href="/memories/{own}">Owns no yacht</a>' in about_claim
+    assert f"/memories/{claim}/pin" not in about_claim
+    assert f'<a href="/memories/{claim}">Owns a yacht</a>' in about_own
+    assert "claim · unknown source weird src external operator" in about_own
+    assert f"/memories/{own}/pin" in about_own
+    edited = post(browser, f"/memories/{claim}/edit", content="Owns a ship", importance="1")
+    assert edited.headers["location"] == f"/memories/{own}"
+    now = client.get(f"/api/memories/{own}").json()["data"]
+    assert (now["content"], now["trustLevel"], now["origin"]) == ("Owns a ship", "operator", "operator")

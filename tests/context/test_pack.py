@@ -1,5 +1,7 @@
 """The pack keeps within its budget, cuts what is worth least, and says so."""
 
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -77,3 +79,15 @@ def test_an_opening_without_items_is_shown_and_one_whose_items_were_cut_is_not()
 def test_the_estimate_grows_with_the_text(text: str) -> None:
     assert estimate_tokens(text) <= estimate_tokens(text + "more")
     assert (estimate_tokens(text) == 0) == (text == "")
+
+
+def test_an_item_that_needs_another_is_there_only_beside_it() -> None:
+    fact = Item(text="The account is DE11. " * 20, sources=("mem_1",), value=6.0)
+    claim = Item(text="The account is DE99.", sources=("mem_2",), value=9.0, needs="mem_1")
+    other = Item(text="Lives in Rome.", sources=("mem_3",), value=5.0)
+    for budget in range(20, 400, 7):
+        layer = Layer(name="L5", title="Relevant", items=(fact, claim, other), budget=budget)
+        for packed in (pack([layer], 10_000), pack([replace(layer, budget=400)], budget)):
+            shown = packed.layers[0].sources if packed.layers else ()
+            assert "mem_2" not in shown or "mem_1" in shown
+            assert sum(len(one.sources) for one in packed.left_out) + len(shown) == 3

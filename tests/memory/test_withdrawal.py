@@ -1,5 +1,6 @@
 """Taking back what one source said, for one memory, without a database."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -7,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mnemon.memory.fact import Fact, MemoryType
-from mnemon.memory.lifecycle import ArchiveReason, Status
+from mnemon.memory.lifecycle import WITHDRAWN, ArchiveReason, Status
 from mnemon.memory.memory import Memory, Version
 from mnemon.memory.plan import Change, Stamp, create
-from mnemon.memory.sources.withdrawal import WITHDRAWN, withdrawn_change
+from mnemon.memory.sources.undo import withdrawn_changes
 from mnemon.memory.trust import Trust, highest, outranks
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -35,7 +36,12 @@ def past(number: int, content: str, trust: Trust, origin: str, since: int, until
 
 
 def withdrawn(memory: Memory, versions: list[Version], origin: str) -> Change | None:
-    return withdrawn_change(memory, versions, origin, at=NOW, revision=2)
+    """What it does to a memory that no claim stands beside."""
+    changes = withdrawn_changes(
+        [memory], {memory.id: versions}, origin, at=NOW, revision=2, new_id=lambda kind: f"{kind}_new"
+    )
+    assert len(changes) < 2
+    return changes[0] if changes else None
 
 
 def test_a_fact_that_a_tool_overwrote_before_trust_was_an_order_comes_back_with_its_pin() -> None:
@@ -73,6 +79,19 @@ def test_a_statement_of_the_future_does_not_keep_what_comes_back_in_the_future()
     assert (change.memory.valid_from, dict(change.moved)) == (NOW, {1: (None, NOW)})
 
 
+def past_after(change: Change, versions: Sequence[Version]) -> list[Version]:
+    """The memory's past as the store leaves it."""
+    moved = [
+        replace(one, valid_from=since or one.valid_from, valid_to=until or one.valid_to)
+        for one in (*versions, *change.versions)
+        for since, until in [change.moved.get(one.number, (None, None))]
+    ]
+    return [
+        replace(one, valid_to=one.valid_from, reason=WITHDRAWN) if one.number in change.withdrawn else one
+        for one in moved
+    ]
+
+
 ORIGINS = {"api": Trust.PERSON, "email": Trust.DOCUMENT, "tool:page": Trust.TOOL}
 
 
@@ -91,9 +110,6 @@ def test_afterwards_nothing_of_the_source_holds_and_the_most_trusted_rest_does(s
     if said[-1] == origin and rest:
         assert change.memory.trust is highest([ORIGINS[who] for who in rest])
         assert not any(outranks(ORIGINS[who], change.memory.trust) for who in rest)
-    after = [
-        replace(one, valid_to=change.moved[one.number][1] or one.valid_to) if one.number in change.moved else one
-        for one in (*versions, *change.versions)
-    ]
+    after = past_after(change, versions)
     assert all(one.valid_to == one.valid_from for one in after if one.origin == origin)
     assert withdrawn(change.memory, after, origin) is None

@@ -134,7 +134,7 @@ IN_BODIES: dict[str, str] = {
     "run_failed": "Read the run's error; run it again if that can help.",
     "stopped": "Nothing: somebody cancelled or deleted it.",
     "timed_out": "Look at the job, then run it again.",
-    "child_not_started": "Nothing: the job is tried again. If it repeats, see whether the machine lets processes start.",
+    "child_not_started": "Nothing: the job is tried again. If it repeats, the machine may let no process start.",
     "worker_died": "Look at the job and the worker's log, then run it again.",
 }
 """Codes in the `error` of a turn, a run or a job, in a stream's last event, or in what a tool says over MCP."""

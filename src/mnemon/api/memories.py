@@ -20,11 +20,12 @@ from mnemon.api.memory_shapes import (
 from mnemon.api.wire import Name, position_of
 from mnemon.db.tx import Tx
 from mnemon.memory import browse, edit
-from mnemon.memory.fact import MemoryType
+from mnemon.memory.fact import API, MemoryType
 from mnemon.memory.lifecycle import Status
 from mnemon.memory.plan import Outcome
 from mnemon.memory.state import Stated, state, vectors_for
 from mnemon.memory.store import Filter
+from mnemon.memory.trust import Trust
 from mnemon.memory.turnstile import one_at_a_time
 from mnemon.scope import Scope
 from mnemon.sessions.people import external_name
@@ -105,10 +106,12 @@ async def get_memory(memory_id: str, door: Annotated[Door, needs(Grant.MEMORY_RE
 async def change_memory(
     memory_id: str, body: MemoryPatch, door: Annotated[Door, needs(Grant.MEMORY_WRITE)]
 ) -> Response:
-    """The memory is as the body says; a text it replaces is kept as a version. 409 for a less trusted `source`."""
-    door.declared(body.source)
+    """The memory is as the body says; a text it replaces is kept as a version. 409 for a less trusted `source`.
+
+    A new text is a statement of who writes it. Of a claim it is stated anew: the answer is the memory that holds it.
+    """
     vectors = await embed_texts(door.basement.embedder, [body.content] if body.content else [])
-    wanted = edit.Edit(**dict(body))
+    wanted = edit.Edit(**{**dict(body), "source": _editor(door, body.source)})
 
     async def effect(tx: Tx) -> MemoryOut:
         scope = await browse.locate(tx, _whose(door), memory_id)
@@ -133,14 +136,21 @@ async def restore_memory(
 ) -> Response:
     """An archived memory is active again; with `version`, that version's text is what is held."""
     wanted = body or RestoreIn()
-    door.declared(wanted.source)
+    source = _editor(door, wanted.source)
 
     async def effect(tx: Tx) -> MemoryOut:
         scope = await browse.locate(tx, _whose(door), memory_id)
-        memory = await edit.bring_back(tx, scope, memory_id, **dict(wanted))
+        memory = await edit.bring_back(tx, scope, memory_id, **{**dict(wanted), "source": source})
         return MemoryOut.of(memory, await external_name(tx, scope) or "")
 
     return await door.write(effect)
+
+
+def _editor(door: Door, declared: str | None) -> str:
+    """Who changes a memory by hand: whom the request declares, else the operator, or the person a key is bound to."""
+    if declared is not None:
+        return door.declared(declared)
+    return Trust.OPERATOR if door.principal.bound_user is None else API
 
 
 def _whose(door: Door) -> Scope:

@@ -71,13 +71,15 @@ class MemoryPatch(Wire):
     pinned: bool | None = None
     status: Status | None = None
     reason: Annotated[Text, Field(max_length=500)] | None = None
-    source: Name = API
+    source: Name | None = None
+    """Who changes it; left out: the operator, or the person for a key that is bound to one."""
 
 
 class RestoreIn(Wire):
     version: Annotated[int, Field(ge=1, le=1_000_000_000)] | None = None
     reason: Annotated[Text, Field(max_length=500)] | None = None
-    source: Name = API
+    source: Name | None = None
+    """Who restores it; left out: the operator, or the person for a key that is bound to one."""
 
 
 class Subtype(Wire):

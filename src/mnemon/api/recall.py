@@ -51,6 +51,8 @@ class HitOut(Wire):
     memory: MemoryOut | None = None
     message: MessageHit | None = None
     score: float
+    claims: int | None = None
+    """How many claims contradict this memory that are not among the results; left out where there are none."""
     why: dict[str, float]
     weights: dict[str, float] | None = None
 
@@ -108,7 +110,8 @@ def _hit(hit: Hit, body: SearchIn) -> HitOut:
     )
     why = {**dict.fromkeys(_ALWAYS, 0.0), **hit.parts}
     weights = {"weights": dict(hit.weights)} if body.explain else {}
-    return HitOut.model_validate({**thing, "score": hit.score, "why": why, **weights})
+    claims = {"claims": hit.claims} if hit.claims else {}
+    return HitOut.model_validate({**thing, "score": hit.score, **claims, "why": why, **weights})
 
 
 def _message(heard: Heard) -> MessageHit:

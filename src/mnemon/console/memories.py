@@ -12,7 +12,7 @@ from mnemon.console.visit import Visit
 from mnemon.custody.forget_memory import forget_memory
 from mnemon.db.tx import Tx
 from mnemon.errors import Invalid
-from mnemon.memory.browse import get, history, locate
+from mnemon.memory.browse import beside_memory, get, history, locate
 from mnemon.memory.edit import Edit, bring_back, change
 from mnemon.memory.lifecycle import ArchiveReason, Status
 from mnemon.memory.survey.survey import Filters, survey
@@ -61,6 +61,7 @@ async def memory(visit: Visit, memory_id: str) -> Shown:
         versions = await history(tx, scope, memory_id)
         said = [(one, await message_of(tx, scope, one.message_id)) for one in found.provenance]
         user = await external_name(tx, scope)
+        beside = await beside_memory(tx, scope, found)
     told = ["", *(version.content for version in versions)]
     words = await read_aside(sum(map(len, told)), lambda: all_changes(told))
     steps = [{"version": later, "words": changed} for later, changed in zip(versions, words, strict=True)]
@@ -68,6 +69,8 @@ async def memory(visit: Visit, memory_id: str) -> Shown:
         "memory": found,
         "steps": steps[::-1],
         "said": said,
+        "contradicted": beside.contradicted,
+        "claims": beside.claims,
         "user": user,
         "now": tx.now,
         "reasons": list(ArchiveReason),
@@ -89,9 +92,9 @@ async def edit(visit: Visit, form: dict[str, str], memory_id: str) -> Went:
     wanted = Edit(content=content, importance=weight, reason=reason or None, source=Trust.OPERATOR)
     async with visit.tx() as tx:
         scope = await locate(tx, visit.org, memory_id)
-        await change(tx, scope, memory_id, wanted, vectors=vectors)
+        held = await change(tx, scope, memory_id, wanted, vectors=vectors)
         visit.note(tx, "edit memory", memory_id)
-    return Went(to=f"/memories/{memory_id}", notice="Changed. The text before is kept as a version.")
+    return Went(to=f"/memories/{held.id}", notice="Changed. The text before is kept as a version.")
 
 
 @action(router, "/memories/{memory_id}/pin", grant=Grant.MEMORY_WRITE)

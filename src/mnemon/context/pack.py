@@ -71,9 +71,12 @@ def _within_layer(index: int, layer: Layer, left_out: list[LeftOut]) -> list[_Ke
         _Kept(layer=index, place=place, item=item, tokens=_cost(layer, item)) for place, item in enumerate(layer.items)
     ]
     kept: list[_Kept] = []
-    for one in sorted(entries, key=lambda one: (-one.item.value, one.place)):
-        if one.tokens <= room:
+    there: set[str] = set()
+    # What needs another item comes after all others, so that it is there only beside it.
+    for one in sorted(entries, key=lambda one: (one.item.needs is not None, -one.item.value, one.place)):
+        if one.tokens <= room and (one.item.needs is None or one.item.needs in there):
             room -= one.tokens
+            there.update(one.item.sources)
             kept.append(one)
         else:
             left_out.append(_left(layer, one, "layer_budget"))
@@ -85,9 +88,15 @@ def _within_budget(layers: Sequence[Layer], kept: list[_Kept], budget: int, left
     staying = list(kept)
     while staying and _total(layers, staying) > budget:
         going = min(staying, key=lambda one: (one.item.value, -one.layer, -one.place))
-        staying.remove(going)
-        left_out.append(_left(layers[going.layer], going, "budget"))
+        for one in (going, *_needing(going, staying)):
+            staying.remove(one)
+            left_out.append(_left(layers[one.layer], one, "budget"))
     return staying
+
+
+def _needing(gone: _Kept, kept: Sequence[_Kept]) -> list[_Kept]:
+    """What stands in the same layer only beside the one that goes."""
+    return [one for one in kept if one.layer == gone.layer and one.item.needs in gone.item.sources]
 
 
 def _total(layers: Sequence[Layer], kept: Sequence[_Kept]) -> int:

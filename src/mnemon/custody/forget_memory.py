@@ -21,6 +21,7 @@ from mnemon.memory import spine
 from mnemon.memory import store as memories
 from mnemon.memory.edit import bring_back
 from mnemon.memory.fact import CURATED_FOLD
+from mnemon.memory.keys import held_key
 from mnemon.memory.lifecycle import ArchiveReason
 from mnemon.memory.seed import SeedEntry
 from mnemon.memory.tombstones.stone import content_stone, place_stone, quote_stone
@@ -76,7 +77,7 @@ class Doomed:
         return Traces(phrases=tuple(texts), marks=marks_of([*texts, *more], kept))
 
     def stones(self, scope: Scope) -> frozenset[bytes]:
-        keys = {row["id"]: row["claim_of"] or row["memory_key"] for row in self.memories}
+        keys = {row["id"]: row["claim_of"] or held_key(row["memory_key"]) for row in self.memories}
         stones = {content_stone(scope, text) for text in self.contents}
         stones |= {quote_stone(scope, text) for text in self.quotes}
         return frozenset(stones | {place_stone(scope, r["turn_id"], keys[r["memory_id"]]) for r in self.grounds})

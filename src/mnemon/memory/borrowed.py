@@ -109,7 +109,7 @@ async def recalled_voices(tx: Tx, turn: Turn) -> list[Voice]:
     return [
         *(Voice(trust=todo.trust, origin=todo.source, text=todo.content) for todo in theirs),
         *(Voice(trust=Trust.AGENT, origin=ASSISTANT, text=one.text) for one in summaries),
-        *(Voice(trust=Trust(level), origin=origin, text=text) for level, origin, text in held),
+        *(Voice(trust=level, origin=origin, text=text) for level, origin, text in held),
         *(_voice_of(one) for one in said if one.role is not Role.USER),
     ]
 

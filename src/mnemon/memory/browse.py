@@ -1,6 +1,7 @@
 """Looking at memories: one, a list, the history of one."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
@@ -8,7 +9,9 @@ from mnemon.clock import parse_time
 from mnemon.db.tx import Tx
 from mnemon.errors import Malformed, NotFound
 from mnemon.memory import store
+from mnemon.memory.claims import in_order_of_trust
 from mnemon.memory.entities.store import load_aliases
+from mnemon.memory.lifecycle import Status
 from mnemon.memory.memory import Memory, Version
 from mnemon.scope import Scope
 
@@ -47,7 +50,8 @@ async def listed(tx: Tx, scope: Scope, wanted: store.Filter, *, entity: str | No
 async def history(tx: Tx, scope: Scope, memory_id: str) -> Sequence[Version]:
     """Every version in the order it held, the current one last."""
     memory = await get(tx, scope, memory_id)
-    past = (await store.past_versions(tx, scope, [memory_id])).get(memory_id, ())
+    recorded = (await store.past_versions(tx, scope, [memory_id])).get(memory_id, ())
+    past = [one for one in recorded if not one.is_repeat]
     current = Version(
         number=memory.version,
         content=memory.content,
@@ -63,6 +67,29 @@ async def history(tx: Tx, scope: Scope, memory_id: str) -> Sequence[Version]:
         current=True,
     )
     return (*past, current)
+
+
+@dataclass(frozen=True, kw_only=True)
+class BesideMemory:
+    """What stands beside a memory under its key."""
+
+    contradicted: Memory | None
+    """What a claim contradicts, where that is held."""
+    claims: tuple[Memory, ...]
+    """Claims that contradict it, the most trusted first."""
+
+
+async def beside_memory(tx: Tx, scope: Scope, memory: Memory) -> BesideMemory:
+    """What a claim contradicts, or the claims that contradict a memory."""
+    rows = await store.under_key(tx, scope, memory.claim_of or memory.memory_key)
+    seen = [one for one in rows if one.status is Status.ACTIVE and one.persona_id in (None, memory.persona_id)]
+    if memory.claim_of is None:
+        mine = [one for one in rows if one.status is Status.ACTIVE and one.claim_of is not None]
+        shown = mine if memory.persona_id is None else [one for one in mine if one.persona_id == memory.persona_id]
+        return BesideMemory(contradicted=None, claims=tuple(in_order_of_trust(shown)))
+    facts = [one for one in seen if one.claim_of is None]
+    own = next((one for one in facts if one.persona_id == memory.persona_id), None)
+    return BesideMemory(contradicted=own or next(iter(facts), None), claims=())
 
 
 class Placed(Protocol):

@@ -1,4 +1,4 @@
-"""Entity cards: the three weightiest facts about each entity that the found memories speak of."""
+"""Entity cards: the three most trusted and weightiest facts about each entity that the found memories speak of."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -7,6 +7,7 @@ from typing import Protocol
 
 from mnemon.memory.importance import SIGNIFICANT
 from mnemon.memory.memory import Memory
+from mnemon.memory.trust import Trust, trust_rank
 
 FACTS_PER_CARD = 3
 
@@ -26,6 +27,10 @@ class Weighable(Protocol):
     def importance(self) -> int: ...
     @property
     def created_at(self) -> datetime: ...
+    @property
+    def trust(self) -> Trust: ...
+    @property
+    def claim_of(self) -> str | None: ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,15 +83,20 @@ def picks(keys: Sequence[str], about: Callable[[str], Iterable[Weighable]]) -> l
     for key in keys:
         weighty = [one for one in about(key) if is_weighty(one)]
         if weighty:
-            weighty.sort(key=lambda one: (-one.pinned, -one.importance, -one.created_at.timestamp(), one.id))
+            weighty.sort(key=_weight)
             top = tuple(one.id for one in weighty[:FACTS_PER_CARD])
             made.append(Pick(key=key, label=_label(key, weighty), memory_ids=top))
     return made
 
 
 def is_weighty(one: Weighable) -> bool:
-    """Whether it may stand on a card."""
-    return one.pinned or one.importance >= SIGNIFICANT
+    """Whether it may stand on a card; a claim never does."""
+    return one.claim_of is None and (one.pinned or one.importance >= SIGNIFICANT)
+
+
+def _weight(one: Weighable) -> tuple[int, bool, int, float, str]:
+    """What comes first on a card: the more trusted, so that no weighty external fact displaces the person's."""
+    return -trust_rank(one.trust), not one.pinned, -one.importance, -one.created_at.timestamp(), one.id
 
 
 def _label(key: str, about: Sequence[Weighable]) -> str:

@@ -6,16 +6,19 @@ from dataclasses import dataclass, replace
 from mnemon.db.tx import Tx
 from mnemon.errors import Conflict, NotFound
 from mnemon.memory import store
-from mnemon.memory.fact import API
+from mnemon.memory.fact import API, Entity, Fact
 from mnemon.memory.importance import CRITICAL
+from mnemon.memory.keys import withdrawn_key
 from mnemon.memory.lifecycle import ArchiveReason, Status, archive, restore
 from mnemon.memory.memory import Memory, Version
 from mnemon.memory.plan import Change, Outcome, rewritten
-from mnemon.memory.remember import keep_vectors
-from mnemon.memory.trust import Trust, lower_of, outranks, trust_of
+from mnemon.memory.remember import keep_vectors, remember
+from mnemon.memory.trust import outranks, trust_of
 from mnemon.scope import Scope
 from mnemon.sessions.people import bump_revision
 from mnemon.vectors.embed import Vectors
+
+EDITED = "its text was changed by hand and is held by another memory"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,7 +32,7 @@ class Edit:
     reason: str | None = None
     """Why; for archiving one of the archive reasons, else in words."""
     source: str = API
-    """Who asks for it: nothing of a more trusted source is changed."""
+    """Who asks for it: nothing of a more trusted source is changed, and a new text is their statement."""
 
 
 async def change(tx: Tx, scope: Scope, memory_id: str, edit: Edit, *, vectors: Vectors | None = None) -> Memory:
@@ -37,6 +40,7 @@ async def change(tx: Tx, scope: Scope, memory_id: str, edit: Edit, *, vectors: V
     revision = await bump_revision(tx, scope, asked_for="memory")
     held = await _held(tx, scope, memory_id)
     refuse_if_outranked(held, edit.source)
+    refuse_if_replaced(held, edit.status)
     if edit.pinned and held.claim_of is not None:
         raise Conflict(
             "A claim cannot be pinned: a more trusted source says otherwise. State it as the person's own fact first.",
@@ -44,8 +48,10 @@ async def change(tx: Tx, scope: Scope, memory_id: str, edit: Edit, *, vectors: V
         )
     made = Change(outcome=Outcome.UPDATED, memory=held)
     if edit.content is not None and edit.content != held.content:
+        if held.claim_of is not None:
+            return await _restated(tx, scope, held, edit, vectors)
         made = rewritten(held, edit.content, at=tx.now, reason=edit.reason, revision=revision)
-        made = replace(made, memory=_vouched(made.memory, edit.source))
+        made = replace(made, memory=_said_by(made.memory, edit.source))
     pinned = made.memory.pinned if edit.pinned is None else edit.pinned
     importance = made.memory.importance if edit.importance is None else edit.importance
     memory = replace(
@@ -73,13 +79,42 @@ def refuse_if_outranked(held: Memory, source: str) -> None:
         )
 
 
-def _vouched(memory: Memory, source: str) -> Memory:
-    """The memory with the trust of who wrote its text anew, at most the person's: they can still change it."""
-    trust = lower_of(trust_of(source), Trust.PERSON)
-    if memory.claim_of is not None or not outranks(trust, memory.trust):
-        return memory
-    named = API if trust_of(source) is Trust.OPERATOR else source
-    return replace(memory, source=named, origin=named, trust=trust)
+def refuse_if_replaced(held: Memory, status: Status | None) -> None:
+    """Raise Conflict where a withdrawn memory is to be active again and another one has its place."""
+    if status is Status.ACTIVE and held.memory_key.endswith(withdrawn_key("", held.id)):
+        raise Conflict(
+            "The source of this memory was withdrawn, and another memory has its place. State it again with "
+            "`POST /api/memories`.",
+            code="replaced",
+        )
+
+
+def _said_by(memory: Memory, source: str) -> Memory:
+    """The memory as a statement of who wrote its text anew: nobody else said these words."""
+    return replace(memory, source=source, origin=source, trust=trust_of(source))
+
+
+async def _restated(tx: Tx, scope: Scope, claim: Memory, edit: Edit, vectors: Vectors | None) -> Memory:
+    """A claim's new text is a statement of who edits it: it takes over what the claim contradicts, or stays a claim.
+
+    Gives the memory that holds the text; a claim that is not this one is archived.
+    """
+    about = Entity(type=claim.entity_type, label=claim.entity_label) if claim.entity_label else None
+    fact = Fact(
+        type=claim.type,
+        content=edit.content or claim.content,
+        entity=about,
+        fact_type=claim.fact_type,
+        attribute=claim.attribute,
+        importance=edit.importance,
+        source=edit.source,
+        private=claim.persona_id is not None,
+    )
+    [kept] = await remember(tx, replace(scope, persona_id=claim.persona_id), [fact], vectors=vectors)
+    if kept.memory.id != claim.id:
+        await archive_many(tx, scope, [claim.id], ArchiveReason.OUTDATED, note=edit.reason or EDITED)
+    rest = replace(edit, content=None, pinned=None, importance=None)
+    return await change(tx, scope, kept.memory.id, rest) if edit.status else kept.memory
 
 
 def _with_status(memory: Memory, edit: Edit, tx: Tx) -> Memory:
@@ -138,14 +173,17 @@ async def bring_back(
     revision = await bump_revision(tx, scope, asked_for="memory")
     held = await _held(tx, scope, memory_id)
     refuse_if_outranked(held, source)
+    refuse_if_replaced(held, Status.ACTIVE)
     made = Change(outcome=Outcome.UPDATED, memory=held)
     if version is not None:
         earlier = await _version(tx, scope, held, version)
         if earlier is not None and earlier.content != held.content:
             made = rewritten(held, earlier.content, at=tx.now, reason=reason, revision=revision)
-            if outranks(earlier.trust, held.trust):
+            if outranks(held.trust, earlier.trust):
+                said = _said_by(made.memory, source)  # who brings it back vouches for it
+            else:
                 said = replace(made.memory, source=earlier.source, origin=earlier.origin, trust=earlier.trust)
-                made = replace(made, memory=said)
+            made = replace(made, memory=said)
     memory = made.memory
     if memory.status is Status.ARCHIVED or version is None:
         memory = _active(memory)
@@ -167,7 +205,8 @@ async def _version(tx: Tx, scope: Scope, held: Memory, number: int) -> Version |
     """The past version of that number; None for the current one."""
     if number == held.version:
         return None
-    past = (await store.past_versions(tx, scope, [held.id])).get(held.id, ())
+    recorded = (await store.past_versions(tx, scope, [held.id])).get(held.id, ())
+    past = [one for one in recorded if not one.is_repeat]
     for one in past:
         if one.number == number:
             return one

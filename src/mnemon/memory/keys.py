@@ -58,7 +58,22 @@ def key_of(fact: Fact) -> str:
 
 def claim_key(fact: Fact) -> str:
     """The key under which a fact stands as its source's claim, beside what a more trusted source says."""
+    return f"{key_of(fact)}|claim|{fact.deserved_trust}|{fact.said_by.casefold()}"
+
+
+def earlier_claim_key(fact: Fact) -> str:
+    """The key an earlier release gave the claim, under which sources with similar names shared one."""
     return f"{key_of(fact)}|claim|{fact.deserved_trust}|{slug(fact.said_by)}"
+
+
+def withdrawn_key(key: str, memory_id: str) -> str:
+    """The key of a withdrawn memory whose own key another one has now."""
+    return f"{key}|withdrawn|{memory_id}"
+
+
+def held_key(key: str) -> str:
+    """The key that a memory had before it was withdrawn and another one took its place."""
+    return key.rpartition("|withdrawn|mem_")[0] or key
 
 
 @reads_outside_text

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from mnemon.clock import iso
 from mnemon.db.tx import Tx
@@ -18,6 +19,8 @@ from mnemon.turn import Role, speaker_of
 FOUNDATION = 20
 """Most pinned memories that are always shown."""
 RELEVANT = 10
+CLAIMS = 3
+"""Claims that may stand beside the relevant memories where those fill their places."""
 SAID = 6
 _TODOS = 12
 _LONGEST = 600
@@ -25,7 +28,7 @@ _LONGEST = 600
 _KEPT_IN_MIND = "What is always to be kept in mind about this person."
 _MAY_MATTER = (
     "What is remembered that may matter for this message. Lines marked as external come from the source they name, not "
-    "from the person; an external claim contradicts what a more trusted source says."
+    "from the person. A line marked as a claim contradicts the line before it, which a more trusted source said."
 )
 
 
@@ -62,14 +65,18 @@ def relevant(found: Recollection, running: str | None) -> Layer:
     What was said in the session that runs is shown verbatim anyway.
     """
     pinned = {one.id for one in found.always if one.pinned}
-    facts = [hit for hit in found.known.hits if hit.found.id not in pinned]
+    claims = {hit.beside: hit for hit in found.known.hits if hit.beside}
+    # What is pinned stands in L4 already; beside a claim it is said again, so that the claim never stands alone.
+    facts = [
+        hit for hit in found.known.hits if not hit.beside and (hit.found.id not in pinned or hit.found.id in claims)
+    ]
     elsewhere = [hit for hit in found.said.hits if not _in_session(hit, running)][:SAID]
     items = [
         *(
             Item(text=card.text, sources=card.memory_ids, value=9.0 - place / 100)
             for place, card in enumerate(found.known.cards)
         ),
-        *(_item(hit, 6.0 - place / 10) for place, hit in enumerate(facts)),
+        *chain.from_iterable(_with_claim(hit, claims.get(hit.found.id), place) for place, hit in enumerate(facts)),
         *(_item(hit, 4.0 - place / 10) for place, hit in enumerate(elsewhere)),
     ]
     return Layer(name="L5", title="Relevant memories", opening=_MAY_MATTER, items=tuple(items), budget=1500)
@@ -97,6 +104,7 @@ def _query(ask: Ask, kind: RecallKind, limit: int) -> Query:
         ranking=Ranking(ask.ranking),
         kinds=frozenset({kind}),
         limit=limit,
+        extra_claims=CLAIMS,
     )
 
 
@@ -111,9 +119,19 @@ def _who_said(heard: Heard) -> str:
     return f"{speaker_of(heard.role, heard.name)} said"
 
 
+def _with_claim(hit: Hit, claim: Hit | None, place: int) -> list[Item]:
+    """A memory, and after it the claim that contradicts it; short of room, claims go before anything else."""
+    shown = [_item(hit, 6.0 - place / 10)]
+    if claim is not None and isinstance(claim.found, Memory):
+        text = claim.found.line_with(hit.claims)
+        shown.append(Item(text=text, sources=(claim.found.id,), value=2.0 - place / 100, needs=hit.found.id))
+    return shown
+
+
 def _item(hit: Hit, value: float) -> Item:
     if isinstance(hit.found, Memory):
-        return Item(text=line(hit.found), sources=(hit.found.id,), value=value)
+        further = hit.claims if hit.found.claim_of is not None else 0
+        return Item(text=hit.found.line_with(further), sources=(hit.found.id,), value=value)
     heard = hit.found
     text = f"{_who_said(heard)} at {iso(heard.at)}: {heard.content[:_LONGEST]}"
     return Item(text=text, sources=(heard.id,), value=value)

@@ -40,6 +40,12 @@ class ArchiveReason(StrEnum):
     """The person does not want it used."""
 
 
+WITHDRAWN = "withdrawn"
+"""The note of a memory, and the reason of a version, whose source was taken back: it counts as never said."""
+SET_ASIDE = "said before a more trusted source said otherwise"
+"""The note of a claim that would not be one, had a withdrawn source never spoken."""
+
+
 def archive(*, pinned: bool) -> Status:
     """The status after archiving; refused for a pinned memory."""
     if pinned:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from mnemon.memory.fact import EntityType, FactType, MemoryType
-from mnemon.memory.lifecycle import ArchiveReason, Status
+from mnemon.memory.lifecycle import SET_ASIDE, WITHDRAWN, ArchiveReason, Status
 from mnemon.memory.trust import Trust, source_mark, speaks_for_person
 
 
@@ -74,14 +74,33 @@ class Memory:
     @property
     def mark(self) -> str | None:
         """Where it comes from, in words for a reader; None for what needs no mark."""
-        own = speaks_for_person(self.trust) and self.claim_of is None
-        return None if own else source_mark(self.trust, self.origin)
+        if speaks_for_person(self.trust):
+            return None if self.claim_of is None else f"the {self.trust}"
+        return source_mark(self.trust, self.origin)
+
+    @property
+    def is_withdrawn(self) -> bool:
+        """Whether it was archived because its source was taken back, so that it counts as never said."""
+        return self.archive_reason is ArchiveReason.WRONG and self.note == WITHDRAWN
+
+    @property
+    def is_set_aside(self) -> bool:
+        """Whether it is a claim that a withdrawal archived, because its source was outdone later."""
+        return self.archive_reason is ArchiveReason.OUTDATED and self.note == SET_ASIDE
 
     @property
     def line(self) -> str:
         """The memory as a prompt and a card show it: what is not the person's own is marked with its source."""
-        kind = "external" if self.claim_of is None else "external claim"
-        return self.content if self.mark is None else f"{self.content} ({kind}: {self.mark})"
+        return self.line_with(0)
+
+    def line_with(self, further_claims: int) -> str:
+        """The same, where so many further claims contradict what this one contradicts."""
+        if self.mark is None:
+            return self.content
+        more = f", and {further_claims} further claim{'s' if further_claims > 1 else ''}" if further_claims else ""
+        if speaks_for_person(self.trust):
+            return f"{self.content} (claim: {self.mark} says otherwise{more})"
+        return f"{self.content} ({'external' if self.claim_of is None else 'external claim'}: {self.mark}{more})"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,3 +121,8 @@ class Version:
     reason: str | None
     """Why it was replaced, where someone said so."""
     current: bool = False
+
+    @property
+    def is_repeat(self) -> bool:
+        """Whether it only says that another source said the same."""
+        return self.number < 0

@@ -9,6 +9,7 @@ from mnemon.memory.fact import EntityType, Fact
 from mnemon.memory.importance import confidence_of, importance_of
 from mnemon.memory.keys import claim_key, entity_key, key_of
 from mnemon.memory.lifecycle import (
+    WITHDRAWN,
     Extend,
     Past,
     Placement,
@@ -22,6 +23,7 @@ from mnemon.memory.lifecycle import (
     same_words,
 )
 from mnemon.memory.memory import Memory, Version
+from mnemon.memory.repeats import record_before, record_repeat
 from mnemon.memory.trust import Trust, outranks
 
 
@@ -60,6 +62,8 @@ class Change:
     """Whether the current text changed within its version, so that the vector it has is of the old wording."""
     why: str | None = None
     """Why it was skipped."""
+    withdrawn: tuple[int, ...] = ()
+    """Numbers of past versions that count as never said."""
 
 
 def create(
@@ -108,18 +112,18 @@ def create(
     return Change(outcome=Outcome.CREATED, memory=memory)
 
 
-def yields(fact: Fact, held: Memory) -> Change | None:
+def yields(fact: Fact, held: Memory, past: tuple[Version, ...], at: datetime) -> Change | None:
     """What a fact does that says what a more trusted memory says already: nothing. None when it says something else.
 
     A less trusted repeat changes neither words nor times nor weight, so that no later statement of the person's finds
-    its place in time taken.
+    its place in time taken. It is on record for the case that the more trusted source is taken back.
     """
     if not same_words(fact.content, held.content):
         return None
     if held.archive_reason is None:
-        return Change(
-            outcome=Outcome.SKIPPED, memory=held, why=f"known already from a more trusted source: {held.trust}"
-        )
+        said = record_repeat(past, fact, at)
+        why = f"known already from a more trusted source: {held.trust}"
+        return Change(outcome=Outcome.SKIPPED, memory=held, versions=said.versions, moved=said.moved, why=why)
     if revives(held.archive_reason, same_words=True, extracted=True):
         return None
     return Change(outcome=Outcome.SKIPPED, memory=held, why=f"archived as {held.archive_reason}")
@@ -130,9 +134,11 @@ def update(held: Memory, past: tuple[Version, ...], fact: Fact, stamp: Stamp, *,
 
     The fact is trusted as much as what is held, or more; one that is trusted less becomes a claim of its own.
     """
-    if outranks(held.trust, fact.deserved_trust):
+    if outranks(held.trust, fact.deserved_trust) and not held.is_withdrawn:
         raise ValueError(f"a statement of {fact.deserved_trust} cannot change a memory of {held.trust}")
     at = fact.valid_from or stamp.at
+    if held.is_withdrawn:
+        return state_anew(held, fact, stamp)
     if held.archive_reason and held.archived_at and stamp.at >= held.archived_at:
         same = same_words(fact.content, held.content)
         if not revives(held.archive_reason, same_words=same, extracted=extracted):
@@ -143,13 +149,32 @@ def update(held: Memory, past: tuple[Version, ...], fact: Fact, stamp: Stamp, *,
     spans = [
         Span(number=one.number, content=one.content, valid_from=one.valid_from, stated_at=one.valid_from)
         for one in past
+        if not one.is_repeat
     ]
     spans.append(Span(number=held.version, content=held.content, valid_from=held.valid_from, stated_at=held.stated_at))
     placed = place(spans, fact.content, at)
     # A repeat of a past version says nothing about what is held now.
     current = isinstance(placed, Supersede) or (isinstance(placed, Repeat) and at >= held.valid_from)
     stated = _restated(held, fact, stamp, current=current)
-    return _placed(stated, held, fact, placed, at, stamp)
+    change = _placed(stated, held, fact, placed, at, stamp)
+    if isinstance(placed, Repeat) and current and fact.said_by != held.origin:
+        said = record_repeat(past, fact, at)
+        return replace(change, versions=said.versions, moved=said.moved)
+    return change
+
+
+def state_anew(held: Memory, fact: Fact, stamp: Stamp) -> Change:
+    """A fact takes the place of one that counts as never said: nothing of that one but its history stays."""
+    fresh = create(fact, stamp, id=held.id, persona_id=held.persona_id, claim_of=held.claim_of).memory
+    memory = replace(
+        fresh,
+        memory_key=held.memory_key,
+        created_at=held.created_at,
+        version=held.versions + 1,
+        versions=held.versions + 1,
+    )
+    version = version_of(held, number=held.version, until=held.valid_from, reason=WITHDRAWN)
+    return Change(outcome=Outcome.UPDATED, memory=memory, versions=(version,), displaced=held.version)
 
 
 def _kept_by_equals(past: tuple[Version, ...], trust: Trust, at: datetime) -> bool:
@@ -179,7 +204,17 @@ def _taken_over(held: Memory, past: tuple[Version, ...], fact: Fact, at: datetim
             valid_from=min(held.valid_from, at),
             stated_at=at,
         )
-        return Change(outcome=Outcome.UPDATED, memory=memory, moved=moved, reworded=memory.content != held.content)
+        said = version_of(held, number=held.version, until=held.valid_from, reason=None)
+        before = record_before(past, replace(said, recorded_at=held.stated_at))
+        # The time since when it holds stays the other's, so its own first statement is on record too.
+        own = record_repeat((*past, before), fact, at)
+        return Change(
+            outcome=Outcome.UPDATED,
+            memory=memory,
+            versions=(before, *own.versions),
+            moved={**moved, **own.moved},
+            reworded=memory.content != held.content,
+        )
     return replace(_superseded(stated, held, fact, at, stamp), moved=moved)
 
 

@@ -4,6 +4,12 @@ select * from memories
 where org_id = %(org_id)s and user_id = %(user_id)s and memory_key = any(%(keys)s)
   and (persona_id is null or persona_id = %(persona_id)s);
 
+-- name: under_key
+-- What is held under the key for any persona, and the claims that contradict it.
+select * from memories
+where org_id = %(org_id)s and user_id = %(user_id)s and (memory_key = %(key)s or claim_of = %(key)s)
+order by id;
+
 -- name: by_ids
 select * from memories
 where org_id = %(org_id)s and user_id = %(user_id)s and id = any(%(ids)s);
@@ -42,7 +48,7 @@ values (
 -- name: update_memory
 update memories set
   content = %(content)s, entity_refs = %(entity_refs)s, entity_label = %(entity_label)s, importance = %(importance)s,
-  pinned = %(pinned)s, source = %(source)s, origin = %(origin)s, trust = %(trust)s, trust_level = %(trust_level)s, status = %(status)s,
+  pinned = %(pinned)s, memory_key = %(memory_key)s, claim_of = %(claim_of)s, source = %(source)s, origin = %(origin)s, trust = %(trust)s, trust_level = %(trust_level)s, status = %(status)s,
   archive_reason = %(archive_reason)s, archived_at = %(archived_at)s, note = %(note)s, confidence = %(confidence)s,
   mentions = %(mentions)s, valid_from = %(valid_from)s, valid_to = %(valid_to)s, stated_at = %(stated_at)s,
   version = %(version)s, versions = %(versions)s, sources = %(sources)s, revision = %(revision)s,
@@ -68,6 +74,11 @@ values (
 update memory_versions set
   valid_from = coalesce(%(valid_from)s, valid_from), valid_to = coalesce(%(valid_to)s, valid_to)
 where org_id = %(org_id)s and user_id = %(user_id)s and memory_id = %(memory_id)s and number = %(number)s;
+
+-- name: withdraw_versions
+-- The source of these versions was taken back: they count as never said.
+update memory_versions set valid_to = valid_from, reason = 'withdrawn'
+where org_id = %(org_id)s and user_id = %(user_id)s and memory_id = %(memory_id)s and number = any(%(numbers)s);
 
 -- name: provenance
 -- The latest statements of each memory, newest first.
@@ -128,7 +139,7 @@ limit %(most)s;
 -- name: sharing_entities
 -- What may stand on the cards of these entities.
 select * from memories
-where org_id = %(org_id)s and user_id = %(user_id)s and status = 'ACTIVE' and importance >= 2
+where org_id = %(org_id)s and user_id = %(user_id)s and status = 'ACTIVE' and importance >= 2 and claim_of is null
   and (persona_id is null or persona_id = %(persona_id)s)
   and entity_refs && %(keys)s::text[]
 order by pinned desc, importance desc, created_at desc, id;
@@ -138,7 +149,7 @@ select count(*) as number from memories where org_id = %(org_id)s and user_id = 
 
 -- name: of_other_voices
 -- What is held that is not the person's own, the newest first.
-select trust_level, origin, source, content from memories
+select trust, trust_level, origin, source, content from memories
 where org_id = %(org_id)s and user_id = %(user_id)s and status = 'ACTIVE' and trust = 'external'
   and (persona_id is null or persona_id = %(persona_id)s)
 order by updated_at desc, id limit %(most)s;

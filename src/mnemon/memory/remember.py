@@ -9,7 +9,7 @@ from mnemon.ids import NewId
 from mnemon.memory import store
 from mnemon.memory.fact import Fact, Ground
 from mnemon.memory.growth import grown
-from mnemon.memory.keys import claim_key, content_hash, key_of
+from mnemon.memory.keys import claim_key, content_hash, earlier_claim_key, key_of
 from mnemon.memory.memory import Memory, Version
 from mnemon.memory.plan import Change, Outcome, Stamp, create, update, yields
 from mnemon.memory.tombstones.store import forgotten
@@ -94,16 +94,16 @@ class Batch:
         persona_id, key = self.persona_id if fact.private else None, key_of(fact)
         rival = self._more_trusted(persona_id, key, fact)
         if rival is not None:
-            if (nothing := yields(fact, rival)) is not None:
+            if (nothing := self._nothing_new(persona_id, fact, rival)) is not None:
                 return nothing
             # A claim is never pinned: what is pinned is always shown, and the person pinned something else.
             fact = replace(fact, pinned=None)
-        place = (persona_id, claim_key(fact) if rival else key)
+        place = self._claim_place(persona_id, fact) if rival else (persona_id, key)
         held = self.held.get(place)
         digest = content_hash(fact.content)
         if held and fact.ground and _told(held.id, fact.ground, digest) in self.told:
             return Change(outcome=Outcome.SKIPPED, memory=held, why="already on record")
-        if held and outranks(held.trust, fact.deserved_trust):
+        if held and outranks(held.trust, fact.deserved_trust) and not held.is_withdrawn:
             return Change(
                 outcome=Outcome.SKIPPED, memory=held, why=f"a more trusted source says otherwise: {held.trust}"
             )
@@ -125,7 +125,26 @@ class Batch:
         """What a more trusted source said under the key, to this persona or to everyone."""
         places = dict.fromkeys(((persona_id, key), (None, key)))
         held = [self.held[place] for place in places if place in self.held]
-        return next((one for one in held if outranks(one.trust, fact.deserved_trust)), None)
+        return next((one for one in held if outranks(one.trust, fact.deserved_trust) and not one.is_withdrawn), None)
+
+    def _nothing_new(self, persona_id: str | None, fact: Fact, rival: Memory) -> Change | None:
+        """What is left to do for a fact that says the same as a more trusted memory; None when it says otherwise."""
+        change = yields(fact, rival, self.past.get(rival.id, ()), fact.valid_from or self.stamp.at)
+        if change is None or not (change.versions or change.moved):
+            return change
+        if rival.persona_id != persona_id:
+            # What was told to one persona alone is not put on record where every persona may see it.
+            return replace(change, versions=(), moved={})
+        self._note((rival.persona_id, rival.memory_key), change)
+        return change
+
+    def _claim_place(self, persona_id: str | None, fact: Fact) -> Place:
+        """Where the source's claim stands: each source has its own place, whatever similar names there are."""
+        place, earlier = (persona_id, claim_key(fact)), (persona_id, earlier_claim_key(fact))
+        held = self.held.get(earlier)
+        if place in self.held or held is None or held.origin.casefold() != fact.said_by.casefold():
+            return place
+        return earlier
 
     def _note(self, place: Place, change: Change) -> None:
         self.held[place] = change.memory
@@ -141,10 +160,18 @@ async def _open(tx: Tx, scope: Scope, facts: Sequence[Fact], stamp: Stamp, *, ex
     earliest: dict[str, datetime] = {}
     for fact in facts:
         at = fact.valid_from or stamp.at
-        for key in (key_of(fact), claim_key(fact)):
+        for key in (key_of(fact), claim_key(fact), earlier_claim_key(fact)):
             earliest[key] = min(at, earliest.get(key, at))
     held = {(one.persona_id, one.memory_key): one for one in await store.by_keys(tx, scope, earliest)}
-    late = [one.id for one in held.values() if earliest[one.memory_key] < one.valid_from]
+    voices: dict[str, set[str]] = {}
+    for fact in facts:
+        voices.setdefault(key_of(fact), set()).add(fact.said_by)
+    # What was said of the past needs the past; so does what other sources repeat, as each is put on record once.
+    late = [
+        one.id
+        for one in held.values()
+        if earliest[one.memory_key] < one.valid_from or voices.get(one.memory_key, set()) - {one.origin}
+    ]
     messages = {fact.ground.message_id for fact in facts if fact.ground}
     return Batch(
         persona_id=scope.persona_id,
@@ -185,7 +212,8 @@ async def keep_vectors(
             await vector_store.displace(tx, scope, change.memory.id, change.displaced, revision=revision)
         if change.reworded:
             await vector_store.drop(tx, scope, change.memory.id)
-        waiting = waiting or len(change.versions) > (change.displaced is not None)
+        past = sum(not version.is_repeat for version in change.versions)
+        waiting = waiting or past > (change.displaced is not None)
         if change.outcome is Outcome.CREATED or change.displaced is not None or change.reworded:
             thing = (vector_store.Kind.MEMORY, change.memory.id)
             # Replaced within its own batch, an earlier text became a version that has no vector yet.

@@ -47,6 +47,11 @@ async def told_by_ids(tx: Tx, scope: Scope, ids: Sequence[str]) -> list[Memory]:
     return [memory_of(row, _statements(row)) async for row in with_pauses(rows, _READ_AT_ONCE)]
 
 
+async def under_key(tx: Tx, scope: Scope, key: str) -> list[Memory]:
+    """What is held under the key for any persona, and the claims that contradict it."""
+    return [memory_of(row) for row in await tx.all(SQL["under_key"], **_owner(scope), key=key)]
+
+
 async def owner(tx: Tx, scope: Scope, memory_id: str) -> str | None:
     """The internal id of the person whose memory it is, within the organization."""
     row = await tx.maybe(SQL["owner"], org_id=scope.org_id, id=memory_id)
@@ -87,7 +92,7 @@ async def write(tx: Tx, scope: Scope, changes: Sequence[Change]) -> None:
     old = [_row(scope, memory, tx.now) for memory in last.values() if memory.id not in created]
     versions = [
         {**_owner(scope), "memory_id": change.memory.id, **asdict(version), **_trust_columns(version.trust)}
-        for change in done
+        for change in changes
         for version in change.versions
     ]
     if new:
@@ -96,10 +101,13 @@ async def write(tx: Tx, scope: Scope, changes: Sequence[Change]) -> None:
         await tx.many(SQL["update_memory"], old)
     if versions:
         await tx.many(SQL["insert_version"], versions)
-    for change in done:
+    for change in changes:
         for number, (since, until) in change.moved.items():
             moved = {"memory_id": change.memory.id, "number": number, "valid_from": since, "valid_to": until}
             await tx.run(SQL["move_version"], **_owner(scope), **moved)
+        if change.withdrawn:
+            numbers = {"memory_id": change.memory.id, "numbers": list(change.withdrawn)}
+            await tx.run(SQL["withdraw_versions"], **_owner(scope), **numbers)
 
 
 async def write_provenance(tx: Tx, scope: Scope, told: Sequence[tuple[str, Ground, str]]) -> None:
@@ -166,10 +174,10 @@ async def listed(tx: Tx, scope: Scope, wanted: Filter, *, most: int) -> list[Mem
     return [memory_of(row) for row in rows]
 
 
-async def of_other_voices(tx: Tx, scope: Scope, *, most: int) -> list[tuple[str, str, str]]:
+async def of_other_voices(tx: Tx, scope: Scope, *, most: int) -> list[tuple[Trust, str, str]]:
     """Level of trust, origin and text of what is held that is not the person's own."""
     rows = await tx.all(SQL["of_other_voices"], **_owner(scope), persona_id=scope.persona_id, most=most)
-    return [(row["trust_level"], row["origin"] or row["source"], row["content"]) for row in rows]
+    return [(trust_in(row), row["origin"] or row["source"], row["content"]) for row in rows]
 
 
 async def foundation(tx: Tx, scope: Scope, *, most: int) -> list[Memory]:

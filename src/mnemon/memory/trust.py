@@ -55,6 +55,11 @@ def outranks(one: Trust, other: Trust) -> bool:
     return _RANKS[one] > _RANKS[other]
 
 
+def trust_rank(level: Trust) -> int:
+    """A number that is higher the more the level is trusted."""
+    return _RANKS[level]
+
+
 def lower_of(one: Trust, other: Trust) -> Trust:
     """The one that is trusted less."""
     return other if outranks(one, other) else one
@@ -94,7 +99,9 @@ def trust_as_held(source: str, coarse: str) -> Trust:
 
 def source_mark(level: Trust, origin: str) -> str:
     """Name a source for a prompt: our word for its trust first, then its own name in plain letters and digits."""
-    name = origin.partition(":")[2] if trust_of(origin) is level and ":" in origin else origin
+    # Our word stands for a source's first word only where that word gave the trust; else it would hide who speaks.
+    known = level is not Trust.UNKNOWN and trust_of(origin) is level
+    name = origin.partition(":")[2] if known and ":" in origin else origin
     plain = "".join(sign if sign.isalnum() or sign in "._-/" else " " for sign in name[: 4 * _LONGEST_NAME])
     words = " ".join(plain.split())[:_LONGEST_NAME].strip()
     kind = "unknown source" if level is Trust.UNKNOWN else level.value

@@ -67,6 +67,7 @@ def _shown(hit: Hit) -> dict[str, object]:
             "trustLevel": found.trust,
             "origin": found.origin,
             "claimOf": found.claim_of,
+            **({"claims": hit.claims} if hit.claims else {}),
         }
     # A tool's message is called one whatever name its caller gave it.
     by = source_mark(Trust.TOOL, found.name or "") if found.role is Role.TOOL else speaker_of(found.role, found.name)

@@ -18,14 +18,15 @@ from typing import TypeVar
 import numpy as np
 
 from mnemon.memory.cards import is_weighty
+from mnemon.memory.claims import NO_CLAIMS, Beside, claims_beside
 from mnemon.memory.hybrid import WINDOW
 from mnemon.memory.keys import split_key
-from mnemon.memory.recall.columns import Columns, grown
+from mnemon.memory.recall.columns import Columns, Postings, grown
 from mnemon.memory.recall.entry import SAID, Entry
 
 GAP = timedelta(minutes=30)
 """Quoting memories further apart than this are not of one conversation."""
-_ENTRY_BYTES = 700
+_ENTRY_BYTES = 850
 _POSTING_BYTES = 18
 _WORD_BYTES = 340
 """Measured: a word that only one text holds."""
@@ -35,20 +36,6 @@ _AT_ONCE = 2_000
 T = TypeVar("T")
 Place = tuple[tuple[datetime, int, int, str], int]
 Undo = Callable[[], None]
-
-
-class Postings:
-    """The rows that hold a word, and how often."""
-
-    __slots__ = ("counts", "rows")
-
-    def __init__(self) -> None:
-        self.rows = array("i")
-        self.counts = array("f")
-
-    def seen(self) -> tuple[np.ndarray, np.ndarray]:
-        """Views that must not outlive the next change."""
-        return np.frombuffer(self.rows, dtype=np.int32), np.frombuffer(self.counts, dtype=np.float32)
 
 
 class _Numbers(dict[str, int]):
@@ -80,7 +67,7 @@ class Book:
         """How many rows that stand each speaker has."""
         self.columns = Columns(
             alive="?", length="f4", embedded="?", updated="f8", asks="?", tells_time="?",
-            speaker="i4", own="?", side="i1", type="i1", weighty="?", before="i4", after="i4",
+            speaker="i4", own="?", side="i1", type="i1", weighty="?", claim="?", before="i4", after="i4",
         )  # fmt: skip
         self.vectors = np.zeros((64, 0), dtype=np.float32)
         self.dead = 0
@@ -88,6 +75,7 @@ class Book:
         self._postings = 0
         self._around: dict[int, np.ndarray] | None = None
         self._lengths: np.ndarray | None = None
+        self._beside: Beside | None = None
 
     @property
     def size(self) -> int:
@@ -215,6 +203,13 @@ class Book:
             self._lengths = self.spread(self.columns["length"] * self.columns["alive"])
         return self._lengths
 
+    def beside(self) -> Beside:
+        """The claims among the rows that stand, each with what it contradicts."""
+        if self._beside is None:
+            some = bool((self.columns["claim"] & self.columns["alive"]).any())
+            self._beside = claims_beside(map(self._entry, self.row_of.values())) if some else NO_CLAIMS
+        return self._beside
+
     def entry(self, entry_id: str) -> Entry:
         """The entry that stands with this id."""
         return self._entry(self.row_of[entry_id])
@@ -232,7 +227,7 @@ class Book:
         return self._entry(row).id
 
     def _changed(self) -> None:
-        self._around = self._lengths = None
+        self._around = self._lengths = self._beside = None
 
     def _entry(self, row: int) -> Entry:
         entry = self.entries[row]
@@ -269,6 +264,7 @@ class Book:
             "own": [one.own for one in entries],
             "side": [one.side for one in entries],
             "weighty": [is_weighty(one) for one in entries],
+            "claim": [one.claim_of is not None for one in entries],
             "type": [self.types.setdefault(one.type, len(self.types) + 1) for one in entries],
         }
 

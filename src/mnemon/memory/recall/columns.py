@@ -1,5 +1,6 @@
 """Columns that grow: numbers per row, with room to spare so that a row more costs nothing."""
 
+from array import array
 from collections.abc import Sequence
 
 import numpy as np
@@ -43,3 +44,17 @@ def grown(array: np.ndarray, rows: int) -> np.ndarray:
     larger = np.zeros((rows, *array.shape[1:]), dtype=array.dtype)
     larger[: len(array)] = array
     return larger
+
+
+class Postings:
+    """The rows that hold a word, and how often."""
+
+    __slots__ = ("counts", "rows")
+
+    def __init__(self) -> None:
+        self.rows = array("i")
+        self.counts = array("f")
+
+    def seen(self) -> tuple[np.ndarray, np.ndarray]:
+        """Views that must not outlive the next change."""
+        return np.frombuffer(self.rows, dtype=np.int32), np.frombuffer(self.counts, dtype=np.float32)

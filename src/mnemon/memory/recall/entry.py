@@ -5,6 +5,7 @@ from datetime import datetime
 from functools import lru_cache
 from typing import NamedTuple
 
+from mnemon.memory.trust import Trust
 from mnemon.memory.words import indexed_terms, stems, terms
 from mnemon.outside import reads_outside_text
 from mnemon.turn import Role
@@ -57,6 +58,11 @@ class Entry(NamedTuple):
     asks: bool
     """It ends in a question."""
     tells_time: bool
+    memory_key: str = ""
+    claim_of: str | None = None
+    persona_id: str | None = None
+    """The only persona that may see it."""
+    trust: Trust = Trust.UNKNOWN
 
 
 def of_message(
@@ -107,6 +113,10 @@ def of_memory(
     valid_from: datetime,
     created_at: datetime,
     updated_at: datetime,
+    memory_key: str = "",
+    claim_of: str | None = None,
+    persona_id: str | None = None,
+    trust: Trust = Trust.PERSON,
 ) -> Entry:
     """A memory as recall sees it; one that quotes somebody is treated as what was said."""
     speaker, text = _split(content)
@@ -131,6 +141,10 @@ def of_memory(
         updated_at=updated_at,
         asks=said and text.rstrip().endswith("?"),
         tells_time=not _TIME_WORDS.isdisjoint(words),
+        memory_key=memory_key,
+        claim_of=claim_of,
+        persona_id=persona_id,
+        trust=trust,
     )
 
 

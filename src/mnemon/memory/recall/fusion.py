@@ -101,4 +101,8 @@ def _entry(one: Found) -> Entry:
         valid_from=thing.valid_from,
         created_at=thing.created_at,
         updated_at=thing.updated_at,
+        memory_key=thing.memory_key,
+        claim_of=thing.claim_of,
+        persona_id=thing.persona_id,
+        trust=thing.trust,
     )

@@ -1,14 +1,14 @@
 """A search in a person's books: what is best, which cards go with it, and what of both has to be read."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from mnemon.db.tx import Tx
 from mnemon.memory import store as memories
 from mnemon.memory.cards import Pick, keys_of, picks
+from mnemon.memory.claims import ShownClaims, show_claims
 from mnemon.memory.memory import Memory
-from mnemon.memory.ranking import Ranked
 from mnemon.memory.recall import fusion, store
 from mnemon.memory.recall.books import Books
 from mnemon.memory.recall.entry import Entry
@@ -21,7 +21,7 @@ from mnemon.scope import Scope
 class Sought:
     """What the books say of one query; the texts are not in them."""
 
-    ranked: Sequence[Ranked]
+    shown: ShownClaims
     considered: int
     picked: Sequence[Pick]
     held: Mapping[str, Thing]
@@ -43,14 +43,15 @@ class Sought:
 def seek(books: Books, query: Query, now: datetime) -> Sought:
     """The query held against the books."""
     fused = fusion.from_books(books, query, now)
-    about = {one.id: _entry(books, one.id) for one in fused.ranked}
+    shown = show_claims(fused.ranked, books.memories.beside(), limit=query.limit, extra=query.extra_claims)
+    about = {one.id: _entry(books, one.id) for one in shown.ranked}
     found = [entry for entry in about.values() if entry.type]
     keys = keys_of(found, books.aliases.resolve)
     picked = picks(keys, lambda key: books.memories.weighty_about(books.aliases.members(key)))
     about |= {name: _entry(books, name) for pick in picked for name in pick.memory_ids}
     held = {name: thing for name, one in about.items() if (thing := books.known.at(name, one.revision)) is not None}
     return Sought(
-        ranked=fused.ranked,
+        shown=shown,
         considered=fused.considered,
         picked=picked,
         held=held,
@@ -93,14 +94,25 @@ def answered(sought: Sought) -> Recalled:
 
 
 def _recalled(sought: Sought, things: Mapping[str, Thing]) -> Recalled:
-    hits = tuple(
-        Hit(found=things[one.id], score=one.score, parts=one.parts, weights=one.weights)
-        for one in sought.ranked
-        if one.id in things
-    )
+    hits = tuple(hits_of(sought.shown, things))
     contents = {name: one.line for name, one in things.items() if isinstance(one, Memory)}
     cards = tuple(card for pick in sought.picked if (card := pick.card(contents)) is not None)
     return Recalled(hits=hits, cards=cards, considered=sought.considered)
+
+
+def hits_of(shown: ShownClaims, things: Mapping[str, Thing]) -> Iterator[Hit]:
+    """What is shown, as far as it was read; a claim only after what it contradicts."""
+    for one in shown.ranked:
+        beside = shown.beside.get(one.id)
+        if one.id in things and (beside is None or beside in things):
+            yield Hit(
+                found=things[one.id],
+                score=one.score,
+                parts=one.parts,
+                weights=one.weights,
+                beside=beside,
+                claims=shown.further.get(one.id, 0),
+            )
 
 
 def _entry(books: Books, name: str) -> Entry:

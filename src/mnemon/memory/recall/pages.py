@@ -12,6 +12,7 @@ from mnemon.db.tx import Row, Tx
 from mnemon.memory.recall.entry import Entry, of_memory, of_message
 from mnemon.memory.recall.known import MOST
 from mnemon.memory.recall.query import Heard
+from mnemon.memory.trust import Trust, trust_as_held
 from mnemon.memory.vectors.store import Kind, joined_by_hash
 from mnemon.memory.words import reading_effort
 from mnemon.scope import Scope
@@ -163,7 +164,10 @@ def _with_vectors(rows: Sequence[tuple[Any, ...]]) -> Iterator[tuple[tuple[Any, 
 def _memories(rows: Sequence[tuple[Any, ...]]) -> Page:
     entries, gone = [], []
     for row, vector in _with_vectors(rows):
-        name, revision, active, kind, content, refs, label, pinned, importance, since, created_at, updated_at, _ = row
+        name, revision, active, kind, content, refs, label, pinned, importance, since, created_at, updated_at, *rest = (
+            row
+        )
+        memory_key, claim_of, persona_id, source, coarse, level, _ = rest
         if not active:
             gone.append((name, revision))
             continue
@@ -179,6 +183,10 @@ def _memories(rows: Sequence[tuple[Any, ...]]) -> Page:
             valid_from=since,
             created_at=created_at,
             updated_at=updated_at,
+            memory_key=memory_key,
+            claim_of=claim_of,
+            persona_id=persona_id,
+            trust=Trust(level) if level else trust_as_held(source, coarse),
         )
         entries.append((entry, vector))
     return Page(entries=entries, gone=gone)

@@ -1,11 +1,16 @@
 -- name: nearest
--- What stands nearest to the query by cosine; a text without words has no direction and comes last.
+-- What stands nearest to the query by cosine; a text without words has no direction and comes last. A claim is among it
+-- only where what it contradicts is not held.
 select m.*, 1 - (e.vector <=> %(vector)s::halfvec) as similarity
 from memories m
 join embeddings e on e.org_id = m.org_id and e.user_id = m.user_id and e.model = %(model)s and e.kind = 'memory'
   and e.id = m.id
 where m.org_id = %(org_id)s and m.user_id = %(user_id)s and m.status = 'ACTIVE'
   and (m.persona_id is null or m.persona_id = %(persona_id)s) and m.type = any(%(types)s)
+  and (m.claim_of is null or not exists (
+    select from memories f
+    where f.org_id = m.org_id and f.user_id = m.user_id and f.memory_key = m.claim_of and f.status = 'ACTIVE'
+      and (f.persona_id is null or f.persona_id = m.persona_id)))
 order by e.vector <=> %(vector)s::halfvec, m.id
 limit %(most)s;
 
@@ -15,9 +20,24 @@ select m.*, null::float8 as similarity
 from memories m
 where m.org_id = %(org_id)s and m.user_id = %(user_id)s and m.status = 'ACTIVE'
   and (m.persona_id is null or m.persona_id = %(persona_id)s) and m.type = any(%(types)s)
+  and (m.claim_of is null or not exists (
+    select from memories f
+    where f.org_id = m.org_id and f.user_id = m.user_id and f.memory_key = m.claim_of and f.status = 'ACTIVE'
+      and (f.persona_id is null or f.persona_id = m.persona_id)))
   and not exists (
     select from embeddings e
     where e.org_id = m.org_id and e.user_id = m.user_id and e.model = %(model)s and e.kind = 'memory' and e.id = m.id);
+
+-- name: claims_of_held
+-- Claims that contradict what is held: they are shown beside it and are no candidates themselves.
+select m.*, null::float8 as similarity
+from memories m
+where m.org_id = %(org_id)s and m.user_id = %(user_id)s and m.status = 'ACTIVE' and m.claim_of is not null
+  and (m.persona_id is null or m.persona_id = %(persona_id)s) and m.type = any(%(types)s)
+  and exists (
+    select from memories f
+    where f.org_id = m.org_id and f.user_id = m.user_id and f.memory_key = m.claim_of and f.status = 'ACTIVE'
+      and (f.persona_id is null or f.persona_id = m.persona_id));
 
 -- name: every_candidate
 -- All that recall may weigh, with the cosine where both sides are embedded.
@@ -116,7 +136,7 @@ from users u where u.org_id = %(org_id)s and u.user_id = %(user_id)s;
 -- name: whole_memories
 -- All that a persona may recall, as a book holds it.
 select m.id, m.revision, true, m.type, m.content, m.entity_refs, m.entity_label, m.pinned, m.importance, m.valid_from,
-  m.created_at, m.updated_at, e.vector
+  m.created_at, m.updated_at, m.memory_key, m.claim_of, m.persona_id, m.source, m.trust, m.trust_level, e.vector
 from memories m
 left join embeddings e on e.org_id = m.org_id and e.user_id = m.user_id and e.model = %(model)s and e.kind = 'memory'
   and e.id = m.id
@@ -134,7 +154,8 @@ where s.org_id = %(org_id)s and s.user_id = %(user_id)s and s.persona_id is not 
 -- name: newer_memories
 -- What was written since a revision, archived ones too: they leave the book.
 select m.id, m.revision, m.status = 'ACTIVE', m.type, m.content, m.entity_refs, m.entity_label, m.pinned, m.importance,
-  m.valid_from, m.created_at, m.updated_at, e.vector
+  m.valid_from, m.created_at, m.updated_at, m.memory_key, m.claim_of, m.persona_id, m.source, m.trust, m.trust_level,
+  e.vector
 from memories m
 left join embeddings e on e.org_id = m.org_id and e.user_id = m.user_id and e.model = %(model)s and e.kind = 'memory'
   and e.id = m.id

@@ -34,6 +34,8 @@ class Query:
     types: frozenset[MemoryType] = frozenset(MemoryType)
     as_of: datetime | None = None
     """What was held at that time; None: what is current."""
+    extra_claims: int = 0
+    """Places beyond the limit for claims alone: within it they have those that memories and messages leave."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,6 +65,10 @@ class Hit:
     score: float
     parts: Mapping[str, float]
     weights: Mapping[str, float]
+    beside: str | None = None
+    """Id of the memory before it, which it contradicts: it is shown as a claim, with that one's score."""
+    claims: int = 0
+    """How many claims contradict it that are not shown."""
 
 
 @dataclass(frozen=True, kw_only=True)

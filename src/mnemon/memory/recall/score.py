@@ -39,11 +39,15 @@ class Scored:
 
 
 def open_book(book: Book, types: frozenset[str] | None = None) -> Opened:
-    """The book for a query; with types, only memories of these."""
+    """The book for a query; with types, only memories of these. A claim beside what it contradicts is not found."""
     may = book.columns["alive"]
+    followers = book.beside().followers
+    if followers:
+        may = may.copy()
+        may[[book.row_of[one] for one in followers]] = False
     if types is not None:
         may = may & np.isin(book.columns["type"], [book.types.get(one, -1) for one in types])
-    return Opened(book=book, may=may, whole=types is None)
+    return Opened(book=book, may=may, whole=types is None and not followers)
 
 
 def score(

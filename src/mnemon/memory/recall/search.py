@@ -1,6 +1,7 @@
 """A search from query to ranked hits and cards."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 
@@ -8,12 +9,13 @@ from mnemon.db.database import Database
 from mnemon.db.tx import Tx
 from mnemon.memory import store as memories
 from mnemon.memory.cards import Card, entity_cards, keys_of
+from mnemon.memory.claims import ShownClaims, claims_beside, show_claims
 from mnemon.memory.entities.aliases import Aliases
 from mnemon.memory.entities.store import load_aliases
 from mnemon.memory.memory import Memory
 from mnemon.memory.ranking import CANDIDATES, Candidate, Ranked, Ranking, blended, by_similarity, nearest
 from mnemon.memory.recall import fusion, pages, store
-from mnemon.memory.recall.indexed import Sought, answered, read, seek
+from mnemon.memory.recall.indexed import Sought, answered, hits_of, read, seek
 from mnemon.memory.recall.query import Hit, Query, Recalled, RecallKind, Thing
 from mnemon.memory.recall.shelf import Shelf
 from mnemon.memory.recall.tally import Tally
@@ -74,30 +76,33 @@ async def _searched_in_sql(tx: Tx, scope: Scope, query: Query) -> Recalled:
     async with joined_by_hash(tx):
         candidates = await _candidates(tx, scope, query)
     weigh = partial(_fused, candidates, query, aliases, query.as_of or tx.now)
-    fused, things = await tx.attached.get(Shelf).computed(weigh, rows=sum(some.effort for some in candidates))
-    return await _answer(tx, scope, query, fused, things)
+    effort = sum(some.effort for some in candidates)
+    fused, shown, things = await tx.attached.get(Shelf).computed(weigh, rows=effort)
+    return await _answer(tx, scope, query, fused, shown, things)
 
 
 def _fused(
     candidates: Sequence[store.Candidates], query: Query, aliases: Aliases, now: datetime
-) -> tuple[fusion.Fused, dict[str, Thing]]:
-    """The best of the candidates, and all of them by id."""
-    found = [one for some in candidates for one in some.found()]
-    things = {one.thing.id: one.thing for one in found}
+) -> tuple[fusion.Fused, ShownClaims, dict[str, Thing]]:
+    """The best of the candidates, the same with claims beside them, and all of them by id."""
+    every = [(one, some.beside) for some in candidates for one in some.found()]
+    things = {one.thing.id: one.thing for one, _ in every}
+    beside = claims_beside(one for one in things.values() if isinstance(one, Memory))
+    found = [one for one, follows in every if not follows and one.thing.id not in beside.followers]
     if query.ranking is Ranking.HYBRID:
-        return fusion.from_rows(found, query, aliases, now), things
-    ranked = _ranked(query, found, aliases, now)
-    return fusion.Fused(ranked=ranked[: query.limit], considered=len(ranked), aliases=aliases), things
+        fused = fusion.from_rows(found, query, aliases, now)
+    else:
+        ranked = _ranked(query, found, aliases, now)
+        fused = fusion.Fused(ranked=ranked[: query.limit], considered=len(ranked), aliases=aliases)
+    return fused, show_claims(fused.ranked, beside, limit=query.limit, extra=query.extra_claims), things
 
 
-async def _answer(tx: Tx, scope: Scope, query: Query, fused: fusion.Fused, things: dict[str, Thing]) -> Recalled:
-    hits = tuple(
-        Hit(found=things[one.id], score=one.score, parts=one.parts, weights=one.weights)
-        for one in fused.ranked
-        if one.id in things
-    )
-    shown = [hit.found for hit in hits if isinstance(hit.found, Memory)]
-    cards = await _cards(tx, scope, query, shown, things, fused.aliases)
+async def _answer(
+    tx: Tx, scope: Scope, query: Query, fused: fusion.Fused, shown: ShownClaims, things: dict[str, Thing]
+) -> Recalled:
+    hits = tuple(hits_of(shown, things))
+    found = [hit.found for hit in hits if isinstance(hit.found, Memory)]
+    cards = await _cards(tx, scope, query, found, things, fused.aliases)
     return Recalled(hits=await _told(tx, scope, hits), cards=tuple(cards), considered=fused.considered)
 
 
@@ -167,7 +172,4 @@ async def _told(tx: Tx, scope: Scope, hits: Sequence[Hit]) -> tuple[Hit, ...]:
     if not plain:
         return tuple(hits)
     full = {one.id: one for one in await memories.with_provenance(tx, scope, plain)}
-    return tuple(
-        Hit(found=full.get(hit.found.id, hit.found), score=hit.score, parts=hit.parts, weights=hit.weights)
-        for hit in hits
-    )
+    return tuple(replace(hit, found=full.get(hit.found.id, hit.found)) for hit in hits)

@@ -35,6 +35,8 @@ class Candidates(NamedTuple):
 
     rows: Sequence[Row]
     read: Callable[[Row], Found]
+    beside: bool = False
+    """Claims whose facts are held: shown beside them, or not at all."""
 
     @property
     def effort(self) -> int:
@@ -47,11 +49,14 @@ class Candidates(NamedTuple):
 
 
 async def nearest_memories(tx: Tx, scope: Scope, query: Query, *, most: int) -> list[Candidates]:
-    """The nearest by cosine, and all that have no vector yet."""
+    """The nearest by cosine, all that have no vector yet, and the claims beside what is held."""
     params = params_of(scope, query)
-    near = await tx.all(SQL["nearest"], **params, most=most)
-    waiting = await tx.all(SQL["not_embedded"], **params)
-    return [Candidates(near, _memory), Candidates(waiting, _memory)]
+    near, waiting, claims = await tx.together(
+        tx.all(SQL["nearest"], **params, most=most),
+        tx.all(SQL["not_embedded"], **params),
+        tx.all(SQL["claims_of_held"], **params),
+    )
+    return [Candidates(near, _memory), Candidates(waiting, _memory), Candidates(claims, _memory, beside=True)]
 
 
 async def every_memory(tx: Tx, scope: Scope, query: Query) -> list[Candidates]:

@@ -16,14 +16,20 @@ from todos
 where org_id = %(org_id)s and user_id = %(user_id)s
 group by source, status;
 
--- name: touched_memories
--- Memories that say, or said, something of this source.
-select id from memories
+-- name: touched_keys
+-- The keys under which this source says, or said, something.
+select coalesce(claim_of, memory_key) as held_key from memories
 where org_id = %(org_id)s and user_id = %(user_id)s and coalesce(origin, source) = %(origin)s
 union
-select memory_id from memory_versions
-where org_id = %(org_id)s and user_id = %(user_id)s and coalesce(origin, source) = %(origin)s
-order by 1;
+select coalesce(m.claim_of, m.memory_key) from memory_versions v
+join memories m on m.org_id = v.org_id and m.user_id = v.user_id and m.id = v.memory_id
+where v.org_id = %(org_id)s and v.user_id = %(user_id)s and coalesce(v.origin, v.source) = %(origin)s;
+
+-- name: under_keys
+-- What is held under these keys for any persona, and the claims beside it.
+select * from memories
+where org_id = %(org_id)s and user_id = %(user_id)s and (memory_key = any(%(keys)s) or claim_of = any(%(keys)s))
+order by id;
 
 -- name: drop_todos
 update todos set status = 'dropped', closed_at = %(now)s, updated_at = %(now)s

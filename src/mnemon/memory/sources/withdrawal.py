@@ -1,7 +1,6 @@
-"""Taking back what one source said: a pure rule for one memory, and the whole source in one transaction."""
+"""Taking back what one source said: everything of it in one transaction, with a receipt."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 
 import structlog
@@ -9,20 +8,20 @@ import structlog
 from mnemon.db.statements import statements
 from mnemon.db.tx import Tx
 from mnemon.memory import store
-from mnemon.memory.importance import CRITICAL
-from mnemon.memory.lifecycle import ArchiveReason, Status
+from mnemon.memory.lifecycle import Status
 from mnemon.memory.memory import Memory, Version
-from mnemon.memory.plan import Change, Outcome, version_of
+from mnemon.memory.plan import Change
 from mnemon.memory.remember import keep_vectors
-from mnemon.memory.trust import outranks
+from mnemon.memory.sources.undo import withdrawn_changes
 from mnemon.memory.upkeep.enqueue import after_forgetting
+from mnemon.pauses import with_pauses
 from mnemon.scope import Scope
 from mnemon.sessions.people import bump_revision
 
 SQL = statements("mnemon.memory.sources")
 log = structlog.get_logger(__name__)
-WITHDRAWN = "withdrawn"
-"""Why a version or an archived memory no longer holds."""
+_KEYS_AT_ONCE = 20
+"""Keys gone through before others may run: each tells its statements again."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,7 +34,7 @@ class Withdrawal:
     archived: tuple[str, ...]
     """Memories that only this source stated."""
     restored: tuple[str, ...]
-    """Memories that say again what they said before the source replaced it."""
+    """Memories that say again what they said before the source replaced it, or are no longer claims beside it."""
     versions: int
     """Past versions that count as never held."""
     todos: int
@@ -46,106 +45,43 @@ class Withdrawal:
         return len(self.archived) + len(self.restored) + self.versions + self.todos
 
 
-def withdrawn_change(
-    held: Memory, past: Sequence[Version], origin: str, *, at: datetime, revision: int
-) -> Change | None:
-    """What taking the source back does to one memory; None when nothing of it is left there."""
-    moved = {
-        one.number: (None, one.valid_from)
-        for one in past
-        if one.origin == origin and one.valid_to is not None and one.valid_to > one.valid_from
-    }
-    if held.origin != origin or _is_withdrawn(held):
-        kept = replace(held, revision=revision)
-        return Change(outcome=Outcome.UPDATED, memory=kept, moved=moved) if moved else None
-    others = [one for one in past if one.origin != origin]
-    if not others:
-        gone = _archived(replace(held, note=WITHDRAWN, pinned=False, revision=revision, updated_at=at), at)
-        return Change(outcome=Outcome.UPDATED, memory=gone, moved=moved)
-    return _with_version_back(held, others, moved, at=at, revision=revision)
-
-
-def _is_withdrawn(held: Memory) -> bool:
-    return held.status is Status.ARCHIVED and held.note == WITHDRAWN
-
-
-def _archived(held: Memory, at: datetime) -> Memory:
-    since = held.archived_at or at
-    return replace(
-        held,
-        status=Status.ARCHIVED,
-        archive_reason=ArchiveReason.WRONG,
-        archived_at=since,
-        valid_to=held.valid_to or since,
-    )
-
-
-def _with_version_back(
-    held: Memory,
-    others: Sequence[Version],
-    moved: dict[int, tuple[None, datetime]],
-    *,
-    at: datetime,
-    revision: int,
-) -> Change:
-    """The most trusted earlier version, the latest of those, is what is held again, with the pin that was on it."""
-    back = others[0]
-    for one in others[1:]:
-        later = (one.valid_from, one.number) > (back.valid_from, back.number)
-        if outranks(one.trust, back.trust) or (later and not outranks(back.trust, one.trust)):
-            back = one
-    since = min(held.valid_from, at)
-    for one in others:
-        if one.valid_to is not None and one.valid_to > max(since, one.valid_from):
-            moved[one.number] = (None, max(since, one.valid_from))
-    memory = replace(
-        held,
-        content=back.content,
-        importance=CRITICAL if held.pinned else back.importance,
-        confidence=back.confidence,
-        source=back.source,
-        origin=back.origin,
-        trust=back.trust,
-        note=None,
-        valid_from=since,
-        stated_at=since,
-        updated_at=at,
-        version=held.versions + 1,
-        versions=held.versions + 1,
-        revision=revision,
-    )
-    taken = version_of(held, number=held.version, until=held.valid_from, reason=WITHDRAWN)
-    return Change(outcome=Outcome.UPDATED, memory=memory, versions=(taken,), moved=moved, displaced=held.version)
-
-
 async def withdraw_source(tx: Tx, scope: Scope, origin: str) -> Withdrawal:
     """Take back everything the source said about the person, over all personas. Doing it again changes nothing."""
     revision = await bump_revision(tx, scope, asked_for="user")
-    ids = [str(row["id"]) for row in await tx.all(SQL["touched_memories"], **_owner(scope), origin=origin)]
-    past = await store.past_versions(tx, scope, ids)
+    touched = await tx.all(SQL["touched_keys"], **_owner(scope), origin=origin)
+    keys = [str(row["held_key"]) for row in touched]
+    rows = [store.memory_of(row) for row in await tx.all(SQL["under_keys"], **_owner(scope), keys=keys)]
+    past = await store.past_versions(tx, scope, [one.id for one in rows])
+    by_key: dict[str, list[Memory]] = {}
+    for one in rows:
+        by_key.setdefault(one.claim_of or one.memory_key, []).append(one)
     changes: list[Change] = []
-    archived: list[str] = []
-    for held in await store.by_ids(tx, scope, ids):
-        change = withdrawn_change(held, past.get(held.id, ()), origin, at=tx.now, revision=revision)
-        if change is not None:
-            changes.append(change)
-            archived += [held.id] if _is_withdrawn(change.memory) and not _is_withdrawn(held) else []
+    async for under in with_pauses(by_key.values(), _KEYS_AT_ONCE):
+        said = {one.id: past.get(one.id, ()) for one in under}
+        changes += withdrawn_changes(under, said, origin, at=tx.now, revision=revision, new_id=tx.new_id)
+    before = {one.id: one for one in rows}
     await store.write(tx, scope, changes)
     await keep_vectors(tx, scope, changes, None, revision=revision)
     todos = await tx.run(SQL["drop_todos"], **_owner(scope), origin=origin, now=tx.now)
     if changes or todos:
         await after_forgetting(tx, scope)
+    after = [one.memory for one in changes]
     done = Withdrawal(
         id=tx.new_id("wdr"),
         at=tx.now,
         origin=origin,
-        archived=tuple(archived),
-        restored=tuple(one.memory.id for one in changes if one.displaced is not None),
+        archived=tuple(one.id for one in after if one.is_withdrawn and not before[one.id].is_withdrawn),
+        restored=tuple(one.id for one in after if one.id in before and _says_anew(one, before[one.id])),
         versions=sum(one_past.origin == origin for one in changes for one_past in _moved(one, past)),
         todos=todos,
     )
     log.info("source_withdrawn", user=scope.user, receipt=done.id, changed=done.total)
     return done
+
+
+def _says_anew(after: Memory, before: Memory) -> bool:
+    """Whether it holds something again: an earlier text, or as a fact what was a claim."""
+    return after.status is Status.ACTIVE and after.version != before.version
 
 
 def _moved(change: Change, past: dict[str, tuple[Version, ...]]) -> list[Version]:

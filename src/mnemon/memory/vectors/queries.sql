@@ -31,7 +31,7 @@ select kind, id, content from (
   union all
   select 2, 'version', v.memory_id || '/' || v.number, v.content
   from memory_versions v
-  where v.org_id = %(org_id)s and v.user_id = %(user_id)s
+  where v.org_id = %(org_id)s and v.user_id = %(user_id)s and v.number > 0
     and not exists (select from embeddings e where e.org_id = v.org_id and e.user_id = v.user_id
                     and e.model = %(model)s and e.kind = 'version' and e.id = v.memory_id || '/' || v.number)
   union all
@@ -48,7 +48,7 @@ limit %(most)s;
 -- All that can have a vector, and how much of it has one of this model, over every person of the organization.
 select
   (select count(user_id) from memories where org_id = %(org_id)s)
-  + (select count(user_id) from memory_versions where org_id = %(org_id)s)
+  + (select count(user_id) from memory_versions where org_id = %(org_id)s and number > 0)
   + (select count(user_id) from messages where org_id = %(org_id)s) as texts,
   (select count(user_id) from embeddings where org_id = %(org_id)s and model = %(model)s) as done;
 
