@@ -56,6 +56,7 @@ AT_STATUS: dict[int, dict[str, str]] = {
         "person_not_empty": "Forget the person first, or import under another name.",
         "pinned": "Unpin the memory first.",
         "reflection_not_failed": "Wait: only a failed or parked reflection can be run again.",
+        "replaced": "Look at the memory that holds the key now; a withdrawn one is not brought back beside it.",
         "reply_forgotten": "Ask again under a new Idempotency-Key.",
         "run_over": "Nothing: the run has ended already.",
         "todo_exists": "Close one of the two todos.",
