@@ -50,6 +50,7 @@ COMMANDS = (
     "memory",
     "reembed",
     "runs",
+    "sources",
 )
 """Modules that register their commands themselves."""
 

@@ -8,13 +8,16 @@ import structlog
 
 from mnemon.db.statements import statements
 from mnemon.db.tx import Tx
+from mnemon.errors import NotAllowed
 from mnemon.memory import store
 from mnemon.memory.importance import CRITICAL
 from mnemon.memory.lifecycle import ArchiveReason, Status
 from mnemon.memory.memory import Memory, Version
 from mnemon.memory.plan import Change, Outcome, version_of
 from mnemon.memory.remember import keep_vectors
-from mnemon.memory.trust import outranks
+from mnemon.memory.sources.names import no_such_source
+from mnemon.memory.sources.overview import source_names
+from mnemon.memory.trust import Trust, highest, outranks, trust_of
 from mnemon.memory.upkeep.enqueue import after_forgetting
 from mnemon.scope import Scope
 from mnemon.sessions.people import bump_revision
@@ -40,6 +43,8 @@ class Withdrawal:
     """Past versions that count as never held."""
     todos: int
     """Open todos that were dropped."""
+    people: int = 1
+    """People of whom something was looked for; 0 where nothing of the source was left with anybody."""
 
     @property
     def total(self) -> int:
@@ -118,9 +123,15 @@ def _with_version_back(
     return Change(outcome=Outcome.UPDATED, memory=memory, versions=(taken,), moved=moved, displaced=held.version)
 
 
-async def withdraw_source(tx: Tx, scope: Scope, origin: str) -> Withdrawal:
-    """Take back everything the source said about the person, over all personas. Doing it again changes nothing."""
+async def withdraw_source(
+    tx: Tx, scope: Scope, origin: str, *, at_most: Trust = Trust.OPERATOR, receipt_id: str | None = None
+) -> Withdrawal:
+    """Take back everything the source said about the person, over all personas. Doing it again changes nothing.
+
+    Raises NotFound for a source that never spoke about them, NotAllowed for one that is trusted above `at_most`.
+    """
     revision = await bump_revision(tx, scope, asked_for="user")
+    await _refuse(tx, scope, origin, at_most)
     ids = [str(row["id"]) for row in await tx.all(SQL["touched_memories"], **_owner(scope), origin=origin)]
     past = await store.past_versions(tx, scope, ids)
     changes: list[Change] = []
@@ -136,7 +147,7 @@ async def withdraw_source(tx: Tx, scope: Scope, origin: str) -> Withdrawal:
     if changes or todos:
         await after_forgetting(tx, scope)
     done = Withdrawal(
-        id=tx.new_id("wdr"),
+        id=receipt_id or tx.new_id("wdr"),
         at=tx.now,
         origin=origin,
         archived=tuple(archived),
@@ -144,8 +155,23 @@ async def withdraw_source(tx: Tx, scope: Scope, origin: str) -> Withdrawal:
         versions=sum(one_past.origin == origin for one in changes for one_past in _moved(one, past)),
         todos=todos,
     )
+    await tx.run(SQL["keep_withdrawal"], **_owner(scope), id=done.id, origin=origin, at=done.at)
     log.info("source_withdrawn", user=scope.user, receipt=done.id, changed=done.total)
     return done
+
+
+async def _refuse(tx: Tx, scope: Scope, origin: str, at_most: Trust) -> None:
+    """Raise unless the source spoke about the person, with no more trust than the caller may take back."""
+    rows = await tx.all(SQL["levels_of_source"], **_owner(scope), origin=origin)
+    if not rows:
+        raise no_such_source(origin, await source_names(tx, scope), "this person")
+    levels = [trust_of(row["source"]) if row["kind"] == "todo" else store.trust_in(row) for row in rows]
+    if outranks(highest(levels), at_most):
+        raise NotAllowed(
+            "This key speaks for one person and cannot take back what the operator laid down. Use a key that is not "
+            "bound to a person.",
+            code="key_bound_to_user",
+        )
 
 
 def _moved(change: Change, past: dict[str, tuple[Version, ...]]) -> list[Version]:
