@@ -54,7 +54,7 @@ async def create_key(
         check_bound_user(bound_user)
     if grants is not None and not grants:
         raise Invalid(
-            "A key without any scope opens nothing. Name one, or leave the scopes out.", code="scopes_missing"
+            "A key without a scope opens nothing. Name one, or leave the scopes out.", code="scopes_missing"
         )
     granted = grants_of_new_key(grants, bound=bound_user is not None)
     if maker is not None:

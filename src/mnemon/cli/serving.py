@@ -30,7 +30,7 @@ class Address:
 
 @contextmanager
 def announce_server(data_dir: Path, address: Address) -> Iterator[None]:
-    """Keep the address in the data directory while the server runs; without a usable directory there is none to find."""
+    """Keep the address in the data directory while the server runs; one that cannot be written to tells nothing."""
     path = data_dir.expanduser() / FILE
     written = json.dumps({"host": address.host, "port": address.port, "pid": os.getpid()})
     try:
