@@ -10,7 +10,13 @@ from mnemon.access.grants import PERSONAL_GRANTS
 from support.served import Served
 
 Client = httpx2.Client
-LAID_DOWN = {"userId": "cat", "type": "PROFILE", "attribute": "rights", "content": "Has no rights", "source": "operator"}
+LAID_DOWN = {
+    "userId": "cat",
+    "type": "PROFILE",
+    "attribute": "rights",
+    "content": "Has no rights",
+    "source": "operator",
+}
 
 
 def exported(client: Client, user: str = "cat") -> list[dict[str, Any]]:

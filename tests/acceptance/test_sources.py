@@ -75,7 +75,8 @@ def test_an_interruption_leaves_whole_people_and_the_next_call_does_the_rest(ser
     with psycopg.connect(server.database_url, autocommit=True) as connection:
         # The second person's part fails, as when the server is stopped there.
         second = sorted(
-            row[0] for row in connection.execute("select user_id from users where external_id = any(%s)", [list(people)])
+            row[0]
+            for row in connection.execute("select user_id from users where external_id = any(%s)", [list(people)])
         )[1]
         connection.execute(
             f"create function stop() returns trigger language plpgsql as $$ begin "
