@@ -30,7 +30,7 @@ def test_an_id_with_a_control_character_is_refused_at_every_door(client: httpx2.
     ]
     assert [one.status_code for one in answers] == [422] * len(answers), [one.text for one in answers]
     assert "control character" in answers[0].text
-    lines = f'{{"format":"mnemon-export","version":1,"userId":"a\\nb"}}\n{{"end":true,"rows":0}}\n'
+    lines = '{"format":"mnemon-export","version":1,"userId":"a\\nb"}\n{"end":true,"rows":0}\n'
     refused = client.post("/api/import", content=lines)
     assert (refused.status_code, refused.json()["code"]) == (422, "bad_user_id")
     assert "?userId=" in refused.json()["detail"]
@@ -45,7 +45,8 @@ def test_a_person_from_before_the_rule_is_exported_and_forgotten(
     org = server.org("acme")
     old, new = internal_user_id(org, "ann"), internal_user_id(org, name)
     with psycopg.connect(server.database_url, autocommit=True) as connection:
-        tables = "select table_name from information_schema.columns where column_name = 'user_id' and table_schema = 'public'"
+        owned = "column_name = 'user_id' and table_schema = 'public'"
+        tables = f"select table_name from information_schema.columns where {owned}"
         connection.execute("set session_replication_role = replica")
         for (table,) in connection.execute(tables).fetchall():
             connection.execute(f'update "{table}" set user_id = %s where user_id = %s', [new, old])

@@ -206,7 +206,8 @@ def test_a_receipt_names_the_rows_that_somebody_has_to_look_at(
     remembered(mnemon, "Lives in Leeds")
     with psycopg.connect(database_url, autocommit=True) as connection:
         connection.execute(
-            "insert into audit (org_id, id, at, actor, action, target) values ('acme', 'aud_1', now(), 'operator', 'x', 'ann')"
+            "insert into audit (org_id, id, at, actor, action, target) "
+            "values ('acme', 'aud_1', now(), 'operator', 'x', 'ann')"
         )
     told = mnemon("forget", "--user", "ann", "--yes").stdout
     assert "look at these rows yourself" in told
