@@ -45,8 +45,8 @@ def lines(server: Served, client: Client) -> list[dict[str, Any]]:
         assert client.post("/api/memories", json={"userId": "cat", **body}).status_code < 300
     results = [{"id": "c1", "action": "a", "entities": [{"id": "e", "kind": "task", "name": "e"}]}]
     said = [{"role": "user", "content": "I told them."}, {"role": "assistant", "content": "Fine."}]
-    body = {"userId": "cat", "messages": said, "toolResults": results}
-    assert client.post("/api/turns", json=body).status_code < 300
+    turn = {"userId": "cat", "messages": said, "toolResults": results}
+    assert client.post("/api/turns", json=turn).status_code < 300
     server.settled(client)
     return exported(client)
 
