@@ -61,8 +61,13 @@ _SEPARATORS = frozenset("\u2028\u2029")
 
 
 @reads_outside_text
+def has_control_character(text: str) -> bool:
+    """Whether the text has a control character or a line break, which no name has."""
+    return any(unicodedata.category(sign) == "Cc" or sign in _SEPARATORS for sign in text)
+
+
 def name_as_sent(text: str) -> str:
-    """The same for a name or an id, which has no control character and no line break either."""
-    if any(unicodedata.category(sign) == "Cc" or sign in _SEPARATORS for sign in as_sent(text)):
+    """The same as `as_sent` for a name or an id, which has no control character and no line break either."""
+    if has_control_character(as_sent(text)):
         raise ValueError("has a control character or a line break; remove it")
     return text

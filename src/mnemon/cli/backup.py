@@ -125,8 +125,8 @@ def restore(
         out.print(note, markup=False, soft_wrap=True)
     from mnemon.cli.welcome import command_prefix
 
-    prefix = safe_markup(command_prefix(data_dir, database_url))
-    err.print(f"[dim]Go on with:[/] {prefix}mnemon serve", soft_wrap=True)
+    prefix = command_prefix(data_dir, database_url)
+    err.print(f"[dim]Go on with:[/] {safe_markup(prefix)}mnemon serve", soft_wrap=True)
 
 
 async def _restore(settings: "Settings", file: Path, force: bool) -> "tuple[Archive, list[str]]":

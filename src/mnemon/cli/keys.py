@@ -117,7 +117,7 @@ def list_keys(org: Org = "local", as_json: AsJson = False) -> None:
         return
     for key in found:
         out.print(f"{key.id}  {safe_markup(key.name):<24} {safe_markup(_state(key))}", soft_wrap=True)
-        out.print(f"[dim]    may {_may(key)}[/]", soft_wrap=True)
+        out.print(f"[dim]    may {safe_markup(_may(key))}[/]", soft_wrap=True)
 
 
 def _state(key: "Key") -> str:
