@@ -11,7 +11,7 @@ from mnemon.access.grants import Grant
 from mnemon.api.door import Door, documented, needs
 from mnemon.api.json_route import JsonRoute
 from mnemon.api.memory_shapes import EntityIn
-from mnemon.api.wire import HeldName, Instant, Name, Wire, Words
+from mnemon.api.wire import HeldName, Instant, Label, Name, Wire, Words
 from mnemon.custody.export import chunks, export_file
 from mnemon.custody.forget_person import forget_person
 from mnemon.custody.receipt import Receipt
@@ -41,7 +41,7 @@ class SeedEntryIn(Wire):
     content: Words
     entity: EntityIn | None = None
     fact_type: FactType = FactType.FACT
-    attribute: Name | None = None
+    attribute: Label | None = None
     importance: Annotated[int, Field(ge=0, le=3)] | None = None
     pinned: bool | None = None
 

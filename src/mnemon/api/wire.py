@@ -52,7 +52,9 @@ Name = Annotated[
     AfterValidator(name_as_sent),
 ]
 """A short text that names something: a user, a persona, an agent."""
-HeldName = Annotated[str, Field(min_length=1, max_length=200, pattern=r"\S"), AfterValidator(as_sent)]
+Label = Annotated[str, Field(min_length=1, max_length=200, pattern=r"\S"), AfterValidator(as_sent)]
+"""A short text that describes something and that nobody has to name again: an attribute, a speaker, a tool."""
+HeldName = Label
 """A name to look for: one that is held may be older than the rule that a name has no control characters."""
 Json = Annotated[Any, BeforeValidator(json_as_sent), Field(description=IN_WORDS)]
 """Any JSON value a database can hold, within the limits of `json_limits.py`."""
