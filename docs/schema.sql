@@ -541,6 +541,12 @@ ALTER TABLE ONLY public.replies ALTER COLUMN key SET STATISTICS 0;
 ALTER TABLE ONLY public.replies ALTER COLUMN body SET STATISTICS 0;
 ALTER TABLE ONLY public.replies ALTER COLUMN subject SET STATISTICS 0;
 
+CREATE TABLE public.restore_gaps (
+    subject text NOT NULL,
+    since timestamp with time zone NOT NULL,
+    CONSTRAINT restore_gaps_subject_check CHECK ((subject = ANY (ARRAY['forgettings'::text, 'revocations'::text, 'withdrawals'::text])))
+);
+
 CREATE TABLE public.rolling_summaries (
     org_id text NOT NULL,
     user_id text NOT NULL,
@@ -786,6 +792,15 @@ CREATE TABLE public.users (
 );
 ALTER TABLE ONLY public.users ALTER COLUMN external_id SET STATISTICS 0;
 
+CREATE TABLE public.withdrawals (
+    org_id text NOT NULL,
+    user_id text NOT NULL,
+    id text NOT NULL,
+    origin text NOT NULL,
+    at timestamp with time zone NOT NULL
+);
+ALTER TABLE ONLY public.withdrawals ALTER COLUMN origin SET STATISTICS 0;
+
 CREATE TABLE public.work (
     org_id text NOT NULL,
     kind text NOT NULL,
@@ -919,6 +934,9 @@ ALTER TABLE ONLY public.reflections
 ALTER TABLE ONLY public.replies
     ADD CONSTRAINT replies_pkey PRIMARY KEY (org_id, caller, key);
 
+ALTER TABLE ONLY public.restore_gaps
+    ADD CONSTRAINT restore_gaps_pkey PRIMARY KEY (subject);
+
 ALTER TABLE ONLY public.rolling_summaries
     ADD CONSTRAINT rolling_summaries_pkey PRIMARY KEY (org_id, user_id, persona, message_count);
 
@@ -969,6 +987,9 @@ ALTER TABLE ONLY public.user_seeds
 
 ALTER TABLE ONLY public.users
     ADD CONSTRAINT users_pkey PRIMARY KEY (org_id, user_id);
+
+ALTER TABLE ONLY public.withdrawals
+    ADD CONSTRAINT withdrawals_pkey PRIMARY KEY (org_id, user_id, id);
 
 ALTER TABLE ONLY public.work
     ADD CONSTRAINT work_pkey PRIMARY KEY (org_id, kind, key);
@@ -1280,6 +1301,8 @@ CREATE POLICY own_organization ON public.user_seeds USING ((org_id = current_set
 
 CREATE POLICY own_organization ON public.users USING ((org_id = current_setting('mnemon.org'::text, true))) WITH CHECK ((org_id = current_setting('mnemon.org'::text, true)));
 
+CREATE POLICY own_organization ON public.withdrawals USING ((org_id = current_setting('mnemon.org'::text, true))) WITH CHECK ((org_id = current_setting('mnemon.org'::text, true)));
+
 ALTER TABLE public.personas ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.prices ENABLE ROW LEVEL SECURITY;
@@ -1317,6 +1340,8 @@ ALTER TABLE public.turns ENABLE ROW LEVEL SECURITY;
 ALTER TABLE public.user_seeds ENABLE ROW LEVEL SECURITY;
 
 ALTER TABLE public.users ENABLE ROW LEVEL SECURITY;
+
+ALTER TABLE public.withdrawals ENABLE ROW LEVEL SECURITY;
 
 GRANT USAGE ON SCHEMA public TO mnemon_app;
 
@@ -1387,6 +1412,8 @@ GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.reflections TO mnemon_app;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.replies TO mnemon_app;
 
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.restore_gaps TO mnemon_app;
+
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.rolling_summaries TO mnemon_app;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.run_events TO mnemon_app;
@@ -1416,6 +1443,8 @@ GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.turns TO mnemon_app;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.user_seeds TO mnemon_app;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.users TO mnemon_app;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.withdrawals TO mnemon_app;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.work TO mnemon_app;
 

@@ -66,8 +66,9 @@ class NotFound(MnemonError):
 
     code = "not_found"
 
-    def __init__(self, noun: str) -> None:
-        super().__init__(f"There is no such {noun}. Check the id, and that the key belongs to its organization.")
+    def __init__(self, noun: str, *, code: str | None = None, detail: str | None = None) -> None:
+        said = detail or f"There is no such {noun}. Check the id, and that the key belongs to its organization."
+        super().__init__(said, code=code)
 
 
 class Conflict(MnemonError):

@@ -4,6 +4,7 @@ What a model says is mended here; what a caller sends is refused (`as_sent`, `js
 """
 
 import sys
+import unicodedata
 from typing import Any
 
 from mnemon.outside import reads_outside_text
@@ -53,4 +54,20 @@ def as_sent(text: str) -> str:
         text.encode()
     except UnicodeEncodeError:
         raise ValueError("has half a surrogate pair; send valid Unicode") from None
+    return text
+
+
+_SEPARATORS = frozenset("\u2028\u2029")
+
+
+@reads_outside_text
+def has_control_character(text: str) -> bool:
+    """Whether the text has a control character or a line break, which no name has."""
+    return any(unicodedata.category(sign) == "Cc" or sign in _SEPARATORS for sign in text)
+
+
+def name_as_sent(text: str) -> str:
+    """The same as `as_sent` for a name or an id, which has no control character and no line break either."""
+    if has_control_character(as_sent(text)):
+        raise ValueError("has a control character or a line break; remove it")
     return text

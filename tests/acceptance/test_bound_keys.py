@@ -75,6 +75,8 @@ class Scene:
             return {"json": {"content": "Something else"}}
         if op.path == "/v1/chat/completions":
             return {"json": {**op.body, "messages": [{"role": "user", "content": "Good morning"}]}}
+        if op.path == "/api/sources/withdraw":
+            return {"json": {**op.body, "source": "seeded_profile"}}
         if op.path == "/api/chat":
             return {"json": {**op.body, "stream": False}}
         return {} if op.body is None else {"json": op.body}

@@ -121,8 +121,10 @@ def test_a_session_makes_no_key_with_more_rights_or_a_longer_life(house: Served)
     key = short_lived_key(house, grants=frozenset({Grant.ADMIN, Grant.CHAT}))
     with signed_in(house, key) as browser:
         csrf = browser.get("/settings/keys").text.partition('name="csrf" value="')[2].partition('"')[0]
-        form = {"csrf": csrf, "at": "/settings/keys", "name": "made"}
-        assert browser.post("/settings/keys", data={**form, "grant:custody": "yes"}).status_code == 403
+        form = {"csrf": csrf, "at": "/settings/keys", "name": "made", "everything": "yes"}
+        assert (
+            browser.post("/settings/keys", data={**form, "everything": "", "grant:custody": "yes"}).status_code == 403
+        )
         assert browser.post("/settings/keys", data={**form, "days": "30"}).status_code == 403
         assert browser.post("/settings/keys", data={**form, "user": "ann"}).status_code == 200
         assert browser.post("/settings/keys", data=form).status_code == 200

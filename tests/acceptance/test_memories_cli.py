@@ -96,9 +96,9 @@ def test_what_a_source_said_is_listed_and_taken_back(mnemon: Mnemon) -> None:
     [listed] = json.loads(mnemon("sources", "me", "--json").stdout)
     assert (listed["origin"], listed["trustLevel"], listed["active"]) == ("cli", "person", 1)
     assert mnemon("sources", "me").stdout.startswith("cli  person  1 active (0 claims)")
-    done = mnemon("withdraw", "cli", "--user", "me")
+    done = mnemon("withdraw", "cli", "--user", "me", "--yes")
     assert done.exit_code == 0, done.output
     assert "Memories: 1 archived" in done.output
-    again = json.loads(mnemon("withdraw", "cli", "--user", "me", "--json").stdout)
+    again = json.loads(mnemon("withdraw", "cli", "--user", "me", "--yes", "--json").stdout)
     assert (again["origin"], again["total"]) == ("cli", 0)
-    assert mnemon("withdraw", "cli", "--user", "nobody").exit_code != 0
+    assert mnemon("withdraw", "cli", "--user", "nobody", "--yes").exit_code == 3

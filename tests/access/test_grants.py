@@ -22,9 +22,15 @@ NOW = datetime(2026, 4, 12, tzinfo=UTC)
 DAY = timedelta(days=1)
 
 
-def test_no_words_leave_the_choice_to_the_kind_of_key() -> None:
-    assert parse_grants([]) is None
-    assert parse_grants(["chat"]) == frozenset({Grant.CHAT})
+@pytest.mark.parametrize("words", [[], [""], [" ", ""]])
+def test_no_words_are_a_slip_and_never_everything(words: list[str]) -> None:
+    with pytest.raises(Invalid) as refused:
+        parse_grants(words)
+    assert refused.value.code == "scopes_missing"
+
+
+def test_no_grants_leave_the_choice_to_the_kind_of_key() -> None:
+    assert parse_grants([" chat"]) == frozenset({Grant.CHAT})
     assert grants_of_new_key(None, bound=False) == ALL_GRANTS
     assert grants_of_new_key(None, bound=True) == PERSONAL_GRANTS - {Grant.AGENT_STATE_READ, Grant.AGENT_STATE_WRITE}
     assert Grant.AGENT_STATE_READ in grants_of_new_key(frozenset({Grant.AGENT_STATE_READ}), bound=True)

@@ -77,6 +77,7 @@ def _more_of_it(visitor: httpx2.Client) -> None:
         "csrf": csrf[1],
         "name": "<script>executed.push('qkey')</script>",
         "user": "<svg onload=executed.push('q')>",
+        "everything": "yes",
     }
     assert visitor.post("/settings/keys", data=form).status_code == 200
     memory = visitor.get("/memories.json").json()["found"][0]["memory"]

@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import psycopg
 import pytest
 from typer.testing import CliRunner, Result
 
@@ -79,8 +80,9 @@ def test_a_restore_does_not_bring_back_what_was_forgotten_since(mnemon: Callable
     back = mnemon("restore", backup, "--force", "--json")
     assert back.exit_code == 0, back.stderr
     assert json.loads(back.stdout)["notes"] == [
-        "1 forgettings since the backup were carried out again.",
+        "1 forgetting since the backup was carried out again.",
         "No key had been revoked since the backup.",
+        "No source had been withdrawn since the backup.",
     ]
     text = mnemon("export", "ann").stdout
     assert "Lives in Leeds" in text
@@ -118,5 +120,95 @@ def test_a_restore_into_a_new_place_says_what_it_could_not_know(
     (tmp_path / "elsewhere").mkdir(exist_ok=True)
     (tmp_path / "elsewhere" / "forgotten.ndjson").write_bytes((tmp_path / "data" / "forgotten.ndjson").read_bytes())
     notes = json.loads(mnemon("restore", backup, "--force", "--json").stdout)["notes"]
-    assert notes[0] == "1 forgettings since the backup were carried out again."
+    assert notes[0] == "1 forgetting since the backup was carried out again."
     assert "marmalade" not in mnemon("export", "ann").stdout
+    # And now it is known for good.
+    assert json.loads(mnemon("restore", backup, "--force", "--json").stdout)["notes"][0] == notes[0]
+
+
+def test_a_second_restore_without_the_ledger_knows_no_more_than_the_first(
+    mnemon: Callable[..., Result], tmp_path: Path, empty_database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secret = remembered(mnemon, "The alarm word is marmalade")
+    key = json.loads(mnemon("keys", "create", "--name", "laptop", "--json").stdout)["id"]
+    backup = tmp_path / "one.backup"
+    assert mnemon("backup", backup).exit_code == 0
+    assert mnemon("forget", secret, "--yes").exit_code == 0
+    assert mnemon("keys", "revoke", key).exit_code == 0
+    monkeypatch.setenv("MNEMON_DATABASE_URL", empty_database_url)
+    monkeypatch.setenv("MNEMON_DATA_DIR", str(tmp_path / "elsewhere"))
+    first = json.loads(mnemon("restore", backup, "--json").stdout)["notes"]
+    other = remembered(mnemon, "Lives in Leeds")
+    assert mnemon("forget", other, "--yes").exit_code == 0  # which makes a ledger, of what was forgotten here
+    for _ in range(2):
+        notes = json.loads(mnemon("restore", backup, "--force", "--json").stdout)["notes"]
+        assert ["may be back" in first[0], "may be back" in notes[0]] == [True, True], notes
+        assert ["opens again" in first[1], "open again" in notes[1]] == [True, True], notes
+        assert ["speaks again" in first[2], "speak again" in notes[2]] == [True, True], notes
+        assert not [one for one in notes if one.startswith(("Nothing had", "No key had", "No source had"))]
+    # A backup of what was restored so is no better.
+    later = tmp_path / "two.backup"
+    assert mnemon("backup", later).exit_code == 0
+    assert "may be back" in json.loads(mnemon("restore", later, "--force", "--json").stdout)["notes"][0]
+    (tmp_path / "elsewhere" / "forgotten.ndjson").write_bytes((tmp_path / "data" / "forgotten.ndjson").read_bytes())
+    notes = json.loads(mnemon("restore", backup, "--force", "--json").stdout)["notes"]
+    assert "may be back" not in notes[0], notes
+    assert "marmalade" not in mnemon("export", "ann").stdout
+
+
+def test_a_restore_withdraws_again_what_was_withdrawn_since(
+    mnemon: Callable[..., Result], tmp_path: Path, empty_database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    remembered(mnemon, "Lives in Leeds")
+    backup = tmp_path / "one.backup"
+    assert mnemon("backup", backup).exit_code == 0
+    assert json.loads(mnemon("withdraw", "cli", "--user", "ann", "--yes", "--json").stdout)["total"] == 1
+    notes = json.loads(mnemon("restore", backup, "--force", "--json").stdout)["notes"]
+    assert notes[2] == "1 source that was withdrawn since the backup is withdrawn again: cli."
+    [listed] = json.loads(mnemon("sources", "ann", "--json").stdout)
+    assert (listed["active"], listed["archived"]) == (0, 1)
+    # What it said after it was withdrawn is not touched by a withdrawal that the backup knows.
+    later = tmp_path / "two.backup"
+    remembered(mnemon, "Sails")
+    assert mnemon("backup", later).exit_code == 0
+    notes = json.loads(mnemon("restore", later, "--force", "--json").stdout)["notes"]
+    assert notes[2] == "No source had been withdrawn since the backup."
+    assert json.loads(mnemon("sources", "ann", "--json").stdout)[0]["active"] == 1
+    # Somewhere else nothing tells of it.
+    monkeypatch.setenv("MNEMON_DATABASE_URL", empty_database_url)
+    assert "speaks again" in json.loads(mnemon("restore", backup, "--json").stdout)["notes"][2]
+
+
+def test_a_forgotten_persons_withdrawals_go_with_them(mnemon: Callable[..., Result], database_url: str) -> None:
+    remembered(mnemon, "Lives in Leeds")
+    assert mnemon("withdraw", "cli", "--user", "ann", "--yes").exit_code == 0
+    gone = json.loads(mnemon("forget", "--user", "ann", "--json").stdout)
+    assert gone["removed"]["withdrawals"] == 1
+
+
+def test_a_restore_says_how_to_start_what_it_restored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    first, second, file = tmp_path / "first", tmp_path / "sec ond", tmp_path / "one.backup"
+
+    def call(*words: object) -> Result:
+        return CliRunner().invoke(app, [str(word) for word in words])
+
+    assert call("migrate", "--data-dir", first).exit_code == 0
+    assert call("backup", file, "--data-dir", first).exit_code == 0
+    back = call("restore", file, "--data-dir", second)
+    assert back.exit_code == 0, back.stderr
+    assert f"MNEMON_DATA_DIR='{second}' mnemon serve" in back.stderr
+
+
+def test_a_receipt_names_the_rows_that_somebody_has_to_look_at(
+    mnemon: Callable[..., Result], database_url: str
+) -> None:
+    remembered(mnemon, "Lives in Leeds")
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        connection.execute(
+            "insert into audit (org_id, id, at, actor, action, target) "
+            "values ('acme', 'aud_1', now(), 'operator', 'x', 'ann')"
+        )
+    told = mnemon("forget", "--user", "ann", "--yes").stdout
+    assert "look at these rows yourself" in told
+    assert "aud_1" in told

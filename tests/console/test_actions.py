@@ -1,10 +1,13 @@
 """What can be done in the console: guarded, on record, undone where it can be."""
 
+import html
 import re
 
 import httpx2
+import psycopg
 import pytest
 
+from mnemon.access.grants import Grant
 from support.bounds import HANGS_S
 from support.console_door import signed_in
 from support.served import Served
@@ -222,8 +225,18 @@ def test_what_one_source_said_is_shown_and_taken_back(client: httpx2.Client, bro
     assert "/sources?user=ann" in page
     listed = browser.get("/sources?user=ann").text
     assert "<td>email</td>" in listed
-    assert "Take back" in listed
-    post(browser, "/sources/withdraw", user="ann", origin="email")
+    assert 'action="/sources/withdraw"' not in listed, "one click takes nothing back"
+    where = "/sources/withdraw?user=ann&source=email"
+    assert where.replace("&", "&amp;") in listed
+    asked = browser.get(where).text
+    assert "1 memory, 0 past versions and 0 open todos" in asked
+    assert "Owns a boat" in asked
+    for word in ("", "yes"):
+        refused = post(browser, "/sources/withdraw", user="ann", source="email", confirm=word, at=where)
+        assert refused.status_code == 422
+        assert "type withdraw to confirm" in refused.text
+    assert status(client, claim) == "ACTIVE"
+    post(browser, "/sources/withdraw", user="ann", source="email", confirm="Withdraw")
     assert (status(client, claim), status(client, own)) == ("ARCHIVED", "ACTIVE")
     assert audit(browser)[0][0] == "withdraw source"
 
@@ -243,3 +256,52 @@ def test_a_claim_and_what_it_contradicts_lead_to_each_other(client: httpx2.Clien
     assert edited.headers["location"] == f"/memories/{own}"
     now = client.get(f"/api/memories/{own}").json()["data"]
     assert (now["content"], now["trustLevel"], now["origin"]) == ("Owns a ship", "operator", "operator")
+
+
+def test_a_source_whose_name_a_form_would_change_is_taken_back(
+    server: Served, client: httpx2.Client, browser: httpx2.Client
+) -> None:
+    body = {"userId": "ann", "type": "PROFILE", "content": "Owns a boat", "source": "tool:crm"}
+    one = client.post("/api/memories", json=body).json()["data"]["id"]
+    with psycopg.connect(server.database_url, autocommit=True) as connection:
+        connection.execute("update memories set origin = %s where id = %s", ["tool:a\nb %25\x1b ", one])
+    listed = browser.get("/sources?user=ann").text
+    assert r"<td>tool:a\nb %25\x1b </td>" in listed
+    found = re.search(r'href="(/sources/withdraw[^"]+)"', listed)
+    assert found
+    asked = browser.get(html.unescape(found[1])).text
+    named = re.search(r'name="source" value="([^"]+)"', asked)
+    assert named
+    post(browser, "/sources/withdraw", user="ann", source=html.unescape(named[1]), confirm="withdraw")
+    assert status(client, one) == "ARCHIVED"
+    nothing = post(browser, "/sources/withdraw", user="ann", source="tool", confirm="withdraw")
+    assert nothing.status_code == 404
+
+
+def test_without_custody_no_source_is_offered_to_be_taken_back(server: Served, client: httpx2.Client) -> None:
+    client.post("/api/memories", json={"userId": "ann", "type": "PROFILE", "content": "Sails", "source": "email"})
+    key = server.key(grants=frozenset({Grant.MEMORY_READ, Grant.MEMORY_WRITE}))
+    with httpx2.Client(base_url=server.url, timeout=HANGS_S) as reader:
+        assert reader.post("/sign-in", data={"key": key, "next": "/"}).status_code == 303
+        listed = reader.get("/sources?user=ann").text
+        assert "<td>email</td>" in listed
+        assert "/sources/withdraw" not in listed
+        assert reader.get("/sources/withdraw?user=ann&source=email").status_code == 403
+
+
+@pytest.mark.parametrize(
+    "form",
+    [{}, {"everything": "yes", "grant:chat": "yes"}, {"everything": "yes", "user": "  "},
+     {"everything": "yes", "user": "a\tb"}, {"everything": "yes", "days": "0"}],
+)  # fmt: skip
+def test_a_form_that_names_nothing_makes_no_key(browser: httpx2.Client, form: dict[str, str]) -> None:
+    refused = post(browser, "/settings/keys", name="app", at="/settings/keys", **form)
+    assert refused.status_code == 422, refused.text
+    assert "mnk_" not in refused.text
+    assert browser.get("/settings/keys.json").json()["live"] == []
+
+
+def test_everything_is_asked_for_by_its_box(browser: httpx2.Client) -> None:
+    assert "mnk_" in post(browser, "/settings/keys", name="app", everything="yes").text
+    [key] = browser.get("/settings/keys.json").json()["live"]
+    assert set(key["grants"]) == set(Grant)

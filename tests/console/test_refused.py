@@ -235,7 +235,7 @@ def test_a_wrong_key_is_said_beside_it_and_not_shown(server: Served) -> None:
 
 
 def test_what_is_shown_once_leaves_an_address_that_can_be_loaded_again(browser: httpx2.Client, told: Told) -> None:
-    made = send(browser, "/settings/keys", "/settings/keys", name="app")
+    made = send(browser, "/settings/keys", "/settings/keys", name="app", everything="yes")
     assert made.status_code == 200
     assert made.headers["hx-push-url"] == "/settings/keys"
     gone = send(browser, "/settings/privacy", "/settings/privacy/forget", user="ben", confirm="ben")

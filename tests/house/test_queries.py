@@ -10,8 +10,8 @@ from mnemon.db.statements import parse
 
 SOURCE = Path(__file__).parents[2] / "src" / "mnemon"
 TABLE = re.compile(r"create table (?:if not exists )?(\w+) \((.*?)\n\)", re.IGNORECASE | re.DOTALL)
-OWNERLESS = {"workers"}
-"""Belongs to the installation, not to an organization: who works here, without any content."""
+OWNERLESS = {"workers", "restore_gaps"}
+"""Belongs to the installation, not to an organization: who works here and how it was restored, without any content."""
 
 tables = {match[1]: match[2] for migration in shipped() for match in TABLE.finditer(migration.sql)}
 statements = [

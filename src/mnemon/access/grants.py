@@ -51,13 +51,19 @@ DEFAULT_PERSONAL_GRANTS = PERSONAL_GRANTS - {Grant.AGENT_STATE_READ, Grant.AGENT
 """What a bound key has when none are named: an agent's state is not shown to the person unless somebody says so."""
 
 
-def parse_grants(words: Iterable[str]) -> frozenset[Grant] | None:
-    """Give the grants that these words name; None for no words, which leaves the choice to the kind of key."""
-    named = set(words)
+def parse_grants(words: Iterable[str]) -> frozenset[Grant]:
+    """Give the grants that these words name. Raises Invalid for no words: an empty list is a slip, never everything."""
+    named = {word.strip() for word in words} - {""}
+    if not named:
+        raise Invalid(
+            f"No scope is named. Leave `--scopes` out for all that the kind of key can have, or name some of: "
+            f"{', '.join(Grant)}.",
+            code="scopes_missing",
+        )
     unknown = sorted(named - set(Grant))
     if unknown:
         raise Invalid(f"Unknown scope: {', '.join(unknown)}. There are: {', '.join(Grant)}.", code="unknown_scope")
-    return frozenset(Grant(word) for word in named) or None
+    return frozenset(Grant(word) for word in named)
 
 
 def stored_grants(words: Iterable[str]) -> frozenset[Grant]:

@@ -16,8 +16,10 @@ from mnemon.db.database import ORG_NAME, Database
 from mnemon.db.tx import Tx
 from mnemon.errors import DatabaseDown, Invalid, NotAllowed, NotFound, Unauthenticated
 from mnemon.scope import Scope
+from mnemon.storable import name_as_sent
 
 _KEY = re.compile(r"mnk_(?P<org>[a-z0-9-]{1,40})_(?P<secret>[0-9a-f]{64})")
+LONGEST_NAME = 200
 _USED_EVERY = timedelta(minutes=1)
 
 
@@ -48,6 +50,10 @@ async def create_key(
     """
     if not name.strip():
         raise Invalid("A key needs a name that tells where it is used.", code="name_missing")
+    if bound_user is not None:
+        check_bound_user(bound_user)
+    if grants is not None and not grants:
+        raise Invalid("A key without a scope opens nothing. Name one, or leave the scopes out.", code="scopes_missing")
     granted = grants_of_new_key(grants, bound=bound_user is not None)
     if maker is not None:
         granted, expires_at = limit_to_maker(maker, granted, expires_at, named=grants is not None)
@@ -64,6 +70,18 @@ async def create_key(
     )
     await store.insert_key(scope, tx, key, digest(secret))
     return key, f"mnk_{scope.org_id}_{secret}"
+
+
+def check_bound_user(name: str) -> None:
+    """Refuse a name that no person can have: a key that is bound to it would look like one that is bound to nobody."""
+    if not name.strip():
+        raise Invalid("The person to bind the key to is not named. Name them, or leave it out.", code="user_missing")
+    if len(name) > LONGEST_NAME:
+        raise Invalid(f"A person's name has at most {LONGEST_NAME} characters.", code="bad_user_id")
+    try:
+        name_as_sent(name)
+    except ValueError as error:
+        raise Invalid(f"The person's name {error}.", code="bad_user_id") from None
 
 
 async def authenticate(db: Database, bearer: str) -> Principal:

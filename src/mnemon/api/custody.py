@@ -10,6 +10,7 @@ from mnemon.api.door import Door, documented, needs
 from mnemon.api.json_route import JsonRoute
 from mnemon.api.users import ReceiptOut
 from mnemon.api.wire import Name, Wire
+from mnemon.custody.bound_import import AdmitRow, row_for_bound_key, row_of_anyone
 from mnemon.custody.forget_memory import forget_memory
 from mnemon.custody.intake import Imported, take_in
 from mnemon.custody.receipt import Receipt
@@ -51,13 +52,23 @@ async def import_user(
     door: Annotated[Door, needs(Grant.CUSTODY)],
     user_id: Annotated[Name | None, Query(alias="userId")] = None,
 ) -> Response:
-    """An export is brought in, for the person it names or for `userId`: all of it or nothing."""
-    body = await door.request.body()
+    """An export is brought in, for the person it names or for `userId`: all of it or nothing.
+
+    With a key bound to one person, a line that claims the operator's trust is 403.
+    """
+    body, rule = await door.request.body(), _admitted_rows(door)
 
     async def effect(tx: Tx) -> Imported:
-        return await take_in(tx, door.org.org_id, _lines(body), user_id=user_id, admit=door.person)
+        return await take_in(tx, door.org.org_id, _lines(body), user_id=user_id, admit=door.person, admit_row=rule)
 
     return await door.write(effect, ImportedOut.of)
+
+
+def _admitted_rows(door: Door) -> AdmitRow:
+    """The rule for the rows of an import: all of them, or for a bound key what it could say itself."""
+    if door.principal.bound_user is None:
+        return row_of_anyone
+    return row_for_bound_key(agent_state=door.may(Grant.AGENT_STATE_WRITE))
 
 
 async def _lines(body: bytes) -> AsyncIterator[bytes]:

@@ -150,6 +150,15 @@ class Door:
         targets = [*map(str, named), *made, *sorted(self.concerned)]
         record_write(tx, self.org, actor=self.principal.key_id, action=action, targets=targets)
 
+    async def kept_reply(self) -> Response | None:
+        """Give the reply that was kept for this very request; None for its first time."""
+        slot = await self.slot()
+        if slot is None:
+            return None
+        async with self.tx() as tx:
+            kept = await replies.earlier(tx, self.org, slot)
+        return None if kept is None or kept.status is None else _replayed(kept)
+
     async def slot(self) -> replies.Slot | None:
         """Where this request's reply is kept; None when it names no Idempotency-Key."""
         key = self.request.headers.get("Idempotency-Key")

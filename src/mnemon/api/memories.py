@@ -17,7 +17,7 @@ from mnemon.api.memory_shapes import (
     VersionOut,
     stated_out,
 )
-from mnemon.api.wire import Name, position_of
+from mnemon.api.wire import HeldName, Name, position_of
 from mnemon.db.tx import Tx
 from mnemon.memory import browse, edit
 from mnemon.memory.fact import API, MemoryType
@@ -78,14 +78,15 @@ async def list_memories(
     persona_id: Annotated[Name | None, Query(alias="personaId")] = None,
     type_: Annotated[MemoryType | None, Query(alias="type")] = None,
     status: Status | Literal["ALL"] = Status.ACTIVE,
-    entity: Name | None = None,
-    q: Name | None = None,
+    entity: HeldName | None = None,
+    source: Annotated[HeldName | None, Query(description="Only what this source said: a memory's `origin`.")] = None,
+    q: HeldName | None = None,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
     cursor: str | None = None,
 ) -> Response:
     """What the persona may see, newest first; without a persona, what is global."""
     before = browse.place_of(position_of(cursor))
-    wanted = Filter(type=type_, status=None if status == "ALL" else status, q=q, before=before)
+    wanted = Filter(type=type_, status=None if status == "ALL" else status, q=q, origin=source, before=before)
     async with door.tx() as tx:
         scope = door.person(user_id, persona_id)
         found = await browse.listed(tx, scope, wanted, entity=entity, most=limit + 1)

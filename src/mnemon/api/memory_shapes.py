@@ -4,7 +4,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field
 
-from mnemon.api.wire import Instant, Name, Text, Wire, Words
+from mnemon.api.wire import Instant, Label, Name, Text, Wire, Words
 from mnemon.memory.fact import API, Entity, EntityType, Fact, FactType, MemoryType
 from mnemon.memory.lifecycle import ArchiveReason, Status
 from mnemon.memory.memory import Memory, Version
@@ -20,7 +20,7 @@ OPEN_LOOP = "OPEN_LOOP"
 
 class EntityIn(Wire):
     type: EntityType
-    label: Name
+    label: Label
 
 
 class MemoryIn(Wire):
@@ -30,7 +30,7 @@ class MemoryIn(Wire):
     content: Words
     entity: EntityIn | None = None
     fact_type: FactType | None = None
-    attribute: Name | None = None
+    attribute: Label | None = None
     importance: Annotated[int, Field(ge=0, le=3)] | None = None
     pinned: bool | None = None
     confidence: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] | None = None

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchema, field_validator
 
-from mnemon.api.wire import Json, Name, Text
+from mnemon.api.wire import Json, Label, Name, Text
 from mnemon.errors import Invalid
 from mnemon.json_limits import parse_json
 from mnemon.llm.protocol import Message, ToolRequest, ToolSpec, Usage
@@ -29,12 +29,12 @@ class _Lenient(BaseModel):
 
 
 class FunctionIn(_Lenient):
-    name: Name
+    name: Label
     arguments: Text = "{}"
 
 
 class ToolCallIn(_Lenient):
-    id: Name
+    id: Label
     function: FunctionIn
 
     def as_request(self) -> ToolRequest:
@@ -49,9 +49,9 @@ class ToolCallIn(_Lenient):
 class MessageIn(_Lenient):
     role: Literal["system", "developer", "user", "assistant", "tool"]
     content: Text | None = None
-    name: Name | None = None
+    name: Label | None = None
     tool_calls: Annotated[list[ToolCallIn], Field(max_length=200)] | None = None
-    tool_call_id: Name | None = None
+    tool_call_id: Label | None = None
 
     @field_validator("content", mode="before")
     @classmethod
@@ -75,7 +75,7 @@ class MessageIn(_Lenient):
 
 
 class FunctionSpecIn(_Lenient):
-    name: Name
+    name: Label
     description: Text = ""
     parameters: Schema = Field(default_factory=dict)
 

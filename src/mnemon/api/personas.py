@@ -8,14 +8,15 @@ from pydantic import Field
 from mnemon.access.grants import Grant
 from mnemon.api.door import Door, documented, needs
 from mnemon.api.json_route import JsonRoute
-from mnemon.api.wire import Instant, Name, Text, Wire
+from mnemon.api.wire import HeldName, Instant, Name, Text, Wire
 from mnemon.db.tx import Tx
 from mnemon.errors import NotFound
 from mnemon.sessions.personas import EngagementUse, Persona, find_persona, put_persona
 
 router = APIRouter(prefix="/api/personas", tags=["personas"], route_class=JsonRoute)
 
-PersonaId = Annotated[Name, Path()]
+NewPersonaId = Annotated[Name, Path()]
+PersonaId = Annotated[HeldName, Path()]
 
 
 class PersonaIn(Wire):
@@ -44,7 +45,7 @@ class PersonaOut(Wire):
         )
 
 
-@router.get("/{persona_id:path}", responses=documented(PersonaOut))
+@router.get("/{persona_id:any}", responses=documented(PersonaOut))
 async def get_persona(persona_id: PersonaId, door: Annotated[Door, needs(Grant.MEMORY_READ)]) -> Response:
     """The persona as it was described; it belongs to the organization, so a key bound to one person may not ask."""
     door.require_unbound()
@@ -55,9 +56,9 @@ async def get_persona(persona_id: PersonaId, door: Annotated[Door, needs(Grant.M
     return door.reply(PersonaOut.of(persona))
 
 
-@router.put("/{persona_id:path}", responses={**documented(PersonaOut), **documented(PersonaOut, status=201)})
+@router.put("/{persona_id:any}", responses={**documented(PersonaOut), **documented(PersonaOut, status=201)})
 async def set_persona(
-    persona_id: PersonaId, body: PersonaIn, door: Annotated[Door, needs(Grant.PERSONAS_WRITE)]
+    persona_id: NewPersonaId, body: PersonaIn, door: Annotated[Door, needs(Grant.PERSONAS_WRITE)]
 ) -> Response:
     """The persona is as given; 201 when it is new."""
 

@@ -106,7 +106,7 @@ def _hit(hit: Hit, body: SearchIn) -> HitOut:
     thing = (
         {"memory": MemoryOut.of(hit.found, body.user_id)}
         if isinstance(hit.found, Memory)
-        else {"message": _message(hit.found)}
+        else {"message": message_hit(hit.found)}
     )
     why = {**dict.fromkeys(_ALWAYS, 0.0), **hit.parts}
     weights = {"weights": dict(hit.weights)} if body.explain else {}
@@ -114,7 +114,8 @@ def _hit(hit: Hit, body: SearchIn) -> HitOut:
     return HitOut.model_validate({**thing, "score": hit.score, **claims, "why": why, **weights})
 
 
-def _message(heard: Heard) -> MessageHit:
+def message_hit(heard: Heard) -> MessageHit:
+    """The message as the wire writes it."""
     return MessageHit(**{name: value for name, value in vars(heard).items() if name in MessageHit.model_fields})
 
 

@@ -3,12 +3,14 @@
 from typing import Annotated, Self
 
 from fastapi import APIRouter, Query, Response
+from pydantic import model_validator
 
 from mnemon.access.grants import Grant
 from mnemon.api.door import Door, documented, needs
 from mnemon.api.json_route import JsonRoute
-from mnemon.api.wire import Instant, Name, Wire, position_of
+from mnemon.api.wire import HeldName, Instant, Wire, position_of
 from mnemon.db.tx import Tx
+from mnemon.memory.sources.everyone import withdraw_from_everyone
 from mnemon.memory.sources.overview import SourceOverview, source_overviews
 from mnemon.memory.sources.withdrawal import Withdrawal, withdraw_source
 from mnemon.memory.trust import Trust
@@ -33,8 +35,24 @@ class SourceOut(Wire):
 
 
 class WithdrawIn(Wire):
-    user_id: Name
-    origin: Name
+    """A source to take back, by its name: `source`, or `origin` as earlier releases called it."""
+
+    user_id: HeldName | None = None
+    """Left out: every person of the organization."""
+    source: HeldName | None = None
+    origin: HeldName | None = None
+
+    @model_validator(mode="after")
+    def _names_one(self) -> Self:
+        if self.source is None and self.origin is None:
+            raise ValueError("Name the `source` to take back, as `GET /api/sources` gives its `origin`.")
+        if None not in (self.source, self.origin) and self.source != self.origin:
+            raise ValueError("`source` and `origin` name two sources. Send one of them.")
+        return self
+
+    @property
+    def name(self) -> str:
+        return str(self.source or self.origin)
 
 
 class WithdrawalOut(Wire):
@@ -42,7 +60,9 @@ class WithdrawalOut(Wire):
 
     id: str
     at: Instant
+    source: str
     origin: str
+    people: int
     archived: list[str]
     restored: list[str]
     versions: int
@@ -52,13 +72,13 @@ class WithdrawalOut(Wire):
     @classmethod
     def of(cls, done: Withdrawal) -> Self:
         lists = {"archived": list(done.archived), "restored": list(done.restored)}
-        return cls(**{**vars(done), **lists, "total": done.total})
+        return cls(**{**vars(done), **lists, "source": done.origin, "total": done.total})
 
 
 @router.get("", responses=documented(SourceOut, page=True))
 async def list_sources(
     door: Annotated[Door, needs(Grant.MEMORY_READ)],
-    user_id: Annotated[Name, Query(alias="userId")],
+    user_id: Annotated[HeldName, Query(alias="userId")],
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
     cursor: str | None = None,
 ) -> Response:
@@ -73,10 +93,32 @@ async def list_sources(
 
 @router.post("/withdraw", responses=documented(WithdrawalOut))
 async def withdraw(body: WithdrawIn, door: Annotated[Door, needs(Grant.CUSTODY)]) -> Response:
-    """Everything the source said is taken back; what it had replaced is held again. Again changes nothing."""
+    """Everything the source said is taken back; what it had replaced is held again. Again changes nothing.
+
+    Without `userId`, from every person of the organization, one after the other: repeat it after an interruption.
+    """
+    if body.user_id is None:
+        return await _withdraw_from_everyone(door, body.name)
     scope = door.person(body.user_id)
+    at_most = Trust.OPERATOR if door.principal.bound_user is None else Trust.PERSON
 
     async def effect(tx: Tx) -> Withdrawal:
-        return await withdraw_source(tx, scope, body.origin)
+        return await withdraw_source(tx, scope, body.name, at_most=at_most)
+
+    return await door.write(effect, WithdrawalOut.of)
+
+
+async def _withdraw_from_everyone(door: Door, origin: str) -> Response:
+    """Take the source back from everybody, then keep the reply."""
+    door.require_unbound()
+    kept = await door.kept_reply()
+    if kept is not None:
+        return kept
+    done = await withdraw_from_everyone(
+        door.basement.db, door.org, origin, lambda tx, scope, receipt: door.audit(tx, receipt, scope.user)
+    )
+
+    async def effect(tx: Tx) -> Withdrawal:
+        return done
 
     return await door.write(effect, WithdrawalOut.of)

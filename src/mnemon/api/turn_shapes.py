@@ -6,7 +6,7 @@ from typing import Annotated, Any, Self
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from mnemon.api.chat_events import UsageOut
-from mnemon.api.wire import Instant, Json, Name, Text, Wire
+from mnemon.api.wire import Instant, Json, Label, Name, Text, Wire
 from mnemon.llm.protocol import Usage
 from mnemon.reflection.lifecycle import ReflectionStatus
 from mnemon.reflection.report import Reflection
@@ -26,7 +26,7 @@ Sentence = Annotated[Text, Field(min_length=1, max_length=4000)]
 class MessageIn(Wire):
     role: Role
     content: Long
-    name: Name | None = None
+    name: Label | None = None
     at: Instant | None = None
 
     def as_new(self) -> NewMessage:
@@ -35,21 +35,21 @@ class MessageIn(Wire):
 
 class EntityIn(Wire):
     id: Id
-    kind: Name
+    kind: Label
     name: Id | None = None
 
 
 class DependencyIn(Wire):
     source: Annotated[Id, Field(alias="from")]
     target: Annotated[Id, Field(alias="to")]
-    rel: Name | None = None
+    rel: Label | None = None
 
 
 class ToolResultIn(Wire):
     """What a tool gave back; a structured field that is left out was not given."""
 
     id: Id
-    action: Name
+    action: Label
     ids: Ids | None = None
     types: Ids | None = None
     count: Count | None = None
@@ -103,10 +103,10 @@ class ExpectationIn(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    action: Name
+    action: Label
     expected_outcome: Sentence
     expected_ids: Ids | None = None
-    expected_type: Name | None = None
+    expected_type: Label | None = None
     expected_count: Count | None = None
     invariant: Sentence | None = None
 

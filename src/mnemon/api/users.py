@@ -11,7 +11,7 @@ from mnemon.access.grants import Grant
 from mnemon.api.door import Door, documented, needs
 from mnemon.api.json_route import JsonRoute
 from mnemon.api.memory_shapes import EntityIn
-from mnemon.api.wire import Instant, Name, Wire, Words
+from mnemon.api.wire import HeldName, Instant, Label, Name, Wire, Words
 from mnemon.custody.export import chunks, export_file
 from mnemon.custody.forget_person import forget_person
 from mnemon.custody.receipt import Receipt
@@ -28,8 +28,11 @@ from mnemon.storable import as_sent
 from mnemon.vectors.embed import embed_texts
 
 router = APIRouter(prefix="/api/users", tags=["users"], route_class=JsonRoute)
-User = Annotated[Name, Path(description="May contain `/`, percent-encoded as `%2F` or not.")]
+_HOW = "May contain `/`, percent-encoded as `%2F` or not."
+NewUser = Annotated[Name, Path(description=_HOW)]
 """Routed as a path: a server decodes `%2F` before anybody looks for the route."""
+User = Annotated[HeldName, Path(description=_HOW)]
+"""Someone who may be known already, under whatever name."""
 MOST_ENTRIES = 1000
 
 
@@ -38,7 +41,7 @@ class SeedEntryIn(Wire):
     content: Words
     entity: EntityIn | None = None
     fact_type: FactType = FactType.FACT
-    attribute: Name | None = None
+    attribute: Label | None = None
     importance: Annotated[int, Field(ge=0, le=3)] | None = None
     pinned: bool | None = None
 
@@ -126,6 +129,8 @@ class ReceiptOut(Wire):
     kept: dict[str, int]
     reasons: dict[str, str]
     """Why something was kept, for each entry of `kept`."""
+    kept_ids: dict[str, list[str]]
+    """Which rows were kept, at most 100 for each entry of `kept`."""
     total: int
 
     @classmethod
@@ -137,6 +142,7 @@ class ReceiptOut(Wire):
             redacted=receipt.redacted,
             kept=receipt.kept,
             reasons=receipt.reasons,
+            kept_ids={place: list(ids) for place, ids in receipt.kept_ids.items()},
             total=receipt.total,
         )
 
@@ -194,8 +200,8 @@ async def _seed_of(door: Door) -> tuple[SeedEntry, ...]:
     return entries
 
 
-@router.put("/{user_id:path}/seed", responses=documented(SeededOut), openapi_extra=_SEED_BODY)
-async def put_seed(user_id: User, door: Annotated[Door, needs(Grant.MEMORY_WRITE)]) -> Response:
+@router.put("/{user_id:any}/seed", responses=documented(SeededOut), openapi_extra=_SEED_BODY)
+async def put_seed(user_id: NewUser, door: Annotated[Door, needs(Grant.MEMORY_WRITE)]) -> Response:
     """The person's profile is loaded; loading the same again changes nothing."""
     scope, entries = door.person(user_id), await _seed_of(door)
     vectors = await embed_texts(door.basement.embedder, [entry.content for entry in entries])
@@ -208,7 +214,7 @@ async def put_seed(user_id: User, door: Annotated[Door, needs(Grant.MEMORY_WRITE
         return await door.write(effect, SeededOut.of)
 
 
-@router.get("/{user_id:path}/seed", responses=documented(SeedOut | None))
+@router.get("/{user_id:any}/seed", responses=documented(SeedOut | None))
 async def get_seed(user_id: User, door: Annotated[Door, needs(Grant.MEMORY_READ)]) -> Response:
     """The profile as it was loaded; null when there is none."""
     scope = door.person(user_id)
@@ -218,7 +224,7 @@ async def get_seed(user_id: User, door: Annotated[Door, needs(Grant.MEMORY_READ)
     return door.reply(SeedOut(profile=shown, loaded_at=seed.loaded_at) if seed else None)
 
 
-@router.get("/{user_id:path}/spine", responses=documented(SpineOut | None))
+@router.get("/{user_id:any}/spine", responses=documented(SpineOut | None))
 async def get_spine(user_id: User, door: Annotated[Door, needs(Grant.MEMORY_READ)]) -> Response:
     """The long-term summary; null before the first."""
     async with door.tx() as tx:
@@ -235,7 +241,7 @@ _NDJSON: dict[int | str, Any] = {
 }
 
 
-@router.get("/{user_id:path}/export", responses=_NDJSON, response_class=Response)
+@router.get("/{user_id:any}/export", responses=_NDJSON, response_class=Response)
 async def export_user(user_id: User, door: Annotated[Door, needs(Grant.CUSTODY)]) -> Response:
     """Everything that is kept of the person, as of one moment."""
     # It writes nothing, but takes everything out.
@@ -243,7 +249,7 @@ async def export_user(user_id: User, door: Annotated[Door, needs(Grant.CUSTODY)]
     return StreamingResponse(chunks(file), media_type="application/x-ndjson")
 
 
-@router.delete("/{user_id:path}", responses=documented(ReceiptOut))
+@router.delete("/{user_id:any}", responses=documented(ReceiptOut))
 async def forget_user(user_id: User, door: Annotated[Door, needs(Grant.CUSTODY)]) -> Response:
     """The person is forgotten; the receipt counts what was removed, per table."""
     scope = door.person(user_id)

@@ -7,13 +7,23 @@ from typing import Annotated, Any, Generic, TypeVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer
 from pydantic.alias_generators import to_camel
+from starlette.convertors import StringConvertor, register_url_convertor
 
 from mnemon.clock import iso
 from mnemon.errors import Malformed
 from mnemon.json_limits import IN_WORDS, json_as_sent
-from mnemon.storable import as_sent
+from mnemon.storable import as_sent, name_as_sent
 
 T = TypeVar("T")
+
+
+class AnyTextConvertor(StringConvertor):
+    """The rest of a path whatever it holds: Starlette's own `path` ends at a line break, which `%0A` becomes."""
+
+    regex = r"[\s\S]*"
+
+
+register_url_convertor("any", AnyTextConvertor())
 
 
 def _with_zone(at: datetime) -> datetime:
@@ -36,8 +46,16 @@ Text = Annotated[str, Field(max_length=LONGEST_TEXT), AfterValidator(as_sent)]
 """Any text a database can hold, within the limit."""
 Words = Annotated[str, Field(min_length=1, max_length=20_000, pattern=r"\S"), AfterValidator(as_sent)]
 """A text with something in it, of at most 20,000 characters."""
-Name = Annotated[str, Field(min_length=1, max_length=200, pattern=r"\S"), AfterValidator(as_sent)]
+Name = Annotated[
+    str,
+    Field(min_length=1, max_length=200, pattern=r"\S", description="Without control characters and line breaks."),
+    AfterValidator(name_as_sent),
+]
 """A short text that names something: a user, a persona, an agent."""
+Label = Annotated[str, Field(min_length=1, max_length=200, pattern=r"\S"), AfterValidator(as_sent)]
+"""A short text that describes something and that nobody has to name again: an attribute, a speaker, a tool."""
+HeldName = Label
+"""A name to look for: one that is held may be older than the rule that a name has no control characters."""
 Json = Annotated[Any, BeforeValidator(json_as_sent), Field(description=IN_WORDS)]
 """Any JSON value a database can hold, within the limits of `json_limits.py`."""
 Instant = Annotated[

@@ -47,7 +47,13 @@ def _revocations() -> Survivor:
     return RevocationSurvivor()
 
 
-SURVIVORS: tuple[Callable[[], Survivor], ...] = (_ledger, _revocations)
+def _withdrawals() -> Survivor:
+    from mnemon.memory.sources.survivor import WithdrawalSurvivor
+
+    return WithdrawalSurvivor()
+
+
+SURVIVORS: tuple[Callable[[], Survivor], ...] = (_ledger, _revocations, _withdrawals)
 """Makes each thing that outlives a restore."""
 
 
@@ -116,8 +122,11 @@ def restore(
         return
     out.print(f"{len(archive.tables)} tables are back, in {seconds:.1f} s.")
     for note in notes:
-        out.print(note)
-    err.print("[dim]Go on with:[/] mnemon serve")
+        out.print(note, markup=False, soft_wrap=True)
+    from mnemon.cli.welcome import command_prefix
+
+    prefix = command_prefix(data_dir, database_url)
+    err.print(f"[dim]Go on with:[/] {safe_markup(prefix)}mnemon serve", soft_wrap=True)
 
 
 async def _restore(settings: "Settings", file: Path, force: bool) -> "tuple[Archive, list[str]]":

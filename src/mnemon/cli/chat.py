@@ -5,13 +5,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from mnemon.cli.safe_text import safe_markup
-from mnemon.cli.terminal import AsJson, Org, chosen, err, print_json, print_piece, run
+from mnemon.cli.terminal import AsJson, Org, Persona, User, chosen, err, print_json, print_piece, run
 
 if TYPE_CHECKING:
     from mnemon.cli.talk import Talk
 
-User = Annotated[str, typer.Option("--user", "-u", help="The person.", envvar="MNEMON_USER")]
-Persona = Annotated[str | None, typer.Option("--persona", "-p", help="The persona to speak with.")]
 _HELP = "/memory what is remembered · /context what the agent is given · /why what the last reply rests on · /quit"
 
 

@@ -25,7 +25,10 @@ def console(org: Org = "local", as_json: AsJson = False) -> None:
                 record_command(tx, scope, "console")
                 return await make_link(tx, scope, actor="operator")
 
-    link = f"http://{settings.host}:{settings.port}/sign-in/{run(work())}"
+    from mnemon.cli.serving import Address, running_server
+
+    served = running_server(settings.data_dir) or Address(host=settings.host, port=settings.port)
+    link = f"{served.url}/sign-in/{run(work())}"
     if as_json:
         print_json({"url": link, "org": org})
     else:

@@ -1,4 +1,4 @@
-"""`mnemon export`, `mnemon import`, `mnemon forget`, `mnemon sources` and `mnemon withdraw`."""
+"""`mnemon export`, `mnemon import` and `mnemon forget`."""
 
 import codecs
 import sys
@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from mnemon.basement import Basement
     from mnemon.custody.intake import Imported
     from mnemon.custody.receipt import Receipt
-    from mnemon.memory.sources.overview import SourceOverview
-    from mnemon.memory.sources.withdrawal import Withdrawal
 
 
 def register(app: typer.Typer) -> None:
@@ -24,8 +22,6 @@ def register(app: typer.Typer) -> None:
     app.command("export")(export)
     app.command("import")(import_)
     app.command("forget")(forget)
-    app.command("sources")(sources)
-    app.command("withdraw")(withdraw)
 
 
 def export(
@@ -158,6 +154,7 @@ def _show(receipt: "Receipt", as_json: bool) -> None:
             "at": iso(receipt.at),
             **receipt.plain(),
             "reasons": receipt.reasons,
+            "keptIds": receipt.kept_ids,
             "total": receipt.total,
         }
         print_json(plain)
@@ -169,71 +166,6 @@ def _show(receipt: "Receipt", as_json: bool) -> None:
     for table, number in receipt.redacted.items():
         out.print(f"  {number:>8,}  {table}, words covered")
     for place, number in receipt.kept.items():
-        out.print(f"  {number:>8,}  {place}, kept: {receipt.reasons[place]}")
-
-
-def sources(
-    user: Annotated[str, typer.Argument(help="The person, as your application calls them.")],
-    org: Org = "local",
-    as_json: AsJson = False,
-) -> None:
-    """List the sources of what is held about a person, and how far each is trusted."""
-    from mnemon.cli.house import opened_house, organization
-    from mnemon.clock import iso
-    from mnemon.memory.sources.overview import source_overviews
-    from mnemon.scope import person
-
-    async def work() -> "list[SourceOverview]":
-        async with opened_house(chosen()) as house:
-            await organization(house, org)
-            async with house.db.tx(org) as tx:
-                return await source_overviews(tx, person(org, user))
-
-    found = run(work())
-    if as_json:
-        counts = ("active", "claims", "archived", "past", "todos")
-        print_json(
-            [
-                {
-                    "origin": one.origin,
-                    "trustLevel": one.trust,
-                    **{name: getattr(one, name) for name in counts},
-                    "lastAt": iso(one.last_at),
-                }
-                for one in found
-            ]
-        )
-        return
-    for one in found:
-        held = f"{one.active:,} active ({one.claims:,} claims), {one.past:,} past, {one.todos:,} todos"
-        out.print(f"{one.origin}  {one.trust}  {held}", markup=False, highlight=False)
-    err.print("[dim]Take one of them back with:[/] mnemon withdraw SOURCE --user NAME")
-
-
-def withdraw(
-    origin: Annotated[str, typer.Argument(help="The source, as `mnemon sources` names it.")],
-    user: Annotated[str, typer.Option("--user", help="The person, as your application calls them.")],
-    org: Org = "local",
-    as_json: AsJson = False,
-) -> None:
-    """Take back everything one source said about a person; what it had replaced is held again."""
-    from mnemon.access.audit import record_command
-    from mnemon.cli.house import opened_house, organization
-    from mnemon.clock import iso
-    from mnemon.memory.sources.withdrawal import withdraw_source
-    from mnemon.scope import person
-
-    async def work() -> "Withdrawal":
-        async with opened_house(chosen(), migrated=True) as house:
-            scope = await organization(house, org)
-            async with house.db.tx(org) as tx:
-                done = await withdraw_source(tx, person(org, user), origin)
-                record_command(tx, scope, "withdraw", done.id, person(org, user).user)
-                return done
-
-    done = run(work())
-    if as_json:
-        print_json({**vars(done), "at": iso(done.at), "total": done.total})
-        return
-    gone = f"{len(done.archived):,} archived, {len(done.restored):,} restored to what they said before"
-    out.print(f"Receipt {done.id}. Memories: {gone}. Past versions: {done.versions:,}. Todos dropped: {done.todos:,}.")
+        out.print(f"  {number:>8,}  {place}, kept: {receipt.reasons[place]}", soft_wrap=True)
+        for one in receipt.kept_ids.get(place, ()):
+            out.print(f"            {one}", markup=False, soft_wrap=True)

@@ -53,6 +53,7 @@ async def _play(settings: "Settings", org: str) -> tuple[int, str]:
     from mnemon.cli.house import bring_up_to_date, database_url
     from mnemon.cli.operator import assert_embedder
     from mnemon.cli.serve import assert_role
+    from mnemon.cli.serving import Address, running_server
     from mnemon.logs import configure_logs
     from mnemon.scope import Scope
 
@@ -68,7 +69,8 @@ async def _play(settings: "Settings", org: str) -> tuple[int, str]:
             async with basement.db.tx(org) as tx:
                 token = await make_link(tx, Scope(org_id=org), actor="operator")
                 record_command(tx, Scope(org_id=org), "demo: console link")
-    return steps, f"http://{settings.host}:{settings.port}/sign-in/{token}"
+    served = running_server(settings.data_dir) or Address(host=settings.host, port=settings.port)
+    return steps, f"{served.url}/sign-in/{token}"
 
 
 async def _told(basement: "Basement", url: str, org: str, hold: Hold) -> int:

@@ -1,12 +1,15 @@
 """`mnemon orgs …` and `mnemon keys …`."""
 
 from datetime import timedelta
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from mnemon.cli.safe_text import safe_markup
 from mnemon.cli.terminal import AsJson, Org, chosen, out, print_json, run
+
+if TYPE_CHECKING:
+    from mnemon.access.principal import Key
 
 orgs = typer.Typer(no_args_is_help=True, help="Organizations: the walls between tenants.")
 keys = typer.Typer(no_args_is_help=True, help="Keys: who may come in, and what for.")
@@ -54,7 +57,9 @@ def list_orgs(as_json: AsJson = False) -> None:
 def create(
     name: Annotated[str, typer.Option("--name", help="Where the key is used.")],
     org: Org = "local",
-    scopes: Annotated[str, typer.Option("--scopes", help="Comma-separated; all when left out.")] = "",
+    scopes: Annotated[
+        str | None, typer.Option("--scopes", help="Comma-separated; left out: all that the kind of key can have.")
+    ] = None,
     user: Annotated[str | None, typer.Option("--user", help="Bind the key to one person.")] = None,
     expires_in_days: Annotated[int | None, typer.Option("--expires-in-days", min=1, max=36500)] = None,
     as_json: AsJson = False,
@@ -66,7 +71,7 @@ def create(
     from mnemon.cli.house import opened_house, organization
 
     async def work() -> tuple[str, str]:
-        grants = parse_grants([word.strip() for word in scopes.split(",") if word.strip()])
+        grants = None if scopes is None else parse_grants(scopes.split(","))
         async with opened_house(chosen(), migrated=True) as house:
             scope = await organization(house, org)
             async with house.db.tx(scope.org_id) as tx:
@@ -86,11 +91,10 @@ def create(
 def list_keys(org: Org = "local", as_json: AsJson = False) -> None:
     """List the organization's keys; the secrets are not kept."""
     from mnemon.access import store
-    from mnemon.access.principal import Key
     from mnemon.cli.house import opened_house, organization
     from mnemon.clock import iso
 
-    async def work() -> list[Key]:
+    async def work() -> "list[Key]":
         async with opened_house(chosen()) as house:
             scope = await organization(house, org)
             async with house.db.tx(scope.org_id) as tx:
@@ -114,9 +118,23 @@ def list_keys(org: Org = "local", as_json: AsJson = False) -> None:
         print_json(shown)
         return
     for key in found:
-        state = "revoked" if key.revoked_at else f"last used {key.used_at:%Y-%m-%d}" if key.used_at else "not used yet"
-        bound = f" for {key.bound_user}" if key.bound_user else ""
-        out.print(f"{key.id}  {safe_markup(key.name):<24} {state}{safe_markup(bound)}")
+        out.print(f"{key.id}  {safe_markup(key.name):<24} {safe_markup(_state(key))}", soft_wrap=True)
+        out.print(f"[dim]    may {safe_markup(_may(key))}[/]", soft_wrap=True)
+
+
+def _state(key: "Key") -> str:
+    used = f"last used {key.used_at:%Y-%m-%d}" if key.used_at else "not used yet"
+    ends = f"expires {key.expires_at:%Y-%m-%d}" if key.expires_at else "never expires"
+    bound = "" if key.bound_user is None else f", only for {key.bound_user}"
+    return f"{f'revoked {key.revoked_at:%Y-%m-%d}' if key.revoked_at else f'{used}, {ends}'}{bound}"
+
+
+def _may(key: "Key") -> str:
+    """What the key may do now, in the words of `--scopes`."""
+    from mnemon.access.grants import ALL_GRANTS, effective_grants
+
+    held = effective_grants(key.grants, bound=key.bound_user is not None)
+    return "everything" if held == ALL_GRANTS else ", ".join(sorted(held)) or "nothing"
 
 
 @keys.command("revoke")

@@ -51,6 +51,7 @@ COMMANDS = (
     "memory",
     "reembed",
     "runs",
+    "sources",
 )
 """Modules that register their commands themselves."""
 

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from mnemon.cli.terminal import Org, chosen, run
+from mnemon.cli.terminal import Org, check_option_name, chosen, run
 
 
 def register(app: typer.Typer) -> None:
@@ -14,9 +14,13 @@ def register(app: typer.Typer) -> None:
 
 
 def mcp(
-    user: Annotated[str, typer.Option("--user", help="The person whose memory it is.")] = "me",
+    user: Annotated[
+        str, typer.Option("--user", help="The person whose memory it is.", callback=check_option_name)
+    ] = "me",
     org: Org = "local",
-    persona: Annotated[str | None, typer.Option("--persona", help="The persona they speak with.")] = None,
+    persona: Annotated[
+        str | None, typer.Option("--persona", help="The persona they speak with.", callback=check_option_name)
+    ] = None,
     session: Annotated[str | None, typer.Option("--session", help="A session, for expectations.")] = None,
     key: Annotated[
         str | None,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from mnemon.cli.safe_text import safe_markup
-from mnemon.cli.terminal import AsJson, Org, chosen, out, print_json, run
+from mnemon.cli.terminal import AsJson, Org, Persona, User, chosen, out, print_json, run
 
 if TYPE_CHECKING:
     from mnemon.memory.memory import Memory
@@ -17,9 +17,6 @@ if TYPE_CHECKING:
     from mnemon.scope import Scope
 
 _BAR = 16
-
-User = Annotated[str, typer.Option("--user", "-u", help="The person.", envvar="MNEMON_USER")]
-Persona = Annotated[str | None, typer.Option("--persona", "-p", help="The persona the person speaks with.")]
 
 
 class Type(StrEnum):
@@ -186,23 +183,20 @@ def _time(text: str | None) -> datetime | None:
         raise Invalid("--as-of takes an ISO time, like 2026-04-12 or 2026-04-12T15:22:00Z.") from None
 
 
-def _plain(thing: "Memory | Todo | Heard", user: str | None = None) -> dict[str, Any]:
-    """The thing as JSON, in the wire's spelling."""
-    from pydantic.alias_generators import to_camel
+def _plain(thing: "Memory | Todo | Heard", user: str) -> dict[str, Any]:
+    """The thing as JSON, as the API gives it."""
+    from mnemon.api.memory_shapes import MemoryOut, TodoOut
+    from mnemon.api.recall import message_hit
+    from mnemon.memory.memory import Memory
+    from mnemon.memory.todos.todo import Todo
 
-    from mnemon.clock import iso
-
-    def value(one: Any) -> Any:
-        if isinstance(one, datetime):
-            return iso(one)
-        if isinstance(one, tuple):
-            return [_plain(inner) if hasattr(inner, "__dict__") else inner for inner in one]
-        return one
-
-    plain = {to_camel(name): value(one) for name, one in vars(thing).items()}
-    if "factType" in plain:
-        plain["subtype"] = {name: plain.pop(name) for name in ("entityType", "factType")}
-    return plain if user is None else {"userId": user, **plain}
+    shape: MemoryOut | TodoOut | Any
+    if isinstance(thing, Memory):
+        shape = MemoryOut.of(thing, user)
+    else:
+        shape = TodoOut.of(thing, user) if isinstance(thing, Todo) else message_hit(thing)
+    plain: dict[str, Any] = shape.model_dump(mode="json", by_alias=True)
+    return plain
 
 
 def _found(found: "Recalled", user: str) -> dict[str, Any]:
@@ -237,10 +231,27 @@ def _show(found: "Recalled", now: datetime, *, why: bool) -> None:
     if found.cards:
         out.print()
     for place, hit in enumerate(found.hits, start=1):
-        out.print(f"[bold]{place:>2}[/]  {hit.score:6.3f}  {safe_markup(hit.found.content)}", soft_wrap=True)
+        out.print(f"[bold]{place:>2}[/]  {hit.score:6.3f}  {safe_markup(_words(hit))}", soft_wrap=True)
         out.print(f"            [dim]{safe_markup(_context(hit, now))}[/]", soft_wrap=True)
         if why:
             _explain(hit)
+
+
+def _words(hit: "Hit") -> str:
+    """What was found; what is not the person's own has the mark that a prompt gives it."""
+    from mnemon.memory.memory import Memory
+
+    return hit.found.line if isinstance(hit.found, Memory) else hit.found.content
+
+
+def _who_said(heard: "Heard") -> str:
+    """The speaker; a tool is called one, whatever name its caller gave it."""
+    from mnemon.memory.trust import Trust, source_mark
+    from mnemon.turn import Role, speaker_of
+
+    if heard.role is Role.TOOL:
+        return f"a tool returned it (external: {source_mark(Trust.TOOL, heard.name or '')})"
+    return f"{speaker_of(heard.role, heard.name)} said so"
 
 
 def _context(hit: "Hit", now: datetime) -> str:
@@ -248,7 +259,7 @@ def _context(hit: "Hit", now: datetime) -> str:
 
     one = hit.found
     if not isinstance(one, Memory):
-        return f"{one.name or one.role} said so · {_ago(one.at, now)}"
+        return f"{_who_said(one)} · {_ago(one.at, now)}"
     about = f" · {one.entity_label}" if one.entity_label else ""
     pinned = " · pinned" if one.pinned else ""
     return f"{one.type}{about} · importance {one.importance}{pinned} · {_ago(one.updated_at, now)} · {one.id}"

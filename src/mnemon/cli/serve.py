@@ -59,6 +59,7 @@ async def _serve(settings: "Settings", with_worker: bool, prefix: str, *, over_h
     from mnemon.cli.lifetime_log import log_lifetime, warn_without_tls
     from mnemon.cli.one_item import isolation_of
     from mnemon.cli.operator import assert_embedder
+    from mnemon.cli.serving import Address, announce_server
     from mnemon.cli.welcome import console_link, first_key, greet
     from mnemon.logs import configure_logs
     from mnemon.spans import start_spans
@@ -80,6 +81,8 @@ async def _serve(settings: "Settings", with_worker: bool, prefix: str, *, over_h
             link = await console_link(basement, server.port)
             greet(settings, server.port, key=key, link=link, prefix=prefix, over_http=over_http)
             warn_without_tls(settings)
+            address = Address(host=settings.host, port=server.port)
+            lifetime.enter_context(announce_server(settings.data_dir, address))
             lifetime.enter_context(log_lifetime("server", settings, worker=with_worker, port=server.port))
             await server.finished()
 

@@ -12,6 +12,7 @@ import typer
 from mnemon import errors
 from mnemon.cli.safe_text import SafeConsole, safe_json, safe_markup, safe_text
 from mnemon.errors import MnemonError
+from mnemon.storable import name_as_sent
 
 if TYPE_CHECKING:
     from mnemon.settings import Settings
@@ -23,8 +24,28 @@ out = SafeConsole(soft_wrap=False, highlight=False)
 err = SafeConsole(stderr=True, highlight=False)
 """Progress, hints and errors."""
 
+
+def check_option_name(name: str | None) -> str | None:
+    """The name of a person or a persona, which is neither empty nor has a control character; else a usage error."""
+    if name is None:
+        return None
+    if not name.strip():
+        raise typer.BadParameter("is empty; name somebody, or leave the option out")
+    try:
+        return name_as_sent(name)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
+
+
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 Org = Annotated[str, typer.Option("--org", help="The organization.", envvar="MNEMON_ORG")]
+User = Annotated[
+    str, typer.Option("--user", "-u", help="The person.", envvar="MNEMON_USER", callback=check_option_name)
+]
+Persona = Annotated[
+    str | None,
+    typer.Option("--persona", "-p", help="The persona the person speaks with.", callback=check_option_name),
+]
 
 EXIT_CODES: tuple[tuple[type[MnemonError], int], ...] = (
     (errors.NotFound, 3),

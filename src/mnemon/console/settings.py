@@ -14,8 +14,10 @@ from mnemon.console.shell import Shown, Went, action, download, page
 from mnemon.console.visit import Visit
 from mnemon.custody.export import chunks, export_file
 from mnemon.custody.forget_person import forget_person
+from mnemon.errors import Invalid
 from mnemon.sessions.personas import EngagementUse, find_persona, put_persona
 from mnemon.sessions.survey import survey
+from mnemon.storable import name_as_sent
 
 router = APIRouter()
 AUDIT = 100
@@ -69,14 +71,17 @@ async def keys(visit: Visit) -> Shown:
 @action(router, "/settings/keys", grant=Grant.ADMIN, template="settings_key.html", field="name")
 async def make_key(visit: Visit, form: dict[str, str]) -> Shown:
     """A new key, whose text is shown this once."""
-    grants = parse_grants([word.removeprefix("grant:") for word in form if word.startswith("grant:")])
+    ticked = [word.removeprefix("grant:") for word in form if word.startswith("grant:")]
+    everything = form.get("everything") == "yes"
     name, user, days = (form.get(word, "").strip() for word in ("name", "user", "days"))
     countable = days.isascii() and days.isdigit() and len(days) <= 5 and 0 < int(days) <= MOST_DAYS
     check(
         name="" if 1 <= len(name) <= 200 else "Name where the key is used, in at most 200 characters.",
-        user="" if len(user) <= 200 else "A person's name has at most 200 characters.",
+        user=_user_fault(form.get("user", "")),
         days="" if countable or not days else f"A whole number of days from 1 to {MOST_DAYS}, or nothing for never.",
+        everything="" if everything != bool(ticked) else "Tick what the key may do, or everything: one of the two.",
     )
+    grants = None if everything else parse_grants(ticked)
     async with visit.tx() as tx:
         key, text = await access_keys.create_key(
             tx,
@@ -89,6 +94,16 @@ async def make_key(visit: Visit, form: dict[str, str]) -> Shown:
         )
         visit.note(tx, "create key", key.id)
     return Shown(title="A new key", data={"key": key, "text": text})
+
+
+def _user_fault(typed: str) -> str:
+    """What is wrong with the name to bind a key to; an empty field binds it to nobody, blanks are a slip."""
+    try:
+        if typed:
+            access_keys.check_bound_user(typed.strip())
+    except Invalid as error:
+        return error.detail
+    return ""
 
 
 @action(router, "/settings/keys/{key_id}/revoke", grant=Grant.ADMIN)
@@ -114,7 +129,7 @@ async def save_persona(visit: Visit, form: dict[str, str]) -> Went:
     """The persona is as the form says."""
     persona_id, name, prompt = form.get("id", "").strip(), form.get("name", "").strip(), form.get("prompt", "")
     check(
-        id="" if 1 <= len(persona_id) <= 200 else "A persona needs an id of at most 200 characters.",
+        id=_persona_fault(persona_id),
         name="" if 1 <= len(name) <= 200 else "A persona needs a name of at most 200 characters.",
         prompt="" if len(prompt) <= LONGEST_PROMPT else f"A prompt has at most {LONGEST_PROMPT} characters.",
     )
@@ -123,6 +138,16 @@ async def save_persona(visit: Visit, form: dict[str, str]) -> Went:
         await put_persona(tx, visit.org, persona_id, name=name, prompt=prompt, engagement=use)
         visit.note(tx, "describe persona", persona_id)
     return Went(to="/settings/personas", notice=f"{name} is described.")
+
+
+def _persona_fault(typed: str) -> str:
+    if not 1 <= len(typed) <= 200:
+        return "A persona needs an id of at most 200 characters."
+    try:
+        name_as_sent(typed)
+    except ValueError as error:
+        return f"The id {error}."
+    return ""
 
 
 @page(router, "/settings/privacy", "settings_privacy.html", grant=Grant.CUSTODY)

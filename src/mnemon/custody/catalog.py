@@ -12,7 +12,7 @@ OWNER = ("org_id", "user_id")
 
 DERIVED = frozenset({"embeddings"})
 """Made from other rows and made again after an import: not exported."""
-OPERATIONS = frozenset({"entity_merges", "tombstones"})
+OPERATIONS = frozenset({"entity_merges", "tombstones", "withdrawals"})
 """Records of what was done here; they mean nothing elsewhere: not exported."""
 PERSON = "users"
 UNTOUCHED = frozenset(

@@ -9,6 +9,7 @@ import psycopg
 import structlog
 
 from mnemon.custody import ledger, rows
+from mnemon.custody.bound_import import AdmitRow, row_of_anyone
 from mnemon.custody.catalog import SQL, Table, exported, persons_tables
 from mnemon.custody.export import FORMAT, VERSION
 from mnemon.custody.replay import forget_again
@@ -20,6 +21,7 @@ from mnemon.memory.upkeep.enqueue import after_write
 from mnemon.scope import Scope
 from mnemon.sessions.people import bump_revision, ensure_person
 from mnemon.sessions.record import CLOSE
+from mnemon.storable import name_as_sent
 from mnemon.vectors.work import enqueue_embedding
 
 log = structlog.get_logger(__name__)
@@ -46,20 +48,21 @@ async def take_in(
     *,
     user_id: str | None = None,
     admit: Callable[[str], object] = lambda name: name,
+    admit_row: AdmitRow = row_of_anyone,
 ) -> Imported:
     """Every row of the export is there, for the person it names or for `user_id`; or nothing is changed.
 
-    `admit` raises for a person the caller may not write.
+    `admit` raises for a person the caller may not write, `admit_row` for a row that they may not bring in.
     """
     numbered = _numbered(lines)
     named = _name_of(await _first(numbered))
-    name = user_id or named
+    name = _checked_name(user_id or named)
     admit(name)
     scope = await ensure_person(tx, org_id, name)
     revision = await bump_revision(tx, scope)
     known = {table.name: table for table in await persons_tables(tx) if exported(table)}
     gathered: dict[str, list[tuple[int, dict[str, Any]]]] = {table: [] for table in known}
-    total = await _gather(numbered, gathered)
+    total = await _gather(numbered, gathered, admit_row)
     stored: Counter[str] = Counter()
     for name_of_table, table in known.items():
         stored[name_of_table] = await _add(tx, scope, table, gathered[name_of_table], revision)
@@ -106,8 +109,21 @@ def _name_of(heading: Any) -> str:
     return name
 
 
+def _checked_name(name: str) -> str:
+    """The name under which the rows come in, which an export from an earlier release may have with a line break."""
+    try:
+        return name_as_sent(name)
+    except ValueError as error:
+        raise Invalid(
+            f"The `userId` {error}, or import under another name: `?userId=` or `mnemon import --user NAME`.",
+            code="bad_user_id",
+        ) from None
+
+
 async def _gather(
-    numbered: AsyncIterator[tuple[int, Any]], gathered: Mapping[str, list[tuple[int, dict[str, Any]]]]
+    numbered: AsyncIterator[tuple[int, Any]],
+    gathered: Mapping[str, list[tuple[int, dict[str, Any]]]],
+    admit_row: AdmitRow,
 ) -> int:
     total, ended = 0, False
     async for number, value in numbered:
@@ -120,9 +136,10 @@ async def _gather(
             continue
         if not isinstance(value, dict) or not isinstance(value.get("row"), dict):
             raise _bad(number, "is no row (`table`, `row`)")
-        if value.get("table") not in gathered:
+        if not isinstance(value.get("table"), str) or value["table"] not in gathered:
             raise _bad(number, "names a table this server does not know")
-        gathered[value["table"]].append((number, value["row"]))
+        row = admit_row(number, value["table"], value["row"])
+        gathered[value["table"]].append((number, dict(row)))
         total += 1
     if not ended:
         raise Invalid("The export is cut short: its last line is missing. Export again.", code="export_cut_short")

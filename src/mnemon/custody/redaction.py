@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mnemon.custody import rows
-from mnemon.custody.catalog import SQL, UNTOUCHED, Table, tables
+from mnemon.custody.catalog import OWNER, SQL, UNTOUCHED, Table, tables
 from mnemon.custody.receipt import Tally
 from mnemon.custody.traces import Traces
 from mnemon.db.tx import Row, Tx
@@ -68,7 +68,8 @@ async def cover_organization(tx: Tx, scope: Scope, person: str, texts: Collectio
             traces = Traces(phrases=certain[start : start + _PHRASES_AT_ONCE])
             await _cover_table(tx, scope, table, traces, tally)
         if not named.hints:
-            tally.kept[table.name] += len(await rows.naming(tx, scope, table, person))
+            for row in await rows.naming(tx, scope, table, person):
+                tally.keep(table.name, _id_of(table, row))
 
 
 async def _cover_table(tx: Tx, scope: Scope, table: Table, traces: Traces, tally: Tally) -> list[Row]:
@@ -82,12 +83,16 @@ async def _cover_table(tx: Tx, scope: Scope, table: Table, traces: Traces, tally
         fixed = [column for column in UNCHANGEABLE.get(table.name, ()) if column in changed]
         for column in fixed:
             del changed[column]
-            tally.kept[f"{table.name}.{column}"] += 1
+            tally.keep(f"{table.name}.{column}", _id_of(table, row))
         if changed:
             await rows.rewrite(tx, scope, table, row, changed)
             tally.redacted[table.name] += 1
             done.append(row)
     return done
+
+
+def _id_of(table: Table, row: Row) -> list[object]:
+    return [row[column] for column in table.key if column not in OWNER]
 
 
 def _covered(traces: Traces, value: Any, sentences: bool) -> Any:

@@ -28,8 +28,8 @@ APP_ROLE = "mnemon_app"
 _LOCK = 0x6D6E656D
 _FILE = re.compile(r"(?P<number>\d{4})_(?P<name>[a-z0-9_]+)\.sql")
 
-UNSCOPED = frozenset({"work", "workers"})
-"""Tables that the runner reads across organizations: ids and times only."""
+UNSCOPED = frozenset({"work", "workers", "restore_gaps"})
+"""Tables of the whole installation: ids and times only."""
 
 READ_ONLY = frozenset({"audit", "audit_heads"})
 """Tables that the application's role reads and a procedure of the owner writes."""

@@ -13,6 +13,7 @@ from mnemon.errors import NotAllowed, Unauthenticated
 from mnemon.runs.tokens import authenticate_run_token, split_run_token
 from mnemon.scope import Scope, person
 from mnemon.sessions.record import named_session
+from mnemon.storable import name_as_sent
 from mnemon.tool import Caller
 
 LONGEST_NAME = 200
@@ -124,7 +125,9 @@ def as_caller(visitor: Visitor, basement: Basement) -> Caller:
 def _name(text: str | None) -> str | None:
     if text is None or not text.strip():
         return None
-    if len(text) > LONGEST_NAME or "\0" in text:
-        said = f"A name in the address is too long or has a NUL character. Use at most {LONGEST_NAME} characters."
-        raise NotAllowed(said, code="bad_name")
-    return text
+    if len(text) > LONGEST_NAME:
+        raise NotAllowed(f"A name in the address is too long. Send at most {LONGEST_NAME} characters.", code="bad_name")
+    try:
+        return name_as_sent(text)
+    except ValueError as error:
+        raise NotAllowed(f"A name in the address {error}.", code="bad_name") from None

@@ -1,7 +1,7 @@
 """Looking at memories: one, a list, the history of one."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Protocol
 
@@ -37,13 +37,7 @@ async def listed(tx: Tx, scope: Scope, wanted: store.Filter, *, entity: str | No
     """A page of memories, newest first; `entity` is a key under any of its aliases."""
     if entity is not None:
         aliases = await load_aliases(tx, scope)
-        wanted = store.Filter(
-            type=wanted.type,
-            status=wanted.status,
-            entities=(entity, *aliases.members(entity)),
-            q=wanted.q,
-            before=wanted.before,
-        )
+        wanted = replace(wanted, entities=(entity, *aliases.members(entity)))
     return await store.with_provenance(tx, scope, await store.listed(tx, scope, wanted, most=most))
 
 

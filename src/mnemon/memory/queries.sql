@@ -122,6 +122,7 @@ where org_id = %(org_id)s and user_id = %(user_id)s
   and type = coalesce(%(type)s, type)
   and (%(entities)s::text[] is null or entity_refs && %(entities)s::text[])
   and (%(q)s::text is null or position(lower(%(q)s::text) in lower(content)) > 0)
+  and (%(origin)s::text is null or coalesce(origin, source) = %(origin)s::text)
   and (%(before_at)s::timestamptz is null
        or (created_at, id) < (%(before_at)s::timestamptz, %(before_id)s::text))
 order by created_at desc, id desc

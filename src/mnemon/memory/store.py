@@ -152,6 +152,8 @@ class Filter:
     """Entity keys, aliases included; any of them."""
     q: str | None = None
     """Words that stand in the content."""
+    origin: str | None = None
+    """The source that said it, by its exact name."""
     before: tuple[datetime, str] | None = None
     """Position of the last one shown."""
 
@@ -167,6 +169,7 @@ async def listed(tx: Tx, scope: Scope, wanted: Filter, *, most: int) -> list[Mem
         type=wanted.type,
         entities=None if wanted.entities is None else list(wanted.entities),
         q=wanted.q,
+        origin=wanted.origin,
         before_at=before_at,
         before_id=before_id,
         most=most,

@@ -146,7 +146,7 @@ async def _(stage: Stage) -> Call:
 @asking("POST /api/sources/withdraw")
 async def _(stage: Stage) -> Call:
     await remembered(stage, memory("Lives in Austin", source="tool:crm"), memory("Drinks tea"))
-    return Call(method="POST", path="/api/sources/withdraw", json={**ANN, "origin": "tool:crm"})
+    return Call(method="POST", path="/api/sources/withdraw", json={**ANN, "source": "tool:crm"})
 
 
 @asking("DELETE /api/memories/{memory_id}")

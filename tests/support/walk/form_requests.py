@@ -164,7 +164,7 @@ async def _(stage: Stage) -> tuple[str, dict[str, str]]:
 @form("/sources/withdraw")
 async def _(stage: Stage) -> tuple[str, dict[str, str]]:
     await remembered(stage, memory("Lives in Austin", source="tool:crm"), memory("Drinks tea"))
-    return "/sources/withdraw", {"user": "ann", "origin": "tool:crm"}
+    return "/sources/withdraw", {"user": "ann", "source": "tool%3Acrm", "confirm": "withdraw"}
 
 
 @form("/settings/personas")

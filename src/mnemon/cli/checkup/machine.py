@@ -15,6 +15,7 @@ from pathlib import Path
 from mnemon.api.listening import listen_refusal
 from mnemon.cli.checkup.check import Check, fail, ok, warn
 from mnemon.cli.checkup.names import unknown_names
+from mnemon.cli.serving import Address, running_server
 from mnemon.settings import Settings
 
 OLDEST_PYTHON = (3, 11)
@@ -68,13 +69,26 @@ def room(folder: Path, free: int) -> Check:
 
 def listening(settings: Settings) -> Iterable[Check]:
     """The port is free, or it is our own server that has it; and who can reach it."""
-    yield _port(settings.host, settings.port)
+    served = running_server(settings.data_dir)
+    yield _port(settings.host, settings.port) if served is None else _server(served)
     if not settings.loopback:
         yield warn(
             "network",
             f"The server listens on {settings.host}, for other machines too; keys travel in clear text without TLS.",
             "put a TLS proxy in front, or export MNEMON_HOST=127.0.0.1",
         )
+
+
+def _server(served: Address) -> Check:
+    """The server that this data directory says it has answers."""
+    version = _our_version(served.host, served.port)
+    if version is None:
+        return fail(
+            "port",
+            f"The server of this data directory runs at {served.host}:{served.port} and does not answer.",
+            "look at its log, or stop it and start `mnemon serve` again",
+        )
+    return ok("port", f"A Mnemon server ({version}) answers at {served.host}:{served.port}.")
 
 
 def _port(host: str, port: int) -> Check:

@@ -34,3 +34,69 @@ order by id;
 -- name: drop_todos
 update todos set status = 'dropped', closed_at = %(now)s, updated_at = %(now)s
 where org_id = %(org_id)s and user_id = %(user_id)s and source = %(origin)s and status = 'open';
+
+-- name: levels_of_source
+-- With which trust the source spoke about the person, in everything of it that is on record.
+select source, trust, trust_level, 'memory' as kind from memories
+where org_id = %(org_id)s and user_id = %(user_id)s and coalesce(origin, source) = %(origin)s
+union
+select source, trust, trust_level, 'version' from memory_versions
+where org_id = %(org_id)s and user_id = %(user_id)s and coalesce(origin, source) = %(origin)s
+union
+select source, null, null, 'todo' from todos
+where org_id = %(org_id)s and user_id = %(user_id)s and source = %(origin)s;
+
+-- name: people_of_source
+-- Whom the source spoke about, and whether something of it is left that was not withdrawn.
+select user_id, bool_or(stands) as stands from (
+  select user_id, status = 'ACTIVE' or note is distinct from 'withdrawn' as stands from memories
+  where org_id = %(org_id)s and coalesce(origin, source) = %(origin)s
+  union all
+  select user_id, valid_to > valid_from or number < 0 from memory_versions
+  where org_id = %(org_id)s and coalesce(origin, source) = %(origin)s
+  union all
+  select user_id, status = 'open' from todos where org_id = %(org_id)s and source = %(origin)s
+) as spoken
+group by user_id order by user_id;
+
+-- name: what_stands
+-- The same, counted: of one person or of everybody.
+select count(*) as spoken, count(distinct user_id) filter (where stands) as people,
+  count(*) filter (where stands and kind = 'memory') as memories,
+  count(*) filter (where stands and kind = 'version') as versions,
+  count(*) filter (where stands and kind = 'todo') as todos
+from (
+  select user_id, 'memory' as kind, status = 'ACTIVE' or note is distinct from 'withdrawn' as stands from memories
+  where org_id = %(org_id)s and user_id = coalesce(%(user_id)s::text, user_id) and coalesce(origin, source) = %(origin)s
+  union all
+  select user_id, 'version', valid_to > valid_from from memory_versions
+  where org_id = %(org_id)s and user_id = coalesce(%(user_id)s::text, user_id) and coalesce(origin, source) = %(origin)s
+  union all
+  select user_id, 'todo', status = 'open' from todos
+  where org_id = %(org_id)s and user_id = coalesce(%(user_id)s::text, user_id) and source = %(origin)s
+) as spoken;
+
+-- name: names_of_sources
+-- The names of sources, of one person or of everybody.
+select coalesce(origin, source) as origin from memories
+where org_id = %(org_id)s and user_id = coalesce(%(user_id)s::text, user_id)
+union
+select coalesce(origin, source) from memory_versions
+where org_id = %(org_id)s and user_id = coalesce(%(user_id)s::text, user_id)
+union
+select source from todos where org_id = %(org_id)s and user_id = coalesce(%(user_id)s::text, user_id)
+order by 1;
+
+-- name: memories_of_source
+-- What the source says or said that is on record, over all personas, newest first.
+select id from memories
+where org_id = %(org_id)s and user_id = %(user_id)s and coalesce(origin, source) = %(origin)s
+order by updated_at desc, id desc limit %(most)s;
+
+-- name: keep_withdrawal
+insert into withdrawals (org_id, user_id, id, origin, at)
+values (%(org_id)s, %(user_id)s, %(id)s, %(origin)s, %(at)s)
+on conflict (org_id, user_id, id) do nothing;
+
+-- name: withdrawal_is_known
+select 1 as found from withdrawals where org_id = %(org_id)s and user_id = %(user_id)s and id = %(id)s;

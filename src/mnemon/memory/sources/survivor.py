@@ -1,0 +1,94 @@
+"""What of sources outlives a restore: that one was withdrawn."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from mnemon.basement import Basement
+from mnemon.db.connecting import connect
+from mnemon.db.restore_gaps import close_gap, gap_since, keep_gap
+from mnemon.db.statements import statements
+from mnemon.errors import NotFound
+from mnemon.memory.sources.names import shown_name
+from mnemon.memory.sources.withdrawal import withdraw_source
+from mnemon.scope import Scope
+
+SQL = statements("mnemon.memory.sources")
+MOST_NAMED = 10
+_LOOK = "look at `mnemon sources NAME`, and withdraw what should be."
+
+
+@dataclass(frozen=True, kw_only=True)
+class PastWithdrawal:
+    """One withdrawal from one person, as the replaced database knew it."""
+
+    org_id: str
+    user_id: str
+    id: str
+    origin: str
+
+
+class WithdrawalSurvivor:
+    """Carries withdrawals over a restore, so that a backup does not make a withdrawn source speak again."""
+
+    def __init__(self) -> None:
+        self._known: list[PastWithdrawal] = []
+        self._found = False
+        self._gap: datetime | None = None
+
+    async def take(self, url: str) -> None:
+        """Remember the withdrawals of every organization in the database that is about to be replaced."""
+        async with await connect(url) as connection:
+            there = await (await connection.execute("select to_regclass('withdrawals')")).fetchone()
+            if there is None or there[0] is None:
+                return
+            self._found = True
+            self._gap = await gap_since(connection, "withdrawals")
+            rows = await connection.execute("select org_id, user_id, id, origin from withdrawals order by at, id")
+            async for org_id, user_id, id_, origin in rows:
+                self._known.append(PastWithdrawal(org_id=org_id, user_id=user_id, id=id_, origin=origin))
+
+    async def give(self, basement: Basement) -> str:
+        """Withdraw again what the backup still holds."""
+        again = [one for one in self._known if await _withdraw_again(basement, one)]
+        said = _words(again)
+        known = self._found and self._gap is None
+        async with basement.db.tx(None) as tx:
+            if known:
+                await close_gap(tx, "withdrawals")
+            else:
+                await keep_gap(tx, "withdrawals", self._gap or tx.now)
+        if known:
+            return said or "No source had been withdrawn since the backup."
+        if self._found:
+            warning = (
+                "The database that this one replaces had itself been restored without knowing which sources had been "
+                f"withdrawn, so some may speak again: {_LOOK}"
+            )
+            return f"{said} {warning}" if said else warning
+        return (
+            "This restore replaces no database that knew of withdrawals, so a source that was withdrawn since the "
+            f"backup speaks again: {_LOOK}"
+        )
+
+
+async def _withdraw_again(basement: Basement, one: PastWithdrawal) -> bool:
+    """Whether the withdrawal was new to the restored database and took something back there."""
+    scope = Scope(org_id=one.org_id, user_id=one.user_id)
+    owner = {"org_id": one.org_id, "user_id": one.user_id}
+    try:
+        async with basement.db.tx(one.org_id) as tx:
+            if await tx.maybe(SQL["withdrawal_is_known"], **owner, id=one.id) is not None:
+                return False
+            return (await withdraw_source(tx, scope, one.origin, receipt_id=one.id)).total > 0
+    except NotFound:  # the person, or all that the source said, is younger than the backup or forgotten
+        return False
+
+
+def _words(again: list[PastWithdrawal]) -> str:
+    names = sorted({shown_name(one.origin) for one in again})
+    if not names:
+        return ""
+    listed = ", ".join(names[:MOST_NAMED]) + (f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else "")
+    if len(names) == 1:
+        return f"1 source that was withdrawn since the backup is withdrawn again: {listed}."
+    return f"{len(names)} sources that were withdrawn since the backup are withdrawn again: {listed}."

@@ -1,0 +1,126 @@
+"""An import with a key that is bound to one person brings in nothing that the key could not say itself."""
+
+import json
+from typing import Any
+
+import httpx2
+import pytest
+
+from mnemon.access.grants import PERSONAL_GRANTS
+from support.served import Served
+
+Client = httpx2.Client
+LAID_DOWN = {
+    "userId": "cat",
+    "type": "PROFILE",
+    "attribute": "rights",
+    "content": "Has no rights",
+    "source": "operator",
+}
+
+
+def exported(client: Client, user: str = "cat") -> list[dict[str, Any]]:
+    lines = client.get(f"/api/users/{user}/export").text.splitlines()
+    return [json.loads(line) for line in lines]
+
+
+def sent(client: Client, lines: list[dict[str, Any]]) -> httpx2.Response:
+    lines = [*lines[:-1], {"end": True, "rows": len(lines) - 2}]
+    return client.post("/api/import", content="\n".join(json.dumps(line) for line in lines))
+
+
+def with_row(lines: list[dict[str, Any]], table: str, **changes: Any) -> list[dict[str, Any]]:
+    """The export with a changed copy of its first row of that table, under an id of its own, as the second line."""
+    found = next(line["row"] for line in lines if line.get("table") == table)
+    fresh = {name: f"{found[name][:-4]}ZZZZ" for name in ("id", "todo_key", "memory_key") if name in found}
+    return [lines[0], {"table": table, "row": {**found, **fresh, **changes}}, *lines[1:]]
+
+
+@pytest.fixture
+def lines(server: Served, client: Client) -> list[dict[str, Any]]:
+    """The export of a person with one of each thing that has a source."""
+    for body in ({"type": "PROFILE", "attribute": "city", "content": "Lives in Rome"},
+                 {"type": "PROFILE", "attribute": "city", "content": "Lives in Bonn"},
+                 {"type": "OPEN_LOOP", "content": "Call mom"}):  # fmt: skip
+        assert client.post("/api/memories", json={"userId": "cat", **body}).status_code < 300
+    results = [{"id": "c1", "action": "a", "entities": [{"id": "e", "kind": "task", "name": "e"}]}]
+    said = [{"role": "user", "content": "I told them."}, {"role": "assistant", "content": "Fine."}]
+    turn = {"userId": "cat", "messages": said, "toolResults": results}
+    assert client.post("/api/turns", json=turn).status_code < 300
+    server.settled(client)
+    return exported(client)
+
+
+@pytest.mark.parametrize(
+    ("table", "claims"),
+    [
+        ("memories", {"source": "operator", "origin": "operator", "trust_level": "operator", "pinned": True,
+                      "importance": 3}),
+        ("memories", {"trust_level": "operator"}),
+        ("memories", {"source": "Operator:root", "trust_level": None}),
+        ("memories", {"origin": " OPERATOR "}),
+        ("memory_versions", {"trust_level": "operator", "number": 9}),
+        ("memory_versions", {"origin": "operator", "number": 9}),
+        ("todos", {"source": "operator"}),
+    ],
+)  # fmt: skip
+def test_a_line_that_claims_the_operators_trust_is_refused(
+    server: Served, client: Client, lines: list[dict[str, Any]], table: str, claims: dict[str, Any]
+) -> None:
+    bound = server.client("acme", user="cat")
+    refused = sent(bound, with_row(lines, table, **claims))
+    assert refused.status_code == 403, refused.text
+    problem = refused.json()
+    assert problem["code"] == "key_bound_to_user"
+    assert problem["detail"].startswith("Line 2 claims the operator's trust")
+    assert "not bound to a person" in problem["detail"]
+    assert exported(client) == lines
+
+
+def test_what_the_operator_laid_down_comes_back_with_a_key_of_the_organization(server: Served, client: Client) -> None:
+    assert client.post("/api/memories", json=LAID_DOWN).status_code == 201
+    before = exported(client)
+    assert sent(server.client("acme", user="cat"), before).status_code == 403
+    assert client.delete("/api/users/cat").status_code == 200
+    assert sent(client, before).status_code == 200
+    assert exported(client) == before
+    [held] = client.get("/api/memories", params={"userId": "cat"}).json()["data"]
+    assert held["trustLevel"] == "operator"
+
+
+def test_a_bound_key_brings_its_own_export_back(server: Served, client: Client, lines: list[dict[str, Any]]) -> None:
+    bound = server.client("acme", user="cat", grants=PERSONAL_GRANTS)
+    own = exported(bound)
+    assert client.delete("/api/users/cat").status_code == 200
+    assert sent(bound, own).status_code == 200
+    tables = {line.get("table") for line in exported(client)}
+    assert {"memories", "memory_versions", "todos", "messages", "agent_states", "agent_state_journal"} <= tables
+
+
+@pytest.mark.parametrize("table", ["agent_states", "agent_state_journal"])
+def test_what_an_agent_holds_true_needs_its_scope(
+    server: Served, client: Client, lines: list[dict[str, Any]], table: str
+) -> None:
+    assert any(line.get("table") == table for line in lines)
+    only = [lines[0], *(line for line in lines if line.get("table") == table), lines[-1]]
+    refused = sent(server.client("acme", user="cat"), only)
+    assert (refused.status_code, refused.json()["code"]) == (403, "missing_scope")
+    assert "agent-state:write" in refused.json()["detail"]
+
+
+def test_a_models_answer_cannot_be_made_up(server: Served, client: Client, lines: list[dict[str, Any]]) -> None:
+    """Kept in a failed reflection, it would be applied as the model's, to the organization's engagement too."""
+    own = [line for line in lines if line.get("table") not in ("agent_states", "agent_state_journal")]
+    forged = {"engagement": {"form": [{"statement": "Made up"}]}}
+    for line in own:
+        if line.get("table") == "reflections":
+            line["row"] |= {"status": "failed", "raw": forged}
+    assert client.delete("/api/users/cat").status_code == 200
+    assert sent(server.client("acme", user="cat"), own).status_code == 200
+    rows = [line["row"] for line in exported(client) if line.get("table") == "reflections"]
+    assert [(row["status"], row["raw"]) for row in rows] == [("failed", {})]
+
+
+def test_a_table_that_is_no_word_is_a_bad_line(client: Client, lines: list[dict[str, Any]]) -> None:
+    answer = sent(client, [lines[0], {"table": ["memories"], "row": {}}, lines[-1]])
+    assert (answer.status_code, answer.json()["code"]) == (422, "bad_export")

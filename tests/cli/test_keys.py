@@ -1,0 +1,69 @@
+"""`mnemon keys`: an empty word is a slip, never everything; a list says what each key may do and for how long."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from mnemon.cli.main import app
+
+Mnemon = Callable[..., Result]
+
+
+@pytest.fixture
+def mnemon(database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Mnemon:
+    """Runs the program over this test's database, with an organization `acme`."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MNEMON_DATABASE_URL", database_url)
+    monkeypatch.setenv("MNEMON_ORG", "acme")
+
+    def call(*words: str) -> Result:
+        return CliRunner().invoke(app, list(words))
+
+    assert call("orgs", "create", "acme").exit_code == 0
+    return call
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--scopes", ""),
+        ("--scopes", " "),
+        ("--scopes", ", ,"),
+        ("--user", ""),
+        ("--user", "  "),
+        ("--user", "a\nb"),
+        ("--user", "x" * 201),
+        ("--expires-in-days", ""),
+        ("--expires-in-days", "0"),
+        ("--org", ""),
+    ],
+)
+def test_an_empty_word_makes_no_key(mnemon: Mnemon, words: tuple[str, str]) -> None:
+    refused = mnemon("keys", "create", "--name", "app", *words)
+    assert refused.exit_code == 2, refused.output
+    assert "mnk_" not in refused.output
+    assert json.loads(mnemon("keys", "list", "--json").stdout) == []
+
+
+def test_the_refusal_says_how_to_get_everything(mnemon: Mnemon) -> None:
+    assert "Leave `--scopes` out" in " ".join(mnemon("keys", "create", "--name", "app", "--scopes", "").stderr.split())
+    assert mnemon("keys", "create", "--name", "app").exit_code == 0
+
+
+def test_the_list_says_what_each_key_may_do_and_for_how_long(mnemon: Mnemon) -> None:
+    mnemon("keys", "create", "--name", "all")
+    mnemon("keys", "create", "--name", "reader", "--scopes", "memory:read, chat", "--expires-in-days", "30")
+    mnemon("keys", "create", "--name", "cat", "--user", "cat")
+    [full, reader, cat] = json.loads(mnemon("keys", "list", "--json").stdout)
+    lines = mnemon("keys", "list").stdout.splitlines()
+    assert lines[0] == f"{full['id']}  {'all':<24} not used yet, never expires"
+    assert lines[1].strip() == "may everything"
+    assert lines[2].endswith(f"not used yet, expires {reader['expiresAt'][:10]}")
+    assert lines[3].strip() == "may chat, memory:read"
+    assert lines[4].endswith("never expires, only for cat")
+    assert lines[5].strip() == "may chat, custody, memory:read, memory:write"
+    assert mnemon("keys", "revoke", cat["id"]).exit_code == 0
+    assert "revoked 20" in mnemon("keys", "list").stdout.splitlines()[4]
