@@ -90,9 +90,9 @@ def test_a_person_is_never_named(server: Served, client: httpx2.Client) -> None:
     entries = log_of(server)
     assert [action for _, action, _ in entries] == [
         "POST /api/memories",
-        "PUT /api/users/{user_id:path}/seed",
-        "GET /api/users/{user_id:path}/export",
-        "DELETE /api/users/{user_id:path}",
+        "PUT /api/users/{user_id}/seed",
+        "GET /api/users/{user_id}/export",
+        "DELETE /api/users/{user_id}",
     ]
     for _, _, target in entries:
         for word in str(target).split():

@@ -124,3 +124,25 @@ def test_a_models_answer_cannot_be_made_up(server: Served, client: Client, lines
 def test_a_table_that_is_no_word_is_a_bad_line(client: Client, lines: list[dict[str, Any]]) -> None:
     answer = sent(client, [lines[0], {"table": ["memories"], "row": {}}, lines[-1]])
     assert (answer.status_code, answer.json()["code"]) == (422, "bad_export")
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"valid_from": "294000-01-01T00:00:00+00:00"},
+        {"valid_from": "-infinity", "valid_to": "infinity"},
+        {"created_at": "0044-03-15T00:00:00+00:00"},
+        {"version": 2**31 - 1, "versions": 2**31 - 1},
+        {"mentions": 2**31 - 1},
+        {"content": "x" * 20_001},
+    ],
+    ids=["a far year", "no time", "an early year", "a last version", "countless mentions", "a text too long"],
+)
+def test_a_value_that_could_not_be_read_back_is_a_bad_line(
+    server: Served, client: Client, lines: list[dict[str, Any]], values: dict[str, Any]
+) -> None:
+    refused = sent(client, with_row(lines, "memories", **values))
+    assert refused.status_code == 422, refused.text
+    assert "Line 2" in refused.json()["detail"]
+    assert client.get("/api/memories?userId=cat").status_code == 200
+    assert sent(server.client("rival"), lines).status_code == 200

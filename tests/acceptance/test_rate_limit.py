@@ -19,6 +19,7 @@ from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 
+from mnemon.access.grants import Grant
 from mnemon.access.rate import RateLimit
 from mnemon.basement import Basement
 from mnemon.clock import SystemClock
@@ -83,7 +84,7 @@ def test_another_key_is_not_held_up(limited: Limited) -> None:
 
 
 def test_what_the_key_lacks_the_scope_for_counts_too(limited: Limited) -> None:
-    client = limited.server.client("acme", grants=frozenset())
+    client = limited.server.client("acme", grants=frozenset({Grant.CHAT}))
     assert [client.get("/api/todos?userId=ann").status_code for _ in range(LIMIT + 1)] == [403] * LIMIT + [429]
 
 

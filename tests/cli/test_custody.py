@@ -206,9 +206,9 @@ def test_a_receipt_names_the_rows_that_somebody_has_to_look_at(
     remembered(mnemon, "Lives in Leeds")
     with psycopg.connect(database_url, autocommit=True) as connection:
         connection.execute(
-            "insert into audit (org_id, id, at, actor, action, target) "
-            "values ('acme', 'aud_1', now(), 'operator', 'x', 'ann')"
+            "insert into personas (org_id, persona_id, name, prompt, engagement, updated_at) "
+            "values ('acme', 'coach', 'Coach', 'Be kind to ann', 'off', now())"
         )
     told = mnemon("forget", "--user", "ann", "--yes").stdout
     assert "look at these rows yourself" in told
-    assert "aud_1" in told
+    assert "coach" in told

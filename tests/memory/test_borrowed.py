@@ -63,3 +63,20 @@ def test_what_two_lent_goes_to_the_less_trusted() -> None:
     lender = voices_of(turn_of("Okay.", "It tolerates everything"), recalled).lender("Tolerates penicillin")
     assert lender is not None
     assert lender.origin == "email"
+
+
+def test_a_short_answer_is_the_persons_with_the_words_of_its_question() -> None:
+    asked = "What is your favorite programming language these days?"
+    voices = voices_of(turn_of("Rust."), [Voice(trust=Trust.AGENT, origin="assistant", text=asked, spoken=True)])
+    assert voices.lender("Favorite programming language is Rust") is None
+    assert voices.lender("Favorite programming language is Cobol") is not None
+    told = [Voice(trust=Trust.AGENT, origin="assistant", text="You have no allergies and want penicillin?", spoken=True)]
+    assert voices_of(turn_of("Penicillin."), told).lender("Has no allergies; wants penicillin") is not None
+    assert voices_of(turn_of("Yes."), told).lender("Has no allergies; wants penicillin") is not None
+
+
+def test_words_that_several_others_used_apart_are_not_borrowed() -> None:
+    others = [
+        Voice(trust=Trust.AGENT, origin="assistant", text=text) for text in ("Sunny hills", "Old houses", "Near trains")
+    ]
+    assert voices_of(turn_of("I bought a place."), others).lender("Bought an old house near sunny hills") is None

@@ -31,6 +31,7 @@ AT_STATUS: dict[int, dict[str, str]] = {
     404: {
         "not_found": "Check the id, and that the key belongs to its organization and, if it is bound, to its person.",
         "no_such_route": "Take a path from `/openapi.json`.",
+        "no_such_source": "Take a source from `GET /api/sources`; the detail names those that come closest.",
     },
     405: {"method_not_allowed": "Take a method from `/openapi.json`; the header `Allow` lists those of the path."},
     408: {
@@ -68,6 +69,9 @@ AT_STATUS: dict[int, dict[str, str]] = {
     421: {"foreign_host": "Call a server on loopback by 127.0.0.1 or localhost."},
     422: {
         "bad_audit_head": "Give the head as `mnemon audit head` prints it.",
+        "bad_user_id": "Name the person without control characters or line breaks.",
+        "scopes_missing": "Name at least one scope, or leave the scopes out for all of them.",
+        "user_missing": "Name the person, or leave the person out for a key that is bound to nobody.",
         "invalid": "Read the detail and `errors`, and mend the request.",
         "invalid_request": "Mend the fields that `errors` points to.",
         "bad_export": "Send the lines of an export unchanged.",

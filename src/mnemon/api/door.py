@@ -145,7 +145,7 @@ class Door:
 
     def audit(self, tx: Tx, *made: str) -> None:
         """Append this request to the audit log when the transaction commits: its route, and the ids it is about."""
-        action = f"{self.request.method} {self.request.scope['route'].path}"
+        action = f"{self.request.method} {self.request.scope['route'].path_format}"
         named = self.request.path_params.values()
         targets = [*map(str, named), *made, *sorted(self.concerned)]
         record_write(tx, self.org, actor=self.principal.key_id, action=action, targets=targets)

@@ -12,6 +12,7 @@ from mnemon.custody import ledger, rows
 from mnemon.custody.bound_import import AdmitRow, row_of_anyone
 from mnemon.custody.catalog import SQL, Table, exported, persons_tables
 from mnemon.custody.export import FORMAT, VERSION
+from mnemon.custody.import_ranges import unusable_value
 from mnemon.custody.replay import forget_again
 from mnemon.db.tx import Tx
 from mnemon.errors import Conflict, Fault, Invalid, Malformed
@@ -159,6 +160,8 @@ async def _add(tx: Tx, scope: Scope, table: Table, found: list[tuple[int, dict[s
         unknown = sorted(set(row) - set(table.carried))
         if unknown:
             raise _bad(number, f"has a column that {table.name} does not have: {unknown[0]}")
+        if (fault := unusable_value(table, row)) is not None:
+            raise _bad(number, fault)
     return sum(
         [await _add_page(tx, scope, table, found[at : at + _PAGE], revision) for at in range(0, len(found), _PAGE)]
     )

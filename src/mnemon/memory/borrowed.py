@@ -3,7 +3,8 @@
 A model that obeys a page it has read can quote the person's "What does it say?" as the ground for what the page wants
 remembered. The quote gate finds the quote. So a statement counts as the person's only if
 - at least one of its words is the person's, in this turn: else it is the model's own, or whoever's words it is made of;
-- no more than half of its words are somebody else's that the person did not use.
+- no more than half of its words are one other's that the person did not use, in one message, result, memory or todo;
+  but the words of a question are the person's own as soon as they answer it ("Rust." to "Your favorite language?").
 """
 
 import re
@@ -19,14 +20,17 @@ from mnemon.memory.trust import Trust, outranks, speaks_for_person
 from mnemon.memory.words import STOP_WORDS, terms
 from mnemon.outside import reads_outside_text
 from mnemon.sessions import messages
+from mnemon.sessions.sentences import sentences
 from mnemon.sessions.state import rolling_summaries
 from mnemon.turn import Role, Said, Turn
 
 _LONGEST_NAME = 190
 _MOST_HELD = 200
-_MOST_EARLIER = 20
-_LONGEST_EARLIER = 20_000
+_MOST_EARLIER = 100
+_LONGEST_EARLIER = 8_000
 """Memories and messages of others that are looked at, and characters of an earlier message."""
+_LONGEST_ANSWER = 8
+"""Words that carry meaning in an answer that needs its question to be understood."""
 _UNPARTED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 """Thai, Lao, Burmese, Khmer, Japanese, Chinese; and Korean, whose endings stick to the word."""
 _BEGINNING = 4
@@ -46,6 +50,8 @@ class Voice:
     trust: Trust
     origin: str
     text: str
+    spoken: bool = False
+    """A message of an earlier turn; the latest of them comes first."""
 
 
 _THE_MODEL = Voice(trust=Trust.AGENT, origin=ASSISTANT, text="")
@@ -57,21 +63,33 @@ class Voices:
 
     own: frozenset[str]
     others: tuple[tuple[Voice, frozenset[str]], ...]
+    asked: frozenset[str] = frozenset()
+    """The stems of what the assistant asked last before the person spoke."""
 
     def lender(self, content: str) -> Voice | None:
         """Whose statement it is if not the person's: of several, the least trusted one."""
         words = _stems(content)
-        foreign = words - self.own
-        lent = [(voice, foreign & stems) for voice, stems in self.others if foreign & stems]
-        shares = bool(_beginnings(words) & _beginnings(self.own))
-        if shares and 2 * len(frozenset().union(*(stems for _, stems in lent))) <= len(words):
+        if self._answers(words):
             return None
-        if not lent:
-            return _THE_MODEL
-        least = lent[0][0]
-        for voice, _ in lent[1:]:
-            least = voice if outranks(least.trust, voice.trust) else least
-        return least
+        foreign = words - self.own
+        lent = [(voice, len(foreign & stems)) for voice, stems in self.others if foreign & stems]
+        shares = bool(_beginnings(words) & _beginnings(self.own))
+        lenders = [voice for voice, number in lent if 2 * number > len(words)]
+        if shares and not lenders:
+            return None
+        return _least_trusted(lenders or [voice for voice, _ in lent]) or _THE_MODEL
+
+    def _answers(self, words: frozenset[str]) -> bool:
+        """Whether the statement is the assistant's question with the person's short answer put in, and nothing else."""
+        short = 0 < len(self.own) <= _LONGEST_ANSWER
+        return short and self.own <= words and words <= self.own | self.asked and not self.own <= self.asked
+
+
+def _least_trusted(voices: Sequence[Voice]) -> Voice | None:
+    least = None
+    for voice in voices:
+        least = voice if least is None or outranks(least.trust, voice.trust) else least
+    return least
 
 
 def tool_origin(name: str) -> str:
@@ -93,24 +111,35 @@ def voices_of(turn: Turn, recalled: Sequence[Voice] = ()) -> Voices:
         if said.role is Role.ASSISTANT
     ]
     return Voices(
-        own=_stems(turn.user_text), others=tuple((one, _stems(one.text)) for one in (*given, *replied, *recalled))
+        own=_stems(turn.user_text),
+        others=tuple((one, _stems(one.text)) for one in (*given, *replied, *recalled)),
+        asked=_stems(_question_before(turn, recalled)),
     )
 
 
+def _question_before(turn: Turn, recalled: Sequence[Voice]) -> str:
+    """What the assistant asked last before the person spoke: in this turn, or in the latest of its earlier messages."""
+    first = next((place for place, said in enumerate(turn.messages) if said.role is Role.USER), 0)
+    before = [said.content for said in turn.messages[:first] if said.role is Role.ASSISTANT]
+    earlier = next((one.text for one in recalled if one.spoken and one.trust is Trust.AGENT), "")
+    text = before[-1] if before else earlier
+    return " ".join(line for line in sentences(text[-_LONGEST_EARLIER:]) if line.endswith("?"))
+
+
 async def recalled_voices(tx: Tx, turn: Turn) -> list[Voice]:
-    """What others worded and the model may have been shown: the session so far, memories, todos, the summary."""
+    """What others worded and the model may have been shown: earlier messages, memories, todos, the summary."""
     todos, summaries, held, said = await tx.together(
         open_todos(tx, turn.scope),
         rolling_summaries(tx, turn.scope, most=1),
         store.of_other_voices(tx, turn.scope, most=_MOST_HELD),
-        messages.recent(tx, turn.scope, turn.session_id, most=_MOST_EARLIER, apart_from_turn=turn.id),
+        messages.of_others(tx, turn.scope, most=_MOST_EARLIER, longest=_LONGEST_EARLIER, apart_from_turn=turn.id),
     )
     theirs = [todo for todo in todos if not speaks_for_person(todo.trust)]
     return [
         *(Voice(trust=todo.trust, origin=todo.source, text=todo.content) for todo in theirs),
         *(Voice(trust=Trust.AGENT, origin=ASSISTANT, text=one.text) for one in summaries),
         *(Voice(trust=level, origin=origin, text=text) for level, origin, text in held),
-        *(_voice_of(one) for one in said if one.role is not Role.USER),
+        *map(_voice_of, said),
     ]
 
 
@@ -121,8 +150,8 @@ def size_of(voices: Sequence[Voice]) -> int:
 
 def _voice_of(said: Said) -> Voice:
     if said.role is Role.TOOL:
-        return Voice(trust=Trust.TOOL, origin=tool_origin(said.name or "tool"), text=said.content[:_LONGEST_EARLIER])
-    return Voice(trust=Trust.AGENT, origin=ASSISTANT, text=said.content[:_LONGEST_EARLIER])
+        return Voice(trust=Trust.TOOL, origin=tool_origin(said.name or "tool"), text=said.content, spoken=True)
+    return Voice(trust=Trust.AGENT, origin=ASSISTANT, text=said.content, spoken=True)
 
 
 def _stems(text: str) -> frozenset[str]:
@@ -130,6 +159,7 @@ def _stems(text: str) -> frozenset[str]:
     return frozenset(terms(visible(text).translate(_LOOK_ALIKES))) - STOP_WORDS
 
 
+@reads_outside_text
 def _beginnings(stems: frozenset[str]) -> frozenset[str]:
     """The first letters of each stem; of scripts that put no blanks between words, every pair of letters."""
     found: set[str] = set()

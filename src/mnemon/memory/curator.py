@@ -3,6 +3,7 @@
 Never a pinned memory, never across entities or personas, never a word that the fragments do not say.
 """
 
+import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -29,6 +30,8 @@ SYSTEM = (
 FRAGMENTS = 4
 """As many unimportant facts about one entity are fragments worth folding, by rule."""
 _NEAR = 90.0
+_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
+_NOES = frozenset({"no", "not", "never", "none", "nobody", "nothing", "without", "neither", "nor", "cannot"})
 _STALE = timedelta(days=90)
 _LONGEST_FOLD = 600
 _Id = Annotated[str, StringConstraints(max_length=60)]
@@ -212,15 +215,26 @@ def _clusters(group: Sequence[Memory]) -> list[list[Memory]]:
 
 
 def _near(one: Memory, other: Memory) -> bool:
-    same_value = one.attribute == other.attribute
-    return same_value and fuzz.token_sort_ratio(one.content.lower(), other.content.lower(), score_cutoff=_NEAR) >= _NEAR
+    """Whether they say the same in nearly the same words."""
+    if one.attribute != other.attribute or _telling_apart(one.content) != _telling_apart(other.content):
+        return False
+    return fuzz.token_sort_ratio(one.content.lower(), other.content.lower(), score_cutoff=_NEAR) >= _NEAR
+
+
+def _telling_apart(content: str) -> tuple[list[str], int]:
+    """What two sentences of nearly the same words must have in common to mean the same: figures, codes and noes."""
+    words = _WORD.findall(content.lower())
+    figures = sorted(word for word in words if any(sign.isdigit() for sign in word))
+    return figures, sum(word in _NOES or word.endswith("n't") for word in words)
 
 
 def _joined(cluster: Sequence[Memory]) -> str:
     parts: list[str] = []
     for memory in sorted(cluster, key=lambda m: (-len(m.content), m.id)):
         if not any(
-            fuzz.token_set_ratio(memory.content.lower(), part.lower(), score_cutoff=_NEAR) >= _NEAR for part in parts
+            _telling_apart(memory.content) == _telling_apart(part)
+            and fuzz.token_set_ratio(memory.content.lower(), part.lower(), score_cutoff=_NEAR) >= _NEAR
+            for part in parts
         ):
             parts.append(memory.content.rstrip(" .;"))
     return "; ".join(parts)

@@ -36,6 +36,9 @@ LONGEST_INDEXED = 50_000
 """Characters of a text that recall reads, counted again in its normal form."""
 _LONGEST_FORM = 18
 """Characters that one may become in its normal form (U+FDFA)."""
+MOST_QUERY_TERMS = 256
+_QUERY_END = 4_000
+"""Characters at either end of a long query."""
 _CHARACTERS_OF_A_ROW = 500
 """Characters whose terms take about as long as everything else about a row of recall."""
 _ASCII = {number: " " for number in range(128) if not chr(number).isalnum()}
@@ -46,6 +49,8 @@ class _Stems(dict[str, str]):
     """Words met so far and their stems; empty for stop words. Forgets everything when it has grown too large."""
 
     def __missing__(self, word: str) -> str:
+        if not word.isalpha():  # a number or a code is its own stem, and there is no end of them
+            return word
         if len(self) >= _MOST_WORDS:
             self.clear()
         known = "" if word in STOP_WORDS else stem(word)
@@ -96,6 +101,19 @@ def _counted(text: str) -> tuple[dict[str, int], int]:
     return Counter(words), len(words)
 
 
+@reads_outside_text
+def query_terms(text: str) -> list[str]:
+    """The different terms that a query is compared by: of a very long one, those at its beginning and its end.
+
+    Each is looked for in everything that is held, so their number must not grow with what a caller sends.
+    """
+    if len(text) > 2 * _QUERY_END:
+        text = f"{text[:_QUERY_END]} {text[-_QUERY_END:]}"
+    found = list(dict.fromkeys(terms(text)))
+    half = MOST_QUERY_TERMS // 2
+    return found if len(found) <= MOST_QUERY_TERMS else [*found[:half], *found[-half:]]
+
+
 def reading_effort(texts: Iterable[str | None]) -> int:
     """How long the texts' terms take, as a number of rows with short texts."""
     return sum(min(len(text), LONGEST_INDEXED) for text in texts if text) // _CHARACTERS_OF_A_ROW
@@ -104,7 +122,7 @@ def reading_effort(texts: Iterable[str | None]) -> int:
 @reads_outside_text
 def bm25(query: str, texts: Sequence[str]) -> list[float]:
     """How well each text matches the query among these texts; 0 where no word is shared."""
-    wanted = list(dict.fromkeys(terms(query)))
+    wanted = query_terms(query)
     counted = list(map(_counted, texts))
     weights = _weights(wanted, [counts for counts, _ in counted])
     average = sum(length for _, length in counted) / max(1, len(counted)) or 1.0
@@ -122,7 +140,7 @@ def _saturated(
 @reads_outside_text
 def coverage(query: str, texts: Sequence[str]) -> list[float]:
     """The share of the query's words, weighted by rarity among these texts, that each text holds: 0 to 1."""
-    wanted = list(dict.fromkeys(terms(query)))
+    wanted = query_terms(query)
     counted = [counts for counts, _ in map(_counted, texts)]
     weights = _weights(wanted, counted)
     total = sum(weights.values())

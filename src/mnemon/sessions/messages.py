@@ -120,6 +120,20 @@ async def recent(
     return tuple(said_of(row) for row in reversed(rows))
 
 
+async def of_others(tx: Tx, scope: Scope, *, most: int, longest: int, apart_from_turn: str) -> tuple[Said, ...]:
+    """The last messages to the scope's persona that are not the person's own, in any session, the latest first."""
+    rows = await tx.all(
+        SQL["messages_of_others"],
+        org_id=scope.org_id,
+        user_id=scope.user,
+        persona_id=scope.persona_id,
+        most=most,
+        longest=longest,
+        **{"except": apart_from_turn},
+    )
+    return tuple(said_of(row) for row in rows)
+
+
 async def of_session(
     tx: Tx, scope: Scope, session_id: str, *, most: int, after: tuple[int, int] = (0, -1)
 ) -> list[StoredMessage]:

@@ -270,6 +270,13 @@ select m.* from turns t cross join lateral (
 where t.org_id = %(org_id)s and t.user_id = %(user_id)s and t.session_id = %(session_id)s and t.id <> %(except)s
 order by t.seq desc, m.place desc limit %(most)s
 
+-- name: messages_of_others
+-- The last messages with one persona that the person did not say, the latest first, cut to a length.
+select id, role, name, at, left(content, %(longest)s) as content from messages
+where org_id = %(org_id)s and user_id = %(user_id)s and persona_id is not distinct from %(persona_id)s
+  and role <> 'user' and turn_id <> %(except)s
+order by revision desc, place desc limit %(most)s
+
 -- name: session_messages
 -- A session's messages in their order.
 select m.*, t.seq from messages m join turns t

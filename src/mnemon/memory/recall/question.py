@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from mnemon.memory.slug import slug
-from mnemon.memory.words import terms
+from mnemon.memory.words import query_terms, terms
 from mnemon.outside import reads_outside_text
 
 _WHEN = re.compile(
@@ -53,7 +53,7 @@ def read(text: str) -> Question:
     plain = text.replace("'s", "").replace("’s", "")
     words = _NAME.findall(plain)
     return Question(
-        terms=tuple(dict.fromkeys(terms(text))),
+        terms=tuple(query_terms(text)),
         asks_when=_WHEN.match(text) is not None,
         words=tuple(word.casefold() for word in words),
         proper=tuple(stem for word in words if word[0].isupper() for stem in terms(word, bare=True)),
