@@ -70,7 +70,9 @@ def test_a_short_answer_is_the_persons_with_the_words_of_its_question() -> None:
     voices = voices_of(turn_of("Rust."), [Voice(trust=Trust.AGENT, origin="assistant", text=asked, spoken=True)])
     assert voices.lender("Favorite programming language is Rust") is None
     assert voices.lender("Favorite programming language is Cobol") is not None
-    told = [Voice(trust=Trust.AGENT, origin="assistant", text="You have no allergies and want penicillin?", spoken=True)]
+    told = [
+        Voice(trust=Trust.AGENT, origin="assistant", text="You have no allergies and want penicillin?", spoken=True)
+    ]
     assert voices_of(turn_of("Penicillin."), told).lender("Has no allergies; wants penicillin") is not None
     assert voices_of(turn_of("Yes."), told).lender("Has no allergies; wants penicillin") is not None
 

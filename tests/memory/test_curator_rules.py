@@ -171,6 +171,22 @@ def test_by_rule_near_duplicates_about_the_person_fold() -> None:
     assert len(plan_by_rule(facts, NOW, same).folds) == 1
 
 
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("My blood pressure on 3 May was 118 over 76", "My blood pressure on 9 May was 148 over 96"),
+        ("I paid invoice 1041 to Acme", "I paid invoice 1047 to Acme"),
+        ("I am allergic to penicillin", "I am not allergic to penicillin"),
+        ("The booking reference is kx81bq72", "The booking reference is kx81bf40"),
+        ("Drives to work without a car", "Drives to work with a car"),
+        ("Really does like black coffee", "Really doesn't like black coffee"),
+    ],
+)
+def test_by_rule_what_differs_in_a_figure_or_a_no_stays_apart(one: str, other: str) -> None:
+    facts = [memory(1, one, about=None), memory(2, other, about=None)]
+    assert plan_by_rule(facts, NOW, same).folds == []
+
+
 contents = st.text(alphabet="abcdefg hij.", min_size=3, max_size=30).filter(lambda t: t.strip(" ."))
 piles = st.lists(st.tuples(contents, st.sampled_from(["john", "ann", None]), st.integers(0, 3)), max_size=15)
 

@@ -20,6 +20,7 @@ from mnemon.memory.importance import CRITICAL, SIGNIFICANT, TRIVIAL
 from mnemon.memory.lifecycle import Status
 from mnemon.memory.memory import Memory
 from mnemon.memory.trust import outranks, speaks_for_person
+from mnemon.outside import reads_outside_text
 from mnemon.section import Rejection
 
 SYSTEM = (
@@ -221,6 +222,7 @@ def _near(one: Memory, other: Memory) -> bool:
     return fuzz.token_sort_ratio(one.content.lower(), other.content.lower(), score_cutoff=_NEAR) >= _NEAR
 
 
+@reads_outside_text
 def _telling_apart(content: str) -> tuple[list[str], int]:
     """What two sentences of nearly the same words must have in common to mean the same: figures, codes and noes."""
     words = _WORD.findall(content.lower())
