@@ -30,7 +30,13 @@ class Address:
 
 @contextmanager
 def announce_server(data_dir: Path, address: Address) -> Iterator[None]:
-    """Keep the address in the data directory while the server runs; one that cannot be written to tells nothing."""
+    """Keep the address in the data directory while the server runs; one that cannot be written to tells nothing.
+
+    A second server of the same directory leaves the first one's there.
+    """
+    if running_server(data_dir) is not None:
+        yield
+        return
     path = data_dir.expanduser() / FILE
     written = json.dumps({"host": address.host, "port": address.port, "pid": os.getpid()})
     try:

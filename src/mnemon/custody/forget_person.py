@@ -13,6 +13,7 @@ from mnemon.custody.redaction import blank_replies, cover_organization
 from mnemon.db.tx import Tx
 from mnemon.engagement import forget as engagement
 from mnemon.errors import NotFound
+from mnemon.memory.recall.shelf import Shelf
 from mnemon.scope import Scope
 
 log = structlog.get_logger(__name__)
@@ -45,6 +46,7 @@ async def forget_person(tx: Tx, scope: Scope, *, entry_id: str | None = None) ->
     await ledger.add(tx, entry, receipt)
     log.info("person_forgotten", user=scope.user, receipt=receipt.id, removed=receipt.total)
     await outbox.enqueue_keeping(tx, scope)
+    tx.attached.get(Shelf).forget(scope)
     return receipt
 
 

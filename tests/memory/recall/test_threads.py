@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import pytest
 
 from mnemon.clock import ManualClock
+from mnemon.custody.forget_person import forget_person
 from mnemon.db.attached import Attached
 from mnemon.db.database import Database
 from mnemon.memory.fact import Fact, MemoryType
@@ -17,7 +18,7 @@ from mnemon.memory.recall import shelf as shelves
 from mnemon.memory.recall.books import Books
 from mnemon.memory.recall.query import Query
 from mnemon.memory.recall.search import recall, search
-from mnemon.memory.recall.shelf import ROWS_BUILT_INLINE, Shelf
+from mnemon.memory.recall.shelf import IDLE_S, ROWS_BUILT_INLINE, Shelf
 from mnemon.memory.remember import remember
 from mnemon.memory.words import LONGEST_INDEXED, indexed_terms, terms
 from mnemon.scope import Scope, person
@@ -298,3 +299,26 @@ async def test_of_a_very_long_text_the_beginning_is_indexed() -> None:
     assert len(" ".join(read)) > LONGEST_INDEXED - 20
     assert len("".join(indexed_terms("\ufdfa" * 100_000))) <= LONGEST_INDEXED
     assert indexed_terms("Ünïque " * 100) == terms("Ünïque " * 100)
+
+
+async def test_nothing_stays_in_memory_of_a_person_who_is_forgotten(house: House) -> None:
+    await house.learn("violin", 5)
+    assert await house.found("violin") == 5
+    assert len(house.shelf) == 1
+    async with house.db.tx(house.org) as tx:
+        await forget_person(tx, house.scope)
+    assert (len(house.shelf), house.shelf.bytes) == (0, 0)
+
+
+async def test_books_that_nobody_uses_go_when_others_come(house: House) -> None:
+    moment = [0.0]
+    house.shelf._now = lambda: moment[0]
+    await house.learn("violin", 5)
+    assert await house.found("violin") == 5
+    moment[0] = IDLE_S / 2
+    assert await house.found("violin") == 5
+    other = Scope(org_id=house.org, user_id=person(house.org, "bob").user)
+    for moment[0], held in ((IDLE_S * 1.4, 2), (IDLE_S * 1.6, 1)):
+        house.shelf._drop((house.org, other.user, None, "none"))
+        await recall(house.db, other, _query("violin"))
+        assert len(house.shelf) == held

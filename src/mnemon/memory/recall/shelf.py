@@ -7,6 +7,7 @@ What takes long runs in a thread, and runs to its end even if whoever asked for 
 """
 
 import asyncio
+import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
@@ -31,21 +32,30 @@ ROWS_BUILT_INLINE = 100
 """About 2 ms of work; a thread would cost 80 µs more, and the wait for its turn."""
 ROWS_SCORED_INLINE = 16_000
 """About 3 ms of work."""
+IDLE_S = 3_600.0
+"""Books that nobody has used for so long go: of whoever left or was forgotten elsewhere nothing stays in memory."""
 
 
 class Shelf:
     """Holds the books used last, as many as fit, of one open database."""
 
     def __init__(
-        self, *, megabytes: int = 512, building: Executor | None = None, scoring: Executor | None = None
+        self,
+        *,
+        megabytes: int = 512,
+        building: Executor | None = None,
+        scoring: Executor | None = None,
+        now: Callable[[], float] = time.monotonic,
     ) -> None:
         self.megabytes = megabytes
+        self._now = now
         # One thread each: Python runs one at a time anyway, and a search must not queue behind a long build.
         self._building = building or ThreadPoolExecutor(1, thread_name_prefix="index")
         self._scoring = scoring or ThreadPoolExecutor(1, thread_name_prefix="recall")
         self._held: OrderedDict[Key, Books] = OrderedDict()
         self._sizes: dict[Key, int] = {}
         """Bytes of each, as they were when it was put there."""
+        self._used_at: dict[Key, float] = {}
         self.bytes = 0
         """About how much memory the books take."""
         self._too_large: set[Key] = set()
@@ -66,8 +76,14 @@ class Shelf:
         """Hold nothing, as at the start."""
         self._held.clear()
         self._sizes.clear()
+        self._used_at.clear()
         self._too_large.clear()
         self.bytes = 0
+
+    def forget(self, scope: Scope) -> None:
+        """Hold nothing of the person."""
+        for key in [key for key in self._held if key[:2] == (scope.org_id, scope.user)]:
+            self._drop(key)
 
     def holds(self, scope: Scope, model: str) -> bool:
         """Whether it has books of the person, however old."""
@@ -192,6 +208,7 @@ class Shelf:
         if held is None or held.standing.revision < standing.revision:
             return None
         self._held.move_to_end(key)
+        self._used_at[key] = self._now()
         return held
 
     def _current(self, key: Key, standing: Standing) -> Books | None:
@@ -209,14 +226,16 @@ class Shelf:
         if size > room:
             self._too_large.add(key)
             return
-        self._held[key], self._sizes[key] = books, size
+        now = self._now()
+        self._held[key], self._sizes[key], self._used_at[key] = books, size, now
         self.bytes += size
-        while self.bytes > room:
+        while self.bytes > room or now - self._used_at[next(iter(self._held))] > IDLE_S:
             self._drop(next(iter(self._held)))
 
     def _drop(self, key: Key) -> None:
         if self._held.pop(key, None) is not None:
             self.bytes -= self._sizes.pop(key)
+            del self._used_at[key]
 
 
 def _key(scope: Scope, model: str) -> Key:
