@@ -155,7 +155,7 @@ def test_making_a_key_and_revoking_it(hand: Hand, other: Callable[[str, str], st
     hand.goes_to("Settings")
     hand.presses(page.get_by_role("link", name="keys", exact=True))
     hand.fills(page.get_by_label("Name"), name)
-    hand.presses(page.get_by_label("everything"))
+    hand.ticks(page.get_by_label("everything"))
     hand.presses(page.get_by_role("button", name="Make the key"))
     expect(page.get_by_role("heading", level=1)).to_have_text("A new key")
     headers = {"Authorization": f"Bearer {page.locator('pre.copy').inner_text().strip()}"}

@@ -35,6 +35,8 @@ async def sources(visit: Visit) -> Shown:
 async def ask(visit: Visit) -> Shown:
     """What would be taken back, counted, before it is."""
     user, origin = visit.asked("user"), unquote(visit.asked("source"))
+    if not user or not origin:
+        return Shown(title="Take a source back", data={"counted": None, "user": user})
     async with visit.tx() as tx:
         scope = visit.person(user)
         counted = await what_stands(tx, scope, origin)
