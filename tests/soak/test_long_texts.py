@@ -1,6 +1,7 @@
 """The longest texts a caller may send, made to be slow: the server goes on answering everybody else."""
 
 import asyncio
+import json
 import subprocess
 import sys
 import time
@@ -83,7 +84,7 @@ def send_completion(client: httpx2.Client, user: str, text: str) -> None:
 
 def send_many_at_once(client: httpx2.Client, user: str, text: str) -> None:
     """A turn as large as one may be, then the first search, which reads all of it."""
-    messages = [{"role": "user", "content": text}] * (7_500_000 // len(text.encode()))
+    messages = [{"role": "user", "content": text}] * (7_500_000 // len(json.dumps(text, ensure_ascii=False).encode()))
     answer = client.post("/api/turns", json={"userId": user, "messages": messages})
     assert answer.status_code == 202, answer.text
     for query in ("where", text[:500]):
@@ -198,10 +199,10 @@ def test_healthz_answers_within_100_ms_while_long_texts_come_in_a_loop(
             client.timeout = httpx2.Timeout(600)
             send_turns(client, "warm", "I will call.")  # what is loaded at the first use is not what is measured
             send_completion(client, "warm", "I will call.")
-            look_at_changes(server, client, "warm")
+            look_at_changes(server, client, f"{model} warm")
             server.settled(client, seconds=60)
             for name, text in TURNS.items():
-                took = healthz_beside(server, client, name, text, soak_part.count)
+                took = healthz_beside(server, client, f"{model} {name}", text, soak_part.count)
                 worst.append(took[int(len(took) * 0.99)])
                 asked += len(took)
                 print(f"{model}, {name}: {len(took)} asked, p99 {worst[-1] * 1000:.0f} ms, most {took[-1] * 1000:.0f}")  # noqa: T201
