@@ -146,3 +146,15 @@ def test_a_value_that_could_not_be_read_back_is_a_bad_line(
     assert "Line 2" in refused.json()["detail"]
     assert client.get("/api/memories?userId=cat").status_code == 200
     assert sent(server.client("rival"), lines).status_code == 200
+
+
+def test_a_long_note_comes_back(server: Served, client: Client) -> None:
+    changes = [
+        {"op": "put", "namespace": ["a"], "key": "text", "value": "x" * 1_000_000},
+        {"op": "put", "namespace": ["a"], "key": "object", "value": {"text": "y" * 1_000_000}},
+    ]
+    assert client.post("/api/notes/write", json={"userId": "cat", "changes": changes}).status_code == 200
+    there = exported(client)
+    other = server.client("rival")
+    assert sent(other, there).status_code == 200
+    assert exported(other)[1:] == there[1:]

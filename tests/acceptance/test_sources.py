@@ -139,3 +139,13 @@ def test_a_bound_key_takes_back_neither_the_operators_word_nor_from_others(serve
     assert withdraw(bound, userId="ann", source="email").status_code == 200
     assert withdraw(client, userId="ann", source="operator").status_code == 200
     assert held(client, "ann") == []
+
+
+def test_what_a_source_only_repeated_is_taken_back_from_everybody_once(client: Client) -> None:
+    for source in ("tool:crm", "tool:mail"):
+        body = {"userId": "ann", "type": "PROFILE", "attribute": "city", "content": "Lives in Rome", "source": source}
+        assert client.post("/api/memories", json=body).is_success
+    assert withdraw(client, source="tool:mail").json()["data"]["people"] == 1
+    again = withdraw(client, source="tool:mail").json()["data"]
+    assert (again["people"], again["total"]) == (0, 0)
+    assert withdraw(client, source="tool:crm").json()["data"]["archived"] != [], "nobody else says it any more"

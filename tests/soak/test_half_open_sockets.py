@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
-import psutil
 import pytest
 
 from mnemon.api.connections import allow_open_files
@@ -16,6 +15,7 @@ from support.soak.figures import Figures
 from support.soak.judging import FULL, SUITE, Bounds, judge
 from support.soak.options import Part
 from support.soak.probing import Probing, longest_s
+from support.soak.resident import resident_mb
 from support.soak.server import Server
 from support.soak.writing import Load, turn_or_memory
 
@@ -45,10 +45,6 @@ def _is_closed(connection: socket.socket) -> bool:
     return True
 
 
-def _resident_mb(server: Server) -> float:
-    return float(psutil.Process(server.pid).memory_info().rss) / 1024 / 1024
-
-
 async def hold_and_count(folder: Path, sockets: int, bounds: Bounds, settings: dict[str, Any]) -> Figures:
     """Open so many half-open sockets in the middle of writes, and check every promise."""
     allow_open_files(sockets + 500)
@@ -57,7 +53,7 @@ async def hold_and_count(folder: Path, sockets: int, bounds: Bounds, settings: d
         await server.start()
         async with Load(server, turn_or_memory) as load:
             await load.more(20)
-            before = _resident_mb(server)
+            before = resident_mb(server)
             async with Probing(server, ["/healthz"]) as probing:
                 with ExitStack() as held:
                     made = [await asyncio.to_thread(_opened, server, number) for number in range(sockets)]
@@ -71,17 +67,13 @@ async def hold_and_count(folder: Path, sockets: int, bounds: Bounds, settings: d
         assert [one for one in alive if one.status != 200] == []
         assert longest_s(alive) < bounds.answer_s, longest_s(alive)
         assert closed.count(False) == 0, f"{closed.count(False)} sockets stayed open"
-        after = _resident_mb(server)
+        after = resident_mb(server)
         assert after - before < MOST_GROWTH_MB, (before, after)
         assert server.stop() == 0, server.said()
     finally:
         server.end()
-    return Figures(
+    return verdict.figures(
         count=sockets,
-        acknowledged=verdict.acknowledged,
-        lost=verdict.lost,
-        twice=verdict.twice,
-        stuck=verdict.stuck,
         longest={"seconds for /healthz": round(longest_s(alive), 2)},
         latest={"MB of RSS before": round(before, 1), "MB of RSS after": round(after, 1)},
     )

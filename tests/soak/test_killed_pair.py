@@ -72,12 +72,8 @@ async def kill_in_turn_and_count(folder: Path, url: str, kills: int, bounds: Bou
             worker.kill()
         for server in servers:
             server.end()
-    return Figures(
+    return verdict.figures(
         count=kills,
-        acknowledged=verdict.acknowledged,
-        lost=verdict.lost,
-        twice=verdict.twice,
-        stuck=verdict.stuck,
         ready_s=round(max(ready), 2) if ready else None,
         summed={"answers lost": first.ledger.lost_answers + second.ledger.lost_answers},
         longest={"seconds until a turn posted afterwards was reflected": round(reflected, 2)},

@@ -41,12 +41,8 @@ async def kill_and_count(folder: Path, kills: int, bounds: Bounds, *, clock: boo
         assert server.postgres() is None
     finally:
         server.end()
-    return Figures(
+    return verdict.figures(
         count=kills,
-        acknowledged=verdict.acknowledged,
-        lost=verdict.lost,
-        twice=verdict.twice,
-        stuck=verdict.stuck,
         ready_s=round(max(starts), 2),
         summed={"answers lost": load.ledger.lost_answers, "writes asked again": load.ledger.asked_again},
         latest={

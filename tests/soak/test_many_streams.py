@@ -6,7 +6,6 @@ from collections import Counter
 from pathlib import Path
 
 import httpx2
-import psutil
 import pytest
 
 from mnemon.api.connections import allow_open_files
@@ -16,6 +15,7 @@ from support.soak.figures import Figures
 from support.soak.judging import FULL, SUITE, Bounds, judge
 from support.soak.options import Part
 from support.soak.probing import Probing, longest_s
+from support.soak.resident import resident_mb
 from support.soak.server import Server
 from support.soak.writing import Load, turn_or_memory
 
@@ -102,10 +102,6 @@ async def _one_set(server: Server, script: Script, streams: int, name: str) -> C
     return listeners.heard
 
 
-def _resident_mb(server: Server) -> float:
-    return float(psutil.Process(server.pid).memory_info().rss) / 1024 / 1024
-
-
 async def stream_and_count(folder: Path, streams: int, bounds: Bounds) -> Figures:
     """Hold so many streams twice in the middle of writes, and check every promise."""
     allow_open_files(streams + 500)
@@ -118,24 +114,20 @@ async def stream_and_count(folder: Path, streams: int, bounds: Bounds) -> Figure
                 await load.more(10)
                 first = await _one_set(server, scripted.script, streams, "first")
                 await load.more(10)
-                before = _resident_mb(server)
+                before = resident_mb(server)
                 second = await _one_set(server, scripted.script, streams, "second")
                 await load.more(10)
             verdict = await judge(server, load.ledger, bounds)
             alive = probing.of("/healthz")
             assert [one for one in alive if one.status != 200] == []
             assert longest_s(alive) < bounds.answer_s, longest_s(alive)
-            after = _resident_mb(server)
+            after = resident_mb(server)
             assert after - before < MOST_GROWTH_MB, (before, after)
             assert server.stop() == 0, server.said()
         finally:
             server.end()
-    return Figures(
+    return verdict.figures(
         count=streams,
-        acknowledged=verdict.acknowledged,
-        lost=verdict.lost,
-        twice=verdict.twice,
-        stuck=verdict.stuck,
         summed={"replies heard to their end": first["done"] + second["done"]},
         longest={"seconds for /healthz": round(longest_s(alive), 2)},
         latest={"MB of RSS after the first set": round(before, 1), "MB of RSS after the second": round(after, 1)},

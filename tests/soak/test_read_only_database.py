@@ -42,12 +42,8 @@ async def refuse_and_count(folder: Path, spells: int, seconds: float, bounds: Bo
         assert server.stop() == 0, server.said()
     finally:
         server.end()
-    return Figures(
+    return verdict.figures(
         count=spells,
-        acknowledged=verdict.acknowledged,
-        lost=verdict.lost,
-        twice=verdict.twice,
-        stuck=verdict.stuck,
         ready_s=round(max(ready), 2),
         summed={**load.ledger.refused(), "reads answered": sum(one.path in READS for one in probing.probes)},
         longest={

@@ -37,12 +37,8 @@ async def use_and_count(folder: Path, bounds: Bounds, *, seconds: float, least: 
         assert server.stop() == 0, server.said()
     finally:
         server.end()
-    figures = Figures(
+    figures = verdict.figures(
         count=round(seconds / 60),
-        acknowledged=verdict.acknowledged,
-        lost=verdict.lost,
-        twice=verdict.twice,
-        stuck=verdict.stuck,
         summed={name: done[name] for name in ACTIONS},
         longest={"minutes in one run": round(seconds / 60, 1), "MB of RSS": round(max(resident.server_mb), 1)},
     )

@@ -56,12 +56,8 @@ async def restart_and_count(folder: Path, restarts: int, bounds: Bounds) -> Figu
         assert server.stop() == 0, server.said()
     finally:
         server.end()
-    return Figures(
+    return verdict.figures(
         count=restarts,
-        acknowledged=verdict.acknowledged,
-        lost=verdict.lost,
-        twice=verdict.twice,
-        stuck=verdict.stuck,
         ready_s=round(max(behind), 2),
         longest={
             "seconds until PostgreSQL was back": round(max(back), 2),

@@ -49,12 +49,8 @@ async def stop_and_count(folder: Path, spells: int, seconds: float, bounds: Boun
         assert server.stop() == 0, server.said()
     finally:
         server.end()
-    return Figures(
+    return verdict.figures(
         count=spells,
-        acknowledged=verdict.acknowledged,
-        lost=verdict.lost,
-        twice=verdict.twice,
-        stuck=verdict.stuck,
         ready_s=round(max(ready), 2),
         summed={**load.ledger.refused(), "times /readyz said 503": refused},
         longest={

@@ -9,10 +9,10 @@ from mnemon.custody.catalog import Table
 _FIRST_YEAR, _LAST_YEAR = 1000, 9000
 _MOST = {"smallint": 2**15 - 1, "integer": 10**9, "bigint": 10**15}
 """Far below what the type holds, so that counting on from there does not overflow it."""
-_LONGEST = {"memories": 20_000, "memory_versions": 20_000}
-"""Characters of `content`, as the API takes it."""
+_LONGEST = {"memories": 20_000, "memory_versions": 20_000, "note_texts": 8_000_000}
+"""Characters of `content`, as the API takes it; of a note, what the body of a request holds."""
 _LONGEST_TEXT = 400_000
-"""Of any other text; a reply has 200,000 at most. Notes are JSON, whose size the request bounds."""
+"""Of any other text; a reply has 200,000 at most."""
 
 
 def unusable_value(table: Table, row: Mapping[str, Any]) -> str | None:
@@ -24,7 +24,7 @@ def unusable_value(table: Table, row: Mapping[str, Any]) -> str | None:
             return f"has a time in {name} that lies outside the years {_FIRST_YEAR} to {_LAST_YEAR}"
         if kind in _MOST and isinstance(value, int) and abs(value) > _MOST[kind]:
             return f"has a number in {name} that is too large"
-        if isinstance(value, str) and len(value) > _longest(table.name, name):
+        if kind == "text" and isinstance(value, str) and len(value) > _longest(table.name, name):
             return f"has a text in {name} that is longer than {_longest(table.name, name):,} characters"
     return None
 

@@ -23,7 +23,7 @@ from mnemon.memory.lifecycle import (
     same_words,
 )
 from mnemon.memory.memory import Memory, Version
-from mnemon.memory.repeats import record_before, record_repeat
+from mnemon.memory.repeats import record_before, record_repeat, version_saying
 from mnemon.memory.trust import Trust, outranks
 
 
@@ -246,13 +246,13 @@ def _placed(stated: Memory, held: Memory, fact: Fact, placed: Placement, at: dat
         case Past(valid_from=since, valid_to=until, before=before):
             number = held.versions + 1
             moved = {} if before is None else {before: (None, since)}
-            version = _past(number, fact, since, until, stamp)
+            version = version_saying(fact, number, since=since, until=until, recorded_at=stamp.now)
             return Change(
                 outcome=Outcome.UPDATED, memory=replace(stated, versions=number), versions=(version,), moved=moved
             )
         case Split(valid_from=since, valid_to=until):
             first = version_of(held, number=held.versions + 1, until=since, reason=None)
-            second = _past(held.versions + 2, fact, since, until, stamp)
+            second = version_saying(fact, held.versions + 2, since=since, until=until, recorded_at=stamp.now)
             memory = replace(stated, valid_from=until, versions=held.versions + 2)
             return Change(outcome=Outcome.UPDATED, memory=memory, versions=(first, second))
         case Extend(number=number, valid_from=since, before=before):
@@ -313,20 +313,4 @@ def version_of(held: Memory, *, number: int, until: datetime, reason: str | None
         valid_to=until,
         recorded_at=held.updated_at,
         reason=reason,
-    )
-
-
-def _past(number: int, fact: Fact, since: datetime, until: datetime, stamp: Stamp) -> Version:
-    return Version(
-        number=number,
-        content=fact.content,
-        importance=importance_of(fact),
-        confidence=confidence_of(fact),
-        source=fact.source,
-        origin=fact.said_by,
-        trust=fact.deserved_trust,
-        valid_from=since,
-        valid_to=until,
-        recorded_at=stamp.now,
-        reason=None,
     )

@@ -32,7 +32,8 @@ def record_repeat(past: Sequence[Version], fact: Fact, at: datetime) -> RepeatRe
         and same_words(one.content, fact.content)
     ]
     if len(known) < 2:
-        return RepeatRecord(versions=(_repeat(past, fact, at),))
+        number = next_repeat_number(past)
+        return RepeatRecord(versions=(version_saying(fact, number, since=at, until=at, recorded_at=at),))
     last = max(known, key=lambda one: (one.valid_from, -one.number))
     return RepeatRecord(moved={last.number: (at, at)} if at > last.valid_from else {})
 
@@ -57,17 +58,18 @@ def next_repeat_number(past: Sequence[Version]) -> int:
     return min((one.number for one in past if one.is_repeat), default=0) - 1
 
 
-def _repeat(past: Sequence[Version], fact: Fact, at: datetime) -> Version:
+def version_saying(fact: Fact, number: int, *, since: datetime, until: datetime, recorded_at: datetime) -> Version:
+    """Make the version under this number that says the fact, with its source and trust."""
     return Version(
-        number=next_repeat_number(past),
+        number=number,
         content=fact.content,
         importance=importance_of(fact),
         confidence=confidence_of(fact),
         source=fact.source,
         origin=fact.said_by,
         trust=fact.deserved_trust,
-        valid_from=at,
-        valid_to=at,
-        recorded_at=at,
+        valid_from=since,
+        valid_to=until,
+        recorded_at=recorded_at,
         reason=None,
     )

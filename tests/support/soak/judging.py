@@ -5,10 +5,11 @@ import time
 from collections import Counter
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Protocol
+from typing import Any, Protocol
 
 import httpx2
 
+from support.soak.figures import Figures
 from support.soak.server import Connection, Server
 from support.soak.writing import Ledger
 
@@ -58,6 +59,12 @@ class Verdict:
     lost: int
     twice: int
     stuck: int
+
+    def figures(self, *, count: int, **further: Any) -> Figures:
+        """The verdict as figures of a run that did so many; `further` are the other fields of Figures."""
+        return Figures(
+            count=count, acknowledged=self.acknowledged, lost=self.lost, twice=self.twice, stuck=self.stuck, **further
+        )
 
 
 async def judge(server: Judged, ledger: Ledger, bounds: Bounds) -> Verdict:

@@ -29,6 +29,11 @@ def is_flat(samples: Sequence[float]) -> bool:
     return growth_mb(samples) <= max(ALLOWED_SHARE * middle, ALLOWED_MB)
 
 
+def resident_mb(server: Server) -> float:
+    """What `mnemon serve` holds now."""
+    return float(psutil.Process(server.pid).memory_info().rss) / MB
+
+
 @dataclass
 class Resident:
     """Samples of a server's memory, in megabytes."""
@@ -44,7 +49,7 @@ class Resident:
         loop = asyncio.get_running_loop()
         end = loop.time() + seconds
         while True:
-            self.server_mb.append(psutil.Process(self.server.pid).memory_info().rss / MB)
+            self.server_mb.append(resident_mb(self.server))
             self.database_mb.append(sum(map(_own_memory, self.server.database_pids())) / MB)
             if loop.time() >= end:
                 return

@@ -47,12 +47,13 @@ select source, null, null, 'todo' from todos
 where org_id = %(org_id)s and user_id = %(user_id)s and source = %(origin)s;
 
 -- name: people_of_source
--- Whom the source spoke about, and whether something of it is left that was not withdrawn.
+-- Whom the source spoke about, and whether something of it is left that was not withdrawn. A negative number: only
+-- repeated what another source says (memory/repeats.py).
 select user_id, bool_or(stands) as stands from (
   select user_id, status = 'ACTIVE' or note is distinct from 'withdrawn' as stands from memories
   where org_id = %(org_id)s and coalesce(origin, source) = %(origin)s
   union all
-  select user_id, valid_to > valid_from or number < 0 from memory_versions
+  select user_id, valid_to > valid_from or (number < 0 and reason is distinct from 'withdrawn') from memory_versions
   where org_id = %(org_id)s and coalesce(origin, source) = %(origin)s
   union all
   select user_id, status = 'open' from todos where org_id = %(org_id)s and source = %(origin)s
