@@ -41,18 +41,20 @@ _ETAG = re.compile(r'(?:W/)?"?(\d{1,15})"?')
 _SIGN_OF_LIFE_EVERY = 15
 
 
-def _dict(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
+def _list_too_long(value: Any) -> str | None:
+    """Name a list with too many members, in the object or in an object within it."""
+    for name, part in value.items() if isinstance(value, dict) else ():
+        if isinstance(part, list) and len(part) > MOST_MEMBERS:
+            return str(name)
+        if (found := _list_too_long(part)) is not None:
+            return found
+    return None
 
 
 def _strictly(value: Any) -> Any:
     """The body, read without leaving anything out; refused unread where a list of it is too long."""
-    if isinstance(value, dict):
-        nested = value.get("agent_state_updates")
-        for part in (value, nested, value.get("current_understanding"), (_dict(nested)).get("current_understanding")):
-            for name, members in _dict(part).items():
-                if isinstance(members, list) and len(members) > MOST_MEMBERS:
-                    raise ValueError(f"{name} has more than {MOST_MEMBERS:,} members")
+    if (name := _list_too_long(value)) is not None:
+        raise ValueError(f"{name} has more than {MOST_MEMBERS:,} members")
     return AgentStatePatch.model_validate(value, context={"strict": True})
 
 
