@@ -117,7 +117,8 @@ async def test_an_item_that_ends_or_freezes_its_process_twice_is_parked(place: P
     assert job.error.startswith("worker_died: It ended its process twice: ")
     assert how in job.error
     assert DIED._value.get() == died + 1
-    (line,) = [line for line in lines if line.get("key") == "bad"]
+    begun, line = [line for line in lines if line.get("key") == "bad"]
+    assert begun["event"] == "work_isolated"
     assert (line["outcome"], line["error"], line["log_level"]) == ("parked", "worker_died", "warning")
     assert "mnemon jobs" in line["next_step"]
     assert await place.runner().drain() == 0, "it is not tried again"
@@ -234,7 +235,7 @@ async def test_a_runner_that_stops_has_the_item_handed_back(place: Place) -> Non
 async def test_a_process_that_does_not_stop_is_killed_and_its_item_handed_back(place: Place) -> None:
     await place.put("stopping", "bad")
     await place.lose()
-    worker = place.runner(replace(place.isolation, grace_s=HANGS_S, end_s=0.2))
+    worker = place.runner(replace(place.isolation, grace_s=HANGS_S, end_s=0.2, stop_s=0.2))
     assert await worker.take() == 1
     await until(place.begun)
     ((_, pid),) = place.begun()

@@ -1,6 +1,10 @@
 """Every statement of every writing route and every kind of work, failed with every class of error."""
 
+import asyncio
+import multiprocessing
+import os
 import sys
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 
 import pytest
@@ -15,6 +19,7 @@ from support.walk.verdicts import Verdict
 from support.walk.walker import Walked, Walker, every_fault
 from support.walk.work import WORK_SCENARIOS
 
+SCENARIOS: list[Scenario] = [*REQUEST_SCENARIOS, *WORK_SCENARIOS]
 _TOGETHER = 5
 """Scenarios on one database: it does not grow large, and a walk that is broken off keeps what it has counted."""
 
@@ -36,19 +41,34 @@ def figures_of(walked: Walked) -> Figures:
     )
 
 
+def walk_some(cluster_url: str, template: str, folder: Path, first: int) -> Walked:
+    """Walk over some scenarios on a database of their own, in a process of its own."""
+
+    async def walk() -> Walked:
+        with new_database(cluster_url, template) as url:
+            async with open_house(url, folder) as house:
+                return await (await Walker.on(house)).walk(SCENARIOS[first : first + _TOGETHER], every_fault)
+
+    folder.mkdir()
+    return asyncio.run(walk())
+
+
 @pytest.mark.soak("fault-walk", count=0, unit="pairs of a statement and an error")
 @pytest.mark.timeout(12 * 3600)
-async def test_every_statement_fails_with_every_error(
+def test_every_statement_fails_with_every_error(
     cluster_url: str, template: str, tmp_path: Path, soak_part: Part
 ) -> None:
-    scenarios: list[Scenario] = [*REQUEST_SCENARIOS, *WORK_SCENARIOS]
     found: list[str] = []
-    for begun in range(0, len(scenarios), _TOGETHER):
-        with new_database(cluster_url, template) as url:
-            async with open_house(url, tmp_path) as house:
-                walked = await (await Walker.on(house)).walk(scenarios[begun : begun + _TOGETHER], every_fault)
-        if walked.findings:
-            found.append(walked.told())
-            sys.stderr.write(f"\n{found[-1]}\n")
-        soak_part.record(figures_of(walked))
+    spawn = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(os.cpu_count(), mp_context=spawn, max_tasks_per_child=1) as pool:
+        walks = [
+            pool.submit(walk_some, cluster_url, template, tmp_path / str(first), first)
+            for first in range(0, len(SCENARIOS), _TOGETHER)
+        ]
+        for walk in as_completed(walks):
+            walked = walk.result()
+            if walked.findings:
+                found.append(walked.told())
+                sys.stderr.write(f"\n{found[-1]}\n")
+            soak_part.record(figures_of(walked))
     assert found == []

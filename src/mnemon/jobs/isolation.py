@@ -85,7 +85,9 @@ class Isolation:
     """Beyond the item's time limit: a child that can still run stops the item by itself and writes that down, for which
     it may have to wait for the database."""
     end_s: float = 10.0
-    """Longest from `over`, or from a request to stop, to its end."""
+    """Longest from `over` to its end."""
+    stop_s: float = 3.0
+    """Longest from a request to stop to its end: a worker that stops has waited for it already."""
 
 
 class ItemProcess:
@@ -166,7 +168,7 @@ class ItemProcess:
 
     async def _stop(self, process: asyncio.subprocess.Process) -> bool:
         """Ask the child to hand the item back; whether it wrote an outcome."""
-        self._until = asyncio.get_running_loop().time() + self._isolation.end_s
+        self._until = asyncio.get_running_loop().time() + self._isolation.stop_s
         with suppress(ProcessLookupError):
             process.terminate()
         await self._follow(process)

@@ -195,7 +195,7 @@ class Runner:
     async def _attempt(self, item: Item) -> None:
         """Run one try of the item and write down how it ended."""
         kind = self._kinds[item.kind]
-        words = log.bind(kind=item.kind, key=item.key, org=item.org_id, job=item.job_id, attempt=item.attempts)
+        words = _words_about(item)
         started = asyncio.get_running_loop().time()
         outcome: str | None = "left_to_lease"
         detail = None
@@ -223,6 +223,7 @@ class Runner:
             )
         if self._isolation is None or not self._runs_alone(item):
             return await self._handle(item, kind)
+        _words_about(item).info("work_isolated", time_limit_s=kind.time_limit.total_seconds())
         child = ItemProcess(self._isolation, item, kind.time_limit)
         async with supervise("lease_keeper", lambda: self._keep_lease(item, kind.lease, child.until)):
             await child.run()
@@ -326,6 +327,14 @@ def _deaths_after(item: Item, error: Exception) -> int:
     if isinstance(error, WorkTimedOut):
         return item.deaths + 1
     return item.deaths if isinstance(error, ChildNotStarted) else 0
+
+
+def _words_about(item: Item) -> structlog.stdlib.BoundLogger:
+    """Give a log that names the item."""
+    words: structlog.stdlib.BoundLogger = log.bind(
+        kind=item.kind, key=item.key, org=item.org_id, job=item.job_id, attempt=item.attempts
+    )
+    return words
 
 
 def _log_outcome(words: structlog.stdlib.BoundLogger, outcome: str, error: Exception | None) -> None:
