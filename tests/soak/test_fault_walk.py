@@ -1,6 +1,5 @@
 """Every statement of every writing route and every kind of work, failed with every class of error."""
 
-import asyncio
 import multiprocessing
 import os
 import sys
@@ -9,19 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from support.databases import new_database
 from support.soak.figures import Figures
 from support.soak.options import Part
-from support.walk.catalog import REQUEST_SCENARIOS
-from support.walk.house import open_house
-from support.walk.scenario import Scenario
 from support.walk.verdicts import Verdict
-from support.walk.walker import Walked, Walker, every_fault
-from support.walk.work import WORK_SCENARIOS
-
-SCENARIOS: list[Scenario] = [*REQUEST_SCENARIOS, *WORK_SCENARIOS]
-_TOGETHER = 5
-"""Scenarios on one database: it does not grow large, and a walk that is broken off keeps what it has counted."""
+from support.walk.walker import Walked
+from support.walk.whole import PIECES, walk_piece
 
 
 def figures_of(walked: Walked) -> Figures:
@@ -41,18 +32,6 @@ def figures_of(walked: Walked) -> Figures:
     )
 
 
-def walk_some(cluster_url: str, template: str, folder: Path, first: int) -> Walked:
-    """Walk over some scenarios on a database of their own, in a process of its own."""
-
-    async def walk() -> Walked:
-        with new_database(cluster_url, template) as url:
-            async with open_house(url, folder) as house:
-                return await (await Walker.on(house)).walk(SCENARIOS[first : first + _TOGETHER], every_fault)
-
-    folder.mkdir()
-    return asyncio.run(walk())
-
-
 @pytest.mark.soak("fault-walk", count=0, unit="pairs of a statement and an error")
 @pytest.mark.timeout(12 * 3600)
 def test_every_statement_fails_with_every_error(
@@ -61,10 +40,7 @@ def test_every_statement_fails_with_every_error(
     found: list[str] = []
     spawn = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(os.cpu_count(), mp_context=spawn, max_tasks_per_child=1) as pool:
-        walks = [
-            pool.submit(walk_some, cluster_url, template, tmp_path / str(first), first)
-            for first in range(0, len(SCENARIOS), _TOGETHER)
-        ]
+        walks = [pool.submit(walk_piece, cluster_url, template, tmp_path / str(first), first) for first in PIECES]
         for walk in as_completed(walks):
             walked = walk.result()
             if walked.findings:
