@@ -222,12 +222,13 @@ def problem_in(answer: bytes, status: int, code: str) -> None:
     ("sent", "status", "code"),
     [
         (b"GET / HTTP/1.1\r\n" + b"X-Long: " + b"x" * 200_000, 431, "large_head"),
+        (b"GET / HTTP/1.1\r\nHost: x\r\n" + b"X-Long: " + b"x" * 70_000 + b"\r\n\r\n", 431, "large_head"),
         (b"GET /" + b"x" * 70_000 + b" HTTP/1.1\r\nHost: x\r\n\r\n", 431, "large_head"),
         (b"GET /" + b"x" * 200_000, 431, "large_head"),
         (b"nonsense\r\n\r\n" + b"x" * 70_000, 400, "bad_request"),
         (HEAD + b"Transfer-Encoding: chunked\r\n\r\nno number\r\n", 400, "bad_request"),
     ],
-    ids=["headers", "address", "address without end", "nonsense", "bad chunk"],
+    ids=["headers", "headers in one piece", "address", "address without end", "nonsense", "bad chunk"],
 )
 def test_what_is_refused_before_the_application_is_a_problem_too(
     narrow: Served, sent: bytes, status: int, code: str

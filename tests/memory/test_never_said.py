@@ -95,6 +95,17 @@ def told(statements: list[Said]) -> House:
     return house
 
 
+@pytest.mark.parametrize(("first", "kept"), [("api", True), ("operator", False)])
+def test_a_claim_that_takes_the_place_of_a_pinned_fact_keeps_the_pin_of_what_it_follows(first: str, kept: bool) -> None:
+    house = told([Said(first, "Rome")])
+    house.batch.held = {place: replace(one, pinned=True) for place, one in house.batch.held.items()}
+    house.tell(Said("operator", "Bonn"))
+    assert house.tell(Said("api", "Oslo")).claim_of is not None
+    house.withdraw("operator")
+    (left,) = [one for one in house.batch.held.values() if one.status is Status.ACTIVE]
+    assert (left.content, left.claim_of, left.pinned) == ("Lives in Oslo", None, kept)
+
+
 SAID = st.builds(Said, st.sampled_from(ORIGINS), st.sampled_from(CITIES), st.none())
 STATEMENTS = st.lists(SAID, min_size=1, max_size=9)
 

@@ -115,13 +115,15 @@ class BoundedProtocol(HttpToolsProtocol):
         cycle = self._last_cycle
         if cycle is not None and cycle.response_started and (self._body_expected or not cycle.response_complete):
             self.cut("bad_request")  # an answer is on the wire already
-        elif len(self.url) > _LONGEST_ADDRESS:
+        elif len(self.url) > _LONGEST_ADDRESS or self._head_is_large():
             self._refuse_head()
         else:
             self._refuse(400, "This is not a request in HTTP/1.1. Check what the client sends.", why="bad_request")
             self._linger()
 
     def on_headers_complete(self) -> None:
+        if self._head_is_large():
+            raise OverflowError  # httptools passes it on as a parser's error, and `send_400_response` is called
         self._disarm()  # before it counts as one that has asked: that is another list
         self._asked = True
         self._body_bytes = 0
@@ -249,6 +251,11 @@ class BoundedProtocol(HttpToolsProtocol):
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+
+    def _head_is_large(self) -> bool:
+        """Whether the head that was just parsed is too large, though it may have come in one piece."""
+        headers = getattr(self, "headers", ())  # uvicorn sets them when a request's first byte is read
+        return len(self.url) + sum(len(name) + len(value) + 4 for name, value in headers) > LARGEST_HEAD
 
     def _refuse_head(self) -> None:
         said = "The request's head is larger than 64 KB. Send less in its address and headers."

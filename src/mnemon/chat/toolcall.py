@@ -47,7 +47,8 @@ async def call(basement: Basement, begun: Begun, tools: Tools, request: ToolRequ
     """The tool has run, or the model is told why it could not."""
     tool = tools.get(request.name)
     if tool is None:
-        return Called(content={"error": f"There is no tool {request.name}. There are: {', '.join(tools)}."})
+        offered = f"Use one of these: {', '.join(tools)}." if tools else "No tools are offered in this chat."
+        return Called(content={"error": f"There is no tool {request.name}. {offered}"})
     try:
         arguments = tool.arguments.model_validate(request.arguments)
     except ValidationError as error:

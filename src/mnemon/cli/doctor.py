@@ -108,9 +108,10 @@ async def _look_into(settings: "Settings", url: str) -> "AsyncIterator[Check]":
             return
         try:
             yield await database.server(connection, url)
-            schema, usable = await database.schema(connection)
+            schema, complete = await database.schema(connection)
             yield schema
-            if usable:
+            usable = complete
+            if complete:
                 rights = await database.privileges(connection)
                 usable = rights.state == "ok"
                 yield rights
@@ -120,11 +121,12 @@ async def _look_into(settings: "Settings", url: str) -> "AsyncIterator[Check]":
         except psycopg.Error as error:
             yield fail("database", explain(error, url, embedded=embedded))
             return
+    clock, prepared = models.usable_clock(settings), settings.prepared_statements
     if usable:
-        owner_url = settings.migration_url.get_secret_value() if settings.migration_url else url
         owns, embedder = settings.migration_url is None, models.embedder_name(settings)
-        clock, prepared = models.usable_clock(settings), settings.prepared_statements
         async for one in database.inside(url, clock, owns=owns, embedder=embedder, prepared=prepared):
             yield one
+    if complete:  # by the owner, whatever the server's role may do
+        owner_url = settings.migration_url.get_secret_value() if settings.migration_url else url
         async for one in audit_log.chains(owner_url, clock, prepared=prepared):
             yield one

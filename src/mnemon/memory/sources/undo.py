@@ -99,7 +99,7 @@ class _Undo:
         claim = self._claim_saying(left)
         if claim is not None:
             self._give_way(row, key)
-            self._add(self._promoted(claim, key, () if row is None else self._past.get(row.id, ())))
+            self._add(self._promoted(claim, key, row))
             self.settled.add(claim.id)
             self.settled_rows.append(claim)
         elif row is not None:
@@ -148,13 +148,16 @@ class _Undo:
         change = self._updated(replace(gone, memory_key=withdrawn_key(key, row.id)))
         self._add(replace(change, withdrawn=withdrawn))
 
-    def _promoted(self, claim: Memory, key: str, others: Sequence[Version]) -> Change:
+    def _promoted(self, claim: Memory, key: str, row: Memory | None) -> Change:
         """The claim is what is held; its history says why, and has on record what others said in that place."""
         number = claim.versions + 1
+        others = () if row is None else self._past.get(row.id, ())
+        left = [one for one in others if one.origin != self._origin and one.reason != WITHDRAWN]
         held = replace(_active(claim), memory_key=key, claim_of=None, note=WAS_CLAIM, version=number, versions=number)
+        if row is not None and row.pinned and left:  # it follows what was held there before, as any newer statement
+            held = replace(held, pinned=True, importance=CRITICAL)
         before = version_of(claim, number=claim.version, until=claim.valid_from, reason=WAS_CLAIM)
         number = next_repeat_number(self._past.get(claim.id, ()))
-        left = [one for one in others if one.origin != self._origin and one.reason != WITHDRAWN]
         kept = [
             replace(one, number=number - place, valid_to=one.valid_from, reason=None) for place, one in enumerate(left)
         ]
