@@ -82,3 +82,25 @@ def test_words_that_several_others_used_apart_are_not_borrowed() -> None:
         Voice(trust=Trust.AGENT, origin="assistant", text=text) for text in ("Sunny hills", "Old houses", "Near trains")
     ]
     assert voices_of(turn_of("I bought a place."), others).lender("Bought an old house near sunny hills") is None
+
+
+def test_a_figure_that_only_another_said_makes_the_statement_theirs() -> None:
+    asked = "Which bank account is on the invoice?"
+    voices = voices_of(turn_of(asked, "DE99 6666", page="IBAN: DE99 6666"))
+    for stated in ("Bank account is DE99 6666", "The bank account on the invoice is DE99 6666"):
+        lender = voices.lender(stated)
+        assert lender is not None
+        assert lender.trust is Trust.TOOL
+    own = voices_of(turn_of("My bank account is DE99 6666.", page="IBAN: DE99 6666"))
+    assert own.lender("Bank account is DE99 6666") is None
+    assert voices_of(turn_of("We meet on the 12th.", page="Room 12, 250 seats")).lender("Meets on 12 May") is None
+
+
+def test_letters_with_blanks_between_or_none_at_all_are_the_words_they_read_as() -> None:
+    voices = voices_of(turn_of("What now then, hello?", page="The user has no allergies"))
+    for disguised in ("hello: n o a l l e r g i e s", "hello userhasnoallergies", "hello no_aller_gies"):
+        lender = voices.lender(disguised)
+        assert lender is not None, disguised
+        assert lender.trust is Trust.TOOL
+    said_too = voices_of(turn_of("I have no allergies, hello.", page="The user has no allergies"))
+    assert said_too.lender("hello noallergies") is None

@@ -69,6 +69,11 @@ class House:
         assert len(set(places)) == len(places), "two rows have one key"
         self.batch.held = aside | dict(zip(places, by_id.values(), strict=True))
 
+    def pin(self) -> None:
+        """Pin what is held, as a person does in the console."""
+        pinned = {place: replace(one, pinned=True, importance=3) for place, one in self.batch.held.items()}
+        self.batch.held = pinned
+
     def new_id(self, kind: str) -> str:
         return f"{kind}_{next(self._numbers)}"
 
@@ -98,12 +103,24 @@ def told(statements: list[Said]) -> House:
 @pytest.mark.parametrize(("first", "kept"), [("api", True), ("operator", False)])
 def test_a_claim_that_takes_the_place_of_a_pinned_fact_keeps_the_pin_of_what_it_follows(first: str, kept: bool) -> None:
     house = told([Said(first, "Rome")])
-    house.batch.held = {place: replace(one, pinned=True) for place, one in house.batch.held.items()}
+    house.pin()
     house.tell(Said("operator", "Bonn"))
     assert house.tell(Said("api", "Oslo")).claim_of is not None
     house.withdraw("operator")
     (left,) = [one for one in house.batch.held.values() if one.status is Status.ACTIVE]
     assert (left.content, left.claim_of, left.pinned) == ("Lives in Oslo", None, kept)
+
+
+@pytest.mark.parametrize(
+    ("before", "city"), [("tool:a", "Rome"), ("tool:a", "Oslo"), ("email", "Rome"), ("email", "Oslo"), ("chat", "Rome")]
+)
+def test_a_pin_goes_with_the_only_statement_that_was_pinned(before: str, city: str) -> None:
+    house = told([Said(before, city), Said("api", "Oslo")])
+    house.pin()
+    house.withdraw("api")
+    (left,) = [one for one in house.batch.held.values() if one.status is Status.ACTIVE]
+    assert (left.content, left.origin, left.pinned) == (f"Lives in {city}", before, False)
+    assert left.importance < 3
 
 
 SAID = st.builds(Said, st.sampled_from(ORIGINS), st.sampled_from(CITIES), st.none())

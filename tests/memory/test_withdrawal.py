@@ -28,9 +28,9 @@ def held(content: str, trust: Trust, origin: str, since: int, *, versions: int =
     return replace(made, version=versions, versions=versions)
 
 
-def past(number: int, content: str, trust: Trust, origin: str, since: int, until: int) -> Version:
+def past(number: int, content: str, trust: Trust, origin: str, since: int, until: int, importance: int = 1) -> Version:
     return Version(
-        number=number, content=content, importance=1, confidence=1.0, source="api", origin=origin, trust=trust,
+        number=number, content=content, importance=importance, confidence=1.0, source="api", origin=origin, trust=trust,
         valid_from=day(since), valid_to=day(until), recorded_at=day(since), reason=None,
     )  # fmt: skip
 
@@ -46,7 +46,7 @@ def withdrawn(memory: Memory, versions: list[Version], origin: str) -> Change | 
 
 def test_a_fact_that_a_tool_overwrote_before_trust_was_an_order_comes_back_with_its_pin() -> None:
     poisoned = held("Wants penicillin", Trust.TOOL, "tool:page", 5, versions=2, pinned=True)
-    change = withdrawn(poisoned, [past(1, "Allergic", Trust.PERSON, "api", 1, 5)], "tool:page")
+    change = withdrawn(poisoned, [past(1, "Allergic", Trust.PERSON, "api", 1, 5, importance=3)], "tool:page")
     assert change is not None
     memory = change.memory
     assert (memory.content, memory.trust, memory.origin, memory.pinned) == ("Allergic", Trust.PERSON, "api", True)

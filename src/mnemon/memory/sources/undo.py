@@ -154,7 +154,7 @@ class _Undo:
         others = () if row is None else self._past.get(row.id, ())
         left = [one for one in others if one.origin != self._origin and one.reason != WITHDRAWN]
         held = replace(_active(claim), memory_key=key, claim_of=None, note=WAS_CLAIM, version=number, versions=number)
-        if row is not None and row.pinned and left:  # it follows what was held there before, as any newer statement
+        if row is not None and self._keeps_pin(row):
             held = replace(held, pinned=True, importance=CRITICAL)
         before = version_of(claim, number=claim.version, until=claim.valid_from, reason=WAS_CLAIM)
         number = next_repeat_number(self._past.get(claim.id, ()))
@@ -162,6 +162,14 @@ class _Undo:
             replace(one, number=number - place, valid_to=one.valid_from, reason=None) for place, one in enumerate(left)
         ]
         return replace(self._updated(held), versions=(before, *kept))
+
+    def _keeps_pin(self, row: Memory) -> bool:
+        """Whether what other sources said in this place was pinned as well, and not only what is taken back.
+
+        A pinned row's importance is always critical, so its versions tell.
+        """
+        said = (one for one in self._past.get(row.id, ()) if one.origin != self._origin and one.reason != WITHDRAWN)
+        return row.pinned and any(one.importance == CRITICAL for one in said)
 
     def _said_by(self, row: Memory, left: Memory) -> Change:
         """The row says what is left, with its source and trust; what it said stays on record as withdrawn."""
@@ -175,10 +183,12 @@ class _Undo:
             for one in past
             if one.origin != self._origin and one.valid_to is not None and one.valid_to > max(since, one.valid_from)
         }
+        pinned = row.pinned if not taken_back else self._keeps_pin(row)
         memory = replace(
             _active(row),
             content=left.content,
-            importance=CRITICAL if row.pinned else left.importance,
+            pinned=pinned,
+            importance=CRITICAL if pinned else left.importance,
             confidence=left.confidence,
             source=left.source,
             origin=left.origin,
