@@ -9,6 +9,7 @@ import pytest
 
 from mnemon.api.codes import AT_STATUS
 from mnemon.api.problems import pointer_to
+from support.problem import assert_problem
 from support.served import served
 
 BODY = {"type": "NONSENSE", "a/b": {"~": [1, {"text": 3}]}, "items": [{"content": 5}]}
@@ -41,6 +42,21 @@ def test_a_refused_request_is_told_in_plain_words(database_url: str, tmp_path: P
         assert {one["pointer"] for one in _problem(wrong, 422)["errors"]} == {"/type"}
         other = _problem(client.delete("/api/jobs"), 405)
         assert other["detail"] == "This path does not take DELETE. /openapi.json lists every route."
+
+
+def test_a_refused_method_is_told_every_method_of_its_path(database_url: str, tmp_path: Path) -> None:
+    with served(database_url, tmp_path, worker=False, model="offline") as server:
+        client = server.client()
+        for method, path, allowed in (
+            ("PUT", "/api/memories", "GET, POST"),
+            ("POST", "/api/memories/mem_x", "DELETE, GET, PATCH"),
+            ("DELETE", "/api/jobs", "GET"),
+            ("DELETE", "/sign-in", "GET, POST"),
+            ("PUT", "/mcp", "DELETE, GET, HEAD, POST"),
+        ):
+            answer = client.request(method, path)
+            assert_problem(answer, 405, "method_not_allowed")
+            assert answer.headers["Allow"] == allowed, (method, path)
 
 
 def _problem(answer: Any, status: int) -> dict[str, Any]:

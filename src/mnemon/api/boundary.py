@@ -6,6 +6,7 @@ from urllib.parse import unquote
 
 import structlog
 from prometheus_client import Counter, Histogram
+from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from structlog.contextvars import bind_contextvars, clear_contextvars
@@ -70,6 +71,8 @@ class Boundary:
                         traced.set_attribute("route", exchange.route)
         except TooLarge as error:
             await _refused_body(request_id, error)(scope, receive, answer)
+        except ClientDisconnect:  # in the middle of its body: nobody is left to answer, and the request's line says so
+            pass
         except asyncio.CancelledError:  # the server stops, and this request took longer than it waits
             if exchange.status is None:
                 said = "The server is being stopped. Try again in a moment, under the same Idempotency-Key."

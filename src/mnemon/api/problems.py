@@ -7,7 +7,10 @@ from typing import Any
 
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
+from fastapi.routing import iter_route_contexts
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
+from starlette.routing import Match
 from structlog.contextvars import bind_contextvars
 
 from mnemon import errors
@@ -97,6 +100,8 @@ async def _http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     if isinstance(error.__cause__, MnemonError):  # FastAPI says 400 for whatever goes wrong while it reads a body
         return await _ours(request, error.__cause__)
+    if isinstance(error.__cause__, ClientDisconnect):
+        raise error.__cause__
     code = HTTP_CODES.get(error.status_code, "invalid_request")
     detail = "There is nothing here." if code == "no_such_route" else f"{str(error.detail).rstrip('.')}."
     if code == "method_not_allowed":
@@ -104,7 +109,15 @@ async def _http(request: Request, error: Exception) -> Response:
     response = problem(request.state.request_id, error.status_code, f"{detail} /openapi.json lists every route.", code)
     for name, value in (error.headers or {}).items():
         response.headers[name] = value
+    if code == "method_not_allowed":
+        response.headers["Allow"] = ", ".join(sorted(_methods_of_path(request)))
     return response
+
+
+def _methods_of_path(request: Request) -> set[str]:
+    """Every method that the path takes; the framework names those of one route, and a path has a route per method."""
+    routes = iter_route_contexts(request.app.router.routes)
+    return {method for one in routes if one.matches(request.scope)[0] is not Match.NONE for method in one.methods or ()}
 
 
 def pointer_to(place: Sequence[int | str], body: object, *, missing: bool) -> str:

@@ -11,7 +11,7 @@ from mcp.server.transport_security import TransportSecuritySettings
 from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.responses import JSONResponse
-from starlette.types import Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
 from mnemon.access.rate import RateLimit
 from mnemon.basement import Basement
@@ -60,7 +60,19 @@ class McpDoor:
             await _refusal(error)(scope, receive, send)
             return
         scope.setdefault("state", {})["visitor"] = visitor
-        await self._manager.handle_request(scope, receive, send)
+        # The library takes a client that leaves within its body for a fault of its own: here it is none.
+        body = await Request(scope, receive).body()
+        await self._manager.handle_request(scope, _after(body, receive), send)
+
+
+def _after(body: bytes, receive: Receive) -> Receive:
+    """Give a body that was read already, then what else comes."""
+    unread: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def received() -> Message:
+        return unread.pop() if unread else await receive()
+
+    return received
 
 
 def check_request(request: Request, *, loopback: bool) -> None:
