@@ -11,6 +11,8 @@ from mnemon.api.wire import Problem
 
 ANYWHERE = (405, 408, 431)
 """Statuses that a request to any path can get before a handler sees it."""
+WITH_JSON = 415
+"""The status of a body that is not sent as JSON, at every operation that takes JSON."""
 _METHODS = frozenset({"get", "post", "put", "patch", "delete"})
 
 
@@ -43,7 +45,8 @@ def document_problems(app: FastAPI) -> None:
         schemas.update({_name(status): problem_schema(status) for status in AT_STATUS})
         for item in document["paths"].values():
             for operation in (item[method] for method in _METHODS & set(item)):
-                for status in ANYWHERE:
+                takes_json = "application/json" in operation.get("requestBody", {}).get("content", {})
+                for status in (*ANYWHERE, WITH_JSON) if takes_json else ANYWHERE:
                     operation["responses"].setdefault(str(status), problem_response(status))
         return document
 

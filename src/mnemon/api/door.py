@@ -16,6 +16,7 @@ from mnemon.access.keys import authenticate
 from mnemon.access.principal import Principal, lacks_scope, names_another_person
 from mnemon.access.watch import KeyWatch
 from mnemon.api.documented_problems import problem_response
+from mnemon.api.json_route import require_json
 from mnemon.api.wire import Envelope, Page, cursor_of
 from mnemon.basement import Basement
 from mnemon.db.tx import Tx
@@ -211,6 +212,7 @@ async def _principal(
 
 
 async def _door(request: Request, principal: Annotated[Principal, Depends(_principal)]) -> Door:
+    await require_json(request)
     return Door(request, principal, request.app.state.basement)
 
 

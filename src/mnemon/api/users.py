@@ -9,14 +9,14 @@ from starlette.responses import StreamingResponse
 
 from mnemon.access.grants import Grant
 from mnemon.api.door import Door, documented, needs
-from mnemon.api.json_route import JsonRoute
+from mnemon.api.json_route import JsonRoute, sent_as_json
 from mnemon.api.memory_shapes import EntityIn
 from mnemon.api.wire import HeldName, Instant, Label, Name, Wire, Words
 from mnemon.custody.export import chunks, export_file
 from mnemon.custody.forget_person import forget_person
 from mnemon.custody.receipt import Receipt
 from mnemon.db.tx import Tx
-from mnemon.errors import Invalid
+from mnemon.errors import Invalid, WrongMediaType
 from mnemon.memory.fact import EntityType, FactType, MemoryType
 from mnemon.memory.seed import SeedEntry, entries_of
 from mnemon.memory.spine import Part, SpineVersion
@@ -185,6 +185,10 @@ async def _seed_of(door: Door) -> tuple[SeedEntry, ...]:
     """The entries of the request's body: JSON, or plain text with a fact a line."""
     body = await door.request.body()
     if door.request.headers.get("content-type", "").partition(";")[0].strip().lower() != "text/plain":
+        if not sent_as_json(door.request):
+            raise WrongMediaType(
+                "A seed is JSON, or text with a fact a line. Send `Content-Type: application/json`, or `text/plain`."
+            )
         try:
             return SeedIn.model_validate_json(body).entries()
         except ValidationError as error:
