@@ -20,6 +20,7 @@ from mnemon.console.live import topics as known_topics
 from support.bounds import HANGS_S
 from support.problem import assert_problem
 from support.served import Served, served
+from support.sse import events_in
 
 
 @pytest.fixture
@@ -55,14 +56,16 @@ def signed_in(server: Served, key: str) -> Iterator[httpx2.Client]:
         yield browser
 
 
-def stream_ends(client: httpx2.Client, path: str, then: Callable[[], None]) -> bool:
-    """Whether the stream, once it has begun, ends after `then` before a reader would give up."""
+def stream_ends(client: httpx2.Client, path: str, then: Callable[[], None]) -> str | None:
+    """The code of the event that a stream, once it has begun, ends with after `then`; None where it ends without."""
     begun, ended = threading.Event(), threading.Event()
+    heard: list[str] = []
 
     def listen() -> None:
         with client.stream("GET", path) as answer:
             assert answer.status_code == 200, answer.status_code
-            for _ in answer.iter_lines():
+            for line in answer.iter_lines():
+                heard.append(line)
                 begun.set()
         ended.set()
 
@@ -71,7 +74,10 @@ def stream_ends(client: httpx2.Client, path: str, then: Callable[[], None]) -> b
     assert begun.wait(HANGS_S)
     assert not ended.wait(2.5), "it must last while the key is good"
     then()
-    return ended.wait(HANGS_S)
+    assert ended.wait(HANGS_S), "it must end before a reader would give up"
+    last = events_in("\n".join(heard))[-1:]
+    assert all(data["detail"] for kind, data in last if kind == "error")
+    return next((data["code"] for kind, data in last if kind == "error"), None)
 
 
 @pytest.mark.parametrize("how", ["expiry", "revocation"])
@@ -81,7 +87,8 @@ def test_streams_end_with_their_key(house: Served, how: str) -> None:
     session = everyone.post("/api/turns", json=said).json()["data"]["sessionId"]
     key = short_lived_key(house)
     with httpx2.Client(base_url=house.url, headers={"Authorization": f"Bearer {key}"}, timeout=HANGS_S) as client:
-        assert stream_ends(client, f"/api/sessions/{session}/events", lambda: end_key(house, key, how=how))
+        told = stream_ends(client, f"/api/sessions/{session}/events", lambda: end_key(house, key, how=how))
+        assert told == {"expiry": "key_expired", "revocation": "key_revoked"}[how]
         assert client.get(f"/api/sessions/{session}/events").status_code == 401
 
 
@@ -90,19 +97,20 @@ def test_a_runs_events_end_with_their_key(house: Served) -> None:
     made = everyone.post("/api/agents", json={"name": "a", "adapter": "model", "skill": "s", "defaultPrompt": "p"})
     run = everyone.post(f"/api/agents/{made.json()['data']['id']}/runs", json={}).json()["data"]["id"]
     key = short_lived_key(house)
-    ended = threading.Event()
+    path, headers = f"/api/runs/{run}/events", {"Authorization": f"Bearer {key}"}
+    with httpx2.Client(base_url=house.url, headers=headers, timeout=HANGS_S) as client:  # the run waits: nobody works
+        assert stream_ends(client, path, lambda: end_key(house, key, how="revocation")) == "key_revoked"
 
-    def listen() -> None:
-        headers = {"Authorization": f"Bearer {key}"}
-        with httpx2.stream("GET", f"{house.url}/api/runs/{run}/events", headers=headers, timeout=HANGS_S) as answer:
-            assert answer.status_code == 200
-            answer.read()
-        ended.set()
 
-    threading.Thread(target=listen, daemon=True).start()
-    assert not ended.wait(2.5)  # the run is queued and nobody works
-    end_key(house, key, how="revocation")
-    assert ended.wait(HANGS_S)
+def test_streams_are_told_that_the_server_stops(house: Served) -> None:
+    everyone = house.client("acme")
+    said = {"userId": "ann", "messages": [{"role": "user", "content": "Good morning."}]}
+    session = everyone.post("/api/turns", json=said).json()["data"]["sessionId"]
+    closing = house.app.state.closing
+    with signed_in(house, house.key("acme")) as browser:
+        assert stream_ends(everyone, f"/api/sessions/{session}/events", closing.set) == "stopping"
+        closing.clear()
+        assert stream_ends(browser, "/live?topic=jobs", closing.set) == "stopping"
 
 
 @pytest.mark.parametrize("how", ["expiry", "revocation"])
@@ -110,7 +118,8 @@ def test_a_console_session_ends_with_the_key_that_opened_it(house: Served, how: 
     key = short_lived_key(house)
     with signed_in(house, key) as browser:
         assert browser.get("/settings/keys.json").status_code == 200
-        assert stream_ends(browser, "/live?topic=jobs", lambda: end_key(house, key, how=how))
+        told = stream_ends(browser, "/live?topic=jobs", lambda: end_key(house, key, how=how))
+        assert told == "unauthenticated"
         assert_problem(browser.get("/settings/keys.json"), 401, "unauthenticated")
         assert browser.get("/live?topic=jobs").status_code == 401
         answer = browser.post("/settings/keys", data={"name": "for ever"})

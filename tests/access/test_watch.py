@@ -27,23 +27,31 @@ async def test_many_streams_of_a_key_make_one_look(db: Database, monkeypatch: py
     key_id, text = await new_key(db)
     principal, at = await authenticate(db, text), 0.0
     watch = KeyWatch(db, lambda: at)
+
+    async def ends() -> set[str | None]:
+        """Why the key is not good, as 600 streams are told."""
+        told = await asyncio.gather(*(watch.end_of_key(principal) for _ in range(600)))
+        return {None if one is None else one.code for one in told}
+
     sent = watch_rounds(monkeypatch)
-    assert all(await asyncio.gather(*(watch.still_good(principal) for _ in range(600))))
+    assert await ends() == {None}
     assert len(sent) == 1
     async with db.tx("acme") as tx:
         await revoke_key(tx, ACME, key_id)
     at = LOOK_EVERY_S
-    assert not any(await asyncio.gather(*(watch.still_good(principal) for _ in range(600))))
+    assert await ends() == {"key_revoked"}
 
 
 async def test_expiry_needs_no_look(db: Database, clock: ManualClock, monkeypatch: pytest.MonkeyPatch) -> None:
     _, text = await new_key(db, lasts=timedelta(hours=1))
     principal = await authenticate(db, text)
     watch = KeyWatch(db)
-    assert await watch.still_good(principal)
+    assert await watch.end_of_key(principal) is None
     clock.advance(timedelta(hours=1))
     sent = watch_rounds(monkeypatch)
-    assert not await watch.still_good(principal)
+    ended = await watch.end_of_key(principal)
+    assert ended is not None
+    assert ended.code == "key_expired"
     assert sent == []
 
 
@@ -52,7 +60,9 @@ async def test_a_key_that_is_gone_is_not_good(db: Database) -> None:
     principal = await authenticate(db, text)
     async with db.owner_tx() as tx:
         await tx.run("delete from keys where org_id = 'acme'")
-    assert not await KeyWatch(db).still_good(principal)
+    ended = await KeyWatch(db).end_of_key(principal)
+    assert ended is not None
+    assert ended.code == "unauthenticated"
 
 
 async def test_while_the_database_is_away_a_stream_goes_on(db: Database) -> None:
@@ -61,6 +71,6 @@ async def test_while_the_database_is_away_a_stream_goes_on(db: Database) -> None
     away = Database("postgresql://127.0.0.1:1/nowhere", db._clock, pool_size=1, timeout_s=0.1)
     await away.open()
     try:
-        assert await KeyWatch(away).still_good(principal)
+        assert await KeyWatch(away).end_of_key(principal) is None
     finally:
         await away.close()

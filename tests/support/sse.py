@@ -9,6 +9,6 @@ def events_in(text: str) -> list[tuple[str, dict[str, Any]]]:
     found = []
     for block in text.split("\n\n"):
         lines = dict(line.split(": ", 1) for line in block.splitlines() if not line.startswith(":") and ": " in line)
-        if "event" in lines:
+        if lines.get("data", "").strip() and "event" in lines:
             found.append((lines["event"], json.loads(lines["data"])))
     return found

@@ -90,13 +90,13 @@ async def authenticate(db: Database, bearer: str) -> Principal:
     scope, wanted, now = Scope(org_id=org_id), digest(secret), db.now()
     found = await store.key_by_digest(scope, db, wanted)
     if found is None or not hmac.compare_digest(found[1], wanted):
-        raise Unauthenticated("The key is not known. `mnemon keys list` shows the organization's keys.")
+        raise unknown_key()
     key = found[0]
     bind_contextvars(org=org_id, key=key.id)  # log lines tell whose request it is, also where the key is refused
     if key.revoked_at is not None:
-        raise Unauthenticated("The key was revoked. `mnemon keys create` makes another.", code="key_revoked")
+        raise revoked_key()
     if key.expires_at is not None and key.expires_at <= now:
-        raise Unauthenticated("The key has expired. `mnemon keys create` makes another.", code="key_expired")
+        raise expired_key()
     if key.used_at is None or now - key.used_at >= _USED_EVERY:
         await _note_use(db, scope, key.id)
     return Principal(
@@ -106,6 +106,21 @@ async def authenticate(db: Database, bearer: str) -> Principal:
         bound_user=key.bound_user,
         expires_at=key.expires_at,
     )
+
+
+def unknown_key() -> Unauthenticated:
+    """What a key is told that is not there."""
+    return Unauthenticated("The key is not known. `mnemon keys list` shows the organization's keys.")
+
+
+def revoked_key() -> Unauthenticated:
+    """What a key is told that was revoked."""
+    return Unauthenticated("The key was revoked. `mnemon keys create` makes another.", code="key_revoked")
+
+
+def expired_key() -> Unauthenticated:
+    """What a key is told after its end."""
+    return Unauthenticated("The key has expired. `mnemon keys create` makes another.", code="key_expired")
 
 
 def limit_to_maker(

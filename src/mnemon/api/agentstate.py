@@ -24,7 +24,7 @@ from mnemon.agentstate.store import Entry, Held, Who
 from mnemon.api.agentstate_shapes import AgentStateOut, EntryOut, HitRateOut, UpdateOut
 from mnemon.api.door import Door, documented, needs
 from mnemon.api.json_route import JsonRoute
-from mnemon.api.wire import Name, position_of
+from mnemon.api.wire import Name, error_line, position_of
 from mnemon.clock import iso
 from mnemon.db.tx import Tx
 from mnemon.errors import Invalid, Malformed, NotFound
@@ -110,7 +110,8 @@ async def get_events(
 ) -> Response:
     """Server-Sent Events: `agent_state_update` for every change after `Last-Event-ID`; without it, for every one.
 
-    The stream ends within seconds of the key's expiry or revocation.
+    The stream ends within seconds of the key's expiry or revocation, or when the server stops, with an event `error`
+    that has `code` and `detail`.
     """
     after = _place(last_event_id or "0")
     async with door.tx() as tx:
@@ -195,6 +196,7 @@ async def _events(door: Door, scope: Scope, session_id: str, after: int) -> Asyn
                 if quiet == _SIGN_OF_LIFE_EVERY:
                     quiet = 0
                     yield ": still here\n\n"
+        yield error_line(over.reason)
 
 
 def _bell(door: Door) -> Bell:

@@ -1,13 +1,12 @@
 """A turn's events as Server-Sent Events, and the shapes that chat and the agents' chat share."""
 
-import json
 from collections.abc import AsyncIterator
 from typing import Any, Self
 
 from starlette.responses import StreamingResponse
 
 from mnemon.api.agentstate import event_body
-from mnemon.api.wire import Wire
+from mnemon.api.wire import Wire, line
 from mnemon.chat.events import Began, Delta, Done, Event, Failed, StateChanged, ToolCalled, ToolReturned
 from mnemon.chat.stream import Stream
 from mnemon.llm.protocol import Usage
@@ -104,8 +103,3 @@ def sse(event: Event, *, sees_state: bool) -> str | None:
             return line("done", {"turnId": event.turn_id, "messageId": event.message_id, "usage": usage})
         case Failed():
             return line("error", {"code": event.code, "detail": event.detail, "turnId": event.turn_id})
-
-
-def line(name: str, data: dict[str, Any]) -> str:
-    """One event."""
-    return f"event: {name}\ndata: {json.dumps(data, ensure_ascii=False)}\n\n"

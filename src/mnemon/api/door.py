@@ -1,6 +1,5 @@
 """What a handler stands at: who asks, what they may, transactions, and the one way to answer a write."""
 
-import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from typing import Annotated, Any, TypeVar
@@ -14,7 +13,7 @@ from mnemon.access.audit import ids_in, record_write
 from mnemon.access.grants import Grant
 from mnemon.access.keys import authenticate
 from mnemon.access.principal import Principal, lacks_scope, names_another_person
-from mnemon.access.watch import KeyWatch
+from mnemon.access.watch import KeyWatch, StreamEnd
 from mnemon.api.documented_problems import problem_response
 from mnemon.api.json_route import require_json
 from mnemon.api.wire import Envelope, Page, cursor_of
@@ -98,7 +97,7 @@ class Door:
         async with self.basement.db.tx(self.principal.org_id) as tx:
             yield tx
 
-    def while_key_is_good(self) -> AbstractAsyncContextManager[asyncio.Event]:
+    def while_key_is_good(self) -> AbstractAsyncContextManager[StreamEnd]:
         """Give an event for an endless stream: set when the key expires or is revoked, or the server stops."""
         state = self.request.app.state
         watch: KeyWatch = state.key_watch

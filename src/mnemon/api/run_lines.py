@@ -5,8 +5,8 @@ import json
 from collections.abc import AsyncIterator
 from typing import Any
 
-from mnemon.api.chat_events import line
 from mnemon.api.run_shapes import RunUsageOut
+from mnemon.api.wire import line
 from mnemon.clock import iso
 from mnemon.db.database import Database
 from mnemon.runs import agent_store

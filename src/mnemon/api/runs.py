@@ -13,7 +13,7 @@ from mnemon.api.door import Door, documented, needs
 from mnemon.api.json_route import JsonRoute
 from mnemon.api.run_lines import EVENT_STREAM, run_line
 from mnemon.api.run_shapes import ReExaminationOut, RunOut
-from mnemon.api.wire import Name, Text, Wire, position_of
+from mnemon.api.wire import Name, Text, Wire, error_line, position_of
 from mnemon.errors import Malformed
 from mnemon.runs import store
 from mnemon.runs.ask import ask_re_examination, cancel_run, get_run
@@ -63,7 +63,8 @@ async def run_events(
 ) -> Response:
     """What happens in the run, as Server-Sent Events, from the start or after `Last-Event-ID`, until it is over.
 
-    The stream ends within seconds of the key's expiry or revocation.
+    The stream ends within seconds of the key's expiry or revocation, or when the server stops, with an event `error`
+    that has `code` and `detail`.
     """
     async with door.tx() as tx:
         await get_run(tx, door.org, run_id)
@@ -73,6 +74,8 @@ async def run_events(
         async with door.while_key_is_good() as over:
             async for event in watch_run(door.basement.db, door.org, run_id, after=after, until=over):
                 yield run_line(event)
+            if over.is_set():
+                yield error_line(over.reason)
 
     return StreamingResponse(lines(), media_type="text/event-stream", headers=HEADERS)
 

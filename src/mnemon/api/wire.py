@@ -2,6 +2,7 @@
 
 import base64
 import binascii
+import json
 from datetime import UTC, datetime
 from typing import Annotated, Any, Generic, TypeVar
 
@@ -10,7 +11,7 @@ from pydantic.alias_generators import to_camel
 from starlette.convertors import StringConvertor, register_url_convertor
 
 from mnemon.clock import iso
-from mnemon.errors import Malformed
+from mnemon.errors import Malformed, MnemonError
 from mnemon.json_limits import IN_WORDS, json_as_sent
 from mnemon.storable import as_sent, name_as_sent
 
@@ -102,6 +103,16 @@ class Problem(BaseModel):
     code: str
     requestId: str  # noqa: N815
     errors: list[dict[str, str]] = []
+
+
+def line(name: str, data: dict[str, Any]) -> str:
+    """One event of a stream."""
+    return f"event: {name}\ndata: {json.dumps(data, ensure_ascii=False)}\n\n"
+
+
+def error_line(error: MnemonError) -> str:
+    """The last event of a stream that ends before what it tells of."""
+    return line("error", {"code": error.code, "detail": error.detail})
 
 
 def cursor_of(position: str) -> str:

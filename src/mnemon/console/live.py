@@ -5,6 +5,7 @@ browser that reconnects with the last one it saw learns at once whether it misse
 """
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
 from hashlib import sha256
@@ -14,9 +15,10 @@ from starlette.responses import StreamingResponse
 
 from mnemon.access import signin
 from mnemon.access.grants import Grant
+from mnemon.access.watch import server_stops
 from mnemon.console.visit import Visit, visitor
 from mnemon.db.tx import Tx
-from mnemon.errors import NotAllowed, NotFound, Unauthenticated, Unavailable
+from mnemon.errors import MnemonError, NotAllowed, NotFound, Unauthenticated, Unavailable
 from mnemon.jobs import store as jobs
 from mnemon.scope import Scope
 
@@ -69,7 +71,8 @@ async def _changes(visit: Visit, beat: Pulse, grant: Grant, argument: str, seen:
     while not closing.is_set():
         try:
             now = await _digest(visit, beat, grant, argument)
-        except (Unauthenticated, NotAllowed):  # a reconnect is told so
+        except (Unauthenticated, NotAllowed) as error:
+            yield _last(error)
             return
         if now is not None and now != seen:
             # The first beat of a fresh page only tells it where it stands.
@@ -82,6 +85,12 @@ async def _changes(visit: Visit, beat: Pulse, grant: Grant, argument: str, seen:
         with suppress(TimeoutError):
             async with asyncio.timeout(EVERY_S):
                 await closing.wait()
+    yield _last(server_stops())
+
+
+def _last(error: MnemonError) -> str:
+    """The event that says why the stream ends."""
+    return f"event: error\ndata: {json.dumps({'code': error.code, 'detail': error.detail})}\n\n"
 
 
 async def _digest(visit: Visit, beat: Pulse, grant: Grant, argument: str) -> str | None:
