@@ -16,6 +16,9 @@ from mcp.client.stdio import stdio_client
 from mcp.shared.exceptions import MCPError
 
 from mnemon.access.grants import Grant
+from mnemon.client import SyncMnemon
+from mnemon.client.errors import ApiError
+from mnemon.client.shapes import Expectation, Message
 from mnemon.console.live import topics as known_topics
 from support.bounds import HANGS_S
 from support.problem import assert_problem
@@ -100,6 +103,18 @@ def test_a_runs_events_end_with_their_key(house: Served) -> None:
     path, headers = f"/api/runs/{run}/events", {"Authorization": f"Bearer {key}"}
     with httpx2.Client(base_url=house.url, headers=headers, timeout=HANGS_S) as client:  # the run waits: nobody works
         assert stream_ends(client, path, lambda: end_key(house, key, how="revocation")) == "key_revoked"
+
+
+def test_a_client_that_follows_is_told_of_its_keys_end_by_the_refusal(house: Served) -> None:
+    key = short_lived_key(house)
+    with SyncMnemon(house.url, key, user_id="ann") as mnemon:
+        said: list[Message] = [{"role": "user", "content": "Good morning."}]
+        plan: Expectation = {"action": "greet", "expected_outcome": "a greeting"}
+        events = mnemon.events(mnemon.turn(said, expectations=[plan])["sessionId"])
+        assert next(events).kind == "agent_state_update"
+        end_key(house, key, how="revocation")
+        with pytest.raises(ApiError, match="key_revoked"):
+            next(events)
 
 
 def test_streams_are_told_that_the_server_stops(house: Served) -> None:

@@ -92,8 +92,12 @@ async def test_a_wrong_call_is_explained_to_the_model(server: Served) -> None:
     async with connected(server) as session:
         missing = await session.call_tool("recall", {})
         unknown = await session.call_tool("forget", {"id": "mem_01HW0000000000000000000000"})
+        no_tool = await session.call_tool("nope", {})
     assert missing.is_error
     assert "query" in text_of(missing)
+    assert text_of(missing).endswith("(invalid_arguments)")
+    assert no_tool.is_error
+    assert text_of(no_tool).endswith("(no_such_tool)")
     assert unknown.is_error
     assert "not_found" in text_of(unknown)
 

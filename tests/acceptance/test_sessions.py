@@ -5,6 +5,7 @@ from typing import Any
 import httpx2
 import pytest
 
+from mnemon.access.grants import Grant
 from support.served import Served
 
 
@@ -121,3 +122,15 @@ def test_another_organizations_session_is_like_one_that_never_was(server: Served
         assert rival.get(f"/api/sessions/{made['sessionId']}{path}").status_code == 404
     assert rival.post(f"/api/sessions/{made['sessionId']}/close").status_code == 404
     assert rival.get("/api/sessions", params={"userId": "ana"}).json()["data"] == []
+
+
+def test_closing_shows_a_summary_only_to_who_may_read_it(server: Served, client: httpx2.Client) -> None:
+    said = {"userId": "ann", "messages": [{"role": "user", "content": "I sail on Sundays."}]}
+    path = f"/api/sessions/{client.post('/api/turns', json=said).json()['data']['sessionId']}"
+    assert client.post(f"{path}/close").status_code == 200
+    server.settled(client)
+    assert client.get(path).json()["data"]["summary"] is not None
+    chats = server.client(grants=frozenset({Grant.CHAT})).post(f"{path}/close").json()["data"]
+    reads = server.client(grants=frozenset({Grant.CHAT, Grant.MEMORY_READ})).post(f"{path}/close").json()["data"]
+    assert chats == {**reads, "summary": None}
+    assert reads["summary"] is not None

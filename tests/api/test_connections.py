@@ -15,6 +15,7 @@ import pytest
 import uvicorn
 from prometheus_client import REGISTRY
 from starlette.types import Receive, Scope, Send
+from structlog.testing import capture_logs
 from uvicorn.server import ServerState
 
 from mnemon.api.connections import Bounds, protocol_within
@@ -93,6 +94,21 @@ def test_a_client_that_drips_a_head_is_closed_all_the_same(short: Served) -> Non
                 connection.sendall(b"X-Drip: 1\r\n")
                 time.sleep(SHORT_S / 10)
             raise AssertionError("it is still open")
+
+
+def test_what_is_no_request_leaves_one_line(short: Served, caplog: pytest.LogCaptureFixture) -> None:
+    with capture_logs() as lines, connected(short) as connection:
+        connection.sendall(b"garbage\r\n\r\n")
+        assert told(connection).startswith(b"HTTP/1.1 400")
+    assert [(line["event"], line["code"]) for line in lines] == [("connection_refused", "bad_request")]
+    assert [record.getMessage() for record in caplog.records if record.name == "uvicorn.error"] == []
+
+
+def test_what_else_uvicorn_warns_of_is_logged(short: Served, caplog: pytest.LogCaptureFixture) -> None:
+    with connected(short) as connection:
+        connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n")
+        assert connection.recv(100).startswith(b"HTTP/1.1 200")
+    assert "Unsupported upgrade request." in [one.getMessage() for one in caplog.records if one.name == "uvicorn.error"]
 
 
 def test_two_hundred_half_open_sockets_are_gone_and_the_server_answers(short: Served) -> None:

@@ -132,9 +132,11 @@ AT_STATUS: dict[int, dict[str, str]] = {
 IN_BODIES: dict[str, str] = {
     "chat_waiting": "Read the turn later: no worker has taken it up yet, or the stream ended before it.",
     "interrupted": "Send the message again: the reply is not complete.",
+    "invalid_arguments": "Mend the arguments that the message names; `tools/list` has their schema.",
     "lease_lost": "Nothing: another worker has the job.",
     "no_quote": "Call the tool with the person's own words in `quote`.",
     "no_session": "Name a `sessionId` in the address of `/mcp`.",
+    "no_such_tool": "Take a tool from `tools/list`; the key's scopes decide which there are.",
     "reply_too_long": "Nothing: the reply was cut at `MNEMON_MAX_REPLY_CHARS`.",
     "run_failed": "Read the run's error; run it again if that can help.",
     "stopped": "Nothing: somebody cancelled or deleted it.",

@@ -15,6 +15,7 @@ has not read yet. Hence the last two: a client that sends first and reads then s
 """
 
 import asyncio
+import logging
 import resource
 from collections import OrderedDict
 from collections.abc import Callable
@@ -62,16 +63,27 @@ class Bounds:
 
 def protocol_within(bounds: Bounds) -> "type[BoundedProtocol]":
     """The protocol for a server with these bounds, as uvicorn takes it: a class."""
-    return type("ProtocolWithinBounds", (BoundedProtocol,), {"bounds": bounds})
+    return type("ProtocolWithinBounds", (BoundedProtocol,), {"bounds": bounds, "uvicorn_log": _uvicorn_log()})
+
+
+def _uvicorn_log() -> logging.Logger:
+    """uvicorn's logger without its line about what is no request: ours, `connection_refused`, tells that with an id."""
+    # One of the protocol's own, since a filter on the shared logger would outlive the server.
+    own = logging.Logger("uvicorn.error")  # noqa: LOG001
+    own.parent = logging.getLogger("uvicorn.error")
+    own.addFilter(lambda record: record.msg != "Invalid HTTP request received.")
+    return own
 
 
 class BoundedProtocol(HttpToolsProtocol):
     """One connection, closed when its client is too slow or there is no room for it."""
 
     bounds: Bounds
+    uvicorn_log: logging.Logger
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
+        self.logger = self.uvicorn_log
         self._timer: asyncio.TimerHandle | None = None
         self._unread: asyncio.TimerHandle | None = None
         self._asked = False

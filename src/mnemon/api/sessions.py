@@ -1,5 +1,6 @@
 """`/api/sessions` and `/api/session-state`: what was said, when it ended, and what stays of it."""
 
+from dataclasses import replace
 from datetime import datetime
 from typing import Annotated, Any, Self
 
@@ -175,11 +176,12 @@ async def list_messages(session_id: SessionId, door: Reads, limit: Limit = 50, c
 
 @router.post("/sessions/{session_id}/close", responses=documented(SessionOut))
 async def close(session_id: SessionId, door: Annotated[Door, needs(Grant.CHAT)]) -> Response:
-    """The session has ended, and its summary is on the way."""
+    """The session has ended, and its summary is on the way; a key without `memory:read` is given no summary."""
     boundary = boundary_of(door.basement.settings)
 
     async def effect(tx: Tx) -> tuple[Session, datetime]:
-        return await close_session(tx, _scope(door), session_id, boundary), tx.now
+        closed = await close_session(tx, _scope(door), session_id, boundary)
+        return closed if door.may(Grant.MEMORY_READ) else replace(closed, summary=None), tx.now
 
     return await door.write(effect, lambda made: SessionOut.of(made[0], made[1], boundary))
 

@@ -221,7 +221,8 @@ class Mnemon:
                 ) as events:
                     async for event in events:
                         seen = event.id or seen
-                        yield event
+                        if event.kind != "error":  # the stream's last: opening it again works, or raises the reason
+                            yield event
             except Unreachable:
                 await self._ready()
 

@@ -299,7 +299,8 @@ class SyncMnemon:
                 with self._transport.stream("GET", f"/api/sessions/{session_id}/events", headers=headers) as events:
                     for event in events:
                         seen = event.id or seen
-                        yield event
+                        if event.kind != "error":  # the stream's last: opening it again works, or raises the reason
+                            yield event
             except Unreachable:
                 self._ready()
 

@@ -65,7 +65,8 @@ class Offer:
         """What the tool gave back; what went wrong is said to the model, so that it can do better."""
         tool = self.to(visitor).get(name)
         if tool is None:
-            return failed(f"There is no tool {name!r} for this key. `tools/list` tells which there are.")
+            said = f"There is no tool {name!r} for this key. `tools/list` tells which there are."
+            return failed(said, code="no_such_tool")
         try:
             arguments = tool.arguments.model_validate(given)
             text = tool.text_to_embed(arguments)
@@ -77,10 +78,10 @@ class Offer:
                     targets = (caller.session_id, *(ran.reply.ids or ()), caller.scope.user_id)
                     record_write(tx, caller.scope, actor=visitor.actor, action=f"mcp {name}", targets=targets)
         except ValidationError as error:
-            return failed(f"The arguments do not fit: {in_words(error)}.")
+            return failed(f"The arguments do not fit: {in_words(error)}.", code="invalid_arguments")
         except MnemonError as error:
             note_error(error)
-            return failed(f"{error.detail} ({error.code})")
+            return failed(error.detail, code=error.code)
         return types.CallToolResult(
             content=[types.TextContent(text=json.dumps(ran.reply.content, ensure_ascii=False))],
             structured_content=ran.reply.content,
@@ -104,9 +105,9 @@ class Offer:
         return {"system": pack.system, "tokens": pack.tokens, "leftOut": len(pack.left_out)}
 
 
-def failed(words: str) -> types.CallToolResult:
-    """A tool error in words a model can act on."""
-    return types.CallToolResult(content=[types.TextContent(text=words)], is_error=True)
+def failed(words: str, *, code: str) -> types.CallToolResult:
+    """A tool error in words a model can act on, with its code at the end."""
+    return types.CallToolResult(content=[types.TextContent(text=f"{words} ({code})")], is_error=True)
 
 
 async def _forget(tx: Tx, caller: Caller, memory_id: str) -> dict[str, Any]:
