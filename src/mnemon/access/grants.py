@@ -75,7 +75,7 @@ def stored_grants(words: Iterable[str]) -> frozenset[Grant]:
 
 
 def grants_of_new_key(named: frozenset[Grant] | None, *, bound: bool) -> frozenset[Grant]:
-    """Give what a new key may do: what was named, or the default of its kind. Raises Invalid for what it cannot have."""
+    """Give what a new key may do: what was named, or its kind's default. Raises Invalid for what it cannot have."""
     if named is None:
         return DEFAULT_PERSONAL_GRANTS if bound else ALL_GRANTS
     beyond = sorted(named - PERSONAL_GRANTS)
