@@ -145,7 +145,10 @@ async def _work(settings: "Settings") -> None:
             async with make_runner(basement, isolation=isolation_of(basement)).working():
                 settle_heap()
                 shorten_switches()
-                lifetime.enter_context(log_lifetime("worker", settings, worker=True, port=None))
+                metrics_port = settings.worker_metrics_port
+                lifetime.enter_context(
+                    log_lifetime("worker", settings, worker=True, port=None, metrics_port=metrics_port)
+                )
                 if not logs_are_json():  # the line `started` says the same
                     err.print(f"Working, {settings.worker_concurrency} items at a time. {_HOW_IT_STOPS}")
                 await asked.wait()
