@@ -140,7 +140,7 @@ async def _restore(settings: "Settings", file: Path, force: bool) -> "tuple[Arch
     from mnemon.db.dump import load, read_archive, tools_for
     from mnemon.db.migrate import refuse_what_differs, shipped
 
-    async with database_url(settings) as url:
+    async with database_url(settings, create=True) as url:
         owner = session_url(settings, url)
         tools = await tools_for(owner, settings.postgres_bin_dir)
         archive = await read_archive(file, tools)
