@@ -71,7 +71,7 @@ def verify(
         print_json({"org": org, "ok": broken is None, **_as_json(reached), "broken": shown})
     elif broken is not None:
         out.print(safe_markup(in_words(org, broken)), soft_wrap=True)
-        err.print(f"[dim]What to do:[/] {WHAT_TO_DO}", soft_wrap=True)
+        err.print(f"[dim]What to do:[/] {safe_markup(WHAT_TO_DO)}", soft_wrap=True)
     else:
         out.print(f"The log holds: {safe_markup(short_form(reached))}.", soft_wrap=True)
     raise typer.Exit(0 if broken is None else 1)

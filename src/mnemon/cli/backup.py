@@ -81,12 +81,12 @@ def backup(
         print_json({"file": str(file), "bytes": size, "tables": tables, "seconds": round(seconds, 2)})
     else:
         out.print(f"{safe_markup(file)} holds {tables} tables, {size / 1_000_000:.1f} MB, written in {seconds:.1f} s.")
-        elsewhere = (
-            "--data-dir NEW_DIRECTORY" if settings.database_url is None else "--database-url URL_OF_AN_EMPTY_ONE"
+        new = "--data-dir NEW_DIRECTORY" if settings.database_url is None else "--database-url URL_OF_AN_EMPTY_ONE"
+        restoring = f"mnemon restore {file}"
+        err.print(f"[dim]Bring it back in a new database:[/] {safe_markup(f'{restoring} {new}')}", soft_wrap=True)
+        err.print(
+            f"[dim]Replace this one, the server stopped:[/] {safe_markup(f'{restoring} --force')}", soft_wrap=True
         )
-        bring = f"mnemon restore {safe_markup(file)}"
-        err.print(f"[dim]Bring it back in a new database:[/] {bring} {elsewhere}", soft_wrap=True)
-        err.print(f"[dim]Replace this one by it, with the server stopped:[/] {bring} --force", soft_wrap=True)
 
 
 def _refuse_existing(file: Path, force: bool) -> None:

@@ -35,8 +35,8 @@ def sources(
     summary of several memories of theirs. Others are named as the application or tool named itself.
     """
     if source is not None:
-        found, overview = run(_said(user, source, org))
-        _show_said(found, overview, user, as_json)
+        said, overview = run(_said(user, source, org))
+        _show_said(said, overview, user, as_json)
         return
     found = run(_overviews(user, org))
     if as_json:

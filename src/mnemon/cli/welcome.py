@@ -57,7 +57,7 @@ def greet(settings: Settings, port: int, *, key: str | None, link: str, prefix: 
     offline = "offline: rules, no language model" if settings.model == "offline" else settings.model
     before = safe_markup(prefix)
     everywhere = f" and at every other address of this machine ({settings.host})" if _everywhere(settings) else ""
-    out.print(f"[bold]Mnemon[/] answers at {_url(settings, port)}{everywhere} · {offline}", soft_wrap=True)
+    out.print(f"[bold]Mnemon[/] answers at {_url(settings, port)}{safe_markup(everywhere)} · {offline}", soft_wrap=True)
     out.print(f"Console, signed in (once, within 15 minutes): {link}", soft_wrap=True)
     if key is None:
         out.print(f"[dim]A new key:[/] {before}mnemon keys create --name laptop", soft_wrap=True)
