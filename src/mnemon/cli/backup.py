@@ -82,11 +82,9 @@ def backup(
     else:
         out.print(f"{safe_markup(file)} holds {tables} tables, {size / 1_000_000:.1f} MB, written in {seconds:.1f} s.")
         new = "--data-dir NEW_DIRECTORY" if settings.database_url is None else "--database-url URL_OF_AN_EMPTY_ONE"
-        restoring = f"mnemon restore {file}"
-        err.print(f"[dim]Bring it back in a new database:[/] {safe_markup(f'{restoring} {new}')}", soft_wrap=True)
-        err.print(
-            f"[dim]Replace this one, the server stopped:[/] {safe_markup(f'{restoring} --force')}", soft_wrap=True
-        )
+        into_new, over_this = (f"mnemon restore {file} {option}" for option in (new, "--force"))
+        err.print(f"[dim]Bring it back in a new database:[/] {safe_markup(into_new)}", soft_wrap=True)
+        err.print(f"[dim]Replace this one, the server stopped:[/] {safe_markup(over_this)}", soft_wrap=True)
 
 
 def _refuse_existing(file: Path, force: bool) -> None:
