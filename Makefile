@@ -56,6 +56,7 @@ conformance: .venv/conformance
 # (docs/turns.md). About 20 minutes.
 bench: .venv/bench
 	-@$(MAKE) --no-print-directory .venv/hindsight
+	@.venv/bin/mnemon migrate
 	@.venv/bin/mnemon bench
 	@.venv/bin/python bench/ttft.py
 

@@ -178,12 +178,22 @@ def test_commands_are_on_record_and_the_doctor_verifies_them(
         broken = _checks(mnemon)["audit log"]
         assert broken["state"] == "fail"
         assert f"First at entry {seq} of lane {lane} (aud_" in broken["detail"]
-        assert mnemon("audit", "verify").exit_code == 1
+        verified = mnemon("audit", "verify")
+        assert verified.exit_code == 1
+        _assert_names_the_page(broken["fix"])
+        _assert_names_the_page(verified.stderr)
         # Whoever rewrites everything after it as well is found out only by a head that was kept elsewhere.
         _rewrite(owner)
         assert _checks(mnemon)["audit log"]["state"] == "ok"
         assert mnemon("audit", "verify").exit_code == 0
         assert mnemon("audit", "verify", "--head", head).exit_code == 1
+
+
+def _assert_names_the_page(words: str) -> None:
+    """The words name a section of the docs that is there."""
+    named = re.search(r'(docs/\w+\.md), "([^"]+)"', words)
+    assert named is not None, words
+    assert f"# {named[2]}\n" in (Path(__file__).parents[2] / named[1]).read_text(encoding="utf-8")
 
 
 def test_an_organization_without_entries_has_a_head_too(mnemon: Callable[..., Result], database_url: str) -> None:

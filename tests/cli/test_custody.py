@@ -10,6 +10,7 @@ from typer.testing import CliRunner, Result
 
 from mnemon.cli.main import app
 from support.databases import new_database
+from support.terminals import at_a_terminal
 
 
 @pytest.fixture
@@ -55,14 +56,41 @@ def test_an_export_comes_back_after_the_person_was_forgotten(mnemon: Callable[..
 
 def test_forgetting_asks_first_and_names_what_is_wrong(mnemon: Callable[..., Result]) -> None:
     memory = remembered(mnemon, "Lives in Leeds")
-    asked = CliRunner().invoke(app, ["forget", memory], input="n\n")
-    assert asked.exit_code == 1
+    code, seen = at_a_terminal("forget", memory, answer="n")
+    assert code == 1
+    assert f"Forget {memory} for good?" in seen
     assert "Lives in Leeds" in mnemon("export", "ann").stdout
     assert mnemon("forget").exit_code == 2
     assert mnemon("forget", "mem_nothing", "--yes").exit_code == 3
     done = mnemon("forget", memory, "--yes")
     assert "Receipt fgt_" in done.stdout
     assert "Lives in Leeds" not in mnemon("export", "ann").stdout
+
+
+def test_without_a_terminal_nothing_is_forgotten_unasked(mnemon: Callable[..., Result]) -> None:
+    memory = remembered(mnemon, "Lives in Leeds")
+    for words in ((memory,), ("--user", "ann")):
+        refused = mnemon("forget", *words)
+        assert refused.exit_code == 2
+        assert "Nothing was forgotten: there is no terminal to ask at. Add --yes." in refused.stderr
+    assert "Lives in Leeds" in mnemon("export", "ann").stdout
+
+
+def test_nobody_is_asked_about_a_memory_that_is_not_there(mnemon: Callable[..., Result]) -> None:
+    code, seen = at_a_terminal("forget", "mem_nope", answer="y")
+    assert code == 3
+    assert "for good?" not in seen
+
+
+def test_an_export_takes_the_person_as_an_option_too(mnemon: Callable[..., Result], tmp_path: Path) -> None:
+    remembered(mnemon, "Lives in Leeds")
+    plain = mnemon("export", "ann").stdout
+    assert mnemon("export", "--user", "ann").stdout == plain
+    assert mnemon("export", "--user", "ann", tmp_path / "ann.ndjson").exit_code == 0
+    assert (tmp_path / "ann.ndjson").read_text() == plain
+    for words in ((), ("ann", tmp_path / "one", "--user", "ann")):
+        assert mnemon("export", *words).exit_code == 2
+    assert not (tmp_path / "one").exists()
 
 
 def test_what_is_no_export_is_refused(mnemon: Callable[..., Result], tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
+from mnemon.access.grants import DEFAULT_PERSONAL_IN_ORDER
 from mnemon.cli.main import app
 
 Mnemon = Callable[..., Result]
@@ -51,6 +52,18 @@ def test_an_empty_word_makes_no_key(mnemon: Mnemon, words: tuple[str, str]) -> N
 def test_the_refusal_says_how_to_get_everything(mnemon: Mnemon) -> None:
     assert "Leave `--scopes` out" in " ".join(mnemon("keys", "create", "--name", "app", "--scopes", "").stderr.split())
     assert mnemon("keys", "create", "--name", "app").exit_code == 0
+
+
+def test_the_help_and_the_refusal_name_the_default_of_a_bound_key(mnemon: Mnemon) -> None:
+    mnemon("keys", "create", "--name", "cat", "--user", "cat")
+    [cat] = json.loads(mnemon("keys", "list", "--json").stdout)
+    default = ", ".join(DEFAULT_PERSONAL_IN_ORDER)
+    assert sorted(default.split(", ")) == cat["scopes"]
+    said = CliRunner(env={"COLUMNS": "300"}).invoke(app, ["keys", "create", "--help"]).stdout
+    assert f"with --user: {default}." in said
+    assert "Days until the key ends." in said
+    refused = mnemon("keys", "create", "--name", "app", "--scopes", "")
+    assert f"for a key bound to a person {default})" in " ".join(refused.stderr.split())
 
 
 def test_the_list_says_what_each_key_may_do_and_for_how_long(mnemon: Mnemon) -> None:

@@ -65,10 +65,16 @@ def services(tmp_path: Path) -> Iterator[list[Service]]:
     end_servers(tmp_path / "data")
 
 
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        return int(free.getsockname()[1])
+
+
 def test_stderr_is_json_from_the_first_start_on_and_stopped_is_logged_when_all_is_closed(
     tmp_path: Path, services: list[Service]
 ) -> None:
-    (tmp_path / "mnemon.toml").write_text("modle = 'offline'\n")
+    port = free_port()
+    (tmp_path / "mnemon.toml").write_text(f"modle = 'offline'\nworker_metrics_port = {port}\n")
     server = Service(tmp_path, "serve", "--port", "0")
     services.append(server)
     server.wait_for("started")
@@ -79,6 +85,8 @@ def test_stderr_is_json_from_the_first_start_on_and_stopped_is_logged_when_all_i
     services.append(worker)
     worker.wait_for("started")
     assert worker.stop() == ()
+    began = [next(line for line in one.lines() if line["event"] == "started") for one in services]
+    assert [line["metrics_port"] for line in began] == [None, port]
     for service in services:
         assert service.lines()[-1]["event"] == "stopped"
         (unknown,) = [line for line in service.lines() if line["event"] == "setting_unknown"]

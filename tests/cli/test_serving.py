@@ -1,5 +1,6 @@
 """Commands in another terminal find the server of their data directory, whatever port it has."""
 
+import asyncio
 import json
 import os
 import re
@@ -12,8 +13,11 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from mnemon.cli.house import opened_house
 from mnemon.cli.main import app
 from mnemon.cli.serving import FILE, Address, announce_server, running_server
+from mnemon.cli.welcome import console_link, first_key, greet
+from mnemon.settings import load_settings
 from support.bounds import HANGS_S
 
 HERE = Address(host="127.0.0.1", port=24117)
@@ -81,3 +85,32 @@ def _await_address(data_dir: Path) -> None:
     while running_server(data_dir) is None:
         assert time.monotonic() < end, "the server wrote no address"
         time.sleep(0.01)
+
+
+@pytest.mark.parametrize(
+    ("host", "url"),
+    [("0.0.0.0", "http://127.0.0.1:24117"), ("::", "http://[::1]:24117"), ("::1", "http://[::1]:24117")],
+)
+def test_the_greeting_names_an_address_that_is_reached_from_this_machine(
+    host: str, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    greet(load_settings(host=host), 24117, key="mnk_x", link=f"{url}/sign-in/x", prefix="", over_http=True)
+    said = capsys.readouterr().out
+    assert f"answers at {url} " in said
+    assert f"curl {url}/api/memories" in said
+    assert ("every other address" in said) == (host != "::1")
+
+
+def test_the_link_of_a_server_on_every_interface_can_be_opened_on_this_machine(
+    tmp_path: Path, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    settings = load_settings(host="0.0.0.0", database_url=database_url, data_dir=tmp_path / "data")
+
+    async def link() -> str:
+        async with opened_house(settings, migrated=True) as house:
+            await first_key(house)
+            return await console_link(house, 24117)
+
+    assert asyncio.run(link()).startswith("http://127.0.0.1:24117/sign-in/")

@@ -1,10 +1,6 @@
 """`mnemon sources` and `mnemon withdraw`, and what `mnemon recall` says about who said something."""
 
 import json
-import os
-import pty
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,7 +9,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from mnemon.cli.main import app
-from support.bounds import HANGS_S
+from support.terminals import at_a_terminal
 
 Mnemon = Callable[..., Result]
 
@@ -26,9 +22,11 @@ def mnemon(database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     return lambda *words: CliRunner().invoke(app, list(words))
 
 
-def said_by(mnemon: Mnemon, url: str, origin: str, text: str, *, user: str = "ann", claim_of: str | None = None) -> str:
+def said_by(
+    mnemon: Mnemon, url: str, origin: str, text: str, *more: str, user: str = "ann", claim_of: str | None = None
+) -> str:
     """A memory that this source, a tool, stated."""
-    made = mnemon("remember", text, "--user", user, "--json")
+    made = mnemon("remember", text, "--user", user, "--json", *more)
     assert made.exit_code == 0, made.output
     name = str(json.loads(made.stdout)["id"])
     with psycopg.connect(url, autocommit=True) as connection:
@@ -57,6 +55,27 @@ def test_what_a_source_said_is_listed_with_its_ids(mnemon: Mnemon, database_url:
     assert "Lives in Rome" not in listed.stdout
     plain = json.loads(mnemon("sources", "ann", "tool:crm", "--json").stdout)
     assert {(each["id"], each["status"]) for each in plain} == {(one, "ARCHIVED"), (two, "ARCHIVED")}
+
+
+def test_a_source_of_which_only_past_versions_are_left_is_told_so(mnemon: Mnemon, database_url: str) -> None:
+    home = ("--attribute", "home")
+    said_by(mnemon, database_url, "tool:crm", "Lives in Rome", *home)
+    said_by(mnemon, database_url, "tool:crm", "Lives in Oslo", *home)
+    both = mnemon("sources", "ann", "tool:crm")
+    assert "Lives in Oslo" in both.stdout
+    assert both.stderr == "Not listed: 1 past version of a memory.\n"
+    mnemon("remember", "Lives in Leeds", "--user", "ann", *home)
+    past = mnemon("sources", "ann", "tool:crm")
+    assert (past.exit_code, past.stdout) == (0, "")
+    assert past.stderr == "No memory about ann is from this source now. Still on record: 2 past versions.\n"
+    plain = mnemon("sources", "ann", "tool:crm", "--json")
+    assert json.loads(plain.stdout) == []
+    assert plain.stderr == past.stderr
+
+
+def test_the_help_says_who_the_names_of_our_own_are() -> None:
+    said = " ".join(CliRunner(env={"COLUMNS": "200"}).invoke(app, ["sources", "--help"]).stdout.split())
+    assert "shadow_extraction is the person in conversation" in said.replace("`", "")
 
 
 def test_a_source_that_never_spoke_is_not_found(mnemon: Mnemon, database_url: str) -> None:
@@ -98,27 +117,6 @@ def test_without_a_terminal_nothing_is_taken_back_unasked(mnemon: Mnemon, databa
         assert refused.exit_code == 2
         assert "--yes" in refused.stderr
     assert held(mnemon) == 1
-
-
-def at_a_terminal(*words: str, answer: str) -> tuple[int, str]:
-    """The exit code and what is shown when somebody at a terminal answers."""
-    ours, theirs = pty.openpty()
-    command = [sys.executable, "-c", "from mnemon.cli.main import main; main()", *words]
-    with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=os.environ.copy()) as asked:
-        os.close(theirs)
-        os.write(ours, f"{answer}\n".encode())
-        seen = b""
-        while True:
-            try:
-                piece = os.read(ours, 4096)
-            except OSError:  # the other end is closed
-                break
-            if not piece:
-                break
-            seen += piece
-        code = asked.wait(timeout=HANGS_S)
-    os.close(ours)
-    return code, seen.decode(errors="replace")
 
 
 def test_at_a_terminal_the_counts_are_shown_and_a_no_changes_nothing(mnemon: Mnemon, database_url: str) -> None:

@@ -221,3 +221,11 @@ def test_the_first_load_is_small(browser: httpx2.Client) -> None:
         with browser.stream("GET", address, headers={"Accept-Encoding": "gzip"}) as answer:
             total += sum(len(piece) for piece in answer.iter_raw())
     assert total <= 60 * 1024
+
+
+def test_the_menu_and_the_settings_page_speak_plainly(browser: httpx2.Client) -> None:
+    page = browser.get("/settings").text
+    assert "<h2>Server</h2>" in page
+    assert ">Shortcuts <kbd>?</kbd>" in page
+    assert "flags, <code>MNEMON_*</code> variables, <code>.env</code>, <code>mnemon.toml</code>, in this order" in page
+    assert "for a key bound to a person, chat, memory:read, memory:write, custody" in browser.get("/settings/keys").text

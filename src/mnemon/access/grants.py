@@ -49,6 +49,8 @@ PERSONAL_GRANTS = frozenset(
 """What concerns one person only: all that a key bound to a person can have."""
 DEFAULT_PERSONAL_GRANTS = PERSONAL_GRANTS - {Grant.AGENT_STATE_READ, Grant.AGENT_STATE_WRITE}
 """What a bound key has when none are named: an agent's state is not shown to the person unless somebody says so."""
+DEFAULT_PERSONAL_IN_ORDER = tuple(grant for grant in Grant if grant in DEFAULT_PERSONAL_GRANTS)
+"""The same for sentences, in the order of the docs."""
 
 
 def parse_grants(words: Iterable[str]) -> frozenset[Grant]:
@@ -56,8 +58,8 @@ def parse_grants(words: Iterable[str]) -> frozenset[Grant]:
     named = {word.strip() for word in words} - {""}
     if not named:
         raise Invalid(
-            f"No scope is named. Leave `--scopes` out for all that the kind of key can have, or name some of: "
-            f"{', '.join(Grant)}.",
+            f"No scope is named. Leave `--scopes` out for the default (all; for a key bound to a person "
+            f"{', '.join(DEFAULT_PERSONAL_IN_ORDER)}), or name some of: {', '.join(Grant)}.",
             code="scopes_missing",
         )
     unknown = sorted(named - set(Grant))
@@ -73,7 +75,7 @@ def stored_grants(words: Iterable[str]) -> frozenset[Grant]:
 
 
 def grants_of_new_key(named: frozenset[Grant] | None, *, bound: bool) -> frozenset[Grant]:
-    """Give what a new key may do: what was named, or all that its kind has. Raises Invalid for what it cannot have."""
+    """Give what a new key may do: what was named, or its kind's default. Raises Invalid for what it cannot have."""
     if named is None:
         return DEFAULT_PERSONAL_GRANTS if bound else ALL_GRANTS
     beyond = sorted(named - PERSONAL_GRANTS)

@@ -45,7 +45,7 @@ async def create_key(
 ) -> tuple[Key, str]:
     """Make a key and give its text, which is shown this once.
 
-    Without named grants it has all that its kind of key can have. A maker gives away no more than they have
+    Without named grants it has the default of its kind of key. A maker gives away no more than they have
     themselves, and for no longer; None is the operator at the command line, who has everything.
     """
     if not name.strip():

@@ -70,7 +70,7 @@ AT_STATUS: dict[int, dict[str, str]] = {
     422: {
         "bad_audit_head": "Give the head as `mnemon audit head` prints it.",
         "bad_user_id": "Name the person without control characters or line breaks.",
-        "scopes_missing": "Name at least one scope, or leave the scopes out for all of them.",
+        "scopes_missing": "Name at least one scope, or leave the scopes out for the default.",
         "user_missing": "Name the person, or leave the person out for a key that is bound to nobody.",
         "invalid": "Read the detail and `errors`, and mend the request.",
         "invalid_request": "Mend the fields that `errors` points to.",

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from mnemon.cli.safe_text import safe_markup
-from mnemon.cli.terminal import AsJson, Org, chosen, out, print_json, run, told
+from mnemon.cli.terminal import AsJson, Org, chosen, err, out, print_json, run, told
 
 if TYPE_CHECKING:
     from mnemon.access.chain import ChainBreak
@@ -53,7 +53,7 @@ def verify(
 ) -> None:
     """Verify that no entry was edited, removed, inserted, moved or swapped; exits with 1 where one was."""
     from mnemon.access.audit import verify_log
-    from mnemon.cli.checkup.audit_log import in_words, short_form
+    from mnemon.cli.checkup.audit_log import WHAT_TO_DO, in_words, short_form
     from mnemon.cli.house import opened_house, organization
 
     exported = _exported(head, head_file)
@@ -71,6 +71,7 @@ def verify(
         print_json({"org": org, "ok": broken is None, **_as_json(reached), "broken": shown})
     elif broken is not None:
         out.print(safe_markup(in_words(org, broken)), soft_wrap=True)
+        err.print(f"[dim]What to do:[/] {safe_markup(WHAT_TO_DO)}", soft_wrap=True)
     else:
         out.print(f"The log holds: {safe_markup(short_form(reached))}.", soft_wrap=True)
     raise typer.Exit(0 if broken is None else 1)

@@ -81,7 +81,10 @@ def backup(
         print_json({"file": str(file), "bytes": size, "tables": tables, "seconds": round(seconds, 2)})
     else:
         out.print(f"{safe_markup(file)} holds {tables} tables, {size / 1_000_000:.1f} MB, written in {seconds:.1f} s.")
-        err.print(f"[dim]Bring it back with:[/] mnemon restore {safe_markup(file)}")
+        new = "--data-dir NEW_DIRECTORY" if settings.database_url is None else "--database-url URL_OF_AN_EMPTY_ONE"
+        into_new, over_this = (f"mnemon restore {file} {option}" for option in (new, "--force"))
+        err.print(f"[dim]Bring it back in a new database:[/] {safe_markup(into_new)}", soft_wrap=True)
+        err.print(f"[dim]Replace this one, the server stopped:[/] {safe_markup(over_this)}", soft_wrap=True)
 
 
 def _refuse_existing(file: Path, force: bool) -> None:
@@ -135,7 +138,7 @@ async def _restore(settings: "Settings", file: Path, force: bool) -> "tuple[Arch
     from mnemon.db.dump import load, read_archive, tools_for
     from mnemon.db.migrate import refuse_what_differs, shipped
 
-    async with database_url(settings) as url:
+    async with database_url(settings, create=True) as url:
         owner = session_url(settings, url)
         tools = await tools_for(owner, settings.postgres_bin_dir)
         archive = await read_archive(file, tools)

@@ -25,12 +25,34 @@ def register(app: typer.Typer) -> None:
 
 
 def export(
-    user: Annotated[str, typer.Argument(help="The person, as your application calls them.")],
-    file: Annotated[Path | None, typer.Argument(help="Where to write; left out: to the terminal or pipe.")] = None,
+    person_or_file: Annotated[
+        str | None, typer.Argument(metavar="[USER]", help="The person, as your application calls them.")
+    ] = None,
+    into: Annotated[
+        Path | None, typer.Argument(metavar="[FILE]", help="Where to write; left out: to the terminal or pipe.")
+    ] = None,
+    named: Annotated[str | None, typer.Option("--user", help="The person, instead of the argument USER.")] = None,
     org: Org = "local",
     as_json: AsJson = False,
 ) -> None:
     """Write everything that is kept of a person, a line of JSON per row."""
+    with told():
+        user, file = _whom_and_where(person_or_file, into, named)
+    _export(user, file, org, as_json)
+
+
+def _whom_and_where(first: str | None, second: Path | None, named: str | None) -> tuple[str, Path | None]:
+    """Give the person and the file; with `--user` the first argument is the file."""
+    from mnemon.errors import Invalid
+
+    if named is not None and second is None:
+        return named, None if first is None else Path(first)
+    if named is None and first is not None:
+        return first, second
+    raise Invalid("Name the person once: `mnemon export NAME [FILE]` or `mnemon export --user NAME [FILE]`.")
+
+
+def _export(user: str, file: Path | None, org: str, as_json: bool) -> None:
     from mnemon.access.audit import record_command
     from mnemon.cli.house import opened_house, organization
     from mnemon.custody.export import chunks, export_file
@@ -110,10 +132,25 @@ def forget(
             raise Invalid(
                 "Name a memory (`mnemon forget mem_…`) or a person (`mnemon forget --user NAME`), one of them."
             )
+        if not (yes or as_json or sys.stdin.isatty()):
+            raise Invalid("Nothing was forgotten: there is no terminal to ask at. Add --yes.")
     if not yes and not as_json:
+        if memory is not None:
+            run(_assert_held(memory, org))
         what = f"{user} and everything of theirs" if user else memory
         typer.confirm(safe_text(f"Forget {what} for good?"), abort=True, err=True)
     _show(run(_forget(memory, user, org)), as_json)
+
+
+async def _assert_held(memory: str, org: str) -> None:
+    """Raise NotFound before anybody is asked about a memory that is not there."""
+    from mnemon.cli.house import opened_house, organization
+    from mnemon.memory.browse import locate
+
+    async with opened_house(chosen()) as house:
+        scope = await organization(house, org)
+        async with house.db.tx(org) as tx:
+            await locate(tx, scope, memory)
 
 
 async def _forget(memory: str | None, user: str | None, org: str) -> "Receipt":

@@ -59,7 +59,7 @@ async def _play(settings: "Settings", org: str) -> tuple[int, str]:
 
     configure_logs("ERROR")
     check_name(org)
-    async with database_url(settings) as url:
+    async with database_url(settings, create=True) as url:
         await bring_up_to_date(settings, url)
         async with opened(settings, url) as basement:
             await assert_role(basement)

@@ -25,14 +25,25 @@ log = structlog.get_logger(__name__)
 
 
 @asynccontextmanager
-async def database_url(settings: Settings) -> AsyncIterator[str]:
-    """The URL of the database in force; the embedded one runs at least until the block ends."""
+async def database_url(settings: Settings, *, create: bool = False) -> AsyncIterator[str]:
+    """The URL of the database in force; the embedded one runs at least until the block ends.
+
+    Without `create`, a data directory that has no database is refused and left as it is: a command in the wrong
+    directory would otherwise answer from a new, empty one.
+    """
     default_logs()
     if settings.database_url is not None:
         yield settings.database_url.get_secret_value()
         return
     from mnemon.db.embedded.cluster import ensure_running
+    from mnemon.db.embedded.layout import has_database
 
+    if not create and not has_database(settings.data_dir):
+        folder = settings.data_dir.expanduser().absolute()
+        raise Misconfigured(
+            f"There is no Mnemon data in {folder}. Set MNEMON_DATA_DIR (or --data-dir, where the command has it) to the"
+            " directory that holds it, or begin here with `mnemon serve`."
+        )
     cluster = await ensure_running(settings.data_dir, bin_dir=settings.postgres_bin_dir, report=_say)
     try:
         async with supervise("embedded_database", cluster.watch):
@@ -54,13 +65,16 @@ def session_url(settings: Settings, url: str) -> str:
 
 
 @asynccontextmanager
-async def opened_house(settings: Settings, *, migrated: bool = False) -> AsyncIterator[Basement]:
-    """The basement over a database of this version: `migrated` brings it there, otherwise an old one is refused."""
+async def opened_house(settings: Settings, *, migrated: bool = False, create: bool = False) -> AsyncIterator[Basement]:
+    """The basement over a database of this version: `migrated` brings it there, otherwise an old one is refused.
+
+    `create` makes the embedded database where there is none.
+    """
     from mnemon.app import check_models, clock_of, opened
 
     clock_of(settings)  # these two before a database is started, or even migrated, for nothing
     await check_models(settings)
-    async with database_url(settings) as url:
+    async with database_url(settings, create=create) as url:
         if migrated:
             await bring_up_to_date(settings, url)
         else:

@@ -20,7 +20,7 @@ from mnemon.settings import load_settings
 async def serving(org: str = "local", **settings: Any) -> AsyncIterator[tuple[str, str]]:
     """The URL of a server on a free loopback port in this process, and a key that lives as long as it does."""
     chosen = load_settings(**{"host": "127.0.0.1", "port": 0, **settings})
-    async with opened_house(chosen, migrated=True) as basement:
+    async with opened_house(chosen, migrated=True, create=True) as basement:
         await assert_embedder(basement)
         async with basement.db.tx(check_name(org)) as tx:
             await create_organization(tx)

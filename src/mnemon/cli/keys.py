@@ -58,10 +58,17 @@ def create(
     name: Annotated[str, typer.Option("--name", help="Where the key is used.")],
     org: Org = "local",
     scopes: Annotated[
-        str | None, typer.Option("--scopes", help="Comma-separated; left out: all that the kind of key can have.")
+        str | None,
+        typer.Option(
+            "--scopes",
+            help="Comma-separated. Left out: all; with --user: chat, memory:read, memory:write, custody.",
+        ),
     ] = None,
     user: Annotated[str | None, typer.Option("--user", help="Bind the key to one person.")] = None,
-    expires_in_days: Annotated[int | None, typer.Option("--expires-in-days", min=1, max=36500)] = None,
+    expires_in_days: Annotated[
+        int | None,
+        typer.Option("--expires-in-days", min=1, max=36500, help="Days until the key ends. Left out: it does not."),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Make a key. It is shown this once."""

@@ -26,7 +26,9 @@ def warn_without_tls(settings: Settings) -> None:
 
 
 @contextmanager
-def log_lifetime(service: str, settings: Settings, *, worker: bool, port: int | None) -> Iterator[None]:
+def log_lifetime(
+    service: str, settings: Settings, *, worker: bool, port: int | None, metrics_port: int | None = None
+) -> Iterator[None]:
     """Log the start with the settings that matter to whoever reads a log, and the stop with how long it ran.
 
     Addresses of models and databases are left out: they may hold a password.
@@ -36,8 +38,9 @@ def log_lifetime(service: str, settings: Settings, *, worker: bool, port: int | 
         "started",
         service=service,
         version=version("mnemon"),
-        host=settings.host if port is not None else None,
+        host=settings.host if port is not None or metrics_port is not None else None,
         port=port,
+        metrics_port=metrics_port,
         worker=worker,
         worker_concurrency=settings.worker_concurrency if worker else None,
         model=settings.model,

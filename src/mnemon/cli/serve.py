@@ -69,7 +69,7 @@ async def _serve(settings: "Settings", with_worker: bool, prefix: str, *, over_h
         start_spans()
     sock = bound(settings.host, settings.port)  # first: a start that fails on its address must change nothing
     with sock, ExitStack() as lifetime:  # around the house, so that `stopped` is logged when everything is closed
-        async with opened_house(settings, migrated=True) as basement:
+        async with opened_house(settings, migrated=True, create=True) as basement:
             await assert_role(basement)
             await assert_embedder(basement)
             allow_open_files(settings.max_connections + _OTHER_FILES)
@@ -145,7 +145,10 @@ async def _work(settings: "Settings") -> None:
             async with make_runner(basement, isolation=isolation_of(basement)).working():
                 settle_heap()
                 shorten_switches()
-                lifetime.enter_context(log_lifetime("worker", settings, worker=True, port=None))
+                metrics_port = settings.worker_metrics_port
+                lifetime.enter_context(
+                    log_lifetime("worker", settings, worker=True, port=None, metrics_port=metrics_port)
+                )
                 if not logs_are_json():  # the line `started` says the same
                     err.print(f"Working, {settings.worker_concurrency} items at a time. {_HOW_IT_STOPS}")
                 await asked.wait()
@@ -159,7 +162,7 @@ def migrate(data_dir: DataDir = None, database_url: DatabaseUrl = None, as_json:
     settings = chosen(data_dir=data_dir, database_url=database_url)
 
     async def work() -> tuple[int, list[str]]:
-        async with found_url(settings) as url:
+        async with found_url(settings, create=True) as url:
             lacking = await tables_without_rights(settings, url)
             return await bring_up_to_date(settings, url), lacking
 

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 FILE = "serving.json"
+EVERY_INTERFACE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104
+"""Hosts that mean every address of the machine, and the one of them that is reached from the machine itself."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,7 +26,7 @@ class Address:
     @property
     def url(self) -> str:
         """The address for somebody at this machine: one that means every interface is reached at loopback."""
-        host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.host, self.host)  # noqa: S104
+        host = EVERY_INTERFACE.get(self.host, self.host)
         return f"http://{f'[{host}]' if ':' in host else host}:{self.port}"
 
 

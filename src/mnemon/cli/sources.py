@@ -29,9 +29,14 @@ def sources(
     org: Org = "local",
     as_json: AsJson = False,
 ) -> None:
-    """List the sources of what is held about a person, or what one of them said."""
+    """List the sources of what is held about a person, or what one of them said.
+
+    `shadow_extraction` is the person in conversation, `seeded_profile` the profile that was seeded, `curated_fold` a
+    summary of several memories of theirs. Others are named as the application or tool named itself.
+    """
     if source is not None:
-        _show_said(run(_said(user, source, org)), as_json)
+        said, overview = run(_said(user, source, org))
+        _show_said(said, overview, user, as_json)
         return
     found = run(_overviews(user, org))
     if as_json:
@@ -82,10 +87,11 @@ async def _overviews(user: str, org: str) -> "list[SourceOverview]":
             return await source_overviews(tx, person(org, user))
 
 
-async def _said(user: str, source: str, org: str) -> "list[Memory]":
+async def _said(user: str, source: str, org: str) -> "tuple[list[Memory], SourceOverview | None]":
+    """What the source said that can be listed, and the counts of all it said."""
     from mnemon.cli.house import opened_house, organization
     from mnemon.memory.sources.names import meant_name
-    from mnemon.memory.sources.overview import said_by, source_names
+    from mnemon.memory.sources.overview import said_by, source_names, source_overviews
     from mnemon.scope import person
 
     async with opened_house(chosen()) as house:
@@ -93,7 +99,9 @@ async def _said(user: str, source: str, org: str) -> "list[Memory]":
         async with house.db.tx(org) as tx:
             scope = person(org, user)
             meant = meant_name(source, await source_names(tx, scope))
-            return await said_by(tx, scope, meant, most=MOST_LISTED)
+            found = await said_by(tx, scope, meant, most=MOST_LISTED)
+            overviews = {one.origin: one for one in await source_overviews(tx, scope)}
+            return found, overviews.get(meant)
 
 
 async def _question(source: str, user: str | None, org: str) -> str:
@@ -150,18 +158,33 @@ def _counts(one: "SourceOverview") -> str:
     return f"{held}, {one.past:,} past, {one.todos:,} todos"
 
 
-def _show_said(found: "list[Memory]", as_json: bool) -> None:
+def _show_said(found: "list[Memory]", overview: "SourceOverview | None", user: str, as_json: bool) -> None:
     if as_json:
         print_json(
             [{"id": m.id, "content": m.content, "status": m.status, "claimOf": m.claim_of, "origin": m.origin}
              for m in found]
         )  # fmt: skip
-        return
-    for m in found:
-        state = "claim" if m.claim_of and m.status == "ACTIVE" else m.status.lower()
-        out.print(f"{m.id}  {state:<8}  {m.content}", markup=False, soft_wrap=True)
+    else:
+        for m in found:
+            state = "claim" if m.claim_of and m.status == "ACTIVE" else m.status.lower()
+            out.print(f"{m.id}  {state:<8}  {m.content}", markup=False, soft_wrap=True)
     if len(found) == MOST_LISTED:
         err.print(f"[dim]The latest {MOST_LISTED} are shown; GET /api/memories?source= pages through all of them.[/]")
+    if unlisted := _unlisted(found, overview, user):
+        err.print(safe_text(unlisted), markup=False, soft_wrap=True)
+
+
+def _unlisted(found: "list[Memory]", overview: "SourceOverview | None", user: str) -> str:
+    """Say what else the source said that is not among its memories; empty where there is nothing to add."""
+    counts = []
+    if overview and overview.past:
+        counts.append("1 past version of a memory" if overview.past == 1 else f"{overview.past:,} past versions")
+    if overview and overview.todos:
+        counts.append("1 open todo" if overview.todos == 1 else f"{overview.todos:,} open todos")
+    if found:
+        return f"Not listed: {' and '.join(counts)}." if counts else ""
+    left = f"Still on record: {' and '.join(counts)}." if counts else "What it said was taken back, or is done."
+    return f"No memory about {user} is from this source now. {left}"
 
 
 def _show_receipt(done: "Withdrawal", as_json: bool) -> None:

@@ -10,6 +10,7 @@ from mnemon.access.organizations import create_organization
 from mnemon.access.signin import make_link
 from mnemon.basement import Basement
 from mnemon.cli.safe_text import safe_markup
+from mnemon.cli.serving import EVERY_INTERFACE, Address
 from mnemon.cli.terminal import out
 from mnemon.scope import Scope
 from mnemon.settings import Settings
@@ -55,7 +56,8 @@ def greet(settings: Settings, port: int, *, key: str | None, link: str, prefix: 
     """
     offline = "offline: rules, no language model" if settings.model == "offline" else settings.model
     before = safe_markup(prefix)
-    out.print(f"[bold]Mnemon[/] answers at {_url(settings, port)} · {offline}")
+    everywhere = f" and at every other address of this machine ({settings.host})" if _everywhere(settings) else ""
+    out.print(f"[bold]Mnemon[/] answers at {_url(settings, port)}{safe_markup(everywhere)} · {offline}", soft_wrap=True)
     out.print(f"Console, signed in (once, within 15 minutes): {link}", soft_wrap=True)
     if key is None:
         out.print(f"[dim]A new key:[/] {before}mnemon keys create --name laptop", soft_wrap=True)
@@ -71,5 +73,9 @@ def greet(settings: Settings, port: int, *, key: str | None, link: str, prefix: 
     out.print(f"[dim]See it filled:[/] {before}mnemon demo", soft_wrap=True)
 
 
+def _everywhere(settings: Settings) -> bool:
+    return settings.host in EVERY_INTERFACE
+
+
 def _url(settings: Settings, port: int) -> str:
-    return f"http://{settings.host}:{port}"
+    return Address(host=settings.host, port=port).url

@@ -8,7 +8,7 @@ from starlette.responses import StreamingResponse
 
 from mnemon.access import keys as access_keys
 from mnemon.access import store as access
-from mnemon.access.grants import Grant, parse_grants
+from mnemon.access.grants import DEFAULT_PERSONAL_IN_ORDER, Grant, parse_grants
 from mnemon.console.sheet import check
 from mnemon.console.shell import Shown, Went, action, download, page
 from mnemon.console.visit import Visit
@@ -65,7 +65,9 @@ async def keys(visit: Visit) -> Shown:
         found = await access.keys(visit.org, tx)
     live = [key for key in found if key.revoked_at is None]
     gone = [key for key in found if key.revoked_at is not None]
-    return Shown(title="Keys", data={"live": live, "gone": gone, "grants": list(Grant), "now": tx.now})
+    default = ", ".join(DEFAULT_PERSONAL_IN_ORDER)
+    data = {"live": live, "gone": gone, "grants": list(Grant), "default_bound": default, "now": tx.now}
+    return Shown(title="Keys", data=data)
 
 
 @action(router, "/settings/keys", grant=Grant.ADMIN, template="settings_key.html", field="name")

@@ -32,7 +32,7 @@ from mnemon.jobs.work import Item, WorkerDied
 R = TypeVar("R")
 
 STARTED = Counter("mnemon_work_children_total", "Processes started for one work item that had been lost before.")
-DIED = Counter("mnemon_work_children_died_total", "Of those, the ones that their item ended or froze.")
+DIED = Counter("mnemon_work_children_died_total", "Processes started for one work item that the item ended or froze.")
 
 
 class Report(StrEnum):

@@ -223,7 +223,8 @@ class Runner:
             )
         if self._isolation is None or not self._runs_alone(item):
             return await self._handle(item, kind)
-        _words_about(item).info("work_isolated", time_limit_s=kind.time_limit.total_seconds())
+        words = _words_about(item)
+        words.info("work_isolated", time_limit_s=kind.time_limit.total_seconds())
         child = ItemProcess(self._isolation, item, kind.time_limit)
         async with supervise("lease_keeper", lambda: self._keep_lease(item, kind.lease, child.until)):
             await child.run()

@@ -15,6 +15,8 @@ from mnemon.scope import Scope
 
 MOST_HEADS = 3
 """Organizations whose head is shown; `mnemon audit head` shows any of them."""
+WHAT_TO_DO = 'docs/security.md, "When the audit log does not hold"'
+"""Where an operator reads what to do about a log that was changed."""
 
 
 async def chains(url: str, clock: Clock, *, prepared: bool = True) -> AsyncIterator[Check]:
@@ -43,7 +45,8 @@ async def _examined(db: Database) -> list[Check]:
         entries += reached.entries
         heads.append(f"{name} {short_form(reached)}")
         if broken is not None:
-            bad.append(fail("audit log", in_words(name, broken), f"mnemon audit verify --org {name}"))
+            fix = f"see {WHAT_TO_DO}; first: mnemon backup now.dump  # keeps what is there"
+            bad.append(fail("audit log", in_words(name, broken), fix))
     if bad:
         return bad
     shown = "; ".join(heads[:MOST_HEADS]) + (" …" if len(heads) > MOST_HEADS else "")

@@ -67,6 +67,15 @@ def open_layout(data_dir: Path) -> Layout:
     return Layout(data_dir=absolute)
 
 
+def has_database(data_dir: Path) -> bool:
+    """Whether a cluster was ever made in the data directory; also where this user may not look, or it went missing."""
+    layout = Layout(data_dir=data_dir.expanduser().resolve())
+    try:
+        return layout.pgdata.exists() or layout.record.exists()
+    except PermissionError:
+        return True
+
+
 def open_own(path: Path, flags: int) -> int:
     """A descriptor of a file of ours, made if need be; as root in somebody's directory the file is theirs."""
     fd = os.open(path, flags | os.O_CREAT | os.O_NOFOLLOW, 0o600)
