@@ -57,6 +57,7 @@ async def _serve(settings: "Settings", with_worker: bool, prefix: str, *, over_h
     from mnemon.app import make_app
     from mnemon.cli.house import opened_house
     from mnemon.cli.lifetime_log import log_lifetime, warn_without_tls
+    from mnemon.cli.native_heap import trimmed_heap
     from mnemon.cli.one_item import isolation_of
     from mnemon.cli.operator import assert_embedder
     from mnemon.cli.serving import Address, announce_server
@@ -69,7 +70,7 @@ async def _serve(settings: "Settings", with_worker: bool, prefix: str, *, over_h
         start_spans()
     sock = bound(settings.host, settings.port)  # first: a start that fails on its address must change nothing
     with sock, ExitStack() as lifetime:  # around the house, so that `stopped` is logged when everything is closed
-        async with opened_house(settings, migrated=True, create=True) as basement:
+        async with trimmed_heap(), opened_house(settings, migrated=True, create=True) as basement:
             await assert_role(basement)
             await assert_embedder(basement)
             allow_open_files(settings.max_connections + _OTHER_FILES)
@@ -119,6 +120,7 @@ async def _work(settings: "Settings") -> None:
     from mnemon.app import make_runner
     from mnemon.cli.house import opened_house
     from mnemon.cli.lifetime_log import log_lifetime
+    from mnemon.cli.native_heap import trimmed_heap
     from mnemon.cli.one_item import isolation_of
     from mnemon.cli.operator import assert_embedder
     from mnemon.errors import Misconfigured
@@ -129,7 +131,7 @@ async def _work(settings: "Settings") -> None:
     if settings.otel:
         start_spans()
     with ExitStack() as lifetime:  # as for the server
-        async with opened_house(settings) as basement:
+        async with trimmed_heap(), opened_house(settings) as basement:
             await assert_role(basement)
             await assert_embedder(basement)
             if settings.worker_metrics_port is not None:
