@@ -7,8 +7,8 @@ from pathlib import Path
 
 import psycopg
 
-from mnemon.db.statements import parse
-from mnemon.scope import person
+from mnemon.db.statements import parse_statements
+from mnemon.scope import person_scope
 
 PEOPLE = 100
 EACH = 1000
@@ -19,7 +19,7 @@ TURNS = 5
 OTHERS = 2000
 """Lines of the audit log, runs and jobs."""
 
-SQL = parse(Path(__file__).with_suffix(".sql").read_text(encoding="utf-8"))
+SQL = parse_statements(Path(__file__).with_suffix(".sql").read_text(encoding="utf-8"))
 OF_EACH = ("person", "memories", "sessions", "turns", "messages", "reflections", "provenance")
 OF_ALL = ("vectors", "runs", "work")
 
@@ -31,7 +31,7 @@ def gather(url: str, org: str, now: str) -> int:
         for number in range(PEOPLE):
             name = f"person-{number}"
             for statement in OF_EACH:
-                connection.execute(SQL[statement], {**every, "name": name, "user": person(org, name).user})
+                connection.execute(SQL[statement], {**every, "name": name, "user": person_scope(org, name).user})
         for statement in OF_ALL:
             connection.execute(SQL[statement], every)
         with connection.transaction():

@@ -11,15 +11,15 @@ from pathlib import Path
 
 import numpy as np
 
-from mnemon.cli.benchmarks.locomo import CATEGORIES, Conversation, Line, load
+from mnemon.cli.benchmarks.locomo import CATEGORIES, LocomoConversation, LocomoLine, load_conversations
+from mnemon.embedding.embedder import scale_to_unit
 from mnemon.embedding.local import LocalEmbedder
-from mnemon.embedding.unit import to_unit
 from mnemon.memory.entities.aliases import Aliases
-from mnemon.memory.hybrid import WEIGHTS
-from mnemon.memory.recall.book import filled
-from mnemon.memory.recall.entry import Entry, of_memory, of_message
-from mnemon.memory.recall.question import read
-from mnemon.memory.recall.score import open_book, score
+from mnemon.memory.ranking import HYBRID_WEIGHTS
+from mnemon.memory.recall.index import build_index
+from mnemon.memory.recall.index_entry import IndexEntry, entry_of_memory, entry_of_message
+from mnemon.memory.recall.query import parse_query
+from mnemon.memory.recall.scoring import score_rows, view_index
 from mnemon.turn import Role
 
 DATA = Path("../shared/data/locomo-dev.json")
@@ -31,7 +31,7 @@ TUNED = {
     "time": (0.0, 0.5, 1.0, 1.5, 2.0, 2.5),
 }
 """What the search may choose from; it begins at 1, or -1, everywhere."""
-Ask = Callable[[str, Conversation], str]
+Ask = Callable[[str, LocomoConversation], str]
 EMBEDDER = LocalEmbedder()
 
 
@@ -43,38 +43,40 @@ class Columns:
     evidence: np.ndarray
 
 
-def entry(line: Line, place: int, talk: Conversation, shape: str) -> tuple[Entry, str]:
+def entry(line: LocomoLine, place: int, talk: LocomoConversation, shape: str) -> tuple[IndexEntry, str]:
     """The line as it comes in, and the text that is embedded."""
     told = {"said": f"{line.speaker}: {line.text}", "dated": f"[{line.at:%d %B %Y}] {line.speaker}: {line.text}"}
     if shape in ("memories", "memories at one time"):
         content, at = told["said"], line.at if shape == "memories" else talk.lines[0].at
-        made = of_memory(
+        made = entry_of_memory(
             entry_id=f"{place:06}", revision=place, kind="PROFILE", content=content, entity_refs=(), entity_label=None,
             pinned=False, importance=1, valid_from=at, created_at=at, updated_at=at,
         )  # fmt: skip
         return made, content
     content = told.get(shape, line.text)
     role = Role.USER if line.speaker == talk.lines[0].speaker else Role.ASSISTANT
-    made = of_message(
+    made = entry_of_message(
         entry_id=f"{place:06}", revision=place, place=0, session_id=str(line.session), role=role, content=content,
         name=line.speaker if shape == "name" else None, at=line.at,
     )  # fmt: skip
     return made, content
 
 
-def columns(talk: Conversation, shape: str = "name", ask: Ask | None = None, sessions: int = 0) -> Columns:
+def columns(talk: LocomoConversation, shape: str = "name", ask: Ask | None = None, sessions: int = 0) -> Columns:
     """The scorer's own parts, kept so that other weights cost nothing."""
     lines = [line for line in talk.lines if not sessions or line.session <= sessions]
     known = {line.id: place for place, line in enumerate(lines)}
     asked = [one for one in talk.questions if one.category != CATEGORIES[5] and one.evidence <= known.keys()]
     texts = [ask(one.text, talk) if ask else one.text for one in asked]
     made = [entry(line, place, talk, shape) for place, line in enumerate(lines)]
-    book = filled(list(zip([one for one, _ in made], _vectors([text for _, text in made]), strict=True)))
-    parts = {name: np.zeros((len(asked), len(lines)), dtype=np.float32) for name in WEIGHTS}
+    book = build_index(list(zip([one for one, _ in made], _vectors([text for _, text in made]), strict=True)))
+    parts = {name: np.zeros((len(asked), len(lines)), dtype=np.float32) for name in HYBRID_WEIGHTS}
     evidence = np.zeros((len(asked), len(lines)), dtype=bool)
     later = lines[-1].at + timedelta(days=365)
     for place, (text, vector) in enumerate(zip(texts, _vectors(texts), strict=True)):
-        found = score([open_book(book)], read(text), vector, aliases=Aliases(), now=later, limit=len(lines)).best
+        found = score_rows(
+            [view_index(book)], parse_query(text), vector, aliases=Aliases(), now=later, limit=len(lines)
+        ).best
         rows = [int(one.id) for one, _ in found]
         for name in found[0][0].parts:
             parts[name][place, rows] = [one.parts[name] for one, _ in found]
@@ -96,7 +98,7 @@ def recall(some: Sequence[Columns], weights: Mapping[str, float]) -> list[float]
 
 def chosen(some: Sequence[Columns], without: str = "") -> dict[str, float]:
     """Weights by coordinate search for the mean over the depths; one part may be left out."""
-    weights = {**WEIGHTS, **{name: float(np.sign(WEIGHTS[name])) for name in TUNED}} | (
+    weights = {**HYBRID_WEIGHTS, **{name: float(np.sign(HYBRID_WEIGHTS[name])) for name in TUNED}} | (
         {without: 0.0} if without else {}
     )
     best, better = np.mean(recall(some, weights)), True
@@ -118,10 +120,10 @@ def held_out(talks: Sequence[Columns], without: str = "") -> tuple[list[float], 
 
 
 def _vectors(texts: Sequence[str]) -> np.ndarray:
-    return to_unit(EMBEDDER.embed_now(texts).astype(np.float16).astype(np.float32))
+    return scale_to_unit(EMBEDDER.embed_now(texts).astype(np.float16).astype(np.float32))
 
 
-def _first_person(text: str, talk: Conversation, *, other: bool = False) -> str:
+def _first_person(text: str, talk: LocomoConversation, *, other: bool = False) -> str:
     me = talk.lines[0].speaker
     text = re.sub(rf"\b{me}\b", "I", re.sub(rf"\b{me}['’]s\b", "my", text))
     for you in sorted({line.speaker for line in talk.lines} - {me}) if other else ():
@@ -129,7 +131,7 @@ def _first_person(text: str, talk: Conversation, *, other: bool = False) -> str:
     return text
 
 
-def _nameless(text: str, talk: Conversation) -> str:
+def _nameless(text: str, talk: LocomoConversation) -> str:
     return re.sub(rf"\b(?:{'|'.join({line.speaker for line in talk.lines})})(?:['’]s)?\b", "they", text)
 
 
@@ -150,10 +152,10 @@ SHAPES: Mapping[str, tuple[str, Ask | None, int]] = {
 
 def main() -> None:
     """The tables."""
-    talks = load(Path(sys.argv[1]) if len(sys.argv) > 1 else DATA)
+    talks = load_conversations(Path(sys.argv[1]) if len(sys.argv) > 1 else DATA)
     whole = [columns(talk) for talk in talks]
     print("| weights | R@5 | R@10 | R@20 | R@10 by conversation |\n|---|---:|---:|---:|---|")
-    _row("as shipped", recall(whole, WEIGHTS), [recall([one], WEIGHTS)[1] for one in whole])
+    _row("as shipped", recall(whole, HYBRID_WEIGHTS), [recall([one], HYBRID_WEIGHTS)[1] for one in whole])
     best = chosen(whole)
     _row("chosen on all of them", recall(whole, best), [recall([one], best)[1] for one in whole])
     _row("chosen on the others", *held_out(whole))
@@ -162,7 +164,7 @@ def main() -> None:
     print("\n| shape | questions | R@5 | R@10 | R@20 |\n|---|---:|---:|---:|---:|")
     for name, (shape, ask, sessions) in SHAPES.items():
         made = [columns(talk, shape, ask, sessions) for talk in talks]
-        found = " | ".join(f"{one:.3f}" for one in recall(made, WEIGHTS))
+        found = " | ".join(f"{one:.3f}" for one in recall(made, HYBRID_WEIGHTS))
         print(f"| {name} | {sum(len(one.evidence) for one in made)} | {found} |")
 
 

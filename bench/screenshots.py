@@ -15,7 +15,7 @@ from pathlib import Path
 import httpx2
 from playwright.sync_api import Browser
 
-from mnemon.db.migrate import migrate
+from mnemon.db.migrate import migrate_database
 from support import atlas
 from support.chromium import DESK, PHONE, chromium, watched
 from support.cluster import embedded_cluster
@@ -72,7 +72,7 @@ def main() -> None:
 def database(folder: Path) -> Iterator[str]:
     """A migrated database in a PostgreSQL of its own."""
     with embedded_cluster(folder / "cluster") as url:
-        asyncio.run(migrate(url, datetime.now(UTC)))
+        asyncio.run(migrate_database(url, datetime.now(UTC)))
         yield url
 
 

@@ -26,8 +26,8 @@ import httpx2
 import psycopg
 
 from mnemon.db.embedded.cluster import ensure_running
-from mnemon.embedding.connect import connect as connect_embedder
-from mnemon.vectors.embed import embed_query
+from mnemon.embedding.connect import connect_embedder
+from mnemon.vectors.text_vectors import embed_query
 
 BIN = Path(sys.executable).parent
 TOPICS = (

@@ -10,8 +10,8 @@ import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
-from mnemon.db.embedded.binaries import find_binaries
-from mnemon.db.migrate import migrate
+from mnemon.db.embedded.programs import find_binaries
+from mnemon.db.migrate import migrate_database
 
 TARGET = Path(__file__).parents[1] / "docs" / "schema.sql"
 HEADER = "-- The schema as migrations leave it, for reading. Written by scripts/write_schema.py.\n\n"
@@ -19,7 +19,7 @@ HEADER = "-- The schema as migrations leave it, for reading. Written by scripts/
 
 def dumped(url: str) -> str:
     """The schema of the database at this URL, without what differs from dump to dump."""
-    command = [find_binaries(None).program("pg_dump"), "--schema-only", "--no-owner", url]
+    command = [find_binaries(None).program_path("pg_dump"), "--schema-only", "--no-owner", url]
     text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     text = re.sub(r"^(--.*|SET .*|SELECT pg_catalog.*|\\(un)?restrict.*)\n", "", text, flags=re.MULTILINE)
     text = re.sub(r"^(CREATE EXTENSION|COMMENT ON EXTENSION).*\n", "", text, flags=re.MULTILINE)
@@ -27,5 +27,5 @@ def dumped(url: str) -> str:
 
 
 if __name__ == "__main__":
-    asyncio.run(migrate(sys.argv[1], datetime.now(UTC)))
+    asyncio.run(migrate_database(sys.argv[1], datetime.now(UTC)))
     TARGET.write_text(dumped(sys.argv[1]), encoding="utf-8")

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, settings
 from mnemon.access.organizations import create_organization
 from mnemon.clock import ManualClock
 from mnemon.db.database import Database
-from mnemon.db.migrate import migrate
+from mnemon.db.migrate import migrate_database
 from support.databases import name_of, new_database
 from support.loggers import loggers_as_they_were
 
@@ -55,7 +55,7 @@ def template(cluster_url: str) -> Iterator[str]:
         yield named
         return
     with new_database(cluster_url) as url:
-        asyncio.run(migrate(url, START))
+        asyncio.run(migrate_database(url, START))
         yield name_of(url)
 
 

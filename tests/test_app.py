@@ -5,16 +5,16 @@ import asyncio
 import httpx2
 import pytest
 
-from mnemon.app import llm_of, make_app, opened
+from mnemon.app import make_app, make_llm, make_services
 from mnemon.errors import Misconfigured
-from mnemon.llm.protocol import Purpose, Question
+from mnemon.event_loop import is_background
+from mnemon.llm.protocol import LlmQuestion, Purpose
 from mnemon.llm.scripted.script import Script
 from mnemon.llm.scripted.server import ScriptedServer
-from mnemon.memory.recall.shelf import Shelf
+from mnemon.memory.recall.index_cache import IndexCache
 from mnemon.settings import Settings
-from mnemon.way import stands_back
 
-QUESTION = Question(
+QUESTION = LlmQuestion(
     title="Spine",
     schema={"title": "Spine", "type": "object"},
     system="",
@@ -28,7 +28,7 @@ async def test_a_second_model_of_the_same_provider_shares_the_address_and_the_ke
     script = Script()
     with ScriptedServer(script) as server:
         settings = Settings(model="openai:large", model_base_url=server.url, model_api_key="ours")
-        llm = llm_of(settings, "openai:small")
+        llm = make_llm(settings, "openai:small")
         await llm.answer(QUESTION)
         await llm.close()
     [asked] = script.asked
@@ -42,14 +42,14 @@ def test_a_key_is_never_given_to_another_provider(name: str, monkeypatch: pytest
         monkeypatch.delenv(variable, raising=False)
     settings = Settings(model="openai:large", model_base_url="http://127.0.0.1:1/v1", model_api_key="ours")
     with pytest.raises(Misconfigured, match=f"{vendor}_API_KEY"):
-        llm_of(settings, name)
+        make_llm(settings, name)
 
 
 async def test_with_an_offline_chat_the_address_and_the_key_are_the_reflections() -> None:
     script = Script()
     with ScriptedServer(script) as server:
         settings = Settings(model="offline", model_base_url=server.url, model_api_key="ours")
-        llm = llm_of(settings, "openai:small")
+        llm = make_llm(settings, "openai:small")
         await llm.answer(QUESTION)
         await llm.close()
     assert script.asked[0].headers["authorization"] == "Bearer ours"
@@ -57,20 +57,23 @@ async def test_with_an_offline_chat_the_address_and_the_key_are_the_reflections(
 
 async def test_each_application_has_an_index_of_its_own_size(database_url: str) -> None:
     async with (
-        opened(Settings(index_memory_mb=7), database_url) as one,
-        opened(Settings(index_memory_mb=9), database_url) as two,
+        make_services(Settings(index_memory_mb=7), database_url) as one,
+        make_services(Settings(index_memory_mb=9), database_url) as two,
     ):
-        assert (one.db.attached.get(Shelf).megabytes, two.db.attached.get(Shelf).megabytes) == (7, 9)
+        assert (
+            one.db.attached.get_or_create(IndexCache).megabytes,
+            two.db.attached.get_or_create(IndexCache).megabytes,
+        ) == (7, 9)
 
 
 async def test_a_jobs_question_stands_back_for_requests_to_its_own_application_only(database_url: str) -> None:
     script = Script()
     with ScriptedServer(script) as server:
         settings = Settings(model="openai:large", model_base_url=server.url, model_api_key="ours")
-        async with opened(settings, database_url) as own, opened(settings, database_url) as foreign:
-            stands_back.set(True)
-            foreign.db.way.take()
-            own.db.way.take()
+        async with make_services(settings, database_url) as own, make_services(settings, database_url) as foreign:
+            is_background.set(True)
+            foreign.db.way.begin_request()
+            own.db.way.begin_request()
             asked = asyncio.create_task(own.reflector.answer(QUESTION))
             await asyncio.sleep(0)
             assert (len(own.db.way._waiting), len(foreign.db.way._waiting)) == (1, 0)
@@ -78,7 +81,7 @@ async def test_a_jobs_question_stands_back_for_requests_to_its_own_application_o
 
 
 async def test_a_request_has_the_right_of_way_in_its_own_application(database_url: str) -> None:
-    async with opened(Settings(), database_url) as own, opened(Settings(), database_url) as foreign:
+    async with make_services(Settings(), database_url) as own, make_services(Settings(), database_url) as foreign:
         app, seen = make_app(own, worker=False), list[tuple[int, int]]()
 
         @app.get("/seen")

@@ -13,11 +13,11 @@ import pytest
 import structlog
 from prometheus_client import REGISTRY
 
-from mnemon.api.health import FAULTS
-from mnemon.db.outages import BUSY, LOST, OUTAGES, UNKNOWN
+from mnemon.api.health import READINESS_FAULTS
+from mnemon.db.outages import CONNECTION_LOST_DETAIL, NO_CONNECTION_DETAIL, OUTAGES, OUTCOME_UNKNOWN_DETAIL
 from mnemon.errors import DatabaseDown, Invalid, MnemonError, ModelDown, Unavailable
-from mnemon.log_writer import MOST_WAITING, LogWriter
-from mnemon.logs import NEXT_STEPS, close_logs, configure_logs, default_logs, note_error
+from mnemon.log_writer import MAX_WAITING_LINES, LogWriter
+from mnemon.logs import NEXT_STEPS, close_logs, configure_logs, note_error, use_stdlib_logs
 from mnemon.settings import load_settings
 
 log = structlog.get_logger("test")
@@ -152,7 +152,7 @@ def test_a_library_speaks_by_place_and_type_and_only_known_ones_by_word() -> Non
 
 def test_what_is_down_is_told_with_its_cause_and_what_a_caller_got_wrong_is_not() -> None:
     with logged() as lines:
-        down = DatabaseDown(LOST)
+        down = DatabaseDown(CONNECTION_LOST_DETAIL)
         down.__cause__ = TimeoutError(SECRET)
         note_error(down)
         note_error(Invalid(SECRET, code="no_good"))
@@ -168,10 +168,10 @@ def test_what_is_down_is_told_with_its_cause_and_what_a_caller_got_wrong_is_not(
 @pytest.mark.parametrize(
     "error",
     [
-        *(one.error() for one in OUTAGES),
-        *(DatabaseDown(words) for words in (BUSY, LOST)),
-        DatabaseDown(UNKNOWN, code="outcome_unknown"),
-        *(Unavailable(words, code=code) for code, words in FAULTS.items()),
+        *(one.make_error() for one in OUTAGES),
+        *(DatabaseDown(words) for words in (NO_CONNECTION_DETAIL, CONNECTION_LOST_DETAIL)),
+        DatabaseDown(OUTCOME_UNKNOWN_DETAIL, code="outcome_unknown"),
+        *(Unavailable(words, code=code) for code, words in READINESS_FAULTS.items()),
     ],
     ids=lambda error: error.code,
 )
@@ -244,7 +244,7 @@ def test_the_notice_of_dropped_lines_is_a_line_like_the_others() -> None:
     reading, writing = os.pipe()
     before = _dropped_so_far()
     configure_logs("info", fd=writing)
-    for _ in range(MOST_WAITING + 2_000):
+    for _ in range(MAX_WAITING_LINES + 2_000):
         log.info("thing_done")
     missed = int(_dropped_so_far() - before)
     heard: list[bytes] = []
@@ -312,7 +312,7 @@ def test_a_program_that_has_us_inside_decides_for_itself(capfd: pytest.CaptureFi
     handler.emit = records.append  # type: ignore[method-assign, assignment]
     logging.getLogger().addHandler(handler)
     try:
-        default_logs()
+        use_stdlib_logs()
         log.info("thing_done", count=3)
         log.warning("thing_failed", count=4)
     finally:

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from mnemon.pauses import with_pauses
+from mnemon.event_loop import with_pauses
 
 
 async def test_every_item_comes_in_order_and_others_run_after_every_third() -> None:

@@ -8,7 +8,7 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from mnemon.spans import NOTHING, span, start_spans, stop_spans
+from mnemon.spans import NO_SPAN, span, start_spans, stop_spans
 from support.served import served
 
 
@@ -23,9 +23,9 @@ def exported() -> Iterator[InMemorySpanExporter]:
 
 
 def test_off_a_span_is_one_object_that_does_nothing() -> None:
-    assert span("http", path="/api") is NOTHING
+    assert span("http", path="/api") is NO_SPAN
     with span("http"):
-        assert span("transaction") is NOTHING
+        assert span("transaction") is NO_SPAN
 
 
 def test_on_a_request_is_a_span_with_its_transactions_inside(

@@ -123,7 +123,7 @@ def trials_of(area: Area) -> Iterator[Trials]:
 @contextmanager
 def _database() -> Iterator[None]:
     """One server for all trials, and one migrated database that every test's is copied from."""
-    from mnemon.db.migrate import migrate
+    from mnemon.db.migrate import migrate_database
     from support.cluster import embedded_cluster
     from support.databases import name_of, new_database
 
@@ -132,7 +132,7 @@ def _database() -> Iterator[None]:
             embedded_cluster(stack.enter_context(_folder()) / "cluster")
         )
         template = stack.enter_context(new_database(url))
-        asyncio.run(migrate(template, datetime.now(UTC)))
+        asyncio.run(migrate_database(template, datetime.now(UTC)))
         before = dict(os.environ)
         os.environ |= {"MNEMON_TEST_DATABASE_URL": url, "MNEMON_TEST_TEMPLATE": name_of(template)}
         yield

@@ -9,34 +9,35 @@ from importlib.metadata import version
 from fastapi import FastAPI
 from starlette.routing import Route
 
+from mnemon.access.keys import KeyWatch
 from mnemon.access.rate import RateLimit
-from mnemon.access.watch import KeyWatch
-from mnemon.api import boundary, documented_problems, problems
+from mnemon.api import middleware, problems
+from mnemon.api import problems as documented_problems
 from mnemon.api.health import Readiness
-from mnemon.basement import Basement
-from mnemon.chat.stream import Streams
+from mnemon.chat.stream import ReplyStreams
 from mnemon.clock import Clock, FileClock, SystemClock
-from mnemon.console.squeeze import Squeeze
-from mnemon.db.attached import Attached
+from mnemon.console.rendering import PageCompression
 from mnemon.db.database import Database
-from mnemon.embedding.connect import connect as connect_embedder
-from mnemon.embedding.protocol import Embedder
+from mnemon.db.tx import SharedObjects
+from mnemon.embedding.connect import connect_embedder
+from mnemon.embedding.embedder import Embedder
 from mnemon.errors import Misconfigured
+from mnemon.event_loop import RequestPriority
 from mnemon.jobs.isolation import Isolation
-from mnemon.jobs.kind import Kind
+from mnemon.jobs.kind import JobKind
 from mnemon.jobs.runner import Runner
-from mnemon.llm.connect import connect as connect_llm
-from mnemon.llm.offline import NAME as OFFLINE
+from mnemon.llm.connect import connect_llm
+from mnemon.llm.offline import OFFLINE_NAME as OFFLINE
 from mnemon.llm.protocol import Llm
-from mnemon.mcp.gate import PATH as MCP_PATH
-from mnemon.mcp.gate import McpGate
-from mnemon.memory.recall.shelf import Shelf
+from mnemon.mcp.lazy_door import PATH as MCP_PATH
+from mnemon.mcp.lazy_door import LazyMcpDoor
+from mnemon.memory.recall.index_cache import IndexCache
+from mnemon.services import Services
 from mnemon.settings import Settings
 from mnemon.supervisor import supervise
-from mnemon.vectors.texts import Texts
-from mnemon.way import RightOfWay
+from mnemon.vectors.embed_job import TextSource
 
-ROUTERS = (
+API_ROUTERS = (
     "agents",
     "agentstate",
     "chat",
@@ -61,12 +62,11 @@ ROUTERS = (
 )
 """Modules of `mnemon.api` whose `router` is served."""
 
-PAGES = (
+CONSOLE_PAGES = (
     "agent_state",
     "agents",
     "calibration",
     "context",
-    "doorway",
     "engagement",
     "entities",
     "jobs",
@@ -78,50 +78,51 @@ PAGES = (
     "runs",
     "sessions",
     "settings",
+    "sign_in",
     "sources",
 )
 """Modules of `mnemon.console` whose `router` is served."""
 
 
-def kinds(basement: Basement) -> dict[str, Kind]:
+def all_job_kinds(services: Services) -> dict[str, JobKind]:
     """Every kind of work the rooms know, by name."""
-    from mnemon.custody.outbox import kinds as ledger
-    from mnemon.memory.entities.job import kinds as matching
-    from mnemon.memory.upkeep.curator_job import kinds as curating
-    from mnemon.memory.upkeep.spine_job import kinds as spines
-    from mnemon.notes.sweep import kinds as sweeping
-    from mnemon.reflection.sections import kinds as reflecting
-    from mnemon.runs.job import kinds as running
-    from mnemon.sessions.close import kinds as closing
-    from mnemon.vectors.job import kinds as embedding
+    from mnemon.custody.ledger import job_kinds as ledger
+    from mnemon.memory.entities.merge import job_kinds as matching
+    from mnemon.memory.upkeep.curator_job import job_kinds as curating
+    from mnemon.memory.upkeep.spine_job import job_kinds as spines
+    from mnemon.notes.upkeep import job_kinds as sweeping
+    from mnemon.reflection.job import kinds as reflecting
+    from mnemon.runs.job import job_kinds as running
+    from mnemon.sessions.close import job_kinds as closing
+    from mnemon.vectors.embed_job import job_kinds as embedding
 
-    rooms: tuple[tuple[Kind, ...], ...] = (
-        curating(basement),
-        embedding(basement, texts()),
-        ledger(basement),
-        matching(basement),
-        closing(basement),
-        reflecting(basement),
-        running(basement),
-        spines(basement),
-        sweeping(basement),
+    rooms: tuple[tuple[JobKind, ...], ...] = (
+        curating(services),
+        embedding(services, embeddable_texts()),
+        ledger(services),
+        matching(services),
+        closing(services),
+        reflecting(services),
+        running(services),
+        spines(services),
+        sweeping(services),
     )
     return {kind.name: kind for room in rooms for kind in room}
 
 
-def texts() -> tuple[Texts, ...]:
+def embeddable_texts() -> tuple[TextSource, ...]:
     """The texts of every room that can be found by meaning."""
-    from mnemon.memory.vectors.store import MemoryTexts
-    from mnemon.notes.vectors import NoteTexts
+    from mnemon.memory.vector_store import MemoryTexts
+    from mnemon.notes.upkeep import NoteTexts
 
     return (MemoryTexts(), NoteTexts())
 
 
-def clock_of(settings: Settings) -> Clock:
+def make_clock(settings: Settings) -> Clock:
     """The machine's clock, or the file's where the server can be reached from this machine only and a time is in it."""
     if settings.clock_file is None:
         return SystemClock()
-    if not settings.loopback:
+    if not settings.is_loopback:
         raise Misconfigured(
             "MNEMON_CLOCK_FILE is for tests and demos and needs a server that listens on loopback only. "
             "Unset it, or listen on 127.0.0.1."
@@ -132,27 +133,27 @@ def clock_of(settings: Settings) -> Clock:
 
 
 @asynccontextmanager
-async def opened(settings: Settings, database_url: str) -> AsyncIterator[Basement]:
+async def make_services(settings: Settings, database_url: str) -> AsyncIterator[Services]:
     """The mechanisms, made from the settings over a database that is migrated already."""
-    clock = clock_of(settings)
-    shelf = Shelf(megabytes=settings.index_memory_mb)
-    db = database_of(settings, database_url, clock, attached=Attached(shelf))
-    embedder = embedder_of(settings)
+    clock = make_clock(settings)
+    shelf = IndexCache(megabytes=settings.index_memory_mb)
+    db = make_database(settings, database_url, clock, attached=SharedObjects(shelf))
+    embedder = make_embedder(settings)
     async with AsyncExitStack() as closing:
         await db.open()
         closing.push_async_callback(db.close)
         closing.callback(shelf.close)
         closing.push_async_callback(embedder.close)
-        llm = llm_of(settings, settings.model, db.way)
+        llm = make_llm(settings, settings.model, db.way)
         closing.push_async_callback(llm.close)
         reflector = llm
         if settings.reflection_model is not None:
-            reflector = llm_of(settings, settings.reflection_model, db.way)
+            reflector = make_llm(settings, settings.reflection_model, db.way)
             closing.push_async_callback(reflector.close)
-        yield Basement(db=db, llm=llm, reflector=reflector, embedder=embedder, clock=clock, settings=settings)
+        yield Services(db=db, llm=llm, reflector=reflector, embedder=embedder, clock=clock, settings=settings)
 
 
-def database_of(settings: Settings, url: str, clock: Clock, *, attached: Attached | None = None) -> Database:
+def make_database(settings: Settings, url: str, clock: Clock, *, attached: SharedObjects | None = None) -> Database:
     """The database that the URL names, used as the settings say."""
     listen_url = settings.listen_url.get_secret_value() if settings.listen_url else None
     return Database(
@@ -166,7 +167,7 @@ def database_of(settings: Settings, url: str, clock: Clock, *, attached: Attache
     )
 
 
-def llm_of(settings: Settings, name: str, way: RightOfWay | None = None) -> Llm:
+def make_llm(settings: Settings, name: str, way: RequestPriority | None = None) -> Llm:
     """The model of that name. The address and the key in the settings are for one provider: another's gets neither."""
     meant = settings.model == OFFLINE or name.partition(":")[0] == settings.model.partition(":")[0]
     key = settings.model_api_key if meant else None
@@ -180,7 +181,7 @@ def llm_of(settings: Settings, name: str, way: RightOfWay | None = None) -> Llm:
     )
 
 
-def embedder_of(settings: Settings) -> Embedder:
+def make_embedder(settings: Settings) -> Embedder:
     """The embedder in the settings."""
     key = settings.embedder_api_key.get_secret_value() if settings.embedder_api_key else None
     return connect_embedder(settings.embedder, base_url=settings.embedder_base_url, api_key=key)
@@ -188,68 +189,68 @@ def embedder_of(settings: Settings) -> Embedder:
 
 async def check_models(settings: Settings) -> None:
     """Refuse models that cannot be set up: a wrong name, or a key that is missing. Nothing is sent."""
-    await embedder_of(settings).close()
+    await make_embedder(settings).close()
     for name in filter(None, (settings.model, settings.reflection_model)):
-        await llm_of(settings, name).close()
+        await make_llm(settings, name).close()
 
 
-def make_app(basement: Basement, *, worker: bool = True, isolation: Isolation | None = None) -> FastAPI:
-    """The HTTP application over an open basement; with a worker inside unless told otherwise."""
+def make_app(services: Services, *, worker: bool = True, isolation: Isolation | None = None) -> FastAPI:
+    """The HTTP application over an open services; with a worker inside unless told otherwise."""
     app = FastAPI(
         title="Mnemon",
         version=version("mnemon"),
         summary="A memory and state server for AI agents.",
         docs_url=None,
         redoc_url=None,
-        lifespan=lambda app: _lifespan(app, make_runner(basement, isolation=isolation) if worker else None),
+        lifespan=lambda app: _lifespan(app, make_runner(services, isolation=isolation) if worker else None),
         redirect_slashes=False,
     )
-    app.state.basement = basement
+    app.state.services = services
     app.state.closing = asyncio.Event()  # set when the server is asked to stop: endless streams end by themselves
-    app.state.streams = Streams()
+    app.state.streams = ReplyStreams()
     app.state.worker = None  # the presence of the worker in this process, when there is one
-    app.state.readiness = Readiness(basement.db, lambda: app.state.worker)
-    app.state.rate_limit = RateLimit(basement.settings.rate_limit_per_minute)
-    app.state.key_watch = KeyWatch(basement.db)
-    problems.install(app)
+    app.state.readiness = Readiness(services.db, lambda: app.state.worker)
+    app.state.rate_limit = RateLimit(services.settings.rate_limit_per_minute)
+    app.state.key_watch = KeyWatch(services.db)
+    problems.install_handlers(app)
     documented_problems.document_problems(app)
-    for name in ROUTERS:
+    for name in API_ROUTERS:
         app.include_router(import_module(f"mnemon.api.{name}").router)
-    for name in PAGES:
+    for name in CONSOLE_PAGES:
         app.include_router(import_module(f"mnemon.console.{name}").router)
-    app.state.mcp = McpGate(basement, app.state.rate_limit)
+    app.state.mcp = LazyMcpDoor(services, app.state.rate_limit)
     app.router.routes.append(Route(MCP_PATH, endpoint=app.state.mcp, methods=["GET", "POST", "DELETE"]))
-    app.add_middleware(Squeeze)
+    app.add_middleware(PageCompression)
     app.add_middleware(
-        boundary.Boundary,
-        clock=basement.clock,
-        way=basement.db.way,
-        max_body_bytes=basement.settings.max_body_bytes,
+        middleware.RequestMiddleware,
+        clock=services.clock,
+        way=services.db.way,
+        max_body_bytes=services.settings.max_body_bytes,
     )
     return app
 
 
-def make_runner(basement: Basement, *, isolation: Isolation | None = None) -> Runner:
+def make_runner(services: Services, *, isolation: Isolation | None = None) -> Runner:
     """A runner of everything the rooms can do."""
-    concurrency = basement.settings.worker_concurrency
-    return Runner(basement.db, basement.clock, kinds(basement), concurrency=concurrency, isolation=isolation)
+    concurrency = services.settings.worker_concurrency
+    return Runner(services.db, services.clock, all_job_kinds(services), concurrency=concurrency, isolation=isolation)
 
 
 @asynccontextmanager
 async def _lifespan(app: FastAPI, runner: Runner | None) -> AsyncIterator[None]:
-    async with _kept(app.state.mcp), _answering(app), _working(app, runner):
+    async with _run_mcp_gate(app.state.mcp), _close_streams_at_end(app), _run_worker(app, runner):
         yield
 
 
 @asynccontextmanager
-async def _kept(gate: McpGate) -> AsyncIterator[None]:
+async def _run_mcp_gate(gate: LazyMcpDoor) -> AsyncIterator[None]:
     """The MCP door opens beside the start and closes with the application."""
-    async with supervise("mcp", gate.keep):
+    async with supervise("mcp", gate.load_and_run):
         yield
 
 
 @asynccontextmanager
-async def _answering(app: FastAPI) -> AsyncIterator[None]:
+async def _close_streams_at_end(app: FastAPI) -> AsyncIterator[None]:
     """Replies in the making are sealed as far as they came when the application ends."""
     try:
         yield
@@ -258,10 +259,10 @@ async def _answering(app: FastAPI) -> AsyncIterator[None]:
 
 
 @asynccontextmanager
-async def _working(app: FastAPI, runner: Runner | None) -> AsyncIterator[None]:
+async def _run_worker(app: FastAPI, runner: Runner | None) -> AsyncIterator[None]:
     if runner is None:
         yield
         return
     app.state.worker = runner.presence
-    async with runner.working():
+    async with runner.run_in_background():
         yield

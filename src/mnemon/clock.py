@@ -36,7 +36,7 @@ class FileClock:
             self._last = parse_time(self._path.read_text(encoding="utf-8").strip())
         except (OSError, ValueError) as error:
             if self._last is None:
-                raise _no_time(self._path, error) from error
+                raise _unreadable_clock_error(self._path, error) from error
         return self._last
 
 
@@ -49,14 +49,14 @@ class ManualClock:
     def now(self) -> datetime:
         return self._now
 
-    def set(self, at: datetime) -> None:
+    def set_time(self, at: datetime) -> None:
         self._now = at
 
     def advance(self, by: timedelta) -> None:
         self._now += by
 
 
-def _no_time(path: Path, error: Exception) -> Misconfigured:
+def _unreadable_clock_error(path: Path, error: Exception) -> Misconfigured:
     cause = error.strerror if isinstance(error, OSError) else "not an ISO-8601 time"
     return Misconfigured(
         f"MNEMON_CLOCK_FILE {path} holds no time ({cause}). Write one into it: `date -u +%FT%TZ > {path}`; "
@@ -70,7 +70,7 @@ def parse_time(text: str) -> datetime:
     return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
 
 
-def iso(at: datetime) -> str:
+def format_time(at: datetime) -> str:
     """The time as ISO-8601 UTC ending in Z, to the millisecond, or to the second when it is whole."""
     spec = "milliseconds" if at.microsecond // 1000 else "seconds"
     return at.astimezone(UTC).isoformat(timespec=spec).replace("+00:00", "Z")

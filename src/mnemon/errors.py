@@ -25,7 +25,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, kw_only=True)
-class Fault:
+class FieldFault:
     """What is wrong with one field."""
 
     pointer: str
@@ -38,7 +38,7 @@ class MnemonError(Exception):
 
     code = "error"
 
-    def __init__(self, detail: str, *, code: str | None = None, faults: tuple[Fault, ...] = ()) -> None:
+    def __init__(self, detail: str, *, code: str | None = None, faults: tuple[FieldFault, ...] = ()) -> None:
         super().__init__(detail)
         self.detail = detail
         self.code = code or type(self).code

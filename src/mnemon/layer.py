@@ -11,7 +11,7 @@ from mnemon.scope import Scope
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ask:
+class LayerRequest:
     """What a context is wanted for."""
 
     scope: Scope
@@ -32,7 +32,7 @@ class Ask:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Item:
+class LayerItem:
     """One line or block of a layer, kept or left out as a whole."""
 
     text: str
@@ -53,7 +53,7 @@ class Layer:
     title: str
     opening: str = ""
     """Written by us, an instruction to the model."""
-    items: tuple[Item, ...] = ()
+    items: tuple[LayerItem, ...] = ()
     recalled: bool = True
     """Items are stored text: fenced and escaped, so that they read as data and cannot pose as an instruction."""
     budget: int = 500
@@ -63,4 +63,4 @@ class Layer:
 class LayerSource(Protocol):
     """Reads a room and writes nothing."""
 
-    async def __call__(self, tx: Tx, ask: Ask) -> Layer: ...
+    async def __call__(self, tx: Tx, ask: LayerRequest) -> Layer: ...

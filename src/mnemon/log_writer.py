@@ -14,11 +14,13 @@ from queue import Empty, SimpleQueue
 
 from prometheus_client import Counter
 
-DROPPED = Counter("mnemon_log_lines_dropped", "Log lines that were dropped because the log was not read fast enough.")
+DROPPED_LINES = Counter(
+    "mnemon_log_lines_dropped", "Log lines that were dropped because the log was not read fast enough."
+)
 
-MOST_WAITING = 10_000
+MAX_WAITING_LINES = 10_000
 """Lines that may wait, about 3 MB."""
-_AT_ONCE = 500
+_LINES_PER_WRITE = 500
 """Lines that are written in one go."""
 CLOSE_SECONDS = 2.0
 """How long the end of the process waits for lines that are still to be written."""
@@ -28,7 +30,7 @@ class LogWriter:
     """Takes lines from any thread and writes them to a file descriptor, in order."""
 
     def __init__(
-        self, fd: int, *, most_waiting: int = MOST_WAITING, notice: Callable[[int], str | None] = lambda _: None
+        self, fd: int, *, most_waiting: int = MAX_WAITING_LINES, notice: Callable[[int], str | None] = lambda _: None
     ) -> None:
         self._fd = fd
         self.on_terminal = os.isatty(fd)
@@ -46,7 +48,7 @@ class LogWriter:
         """Have the line written, unless too many wait already."""
         if self._lines.qsize() >= self._most:
             self._count_dropped(1)
-            DROPPED.inc()
+            DROPPED_LINES.inc()
             return
         if self._dropped:
             # Past the limit, since the line that tells of dropped ones must not be dropped itself.
@@ -62,9 +64,9 @@ class LogWriter:
         open_ = True
         while open_:
             taken, open_ = self._next_lines()
-            if not self._write("".join(self._shown(taken)).encode("utf-8", "backslashreplace")):
+            if not self._write_bytes("".join(self._format_lines(taken)).encode("utf-8", "backslashreplace")):
                 lost = sum(isinstance(one, str) for one in taken)
-                DROPPED.inc(lost)
+                DROPPED_LINES.inc(lost)
                 self._count_dropped(lost + sum(one for one in taken if isinstance(one, int)))
 
     def _next_lines(self) -> tuple[list[str | int], bool]:
@@ -75,7 +77,7 @@ class LogWriter:
             one = self._lines.get()
             while one is not None:
                 taken.append(one)
-                if len(taken) == _AT_ONCE:
+                if len(taken) == _LINES_PER_WRITE:
                     return taken, True
                 one = self._lines.get_nowait()
             more = False
@@ -85,7 +87,7 @@ class LogWriter:
         taken.append(self._take_dropped())
         return taken, more
 
-    def _shown(self, taken: list[str | int]) -> Iterator[str]:
+    def _format_lines(self, taken: list[str | int]) -> Iterator[str]:
         """Each line as it is written, and a notice where lines are missing."""
         for one in taken:
             line = one if isinstance(one, str) else self._notice(one) if one else None
@@ -102,7 +104,7 @@ class LogWriter:
             number, self._dropped = self._dropped, 0
             return number
 
-    def _write(self, data: bytes) -> bool:
+    def _write_bytes(self, data: bytes) -> bool:
         """Write everything; tell whether that was possible."""
         # os.write and not sys.stderr: a daemon thread that holds a stream's lock at exit makes the interpreter abort.
         left = memoryview(data)

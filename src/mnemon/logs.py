@@ -23,13 +23,13 @@ from mnemon.log_writer import LogWriter
 
 log = structlog.get_logger(__name__)
 
-QUOTABLE = frozenset({"asyncio", "uvicorn.error"})
+QUOTABLE_LOGGERS = frozenset({"asyncio", "uvicorn.error"})
 """Loggers of libraries whose first line says what happened and quotes no body, no header and no prompt."""
-_LONGEST_QUOTE = 300
-_MOST_ERRORS = 8
+_MAX_QUOTE_CHARS = 300
+_MAX_CHAIN = 8
 """Exceptions of a chain or group that a line shows."""
 
-_ABOUT_THE_MODEL = "Look at the model_call line with the same request_id."
+_MODEL_NEXT_STEP = "Look at the model_call line with the same request_id."
 """The error's own words may quote what the model's server sent."""
 
 NEXT_STEPS = {
@@ -52,7 +52,7 @@ NEXT_STEPS = {
     "work_lost": "A fault of Mnemon: report it with this line. The job is claimed again when its lease runs out.",
 }
 """What to do about a warning or an error that does not say so itself; on a line of another level it does not stand."""
-_TROUBLE = frozenset({"warning", "error", "exception", "critical"})
+_ALERT_METHODS = frozenset({"warning", "error", "exception", "critical"})
 
 _writer: LogWriter | None = None
 
@@ -62,7 +62,7 @@ def configure_logs(level: str, fd: int = 2) -> None:
     global _writer  # noqa: PLW0603  one log per process, as the libraries have it
     close_logs()
     number = logging.getLevelNamesMapping()[level.upper()]
-    processors = _processors(terminal=os.isatty(fd))
+    processors = _log_processors(terminal=os.isatty(fd))
     levels = structlog.make_filtering_bound_logger(number)
     # The notice of dropped lines is rendered by the writer for itself: put like other lines, it would be dropped too.
     own_log = structlog.wrap_logger(structlog.ReturnLogger(), processors=processors, wrapper_class=levels)
@@ -70,11 +70,11 @@ def configure_logs(level: str, fd: int = 2) -> None:
     structlog.configure(
         processors=processors,
         wrapper_class=levels,
-        logger_factory=lambda *_: _Pen(writer),
+        logger_factory=lambda *_: _LineLogger(writer),
         cache_logger_on_first_use=False,  # a kept logger would write to the descriptor of an earlier call
     )
     root = logging.getLogger()
-    root.handlers[:] = [_LibraryLines(writer, processors)]
+    root.handlers[:] = [_LibraryHandler(writer, processors)]
     # Without their words, what libraries tell below a warning tells nothing.
     root.setLevel(max(number, logging.WARNING))
 
@@ -84,7 +84,7 @@ def logs_are_json() -> bool:
     return _writer is not None and not _writer.on_terminal
 
 
-def default_logs() -> None:
+def use_stdlib_logs() -> None:
     """Leave logs to Python's `logging`, for a program that has us inside it and for commands that are no server."""
     if structlog.is_configured():
         return
@@ -93,7 +93,7 @@ def default_logs() -> None:
             structlog.stdlib.filter_by_level,
             structlog.contextvars.merge_contextvars,
             add_next_step,
-            show_where_it_failed,
+            add_traceback,
             structlog.processors.KeyValueRenderer(key_order=["event"]),
         ],
         wrapper_class=structlog.stdlib.BoundLogger,
@@ -123,37 +123,37 @@ def note_error(error: MnemonError) -> None:
         "unavailable",
         cause=type(cause).__name__ if cause is not None else None,
         sqlstate=getattr(cause, "sqlstate", None),
-        next_step=_ABOUT_THE_MODEL if isinstance(error, ModelDown) else error.detail,
+        next_step=_MODEL_NEXT_STEP if isinstance(error, ModelDown) else error.detail,
     )
 
 
 def add_next_step(_: object, method: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:
     """Say on every warning and error what to do about it."""
-    if method in _TROUBLE and event.get("next_step") is None and event["event"] in NEXT_STEPS:
+    if method in _ALERT_METHODS and event.get("next_step") is None and event["event"] in NEXT_STEPS:
         event["next_step"] = NEXT_STEPS[event["event"]]
     return event
 
 
-def show_where_it_failed(_: object, __: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:
+def add_traceback(_: object, __: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:
     """Tell an exception by its type and the lines it passed: its message and its variables may hold content."""
     given = event.pop("exc_info", None)
     error = sys.exc_info()[1] if given is True else given[1] if isinstance(given, tuple) else given
     if isinstance(error, BaseException):
-        event["exception"] = "\n".join(_places(error))
+        event["exception"] = "\n".join(_exception_lines(error))
     return event
 
 
-def _places(error: BaseException) -> Iterator[str]:
+def _exception_lines(error: BaseException) -> Iterator[str]:
     """Each exception of the chain, the first cause first, and of a group."""
-    for one in _chain(error):
+    for one in _exception_chain(error):
         yield "".join(traceback.format_tb(one.__traceback__)) + type(one).__qualname__
 
 
-def _chain(error: BaseException) -> list[BaseException]:
+def _exception_chain(error: BaseException) -> list[BaseException]:
     """The error with what caused it and what it groups; bounded, since a chain may be long or turn in a circle."""
     found: list[BaseException] = []
     waiting = [error]
-    while waiting and len(found) < _MOST_ERRORS:
+    while waiting and len(found) < _MAX_CHAIN:
         one = waiting.pop()
         if any(one is known for known in found):
             continue
@@ -164,14 +164,14 @@ def _chain(error: BaseException) -> list[BaseException]:
     return found[::-1]
 
 
-class _Pen:
+class _LineLogger:
     """What structlog hands a finished line to."""
 
     def __init__(self, writer: LogWriter) -> None:
         self.debug = self.info = self.warning = self.error = self.critical = self.msg = writer.put
 
 
-class _LibraryLines(logging.Handler):
+class _LibraryHandler(logging.Handler):
     """What libraries log, in the form of our own lines and without what they quote."""
 
     def __init__(self, writer: LogWriter, processors: list[structlog.typing.Processor]) -> None:
@@ -186,25 +186,25 @@ class _LibraryLines(logging.Handler):
             "where": f"{record.filename}:{record.lineno}",
             "exc_info": record.exc_info,
         }
-        if record.name in QUOTABLE:
-            event["said"] = record.getMessage().partition("\n")[0][:_LONGEST_QUOTE]
+        if record.name in QUOTABLE_LOGGERS:
+            event["said"] = record.getMessage().partition("\n")[0][:_MAX_QUOTE_CHARS]
         for process in self._processors:
             event = process(None, record.levelname.lower(), event)
         self._writer.put(event)
 
 
-def _processors(*, terminal: bool) -> list[structlog.typing.Processor]:
+def _log_processors(*, terminal: bool) -> list[structlog.typing.Processor]:
     return [
         structlog.contextvars.merge_contextvars,
         structlog.processors.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
         add_next_step,
-        show_where_it_failed,
-        structlog.dev.ConsoleRenderer() if terminal else _to_json,
+        add_traceback,
+        structlog.dev.ConsoleRenderer() if terminal else _render_json,
     ]
 
 
-def _to_json(_: object, __: str, event: structlog.typing.EventDict) -> str:
+def _render_json(_: object, __: str, event: structlog.typing.EventDict) -> str:
     """Render one line of JSON, what every line has at its head."""
     head = {name: event.pop(name) for name in ("timestamp", "level", "event")}
     return json.dumps({**head, **event}, default=str, ensure_ascii=False)

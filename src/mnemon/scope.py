@@ -1,8 +1,55 @@
-"""Whose data is meant: the first argument of every store method."""
+"""Whose data is meant: the first argument of every store method.
 
+Ids: prefixed ULIDs for rows, and the internal id that a person's own name is turned into.
+"""
+
+import hashlib
+import re
+import secrets
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from datetime import datetime
 
-from mnemon.ids import internal_user_id
+ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+_ID_PATTERN = re.compile(r"[a-z]{2,4}_[0-9A-HJKMNP-TV-Z]{26}")
+
+
+NewId = Callable[[str], str]
+"""Makes a fresh id for a prefix: `new_id("mem")`. Passed as an argument, so that tests can count instead."""
+
+
+def make_ulid(at: datetime, entropy: int) -> str:
+    """A 26-character ULID of this millisecond and these 80 bits."""
+    value = (int(at.timestamp() * 1000) << 80) | (entropy & ((1 << 80) - 1))
+    return _encode_crockford(value, 26)
+
+
+def new_id(prefix: str, at: datetime) -> str:
+    """A fresh id like `mem_01H…`, ordered by time to the millisecond."""
+    return f"{prefix}_{make_ulid(at, secrets.randbits(80))}"
+
+
+def is_id(text: str, prefix: str) -> bool:
+    """Whether the text has the form of an id with this prefix."""
+    return text.startswith(prefix + "_") and _ID_PATTERN.fullmatch(text) is not None
+
+
+def is_any_id(text: str) -> bool:
+    """Whether the text has the form of an id of ours, of whatever prefix."""
+    return _ID_PATTERN.fullmatch(text) is not None
+
+
+def internal_user_id(org_id: str, external: str) -> str:
+    """The internal id of the person an organization calls `external`: the same for the same two, unique everywhere.
+
+    Derived, not looked up, so that naming a person costs no round trip and needs no directory on a cluster.
+    """
+    digest = hashlib.sha256(f"{org_id}\0{external}".encode()).digest()
+    return "usr_" + _encode_crockford(int.from_bytes(digest[:16], "big"), 26)
+
+
+def _encode_crockford(value: int, length: int) -> str:
+    return "".join(ALPHABET[(value >> (5 * place)) & 31] for place in reversed(range(length)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,6 +74,6 @@ class Scope:
         return replace(self, persona_id=persona_id)
 
 
-def person(org_id: str, external_user: str, persona_id: str | None = None) -> Scope:
+def person_scope(org_id: str, external_user: str, persona_id: str | None = None) -> Scope:
     """The scope of the person that the organization calls `external_user`."""
     return Scope(org_id=org_id, user_id=internal_user_id(org_id, external_user), persona_id=persona_id)

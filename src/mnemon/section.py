@@ -18,7 +18,7 @@ class Rejection:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Report:
+class SectionResult:
     """What a section did with its answer; zeros where there was nothing."""
 
     stored: int = 0
@@ -49,14 +49,14 @@ class Section(Protocol):
     answer: type[BaseModel]
     """A model with exactly one field, called `name`, so that a list or a string can be an answer too."""
 
-    async def brief(self, tx: Tx, turn: Turn) -> Brief | None:
+    async def prepare_brief(self, tx: Tx, turn: Turn) -> Brief | None:
         """What to ask; None when the section is not due for this turn."""
         ...
 
-    def by_rule(self, turn: Turn, brief: Brief) -> BaseModel:
+    def answer_by_rule(self, turn: Turn, brief: Brief) -> BaseModel:
         """The answer that rules alone give: offline mode. Passes the same gates."""
         ...
 
-    async def apply(self, tx: Tx, turn: Turn, answer: BaseModel) -> Report:
+    async def apply_answer(self, tx: Tx, turn: Turn, answer: BaseModel) -> SectionResult:
         """Gate the answer and write what passes, in a savepoint; applying the same answer twice changes nothing."""
         ...

@@ -168,7 +168,7 @@ class Settings(BaseSettings):
         return init_settings, env_settings, dotenv_settings, TomlConfigSettingsSource(settings_cls)
 
     @property
-    def loopback(self) -> bool:
+    def is_loopback(self) -> bool:
         """Whether the server can be reached from this machine only."""
         return self.host in {"127.0.0.1", "::1", "localhost"} or self.host.startswith("127.")
 

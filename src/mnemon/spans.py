@@ -8,21 +8,21 @@ from mnemon.errors import Misconfigured
 if TYPE_CHECKING:
     from opentelemetry.trace import Tracer
 
-NOTHING: AbstractContextManager[None] = nullcontext()
+NO_SPAN: AbstractContextManager[None] = nullcontext()
 _tracer: "Tracer | None" = None
 
 
 def span(name: str, **attributes: str | int | float) -> AbstractContextManager[Any]:
     """What happens inside is one span. Attributes are ids, kinds and numbers, never what a person said."""
     if _tracer is None:
-        return NOTHING
+        return NO_SPAN
     return _tracer.start_as_current_span(name, attributes=attributes, record_exception=False)
 
 
 def start_spans(tracer: "Tracer | None" = None) -> None:
     """Spans are sent from now on: by this tracer, or by one made as the OTEL_* variables say."""
     global _tracer  # noqa: PLW0603  one tracer per process, as the library has it
-    _tracer = tracer or _exporting()
+    _tracer = tracer or _exporting_tracer()
 
 
 def stop_spans() -> None:
@@ -31,7 +31,7 @@ def stop_spans() -> None:
     _tracer = None
 
 
-def _exporting() -> "Tracer":
+def _exporting_tracer() -> "Tracer":
     try:
         from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
         from opentelemetry.sdk.resources import Resource

@@ -8,7 +8,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, model_validator
 
 from mnemon.db.tx import Tx
-from mnemon.json_limits import json_as_sent
+from mnemon.input_checks import check_json_texts
 from mnemon.scope import Scope
 from mnemon.turn import EntityPatch, Intent
 
@@ -20,8 +20,8 @@ class Arguments(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _can_be_stored(cls, given: Any) -> Any:
-        return json_as_sent(given)
+    def _check_storable(cls, given: Any) -> Any:
+        return check_json_texts(given)
 
 
 class NoArguments(Arguments):

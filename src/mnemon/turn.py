@@ -22,7 +22,7 @@ def speaker_of(role: Role, name: str | None) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Said:
+class TurnMessage:
     """One stored message."""
 
     message_id: str
@@ -83,7 +83,7 @@ class Intent:
     invariant: str | None = None
 
 
-_LONG = 10_000
+_NON_TEXT_CHARS = 10_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,7 +100,7 @@ class Turn:
     """The name the application calls the person by, for attribution."""
     at: datetime
     """When it happened: governs validity, recency and the journals, also when it is loaded or reflected later."""
-    messages: tuple[Said, ...]
+    messages: tuple[TurnMessage, ...]
     """In order: the person's, the tools', the assistant's."""
     tool_results: tuple[ToolOutcome, ...] = ()
     intents: tuple[Intent, ...] = ()
@@ -110,7 +110,11 @@ class Turn:
     @property
     def size(self) -> int:
         """About how many characters it has: what tools gave back counts as long where it is no text."""
-        given = (len(one.output) if isinstance(one.output, str) else _LONG for one in self.tool_results if one.output)
+        given = (
+            len(one.output) if isinstance(one.output, str) else _NON_TEXT_CHARS
+            for one in self.tool_results
+            if one.output
+        )
         return sum(len(said.content) for said in self.messages) + sum(given)
 
     @property

@@ -14,7 +14,7 @@ from mnemon.agentstate import store
 from mnemon.clock import SystemClock
 from mnemon.custody.forget_person import forget_person
 from mnemon.db.database import Database
-from mnemon.scope import person
+from mnemon.scope import person_scope
 from support.bounds import HANGS_S
 from support.racing import run_behind
 from support.served import Served
@@ -115,18 +115,18 @@ def test_the_loop_closes_a_failed_expectation_stands_first_in_the_next_turns_con
     layer = next(one for one in context.json()["data"]["layers"] if one["name"] == "L7")
     assert "FAILED expectation of create_tasks: two tasks exist" in layer["text"]
     assert context.json()["data"]["agentState"]["expectations"][0]["status"] == "failed"
-    server.script.replies("I will create the second task.")
+    server.script.add_replies("I will create the second task.")
     answer = client.post(
         "/api/chat", json={"userId": "ana", "sessionId": session, "message": "What now?", "stream": False}
     )
     assert answer.status_code == 200, answer.text
-    prompt = server.script.asked_on("chat")[-1]
+    prompt = server.script.requests_on("chat")[-1]
     assert "FAILED expectation of create_tasks: two tasks exist" in prompt.system
 
 
 @pytest.mark.scripted
 def test_the_reflection_returns_deltas_that_the_reducer_applies(server: Served, client: httpx2.Client) -> None:
-    server.script.answers(
+    server.script.add_answers(
         "Reflection",
         {
             "agent_state": {
@@ -158,7 +158,7 @@ def test_the_reflection_returns_deltas_that_the_reducer_applies(server: Served, 
     told = client.get(f"/api/turns/{made['turnId']}").json()["data"]["reflection"]
     assert told["sections"]["agentState"]["stored"] == 3
     assert {"what": "item nobody", "why": "there is none with this id"} in told["rejected"]
-    server.script.answers(
+    server.script.add_answers(
         "Reflection",
         {
             "agent_state": {
@@ -350,7 +350,7 @@ def test_a_change_that_waits_for_a_forgetting_is_not_found_and_leaves_nothing(
 ) -> None:
     session = turn(client)["sessionId"]
     server.settled(client)
-    ana = person(server.org(), "ana")
+    ana = person_scope(server.org(), "ana")
 
     async def race() -> tuple[httpx2.Response, list[str]]:
         db = Database(server.database_url, SystemClock(), pool_size=3)
@@ -363,7 +363,7 @@ def test_a_change_that_waits_for_a_forgetting_is_not_found_and_leaves_nothing(
                 lambda _: asyncio.to_thread(patch, client, session, 0, {"expectations": [PLAN]}),
             )
             async with db.tx(server.org()) as tx:
-                return answer, await store.sessions_of(tx, ana)
+                return answer, await store.list_session_ids(tx, ana)
         finally:
             await db.close()
 

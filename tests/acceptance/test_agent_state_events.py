@@ -11,7 +11,7 @@ import pytest
 from mnemon.access.grants import ALL_GRANTS, Grant
 from mnemon.client import SyncMnemon
 from mnemon.client.shapes import Expectation, Message
-from mnemon.llm.scripted.script import called
+from mnemon.llm.scripted.script import tool_call_reply
 from support.served import Served, served
 
 PLAN: Expectation = {"action": "create_tasks", "expected_outcome": "two tasks exist", "expected_count": 2}
@@ -31,7 +31,7 @@ def chat(client: httpx2.Client, message: str, session: str | None = None) -> lis
 def test_the_chat_model_says_what_it_expects_and_the_stream_tells_at_once(
     server: Served, client: httpx2.Client
 ) -> None:
-    server.script.replies(called("expect", **PLAN), "I expect two tasks.")
+    server.script.add_replies(tool_call_reply("expect", **PLAN), "I expect two tasks.")
     told = chat(client, "Make two tasks.")
     kinds = [kind for kind, _ in told]
     assert kinds.index("agent_state_update") < kinds.index("delta")
@@ -42,15 +42,15 @@ def test_the_chat_model_says_what_it_expects_and_the_stream_tells_at_once(
     client.post(
         "/api/turns", json={"userId": "ana", "sessionId": session, "messages": MESSAGES, "toolResults": [result]}
     )
-    server.script.replies("One is missing, I make it now.")
+    server.script.add_replies("One is missing, I make it now.")
     chat(client, "And?", session)
-    assert "FAILED expectation of create_tasks" in server.script.asked_on("chat")[-1].system
+    assert "FAILED expectation of create_tasks" in server.script.requests_on("chat")[-1].system
 
 
 @pytest.mark.scripted
 def test_the_stream_keeps_it_from_a_key_without_the_scope(server: Served) -> None:
     blind = server.client("acme", grants=ALL_GRANTS - {Grant.AGENT_STATE_READ})
-    server.script.replies(called("expect", **PLAN), "I expect two tasks.")
+    server.script.add_replies(tool_call_reply("expect", **PLAN), "I expect two tasks.")
     told = chat(blind, "Make two tasks.")
     assert "agent_state_update" not in [kind for kind, _ in told]
     assert told[-1][0] == "done"

@@ -80,7 +80,7 @@ def test_agents_are_their_organizations_own(server: Served, client: httpx2.Clien
 
 @pytest.mark.scripted
 def test_without_memory_every_run_is_a_clean_slate(server: Served, client: httpx2.Client) -> None:
-    server.script.always_answers("Card", WAIT)
+    server.script.set_default_answer("Card", WAIT)
     agent = make(client)
     client.post(f"/api/agents/{agent['id']}/chat", json={"message": "The codeword is FALCON.", "stream": False})
     server.script.asked.clear()
@@ -93,7 +93,7 @@ def test_without_memory_every_run_is_a_clean_slate(server: Served, client: httpx
 
 @pytest.mark.scripted
 def test_with_memory_chat_and_runs_share_one_session(server: Served, client: httpx2.Client) -> None:
-    server.script.always_answers("Card", WAIT)
+    server.script.set_default_answer("Card", WAIT)
     agent = make(client, adapterConfig={"memoryEnabled": True})
     assert memory(client, agent["id"]) == {
         "enabled": True,
@@ -117,7 +117,7 @@ def test_with_memory_chat_and_runs_share_one_session(server: Served, client: htt
 
 @pytest.mark.scripted
 def test_a_reset_starts_fresh_and_the_chat_stays_visible(server: Served, client: httpx2.Client) -> None:
-    server.script.always_answers("Card", WAIT)
+    server.script.set_default_answer("Card", WAIT)
     agent = make(client, adapterConfig={"memoryEnabled": True})
     client.post(f"/api/agents/{agent['id']}/chat", json={"message": "The codeword is FALCON.", "stream": False})
     run_now(server, client, agent["id"])
@@ -135,7 +135,7 @@ def test_a_reset_starts_fresh_and_the_chat_stays_visible(server: Served, client:
 
 @pytest.mark.scripted
 def test_disabling_keeps_and_enabling_again_starts_fresh(server: Served, client: httpx2.Client) -> None:
-    server.script.always_answers("Card", WAIT)
+    server.script.set_default_answer("Card", WAIT)
     agent = make(client, adapterConfig={"memoryEnabled": True})
     run_now(server, client, agent["id"])
     client.patch(f"/api/agents/{agent['id']}", json={"adapterConfig": {"memoryEnabled": False}})
@@ -151,7 +151,7 @@ def test_disabling_keeps_and_enabling_again_starts_fresh(server: Served, client:
 
 @pytest.mark.scripted
 def test_a_read_only_run_sees_the_session_and_does_not_extend_it(server: Served, client: httpx2.Client) -> None:
-    server.script.always_answers("Card", WAIT)
+    server.script.set_default_answer("Card", WAIT)
     agent = make(client, adapterConfig={"memoryEnabled": True, "memoryReadOnly": True})
     client.post(f"/api/agents/{agent['id']}/chat", json={"message": "The codeword is FALCON.", "stream": False})
     server.script.asked.clear()
@@ -165,7 +165,7 @@ def test_a_read_only_run_sees_the_session_and_does_not_extend_it(server: Served,
 
 @pytest.mark.scripted
 def test_more_than_twenty_runs_warn(server: Served, client: httpx2.Client) -> None:
-    server.script.always_answers("Card", WAIT)
+    server.script.set_default_answer("Card", WAIT)
     agent = make(client, adapterConfig={"memoryEnabled": True})
     for _ in range(20):
         client.post(f"/api/agents/{agent['id']}/runs", json={})
@@ -179,14 +179,14 @@ def test_more_than_twenty_runs_warn(server: Served, client: httpx2.Client) -> No
 
 @pytest.mark.scripted
 def test_what_is_in_flight_at_a_reset_is_not_written_back(server: Served, client: httpx2.Client) -> None:
-    server.script.always_answers("Card", WAIT)
+    server.script.set_default_answer("Card", WAIT)
     agent = make(client, adapterConfig={"memoryEnabled": True})
-    server.script.fails("slow", on="chat", seconds=HANGS_S)
+    server.script.add_fault("slow", on="chat", seconds=HANGS_S)
     started = client.post(f"/api/agents/{agent['id']}/runs", json={}).json()["data"]
     while client.get(f"/api/runs/{started['id']}").json()["data"]["status"] != "running":
         pass
     client.post(f"/api/agents/{agent['id']}/memory/reset")
-    server.script.heals()
+    server.script.clear_faults()
     server.settled(client)
     run = client.get(f"/api/runs/{started['id']}").json()["data"]
     assert run["status"] == "succeeded"
@@ -200,7 +200,7 @@ def test_what_is_in_flight_at_a_reset_is_not_written_back(server: Served, client
 @pytest.mark.scripted
 def test_chat_streams_its_events_and_a_retry_follows_the_same_turn(server: Served, client: httpx2.Client) -> None:
     agent = make(client)
-    server.script.replies("Hello there, person.")
+    server.script.add_replies("Hello there, person.")
     path = f"/api/agents/{agent['id']}/chat"
     answer = client.post(path, json={"message": "Hi"}, headers={"Idempotency-Key": "once"})
     assert answer.headers["content-type"].startswith("text/event-stream")
@@ -216,7 +216,7 @@ def test_chat_streams_its_events_and_a_retry_follows_the_same_turn(server: Serve
 @pytest.mark.scripted
 def test_a_chat_that_fails_says_why_and_keeps_the_message(server: Served, client: httpx2.Client) -> None:
     agent = make(client)
-    server.script.fails("error", times=None)
+    server.script.add_fault("error", times=None)
     events = events_in(client.post(f"/api/agents/{agent['id']}/chat", json={"message": "Hi"}).text)
     assert events[-1][0] == "error"
     assert events[-1][1]["detail"]

@@ -16,13 +16,11 @@ from psycopg.conninfo import make_conninfo
 from typer.testing import CliRunner, Result
 
 from mnemon.access.audit import verify_log
-from mnemon.access.chain import ChainBreak
-from mnemon.access.heads import parse_head
+from mnemon.access.audit_chain import ChainBreak, parse_head
 from mnemon.cli.main import app
 from mnemon.clock import SystemClock
 from mnemon.db.database import Database
-from mnemon.ids import internal_user_id
-from mnemon.scope import Scope
+from mnemon.scope import Scope, internal_user_id
 from support.console_door import signed_in
 from support.served import Served
 
@@ -171,7 +169,7 @@ def test_commands_are_on_record_and_the_doctor_verifies_them(
         targets = [target for _, _, target in rows]
         assert (targets[0], targets[1], targets[3], targets[5], targets[6]) == (None, key, ann, ann, key)
         head = mnemon("audit", "head").stdout.strip()
-        assert parse_head(head).entries == 7
+        assert parse_head(head).entry_count == 7
         assert mnemon("audit", "verify", "--head", head).exit_code == 0
         assert _checks(mnemon)["audit log"]["state"] == "ok"
         lane, seq = _edit_the_third(owner)
@@ -276,7 +274,7 @@ async def _first_break(server: Served) -> ChainBreak | None:
             reached, broken = await verify_log(tx, Scope(org_id=server.org()))
     finally:
         await db.close()
-    assert reached.entries
+    assert reached.entry_count
     return broken
 
 

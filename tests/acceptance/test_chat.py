@@ -11,7 +11,7 @@ import httpx2
 import pytest
 
 from mnemon.access.grants import Grant
-from mnemon.llm.scripted.script import called
+from mnemon.llm.scripted.script import tool_call_reply
 from support.bounds import HANGS_S
 from support.served import Served, served
 
@@ -39,7 +39,7 @@ def turn(client: httpx2.Client, turn_id: str) -> dict[str, Any]:
 
 @pytest.mark.scripted
 def test_a_reply_is_streamed_piece_by_piece_and_sealed(server: Served, client: httpx2.Client) -> None:
-    server.script.replies("Hello there, Ana!")
+    server.script.add_replies("Hello there, Ana!")
     heard = streamed(client, "Hi, I am Ana.")
     names = [name for name, _ in heard]
     assert names[0] == "turn"
@@ -57,7 +57,7 @@ def test_a_reply_is_streamed_piece_by_piece_and_sealed(server: Served, client: h
 
 @pytest.mark.scripted
 def test_without_streaming_the_reply_is_one_json(server: Served, client: httpx2.Client) -> None:
-    server.script.replies("Hello!")
+    server.script.add_replies("Hello!")
     answer = client.post("/api/chat", json={"userId": "ana", "message": "Hi", "stream": False})
     assert answer.status_code == 200
     data = answer.json()["data"]
@@ -67,17 +67,18 @@ def test_without_streaming_the_reply_is_one_json(server: Served, client: httpx2.
 
 @pytest.mark.scripted
 def test_the_model_is_given_the_conversation_so_far(server: Served, client: httpx2.Client) -> None:
-    server.script.replies("Nice to meet you.", "You are Ana.")
+    server.script.add_replies("Nice to meet you.", "You are Ana.")
     streamed(client, "I am Ana.")
     streamed(client, "Who am I?")
-    told = [(one.role, one.content) for one in server.script.asked_on("chat")[-1].messages if one.role != "system"]
+    told = [(one.role, one.content) for one in server.script.requests_on("chat")[-1].messages if one.role != "system"]
     assert told == [("user", "I am Ana."), ("assistant", "Nice to meet you."), ("user", "Who am I?")]
 
 
 @pytest.mark.scripted
 def test_a_tool_call_is_shown_run_and_answered(server: Served, client: httpx2.Client) -> None:
-    server.script.replies(
-        called("expect", action="create_task", expected_outcome="one task", expected_count=1), "I expect one task."
+    server.script.add_replies(
+        tool_call_reply("expect", action="create_task", expected_outcome="one task", expected_count=1),
+        "I expect one task.",
     )
     heard = streamed(client, "Plan it.")
     by_name = dict(heard)
@@ -90,14 +91,14 @@ def test_a_tool_call_is_shown_run_and_answered(server: Served, client: httpx2.Cl
 @pytest.mark.scripted
 def test_agent_state_is_told_only_to_keys_that_may_see_it(server: Served) -> None:
     client = server.client("acme", grants=frozenset({Grant.CHAT, Grant.MEMORY_READ}))
-    server.script.replies(called("expect", action="a", expected_outcome="b"), "Fine.")
+    server.script.add_replies(tool_call_reply("expect", action="a", expected_outcome="b"), "Fine.")
     assert "agent_state_update" not in {name for name, _ in streamed(client, "Plan it.")}
 
 
 @pytest.mark.scripted
 def test_a_client_that_leaves_finds_what_was_said_marked_interrupted(server: Served, client: httpx2.Client) -> None:
-    server.script.replies("one two three four five six seven eight nine ten")
-    server.script.fails("hang", on="chat", after=3)
+    server.script.add_replies("one two three four five six seven eight nine ten")
+    server.script.add_fault("hang", on="chat", after=3)
     with client.stream("POST", "/api/chat", json={"userId": "ana", "message": "Count."}) as answer:
         heard = events(answer.iter_lines())
         first = next(heard)
@@ -111,7 +112,7 @@ def test_a_client_that_leaves_finds_what_was_said_marked_interrupted(server: Ser
     assert found["status"] == "interrupted"
     assert found["messages"][0]["content"] == "Count."
     assert "one two three four five".startswith(found["messages"][1]["content"].strip())
-    server.script.heals()
+    server.script.clear_faults()
     server.settled(client)
     assert turn(client, first[1]["turnId"])["reflection"]["status"] == "done"
 
@@ -119,22 +120,22 @@ def test_a_client_that_leaves_finds_what_was_said_marked_interrupted(server: Ser
 @pytest.mark.scripted
 def test_a_dead_model_is_a_clear_error_and_the_message_is_kept(server: Served, client: httpx2.Client) -> None:
     for kind in ("dead", "error", "garbage"):
-        server.script.fails(kind, on="chat", times=None)
+        server.script.add_fault(kind, on="chat", times=None)
         heard = streamed(client, f"Hello {kind}?")
         assert [name for name, _ in heard] == ["turn", "error"], kind
         assert heard[1][1]["code"].startswith("model_")
         found = turn(client, heard[0][1]["turnId"])
         assert found["status"] == "failed"
         assert found["messages"][0]["content"] == f"Hello {kind}?"
-        server.script.heals()
+        server.script.clear_faults()
     whole = client.post("/api/chat", json={"userId": "ana", "message": "Now?", "stream": False})
     assert whole.status_code == 200
 
 
 @pytest.mark.scripted
 def test_a_stream_that_breaks_off_keeps_its_beginning(server: Served, client: httpx2.Client) -> None:
-    server.script.replies("one two three four five six seven")
-    server.script.fails("cut", on="chat", after=3, times=None)
+    server.script.add_replies("one two three four five six seven")
+    server.script.add_fault("cut", on="chat", after=3, times=None)
     heard = streamed(client, "Count.")
     names = [name for name, _ in heard]
     assert names[-1] == "error"
@@ -144,12 +145,12 @@ def test_a_stream_that_breaks_off_keeps_its_beginning(server: Served, client: ht
 
 @pytest.mark.scripted
 def test_the_same_idempotency_key_asks_the_model_once(server: Served, client: httpx2.Client) -> None:
-    server.script.replies("First.", "Second.")
+    server.script.add_replies("First.", "Second.")
     body = {"userId": "ana", "message": "Hi", "stream": False}
     first, second = (client.post("/api/chat", json=body, headers={"Idempotency-Key": "k"}) for _ in range(2))
     assert first.json()["data"]["reply"] == second.json()["data"]["reply"] == "First."
     assert first.json()["data"]["turnId"] == second.json()["data"]["turnId"]
-    assert len(server.script.asked_on("chat")) == 1
+    assert len(server.script.requests_on("chat")) == 1
     stream = {"userId": "ana", "message": "Hi again"}
     texts = []
     for _ in range(2):
@@ -161,12 +162,12 @@ def test_the_same_idempotency_key_asks_the_model_once(server: Served, client: ht
 
 @pytest.mark.scripted
 def test_a_failed_request_sent_again_with_its_key_continues_its_turn(server: Served, client: httpx2.Client) -> None:
-    server.script.fails("error", on="chat", times=None)
+    server.script.add_fault("error", on="chat", times=None)
     body = {"userId": "ana", "message": "Hi", "stream": False}
     failed = client.post("/api/chat", json=body, headers={"Idempotency-Key": "k"})
     assert failed.status_code == 503
-    server.script.heals()
-    server.script.replies("Here I am.")
+    server.script.clear_faults()
+    server.script.add_replies("Here I am.")
     answer = client.post("/api/chat", json=body, headers={"Idempotency-Key": "k"})
     assert answer.status_code == 200, answer.text
     again = answer.json()["data"]
@@ -182,15 +183,15 @@ def test_a_persona_speaks_by_its_own_prompt(server: Served, client: httpx2.Clien
     assert made.status_code == 201
     assert client.get("/api/personas/coach").json()["data"]["engagement"] == "shared"
     streamed(client, "Hi", personaId="coach")
-    assert "You are a stern running coach." in server.script.asked_on("chat")[-1].system
+    assert "You are a stern running coach." in server.script.requests_on("chat")[-1].system
     streamed(client, "Hi")
-    assert "stern" not in server.script.asked_on("chat")[-1].system
+    assert "stern" not in server.script.requests_on("chat")[-1].system
 
 
 def test_a_model_that_hangs_is_given_up_within_its_timeout(database_url: str, tmp_path: Path) -> None:
     with served(database_url, tmp_path, model_timeout_s=2.0) as server:
         client = server.client()
-        server.script.fails("slow", on="chat", seconds=10 * HANGS_S, times=None)
+        server.script.add_fault("slow", on="chat", seconds=10 * HANGS_S, times=None)
         heard = streamed(client, "Are you there?")
         assert [name for name, _ in heard] == ["turn", "error"]
         assert turn(client, heard[0][1]["turnId"])["status"] == "failed"
@@ -228,8 +229,8 @@ def test_messages_of_one_moment_share_one_session(server: Served, client: httpx2
 def test_stopping_the_server_seals_what_was_said(database_url: str, tmp_path: Path) -> None:
     with served(database_url, tmp_path) as server:
         client = server.client()
-        server.script.replies("one two three four five six")
-        server.script.fails("hang", on="chat", after=3)
+        server.script.add_replies("one two three four five six")
+        server.script.add_fault("hang", on="chat", after=3)
         with client.stream("POST", "/api/chat", json={"userId": "ana", "message": "Count."}) as answer:
             heard = events(answer.iter_lines())
             turn_id = next(heard)[1]["turnId"]

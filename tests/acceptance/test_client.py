@@ -21,7 +21,7 @@ async def test_a_person_is_remembered_and_recalled(server: Served) -> None:
 
 @pytest.mark.scripted
 async def test_a_reply_streams(server: Served) -> None:
-    server.script.replies("Hello Ann!", "And again.")
+    server.script.add_replies("Hello Ann!", "And again.")
     async with Mnemon(server.url, await asyncio.to_thread(server.key), user_id="ann") as m:
         async with m.stream("Hi") as events:
             kinds = [event.kind async for event in events]
@@ -32,7 +32,7 @@ async def test_a_reply_streams(server: Served) -> None:
 
 @pytest.mark.scripted
 def test_the_sync_client_does_the_same(server: Served) -> None:
-    server.script.replies("Hello Ann!")
+    server.script.add_replies("Hello Ann!")
     with SyncMnemon(server.url, server.key(), user_id="ann") as m:
         m.remember("Prefers dark mode", fact_type="preference", attribute="theme")
         assert [memory["content"] for memory in m.memories()] == ["Prefers dark mode"]

@@ -28,7 +28,7 @@ def said(server: Served, client: httpx2.Client, message: str, **more: Any) -> tu
     """What the model was given for the message: the system prompt, and the messages before the new one."""
     body = {"userId": "ana", "message": message, "stream": False, **more}
     assert client.post("/api/chat", json=body).status_code == 200
-    asked = server.script.asked_on("chat")[-1]
+    asked = server.script.requests_on("chat")[-1]
     told = [(one.role, one.content) for one in asked.messages if one.role in ("user", "assistant")]
     assert told.pop() == ("user", message)
     return asked.system, told

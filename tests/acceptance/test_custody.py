@@ -9,7 +9,7 @@ import httpx2
 import psycopg
 import pytest
 
-from mnemon.scope import person
+from mnemon.scope import person_scope
 from support.served import Served
 
 NDJSON = {"Content-Type": "application/x-ndjson"}
@@ -58,7 +58,7 @@ def memories(client: httpx2.Client, user: str = "ann", **query: Any) -> list[dic
 
 def furnished(server: Served, client: httpx2.Client) -> None:
     """Ann has something in every room."""
-    server.script.answers(
+    server.script.add_answers(
         "Reflection",
         {
             **memory_answer("I live in Austin", "Lives in Austin", attribute="city"),
@@ -209,7 +209,7 @@ def test_forgetting_a_person_leaves_no_row_and_gives_a_receipt(server: Served, c
                 "where column_name = 'user_id' and table_schema = 'public'"
             )
         ]
-        ann = person("acme", "ann").user
+        ann = person_scope("acme", "ann").user
         left = {
             table: connection.execute(f'select 1 from "{table}" where user_id = %s', (ann,)).fetchall()
             for table in tables
@@ -228,7 +228,7 @@ def test_forgetting_a_person_leaves_no_row_and_gives_a_receipt(server: Served, c
 @pytest.mark.scripted
 def test_forgetting_a_memory_takes_its_words_out_of_everything(server: Served, client: httpx2.Client) -> None:
     quote = "my locker code is zq7Kx-4410"
-    server.script.answers(
+    server.script.add_answers(
         "Reflection",
         {
             "memories": [
@@ -269,12 +269,12 @@ def test_forgetting_a_memory_takes_its_words_out_of_everything(server: Served, c
 def test_a_reflection_run_again_does_not_bring_it_back(server: Served, client: httpx2.Client) -> None:
     quote = "my locker code is zq7Kx-4410"
     answer = memory_answer(quote, "Locker code is zq7Kx-4410")
-    server.script.answers("Reflection", answer)
+    server.script.add_answers("Reflection", answer)
     turn = say(client, f"Hi, {quote}.")
     server.settled(client)
     (memory,) = memories(client)
     client.delete(f"/api/memories/{memory['id']}")
-    server.script.answers("Reflection", answer)
+    server.script.add_answers("Reflection", answer)
     client.post(f"/api/turns/{turn['turnId']}/reflect")
     server.settled(client)
     assert memories(client) == []

@@ -63,7 +63,7 @@ class Talk:
         """A chat turn, reflected; gives its engagement report."""
         if at is not None:
             self.server.set_time(at)
-        self.server.script.answers("Reflection", {"engagement": parts})
+        self.server.script.add_answers("Reflection", {"engagement": parts})
         body = {"userId": user, "message": text, "stream": False}
         reply = self.client.post("/api/chat", json=body if persona is None else {**body, "personaId": persona})
         assert reply.status_code == 200, reply.text
@@ -314,7 +314,7 @@ def test_twenty_people_at_once_lose_nothing(talk: Talk) -> None:
         stance = "contradicts" if len(word[1]) % 2 else "supports"
         return {"engagement": {"evidence": [{**mine, "stance": stance}]}}
 
-    talk.server.script.always_answers("Reflection", reflected)
+    talk.server.script.set_default_answer("Reflection", reflected)
     with ThreadPoolExecutor(20) as pool:
         words = [chr(97 + place) * (1 + place % 2) for place in range(20)]
         bodies = [
@@ -335,12 +335,12 @@ def test_a_recited_reply_is_flagged_on_its_turn_and_counted(talk: Talk) -> None:
     line = "Approvals take longer than anybody in the plant would like to admit."
     talk.say("approvals are slow", form=[claim("Approvals are slow", piece("approvals are slow", line=line))])
     counted = recitals(talk)
-    talk.server.script.replies("As noted, approvals take longer than anybody in the plant would like.")
+    talk.server.script.add_replies("As noted, approvals take longer than anybody in the plant would like.")
     talk.say("and so?")
     turn = talk.client.get(f"/api/turns/{talk.turn_id}").json()["data"]
     assert turn["recited"].startswith("approvals take longer than")
     assert recitals(talk) == counted + 1
-    talk.server.script.replies("Let us look at who signs first.")
+    talk.server.script.add_replies("Let us look at who signs first.")
     talk.say("and then?")
     assert talk.client.get(f"/api/turns/{talk.turn_id}").json()["data"]["recited"] is None
 

@@ -5,7 +5,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from mnemon.llm.scripted.script import Asked
+from mnemon.llm.scripted.script import ScriptedRequest
 from support.served import Served
 
 
@@ -21,7 +21,7 @@ def test_the_spine_comes_after_more_than_twenty_messages_and_keeps_to_what_is_gl
     client.post("/api/memories", json={"userId": "ann", "type": "PROFILE", "content": "Lives in Leeds"})
     private = {"userId": "ann", "type": "PROFILE", "content": "Fears dogs", "personaId": "coach"}
     client.post("/api/memories", json=private)
-    server.script.always_answers("Spine", {"PROFILE": ["Lives in Leeds", "Fears dogs"]})
+    server.script.set_default_answer("Spine", {"PROFILE": ["Lives in Leeds", "Fears dogs"]})
     for number in range(20):
         say(client, f"message {number}", **({"personaId": "coach"} if number % 2 else {}))
     server.settled(client)
@@ -38,14 +38,14 @@ def test_the_curator_folds_after_enough_new_memories_and_tells_of_it(server: Ser
     facts = [("habit", "John plays chess"), ("preference", "John drinks tea"), ("fact", "John has a red bike")]
     john = {"type": "person", "label": "John"}
 
-    def plan(asked: Asked) -> dict[str, Any]:
+    def plan(asked: ScriptedRequest) -> dict[str, Any]:
         ids = [line.split()[1] for line in asked.prompt.splitlines() if "[person:john]" in line]
         return {
             "folds": [{"memories": ids, "content": "John plays chess, drinks tea and has a red bike"}],
             "archive": [],
         }
 
-    server.script.always_answers("CuratorPlan", plan)
+    server.script.set_default_answer("CuratorPlan", plan)
     batch = [
         {"userId": "ann", "type": "PEOPLE", "content": text, "entity": john, "factType": kind} for kind, text in facts
     ]

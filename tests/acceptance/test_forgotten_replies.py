@@ -49,7 +49,7 @@ def test_a_chat_reply_of_a_forgotten_person_says_so(server: Served, client: http
             "messages": [{"role": "user", "content": "Who is Quillon?"}],
         },
     }[path]
-    server.script.replies("Your heron Quillon.")
+    server.script.add_replies("Your heron Quillon.")
     assert "Quillon" in client.post(path, json=asked, headers=KEY).text
     server.settled(client)
     assert client.delete("/api/users/ann").status_code == 200

@@ -6,7 +6,7 @@ import httpx2
 import psycopg
 import pytest
 
-from mnemon.ids import internal_user_id
+from mnemon.scope import internal_user_id
 from support.console_door import signed_in
 from support.served import Served
 

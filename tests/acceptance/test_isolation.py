@@ -49,8 +49,8 @@ def fill(server: Served, ours: httpx2.Client) -> set[str]:
         ],
         "todos": [{"op": "add", "kind": "commitment", "content": f"call {CANARY}", "quote": f"I will call {CANARY}"}],
     }
-    script.answers("Reflection", told, told)  # there are two turns, and either may be reflected first
-    script.replies(f"Noted, {CANARY}.")
+    script.add_answers("Reflection", told, told)  # there are two turns, and either may be reflected first
+    script.add_replies(f"Noted, {CANARY}.")
     said = f"{CANARY} John is my cofounder and I will call {CANARY} tomorrow."
     done = [
         ours.put("/api/personas/coach", json={"name": CANARY, "prompt": CANARY}),

@@ -8,9 +8,9 @@ import httpx2
 import psycopg
 import pytest
 
-from mnemon.api.json_route import JsonRoute
-from mnemon.app import ROUTERS
-from mnemon.storable import DEEPEST
+from mnemon.api.door import JsonRoute
+from mnemon.app import API_ROUTERS
+from mnemon.input_checks import MAX_JSON_DEPTH
 from support.served import Served
 
 MIGRATION = Path(__file__).parents[2] / "src/mnemon/custody/migrations/0095_kept_replies_and_deep_notes.sql"
@@ -25,7 +25,7 @@ def nested(levels: int) -> str:
 
 
 BEYOND = {
-    **{nested(levels): "json_too_deep" for levels in (DEEPEST + 1, 500, 900, 5_000, 100_000)},
+    **{nested(levels): "json_too_deep" for levels in (MAX_JSON_DEPTH + 1, 500, 900, 5_000, 100_000)},
     '{"a":' * 500 + "1" + "}" * 500: "json_too_deep",
     "9" * 5_000: "json_number_too_large",
     **HUGE,
@@ -114,15 +114,15 @@ def test_a_note_that_was_too_deep_is_readable_after_the_migration(server: Served
         assert client.post("/api/notes/write", json={"userId": "ann", "changes": [change]}).status_code == 200
     with psycopg.connect(server.database_url, autocommit=True) as connection:
         connection.execute("update notes set value = %s::jsonb where key = 'deep'", (nested(900),))
-        connection.execute("update notes set value = %s::jsonb where key = 'shallow'", (nested(DEEPEST),))
+        connection.execute("update notes set value = %s::jsonb where key = 'shallow'", (nested(MAX_JSON_DEPTH),))
         connection.execute("".join(DEEP_NOTES[1:]))
     found = client.post("/api/notes/search", json={"userId": "ann", "namespace": ["a"], "order": "key"})
     assert found.status_code == 200, found.text
     values = {note["key"]: note["value"] for note in found.json()["data"]["notes"]}
-    assert values == {"deep": nested(900), "shallow": json.loads(nested(DEEPEST))}
+    assert values == {"deep": nested(900), "shallow": json.loads(nested(MAX_JSON_DEPTH))}
 
 
-@pytest.mark.parametrize("name", ROUTERS)
+@pytest.mark.parametrize("name", API_ROUTERS)
 def test_every_endpoint_reads_its_body_within_the_limits(name: str) -> None:
     routes = import_module(f"mnemon.api.{name}").router.routes
     assert routes

@@ -19,7 +19,7 @@ from mnemon.access.grants import Grant
 from mnemon.client import SyncMnemon
 from mnemon.client.errors import ApiError
 from mnemon.client.shapes import Expectation, Message
-from mnemon.console.live import topics as known_topics
+from mnemon.console.live import topic_names as known_topics
 from support.bounds import HANGS_S
 from support.problem import assert_problem
 from support.served import Served, served

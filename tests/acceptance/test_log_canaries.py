@@ -16,7 +16,7 @@ from mnemon.access.keys import create_key, revoke_key
 from mnemon.access.organizations import create_organization
 from mnemon.clock import SystemClock
 from mnemon.db.database import Database
-from mnemon.llm.scripted.script import Script, called
+from mnemon.llm.scripted.script import Script, tool_call_reply
 from mnemon.llm.scripted.server import ScriptedServer
 from mnemon.scope import Scope
 from support.databases import new_database
@@ -106,11 +106,11 @@ def use_everything(client: httpx2.Client, script: Script) -> None:
     """What works, with canaries in what is said, stored, answered and called."""
     user, said = canary(), canary("I live in Austin")
     memory = {"type": "PROFILE", "content": said, "quote": said, "factType": "fact", "attribute": canary()}
-    script.answers("Reflection", {"memories": [memory], "rolling_summary": canary()})
-    script.replies(called("recall", query=canary()), canary("Hello"))
+    script.add_answers("Reflection", {"memories": [memory], "rolling_summary": canary()})
+    script.add_replies(tool_call_reply("recall", query=canary()), canary("Hello"))
     assert client.post("/api/chat", json={"userId": user, "message": said}).status_code == 200
     settle(client)
-    script.answers("Reflection", canary("no JSON at all"), {"memories": canary()}, {"memories": [canary()]})
+    script.add_answers("Reflection", canary("no JSON at all"), {"memories": canary()}, {"memories": [canary()]})
     result = {"id": canary(), "action": canary(), "ids": [canary()], "output": {canary(): canary()}}
     turn = {"userId": user, "messages": [{"role": "user", "content": canary()}], "toolResults": [result]}
     posted = client.post("/api/turns", json=turn, headers={"Idempotency-Key": canary()})
@@ -123,7 +123,7 @@ def use_everything(client: httpx2.Client, script: Script) -> None:
     assert client.delete(f"/api/memories/{made.json()['data']['id']}").status_code == 200
     agent = client.post("/api/agents", json={"name": canary(), "skill": canary(), "defaultPrompt": canary()})
     at = f"/api/agents/{agent.json()['data']['id']}"
-    script.answers("Card", {"decision": canary()}, {"decision": "WAIT", "summary": canary(), "confidence": 0.6})
+    script.add_answers("Card", {"decision": canary()}, {"decision": "WAIT", "summary": canary(), "confidence": 0.6})
     for _ in range(2):
         assert client.post(f"{at}/runs", json={"prompt": canary()}).status_code == 202
         settle(client)
@@ -185,7 +185,7 @@ def fail_everywhere(client: httpx2.Client, script: Script, revoked: str) -> None
     failed = client.post("/api/memories", json={"userId": user, "type": "PROFILE", "content": canary("explode")})
     assert failed.status_code == 500, failed.text
     said = canary("explode")
-    script.answers("Reflection", {"memories": [{"type": "PROFILE", "content": said, "quote": said}]})
+    script.add_answers("Reflection", {"memories": [{"type": "PROFILE", "content": said, "quote": said}]})
     client.post("/api/turns", json={"userId": user, "messages": [{"role": "user", "content": said}]})
     settle(client)
 

@@ -23,7 +23,7 @@ def caller(brief: Served) -> httpx2.Client:
 
 
 def test_a_reply_beyond_the_limit_is_cut_and_sealed_with_the_reason(brief: Served, caller: httpx2.Client) -> None:
-    brief.script.replies("word " * 100_000)
+    brief.script.add_replies("word " * 100_000)
     asked = {"userId": "ann", "message": "Talk.", "stream": False}
     reply = caller.post("/api/chat", json=asked).json()["data"]
     assert len(reply["reply"]) == MOST
@@ -35,14 +35,14 @@ def test_a_reply_beyond_the_limit_is_cut_and_sealed_with_the_reason(brief: Serve
 
 
 def test_the_openai_wire_says_length(brief: Served, caller: httpx2.Client) -> None:
-    brief.script.replies("word " * 100_000)
+    brief.script.add_replies("word " * 100_000)
     asked = {"model": "m", "user": "ann", "messages": [{"role": "user", "content": "Talk."}]}
     [choice] = caller.post("/v1/chat/completions", json=asked).json()["choices"]
     assert (choice["finish_reason"], len(choice["message"]["content"])) == ("length", MOST)
 
 
 def test_a_reply_of_just_the_limit_is_whole(brief: Served, caller: httpx2.Client) -> None:
-    brief.script.replies("x" * MOST)
+    brief.script.add_replies("x" * MOST)
     reply = caller.post("/api/chat", json={"userId": "ann", "message": "Talk.", "stream": False}).json()["data"]
     assert reply["reply"] == "x" * MOST
     assert caller.get(f"/api/turns/{reply['turnId']}").json()["data"]["error"] is None

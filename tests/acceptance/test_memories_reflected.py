@@ -29,7 +29,7 @@ def memory(content: str, quote: str, **more: Any) -> dict[str, Any]:
 
 @pytest.mark.scripted
 def test_what_is_said_is_remembered_with_its_source_and_told_in_the_next_prompt(server: Served, client: Client) -> None:
-    server.script.answers(
+    server.script.add_answers(
         "Reflection",
         {
             "memories": [
@@ -64,13 +64,15 @@ def test_what_is_said_is_remembered_with_its_source_and_told_in_the_next_prompt(
 
 @pytest.mark.scripted
 def test_recalled_memories_do_not_breed(server: Served, client: Client) -> None:
-    server.script.answers("Reflection", {"memories": [memory("Lives in Austin", "I live in Austin", attribute="city")]})
+    server.script.add_answers(
+        "Reflection", {"memories": [memory("Lives in Austin", "I live in Austin", attribute="city")]}
+    )
     turn(server, client, "I live in Austin.")
     parrot = {
         "memories": [memory("Lives in Austin", "You live in Austin", attribute="city"), memory("Is Texan", "a Texan")]
     }
     for _ in range(10):
-        server.script.answers("Reflection", parrot)
+        server.script.add_answers("Reflection", parrot)
         turned = turn(server, client, "What do you know about me?", "You live in Austin, so you are a Texan.")
         assert len(turned["reflection"]["rejected"]) == 2
     kept = listed(client, "memories")
@@ -80,7 +82,7 @@ def test_recalled_memories_do_not_breed(server: Served, client: Client) -> None:
 @pytest.mark.scripted
 def test_just_between_us_reaches_no_other_persona(server: Served, client: Client) -> None:
     fact = memory("Looks for another job", "I am looking for another job", private=True)
-    server.script.answers("Reflection", {"memories": [fact]})
+    server.script.add_answers("Reflection", {"memories": [fact]})
     turn(server, client, "Just between us: I am looking for another job.", personaId="coach")
 
     def finds(persona: str | None) -> bool:

@@ -43,8 +43,8 @@ def chat(client: httpx2.Client, text: str) -> list[tuple[str, Any]]:
 @pytest.mark.parametrize("kind", ["dead", "slow", "hang", "rate_limited", "error", "garbage", "cut"])
 def test_chat_answers_in_time_and_reflection_succeeds_when_the_model_is_back(hasty: Served, kind: FaultKind) -> None:
     client = hasty.client("acme")
-    hasty.script.always_answers("Reflection", {"memories": [MEMORY]})
-    hasty.script.fails(kind, times=None, seconds=10 * HANGS_S)
+    hasty.script.set_default_answer("Reflection", {"memories": [MEMORY]})
+    hasty.script.add_fault(kind, times=None, seconds=10 * HANGS_S)
     heard = chat(client, "I live in Austin.")
     assert heard[0][0] == "turn"
     assert heard[-1][0] == "error"
@@ -52,7 +52,7 @@ def test_chat_answers_in_time_and_reflection_succeeds_when_the_model_is_back(has
     turn = f"/api/turns/{heard[0][1]['turnId']}"
     assert client.get(turn).json()["data"]["messages"][0]["content"] == "I live in Austin."
     _until(client, turn, "failed", "parked")
-    hasty.script.heals()
+    hasty.script.clear_faults()
     for _ in range(12):
         hasty.advance(minutes=10)
         hasty.settled(client)

@@ -9,7 +9,7 @@ import pytest
 from openai import OpenAI
 from openai.resources.chat.completions import CompletionsWithRawResponse
 
-from mnemon.llm.scripted.script import called
+from mnemon.llm.scripted.script import tool_call_reply
 from support.served import Served
 
 TOOLS: list[Any] = [
@@ -42,7 +42,7 @@ def messages_of(client: httpx2.Client, user: str) -> list[tuple[str, str]]:
 def test_a_conversation_resent_whole_stores_each_message_once(
     server: Served, client: httpx2.Client, ai: OpenAI
 ) -> None:
-    server.script.replies("Nice to meet you.", "You live in Austin.", "Bye.")
+    server.script.add_replies("Nice to meet you.", "You live in Austin.", "Bye.")
     sent: list[Any] = [{"role": "system", "content": "Be brief."}]
     for text in ("I am Ana and live in Austin.", "Where do I live?", "Bye!"):
         sent.append({"role": "user", "content": text})
@@ -59,7 +59,7 @@ def test_a_conversation_resent_whole_stores_each_message_once(
         ("user", "Bye!"),
         ("assistant", "Bye."),
     ]
-    asked = server.script.asked_on("chat")[-1]
+    asked = server.script.requests_on("chat")[-1]
     assert "Be brief." in asked.system
     assert [one.content for one in asked.messages if one.role == "user"] == [
         "I am Ana and live in Austin.",
@@ -70,7 +70,7 @@ def test_a_conversation_resent_whole_stores_each_message_once(
 
 @pytest.mark.scripted
 def test_streaming_gives_pieces_and_usage(server: Served, ai: OpenAI) -> None:
-    server.script.replies("one two three")
+    server.script.add_replies("one two three")
     pieces: list[str] = []
     reasons: list[str | None] = []
     usage = None
@@ -94,7 +94,7 @@ def test_streaming_gives_pieces_and_usage(server: Served, ai: OpenAI) -> None:
 
 @pytest.mark.scripted
 def test_a_second_session_remembers_the_first(server: Served, client: httpx2.Client, ai: OpenAI) -> None:
-    server.script.answers(
+    server.script.add_answers(
         "Reflection",
         {
             "memories": [
@@ -118,7 +118,7 @@ def test_a_second_session_remembers_the_first(server: Served, client: httpx2.Cli
     ai.chat.completions.create(
         model="any", messages=[{"role": "user", "content": "Can I eat a peanut butter sandwich?"}], user="ana"
     )
-    assert "Is allergic to peanuts" in server.script.asked_on("chat")[-1].system
+    assert "Is allergic to peanuts" in server.script.requests_on("chat")[-1].system
     assert len(client.get("/api/sessions", params={"userId": "ana"}).json()["data"]) == 2
 
 
@@ -128,7 +128,7 @@ def test_tool_calls_go_to_the_caller_and_their_results_continue_the_turn(
 ) -> None:
     for stream in (False, True):
         user = f"ana-{stream}"
-        server.script.replies(called("get_weather", city="Austin"), "It is sunny.")
+        server.script.add_replies(tool_call_reply("get_weather", city="Austin"), "It is sunny.")
         sent: list[Any] = [{"role": "user", "content": "How is the weather?"}]
         first = _completed(ai, sent, user, stream)
         assert first["finish_reason"] == "tool_calls"
@@ -161,14 +161,14 @@ def test_tool_calls_go_to_the_caller_and_their_results_continue_the_turn(
         assert found["totalUsage"]["calls"] == 3
         for kind in ("inputTokens", "outputTokens"):
             assert found["totalUsage"][kind] == found["usage"][kind] + found["reflection"]["usage"][kind] > 0
-    assert len(server.script.asked_on("Reflection")) == 2
+    assert len(server.script.requests_on("Reflection")) == 2
 
 
 @pytest.mark.scripted
 def test_a_caller_who_goes_on_without_the_tools_results_ends_the_waiting_turn(
     server: Served, client: httpx2.Client, ai: OpenAI
 ) -> None:
-    server.script.replies(called("get_weather", city="Austin"), "Never mind then.")
+    server.script.add_replies(tool_call_reply("get_weather", city="Austin"), "Never mind then.")
     first = _completed(ai, [{"role": "user", "content": "How is the weather?"}], "ana", False)
     _completed(ai, [{"role": "user", "content": "Forget it."}], "ana", False)
     found = client.get(f"/api/turns/{first['turn']}").json()["data"]
@@ -179,7 +179,7 @@ def test_a_caller_who_goes_on_without_the_tools_results_ends_the_waiting_turn(
 
 @pytest.mark.scripted
 def test_without_a_user_each_key_has_one_of_its_own(server: Served) -> None:
-    server.script.replies("One.", "Two.")
+    server.script.add_replies("One.", "Two.")
     names = []
     for _ in range(2):
         with OpenAI(base_url=f"{server.url}/v1", api_key=server.key("acme"), max_retries=0) as ai:
@@ -194,13 +194,13 @@ def test_without_a_user_each_key_has_one_of_its_own(server: Served) -> None:
 def test_a_failing_model_is_an_error_and_the_clients_own_retry_stores_the_message_once(
     server: Served, client: httpx2.Client
 ) -> None:
-    server.script.fails("error", on="chat", times=None)
+    server.script.add_fault("error", on="chat", times=None)
     with OpenAI(base_url=f"{server.url}/v1", api_key=server.key("acme"), max_retries=0) as ai:
         for _ in range(2):
             with pytest.raises(openai.InternalServerError):
                 ai.chat.completions.create(model="any", messages=[{"role": "user", "content": "Hi"}], user="ana")
-        server.script.heals()
-        server.script.replies("Hello.")
+        server.script.clear_faults()
+        server.script.add_replies("Hello.")
         ai.chat.completions.create(model="any", messages=[{"role": "user", "content": "Hi"}], user="ana")
     assert messages_of(client, "ana") == [("user", "Hi"), ("assistant", "Hello.")]
 

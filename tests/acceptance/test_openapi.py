@@ -7,7 +7,7 @@ from random import SystemRandom
 import pytest
 from fastapi import FastAPI
 
-from mnemon.basement import Basement
+from mnemon.services import Services
 from support.fuzzing import ENDLESS, Fuzzed, fuzz
 from support.openapi import operations
 from support.served import Served, served
@@ -38,7 +38,7 @@ def test_the_same_with_many_more_requests(database_url: str, tmp_path: Path) -> 
 
 
 def test_an_answer_that_the_document_does_not_allow_is_found(database_url: str, tmp_path: Path) -> None:
-    def break_a_promise(app: FastAPI, basement: Basement) -> None:
+    def break_a_promise(app: FastAPI, services: Services) -> None:
         @app.get("/api/broken")
         async def broken(number: int) -> str:
             raise RuntimeError if number else LookupError

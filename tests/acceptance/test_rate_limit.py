@@ -21,11 +21,11 @@ from mcp.shared.exceptions import MCPError
 
 from mnemon.access.grants import Grant
 from mnemon.access.rate import RateLimit
-from mnemon.basement import Basement
 from mnemon.clock import SystemClock
 from mnemon.db.database import Database
 from mnemon.runs.tokens import issue_token
 from mnemon.scope import Scope
+from mnemon.services import Services
 from support.console_door import signed_in
 from support.problem import assert_problem
 from support.served import Served, served
@@ -52,7 +52,7 @@ class Limited:
 def limited(database_url: str, tmp_path: Path) -> Iterator[Limited]:
     box: list[Limited] = []
 
-    def dress(app: FastAPI, basement: Basement) -> None:
+    def dress(app: FastAPI, services: Services) -> None:
         limit: RateLimit = app.state.rate_limit
         limit._nanoseconds = lambda: int(box[0].seconds * 1e9)
 
@@ -138,7 +138,9 @@ def run_token(limited: Limited, agent_id: str, run_id: str) -> str:
         await db.open()
         try:
             async with db.tx("acme") as tx:
-                await tx.run("update runs set status = 'running' where org_id = 'acme' and run_id = %(id)s", id=run_id)
+                await tx.execute(
+                    "update runs set status = 'running' where org_id = 'acme' and run_id = %(id)s", id=run_id
+                )
                 return await issue_token(Scope(org_id="acme"), tx, run_id=run_id, agent_id=agent_id)
         finally:
             await db.close()

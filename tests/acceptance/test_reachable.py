@@ -9,8 +9,8 @@ import pytest
 from fastapi import FastAPI
 from structlog.testing import capture_logs
 
-from mnemon.basement import Basement
-from mnemon.cli.lifetime_log import warn_without_tls
+from mnemon.cli.startup import warn_without_tls
+from mnemon.services import Services
 from mnemon.settings import Settings
 from support.bounds import HANGS_S
 from support.problem import assert_problem
@@ -23,10 +23,10 @@ def on_loopback(database_url: str, tmp_path: Path) -> Iterator[Served]:
         yield server
 
 
-def as_if_reachable(app: FastAPI, basement: Basement) -> None:
+def as_if_reachable(app: FastAPI, services: Services) -> None:
     """The MCP door takes the server for one on every address; the test's own listens on loopback."""
-    open_to_all = basement.settings.model_copy(update={"host": "0.0.0.0"})
-    app.state.mcp._basement = replace(basement, settings=open_to_all)
+    open_to_all = services.settings.model_copy(update={"host": "0.0.0.0"})
+    app.state.mcp._basement = replace(services, settings=open_to_all)
 
 
 @pytest.fixture

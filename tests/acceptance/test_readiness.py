@@ -11,7 +11,7 @@ import httpx2
 import psycopg
 from prometheus_client import generate_latest
 
-from mnemon.jobs.presence import Presence
+from mnemon.jobs.presence import WorkerPresence
 from support.served import Served, served
 
 TURN = {"userId": "ann", "messages": [{"role": "user", "content": "I live in Austin."}]}
@@ -45,7 +45,7 @@ def test_the_worker_of_the_process_is_counted(database_url: str, tmp_path: Path)
 
 def test_a_worker_that_stopped_looking_for_work_makes_its_server_not_ready(database_url: str, tmp_path: Path) -> None:
     with served(database_url, tmp_path, model="offline") as server:
-        presence: Presence = server.app.state.worker
+        presence: WorkerPresence = server.app.state.worker
         presence.note_claim = lambda *, busy: None  # type: ignore[method-assign]
         long_ago = presence.worker.claimed_at - timedelta(minutes=1)
         presence.worker = replace(presence.worker, seen_at=long_ago, claimed_at=long_ago)

@@ -8,7 +8,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from mnemon.llm.scripted.script import Asked
+from mnemon.llm.scripted.script import ScriptedRequest
 from support.bounds import HANGS_S
 from support.served import Served, served
 from support.sse import events_in
@@ -48,12 +48,12 @@ def read(client: httpx2.Client, run_id: str) -> dict[str, Any]:
 
 def trade(server: Served, client: httpx2.Client, **change: object) -> dict[str, Any]:
     agent = make(client)
-    server.script.answers("Card", {**TRADE, **change})
+    server.script.add_answers("Card", {**TRADE, **change})
     return run_now(server, client, agent["id"])
 
 
 def re_examine(server: Served, client: httpx2.Client, run_id: str, **answer: object) -> dict[str, Any]:
-    server.script.answers("Card", {**HOLD, **answer})
+    server.script.add_answers("Card", {**HOLD, **answer})
     asked = client.post(f"/api/runs/{run_id}/re-examine")
     assert asked.status_code == 202, asked.text
     server.settled(client)
@@ -103,23 +103,23 @@ def test_an_answer_that_does_not_fill_its_card_fails_the_run_with_the_reason(
 @pytest.mark.scripted
 def test_a_prompt_of_its_own_overrides_the_default(server: Served, client: httpx2.Client) -> None:
     agent = make(client)
-    server.script.answers("Card", TRADE)
+    server.script.add_answers("Card", TRADE)
     run = run_now(server, client, agent["id"], prompt="Look at ETH instead.")
     assert run["prompt"] == "Look at ETH instead."
-    assert server.script.asked_on("chat")[0].prompt == "Look at ETH instead."
+    assert server.script.requests_on("chat")[0].prompt == "Look at ETH instead."
 
 
 @pytest.mark.scripted
 def test_a_lead_hears_its_specialists_and_knows_its_roster(server: Served, client: httpx2.Client) -> None:
     macro = make(client, name="Macro", skill="You read the macro picture.", defaultPrompt="Rates?", role="specialist")
     lead = make(client, name="Lead", skill="You lead.", role="lead", team=[macro["id"]])
-    server.script.replies(
+    server.script.add_replies(
         lambda asked: "Rates fall." if "macro picture" in asked.system.split("Your team")[0] else "I agree.",
         lambda asked: "I agree.",
     )
-    server.script.answers("Card", TRADE)
+    server.script.add_answers("Card", TRADE)
     run_now(server, client, lead["id"])
-    consulted, decided = server.script.asked_on("chat")
+    consulted, decided = server.script.requests_on("chat")
     assert "Rates?" in consulted.prompt
     assert "Analyse BTC." in consulted.prompt
     assert "Macro: You read the macro picture." in decided.system
@@ -130,12 +130,12 @@ def test_a_lead_hears_its_specialists_and_knows_its_roster(server: Served, clien
 def test_with_review_a_run_begins_with_its_own_last_five_decisions(server: Served, client: httpx2.Client) -> None:
     agent, other = make(client, adapterConfig={"reviewDecisions": True}), make(client)
     for number in range(6):
-        server.script.answers("Card", {**TRADE, "summary": f"reason {number}"})
+        server.script.add_answers("Card", {**TRADE, "summary": f"reason {number}"})
         run_now(server, client, agent["id"])
-    server.script.answers("Card", {**TRADE, "summary": "somebody else's"})
+    server.script.add_answers("Card", {**TRADE, "summary": "somebody else's"})
     run_now(server, client, other["id"])
     server.advance(days=2)
-    server.script.answers("Card", TRADE)
+    server.script.add_answers("Card", TRADE)
     run = run_now(server, client, agent["id"])
     events = events_in(client.get(f"/api/runs/{run['id']}/events").text)
     steps = [(name, data) for name, data in events if name != "status"]
@@ -171,7 +171,7 @@ def council(client: httpx2.Client) -> dict[str, Any]:
     return make(client, name="Lead", skill="SKILL-Lead", role="lead", team=[one["id"] for one in sat])
 
 
-def by_specialists(asked: Asked) -> bool:
+def by_specialists(asked: ScriptedRequest) -> bool:
     return asked.system.startswith(("SKILL-Macro", "SKILL-Chart"))
 
 
@@ -181,12 +181,12 @@ def test_a_lead_and_two_specialists_re_examine_an_open_trade(server: Served, cli
     client.patch(f"/api/agents/{lead['id']}", json={"adapterConfig": {"reviewDecisions": True}})
     for member in lead["team"]:
         client.post(f"/api/agents/{member}/chat", json={"message": "My secret word is FALCON.", "stream": False})
-        server.script.answers("Card", {**TRADE, "summary": "HERON was here"})
+        server.script.add_answers("Card", {**TRADE, "summary": "HERON was here"})
         run_now(server, client, member)
-    server.script.answers("Card", TRADE)
+    server.script.add_answers("Card", TRADE)
     parent = run_now(server, client, lead["id"])
     server.script.asked.clear()
-    server.script.always_replies(lambda asked: f"fresh read of {asked.system[:11]}")
+    server.script.set_default_reply(lambda asked: f"fresh read of {asked.system[:11]}")
     again = re_examine(server, client, parent["id"])
     assert again["kind"] == "re-examination"
     assert again["parentRunId"] == parent["id"]
@@ -344,7 +344,7 @@ def test_calibration_counts_what_came_of_decisions_and_says_when_there_are_too_f
     assert "Too few" in empty["note"]
     agent = make(client)
     for price in (90000, 90000, 10):
-        server.script.answers("Card", TRADE)
+        server.script.add_answers("Card", TRADE)
         run = run_now(server, client, agent["id"])
         re_examine(server, client, run["id"], conviction_score=90)
         server.advance(minutes=10)
@@ -362,7 +362,7 @@ def test_calibration_counts_what_came_of_decisions_and_says_when_there_are_too_f
 @pytest.mark.scripted
 def test_a_queued_run_and_a_running_one_can_be_cancelled(server: Served, client: httpx2.Client) -> None:
     agent = make(client)
-    server.script.fails("slow", on="chat", seconds=10 * HANGS_S)
+    server.script.add_fault("slow", on="chat", seconds=10 * HANGS_S)
     running, queued = (client.post(f"/api/agents/{agent['id']}/runs", json={}).json()["data"] for _ in range(2))
     while read(client, running["id"])["status"] != "running":
         time.sleep(0.01)
@@ -377,7 +377,7 @@ def test_a_queued_run_and_a_running_one_can_be_cancelled(server: Served, client:
 @pytest.mark.scripted
 def test_a_run_that_takes_too_long_is_stopped(server: Served, client: httpx2.Client) -> None:
     agent = make(client, adapterConfig={"timeoutSeconds": 1})
-    server.script.fails("slow", on="chat", seconds=10 * HANGS_S)
+    server.script.add_fault("slow", on="chat", seconds=10 * HANGS_S)
     run = run_now(server, client, agent["id"])
     assert run["status"] == "failed"
     assert "longer than 1 s" in run["error"]
@@ -386,11 +386,11 @@ def test_a_run_that_takes_too_long_is_stopped(server: Served, client: httpx2.Cli
 @pytest.mark.scripted
 def test_a_model_that_is_down_fails_the_run_and_the_next_one_works(server: Served, client: httpx2.Client) -> None:
     agent = make(client, adapterConfig={"memoryEnabled": True})
-    server.script.fails("error", times=None)
+    server.script.add_fault("error", times=None)
     failed = run_now(server, client, agent["id"])
     assert (failed["status"], failed["sessionIdAfter"]) == ("failed", None)
-    server.script.heals()
-    server.script.answers("Card", TRADE)
+    server.script.clear_faults()
+    server.script.add_answers("Card", TRADE)
     assert run_now(server, client, agent["id"])["status"] == "succeeded"
 
 
@@ -419,7 +419,7 @@ def test_runs_of_another_organization_do_not_exist(server: Served, client: httpx
 @pytest.mark.scripted
 def test_runs_are_paged_newest_first(server: Served, client: httpx2.Client) -> None:
     agent = make(client)
-    server.script.always_answers("Card", TRADE)
+    server.script.set_default_answer("Card", TRADE)
     ids = [client.post(f"/api/agents/{agent['id']}/runs", json={}).json()["data"]["id"] for _ in range(3)]
     page = client.get(f"/api/agents/{agent['id']}/runs?limit=2").json()
     assert [run["id"] for run in page["data"]] == ids[:0:-1]
@@ -464,7 +464,7 @@ def test_a_new_card_type_is_a_file_and_no_code(database_url: str, tmp_path: Path
         client = server.client("acme")
         assert "hiring-call" in {card["type"] for card in client.get("/api/cards").json()["data"]}
         agent = make(client, cardType="hiring-call")
-        server.script.answers("Card", {"call": "HIRE", "why": "strong references"})
+        server.script.add_answers("Card", {"call": "HIRE", "why": "strong references"})
         run = run_now(server, client, agent["id"])
         assert (run["headline"], run["resolutionStatus"]) == ("HIRE · strong references", "open")
         again = re_examine(server, client, run["id"], suggested_action="KEEP")

@@ -28,7 +28,7 @@ HOLD = {"conviction_score": 72, "notes": "Volume confirmed it.", "suggested_acti
 @pytest.fixture
 def script() -> Script:
     made = Script(fallback="The range holds.")
-    made.always_answers("Card", lambda asked: HOLD if "conviction_score" in str(asked.schema) else TRADE)
+    made.set_default_answer("Card", lambda asked: HOLD if "conviction_score" in str(asked.schema) else TRADE)
     return made
 
 
@@ -120,7 +120,7 @@ def test_what_goes_wrong_has_its_exit_code_and_a_sentence(mnemon: Mnemon, script
     assert mnemon("agents", "create", "X", "--role", "boss").exit_code == 2
     assert mnemon("agents", "create", "X", "--schedule", "hourly").exit_code == 2
     mnemon("agents", "create", "Solo", "--prompt", "Go.", "--card", "trade-decision")
-    script.always_answers("Card", {"action": "BUY"})
+    script.set_default_answer("Card", {"action": "BUY"})
     failed = mnemon("agents", "run", "Solo")
     assert failed.exit_code == 1
     assert "must be one of LONG, SHORT, WAIT" in " ".join(failed.stdout.split())

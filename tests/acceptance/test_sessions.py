@@ -32,7 +32,7 @@ def test_closing_ends_a_session_and_the_next_message_takes_it_up(server: Served,
         "people": [],
         "tone": "calm",
     }
-    server.script.answers("SessionSummary", summary)
+    server.script.add_answers("SessionSummary", summary)
     first = recorded(client, "Hello.")
     closed = client.post(f"/api/sessions/{first['sessionId']}/close")
     assert closed.status_code == 200
@@ -43,7 +43,7 @@ def test_closing_ends_a_session_and_the_next_message_takes_it_up(server: Served,
     second = recorded(client, "Me again.", sessionId=first["sessionId"])
     assert second["sessionId"] != first["sessionId"]
     assert session(client, second["sessionId"])["resumedFrom"] == first["sessionId"]
-    assert len(server.script.asked_on("SessionSummary")) == 1
+    assert len(server.script.requests_on("SessionSummary")) == 1
 
 
 @pytest.mark.scripted
@@ -59,7 +59,7 @@ def test_history_is_loaded_into_the_sessions_of_its_time(server: Served, client:
     assert old["summary"] is not None
     assert new["resumedFrom"] is None
     assert new["endedAt"] == "2025-01-03T08:30:00Z"
-    assert len(server.script.asked_on("SessionSummary")) == 2
+    assert len(server.script.requests_on("SessionSummary")) == 2
     state = client.get("/api/session-state", params={"userId": "ana"}).json()["data"]["state"]
     assert (state["messageCount"], state["lastInteraction"]) == (4, "2025-01-03T08:00:00Z")
 
@@ -89,8 +89,8 @@ def test_sessions_are_listed_newest_first_for_one_persona_or_none(server: Served
 @pytest.mark.scripted
 def test_the_rolling_summary_keeps_its_history_and_what_is_open(server: Served, client: httpx2.Client) -> None:
     first = "Ana promised to send Maria the budget."
-    server.script.answers("Reflection", {}, {}, {}, {"rolling_summary": first})
-    server.script.answers("Reflection", {}, {}, {}, {"rolling_summary": "They talked about roses. " * 40})
+    server.script.add_answers("Reflection", {}, {}, {}, {"rolling_summary": first})
+    server.script.add_answers("Reflection", {}, {}, {}, {"rolling_summary": "They talked about roses. " * 40})
     for number in range(8):
         recorded(client, f"Roses are number {number}.")
         server.settled(client)
@@ -106,7 +106,7 @@ def test_a_rolling_summary_that_cannot_be_made_says_why(server: Served, client: 
     for number in range(3):
         recorded(client, f"Message {number}.")
     server.settled(client)
-    server.script.fails("garbage", on="Reflection", times=None)
+    server.script.add_fault("garbage", on="Reflection", times=None)
     recorded(client, "Message 4.")
     server.settled(client)
     state = client.get("/api/session-state", params={"userId": "ana"}).json()["data"]["state"]

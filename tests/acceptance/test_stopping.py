@@ -10,7 +10,7 @@ import httpx2
 import psycopg
 import pytest
 
-from mnemon.api import listening
+from mnemon.api import server as listening
 from support.bounds import HANGS_S
 from support.served import served
 
@@ -19,10 +19,10 @@ from support.served import served
 def test_whoever_waits_for_a_reply_is_told_that_the_server_stops(
     database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stream: bool
 ) -> None:
-    monkeypatch.setattr(listening, "REPLIES_S", 0.1)
+    monkeypatch.setattr(listening, "REPLY_GRACE_S", 0.1)
     heard: list[httpx2.Response] = []
     with served(database_url, tmp_path, worker=False) as server:
-        server.script.fails("hang", times=None, seconds=10 * HANGS_S)
+        server.script.add_fault("hang", times=None, seconds=10 * HANGS_S)
         # A client of its own: the server's are closed before it stops.
         client = httpx2.Client(base_url=server.url, headers=server.client("acme").headers)
         body: dict[str, Any] = {"userId": "ann", "message": "Hello?", "stream": stream}

@@ -90,8 +90,8 @@ def say(server: Served, client: httpx2.Client, text: str) -> dict[str, Any]:
 
 @pytest.mark.scripted
 def test_the_timeline(server: Served, client: httpx2.Client) -> None:
-    server.script.answers("Reflection", *REFLECTIONS)
-    server.script.answers("SessionSummary", SUMMARY)
+    server.script.add_answers("Reflection", *REFLECTIONS)
+    server.script.add_answers("SessionSummary", SUMMARY)
 
     # t=0: the first message to the persona Coach
     first = say(server, client, "Hi! I live in Austin. I'll go for a walk tomorrow.")
@@ -141,7 +141,7 @@ def test_the_timeline(server: Served, client: httpx2.Client) -> None:
     assert newest["id"] == next_one["sessionId"] != oldest["id"]
     assert (newest["turnCount"], newest["resumedFrom"]) == (1, oldest["id"])
     assert state(client)["state"]["messageCount"] == 5
-    given = server.script.asked_on("chat")[-1].system
+    given = server.script.requests_on("chat")[-1].system
     assert str(SUMMARY["one_liner"]) in given
     assert "works with John and will go for a walk" in given
     assert "That is all for today." in given

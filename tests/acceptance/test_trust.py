@@ -52,7 +52,7 @@ def assert_the_pin_stands(client: Client, own: dict[str, Any]) -> dict[str, Any]
 def test_a_tool_result_does_not_overwrite_a_pinned_fact(server: Served, client: Client) -> None:
     own = state(client, ALLERGIC, pinned=True)
     poisoned = {"type": "PROFILE", "content": POISON, "quote": POISON, "factType": "fact", "attribute": "allergies"}
-    server.script.answers("Reflection", {"memories": [poisoned]})
+    server.script.add_answers("Reflection", {"memories": [poisoned]})
     result = {"id": "call_1", "action": "read_page", "output": {"text": POISON}}
     turn(server, client, {"role": "user", "content": "What does that page say?"}, toolResults=[result])
     claim = assert_the_pin_stands(client, own)

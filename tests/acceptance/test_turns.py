@@ -105,7 +105,7 @@ def test_a_failing_model_loses_nothing_and_a_later_run_succeeds(database_url: st
 
 
 def _fails_and_succeeds(server: Served, client: httpx2.Client) -> None:
-    server.script.fails("error", on="Reflection", times=None)
+    server.script.add_fault("error", on="Reflection", times=None)
     made = recorded(client, "I live in Austin.")
     for _ in range(40):
         server.settled(client)
@@ -117,7 +117,7 @@ def _fails_and_succeeds(server: Served, client: httpx2.Client) -> None:
     assert found["status"] == "parked"
     assert "model" in found["error"]
     later = recorded(client, "Second message.", sessionId=made["sessionId"])
-    server.script.heals()
+    server.script.clear_faults()
     server.settled(client)
     assert turn(client, later["turnId"])["reflection"]["status"] == "done"
     again = client.post(f"/api/turns/{made['turnId']}/reflect")

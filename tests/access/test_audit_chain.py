@@ -11,12 +11,11 @@ import pytest
 
 from mnemon.access import store
 from mnemon.access.audit import log_head, record_write, target_text, verify_log
-from mnemon.access.chain import AuditLink, link_hash, verify_chain
-from mnemon.access.heads import ChainHead, LogHead, parse_head
+from mnemon.access.audit_chain import AuditLink, ChainHead, LogHead, link_hash, parse_head, verify_chains
 from mnemon.access.organizations import create_organization
 from mnemon.clock import ManualClock
 from mnemon.db.database import Database
-from mnemon.db.migrate import migrate, shipped
+from mnemon.db.migrate import migrate_database, shipped_migrations
 from mnemon.errors import DatabaseDown, Invalid
 from mnemon.scope import Scope
 from support.databases import new_database
@@ -46,19 +45,19 @@ def head_of(*lanes: list[AuditLink]) -> LogHead:
 def test_a_chain_holds_only_as_it_was_written() -> None:
     links, others = chain(5), chain(3, lane=7)
     head = head_of(links, others)
-    assert verify_chain([*links, *others], head) is None
-    assert verify_chain([], LogHead()) is None
-    assert verify_chain([], LogHead(lanes={3: ChainHead()})) is None
+    assert verify_chains([*links, *others], head) is None
+    assert verify_chains([], LogHead()) is None
+    assert verify_chains([], LogHead(lanes={3: ChainHead()})) is None
     for place, link in enumerate(links):
         edited = [*links[:place], replace(link, actor="someone"), *links[place + 1 :], *others]
-        found = verify_chain(edited, head)
+        found = verify_chains(edited, head)
         assert found is not None
         assert (found.lane, found.seq, found.id) == (0, place + 1, link.id)
-    without_the_last = verify_chain([*links, *others[:2]], head)
+    without_the_last = verify_chains([*links, *others[:2]], head)
     assert without_the_last is not None
     assert (without_the_last.lane, without_the_last.seq) == (7, 3)
     assert "end was removed" in without_the_last.meaning
-    moved = verify_chain([*links, *(replace(one, lane=8) for one in others)], head)
+    moved = verify_chains([*links, *(replace(one, lane=8) for one in others)], head)
     assert moved is not None
     assert (moved.lane, moved.seq) == (8, 1)
 
@@ -71,25 +70,25 @@ def test_a_log_that_was_rewritten_as_a_whole_differs_from_an_exported_head() -> 
         bare = replace(link, actor="someone")
         rewritten.append(replace(bare, hash=link_hash(rewritten[-1].hash if rewritten else b"", bare)))
     log, head = [*rewritten, *others], head_of(rewritten, others)
-    assert verify_chain(log, head) is None
-    found = verify_chain(log, head, exported=exported)
+    assert verify_chains(log, head) is None
+    found = verify_chains(log, head, exported=exported)
     assert found is not None
     assert (found.lane, found.seq) == (0, 3)
-    shortened = verify_chain([*links[:2], *others], head_of(links[:2], others), exported=exported)
+    shortened = verify_chains([*links[:2], *others], head_of(links[:2], others), exported=exported)
     assert shortened is not None
-    without_a_lane = verify_chain(links, head_of(links), exported=exported)
+    without_a_lane = verify_chains(links, head_of(links), exported=exported)
     assert without_a_lane is not None
     assert (without_a_lane.lane, without_a_lane.seq) == (7, 1)
-    assert verify_chain([*links, *others], head_of(links, others), exported=exported) is None
+    assert verify_chains([*links, *others], head_of(links, others), exported=exported) is None
 
 
 def test_a_head_is_read_as_it_is_printed() -> None:
     head = LogHead(lanes={15: ChainHead(seq=7, hash=b"a" * 32), 2: ChainHead(), 0: ChainHead(seq=1, hash=b"b" * 32)})
     text = str(head)
     assert text == f"0:1:{'62' * 32},15:7:{'61' * 32}"
-    assert parse_head(f" {text}\n") == LogHead(lanes=head.filled)
+    assert parse_head(f" {text}\n") == LogHead(lanes=head.filled_lanes)
     assert parse_head(str(LogHead())) == LogHead()
-    assert head.entries == 8
+    assert head.entry_count == 8
     for wrong in ("", "3:zz", f"3:{'0' * 64}", f"{text},", f"{text},0:2:{'0' * 64}", "0:0:", f"-1:1:{'0' * 64}"):
         with pytest.raises(Invalid):
             parse_head(wrong)
@@ -112,7 +111,7 @@ async def test_postgresql_and_we_hash_the_same(db: Database, org: str) -> None:
     async with db.owner_tx() as tx:
         reached, broken = await verify_log(tx, ACME, page=100)
     assert broken is None
-    assert reached.entries == len(texts) + 1
+    assert reached.entry_count == len(texts) + 1
 
 
 async def test_a_hundred_tampered_logs_are_found_and_untouched_ones_never(db: Database, database_url: str) -> None:
@@ -144,7 +143,7 @@ async def test_the_application_cannot_change_the_log(db: Database, org: str) -> 
     ):
         with pytest.raises(DatabaseDown, match="lacks a right"):
             async with db.tx(org) as tx:
-                await tx.run(sql)
+                await tx.execute(sql)
 
 
 async def test_nobody_appends_to_another_organizations_log(db: Database, org: str) -> None:
@@ -152,7 +151,7 @@ async def test_nobody_appends_to_another_organizations_log(db: Database, org: st
         await create_organization(tx)
     with pytest.raises(DatabaseDown, match="lacks a right"):
         async with db.tx("globex") as tx:
-            await tx.run(APPEND, org=org, now=tx.now)
+            await tx.execute(APPEND, org=org, now=tx.now)
     async with db.tx("globex") as tx:
         assert await log_head(tx, ACME) == LogHead()
 
@@ -166,9 +165,9 @@ async def test_entries_are_appended_with_the_commit_or_not_at_all(db: Database, 
         record_write(tx, ACME, actor="cli", action="kept")
         # Others are not kept waiting by what is still to be committed: no head is locked yet.
         locks = "select mode from pg_locks where relation = 'audit_heads'::regclass and mode like 'Row%%'"
-        assert await tx.all(locks) == []
+        assert await tx.fetch_all(locks) == []
     async with db.tx(org) as tx:
-        found = await tx.all("select action from audit")
+        found = await tx.fetch_all("select action from audit")
     assert sorted(row["action"] for row in found) == ["kept", "mnemon orgs create"]
 
 
@@ -181,21 +180,21 @@ async def test_writers_at_once_make_chains_that_hold(db: Database, org: str) -> 
     await asyncio.gather(*(write(number) for number in range(50)))
     async with db.tx(org) as tx:
         reached, broken = await verify_log(tx, ACME)
-    assert (reached.entries, broken) == (101, None)
+    assert (reached.entry_count, broken) == (101, None)
 
 
 async def test_a_writer_does_not_wait_for_one_in_another_lane(org: str, database_url: str) -> None:
     async with writers(database_url, 2) as (one, two):
         async with one.tx(org) as first:
-            await first.run(APPEND, org=org, now=first.now)
+            await first.execute(APPEND, org=org, now=first.now)
             async with two.tx(org) as second:
-                await second.run("set local lock_timeout = '5s'")
+                await second.execute("set local lock_timeout = '5s'")
                 record_write(second, ACME, actor="cli", action="meanwhile")
             async with two.tx(org) as look:
-                assert (await log_head(look, ACME)).entries == 2
+                assert (await log_head(look, ACME)).entry_count == 2
         async with one.tx(org) as look:
             reached, broken = await verify_log(look, ACME)
-    assert (reached.entries, broken) == (3, None)
+    assert (reached.entry_count, broken) == (3, None)
 
 
 async def test_a_lane_removed_with_its_head_is_missed_by_entries_of_other_lanes(
@@ -204,7 +203,7 @@ async def test_a_lane_removed_with_its_head_is_missed_by_entries_of_other_lanes(
     await write_log(database_url)
     async with db.owner_tx() as tx:
         exported = await log_head(tx, ACME)
-    assert len(exported.filled) == LANES
+    assert len(exported.filled_lanes) == LANES
     with psycopg.connect(database_url, autocommit=True) as connection:
         remove_a_lane(random.Random(1), connection)
         (found,) = await breaks(db)
@@ -214,7 +213,7 @@ async def test_a_lane_removed_with_its_head_is_missed_by_entries_of_other_lanes(
         connection.execute("delete from audit_heads where org_id = 'acme'")
     assert await breaks(db) == []
     (found,) = await breaks(db, exported=exported)
-    assert found.lane == min(exported.filled)
+    assert found.lane == min(exported.filled_lanes)
 
 
 async def test_a_log_without_its_heads_goes_on_and_stays_broken(db: Database, database_url: str) -> None:
@@ -239,7 +238,7 @@ async def test_the_log_is_listed_by_time_over_all_lanes(database_url: str) -> No
         pages, before = [], None
         async with dbs[0].tx("acme") as tx:
             for _ in range(4):
-                pages.append(await store.audit(ACME, tx, before=before, most=4))
+                pages.append(await store.list_audit_entries(ACME, tx, before=before, most=4))
                 before = pages[-1][-1].id if pages[-1] else None
     assert [[one.action for one in page] for page in pages[:3]] == [
         ["8", "7", "6", "5"],
@@ -253,7 +252,7 @@ async def test_entries_of_earlier_versions_are_chained_without_what_is_no_id(
     cluster_url: str, clock: ManualClock
 ) -> None:
     with new_database(cluster_url) as url:
-        await migrate(url, clock.now(), steps=[step for step in shipped() if step.number < 97])
+        await migrate_database(url, clock.now(), steps=[step for step in shipped_migrations() if step.number < 97])
         with psycopg.connect(url, autocommit=True) as connection:
             for org in ("acme", "globex"):
                 connection.execute("insert into organizations values (%s, now())", (org,))
@@ -261,7 +260,7 @@ async def test_entries_of_earlier_versions_are_chained_without_what_is_no_id(
                     connection.execute(
                         "insert into audit values (%s, %s, now(), 'operator', 'x', %s)", (org, f"aud_{number}", target)
                     )
-        await migrate(url, clock.now())
+        await migrate_database(url, clock.now())
         db = Database(url, clock)
         await db.open()
         try:
@@ -269,7 +268,9 @@ async def test_entries_of_earlier_versions_are_chained_without_what_is_no_id(
                 record_write(tx, ACME, actor="cli", action="new")
             assert await breaks(db) == []
             async with db.tx("acme") as tx:
-                targets = [row["target"] for row in await tx.all("select target from audit order by lane, seq, at")]
+                targets = [
+                    row["target"] for row in await tx.fetch_all("select target from audit order by lane, seq, at")
+                ]
         finally:
             await db.close()
     assert targets == [f"mem_{0:026}", None, None, None]

@@ -8,14 +8,14 @@ from mnemon.access.grants import (
     ALL_GRANTS,
     PERSONAL_GRANTS,
     Grant,
+    Principal,
     effective_grants,
     grants_of_new_key,
     parse_grants,
     stored_grants,
 )
+from mnemon.access.idempotency import request_fingerprint
 from mnemon.access.keys import limit_to_maker
-from mnemon.access.principal import Principal
-from mnemon.access.replies import fingerprint
 from mnemon.errors import Invalid, NotAllowed
 
 NOW = datetime(2026, 4, 12, tzinfo=UTC)
@@ -69,5 +69,7 @@ def test_the_operator_gives_everything_for_ever() -> None:
 
 def test_a_query_string_makes_another_request() -> None:
     asked = [("userId=ann", b"x"), ("userId=ben", b"x"), ("", b"x"), ("", b"userId=ann\0x"), ("userId=ann", b"")]
-    assert len({fingerprint("POST", "/api/import", query, body) for query, body in asked}) == len(asked)
-    assert fingerprint("POST", "/api/import", "a=1", b"x") == fingerprint("POST", "/api/import", "a=1", b"x")
+    assert len({request_fingerprint("POST", "/api/import", query, body) for query, body in asked}) == len(asked)
+    assert request_fingerprint("POST", "/api/import", "a=1", b"x") == request_fingerprint(
+        "POST", "/api/import", "a=1", b"x"
+    )

@@ -28,7 +28,7 @@ class Ticks:
 def may(limit: RateLimit, caller: str = "key_1", org: str = "acme") -> bool:
     """Whether one more request is let through."""
     try:
-        limit.take_request(org, caller)
+        limit.count_request(org, caller)
     except RateLimited:
         return False
     return True
@@ -37,7 +37,7 @@ def may(limit: RateLimit, caller: str = "key_1", org: str = "acme") -> bool:
 def wait_of(limit: RateLimit, caller: str = "key_1") -> int:
     """The wait a refused request is told."""
     with pytest.raises(RateLimited) as caught:
-        limit.take_request("acme", caller)
+        limit.count_request("acme", caller)
     return caught.value.retry_after
 
 
@@ -97,7 +97,7 @@ def test_the_refusal_says_the_limit_and_the_wait() -> None:
     for _ in range(4):
         assert may(limit)
     with pytest.raises(RateLimited, match=r"More than 4 requests a minute with this key\. Wait 15 s and try again\."):
-        limit.take_request("acme", "key_1")
+        limit.count_request("acme", "key_1")
     assert wait_of(limit) == 15
 
 
@@ -114,7 +114,7 @@ def test_the_wait_is_rounded_up_to_whole_seconds() -> None:
 
 
 def test_only_the_callers_that_were_away_longest_are_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rate, "_MOST_CALLERS", 2)
+    monkeypatch.setattr(rate, "_MAX_CALLERS", 2)
     limit = RateLimit(1, Ticks())
     assert may(limit, "key_1")
     assert may(limit, "key_2")

@@ -5,9 +5,8 @@ from datetime import timedelta
 
 import pytest
 
-from mnemon.access.keys import authenticate, create_key, revoke_key
+from mnemon.access.keys import CHECK_INTERVAL_S, KeyWatch, authenticate, create_key, revoke_key
 from mnemon.access.organizations import create_organization
-from mnemon.access.watch import LOOK_EVERY_S, KeyWatch
 from mnemon.clock import ManualClock
 from mnemon.db.database import Database
 from mnemon.scope import Scope
@@ -30,7 +29,7 @@ async def test_many_streams_of_a_key_make_one_look(db: Database, monkeypatch: py
 
     async def ends() -> set[str | None]:
         """Why the key is not good, as 600 streams are told."""
-        told = await asyncio.gather(*(watch.end_of_key(principal) for _ in range(600)))
+        told = await asyncio.gather(*(watch.reason_ended(principal) for _ in range(600)))
         return {None if one is None else one.code for one in told}
 
     sent = watch_rounds(monkeypatch)
@@ -38,7 +37,7 @@ async def test_many_streams_of_a_key_make_one_look(db: Database, monkeypatch: py
     assert len(sent) == 1
     async with db.tx("acme") as tx:
         await revoke_key(tx, ACME, key_id)
-    at = LOOK_EVERY_S
+    at = CHECK_INTERVAL_S
     assert await ends() == {"key_revoked"}
 
 
@@ -46,10 +45,10 @@ async def test_expiry_needs_no_look(db: Database, clock: ManualClock, monkeypatc
     _, text = await new_key(db, lasts=timedelta(hours=1))
     principal = await authenticate(db, text)
     watch = KeyWatch(db)
-    assert await watch.end_of_key(principal) is None
+    assert await watch.reason_ended(principal) is None
     clock.advance(timedelta(hours=1))
     sent = watch_rounds(monkeypatch)
-    ended = await watch.end_of_key(principal)
+    ended = await watch.reason_ended(principal)
     assert ended is not None
     assert ended.code == "key_expired"
     assert sent == []
@@ -59,8 +58,8 @@ async def test_a_key_that_is_gone_is_not_good(db: Database) -> None:
     _, text = await new_key(db)
     principal = await authenticate(db, text)
     async with db.owner_tx() as tx:
-        await tx.run("delete from keys where org_id = 'acme'")
-    ended = await KeyWatch(db).end_of_key(principal)
+        await tx.execute("delete from keys where org_id = 'acme'")
+    ended = await KeyWatch(db).reason_ended(principal)
     assert ended is not None
     assert ended.code == "unauthenticated"
 
@@ -71,6 +70,6 @@ async def test_while_the_database_is_away_a_stream_goes_on(db: Database) -> None
     away = Database("postgresql://127.0.0.1:1/nowhere", db._clock, pool_size=1, timeout_s=0.1)
     await away.open()
     try:
-        assert await KeyWatch(away).end_of_key(principal) is None
+        assert await KeyWatch(away).reason_ended(principal) is None
     finally:
         await away.close()

@@ -7,14 +7,14 @@ from hypothesis import strategies as st
 from mnemon.agentstate.delta import (
     AddItem,
     AssumptionProposal,
-    Delta,
     ExpectationProposal,
     ItemPatch,
     RemoveItem,
+    StateDelta,
     TentativeProposal,
     UpdateItem,
 )
-from mnemon.agentstate.state import Dependency, Entity, ExpectationStatus, Item, ItemKind, ItemStatus
+from mnemon.agentstate.state import Dependency, ExpectationStatus, ItemKind, ItemStatus, StateEntity, StateItem
 from mnemon.turn import DependencyPatch, EntityPatch, Intent, ToolOutcome
 
 NOW = datetime(2026, 4, 12, 15, 22, tzinfo=UTC)
@@ -30,7 +30,7 @@ actions = st.sampled_from(["create", "delete"])
 names = st.sampled_from(["A", "B", ""])
 shares = st.none() | st.sampled_from([0.0, 0.1, 0.5, 0.56, 0.7, 0.9, 1.0])
 
-entities = st.builds(Entity, id=entity_ids, kind=st.sampled_from(["task", "doc"]), name=st.none() | names)
+entities = st.builds(StateEntity, id=entity_ids, kind=st.sampled_from(["task", "doc"]), name=st.none() | names)
 dependencies = st.builds(Dependency, source=entity_ids, target=entity_ids, rel=st.none() | st.just("blocks"))
 assumptions = st.builds(
     AssumptionProposal,
@@ -60,7 +60,7 @@ items = st.one_of(
     st.builds(
         AddItem,
         item=st.builds(
-            Item,
+            StateItem,
             id=st.sampled_from(["i1", "i2", "i3", "i4"]),
             kind=st.sampled_from(ItemKind),
             title=names,
@@ -84,10 +84,10 @@ items = st.one_of(
     st.builds(RemoveItem, id=st.sampled_from(["i1", "i2", "i3", "i4", "i5"])),
 )
 deltas = st.one_of(
-    st.builds(Delta, entities=few(entities), dependencies=few(dependencies)),
-    st.builds(Delta, assumptions=few(assumptions, 2), tentative_hypotheses=few(tentative, 2)),
-    st.builds(Delta, expectations=few(expectations, 2), entities=few(entities, 1)),
-    st.builds(Delta, items=few(items), entities=few(entities, 1), summarizes=st.booleans()),
+    st.builds(StateDelta, entities=few(entities), dependencies=few(dependencies)),
+    st.builds(StateDelta, assumptions=few(assumptions, 2), tentative_hypotheses=few(tentative, 2)),
+    st.builds(StateDelta, expectations=few(expectations, 2), entities=few(entities, 1)),
+    st.builds(StateDelta, items=few(items), entities=few(entities, 1), summarizes=st.booleans()),
 )
 intents = st.builds(
     Intent,

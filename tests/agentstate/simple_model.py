@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from mnemon.agentstate.delta import AddItem, AssumptionProposal, Delta, ExpectationProposal, RemoveItem
+from mnemon.agentstate.delta import AddItem, AssumptionProposal, ExpectationProposal, RemoveItem, StateDelta
 from mnemon.agentstate.state import AgentState
 from mnemon.turn import Intent, ToolOutcome
 
@@ -39,7 +39,7 @@ class SimpleModel:
         self.made += 1
         return f"{prefix}_{self.made}"
 
-    def apply(self, delta: Delta) -> None:
+    def apply(self, delta: StateDelta) -> None:
         for guess in delta.tentative_hypotheses:
             self._guess(guess.id, guess.hypothesis)
         for proposal in delta.assumptions:
@@ -173,7 +173,7 @@ class SimpleModel:
             blank = dict.fromkeys(names) | {"status": "pending"}
             self.expectations[p.id or self.new_id("exp")] = blank | given
 
-    def _change_items(self, delta: Delta) -> None:
+    def _change_items(self, delta: StateDelta) -> None:
         gone: set[str] = set()
         for op in delta.items:
             if isinstance(op, AddItem):

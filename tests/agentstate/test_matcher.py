@@ -4,15 +4,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemon.agentstate.matcher import Verdict, judge
-from mnemon.agentstate.state import Expectation
+from mnemon.agentstate.state import StateExpectation
+from mnemon.agentstate.verification import MatchVerdict, match_result
 from mnemon.turn import ToolOutcome
 
-MATCH, MISMATCH, SKIP = Verdict.MATCH, Verdict.MISMATCH, Verdict.SKIP
+MATCH, MISMATCH, SKIP = MatchVerdict.MATCH, MatchVerdict.MISMATCH, MatchVerdict.SKIP
 
 Wanted = tuple[tuple[str, ...] | None, str | None, int | None]
 Came = tuple[tuple[str, ...] | None, tuple[str, ...] | None, int | None]
-CASES: list[tuple[str, Wanted, Came, Verdict]] = [
+CASES: list[tuple[str, Wanted, Came, MatchVerdict]] = [
     # expected_ids, expected_type, expected_count | ids, types, count | verdict
     ("all ids are there", (("a", "b"), None, None), (("b", "c", "a"), None, None), MATCH),
     ("an id is missing", (("a", "b"), None, None), (("a",), None, None), MISMATCH),
@@ -46,14 +46,14 @@ CASES: list[tuple[str, Wanted, Came, Verdict]] = [
 
 
 @pytest.mark.parametrize(("expected", "came", "verdict"), [case[1:] for case in CASES], ids=[c[0] for c in CASES])
-def test_verdict(expected: Wanted, came: Came, verdict: Verdict) -> None:
+def test_verdict(expected: Wanted, came: Came, verdict: MatchVerdict) -> None:
     ids, type_, count = expected
     got_ids, got_types, got_count = came
-    expectation = Expectation(
+    expectation = StateExpectation(
         id="exp", action="do", expected_outcome="words", expected_ids=ids, expected_type=type_, expected_count=count
     )
     result = ToolOutcome(id="res", action="do", ids=got_ids, types=got_types, count=got_count)
-    assert judge(expectation, result) is verdict
+    assert match_result(expectation, result) is verdict
 
 
 names = st.sampled_from("abc")
@@ -77,14 +77,14 @@ def test_verdict_is_match_exactly_when_every_shared_field_holds(
         shared.append(any(type_ == t for t in got_types))
     if count is not None and got_count is not None:
         shared.append(count == got_count)
-    expectation = Expectation(
+    expectation = StateExpectation(
         id="e", action="do", expected_outcome="w", expected_ids=ids, expected_type=type_, expected_count=count
     )
-    verdict = judge(expectation, ToolOutcome(id="r", action="do", ids=got_ids, types=got_types, count=got_count))
+    verdict = match_result(expectation, ToolOutcome(id="r", action="do", ids=got_ids, types=got_types, count=got_count))
     assert verdict is (SKIP if not shared else MATCH if False not in shared else MISMATCH)
 
 
 @given(st.text(), st.text(), st.one_of(st.none(), st.text(), st.lists(st.text())))
 def test_words_are_never_compared(outcome: str, invariant: str, output: str | list[str] | None) -> None:
-    expectation = Expectation(id="e", action="do", expected_outcome=outcome, invariant=invariant)
-    assert judge(expectation, ToolOutcome(id="r", action="do", count=1, output=output)) is SKIP
+    expectation = StateExpectation(id="e", action="do", expected_outcome=outcome, invariant=invariant)
+    assert match_result(expectation, ToolOutcome(id="r", action="do", count=1, output=output)) is SKIP

@@ -4,24 +4,24 @@ from datetime import UTC, datetime
 
 import pytest
 
-from mnemon.agentstate.offline import read
-from mnemon.agentstate.proposal import AddsItem, AgentStateDeltas, AgentStateUpdate, UpdatesItem
-from mnemon.agentstate.state import AgentState, Item, ItemKind, ItemStatus
+from mnemon.agentstate.proposal import AgentStateDeltas, AgentStateUpdate, ProposedAddItem, ProposedUpdateItem
+from mnemon.agentstate.reflect import read_deltas
+from mnemon.agentstate.state import AgentState, ItemKind, ItemStatus, StateItem
 from mnemon.scope import Scope
-from mnemon.turn import Role, Said, Turn
+from mnemon.turn import Role, Turn, TurnMessage
 
 NOW = datetime(2026, 4, 12, 15, 22, tzinfo=UTC)
-OPEN = Item(id="i1", kind=ItemKind.QUESTION, title="Which region?", created_at=NOW, updated_at=NOW)
+OPEN = StateItem(id="i1", kind=ItemKind.QUESTION, title="Which region?", created_at=NOW, updated_at=NOW)
 
 
 def turn(text: str, role: Role = Role.USER) -> Turn:
-    said = Said(message_id="msg_1", role=role, content=text, name=None, at=NOW)
+    said = TurnMessage(message_id="msg_1", role=role, content=text, name=None, at=NOW)
     scope = Scope(org_id="acme", user_id="usr_1")
     return Turn(id="trn", session_id="ses", seq=1, scope=scope, user_name="ann", at=NOW, messages=(said,))
 
 
-def of(text: str, role: Role = Role.USER, *items: Item) -> AgentStateDeltas:
-    answer = read(turn(text, role), AgentState(session_id="ses", items=items))
+def of(text: str, role: Role = Role.USER, *items: StateItem) -> AgentStateDeltas:
+    answer = read_deltas(turn(text, role), AgentState(session_id="ses", items=items))
     assert answer.agent_state_updates is not None
     return answer
 
@@ -70,7 +70,7 @@ def test_a_tool_speaks_for_nobody() -> None:
 
 def test_open_questions_and_tasks_become_items_once() -> None:
     added = of("Open question: Which region?\nNext step: call Ann", Role.ASSISTANT).agent_state_item_updates or []
-    titles = [(op.item.kind, op.item.title) for op in added if isinstance(op, AddsItem)]
+    titles = [(op.item.kind, op.item.title) for op in added if isinstance(op, ProposedAddItem)]
     assert len(titles) == len(added)
     assert titles == [("question", "Which region?"), ("task", "call Ann")]
     assert of("Open question: which region", Role.USER, OPEN).agent_state_item_updates == []
@@ -81,12 +81,12 @@ def test_open_questions_and_tasks_become_items_once() -> None:
 )
 def test_an_open_item_is_closed_by_its_title(text: str, status: str) -> None:
     [op] = of(text, Role.USER, OPEN).agent_state_item_updates or []
-    assert isinstance(op, UpdatesItem)
+    assert isinstance(op, ProposedUpdateItem)
     assert (op.id, op.patch.status) == ("i1", ItemStatus(status))
 
 
 def test_a_title_that_two_items_have_closes_neither() -> None:
-    twin = Item(id="i2", kind=ItemKind.TASK, title="Which region?", created_at=NOW, updated_at=NOW)
+    twin = StateItem(id="i2", kind=ItemKind.TASK, title="Which region?", created_at=NOW, updated_at=NOW)
     assert of("Resolved: Which region?", Role.USER, OPEN, twin).agent_state_item_updates == []
 
 

@@ -2,17 +2,17 @@
 
 from datetime import UTC, datetime
 
-from mnemon.agentstate.planner_view import lines
+from mnemon.agentstate.layer import planner_items
 from mnemon.agentstate.state import (
     AgentState,
     Assumption,
     Dependency,
-    Entity,
-    Expectation,
     ExpectationStatus,
-    Item,
     ItemKind,
     ItemStatus,
+    StateEntity,
+    StateExpectation,
+    StateItem,
     TentativeHypothesis,
     Understanding,
 )
@@ -21,14 +21,14 @@ FAILED = ExpectationStatus.FAILED
 NOW = datetime(2026, 4, 12, 15, 22, tzinfo=UTC)
 
 
-def item(id_: str, kind: ItemKind, status: ItemStatus = ItemStatus.ACTIVE) -> Item:
-    return Item(id=id_, kind=kind, title=f"title of {id_}", status=status, created_at=NOW, updated_at=NOW)
+def item(id_: str, kind: ItemKind, status: ItemStatus = ItemStatus.ACTIVE) -> StateItem:
+    return StateItem(id=id_, kind=kind, title=f"title of {id_}", status=status, created_at=NOW, updated_at=NOW)
 
 
 STATE = AgentState(
     session_id="ses",
     current_understanding=Understanding(
-        entities=(Entity(id="t1", kind="task", name="Write"), Entity(id="t2", kind="task")),
+        entities=(StateEntity(id="t1", kind="task", name="Write"), StateEntity(id="t2", kind="task")),
         dependencies=(Dependency(source="t1", target="t2", rel="blocks"),),
     ),
     assumptions=(
@@ -37,9 +37,9 @@ STATE = AgentState(
         Assumption(id="h3", hypothesis='Expected "two tasks" but got "count 1"', confidence=0.7),
     ),
     expectations=(
-        Expectation(id="x1", action="read", expected_outcome="one page", expected_ids=("t2",)),
-        Expectation(id="x2", action="add", expected_outcome="two tasks", expected_count=2, status=FAILED),
-        Expectation(id="x3", action="add", expected_outcome="done", status=ExpectationStatus.CONFIRMED),
+        StateExpectation(id="x1", action="read", expected_outcome="one page", expected_ids=("t2",)),
+        StateExpectation(id="x2", action="add", expected_outcome="two tasks", expected_count=2, status=FAILED),
+        StateExpectation(id="x3", action="add", expected_outcome="done", status=ExpectationStatus.CONFIRMED),
     ),
     tentative_hypotheses=(TentativeHypothesis(id="g", hypothesis="It may be late", reason="no reply"),),
     items=(
@@ -51,7 +51,7 @@ STATE = AgentState(
 
 
 def test_the_order_is_failures_questions_then_the_rest() -> None:
-    assert [entry.text for entry in lines(STATE)] == [
+    assert [entry.text for entry in planner_items(STATE)] == [
         'FAILED expectation of add: two tasks [count 2]. Assumed (0.70): Expected "two tasks" but got "count 1"',
         "Open question: title of i2",
         "Expected of read: one page [ids t2]",
@@ -66,15 +66,15 @@ def test_the_order_is_failures_questions_then_the_rest() -> None:
 
 
 def test_values_fall_with_the_place_so_that_the_end_goes_first() -> None:
-    values = [entry.value for entry in lines(STATE)]
+    values = [entry.value for entry in planner_items(STATE)]
     assert values == sorted(values, reverse=True)
     assert len(set(values)) == len(values)
 
 
 def test_every_line_names_its_sources() -> None:
-    assert lines(STATE)[0].sources == ("x2", "h3")
-    assert all(entry.sources for entry in lines(STATE))
+    assert planner_items(STATE)[0].sources == ("x2", "h3")
+    assert all(entry.sources for entry in planner_items(STATE))
 
 
 def test_an_empty_state_has_no_lines() -> None:
-    assert lines(AgentState(session_id="ses")) == ()
+    assert planner_items(AgentState(session_id="ses")) == ()

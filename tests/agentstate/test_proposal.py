@@ -8,9 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from mnemon.agentstate.delta import AddItem, Delta, RemoveItem, UpdateItem
+from mnemon.agentstate.delta import AddItem, RemoveItem, StateDelta, UpdateItem, delta_from_proposal, list_unreadable
 from mnemon.agentstate.proposal import AgentStateDeltas, AgentStatePatch
-from mnemon.agentstate.reading import delta_of, unreadable
 from mnemon.agentstate.state import ItemKind, ItemStatus
 
 NOW = datetime(2026, 4, 12, 15, 22, tzinfo=UTC)
@@ -20,8 +19,8 @@ def strict(body: Any) -> AgentStatePatch:
     return AgentStatePatch.model_validate(body, context={"strict": True})
 
 
-def delta(deltas: AgentStateDeltas | AgentStatePatch) -> Delta:
-    return delta_of(deltas, now=NOW, new_id=lambda prefix: f"{prefix}_1")
+def delta(deltas: AgentStateDeltas | AgentStatePatch) -> StateDelta:
+    return delta_from_proposal(deltas, now=NOW, new_id=lambda prefix: f"{prefix}_1")
 
 
 def test_the_specifications_spelling_is_read() -> None:
@@ -109,7 +108,7 @@ def test_a_model_answer_loses_only_its_unreadable_members_and_says_which() -> No
     assert [e.id for e in read.entities] == ["f"]
     assert [a.hypothesis for a in read.assumptions] == ["y"]
     assert len(read.items) == 2
-    assert [rejection.what for rejection in unreadable(answer)] == [
+    assert [rejection.what for rejection in list_unreadable(answer)] == [
         "agent_state_item_updates[1]",
         "agent_state_item_updates[2]",
         "assumptions[0] confidence",
@@ -120,7 +119,7 @@ def test_a_model_answer_loses_only_its_unreadable_members_and_says_which() -> No
 @pytest.mark.parametrize("answer", [{}, {"agent_state_updates": None}, {"agent_state_item_updates": None}])
 def test_an_answer_may_leave_everything_out(answer: dict[str, Any]) -> None:
     read = AgentStateDeltas.model_validate(answer)
-    assert unreadable(read) == ()
+    assert list_unreadable(read) == ()
     assert delta(read).items == ()
 
 
@@ -138,4 +137,4 @@ def test_any_members_can_be_sifted(updates: dict[str, list[Any]], items: list[An
     update = answer.agent_state_updates
     assert update is not None
     kept = sum(len(getattr(update, name) or ()) for name in LISTS) + len(answer.agent_state_item_updates or ())
-    assert kept + len(unreadable(answer)) == sum(map(len, updates.values())) + len(items)
+    assert kept + len(list_unreadable(answer)) == sum(map(len, updates.values())) + len(items)

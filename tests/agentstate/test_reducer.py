@@ -10,28 +10,28 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentstate.deltas import deltas
-from mnemon.agentstate.bounds import Limits
 from mnemon.agentstate.delta import (
     AddItem,
     AssumptionProposal,
-    Delta,
     ExpectationProposal,
     ItemPatch,
     RemoveItem,
+    StateDelta,
     TentativeProposal,
     UpdateItem,
 )
-from mnemon.agentstate.reducer import Applied, apply
+from mnemon.agentstate.reducer import AppliedDelta, apply_delta
 from mnemon.agentstate.state import (
     AgentState,
     Assumption,
     Dependency,
-    Entity,
-    Expectation,
     ExpectationStatus,
-    Item,
     ItemKind,
     ItemStatus,
+    StateEntity,
+    StateExpectation,
+    StateItem,
+    StateLimits,
     TentativeHypothesis,
     Understanding,
 )
@@ -41,27 +41,27 @@ LATER = NOW + timedelta(hours=1)
 EMPTY = AgentState(session_id="ses")
 
 
-def change(state: AgentState, limits: Limits | None = None, **delta: object) -> Applied:
+def change(state: AgentState, limits: StateLimits | None = None, **delta: object) -> AppliedDelta:
     numbers = count(1)
-    return apply(
+    return apply_delta(
         state,
-        Delta(**delta),  # type: ignore[arg-type]
+        StateDelta(**delta),  # type: ignore[arg-type]
         now=LATER,
         new_id=lambda prefix: f"{prefix}_{next(numbers)}",
-        limits=limits or Limits(),
+        limits=limits or StateLimits(),
     )
 
 
-def item(id_: str, status: ItemStatus = ItemStatus.ACTIVE, at: datetime = NOW, **fields: Any) -> Item:
-    made = Item(id=id_, kind=ItemKind.TASK, title=f"do {id_}", status=status, created_at=at, updated_at=at)
+def item(id_: str, status: ItemStatus = ItemStatus.ACTIVE, at: datetime = NOW, **fields: Any) -> StateItem:
+    made = StateItem(id=id_, kind=ItemKind.TASK, title=f"do {id_}", status=status, created_at=at, updated_at=at)
     return replace(made, **fields)
 
 
-def holding(*items: Item) -> AgentState:
+def holding(*items: StateItem) -> AgentState:
     return replace(EMPTY, items=items)
 
 
-def whys(applied: Applied) -> list[tuple[str, str]]:
+def whys(applied: AppliedDelta) -> list[tuple[str, str]]:
     return [(rejection.what, rejection.why) for rejection in applied.reported]
 
 
@@ -83,17 +83,19 @@ def test_a_closed_item_keeps_its_status(before: ItemStatus, after: ItemStatus) -
 def test_a_refused_update_changes_nothing_else_of_the_item() -> None:
     patch = ItemPatch(title="new", status=ItemStatus.ACTIVE)
     applied = change(holding(item("a", ItemStatus.RESOLVED)), items=(UpdateItem(id="a", patch=patch),))
-    assert applied.change.empty
+    assert applied.change.is_empty
 
 
 def test_unknown_ids_are_reported_not_guessed() -> None:
     applied = change(holding(item("a")), items=(UpdateItem(id="b", patch=ItemPatch(title="x")), RemoveItem(id="c")))
-    assert applied.change.empty
+    assert applied.change.is_empty
     assert whys(applied) == [("item b", "there is none with this id"), ("item c", "there is none with this id")]
 
 
 def test_the_rest_of_a_delta_applies_when_a_part_is_refused() -> None:
-    applied = change(EMPTY, items=(RemoveItem(id="b"), AddItem(item=item("a"))), entities=(Entity(id="e", kind="k"),))
+    applied = change(
+        EMPTY, items=(RemoveItem(id="b"), AddItem(item=item("a"))), entities=(StateEntity(id="e", kind="k"),)
+    )
     assert [i.id for i in applied.state.items] == ["a"]
     assert len(applied.state.current_understanding.entities) == 1
 
@@ -107,11 +109,11 @@ def test_a_taken_id_is_not_overwritten_nor_used_again_in_the_same_delta() -> Non
 
 
 def test_entities_merge_by_id_and_keep_a_name_that_is_not_given_again() -> None:
-    first = change(EMPTY, entities=(Entity(id="e", kind="task", name="Write"), Entity(id="f", kind="doc")))
-    second = change(first.state, entities=(Entity(id="e", kind="epic"),))
+    first = change(EMPTY, entities=(StateEntity(id="e", kind="task", name="Write"), StateEntity(id="f", kind="doc")))
+    second = change(first.state, entities=(StateEntity(id="e", kind="epic"),))
     assert second.state.current_understanding.entities == (
-        Entity(id="e", kind="epic", name="Write"),
-        Entity(id="f", kind="doc"),
+        StateEntity(id="e", kind="epic", name="Write"),
+        StateEntity(id="f", kind="doc"),
     )
 
 
@@ -119,7 +121,7 @@ def test_dependencies_are_told_apart_by_all_three_fields() -> None:
     blocks, plain = Dependency(source="a", target="b", rel="blocks"), Dependency(source="a", target="b")
     applied = change(EMPTY, dependencies=(blocks, plain, blocks))
     assert applied.state.current_understanding.dependencies == (blocks, plain)
-    assert change(applied.state, dependencies=(plain, blocks)).change.empty
+    assert change(applied.state, dependencies=(plain, blocks)).change.is_empty
 
 
 def test_a_new_assumption_has_the_confidence_it_came_with() -> None:
@@ -155,7 +157,7 @@ def test_confidence_moves_by_contradiction_and_the_rule_alone(proposal: Assumpti
 def test_the_same_piece_contradicts_once() -> None:
     proposal = AssumptionProposal(id="h", contradicted_by=("m2",))
     once = change(held(), assumptions=(proposal,))
-    assert change(once.state, assumptions=(proposal,)).change.empty
+    assert change(once.state, assumptions=(proposal,)).change.is_empty
     assert once.state.assumptions[0].evidence == ("m1", "m2")
 
 
@@ -202,37 +204,37 @@ def test_a_tentative_hypothesis_with_evidence_becomes_an_assumption(proposal: As
 
 def test_without_evidence_it_stays_tentative() -> None:
     applied = change(GUESS, assumptions=(AssumptionProposal(id="t", confidence=0.9),))
-    assert applied.change.empty
+    assert applied.change.is_empty
     assert "evidence" in whys(applied)[0][1]
 
 
 def test_an_assumption_does_not_become_tentative_again() -> None:
     applied = change(held(), tentative_hypotheses=(TentativeProposal(id="h", hypothesis="It rains"),))
-    assert applied.change.empty
+    assert applied.change.is_empty
     assert whys(applied) == [("tentative hypothesis h", "it is an assumption already")]
 
 
 def test_an_expectation_is_settled_once() -> None:
-    pending = replace(EMPTY, expectations=(Expectation(id="x", action="a", expected_outcome="o"),))
+    pending = replace(EMPTY, expectations=(StateExpectation(id="x", action="a", expected_outcome="o"),))
     failed = change(pending, expectations=(ExpectationProposal(id="x", status=ExpectationStatus.FAILED),))
     assert failed.state.expectations[0].last_checked_at == LATER
     again = change(failed.state, expectations=(ExpectationProposal(id="x", status=ExpectationStatus.CONFIRMED),))
-    assert again.change.empty
+    assert again.change.is_empty
     assert whys(again) == [("expectation x", "it is failed and stays so")]
     reopened = change(failed.state, expectations=(ExpectationProposal(id="x", status=ExpectationStatus.PENDING),))
-    assert reopened.change.empty
+    assert reopened.change.is_empty
 
 
 def test_a_change_to_an_unknown_expectation_is_reported() -> None:
     applied = change(EMPTY, expectations=(ExpectationProposal(id="x", status=ExpectationStatus.FAILED),))
-    assert applied.change.empty
+    assert applied.change.is_empty
     assert len(applied.reported) == 1
 
 
 def test_last_summarized_moves_only_with_a_change_by_the_reflection() -> None:
-    entity = (Entity(id="e", kind="k"),)
+    entity = (StateEntity(id="e", kind="k"),)
     assert change(EMPTY, entities=entity).state.last_summarized_at is None
-    assert change(EMPTY, summarizes=True).change.empty
+    assert change(EMPTY, summarizes=True).change.is_empty
     assert change(EMPTY, entities=entity, summarizes=True).state.last_summarized_at == LATER
 
 
@@ -242,7 +244,7 @@ def test_the_oldest_closed_items_are_summarized_into_the_journal() -> None:
         item("open", at=NOW - timedelta(days=9)),
         item("older", ItemStatus.DISCARDED, NOW - timedelta(days=3)),
     )
-    applied = change(state, Limits(items=3), items=(AddItem(item=item("new")),))
+    applied = change(state, StateLimits(items=3), items=(AddItem(item=item("new")),))
     assert [i.id for i in applied.state.items] == ["old", "open", "new"]
     assert applied.state.last_summarized_at == LATER
     [line] = applied.change.summarized or ()
@@ -250,16 +252,16 @@ def test_the_oldest_closed_items_are_summarized_into_the_journal() -> None:
 
 
 def test_a_document_full_of_open_items_takes_no_more_and_says_so() -> None:
-    applied = change(holding(item("a"), item("b")), Limits(items=2), items=(AddItem(item=item("c")),))
-    assert applied.change.empty
+    applied = change(holding(item("a"), item("b")), StateLimits(items=2), items=(AddItem(item=item("c")),))
+    assert applied.change.is_empty
     assert whys(applied) == [("item c", "the document is full; settle or remove something first")]
 
 
 def test_what_is_taken_is_not_reported_nor_is_what_comes_settled_to_a_full_document() -> None:
-    applied = change(holding(item("a"), item("b")), Limits(items=3), items=(AddItem(item=item("c")),))
+    applied = change(holding(item("a"), item("b")), StateLimits(items=3), items=(AddItem(item=item("c")),))
     assert (len(applied.state.items), applied.reported) == (3, ())
     done = AddItem(item=item("d", ItemStatus.RESOLVED))
-    settled = change(holding(item("a"), item("b")), Limits(items=2), items=(done,))
+    settled = change(holding(item("a"), item("b")), StateLimits(items=2), items=(done,))
     assert [line.id for line in settled.change.summarized or ()] == ["d"]
     assert settled.reported == ()
 
@@ -267,18 +269,18 @@ def test_what_is_taken_is_not_reported_nor_is_what_comes_settled_to_a_full_docum
 def test_an_expectation_needs_an_action_and_an_outcome() -> None:
     for proposal in (ExpectationProposal(action="a"), ExpectationProposal(expected_outcome="o")):
         applied = change(EMPTY, expectations=(proposal,))
-        assert applied.change.empty
+        assert applied.change.is_empty
         assert whys(applied) == [("expectation None", "there is none with this id to change")]
 
 
 def test_an_entity_that_something_open_names_is_never_dropped() -> None:
     state = replace(
         EMPTY,
-        current_understanding=Understanding(entities=tuple(Entity(id=e, kind="k") for e in "abcd")),
+        current_understanding=Understanding(entities=tuple(StateEntity(id=e, kind="k") for e in "abcd")),
         items=(item("i", related_entity_ids=("a",)), item("j", ItemStatus.RESOLVED, related_entity_ids=("d",))),
-        expectations=(Expectation(id="x", action="a", expected_outcome="o", expected_ids=("b",)),),
+        expectations=(StateExpectation(id="x", action="a", expected_outcome="o", expected_ids=("b",)),),
     )
-    applied = change(state, Limits(entities=3), entities=(Entity(id="z", kind="k"),))
+    applied = change(state, StateLimits(entities=3), entities=(StateEntity(id="z", kind="k"),))
     assert [e.id for e in applied.state.current_understanding.entities] == ["a", "b", "z"]
 
 
@@ -286,11 +288,11 @@ def test_a_dropped_entity_takes_its_dependencies_along() -> None:
     state = replace(
         EMPTY,
         current_understanding=Understanding(
-            entities=(Entity(id="a", kind="k"),), dependencies=(Dependency(source="a", target="q"),)
+            entities=(StateEntity(id="a", kind="k"),), dependencies=(Dependency(source="a", target="q"),)
         ),
     )
-    applied = change(state, Limits(entities=1), entities=(Entity(id="b", kind="k"),))
-    assert applied.state.current_understanding == Understanding(entities=(Entity(id="b", kind="k"),))
+    applied = change(state, StateLimits(entities=1), entities=(StateEntity(id="b", kind="k"),))
+    assert applied.state.current_understanding == Understanding(entities=(StateEntity(id="b", kind="k"),))
 
 
 def test_the_least_sure_assumption_makes_room() -> None:
@@ -298,7 +300,7 @@ def test_the_least_sure_assumption_makes_room() -> None:
         EMPTY,
         assumptions=tuple(Assumption(id=f"h{n}", hypothesis=str(n), confidence=n / 10) for n in (9, 2, 5)),
     )
-    applied = change(state, Limits(assumptions=3), assumptions=(AssumptionProposal(id="new", hypothesis="x"),))
+    applied = change(state, StateLimits(assumptions=3), assumptions=(AssumptionProposal(id="new", hypothesis="x"),))
     assert [a.id for a in applied.state.assumptions] == ["h9", "h5", "new"]
 
 
@@ -306,12 +308,12 @@ def test_confirmed_expectations_make_room_before_failed_and_pending_ones() -> No
     statuses = [ExpectationStatus.PENDING, ExpectationStatus.FAILED, ExpectationStatus.CONFIRMED]
     state = replace(
         EMPTY,
-        expectations=tuple(Expectation(id=s, action="a", expected_outcome="o", status=s) for s in statuses),
+        expectations=tuple(StateExpectation(id=s, action="a", expected_outcome="o", status=s) for s in statuses),
     )
     new = (ExpectationProposal(id="new", action="a", expected_outcome="o"),)
-    applied = change(state, Limits(expectations=3), expectations=new)
+    applied = change(state, StateLimits(expectations=3), expectations=new)
     assert [x.id for x in applied.state.expectations] == ["pending", "failed", "new"]
-    applied = change(state, Limits(expectations=2), expectations=new)
+    applied = change(state, StateLimits(expectations=2), expectations=new)
     assert [x.id for x in applied.state.expectations] == ["pending", "new"]
 
 
@@ -324,12 +326,12 @@ def test_a_report_that_comes_before_its_expectation_in_the_same_delta_counts() -
 
 
 @given(st.lists(deltas, max_size=4), deltas)
-def test_the_same_delta_twice_changes_only_what_has_no_name(before: list[Delta], delta: Delta) -> None:
+def test_the_same_delta_twice_changes_only_what_has_no_name(before: list[StateDelta], delta: StateDelta) -> None:
     numbers = count(1)
     state = EMPTY
     for earlier in (*before, delta):
-        state = apply(state, earlier, now=NOW, new_id=lambda prefix: f"{prefix}_{next(numbers)}").state
-    again = apply(state, delta, now=NOW, new_id=lambda prefix: f"{prefix}_{next(numbers)}").state
+        state = apply_delta(state, earlier, now=NOW, new_id=lambda prefix: f"{prefix}_{next(numbers)}").state
+    again = apply_delta(state, delta, now=NOW, new_id=lambda prefix: f"{prefix}_{next(numbers)}").state
     assert again.current_understanding == state.current_understanding
     named = {x.id for x in state.expectations}
     assert tuple(x for x in again.expectations if x.id in named) == state.expectations

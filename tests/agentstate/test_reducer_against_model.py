@@ -7,17 +7,18 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_stat
 
 from agentstate.deltas import NOW, deltas, few, intents, results
 from agentstate.simple_model import SimpleModel
-from mnemon.agentstate.bounds import Limits
-from mnemon.agentstate.change import CHANGE, Change, fold
-from mnemon.agentstate.delta import Delta, RemoveItem
-from mnemon.agentstate.reducer import apply
-from mnemon.agentstate.state import DOCUMENT, AgentState, ExpectationStatus, ItemStatus
-from mnemon.agentstate.verification import learned, planned
+from mnemon.agentstate.change import CHANGE_ADAPTER, StateChange, fold_change
+from mnemon.agentstate.delta import RemoveItem, StateDelta
+from mnemon.agentstate.reducer import apply_delta
+from mnemon.agentstate.state import STATE_ADAPTER, AgentState, ExpectationStatus, ItemStatus, StateLimits
+from mnemon.agentstate.verification import delta_from_intents, delta_from_result
 from mnemon.turn import Intent, ToolOutcome
 
 TEN_THOUSAND, STEPS = 10_000, 50
-WIDE = Limits(**dict.fromkeys(Limits.__annotations__, 10_000))
-NARROW = Limits(entities=3, dependencies=3, assumptions=2, expectations=3, tentative_hypotheses=2, items=3, evidence=2)
+WIDE = StateLimits(**dict.fromkeys(StateLimits.__annotations__, 10_000))
+NARROW = StateLimits(
+    entities=3, dependencies=3, assumptions=2, expectations=3, tentative_hypotheses=2, items=3, evidence=2
+)
 
 
 class Reducing(RuleBasedStateMachine):
@@ -34,21 +35,21 @@ class Reducing(RuleBasedStateMachine):
         self.wide_ids, self.narrow_ids = count(1), count(1)
 
     @rule(delta=deltas)
-    def somebody_proposes(self, delta: Delta) -> None:
+    def somebody_proposes(self, delta: StateDelta) -> None:
         self.model.apply(delta)
         self._apply_both(delta, delta)
 
     @rule(planned_=few(intents, 2))
     def the_planner_expects(self, planned_: tuple[Intent, ...]) -> None:
         self.model.plan(planned_)
-        self._apply_both(planned(planned_), planned(planned_))
+        self._apply_both(delta_from_intents(planned_), delta_from_intents(planned_))
 
     @rule(result=results)
     def a_tool_gives_a_result(self, result: ToolOutcome) -> None:
         self.model.result(result)
         self._apply_both(
-            learned(self.wide, result, now=NOW, new_id=self._wide_id),
-            learned(self.narrow, result, now=NOW, new_id=self._narrow_id),
+            delta_from_result(self.wide, result, now=NOW, new_id=self._wide_id),
+            delta_from_result(self.narrow, result, now=NOW, new_id=self._narrow_id),
         )
 
     @invariant()
@@ -74,28 +75,28 @@ class Reducing(RuleBasedStateMachine):
         """The journal, as stored, folds into the document, as stored."""
         state = AgentState(session_id="ses")
         for text in self.journal:
-            state = fold(state, CHANGE.validate_json(text))
+            state = fold_change(state, CHANGE_ADAPTER.validate_json(text))
         assert state == self.narrow
-        assert DOCUMENT.validate_json(DOCUMENT.dump_json(state, by_alias=True, exclude_none=True)) == state
+        assert STATE_ADAPTER.validate_json(STATE_ADAPTER.dump_json(state, by_alias=True, exclude_none=True)) == state
 
-    def _apply_both(self, wide: Delta, narrow: Delta) -> None:
+    def _apply_both(self, wide: StateDelta, narrow: StateDelta) -> None:
         Reducing.steps += 1
-        applied = apply(self.wide, wide, now=NOW, new_id=self._wide_id, limits=WIDE)
-        assert fold(self.wide, applied.change) == applied.state
-        assert applied.change.empty == (applied.state == self.wide)
+        applied = apply_delta(self.wide, wide, now=NOW, new_id=self._wide_id, limits=WIDE)
+        assert fold_change(self.wide, applied.change) == applied.state
+        assert applied.change.is_empty == (applied.state == self.wide)
         self.wide = applied.state
         before = self.narrow
-        applied = apply(before, narrow, now=NOW, new_id=self._narrow_id, limits=NARROW)
-        assert fold(before, applied.change) == applied.state
+        applied = apply_delta(before, narrow, now=NOW, new_id=self._narrow_id, limits=NARROW)
+        assert fold_change(before, applied.change) == applied.state
         self._nothing_that_matters_is_lost(before, applied.state, narrow, applied.change)
         self.narrow = applied.state
-        self.journal.append(CHANGE.dump_json(applied.change, by_alias=True, exclude_none=True))
+        self.journal.append(CHANGE_ADAPTER.dump_json(applied.change, by_alias=True, exclude_none=True))
 
     def _nothing_that_matters_is_lost(
-        self, before: AgentState, after: AgentState, delta: Delta, change: Change
+        self, before: AgentState, after: AgentState, delta: StateDelta, change: StateChange
     ) -> None:
         kept = {e.id for e in after.current_understanding.entities}
-        named = before.named_by_open() & after.named_by_open()
+        named = before.open_entity_ids() & after.open_entity_ids()
         assert {e.id for e in before.current_understanding.entities} & named <= kept
         items = {item.id: item for item in after.items}
         removed = {op.id for op in delta.items if isinstance(op, RemoveItem)}

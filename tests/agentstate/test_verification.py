@@ -5,9 +5,9 @@ from itertools import count
 
 import pytest
 
-from mnemon.agentstate.reducer import apply
-from mnemon.agentstate.state import AgentState, Expectation, ExpectationStatus
-from mnemon.agentstate.verification import discrepancy_opening, learned, planned, summarize
+from mnemon.agentstate.reducer import apply_delta
+from mnemon.agentstate.state import AgentState, ExpectationStatus, StateExpectation
+from mnemon.agentstate.verification import delta_from_intents, delta_from_result, discrepancy_opening, summarize_result
 from mnemon.turn import DependencyPatch, EntityPatch, Intent, ToolOutcome
 
 NOW = datetime(2026, 4, 12, 15, 22, tzinfo=UTC)
@@ -25,11 +25,11 @@ class Session:
         return f"{prefix}_{next(self._numbers)}"
 
     def plan(self, *intents: Intent) -> None:
-        self.state = apply(self.state, planned(intents), now=NOW, new_id=self.new_id).state
+        self.state = apply_delta(self.state, delta_from_intents(intents), now=NOW, new_id=self.new_id).state
 
     def result(self, result: ToolOutcome) -> None:
-        delta = learned(self.state, result, now=NOW, new_id=self.new_id)
-        self.state = apply(self.state, delta, now=NOW, new_id=self.new_id).state
+        delta = delta_from_result(self.state, result, now=NOW, new_id=self.new_id)
+        self.state = apply_delta(self.state, delta, now=NOW, new_id=self.new_id).state
 
     @property
     def statuses(self) -> list[ExpectationStatus]:
@@ -147,7 +147,7 @@ def test_entities_and_dependencies_of_a_result_are_understood_at_once(session: S
     ],
 )
 def test_a_result_is_summarized_in_a_line(result: ToolOutcome, line: str) -> None:
-    assert summarize(result) == line
+    assert summarize_result(result) == line
 
 
 def test_a_very_long_outcome_still_makes_one_bounded_assumption(session: Session) -> None:
@@ -168,10 +168,10 @@ def test_an_outcome_that_comes_true_contradicts_only_what_its_own_failure_made_u
 
 @pytest.mark.parametrize(("length", "shown"), [(600, "x" * 600), (601, "x" * 599 + "…")])
 def test_what_was_expected_is_quoted_up_to_six_hundred_characters(length: int, shown: str) -> None:
-    expectation = Expectation(id="e", action="a", expected_outcome="x" * length)
+    expectation = StateExpectation(id="e", action="a", expected_outcome="x" * length)
     assert discrepancy_opening(expectation) == f'Expected "{shown}" but got "'
 
 
 def test_an_output_is_shown_in_its_own_letters_up_to_two_hundred_characters() -> None:
-    assert summarize(ToolOutcome(id="r", action="a", output={"wer": "Zoë"})) == 'output {"wer": "Zoë"}'
-    assert summarize(ToolOutcome(id="r", action="a", output="ab  \n" * 300)) == f"output {('ab ' * 67)[:200]}"
+    assert summarize_result(ToolOutcome(id="r", action="a", output={"wer": "Zoë"})) == 'output {"wer": "Zoë"}'
+    assert summarize_result(ToolOutcome(id="r", action="a", output="ab  \n" * 300)) == f"output {('ab ' * 67)[:200]}"

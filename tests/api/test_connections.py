@@ -18,7 +18,7 @@ from starlette.types import Receive, Scope, Send
 from structlog.testing import capture_logs
 from uvicorn.server import ServerState
 
-from mnemon.api.connections import Bounds, protocol_within
+from mnemon.api.connections import ConnectionLimits, protocol_class
 from mnemon.clock import ManualClock
 from support.bounds import HANGS_S
 from support.served import Served, served
@@ -178,7 +178,7 @@ async def _nothing(scope: Scope, receive: Receive, send: Send) -> None:
 def test_a_body_is_taken_for_as_long_as_it_keeps_coming(clock: ManualClock) -> None:
     timers, wire = Timers(), Wire()
     config = uvicorn.Config(_nothing, log_config=None)
-    protocol = protocol_within(Bounds(timeout_s=30, most=10, most_dropped=100, clock=clock))(
+    protocol = protocol_class(ConnectionLimits(timeout_s=30, most=10, most_dropped=100, clock=clock))(
         config, ServerState(), {}, cast("asyncio.AbstractEventLoop", timers)
     )
     protocol.connection_made(wire)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from mnemon.api.codes import AT_STATUS
+from mnemon.api.codes import CODES_BY_STATUS
 from mnemon.api.problems import pointer_to
 from support.problem import assert_problem
 from support.served import served
@@ -68,7 +68,7 @@ def _problem(answer: Any, status: int) -> dict[str, Any]:
 def test_the_document_names_the_codes_of_every_status(database_url: str, tmp_path: Path) -> None:
     with served(database_url, tmp_path, worker=False, model="offline") as server:
         document = server.client().get("/openapi.json").json()
-    for status, codes in AT_STATUS.items():
+    for status, codes in CODES_BY_STATUS.items():
         code = document["components"]["schemas"][f"Problem{status}"]["properties"]["code"]
         assert (code["enum"], code["x-next-steps"]) == (list(codes), codes)
     for path, item in document["paths"].items():

@@ -9,10 +9,10 @@ from starlette.types import Message, Receive, Scope, Send
 from structlog.contextvars import bind_contextvars, merge_contextvars
 from structlog.testing import capture_logs
 
-from mnemon.api.boundary import Boundary
-from mnemon.api.request_log import QUIET_SECONDS, Exchange, RefusalLog
+from mnemon.api.middleware import RequestMiddleware
+from mnemon.api.request_log import QUIET_SECONDS, LoggedRequest, RefusalLog
 from mnemon.clock import ManualClock
-from mnemon.way import RightOfWay
+from mnemon.event_loop import RequestPriority
 
 App = Callable[[Scope, Receive, Send], Any]
 
@@ -36,7 +36,7 @@ async def lines_of(app: App, clock: ManualClock, scope: Scope | None = None) -> 
         """Nobody listens."""
 
     with capture_logs([merge_contextvars]) as lines:
-        await Boundary(app, clock, RightOfWay(), 1_000)(scope or asked(), gone, send)
+        await RequestMiddleware(app, clock, RequestPriority(), 1_000)(scope or asked(), gone, send)
     return lines
 
 
@@ -134,9 +134,9 @@ class Refused:
         scope = asked(client=(client, 1))
         with capture_logs() as lines:
             for _ in range(times):
-                exchange = Exchange(scope, 0.0)
+                exchange = LoggedRequest(scope, 0.0)
                 exchange.note_sent({"type": "http.response.start", "status": status})
-                self.log.note(exchange, scope)
+                self.log.note_refusal(exchange, scope)
         return lines
 
 

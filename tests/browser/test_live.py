@@ -21,7 +21,7 @@ def speaks(client: httpx2.Client, who: str) -> None:
 
 
 def test_a_page_updates_by_itself_and_pauses(page: Page, server: Served) -> None:
-    server.script.always_answers("Reflection", {})
+    server.script.set_default_answer("Reflection", {})
     cookies = signed_in(server, "watched")
     page.context.add_cookies([{"name": name, "value": value, "url": server.url} for name, value in cookies.items()])
     page.goto("/sessions")
@@ -46,7 +46,7 @@ def test_a_notice_outlives_an_update(page: Page, server: Served) -> None:
         page.get_by_label("Name").fill("Jenny Wren")
         page.get_by_role("button", name="Save").click()
         expect(page.get_by_role("status")).to_have_text("Changed.")
-        server.script.replies("Quite so.")
+        server.script.add_replies("Quite so.")
         client.post(f"/api/agents/{agent}/chat", json={"message": "From another window."})
         expect(page.get_by_text("From another window.")).to_be_visible()
         expect(page.locator(".notice")).to_contain_text("Changed.")

@@ -98,7 +98,7 @@ def test_a_live_page_never_swaps_away_what_was_typed(page: Page, server: Served)
         page.goto(f"/agents/{agent}")
         page.get_by_label("Message").fill("Half a sen")
         page.get_by_role("heading", level=1).click()  # the focus is elsewhere
-        server.script.replies("Quite so.")
+        server.script.add_replies("Quite so.")
         client.post(f"/api/agents/{agent}/chat", json={"message": "From another window."})
         page.wait_for_timeout(3000)
         expect(page.get_by_label("Message")).to_have_value("Half a sen")

@@ -185,7 +185,7 @@ def test_making_an_agent_with_active_memory_and_resetting_it(hand: Hand, other: 
 
 def test_opening_a_run_and_re_examining_it(hand: Hand, server: Served) -> None:
     page = hand.page
-    server.script.always_answers(
+    server.script.set_default_answer(
         "Card", {"conviction_score": 61, "notes": "The range still holds.", "suggested_action": "HOLD"}
     )
     hand.goes_to("Results")

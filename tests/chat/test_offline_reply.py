@@ -1,20 +1,20 @@
 """The reply without a model: recalled lines, and no claim without what it contradicts."""
 
-from mnemon.chat.offline import reply_by_rule
-from mnemon.layer import Item, Layer
+from mnemon.chat.reply import reply_by_rule
+from mnemon.layer import Layer, LayerItem
 
 
-def told(*items: Item) -> list[str]:
+def told(*items: LayerItem) -> list[str]:
     layers = [Layer(name="L5", title="Relevant", items=items)]
     return [line.removeprefix("- ") for line in reply_by_rule("What is my bank account?", layers).splitlines()[1:]]
 
 
-def fact(number: int, text: str = "Bank account") -> Item:
-    return Item(text=f"{text} {number}", sources=(f"mem_{number}",))
+def fact(number: int, text: str = "Bank account") -> LayerItem:
+    return LayerItem(text=f"{text} {number}", sources=(f"mem_{number}",))
 
 
-def claim(number: int) -> Item:
-    return Item(text=f"Bank account claimed {number}", sources=(f"claim_{number}",), needs=f"mem_{number}")
+def claim(number: int) -> LayerItem:
+    return LayerItem(text=f"Bank account claimed {number}", sources=(f"claim_{number}",), needs=f"mem_{number}")
 
 
 def test_a_claim_has_only_a_place_that_facts_leave() -> None:

@@ -3,23 +3,23 @@
 import psycopg
 
 from mnemon.access.grants import ALL_GRANTS
-from mnemon.basement import Basement
-from mnemon.chat.asking import Asking
-from mnemon.chat.begin import begin
-from mnemon.chat.stream import Streams
-from mnemon.chat.toolcall import call
+from mnemon.chat.begin import begin_turn
+from mnemon.chat.request import TurnRequest
+from mnemon.chat.stream import ReplyStreams
+from mnemon.chat.tool_calls import call_tool
 from mnemon.clock import ManualClock
 from mnemon.custody.forget_person import forget_person
 from mnemon.db.database import Database
 from mnemon.llm.protocol import ToolRequest
 from mnemon.llm.scripted.script import Script
-from mnemon.scope import person
+from mnemon.scope import person_scope
+from mnemon.services import Services
 from mnemon.sessions.messages import NewMessage
-from mnemon.tools.offered import chat_tools
+from mnemon.tools.registry import chat_tools
 from mnemon.turn import Role
 from support.reflecting import basement_of
 
-ANA = person("acme", "ana")
+ANA = person_scope("acme", "ana")
 REMEMBER = ToolRequest(id="call_1", name="remember", arguments={"content": "Likes tea", "quote": "I like tea"})
 
 
@@ -27,23 +27,23 @@ async def test_a_tool_called_after_a_forgetting_keeps_nothing(
     db: Database, org: str, clock: ManualClock, database_url: str
 ) -> None:
     script = Script()
-    script.replies("Hello Ana!")
-    basement: Basement = basement_of(db, clock, script)
-    streams = Streams()
+    script.add_replies("Hello Ana!")
+    services: Services = basement_of(db, clock, script)
+    streams = ReplyStreams()
     message = NewMessage(role=Role.USER, content="I like tea")
-    with streams.opening(basement, {}) as stream:
+    with streams.open_stream(services, {}) as stream:
         async with db.tx("acme") as tx:
-            asking = Asking(
+            asking = TurnRequest(
                 scope=ANA, user_name="ana", messages=(message,), sees_agent_state=True, sees_engagement=True
             )
-            begun = await begin(tx, asking, basement.settings, stream.ask)
-        stream.stored(begun)
+            begun = await begin_turn(tx, asking, services.settings, stream.ask_model)
+        stream.confirm_stored(begun)
     await streams.close()
-    kept = await call(basement, begun, chat_tools(ALL_GRANTS), REMEMBER)
+    kept = await call_tool(services, begun, chat_tools(ALL_GRANTS), REMEMBER)
     assert "error" not in kept.content
     async with db.tx("acme") as tx:
         await forget_person(tx, ANA)
-    refused = await call(basement, begun, chat_tools(ALL_GRANTS), REMEMBER)
+    refused = await call_tool(services, begun, chat_tools(ALL_GRANTS), REMEMBER)
     assert "forgotten" in str(refused.content["error"])
     with psycopg.connect(database_url) as connection:
         left = [

@@ -12,13 +12,13 @@ from typer.testing import CliRunner, Result
 
 from mnemon.access.keys import create_key
 from mnemon.access.organizations import create_organization
-from mnemon.basement import Basement
 from mnemon.cli import backup
 from mnemon.cli.main import app
 from mnemon.clock import SystemClock
 from mnemon.db.database import Database
-from mnemon.db.role import assert_bound
+from mnemon.db.migrate import check_role
 from mnemon.scope import Scope
+from mnemon.services import Services
 
 
 @pytest.fixture
@@ -58,10 +58,10 @@ async def _check_walls(url: str) -> None:
     db = Database(url, SystemClock(), pool_size=2)
     await db.open()
     async with db.tx("acme") as tx:
-        await assert_bound(tx)
-        assert len(await tx.all("SELECT * FROM keys")) == 1
+        await check_role(tx)
+        assert len(await tx.fetch_all("SELECT * FROM keys")) == 1
     async with db.tx("another") as tx:
-        assert await tx.all("SELECT * FROM keys") == []
+        assert await tx.fetch_all("SELECT * FROM keys") == []
     await db.close()
 
 
@@ -167,9 +167,9 @@ def test_what_must_survive_is_taken_from_the_old_database_and_given_to_the_new(
         async def take(self, url: str) -> None:
             self.keys = len(names_of_keys(url))
 
-        async def give(self, basement: Basement) -> str:
-            async with basement.db.tx("acme") as tx:
-                return f"{self.keys} before, {len(await tx.all('SELECT 1 FROM keys'))} now"
+        async def give(self, services: Services) -> str:
+            async with services.db.tx("acme") as tx:
+                return f"{self.keys} before, {len(await tx.fetch_all('SELECT 1 FROM keys'))} now"
 
     file = tmp_path / "one.backup"
     mnemon("backup", file, "--database-url", filled)

@@ -13,13 +13,13 @@ from mnemon.cli.main import app
 from mnemon.cli.story.steps import read_story
 from mnemon.clock import FileClock, SystemClock
 from mnemon.db.database import Database
-from mnemon.engagement.document import Stage
-from mnemon.engagement.reading import engagement
+from mnemon.engagement.document import HypothesisStage
+from mnemon.engagement.reading import load_document
 from mnemon.runs import agent_store, agents, store
+from mnemon.runs.calibration import load_track_record
 from mnemon.runs.card import load_cards
 from mnemon.runs.run import ResolutionStatus, RunStatus
 from mnemon.runs.store import RunFilter
-from mnemon.runs.track_record import track_record
 from mnemon.scope import Scope
 from mnemon.settings import Settings
 
@@ -78,7 +78,7 @@ async def test_no_agent_wakes_after_the_last_step(database_url: str, tmp_path: P
     await db.open()
     try:
         async with db.tx("demo") as tx:
-            failed = await store.runs(DEMO, tx, RunFilter(status=RunStatus.FAILED), most=100)
+            failed = await store.list_runs(DEMO, tx, RunFilter(status=RunStatus.FAILED), most=100)
             assert [run.error for _, run in failed if "told to fail" not in str(run.error)] == []
     finally:
         await db.close()
@@ -86,26 +86,30 @@ async def test_no_agent_wakes_after_the_last_step(database_url: str, tmp_path: P
 
 async def _look(db: Database) -> None:
     async with db.tx("demo") as tx:
-        believed = await engagement(tx, DEMO)
+        believed = await load_document(tx, DEMO)
         assert believed is not None
-        assert {each.stage for each in believed.hypotheses} >= {Stage.FINDING, Stage.REVISING, Stage.ARCHIVED}
+        assert {each.stage for each in believed.hypotheses} >= {
+            HypothesisStage.FINDING,
+            HypothesisStage.REVISING,
+            HypothesisStage.ARCHIVED,
+        }
         assert believed.open_unknowns
         assert believed.answered
         assert believed.week == 4
 
-        found = await agent_store.agents(DEMO, tx)
-        panels = await agents.panels(tx, DEMO, found)
+        found = await agent_store.list_agents(DEMO, tx)
+        panels = await agents.list_memory_panels(tx, DEMO, found)
         kestrel = next(agent for agent in found if agent.name == "Kestrel")
         assert panels[kestrel.id].runs_since_reset > 20
         assert kestrel.schedule is None
         lead = next(agent for agent in found if agent.name == "Meridian")
-        waking = await agent_store.next_slot_of(DEMO, tx, lead.id)
+        waking = await agent_store.find_next_slot(DEMO, tx, lead.id)
         assert waking is not None
         assert waking > tx.now
 
-        trades = [run for _, run in await store.runs(DEMO, tx, RunFilter(card_type="trade-decision"), most=100)]
+        trades = [run for _, run in await store.list_runs(DEMO, tx, RunFilter(card_type="trade-decision"), most=100)]
         states = {run.resolution_status for run in trades}
         assert {ResolutionStatus.OPEN, ResolutionStatus.RESOLVED} <= states
         assert all(run.created_at < tx.now for run in trades)
-        record = await track_record(tx, DEMO, load_cards(Settings().cards_dir), kestrel.id)
+        record = await load_track_record(tx, DEMO, load_cards(Settings().cards_dir), kestrel.id)
         assert record.overall.stated.enough

@@ -16,13 +16,13 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from typer.testing import CliRunner
 
 from mnemon.cli.checkup import machine
-from mnemon.cli.checkup.check import State
+from mnemon.cli.checkup.check import CheckState
 from mnemon.cli.main import app
 from mnemon.clock import SystemClock
 from mnemon.db.database import Database
 from mnemon.db.embedded.cluster import ensure_running
 from mnemon.scope import Scope
-from mnemon.vectors.active import flip
+from mnemon.vectors.active_model import activate_model
 
 Report = dict[str, dict[str, Any]]
 
@@ -120,7 +120,7 @@ async def _flip(url: str, model: str) -> None:
     db = Database(url, SystemClock(), pool_size=2)
     await db.open()
     async with db.tx("acme") as tx:
-        await flip(tx, Scope(org_id="acme"), model)
+        await activate_model(tx, Scope(org_id="acme"), model)
     await db.close()
 
 
@@ -172,10 +172,13 @@ def test_a_setting_that_cannot_be_read_is_a_finding(doctor: Callable[..., Report
 
 
 def test_a_misspelt_variable_is_noticed(tmp_path: Path) -> None:
-    found = machine.variables({"MNEMON_DATABSE_URL": "x", "HOME": "/"}, tmp_path)
-    assert found.state is State.WARN
+    found = machine.check_setting_names({"MNEMON_DATABSE_URL": "x", "HOME": "/"}, tmp_path)
+    assert found.state is CheckState.WARN
     assert found.fix == "unset MNEMON_DATABSE_URL; export MNEMON_DATABASE_URL=…"
-    assert machine.variables({"MNEMON_PORT": "1", "MNEMON_ORG": "local", "MNEMON_USER": "me"}, tmp_path).state == "ok"
+    assert (
+        machine.check_setting_names({"MNEMON_PORT": "1", "MNEMON_ORG": "local", "MNEMON_USER": "me"}, tmp_path).state
+        == "ok"
+    )
 
 
 def test_a_misspelt_name_in_a_file_is_noticed(doctor: Callable[..., Report], tmp_path: Path) -> None:
@@ -204,23 +207,23 @@ def test_a_settings_file_that_cannot_be_read_is_named(doctor: Callable[..., Repo
 
 
 def test_little_room_is_told_in_time(tmp_path: Path) -> None:
-    states = [machine.room(tmp_path, free).state for free in (10_000_000, 500_000_000, 50_000_000_000)]
-    assert states == [State.FAIL, State.WARN, State.OK]
+    states = [machine.check_disk_space(tmp_path, free).state for free in (10_000_000, 500_000_000, 50_000_000_000)]
+    assert states == [CheckState.FAIL, CheckState.WARN, CheckState.OK]
 
 
 def test_a_data_directory_others_can_read_or_nobody_can_make_is_noticed(tmp_path: Path) -> None:
     (tmp_path / "open").mkdir(mode=0o755)
-    assert machine.data_dir(tmp_path / "open")[0].state is State.WARN
+    assert machine.check_data_dir(tmp_path / "open")[0].state is CheckState.WARN
     (tmp_path / "file").write_text("")
-    assert machine.data_dir(tmp_path / "file" / "data")[0].state is State.FAIL
-    assert machine.data_dir(tmp_path / "new" / "data")[0].state is State.OK
+    assert machine.check_data_dir(tmp_path / "file" / "data")[0].state is CheckState.FAIL
+    assert machine.check_data_dir(tmp_path / "new" / "data")[0].state is CheckState.OK
 
 
 def test_completion_is_offered(tmp_path: Path) -> None:
-    assert machine.completion(tmp_path, "/bin/zsh").fix == "mnemon --install-completion"
+    assert machine.check_completion(tmp_path, "/bin/zsh").fix == "mnemon --install-completion"
     (tmp_path / ".zfunc").mkdir()
     (tmp_path / ".zfunc" / "_mnemon").write_text("")
-    assert machine.completion(tmp_path, "/bin/zsh").fix is None
+    assert machine.check_completion(tmp_path, "/bin/zsh").fix is None
 
 
 def test_people_get_words_and_marks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

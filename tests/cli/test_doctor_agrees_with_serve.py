@@ -14,8 +14,8 @@ from psycopg.conninfo import make_conninfo
 from typer.testing import CliRunner
 
 from mnemon.cli.main import app
-from mnemon.db.embedded.binaries import wheel_folder
 from mnemon.db.embedded.cluster import ensure_running
+from mnemon.db.embedded.programs import wheel_folder
 
 
 @pytest.fixture

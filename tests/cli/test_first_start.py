@@ -14,9 +14,9 @@ import psycopg
 import pytest
 from typer.testing import CliRunner
 
-from mnemon.api.listening import listen_refusal
+from mnemon.api.server import listen_refusal
 from mnemon.cli.main import app
-from mnemon.db.migrate import _LOCK, shipped
+from mnemon.db.migrate import _LOCK_ID, shipped_migrations
 from support.bounds import HANGS_S
 from support.databases import new_database
 from support.processes import end_servers
@@ -113,15 +113,15 @@ def test_a_port_that_is_lost_during_the_start_costs_no_key(cluster_url: str) -> 
         rival.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         rival.bind(("127.0.0.1", 0))  # does not listen, so the server can bind the same port
         with psycopg.connect(url, autocommit=True) as holder:
-            holder.execute("select pg_advisory_lock(%s)", (_LOCK,))
+            holder.execute("select pg_advisory_lock(%s)", (_LOCK_ID,))
             with starting("--port", str(rival.getsockname()[1]), "--database-url", url) as process:
                 _wait_until(lambda: _waits_for_the_lock(holder))
                 rival.listen()
-                holder.execute("select pg_advisory_unlock(%s)", (_LOCK,))
+                holder.execute("select pg_advisory_unlock(%s)", (_LOCK_ID,))
                 _, said = process.communicate(timeout=HANGS_S)
             assert "Another server may run there" in said
             assert "Traceback" not in said
-            assert holder.execute("select count(*) from schema_migrations").fetchone() == (len(shipped()),)
+            assert holder.execute("select count(*) from schema_migrations").fetchone() == (len(shipped_migrations()),)
             assert holder.execute("select count(*) from keys").fetchone() == (0,)
         with starting("--port", "0", "--database-url", url) as process:
             assert key_in(greeting(process, "See it filled"))

@@ -13,7 +13,7 @@ import psutil
 import pytest
 from pydantic import SecretStr
 
-from mnemon.llm.scripted.script import Asked
+from mnemon.llm.scripted.script import ScriptedRequest
 from mnemon.llm.scripted.server import ScriptedServer
 from mnemon.settings import Settings, plain_values
 from support.bounds import HANGS_S
@@ -35,13 +35,13 @@ async def test_a_turn_that_was_lost_with_its_server_is_reflected_in_a_child(tmp_
     gates = [threading.Event(), threading.Event()]
     calls: list[str] = []
 
-    def think(asked: Asked) -> dict[str, object]:
+    def think(asked: ScriptedRequest) -> dict[str, object]:
         calls.append(asked.prompt)
         assert gates[len(calls) - 1].wait(HANGS_S)
         return remembers_each(asked)
 
     with ScriptedServer() as scripted:
-        scripted.script.always_answers("Reflection", think)
+        scripted.script.set_default_answer("Reflection", think)
         model = "openai:scripted"
         server = Server(tmp_path, clock=True, model=model, model_base_url=scripted.url, model_api_key=SECRET)
         try:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mnemon.cli.house import session_url
+from mnemon.cli.services import session_url
 from mnemon.errors import Misconfigured
 from mnemon.settings import Settings
 

@@ -9,7 +9,7 @@ import typer
 from typer.testing import CliRunner, Result
 
 from mnemon.cli.main import app
-from mnemon.db.embedded.layout import has_database
+from mnemon.db.embedded.data_dir import has_database
 
 MAKES_ONE = {"serve", "migrate", "restore", "demo"}
 NEEDS_NONE = {"agents cards", "doctor"}

@@ -3,8 +3,7 @@
 import subprocess
 import sys
 
-from mnemon.client.expectation import Verifications
-from mnemon.client.sse import Event, Reader
+from mnemon.client.events import Event, Reader, Verifications
 
 
 def read(*lines: str) -> list[Event]:

@@ -8,13 +8,13 @@ from pathlib import Path
 import psutil
 import pytest
 
-from mnemon.llm.scripted.messages import ScriptedMessages
-from mnemon.llm.scripted.script import Script, called
-from mnemon.runs.active_memory import Access
+from mnemon.llm.scripted.anthropic_server import ScriptedAnthropicServer
+from mnemon.llm.scripted.script import Script, tool_call_reply
+from mnemon.runs.active_memory import MemoryAccess
 from mnemon.runs.adapter import RunFailed
 from mnemon.runs.adapters.claude_cli import ClaudeDriver
 from mnemon.runs.card import load_cards
-from mnemon.runs.filling import fill
+from mnemon.runs.card_filling import fill_card
 from mnemon.settings import Settings
 from support.claude import claude_binary, needs_claude
 from support.orchestrator import orchestrator
@@ -31,14 +31,16 @@ def script() -> Script:
 
 
 @pytest.fixture
-def api(script: Script) -> Iterator[ScriptedMessages]:
-    with ScriptedMessages(script) as server:
+def api(script: Script) -> Iterator[ScriptedAnthropicServer]:
+    with ScriptedAnthropicServer(script) as server:
         yield server
 
 
 @pytest.fixture
-def settings(api: ScriptedMessages, tmp_path: Path) -> Settings:
-    return Settings(data_dir=tmp_path, claude_cli=claude_binary(), claude_api_key="test-key", claude_base_url=api.root)
+def settings(api: ScriptedAnthropicServer, tmp_path: Path) -> Settings:
+    return Settings(
+        data_dir=tmp_path, claude_cli=claude_binary(), claude_api_key="test-key", claude_base_url=api.root_url
+    )
 
 
 @pytest.fixture
@@ -49,10 +51,10 @@ def driver(settings: Settings) -> ClaudeDriver:
 async def test_a_session_is_resumed_with_its_history_and_a_new_system_prompt(
     driver: ClaudeDriver, script: Script
 ) -> None:
-    script.replies("First.", "Second.")
-    first = await driver.perform(task("one", access=Access.EXTEND), Seen())
-    again = task("two", access=Access.EXTEND, session_id=first.session_id, system="You are renewed.")
-    second = await driver.perform(again, Seen())
+    script.add_replies("First.", "Second.")
+    first = await driver.perform_task(task("one", access=MemoryAccess.EXTEND), Seen())
+    again = task("two", access=MemoryAccess.EXTEND, session_id=first.session_id, system="You are renewed.")
+    second = await driver.perform_task(again, Seen())
     asked = script.asked[-1]
     assert [m.content for m in asked.messages if m.role != "system"] == ["one", "First.", "two"]
     assert "You are renewed." in asked.system
@@ -63,35 +65,35 @@ async def test_a_session_is_resumed_with_its_history_and_a_new_system_prompt(
 
 
 async def test_without_memory_nothing_is_kept(driver: ClaudeDriver, script: Script, tmp_path: Path) -> None:
-    outcome = await driver.perform(task("one"), Seen())
+    outcome = await driver.perform_task(task("one"), Seen())
     assert outcome.session_id is None
     assert not list(tmp_path.rglob("*.jsonl"))
 
 
 async def test_a_read_only_run_sees_the_session_and_does_not_extend_it(driver: ClaudeDriver, script: Script) -> None:
-    first = await driver.perform(task("one", access=Access.EXTEND), Seen())
-    peek = await driver.perform(task("peek", access=Access.READ, session_id=first.session_id), Seen())
+    first = await driver.perform_task(task("one", access=MemoryAccess.EXTEND), Seen())
+    peek = await driver.perform_task(task("peek", access=MemoryAccess.READ, session_id=first.session_id), Seen())
     assert [m.content for m in script.asked[-1].messages if m.role == "user"] == ["one", "peek"]
     assert peek.session_id is None
-    await driver.perform(task("two", access=Access.EXTEND, session_id=first.session_id), Seen())
+    await driver.perform_task(task("two", access=MemoryAccess.EXTEND, session_id=first.session_id), Seen())
     assert [m.content for m in script.asked[-1].messages if m.role == "user"] == ["one", "two"]
 
 
 async def test_a_card_is_filled(driver: ClaudeDriver, script: Script) -> None:
-    script.replies(called("StructuredOutput", **WAIT))
-    outcome = await driver.perform(task(card=CARD), Seen())
+    script.add_replies(tool_call_reply("StructuredOutput", **WAIT))
+    outcome = await driver.perform_task(task(card=CARD), Seen())
     assert outcome.answer is not None
-    assert fill(CARD, outcome.answer) == WAIT
+    assert fill_card(CARD, outcome.answer) == WAIT
     assert outcome.usage.input_tokens > 0
     assert outcome.usage.cost_usd is not None
 
 
 async def test_an_mcp_call_arrives_with_the_runs_token(settings: Settings, script: Script) -> None:
-    script.replies(called("mcp__orchestrator__get_my_decisions"), "Noted.")
+    script.add_replies(tool_call_reply("mcp__orchestrator__get_my_decisions"), "Noted.")
     with orchestrator("2d ago · WAIT · range unresolved") as server:
         driver = ClaudeDriver(settings.model_copy(update={"mcp_url": server.url}))
         seen = Seen()
-        await driver.perform(task(review=review("x", token="mnr_acme_abc")), seen)
+        await driver.perform_task(task(review=review("x", token="mnr_acme_abc")), seen)
     assert server.calls == 1
     assert set(server.bearers) == {"Bearer mnr_acme_abc"}
     assert "mcp__orchestrator__get_my_decisions" in script.asked[0].tools
@@ -103,27 +105,29 @@ async def test_an_mcp_call_arrives_with_the_runs_token(settings: Settings, scrip
 async def test_a_model_that_does_not_look_at_its_decisions_is_reported(settings: Settings) -> None:
     with orchestrator("2d ago · WAIT") as server:
         seen = Seen()
-        await ClaudeDriver(settings.model_copy(update={"mcp_url": server.url})).perform(task(review=review("x")), seen)
+        await ClaudeDriver(settings.model_copy(update={"mcp_url": server.url})).perform_task(
+            task(review=review("x")), seen
+        )
     assert "did not look" in seen.of("review")[0]["note"]
 
 
 async def test_without_review_no_tool_is_offered(driver: ClaudeDriver, script: Script) -> None:
-    await driver.perform(task(), Seen())
+    await driver.perform_task(task(), Seen())
     assert script.asked[0].tools == ()
 
 
 async def test_an_api_error_fails_the_run_although_its_subtype_says_success(
     driver: ClaudeDriver, script: Script
 ) -> None:
-    script.fails("error", times=None)
+    script.add_fault("error", times=None)
     with pytest.raises(RunFailed, match="the script refuses this request"):
-        await driver.perform(task(access=Access.EXTEND), Seen())
+        await driver.perform_task(task(access=MemoryAccess.EXTEND), Seen())
 
 
 async def test_a_lost_session_starts_fresh_and_says_so(driver: ClaudeDriver, script: Script) -> None:
     lost = "11111111-2222-3333-4444-555555555555"
     seen = Seen()
-    outcome = await driver.perform(task("hello", access=Access.EXTEND, session_id=lost), seen)
+    outcome = await driver.perform_task(task("hello", access=MemoryAccess.EXTEND, session_id=lost), seen)
     assert outcome.reply == "Understood."
     assert outcome.session_id not in (None, lost)
     assert seen.of("session")[0]["lost"] == lost
@@ -131,15 +135,15 @@ async def test_a_lost_session_starts_fresh_and_says_so(driver: ClaudeDriver, scr
 
 async def test_a_session_of_another_adapter_starts_fresh_and_says_so(driver: ClaudeDriver) -> None:
     seen = Seen()
-    outcome = await driver.perform(task("hello", access=Access.EXTEND, session_id="ase_01H"), seen)
+    outcome = await driver.perform_task(task("hello", access=MemoryAccess.EXTEND, session_id="ase_01H"), seen)
     assert outcome.session_id not in (None, "ase_01H")
     assert seen.of("session")[0]["lost"] == "ase_01H"
 
 
 async def test_a_timeout_kills_the_program_and_all_it_started(driver: ClaudeDriver, script: Script) -> None:
-    script.fails("hang", times=None, after=0)
+    script.add_fault("hang", times=None, after=0)
     before = {child.pid for child in psutil.Process().children(recursive=True)}
-    performing = asyncio.create_task(driver.perform(task(access=Access.EXTEND), Seen()))
+    performing = asyncio.create_task(driver.perform_task(task(access=MemoryAccess.EXTEND), Seen()))
     while not script.asked:
         await asyncio.sleep(0.05)
     performing.cancel()  # as its time limit does
@@ -152,19 +156,19 @@ async def test_a_timeout_kills_the_program_and_all_it_started(driver: ClaudeDriv
 async def test_a_file_named_in_a_prompt_is_not_attached(driver: ClaudeDriver, script: Script, tmp_path: Path) -> None:
     secret = tmp_path / "secret.txt"
     secret.write_text("TOPSECRET42")
-    await driver.perform(task(f"look at @{secret} please"), Seen())
+    await driver.perform_task(task(f"look at @{secret} please"), Seen())
     assert "TOPSECRET42" not in json.dumps(script.asked[-1].body)
 
 
 async def test_a_prompt_that_looks_like_a_command_reaches_the_model(driver: ClaudeDriver, script: Script) -> None:
-    await driver.perform(task("/clear everything"), Seen())
+    await driver.perform_task(task("/clear everything"), Seen())
     assert script.asked[-1].prompt.strip() == "/clear everything"
 
 
 async def test_chat_streams(driver: ClaudeDriver, script: Script) -> None:
-    script.replies("Hello there friend.")
+    script.add_replies("Hello there friend.")
     seen = Seen()
-    await driver.perform(task("hi"), seen)
+    await driver.perform_task(task("hi"), seen)
     assert "".join(delta["text"] for delta in seen.of("delta")) == "Hello there friend."
     assert len(seen.of("delta")) > 1
 
@@ -175,7 +179,7 @@ async def test_a_program_without_a_result_has_failed(settings: Settings, tmp_pat
     mute.chmod(0o700)
     driver = ClaudeDriver(settings.model_copy(update={"claude_cli": mute}))
     with pytest.raises(RunFailed, match="code 3 and without a result: broke"):
-        await driver.perform(task(), Seen())
+        await driver.perform_task(task(), Seen())
 
 
 async def test_the_program_inherits_nothing(
@@ -187,7 +191,7 @@ async def test_the_program_inherits_nothing(
     spy.chmod(0o700)
     driver = ClaudeDriver(settings.model_copy(update={"claude_cli": spy}))
     with pytest.raises(RunFailed):
-        await driver.perform(task(), Seen())
+        await driver.perform_task(task(), Seen())
     home = tmp_path / "agents" / "acme" / "agt_01" / "home"
     assert "inherited-secret" not in (home / "env.txt").read_text()
     assert (home / "pwd.txt").read_text().strip() == str(home.parent / "work")
@@ -197,4 +201,4 @@ async def test_the_program_inherits_nothing(
 async def test_it_is_off_until_the_operator_names_the_binary(settings: Settings) -> None:
     driver = ClaudeDriver(settings.model_copy(update={"claude_cli": None}))
     with pytest.raises(RunFailed, match="MNEMON_CLAUDE_CLI"):
-        await driver.perform(task(), Seen())
+        await driver.perform_task(task(), Seen())

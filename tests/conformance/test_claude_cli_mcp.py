@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from mnemon.llm.scripted.messages import ScriptedMessages
-from mnemon.llm.scripted.script import Script, called
+from mnemon.llm.scripted.anthropic_server import ScriptedAnthropicServer
+from mnemon.llm.scripted.script import Script, tool_call_reply
 from support.claude import claude_binary, needs_claude
 from support.served import Served
 from support.tally import counted
@@ -18,9 +18,9 @@ pytestmark = [pytest.mark.conformance, pytest.mark.timeout(300), needs_claude]
 
 def test_it_remembers_and_recalls_by_our_tools(server: Served, tmp_path: Path) -> None:
     script = Script()
-    script.replies(
-        called("mcp__orchestrator__remember", content="Ann plays the cello", attribute="instrument"),
-        called("mcp__orchestrator__recall", query="music"),
+    script.add_replies(
+        tool_call_reply("mcp__orchestrator__remember", content="Ann plays the cello", attribute="instrument"),
+        tool_call_reply("mcp__orchestrator__recall", query="music"),
         "She plays the cello.",
     )
     door = {"type": "http", "url": f"{server.url}/mcp?userId=ann",
@@ -28,8 +28,8 @@ def test_it_remembers_and_recalls_by_our_tools(server: Served, tmp_path: Path) -
     config = tmp_path / "mcp.json"
     config.write_text(json.dumps({"mcpServers": {"orchestrator": door}}))
     tools = "mcp__orchestrator__remember,mcp__orchestrator__recall"
-    with ScriptedMessages(script) as api:
-        home = {"HOME": str(tmp_path), "PATH": os.environ["PATH"], "ANTHROPIC_BASE_URL": api.root,
+    with ScriptedAnthropicServer(script) as api:
+        home = {"HOME": str(tmp_path), "PATH": os.environ["PATH"], "ANTHROPIC_BASE_URL": api.root_url,
                 "ANTHROPIC_API_KEY": "test-key", "DISABLE_AUTOUPDATER": "1", "DISABLE_TELEMETRY": "1",
                 "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1"}  # fmt: skip
         binary = claude_binary()

@@ -9,8 +9,8 @@ import pytest
 
 from mnemon.clock import ManualClock
 from mnemon.db.database import Database
-from mnemon.llm.scripted.messages import ScriptedMessages
-from mnemon.llm.scripted.script import Asked, Reply, Script, called
+from mnemon.llm.scripted.anthropic_server import ScriptedAnthropicServer
+from mnemon.llm.scripted.script import Script, ScriptedReply, ScriptedRequest, tool_call_reply
 from mnemon.runs.agent import Adapter, AgentRole
 from mnemon.runs.run import Run, RunStatus
 from support.claude import claude_binary, needs_claude
@@ -31,15 +31,15 @@ HOLD = {"conviction_score": 80, "notes": "Momentum is intact.", "suggested_actio
 REVIEW = "mcp__orchestrator__get_my_decisions"
 
 
-def acting(asked: Asked) -> Reply | str:
+def acting(asked: ScriptedRequest) -> ScriptedReply | str:
     """Plays every part: specialists report, the lead looks at its decisions first and then fills its card."""
     if "StructuredOutput" not in asked.tools:
         return f"A fresh read by {asked.system.rsplit('SKILL-', 1)[1][:5]}."
     begun = max(place for place, said in enumerate(asked.messages) if "Analyse BTC." in said.content)
     if REVIEW in asked.tools and not any(said.role == "tool" for said in asked.messages[begun:]):
-        return called(REVIEW)
+        return tool_call_reply(REVIEW)
     again = "re-examination" in asked.messages[begun].content
-    return called("StructuredOutput", **(HOLD if again else TRADE))
+    return tool_call_reply("StructuredOutput", **(HOLD if again else TRADE))
 
 
 @pytest.fixture
@@ -57,11 +57,11 @@ def decisions() -> Iterator[Orchestrator]:
 def room(
     db: Database, org: str, clock: ManualClock, tmp_path: Path, script: Script, decisions: Orchestrator
 ) -> Iterator[Working]:
-    with ScriptedMessages(script) as api:
+    with ScriptedAnthropicServer(script) as api:
         settings = {
             "claude_cli": claude_binary(),
             "claude_api_key": "test-key",
-            "claude_base_url": api.root,
+            "claude_base_url": api.root_url,
             "mcp_url": decisions.url,
         }
         yield Working(db=db, org=org, clock=clock, folder=tmp_path, script=script, settings=settings)
@@ -150,19 +150,19 @@ async def test_a_failed_run_leaves_the_session_it_found(room: Working, script: S
         config={"memoryEnabled": True},
     )
     first = await done(room, await room.ask(agent))
-    script.fails("error", times=None)
+    script.add_fault("error", times=None)
     failed = await room.ask(agent)
     await room.runner().drain()
     failed = await room.read(failed)
     assert (failed.status, failed.session_id_after) == (RunStatus.FAILED, None)
-    script.heals()
+    script.clear_faults()
     third = await done(room, await room.ask(agent))
     assert third.session_id_before == first.session_id_after
 
 
 async def test_a_run_over_time_is_stopped_with_its_program(room: Working, script: Script) -> None:
     agent = await room.agent(adapter=Adapter.CLAUDE_CLI, config={"timeoutSeconds": 2})
-    script.fails("hang", times=None, after=0)
+    script.add_fault("hang", times=None, after=0)
     run = await room.ask(agent)
     await room.runner().drain()
     after = await room.read(run)

@@ -8,8 +8,8 @@ from typing import Any
 import httpx2
 import pytest
 
-from mnemon.llm.scripted.messages import ScriptedMessages
-from mnemon.llm.scripted.script import Asked, Reply, Script, called
+from mnemon.llm.scripted.anthropic_server import ScriptedAnthropicServer
+from mnemon.llm.scripted.script import Script, ScriptedReply, ScriptedRequest, tool_call_reply
 from support.claude import claude_binary, needs_claude
 from support.served import Served, served
 from support.sse import events_in
@@ -18,11 +18,11 @@ pytestmark = [pytest.mark.conformance, needs_claude]
 REVIEW = "mcp__orchestrator__get_my_decisions"
 
 
-def acting(asked: Asked) -> Reply:
+def acting(asked: ScriptedRequest) -> ScriptedReply:
     """Looks at its decisions first, then decides."""
     if REVIEW in asked.tools and not any(said.role == "tool" for said in asked.messages):
-        return called(REVIEW)
-    return called("StructuredOutput", decision="WAIT", summary="range unresolved")
+        return tool_call_reply(REVIEW)
+    return tool_call_reply("StructuredOutput", decision="WAIT", summary="range unresolved")
 
 
 def run_now(server: Served, client: httpx2.Client, agent_id: str) -> dict[str, Any]:
@@ -40,8 +40,8 @@ def test_the_cli_reads_its_own_decisions_and_nothing_else(database_url: str, tmp
         port = probe.getsockname()[1]
     cli: dict[str, Any] = {"claude_cli": claude_binary(), "claude_api_key": "test-key"}
     with (
-        ScriptedMessages(script) as api,
-        served(database_url, tmp_path, port=port, claude_base_url=api.root, **cli) as server,
+        ScriptedAnthropicServer(script) as api,
+        served(database_url, tmp_path, port=port, claude_base_url=api.root_url, **cli) as server,
     ):
         client = server.client("acme")
         body = {"name": "Scout", "adapter": "claude-cli", "adapterConfig": {"reviewDecisions": True}}

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from mnemon.llm.scripted.messages import ScriptedMessages
+from mnemon.llm.scripted.anthropic_server import ScriptedAnthropicServer
 from mnemon.llm.scripted.script import Script
 from support.claude import needs_claude
 from support.examples import run_example
@@ -35,9 +35,9 @@ def test_an_openai_agents_program_remembers_across_restarts(server: Served) -> N
 @needs_claude
 def test_a_claude_session_is_resumed_on_a_machine_that_never_saw_it(server: Served, tmp_path: Path) -> None:
     key, script = server.key("acme"), Script()
-    script.replies("Nice to meet you, Ann.", "You are Ann.")
-    with ScriptedMessages(script) as api:
-        scripted = {"ANTHROPIC_BASE_URL": api.root, "ANTHROPIC_API_KEY": "test-key",
+    script.add_replies("Nice to meet you, Ann.", "You are Ann.")
+    with ScriptedAnthropicServer(script) as api:
+        scripted = {"ANTHROPIC_BASE_URL": api.root_url, "ANTHROPIC_API_KEY": "test-key",
                     "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1"}  # fmt: skip
         for machine in ("one", "two"):
             (tmp_path / machine).mkdir()

@@ -16,12 +16,11 @@ from structlog.testing import capture_logs
 from mnemon.access.audit import record_write, verify_log
 from mnemon.access.keys import create_key
 from mnemon.access.organizations import create_organization
-from mnemon.cli.checkup.pooler import named_statements
+from mnemon.cli.checkup.pooler import check_named_statements
 from mnemon.clock import SystemClock
-from mnemon.db import connecting
+from mnemon.db import connect
 from mnemon.db.database import Database
-from mnemon.db.migrate import migrate, pending, shipped
-from mnemon.db.role import assert_bound
+from mnemon.db.migrate import check_role, migrate_database, pending_migrations, shipped_migrations
 from mnemon.errors import DatabaseDown
 from mnemon.scope import Scope
 from support.databases import name_of, new_database
@@ -51,7 +50,7 @@ def bouncer(cluster: str) -> Iterator[str]:
 def migrated(cluster: str) -> Iterator[str]:
     """A migrated database that others are copied from."""
     with new_database(cluster) as url:
-        asyncio.run(migrate(url, NOW))
+        asyncio.run(migrate_database(url, NOW))
         yield name_of(url)
 
 
@@ -171,16 +170,16 @@ async def test_row_level_security_binds_every_transaction_whatever_connection_it
     async def look(number: int) -> None:
         org = f"org{number % 5}"
         async with db.tx(org) as tx:
-            await assert_bound(tx)
-            await tx.run(
+            await check_role(tx)
+            await tx.execute(
                 "insert into organizations (org_id, created_at) values (%(org)s, %(at)s) on conflict do nothing",
                 org=org,
                 at=NOW,
             )
-            assert await tx.all("select org_id from organizations") == [{"org_id": org}]
-        assert await db.glance(org, "select org_id from organizations") == [{"org_id": org}]
+            assert await tx.fetch_all("select org_id from organizations") == [{"org_id": org}]
+        assert await db.read_once(org, "select org_id from organizations") == [{"org_id": org}]
         async with db.tx(None) as tx:
-            assert await tx.all("select org_id from organizations") == []
+            assert await tx.fetch_all("select org_id from organizations") == []
 
     await asyncio.gather(*(look(number) for number in range(60)))
 
@@ -196,22 +195,22 @@ async def test_the_audit_log_holds_whatever_connection_each_entry_was_written_by
     await asyncio.gather(*(write(number) for number in range(60)))
     async with db.tx("acme") as tx:
         reached, broken = await verify_log(tx, Scope(org_id="acme"))
-        torn = await tx.all("select actor from audit group by actor having count(distinct lane) > 1")
-    assert (reached.entries, broken, torn) == (121, None, [])
+        torn = await tx.fetch_all("select actor from audit group by actor having count(distinct lane) > 1")
+    assert (reached.entry_count, broken, torn) == (121, None, [])
 
 
 async def test_nothing_of_a_transaction_stays_on_a_connection(db: Database) -> None:
     async def session() -> tuple[str, ...]:
         async with db.owner_tx() as tx:
-            named = await tx.all("select name from pg_prepared_statements")
-            await tx.many("select %(n)s::int", [{"n": number} for number in range(20)])
-            row = await tx.one("select current_user::text as who, current_setting('mnemon.org', true) as org")
+            named = await tx.fetch_all("select name from pg_prepared_statements")
+            await tx.execute_many("select %(n)s::int", [{"n": number} for number in range(20)])
+            row = await tx.fetch_one("select current_user::text as who, current_setting('mnemon.org', true) as org")
         assert named == []
         return row["who"], row["org"] or ""
 
     async def write(number: int) -> None:
         async with db.tx("acme") as tx:
-            connection = await tx.connection()
+            connection = await tx.raw_connection()
             for _ in range(7):  # after five times the driver would prepare it
                 await connection.execute("select 1")
 
@@ -226,7 +225,7 @@ async def test_nothing_of_a_transaction_stays_on_a_connection(db: Database) -> N
 async def test_who_is_cancelled_stops_its_statement_on_the_server(db: Database, direct: str) -> None:
     async def sleep() -> None:
         async with db.tx("acme") as tx:
-            await tx.one("select pg_sleep(60)")
+            await tx.fetch_one("select pg_sleep(60)")
 
     sleeping = asyncio.create_task(sleep())
     running = "select count(*) from pg_stat_activity where state = 'active' and query like '%pg_sleep(60)%'"
@@ -240,20 +239,20 @@ async def test_who_is_cancelled_stops_its_statement_on_the_server(db: Database, 
         with pytest.raises(asyncio.CancelledError):
             await sleeping
         assert other.execute(running).fetchone() == (0,)
-    await asyncio.gather(*(db.glance("acme", "select 1") for _ in range(10)))
+    await asyncio.gather(*(db.read_once("acme", "select 1") for _ in range(10)))
 
 
 async def test_a_statement_has_its_timeout(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(connecting.SESSION, "statement_timeout", "50ms")
+    monkeypatch.setitem(connect.SESSION_SETTINGS, "statement_timeout", "50ms")
     with pytest.raises(DatabaseDown) as caught:
-        await db.glance("acme", "select pg_sleep(20)")
+        await db.read_once("acme", "select pg_sleep(20)")
     assert caught.value.code == "statement_timeout"
 
 
 async def test_notifications_are_heard_past_the_pooler(db: Database) -> None:
     async with db.listen("mnemon_test") as listener:
         async with db.tx("acme") as tx:
-            await tx.run("select pg_notify('mnemon_test', 'heard')")
+            await tx.execute("select pg_notify('mnemon_test', 'heard')")
         async for notice in listener.notifies(timeout=20, stop_after=1):
             assert notice.payload == "heard"
             return
@@ -274,9 +273,9 @@ async def test_without_a_url_past_the_pooler_it_is_said_that_notifications_are_o
 
 async def test_migrations_go_through_it_and_leave_no_lock(cluster: str, bouncer: str) -> None:
     with new_database(cluster) as url:
-        done = await asyncio.gather(*(migrate(through(bouncer, url), NOW) for _ in range(2)))
-        assert sum(map(len, done)) == len(shipped())
-        assert await pending(through(bouncer, url)) == []
+        done = await asyncio.gather(*(migrate_database(through(bouncer, url), NOW) for _ in range(2)))
+        assert sum(map(len, done)) == len(shipped_migrations())
+        assert await pending_migrations(through(bouncer, url)) == []
         with psycopg.connect(url) as connection:
             assert connection.execute("select count(*) from pg_locks where locktype = 'advisory'").fetchone() == (0,)
 
@@ -302,7 +301,7 @@ async def test_the_doctor_tells_a_pooler_that_loses_prepared_statements_every_ti
     ignored = "extra_float_digits,options"
     with pooler(cluster, connections=connections, ignore_startup_parameters=ignored) as url:
         for _ in range(5):
-            found = await named_statements(through(url, direct))
+            found = await check_named_statements(through(url, direct))
             assert found is not None
             assert found.state == "fail"
             assert "MNEMON_PREPARED_STATEMENTS=false" in (found.fix or "")
@@ -310,10 +309,10 @@ async def test_the_doctor_tells_a_pooler_that_loses_prepared_statements_every_ti
 
 @pytest.mark.parametrize("connections", [1, 5])
 async def test_the_doctor_takes_no_other_way_in_for_such_a_pooler(cluster: str, direct: str, connections: int) -> None:
-    assert await named_statements(direct) is None
+    assert await check_named_statements(direct) is None
     ignored = "extra_float_digits,options"
     with pooler(cluster, connections=connections, pool_mode="session", ignore_startup_parameters=ignored) as url:
-        assert await named_statements(through(url, direct)) is None
+        assert await check_named_statements(through(url, direct)) is None
 
 
 async def test_in_session_mode_statements_may_be_prepared(cluster: str, direct: str) -> None:
@@ -328,4 +327,4 @@ async def test_in_session_mode_statements_may_be_prepared(cluster: str, direct: 
 async def ask(db: Database, number: int) -> None:
     async with db.tx("acme", within_s=3) as tx:
         for place in range(4):
-            assert (await tx.one(f"select {place + number % 7} as n"))["n"] == place + number % 7
+            assert (await tx.fetch_one(f"select {place + number % 7} as n"))["n"] == place + number % 7

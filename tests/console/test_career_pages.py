@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import httpx2
 import pytest
 
-from mnemon.access.signin import csrf_token, split
-from mnemon.console.visit import COOKIE
+from mnemon.access.signin import csrf_token, parse_token
+from mnemon.console.page_request import SESSION_COOKIE
 from support.console_door import signed_in
 from support.served import Served
 
@@ -66,8 +66,8 @@ def career(server: Served, client: httpx2.Client) -> Career:
     trade = _run(server, client, agent, 0.7)
     score = {"conviction_score": 80, "notes": SCRIPT, "suggested_action": "HOLD"}
     for number in (80, 40):
-        server.script.replies(SCRIPT)
-        server.script.answers("Card", {**score, "conviction_score": number})
+        server.script.add_replies(SCRIPT)
+        server.script.add_answers("Card", {**score, "conviction_score": number})
         client.post(f"/api/runs/{trade}/re-examine")
         server.settled(client)
     held = client.get("/api/engagement?expand=evidence").json()["data"]["hypotheses"]
@@ -87,15 +87,15 @@ def _believe(server: Served, client: httpx2.Client) -> None:
         "unknowns": [{"question": f"Which depot? {SCRIPT}", "whyItMatters": f"It decides {SCRIPT}"}],
     }
     for answer in ({}, {}, {"engagement": proposal}):
-        server.script.answers("Reflection", answer)
+        server.script.add_answers("Reflection", answer)
         client.post("/api/chat", json={"userId": "mara", "message": said, "stream": False})
         server.settled(client)
 
 
 def _run(server: Served, client: httpx2.Client, agent: str, confidence: float) -> str:
     card = {"symbol": "BTC-USD", "action": "LONG", "summary": SCRIPT, "confidence": confidence}
-    server.script.replies(SCRIPT)
-    server.script.answers("Card", {**card, "entry": 100, "take_profit": 110, "stop_loss": 95})
+    server.script.add_replies(SCRIPT)
+    server.script.add_answers("Card", {**card, "entry": 100, "take_profit": 110, "stop_loss": 95})
     run: str = client.post(f"/api/agents/{agent}/runs").json()["data"]["id"]
     server.settled(client)
     return run
@@ -103,7 +103,7 @@ def _run(server: Served, client: httpx2.Client, agent: str, confidence: float) -
 
 def csrf(browser: httpx2.Client) -> str:
     """What the forms of this session carry."""
-    _, secret = split(str(browser.cookies[COOKIE]))
+    _, secret = parse_token(str(browser.cookies[SESSION_COOKIE]))
     return csrf_token(secret)
 
 
@@ -180,7 +180,7 @@ def test_writes_go_through_and_are_noted(
     assert (after["name"], after["adapterConfig"]["memoryEnabled"]) == ("Scout 2", False)
     browser.post(f"/agents/{career.agent}/memory/reset", data=token)
     assert client.get(f"/api/agents/{career.agent}").json()["data"]["memory"]["status"] == "Fresh"
-    server.script.replies("Hello to you.")
+    server.script.add_replies("Hello to you.")
     browser.post(f"/agents/{career.agent}/chat", data={**token, "message": "Hello?"})
     server.settled(client)
     assert "Hello to you." in browser.get(f"/agents/{career.agent}").text

@@ -6,7 +6,7 @@ from urllib.parse import quote
 import httpx2
 import pytest
 
-from mnemon.console.notice import NOTICE
+from mnemon.console.forms import NOTICE_COOKIE
 
 GARBAGE = ("garbage", "%7B", "[]", "1", '"x"', "{}", '{"text": 5}', '{"text": " "}', "[" * 2_000, '{"text": 1e400}')
 ELSEWHERE = (
@@ -25,11 +25,11 @@ ELSEWHERE = (
 
 
 def shown(browser: httpx2.Client, cookie: str) -> str:
-    browser.cookies.set(NOTICE, quote(cookie))
+    browser.cookies.set(NOTICE_COOKIE, quote(cookie))
     try:
         answer = browser.get("/settings")
     finally:
-        browser.cookies.delete(NOTICE)
+        browser.cookies.delete(NOTICE_COOKIE)
     assert answer.status_code == 200, answer.text
     return answer.text
 

@@ -185,8 +185,8 @@ def test_agents_come_back(server: Served, client: httpx2.Client, browser: httpx2
 
 def test_a_resolution_comes_back(server: Served, client: httpx2.Client, browser: httpx2.Client) -> None:
     agent = client.post("/api/agents", json={"name": "Kestrel", "defaultPrompt": "Decide."}).json()["data"]["id"]
-    server.script.replies("So be it.")
-    server.script.answers("Card", {"decision": "GO", "summary": "It holds.", "confidence": 0.7})
+    server.script.add_replies("So be it.")
+    server.script.add_answers("Card", {"decision": "GO", "summary": "It holds.", "confidence": 0.7})
     run = client.post(f"/api/agents/{agent}/runs").json()["data"]["id"]
     server.settled(client)
     page = f"/runs/{run}"

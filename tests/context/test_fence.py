@@ -3,9 +3,9 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemon.context.pack import pack
-from mnemon.fence import fenced, item_line, verbatim
-from mnemon.layer import Item, Layer
+from mnemon.context.pack import pack_layers
+from mnemon.layer import Layer, LayerItem
+from mnemon.untrusted_text import fence_layer, item_line, quote_verbatim
 
 nasty = st.one_of(
     st.text(),
@@ -35,7 +35,7 @@ nasty = st.one_of(
 
 @given(st.lists(nasty, min_size=1, max_size=4))
 def test_a_fence_is_closed_once_and_at_its_end(texts: list[str]) -> None:
-    block = fenced("L5", [item_line(text) for text in texts])
+    block = fence_layer("L5", [item_line(text) for text in texts])
     assert block.count("</memory>") == 1
     assert block.endswith("\n</memory>")
     assert block.count("<") == 2
@@ -50,8 +50,8 @@ def test_no_line_of_recalled_text_begins_like_one_of_ours(text: str) -> None:
 
 @given(st.lists(nasty, max_size=5), st.integers(min_value=0, max_value=400))
 def test_the_whole_prompt_holds_no_tag_but_ours(texts: list[str], budget: int) -> None:
-    layer = Layer(name="L5", title="Memories", opening="Known:", items=tuple(Item(text=text) for text in texts))
-    system = pack([layer], budget).system
+    layer = Layer(name="L5", title="Memories", opening="Known:", items=tuple(LayerItem(text=text) for text in texts))
+    system = pack_layers([layer], budget).system
     assert system.count("<memory") <= 1
     assert system.count("<memory") == system.count("</memory>")
 
@@ -62,7 +62,7 @@ def test_ordinary_text_reads_as_it_was_written() -> None:
 
 @given(st.one_of(st.text(), st.text(alphabet="=\n a")))
 def test_what_is_quoted_verbatim_is_unchanged_and_ends_at_its_mark(text: str) -> None:
-    block = verbatim("message", text)
+    block = quote_verbatim("message", text)
     mark = block.split(" ", 1)[0]
     assert block.count(mark) == 2
     assert block == f"{mark} message\n{text}\n{mark}"

@@ -10,34 +10,33 @@ import pytest
 
 from mnemon.clock import ManualClock
 from mnemon.custody import ledger
-from mnemon.custody.catalog import persons_tables, tables
-from mnemon.custody.export import export
+from mnemon.custody.export import export_lines
 from mnemon.custody.forget_memory import forget_memory
 from mnemon.custody.forget_person import forget_person
-from mnemon.custody.intake import take_in
-from mnemon.custody.receipt import Receipt
-from mnemon.custody.replay import replay
+from mnemon.custody.import_person import import_person
+from mnemon.custody.ledger import Receipt
+from mnemon.custody.replay import replay_entries
+from mnemon.custody.tables import owned_tables, personal_tables
 from mnemon.db.database import Database
 from mnemon.errors import NotFound
 from mnemon.memory import store as memories
 from mnemon.memory.curator import CuratorPlan, FoldAnswer
-from mnemon.memory.fact import Entity, EntityType, Fact, FactType, Ground, MemoryType
-from mnemon.memory.plan import Outcome
-from mnemon.memory.remember import remember
-from mnemon.memory.seed import entries_of
-from mnemon.memory.spine import Line, Part, SpineVersion
+from mnemon.memory.fact import EntityType, Fact, FactEntity, FactType, MemoryType, QuoteLocation
+from mnemon.memory.plan import MemoryOutcome
+from mnemon.memory.remember import remember_facts
+from mnemon.memory.spine import SpineLine, SpinePart, SpineVersion
 from mnemon.memory.upkeep import store as upkeep
-from mnemon.memory.upkeep.curator_job import apply
-from mnemon.memory.upkeep.seeding import load, profile
+from mnemon.memory.upkeep.curator_job import apply_plan
+from mnemon.memory.upkeep.seed import apply_seed, parse_profile, seed_entries
 from mnemon.scope import Scope
-from mnemon.sessions.boundary import Boundary
+from mnemon.sessions.boundary import SessionBoundary
 from mnemon.sessions.messages import NewMessage
 from mnemon.sessions.people import ensure_person
-from mnemon.sessions.record import Incoming, record
+from mnemon.sessions.record import NewTurn, store_turn
 from mnemon.settings import Settings
 from mnemon.turn import Role, Turn
 
-BOUNDARY = Boundary(idle=Settings().session_boundary, resume=Settings().resume_window)
+BOUNDARY = SessionBoundary(idle=Settings().session_boundary, resume=Settings().resume_window)
 
 
 @pytest.fixture
@@ -49,13 +48,13 @@ async def ann(db: Database, org: str) -> Scope:
 async def said(db: Database, scope: Scope, text: str, reply: str = "Noted.") -> Turn:
     messages = (NewMessage(role=Role.USER, content=text), NewMessage(role=Role.ASSISTANT, content=reply))
     async with db.tx(scope.org_id) as tx:
-        return await record(tx, scope, Incoming(user_name="ann", messages=messages), BOUNDARY)
+        return await store_turn(tx, scope, NewTurn(user_name="ann", messages=messages), BOUNDARY)
 
 
 def grounded(turn: Turn, content: str, quote: str, **more: Any) -> Fact:
     message = turn.messages[0]
     start = message.content.index(quote)
-    ground = Ground(
+    ground = QuoteLocation(
         turn_id=turn.id,
         session_id=turn.session_id,
         message_id=message.message_id,
@@ -69,7 +68,7 @@ def grounded(turn: Turn, content: str, quote: str, **more: Any) -> Fact:
 
 async def held(db: Database, scope: Scope, *facts: Fact) -> list[str]:
     async with db.tx(scope.org_id) as tx:
-        return [one.memory.id for one in await remember(tx, scope, facts, extracted=True)]
+        return [one.memory.id for one in await remember_facts(tx, scope, facts, extracted=True)]
 
 
 async def forget(db: Database, scope: Scope, memory_id: str) -> Receipt:
@@ -79,7 +78,7 @@ async def forget(db: Database, scope: Scope, memory_id: str) -> Receipt:
 
 async def exported(db: Database, scope: Scope) -> str:
     async with db.tx(scope.org_id) as tx:
-        return b"".join([line async for line in export(tx, scope)]).decode()
+        return b"".join([line async for line in export_lines(tx, scope)]).decode()
 
 
 async def lines(text: str) -> AsyncIterator[bytes]:
@@ -99,7 +98,7 @@ async def test_only_the_quoted_words_of_the_message_are_covered(db: Database, an
     )
     receipt = await forget(db, ann, secret)
     async with db.tx(ann.org_id) as tx:
-        rows = await tx.all("select content from messages where org_id = 'acme' order by place")
+        rows = await tx.fetch_all("select content from messages where org_id = 'acme' order by place")
     assert [row["content"] for row in rows] == [
         f"I live in Leeds. {'█' * 27}. I ski.",
         f"Leeds!{'█' * 21} Nice.",
@@ -121,7 +120,7 @@ async def test_earlier_versions_go_too(db: Database, ann: Scope) -> None:
 
 
 async def test_a_fold_made_from_it_goes_and_the_other_fragments_stand_again(db: Database, ann: Scope) -> None:
-    john = Entity(type=EntityType.PERSON, label="John")
+    john = FactEntity(type=EntityType.PERSON, label="John")
     facts = [
         Fact(type=MemoryType.PEOPLE, content="John plays chess", entity=john, fact_type=FactType.HABIT),
         Fact(type=MemoryType.PEOPLE, content="John hides marmalade", entity=john, fact_type=FactType.FRICTION),
@@ -129,7 +128,7 @@ async def test_a_fold_made_from_it_goes_and_the_other_fragments_stand_again(db: 
     ids = await held(db, ann, *facts)
     async with db.tx(ann.org_id) as tx:
         fold = FoldAnswer(memories=ids, content="John plays chess and hides marmalade")
-        run = await apply(tx, ann, CuratorPlan(folds=[fold]), made_by="test")
+        run = await apply_plan(tx, ann, CuratorPlan(folds=[fold]), made_by="test")
         assert len(run.folded) == 1
     await forget(db, ann, ids[1])
     async with db.tx(ann.org_id) as tx:
@@ -139,7 +138,7 @@ async def test_a_fold_made_from_it_goes_and_the_other_fragments_stand_again(db: 
 
 
 async def test_a_fold_of_a_fold_goes_with_every_word_of_its_fragments(db: Database, ann: Scope) -> None:
-    john = Entity(type=EntityType.PERSON, label="John")
+    john = FactEntity(type=EntityType.PERSON, label="John")
     facts = [
         Fact(type=MemoryType.PEOPLE, content=text, entity=john, fact_type=kind)
         for text, kind in (
@@ -152,20 +151,20 @@ async def test_a_fold_of_a_fold_goes_with_every_word_of_its_fragments(db: Databa
     ids = await held(db, ann, *facts)
     async with db.tx(ann.org_id) as tx:
         one = FoldAnswer(memories=ids[:2], content="John plays chess and hides marmalade")
-        first = await apply(tx, ann, CuratorPlan(folds=[one]), made_by="test")
+        first = await apply_plan(tx, ann, CuratorPlan(folds=[one]), made_by="test")
         two = FoldAnswer(memories=[*first.folded, ids[2]], content="John plays chess and drinks tea")
-        await apply(tx, ann, CuratorPlan(folds=[two]), made_by="test")
+        await apply_plan(tx, ann, CuratorPlan(folds=[two]), made_by="test")
     await forget(db, ann, ids[1])
     async with db.tx(ann.org_id) as tx:
         left = await upkeep.global_memories(tx, ann, most=10)
-        (reply,) = await tx.all("select content from messages where org_id = 'acme' and role = 'assistant'")
+        (reply,) = await tx.fetch_all("select content from messages where org_id = 'acme' and role = 'assistant'")
     assert {one.content for one in left} == {"John plays chess", "John drinks tea"}
     assert reply["content"] == f"{'█' * 19} He drinks tea."
     assert turn.id
 
 
 async def test_forgetting_a_fold_forgets_what_it_was_folded_from(db: Database, ann: Scope) -> None:
-    john = Entity(type=EntityType.PERSON, label="John")
+    john = FactEntity(type=EntityType.PERSON, label="John")
     facts = [
         Fact(type=MemoryType.PEOPLE, content=text, entity=john, fact_type=kind)
         for text, kind in (("John plays chess", FactType.HABIT), ("John drinks tea", FactType.PREFERENCE))
@@ -173,7 +172,7 @@ async def test_forgetting_a_fold_forgets_what_it_was_folded_from(db: Database, a
     ids = await held(db, ann, *facts)
     async with db.tx(ann.org_id) as tx:
         fold = FoldAnswer(memories=ids, content="John plays chess and drinks tea")
-        run = await apply(tx, ann, CuratorPlan(folds=[fold]), made_by="test")
+        run = await apply_plan(tx, ann, CuratorPlan(folds=[fold]), made_by="test")
     receipt = await forget(db, ann, run.folded[0])
     assert receipt.removed["memories"] == 3
     async with db.tx(ann.org_id) as tx:
@@ -190,12 +189,12 @@ async def test_spine_lines_made_from_it_go_in_every_version(db: Database, ann: S
     async with db.tx(ann.org_id) as tx:
         for version in (1, 2):
             profile_lines = (
-                Line(text="Has a thing about jam", sources=(ids[0],)),
-                Line(text="Lives in Leeds", sources=(ids[1],)),
+                SpineLine(text="Has a thing about jam", sources=(ids[0],)),
+                SpineLine(text="Lives in Leeds", sources=(ids[1],)),
             )
             spine = SpineVersion(
                 version=version,
-                lines={Part.PROFILE: profile_lines},
+                lines={SpinePart.PROFILE: profile_lines},
                 message_count=21,
                 total_messages=21 * version,
                 at=tx.now,
@@ -204,17 +203,17 @@ async def test_spine_lines_made_from_it_go_in_every_version(db: Database, ann: S
             await upkeep.add_spine(tx, ann, spine, [])
     await forget(db, ann, ids[0])
     async with db.tx(ann.org_id) as tx:
-        kept = await upkeep.spines(tx, ann, most=5)
-    assert [[line.text for line in one.lines[Part.PROFILE]] for one in kept] == [["Lives in Leeds"]] * 2
+        kept = await upkeep.list_spines(tx, ann, most=5)
+    assert [[line.text for line in one.lines[SpinePart.PROFILE]] for one in kept] == [["Lives in Leeds"]] * 2
 
 
 async def test_a_seeded_fact_leaves_the_seed_as_well(db: Database, ann: Scope) -> None:
     async with db.tx(ann.org_id) as tx:
-        await load(tx, ann, entries_of("Hides marmalade\nLives in Leeds"))
+        await apply_seed(tx, ann, parse_profile("Hides marmalade\nLives in Leeds"))
         (found,) = [one for one in await upkeep.global_memories(tx, ann, most=5) if "marmalade" in one.content]
     await forget(db, ann, found.id)
     async with db.tx(ann.org_id) as tx:
-        assert [entry.content for entry in await profile(tx, ann)] == ["Lives in Leeds"]
+        assert [entry.content for entry in await seed_entries(tx, ann)] == ["Lives in Leeds"]
 
 
 async def test_what_another_memory_says_stays(db: Database, ann: Scope) -> None:
@@ -240,14 +239,14 @@ async def test_a_forgotten_fact_is_refused_from_old_turns_and_taken_from_new_one
     (one,) = await held(db, ann, fact)
     await forget(db, ann, one)
     async with db.tx(ann.org_id) as tx:
-        (again,) = await remember(tx, ann, [fact], extracted=True)
-    assert (again.outcome, again.why) == (Outcome.SKIPPED, "forgotten")
-    clock.set(clock.now().replace(hour=20))
+        (again,) = await remember_facts(tx, ann, [fact], extracted=True)
+    assert (again.outcome, again.why) == (MemoryOutcome.SKIPPED, "forgotten")
+    clock.set_time(clock.now().replace(hour=20))
     later = await said(db, ann, "The alarm word is marmalade.")
     async with db.tx(ann.org_id) as tx:
         said_anew = grounded(later, "Alarm word is marmalade", "The alarm word is marmalade")
-        (anew,) = await remember(tx, ann, [said_anew], extracted=True)
-    assert anew.outcome is Outcome.CREATED
+        (anew,) = await remember_facts(tx, ann, [said_anew], extracted=True)
+    assert anew.outcome is MemoryOutcome.CREATED
 
 
 async def test_an_export_from_before_does_not_bring_it_back(db: Database, ann: Scope) -> None:
@@ -262,11 +261,11 @@ async def test_an_export_from_before_does_not_bring_it_back(db: Database, ann: S
     await forget(db, ann, ids[0])
     after = await exported(db, ann)
     async with db.tx(ann.org_id) as tx:
-        await take_in(tx, ann.org_id, lines(before))
+        await import_person(tx, ann.org_id, lines(before))
     assert await exported(db, ann) == after
     async with db.tx(ann.org_id) as tx:
         await forget_person(tx, ann)
-        await take_in(tx, ann.org_id, lines(before))
+        await import_person(tx, ann.org_id, lines(before))
     text = await exported(db, ann)
     assert "Skis" in text
     assert "marmalade" not in text
@@ -282,23 +281,23 @@ async def test_a_restored_backup_is_brought_up_to_the_ledger(
     await forget(db, ann, ids[0])
     forgotten = await exported(db, ann)
     async with db.tx(ann.org_id) as tx:
-        entries = await ledger.entries(tx, ann.org_id)
-    path = tmp_path / ledger.FILE
-    assert ledger.keep_in_file(path, entries) == 1
-    assert ledger.keep_in_file(path, entries) == 0
-    assert ledger.from_file(path) == entries
+        entries = await ledger.list_entries(tx, ann.org_id)
+    path = tmp_path / ledger.LEDGER_FILE
+    assert ledger.append_to_file(path, entries) == 1
+    assert ledger.append_to_file(path, entries) == 0
+    assert ledger.load_file(path) == entries
     assert "marmalade" not in path.read_text()
     # The backup comes back: everything as it was, no ledger.
     async with db.tx(ann.org_id) as tx:
         await forget_person(tx, ann)
-        await tx.run("delete from forgotten where org_id = 'acme'")
-        await take_in(tx, ann.org_id, lines(backup))
+        await tx.execute("delete from forgotten where org_id = 'acme'")
+        await import_person(tx, ann.org_id, lines(backup))
     assert await exported(db, ann) == backup
-    assert await replay(db, ledger.from_file(path)) == 1
+    assert await replay_entries(db, ledger.load_file(path)) == 1
     assert await exported(db, ann) == forgotten
-    assert await replay(db, ledger.from_file(path)) == 0
+    assert await replay_entries(db, ledger.load_file(path)) == 0
     async with db.tx(ann.org_id) as tx:
-        (again,) = await remember(tx, ann, [fact], extracted=True)
+        (again,) = await remember_facts(tx, ann, [fact], extracted=True)
     assert again.why == "forgotten"
 
 
@@ -307,10 +306,10 @@ async def test_a_person_forgotten_since_the_backup_is_forgotten_again(db: Databa
     backup = await exported(db, ann)
     async with db.tx(ann.org_id) as tx:
         await forget_person(tx, ann)
-        entries = await ledger.entries(tx, ann.org_id)
-        await tx.run("delete from forgotten where org_id = 'acme'")
-        await take_in(tx, ann.org_id, lines(backup))
-    assert await replay(db, entries) == 1
+        entries = await ledger.list_entries(tx, ann.org_id)
+        await tx.execute("delete from forgotten where org_id = 'acme'")
+        await import_person(tx, ann.org_id, lines(backup))
+    assert await replay_entries(db, entries) == 1
     with pytest.raises(NotFound):
         await exported(db, ann)
 
@@ -324,7 +323,7 @@ async def test_a_new_table_of_a_person_is_covered_by_itself(db: Database, ann: S
         )
     (one,) = await held(db, ann, Fact(type=MemoryType.PROFILE, content="Alarm word is marmalade"))
     async with db.tx(ann.org_id) as tx:
-        await tx.run("insert into keepsakes values ('acme', %(user)s, 'n1', 'it is marmalade')", user=ann.user)
+        await tx.execute("insert into keepsakes values ('acme', %(user)s, 'n1', 'it is marmalade')", user=ann.user)
     assert '{"table":"keepsakes","row":{"id": "n1", "words": "it is marmalade"}}' in await exported(db, ann)
     receipt = await forget(db, ann, one)
     assert receipt.redacted["keepsakes"] == 1
@@ -335,9 +334,9 @@ async def test_a_new_table_of_a_person_is_covered_by_itself(db: Database, ann: S
 
 async def test_every_table_with_a_person_has_a_key_that_begins_with_them(db: Database) -> None:
     async with db.tx("acme") as tx:
-        for table in await persons_tables(tx):
+        for table in await personal_tables(tx):
             assert table.key[:2] == ("org_id", "user_id"), table.name
-        names = [table.name for table in await tables(tx)]
+        names = [table.name for table in await owned_tables(tx)]
     assert names.index("memories") < names.index("memory_versions")
 
 
@@ -346,8 +345,8 @@ async def test_an_organizations_tables_that_name_a_person_are_known(db: Database
     async with db.tx("acme") as tx:
         loose = {
             (table.name, column)
-            for table in await tables(tx)
-            if not table.of_person
+            for table in await owned_tables(tx)
+            if not table.is_personal
             for column in table.columns
             if "user" in column
         }
@@ -362,7 +361,7 @@ async def test_the_ledger_holds_no_word_of_what_was_forgotten(db: Database, ann:
     (one,) = await held(db, ann, Fact(type=MemoryType.PROFILE, content="Hides marmalade"))
     await forget(db, ann, one)
     async with db.tx(ann.org_id) as tx:
-        rows = await tx.all("select * from forgotten where org_id = 'acme'")
+        rows = await tx.fetch_all("select * from forgotten where org_id = 'acme'")
     assert len(rows) == 1
     assert "marmalade" not in json.dumps(rows, default=str).lower()
 

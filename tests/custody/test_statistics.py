@@ -8,7 +8,7 @@ import psycopg
 import pytest
 
 from mnemon.db import migrate as migrations
-from mnemon.db.migrate import migrate
+from mnemon.db.migrate import migrate_database
 from support.databases import new_database
 
 NOW = datetime(2026, 4, 12, 15, 22, tzinfo=UTC)
@@ -45,10 +45,10 @@ def test_every_column_that_may_hold_words_is_left_out(database_url: str) -> None
 
 
 def test_an_older_database_loses_its_samples(cluster_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    every = migrations.shipped()
+    every = migrations.shipped_migrations()
     with new_database(cluster_url) as url:
-        monkeypatch.setattr(migrations, "shipped", lambda: [one for one in every if one.number < 96])
-        asyncio.run(migrate(url, NOW))
+        monkeypatch.setattr(migrations, "shipped_migrations", lambda: [one for one in every if one.number < 96])
+        asyncio.run(migrate_database(url, NOW))
         with psycopg.connect(url, autocommit=True) as connection:
             for number in range(300):
                 connection.execute(
@@ -58,7 +58,7 @@ def test_an_older_database_loses_its_samples(cluster_url: str, monkeypatch: pyte
             connection.execute("analyze users")
             assert "zoltup" in _sampled(connection)
             monkeypatch.undo()
-            asyncio.run(migrate(url, NOW))
+            asyncio.run(migrate_database(url, NOW))
             assert "zoltup" not in _sampled(connection)
             connection.execute("analyze users")
             assert "zoltup" not in _sampled(connection)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from mnemon.db.explain import check_server, explain, shortcoming, target_of
+from mnemon.db.connect import check_server, explain_error, parse_target, server_shortcoming
 
 URL = "postgresql://mnemon:s3cret%40word@db.example:6432/memory"
 
@@ -34,7 +34,7 @@ SAID = [
 
 @pytest.mark.parametrize(("said", "step"), SAID)
 def test_a_known_failure_gets_its_cause_and_next_step(said: str, step: str) -> None:
-    words = explain(psycopg.OperationalError(said), URL)
+    words = explain_error(psycopg.OperationalError(said), URL)
     assert step in words
     assert words.endswith(".")
     assert "s3cret" not in words
@@ -43,14 +43,14 @@ def test_a_known_failure_gets_its_cause_and_next_step(said: str, step: str) -> N
 @given(said=st.text(max_size=50), secret=st.text("abcdef0123456789@/:%", min_size=12, max_size=20))
 def test_no_sentence_ever_holds_the_password(said: str, secret: str) -> None:
     url = f"postgresql://mnemon:{quote(secret, safe='')}@db.example/memory"
-    assert secret not in explain(psycopg.OperationalError(f"{said} {secret} {said}"), url)
+    assert secret not in explain_error(psycopg.OperationalError(f"{said} {secret} {said}"), url)
 
 
 @pytest.mark.parametrize("url", ["postgresql://user:hidden@ho st:99999x/db", "hidden", "mysql://hidden", "a=b"])
 def test_a_url_that_is_none_is_said_to_be_none(url: str) -> None:
     with pytest.raises(psycopg.ProgrammingError) as caught:
         conninfo_to_dict(url)
-    words = explain(caught.value, url)
+    words = explain_error(caught.value, url)
     assert "not a PostgreSQL URL" in words
     assert "hidden" not in words
 
@@ -68,10 +68,10 @@ def test_a_url_that_is_none_is_said_to_be_none(url: str) -> None:
 )
 @pytest.mark.parametrize("said", [said for said, _ in SAID] + ['invalid integer value "cretPW" for option "port"'])
 def test_no_piece_of_a_password_with_special_characters_is_shown(url: str, said: str) -> None:
-    words = explain(psycopg.OperationalError(said), url)
+    words = explain_error(psycopg.OperationalError(said), url)
     assert "%2F" in words
     assert [piece for piece in ("cretPW", "app:se", ":12", "123456789") if piece in words] == []
-    assert target_of(url) is None
+    assert parse_target(url) is None
 
 
 @pytest.mark.parametrize(
@@ -85,11 +85,11 @@ def test_no_piece_of_a_password_with_special_characters_is_shown(url: str, said:
     ],
 )
 def test_a_url_that_is_written_as_it_should_be_is_named(url: str) -> None:
-    assert target_of(url) is not None
+    assert parse_target(url) is not None
 
 
 def test_a_socket_and_a_missing_name_are_named_plainly() -> None:
-    socket, plain = target_of("postgresql://mnemon@/mnemon?host=/run/pg&port=5432"), target_of("host=::1 user=u")
+    socket, plain = parse_target("postgresql://mnemon@/mnemon?host=/run/pg&port=5432"), parse_target("host=::1 user=u")
     assert socket is not None
     assert socket.place == "/run/pg"
     assert plain is not None
@@ -107,7 +107,7 @@ def test_a_socket_and_a_missing_name_are_named_plainly() -> None:
     ],
 )
 def test_a_server_that_lacks_something_is_told_what(server: int, vector: str | None, said: str | None) -> None:
-    found = shortcoming(server_version=server, vector_version=vector)
+    found = server_shortcoming(server_version=server, vector_version=vector)
     assert (found is None) if said is None else (found is not None and said in found)
 
 
@@ -125,7 +125,7 @@ def test_real_failures_are_recognised(cluster_url: str) -> None:
         url = make_conninfo(**{**conninfo_to_dict(cluster_url), **wrong})  # type: ignore[arg-type]
         with pytest.raises(psycopg.Error) as caught:
             asyncio.run(_connect(url))
-        assert step in explain(caught.value, url)
+        assert step in explain_error(caught.value, url)
 
 
 async def _connect(url: str) -> None:
@@ -136,7 +136,7 @@ async def _connect(url: str) -> None:
 @pytest.mark.parametrize("said", ["connection timeout expired", "Connection refused"])
 def test_an_embedded_database_is_explained_without_a_url(said: str) -> None:
     url = "postgresql://mnemon@/mnemon?host=/data/postgres&port=5432"
-    words = explain(psycopg.OperationalError(said), url, embedded=True)
+    words = explain_error(psycopg.OperationalError(said), url, embedded=True)
     assert "embedded PostgreSQL" in words
     assert "MNEMON_DATABASE_URL" not in words
     assert "firewall" not in words

@@ -12,7 +12,7 @@ import pytest
 
 from mnemon.clock import SystemClock
 from mnemon.db import database
-from mnemon.db.connecting import connection_options
+from mnemon.db.connect import connection_options
 from mnemon.db.database import Database
 from mnemon.errors import DatabaseDown
 from support.rounds import watch_rounds
@@ -34,12 +34,12 @@ def stopped(*pids: int) -> Iterator[None]:
 
 
 async def pid_of(db: Database) -> int:
-    return int((await db.glance("acme", PID))[0]["pid"])
+    return int((await db.read_once("acme", PID))[0]["pid"])
 
 
 async def ask(db: Database, *, within_s: float | None = None) -> None:
     async with db.tx("acme", within_s=within_s) as tx:
-        await tx.one("select 1 as one")
+        await tx.fetch_one("select 1 as one")
 
 
 async def test_a_round_that_is_not_answered_ends_and_so_does_its_connection(
@@ -59,14 +59,14 @@ async def test_who_cannot_wait_says_how_long(single: Database) -> None:
     with stopped(await pid_of(single)), pytest.raises(DatabaseDown, match=r"did not answer in 0\.2 s"):
         await ask(single, within_s=SOON_S)
     with stopped(await pid_of(single)), pytest.raises(DatabaseDown, match=r"did not answer in 0\.2 s"):
-        await single.glance("acme", "select 1", within_s=SOON_S)
+        await single.read_once("acme", "select 1", within_s=SOON_S)
     async with single.tx("acme") as tx:
-        await tx.one("select pg_sleep(0.4)")  # the next one may take its time again
+        await tx.fetch_one("select pg_sleep(0.4)")  # the next one may take its time again
 
 
 async def test_a_busy_pool_is_waited_for_as_long_as_is_said(single: Database) -> None:
     async with single.tx("acme") as tx:
-        await tx.one("select 1 as one")
+        await tx.fetch_one("select 1 as one")
         with pytest.raises(DatabaseDown, match="did not give a connection in time"):
             await ask(single, within_s=SOON_S)
 
@@ -114,7 +114,7 @@ async def test_a_round_that_was_not_answered_is_not_sent_to_the_next_connection(
 
     async def hold() -> None:
         async with three.tx("acme") as tx:
-            entered.append((await tx.one(PID))["pid"])
+            entered.append((await tx.fetch_one(PID))["pid"])
             if len(entered) == 3:
                 all_in.set()
             await all_in.wait()
@@ -132,7 +132,7 @@ async def test_whoever_is_cancelled_while_it_rolls_back_is_cancelled(single: Dat
 
     async def give_up() -> None:
         async with single.tx("acme") as tx:
-            await tx.one("select 1 as one")
+            await tx.fetch_one("select 1 as one")
             os.kill(pid, signal.SIGSTOP)
             asyncio.get_running_loop().call_later(SOON_S, rolling_back.set)
             raise LookupError
@@ -169,16 +169,16 @@ async def test_every_transaction_runs_under_its_limits_in_either_mode(database_u
         await db.open()
         try:
             # The zone is the session's again when the answers to a glance are read.
-            (glanced,) = await db.glance("acme", "select %(at)s::timestamptz as at", at="2026-04-12T15:22:00Z")
+            (glanced,) = await db.read_once("acme", "select %(at)s::timestamptz as at", at="2026-04-12T15:22:00Z")
             assert glanced["at"].isoformat() == "2026-04-12T15:22:00+00:00"
             for begin in (db.tx("acme"), db.owner_tx()):
                 async with begin as tx:
-                    row = await tx.one(
+                    row = await tx.fetch_one(
                         "select current_setting('statement_timeout') as a, current_setting('timezone') as b,"
                         " current_setting('idle_in_transaction_session_timeout') as c, %(at)s::timestamptz as at",
                         at="2026-04-12T15:22:00Z",
                     )
-                    named = await tx.afresh("select 1 from pg_prepared_statements")
+                    named = await tx.fetch_unprepared("select 1 from pg_prepared_statements")
                 assert (row["a"], row["b"], row["c"]) == ("30s", "UTC", "1min")
                 assert row["at"].isoformat() == "2026-04-12T15:22:00+00:00"
                 assert bool(named) is prepared

@@ -20,13 +20,13 @@ def rounds(monkeypatch: pytest.MonkeyPatch) -> Rounds:
 @pytest.fixture
 async def table(db: Database) -> None:
     async with db.owner_tx() as tx:
-        await tx.run("create table kept (id int primary key)")
-        await tx.run("grant all on kept to mnemon_app")
+        await tx.execute("create table kept (id int primary key)")
+        await tx.execute("grant all on kept to mnemon_app")
 
 
 async def kept(db: Database) -> list[int]:
     async with db.owner_tx() as tx:
-        return [row["id"] for row in await tx.all("select id from kept order by id")]
+        return [row["id"] for row in await tx.fetch_all("select id from kept order by id")]
 
 
 async def end_all_connections(url: str) -> None:
@@ -49,17 +49,17 @@ async def test_it_begins_with_the_first_statement_and_ends_with_what_was_put_off
 ) -> None:
     rounds.clear()
     async with db.tx("acme") as tx:
-        assert await tx.all("select id from kept") == []
-        tx.later(PUT, id=1)
-        tx.later(PUT, id=2)
+        assert await tx.fetch_all("select id from kept") == []
+        tx.defer(PUT, id=1)
+        tx.defer(PUT, id=2)
     assert rounds == [["begin", "set", "set", "select"], ["insert", "insert", "commit"]]
     assert await kept(db) == [1, 2]
 
 
 async def test_what_was_put_off_is_there_for_the_next_statement(db: Database, table: None) -> None:
     async with db.tx("acme") as tx:
-        tx.later(PUT, id=1)
-        assert await tx.all("select id from kept") == [{"id": 1}]
+        tx.defer(PUT, id=1)
+        assert await tx.fetch_all("select id from kept") == [{"id": 1}]
 
 
 async def test_a_commit_is_never_in_the_first_round_which_may_be_sent_again(
@@ -67,15 +67,15 @@ async def test_a_commit_is_never_in_the_first_round_which_may_be_sent_again(
 ) -> None:
     rounds.clear()
     async with db.tx("acme") as tx:
-        tx.later(PUT, id=1)
+        tx.defer(PUT, id=1)
     assert rounds == [["begin", "set", "set", "insert"], ["commit"]]
     assert await kept(db) == [1]
 
 
 async def twice(db: Database) -> None:
     async with db.tx("acme") as tx:
-        await tx.run(PUT, id=1)
-        tx.later(PUT, id=1)
+        await tx.execute(PUT, id=1)
+        tx.defer(PUT, id=1)
 
 
 async def test_what_was_put_off_fails_with_the_commit_and_nothing_is_kept(db: Database, table: None) -> None:
@@ -87,13 +87,13 @@ async def test_what_was_put_off_fails_with_the_commit_and_nothing_is_kept(db: Da
 async def test_what_was_put_off_inside_a_savepoint_fails_inside(db: Database, table: None) -> None:
     async def inside(tx: Tx) -> None:
         async with tx.savepoint():
-            tx.later(PUT, id=1)
+            tx.defer(PUT, id=1)
 
     async with db.tx("acme") as tx:
-        await tx.run(PUT, id=1)
+        await tx.execute(PUT, id=1)
         with pytest.raises(psycopg.errors.UniqueViolation):
             await inside(tx)
-        await tx.run(PUT, id=2)
+        await tx.execute(PUT, id=2)
     assert await kept(db) == [1, 2]
 
 
@@ -101,8 +101,8 @@ async def test_an_exception_undoes_what_was_sent_and_forgets_what_was_not(db: Da
     async def gives_up(first: bool) -> None:
         async with db.tx("acme") as tx:
             if first:
-                await tx.run(PUT, id=1)
-            tx.later(PUT, id=2)
+                await tx.execute(PUT, id=1)
+            tx.defer(PUT, id=2)
             raise LookupError
 
     for first in (True, False):
@@ -117,7 +117,7 @@ async def test_a_connection_that_is_dead_is_passed_over_before_anything_was_done
     for number in range(3):
         await end_all_connections(database_url)
         async with db.tx("acme") as tx:
-            await tx.run(PUT, id=number)
+            await tx.execute(PUT, id=number)
     assert await kept(db) == [0, 1, 2]
 
 
@@ -131,20 +131,20 @@ async def test_a_write_that_is_sent_again_because_its_connection_died_is_done_on
     db: Database, table: None, rounds: Rounds
 ) -> None:
     async with db.owner_tx() as tx:
-        await tx.run("create sequence times")
-        await tx.run(DIES_ONCE)
+        await tx.execute("create sequence times")
+        await tx.execute(DIES_ONCE)
     rounds.clear()
     async with db.tx("acme") as tx:
-        await tx.run("with put as (insert into kept values (1) returning id) select id + dies_once() from put")
+        await tx.execute("with put as (insert into kept values (1) returning id) select id + dies_once() from put")
     assert rounds == [["begin", "set", "set", "with"], ["begin", "set", "set", "with"], ["commit"]]
     assert await kept(db) == [1]
 
 
 async def cut_off(db: Database, url: str) -> None:
     async with db.tx("acme") as tx:
-        await tx.run(PUT, id=1)
+        await tx.execute(PUT, id=1)
         await end_all_connections(url)
-        await tx.run(PUT, id=2)
+        await tx.execute(PUT, id=2)
 
 
 async def test_one_that_dies_later_takes_its_transaction_with_it(db: Database, table: None, database_url: str) -> None:
@@ -155,8 +155,8 @@ async def test_one_that_dies_later_takes_its_transaction_with_it(db: Database, t
 
 async def test_what_the_driver_does_itself_is_inside_too(db: Database, table: None) -> None:
     async with db.tx("acme") as tx:
-        tx.later(PUT, id=1)
-        connection = await tx.connection()
+        tx.defer(PUT, id=1)
+        connection = await tx.raw_connection()
         row = await (
             await connection.execute("select current_user::text as who, count(*) as number from kept")
         ).fetchone()

@@ -10,8 +10,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from mnemon.db.migrate import Migration, migrate, pending, shipped
-from mnemon.db.role import assert_bound
+from mnemon.db.migrate import Migration, check_role, migrate_database, pending_migrations, shipped_migrations
 from mnemon.errors import Misconfigured
 from write_schema import dumped
 
@@ -43,13 +42,13 @@ async def test_a_fresh_schema_equals_a_migrated_one(empty_url: str, database_url
 
 
 async def test_the_second_run_applies_nothing(database_url: str) -> None:
-    assert await pending(database_url) == []
-    assert await migrate(database_url, NOW) == []
+    assert await pending_migrations(database_url) == []
+    assert await migrate_database(database_url, NOW) == []
 
 
 async def test_many_at_once_apply_each_step_once(empty_url: str) -> None:
-    done = await asyncio.gather(*(migrate(empty_url, NOW) for _ in range(4)))
-    assert sorted(step.number for applied in done for step in applied) == [step.number for step in shipped()]
+    done = await asyncio.gather(*(migrate_database(empty_url, NOW) for _ in range(4)))
+    assert sorted(step.number for applied in done for step in applied) == [step.number for step in shipped_migrations()]
 
 
 async def test_a_step_that_fails_leaves_nothing_behind(empty_url: str) -> None:
@@ -58,7 +57,7 @@ async def test_a_step_that_fails_leaves_nothing_behind(empty_url: str) -> None:
         Migration(number=2, name="bad", sql="create table half (org_id text primary key); select 1/0"),
     )
     with pytest.raises(psycopg.errors.DivisionByZero):
-        await migrate(empty_url, NOW, steps=steps)
+        await migrate_database(empty_url, NOW, steps=steps)
     with psycopg.connect(empty_url) as connection:
         tables = {
             row[0]
@@ -76,10 +75,10 @@ async def test_an_upgrade_keeps_rows_and_secures_new_tables(empty_url: str) -> N
         name="second",
         sql="alter table notes add column at timestamptz; create table more (org_id text primary key)",
     )
-    await migrate(empty_url, NOW, steps=(first,))
+    await migrate_database(empty_url, NOW, steps=(first,))
     with psycopg.connect(empty_url, autocommit=True) as connection:
         connection.execute("insert into notes (org_id, text) values ('acme', 'kept')")
-    assert [step.number for step in await migrate(empty_url, NOW, steps=(first, second))] == [2]
+    assert [step.number for step in await migrate_database(empty_url, NOW, steps=(first, second))] == [2]
     with psycopg.connect(empty_url, autocommit=True) as connection:
         assert connection.execute("select text, at from notes").fetchall() == [("kept", None)]
         secured = connection.execute("select relname from pg_class where relrowsecurity order by 1").fetchall()
@@ -90,29 +89,29 @@ async def test_an_upgrade_keeps_rows_and_secures_new_tables(empty_url: str) -> N
 
 async def test_a_changed_or_unknown_step_is_refused(empty_url: str) -> None:
     first = Migration(number=1, name="first", sql="select 1")
-    await migrate(empty_url, NOW, steps=(first,))
+    await migrate_database(empty_url, NOW, steps=(first,))
     with pytest.raises(Misconfigured, match="other contents"):
-        await migrate(empty_url, NOW, steps=(Migration(number=1, name="first", sql="select 2"),))
+        await migrate_database(empty_url, NOW, steps=(Migration(number=1, name="first", sql="select 2"),))
     with pytest.raises(Misconfigured, match="newer version"):
-        await migrate(empty_url, NOW, steps=())
+        await migrate_database(empty_url, NOW, steps=())
 
 
 def test_numbers_are_used_once_and_files_are_named_for_what_they_do() -> None:
-    numbers = [step.number for step in shipped()]
+    numbers = [step.number for step in shipped_migrations()]
     assert numbers == sorted(set(numbers))
-    assert all(re.fullmatch(r"[a-z][a-z0-9_]+", step.name) for step in shipped())
+    assert all(re.fullmatch(r"[a-z][a-z0-9_]+", step.name) for step in shipped_migrations())
 
 
 async def test_the_servers_role_is_bound_by_row_level_security(db, org) -> None:  # type: ignore[no-untyped-def]
     async with db.tx(org) as tx:
-        await assert_bound(tx)
+        await check_role(tx)
         assert (await tx.one("select current_user as name"))["name"] == "mnemon_app"
         assert (await tx.all("select org_id from organizations")) == [{"org_id": org}]
     async with db.tx(None) as tx:
         assert await tx.all("select org_id from organizations") == []
     async with db.owner_tx() as tx:
         with pytest.raises(Misconfigured, match="not bound"):
-            await assert_bound(tx)
+            await check_role(tx)
 
 
 LINK = """
@@ -133,8 +132,8 @@ async def test_a_pooled_connection_never_carries_an_organization_over(db, org) -
 
 
 async def test_keys_of_earlier_versions_go_on_working(empty_url: str) -> None:
-    before = [step for step in shipped() if step.number < 94]
-    await migrate(empty_url, NOW, steps=before)
+    before = [step for step in shipped_migrations() if step.number < 94]
+    await migrate_database(empty_url, NOW, steps=before)
     old = ["admin", "agents:read", "agents:write", "chat", "jobs", "memory:read", "memory:write"]
     with psycopg.connect(empty_url, autocommit=True) as connection:
         connection.execute("insert into organizations values ('acme', now())")
@@ -144,7 +143,7 @@ async def test_keys_of_earlier_versions_go_on_working(empty_url: str) -> None:
                 "values ('acme', %s, 'old', %s, %s, %s, now())",
                 (key_id, key_id.encode(), grants, bound),
             )
-    await migrate(empty_url, NOW)
+    await migrate_database(empty_url, NOW)
     with psycopg.connect(empty_url) as connection:
         held: dict[str, list[str]] = dict(connection.execute("select key_id, grants from keys").fetchall())
     assert set(held["all"]) == {*old, "personas:write", "prices:write", "jobs:write"}

@@ -42,7 +42,7 @@ def raising(state: str) -> str:
 
 async def pid_of(db: Database) -> int:
     async with db.tx("acme") as tx:
-        return int((await tx.one(PID))["pid"])
+        return int((await tx.fetch_one(PID))["pid"])
 
 
 def test_every_outage_that_is_known_is_raised_below() -> None:
@@ -61,14 +61,14 @@ async def test_each_has_its_code_and_leaves_a_clean_connection(
         assert (caught.value.code, status_of(caught.value)) == (code, 503)
         assert "ry again" in caught.value.detail or "MNEMON_" in caught.value.detail or "mnemon" in caught.value.detail
     assert await pid_of(single) == before, "the connection is the same and works"
-    assert (single._pool.made, single._pool.idle) == (1, 1)
+    assert (single._pool.open_count, single._pool.idle_count) == (1, 1)
 
 
 async def fail(db: Database, sql: str, *, first: bool) -> None:
     async with db.tx("acme") as tx:
         if not first:
-            await tx.one("select 1 as one")
-        await tx.run(sql)
+            await tx.fetch_one("select 1 as one")
+        await tx.execute(sql)
 
 
 @pytest.mark.parametrize("state", ["23505", "22012", "42P01", "P0001"])
@@ -80,19 +80,19 @@ async def test_a_mistake_of_ours_stays_the_drivers_error(single: Database, state
 
 async def test_a_missing_right_a_read_only_database_and_a_held_lock_for_real(single: Database) -> None:
     async with single.owner_tx() as tx:
-        await tx.run("create table kept (id int primary key)")
+        await tx.execute("create table kept (id int primary key)")
     with pytest.raises(DatabaseDown) as caught:
         await fail(single, "insert into kept values (1)", first=True)
     assert caught.value.code == "database_forbidden"
     async with single.owner_tx() as tx:
-        await tx.run("grant all on kept to mnemon_app")
+        await tx.execute("grant all on kept to mnemon_app")
     async with single.tx("acme") as tx:
-        await tx.run("insert into kept values (1)")
+        await tx.execute("insert into kept values (1)")
 
     async def write_read_only() -> None:
         async with single.tx("acme") as tx:
-            await tx.run("set transaction read only")
-            await tx.run("insert into kept values (2)")
+            await tx.execute("set transaction read only")
+            await tx.execute("insert into kept values (2)")
 
     with pytest.raises(DatabaseDown) as caught:
         await write_read_only()
@@ -100,8 +100,8 @@ async def test_a_missing_right_a_read_only_database_and_a_held_lock_for_real(sin
 
     async def wait_for_a_lock() -> None:
         async with single.tx("acme") as tx:
-            await tx.run("set local lock_timeout = '20ms'")
-            await tx.run("update kept set id = 3")
+            await tx.execute("set local lock_timeout = '20ms'")
+            await tx.execute("update kept set id = 3")
 
     with psycopg.connect(single.url) as other:
         other.execute("update kept set id = 4")
@@ -122,10 +122,10 @@ $$ begin perform pg_terminate_backend(pg_backend_pid()); return null; end $$;
 
 async def test_a_connection_that_is_lost_at_commit_leaves_the_outcome_open(single: Database) -> None:
     async with single.owner_tx() as tx:
-        await tx.run("create table kept (id int primary key)")
-        await tx.run("grant all on kept to mnemon_app")
-        await tx.run(DIES_AT_COMMIT)
-        await tx.run(
+        await tx.execute("create table kept (id int primary key)")
+        await tx.execute("grant all on kept to mnemon_app")
+        await tx.execute(DIES_AT_COMMIT)
+        await tx.execute(
             "create constraint trigger dies after insert on kept deferrable initially deferred "
             "for each row execute function die()"
         )
@@ -140,7 +140,7 @@ async def test_a_connection_that_is_lost_at_commit_leaves_the_outcome_open(singl
 async def test_where_nothing_was_written_a_lost_commit_loses_nothing(single: Database) -> None:
     async def read_and_lose() -> None:
         async with single.tx("acme") as tx:
-            pid = (await tx.one(PID))["pid"]
+            pid = (await tx.fetch_one(PID))["pid"]
             with psycopg.connect(single.url, autocommit=True) as other:
                 other.execute("select pg_terminate_backend(%s, 5000)", (pid,))
 
@@ -153,7 +153,7 @@ async def test_a_failure_that_was_swallowed_is_no_commit(single: Database) -> No
     async def go_on() -> None:
         async with single.tx("acme") as tx:
             with pytest.raises(psycopg.errors.DivisionByZero):
-                await tx.run("select 1 / 0")
+                await tx.execute("select 1 / 0")
 
     with pytest.raises(psycopg.errors.InFailedSqlTransaction):
         await go_on()
@@ -194,7 +194,7 @@ async def test_why_no_connection_could_be_made_is_told(words: str, code: str) ->
         await db.open()
         try:
             with pytest.raises(DatabaseDown) as caught:
-                await db.glance("acme", "select 1", within_s=1)
+                await db.read_once("acme", "select 1", within_s=1)
         finally:
             await db.close()
     assert caught.value.code == code

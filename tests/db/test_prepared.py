@@ -10,28 +10,28 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mnemon.db.database import Database
-from mnemon.db.prepared import Change, Prepared, statement_name
-from mnemon.db.wire import Asked, Wire, plain
+from mnemon.db.pipeline import PipelinedConnection, Statement, plain_statement
+from mnemon.db.statements import PreparedStatements, StatementChange, statement_name
 
 MOST = 3
-HAS = plain("select name, statement from pg_prepared_statements where not name = '' order by name")
+HAS = plain_statement("select name, statement from pg_prepared_statements where not name = '' order by name")
 
 
 @pytest.fixture
-async def wire(database_url: str) -> AsyncIterator[Wire]:
-    connection = await Wire.connect(database_url, autocommit=True, prepare_threshold=None)
+async def wire(database_url: str) -> AsyncIterator[PipelinedConnection]:
+    connection = await PipelinedConnection.connect(database_url, autocommit=True, prepare_threshold=None)
     yield connection
     await connection.close()
 
 
-async def on_server(wire: Wire) -> dict[bytes, str]:
+async def on_server(wire: PipelinedConnection) -> dict[bytes, str]:
     """Name and text of every statement that the server has prepared for this connection."""
-    asked = plain(HAS.sql)
-    await wire.exchange(asked)
+    asked = plain_statement(HAS.sql)
+    await wire.run_round(asked)
     return {row["name"].encode(): row["statement"] for row in asked.rows}
 
 
-def believed(wire: Wire) -> dict[bytes, str]:
+def believed(wire: PipelinedConnection) -> dict[bytes, str]:
     """The same as the connection believes it."""
     return {name: query.decode() for (query, _), name in wire._own_prepared._names.items()}
 
@@ -42,9 +42,9 @@ class Mirror:
 
     held: dict[bytes, bytes] = field(default_factory=dict)
 
-    def play(self, prepared: Prepared, keys: Sequence[int], done: int) -> None:
+    def play(self, prepared: PreparedStatements, keys: Sequence[int], done: int) -> None:
         """Plan a round, carry out its first steps, and take the rest back."""
-        steps: list[Change | bytes] = []
+        steps: list[StatementChange | bytes] = []
         for number in keys:
             name, changes = prepared.plan_use((b"%d" % number, ()))
             steps.extend([*changes, name])
@@ -56,7 +56,7 @@ class Mirror:
             else:
                 assert step.name not in self.held, "prepared twice"
                 self.held[step.name] = step.key[0]
-        prepared.undo(step for step in reversed(steps[done:]) if not isinstance(step, bytes))
+        prepared.undo_changes(step for step in reversed(steps[done:]) if not isinstance(step, bytes))
 
 
 ROUND = st.tuples(st.lists(st.integers(0, 7), max_size=12), st.integers(0, 40))
@@ -66,7 +66,7 @@ ROUND = st.tuples(st.lists(st.integers(0, 7), max_size=12), st.integers(0, 40))
 def test_the_plan_is_what_a_server_does_that_may_stop_at_any_step(
     rounds: list[tuple[list[int], int]], most: int
 ) -> None:
-    prepared, mirror = Prepared(most=most), Mirror()
+    prepared, mirror = PreparedStatements(most=most), Mirror()
     for keys, done in rounds:
         mirror.play(prepared, keys, done)
         assert {name: query for (query, _), name in prepared._names.items()} == mirror.held
@@ -85,20 +85,20 @@ def test_after_every_round_the_server_has_what_the_connection_believes(
     cluster_url: str, rounds: list[tuple[str, list[str]]]
 ) -> None:
     async def play() -> None:
-        wire = await Wire.connect(cluster_url, autocommit=True, prepare_threshold=None)
-        wire._own_prepared = Prepared(most=MOST)
+        wire = await PipelinedConnection.connect(cluster_url, autocommit=True, prepare_threshold=None)
+        wire._own_prepared = PreparedStatements(most=MOST)
         try:
             for between, statements in rounds:
-                ahead = [plain(between)] if between else []
+                ahead = [plain_statement(between)] if between else []
                 try:
-                    await wire.exchange(*ahead, *(Asked(sql, {"n": 0}) for sql in statements))
+                    await wire.run_round(*ahead, *(Statement(sql, {"n": 0}) for sql in statements))
                 except psycopg.Error:
                     failed = True
                 else:
                     failed = False
                 status = wire.info.transaction_status
                 if status == psycopg.pq.TransactionStatus.INERROR:  # else it could not be asked
-                    await wire.exchange(plain("ROLLBACK"))
+                    await wire.run_round(plain_statement("ROLLBACK"))
                 assert not wire.closed
                 held = believed(wire)
                 assert held == await on_server(wire)
@@ -112,28 +112,35 @@ def test_after_every_round_the_server_has_what_the_connection_believes(
 
 async def test_a_thousand_rows_of_one_statement_leave_one_statement(db: Database) -> None:
     async with db.owner_tx() as tx:
-        await tx.run("create temporary table kept (id int) on commit drop")
-        assert await tx.many("insert into kept values (%(id)s)", [{"id": number} for number in range(1000)]) == 1000
-        rows = await tx.afresh("select name from pg_prepared_statements where statement like 'insert into kept%%'")
+        await tx.execute("create temporary table kept (id int) on commit drop")
+        assert (
+            await tx.execute_many("insert into kept values (%(id)s)", [{"id": number} for number in range(1000)])
+            == 1000
+        )
+        rows = await tx.fetch_unprepared(
+            "select name from pg_prepared_statements where statement like 'insert into kept%%'"
+        )
         assert len(rows) == 1
 
 
-async def test_a_statement_that_was_dropped_for_room_is_prepared_again_in_the_same_round(wire: Wire) -> None:
-    wire._own_prepared = Prepared(most=2)
+async def test_a_statement_that_was_dropped_for_room_is_prepared_again_in_the_same_round(
+    wire: PipelinedConnection,
+) -> None:
+    wire._own_prepared = PreparedStatements(most=2)
     numbers = [1, 2, 3, 1, 3, 2, 1]
-    asked = [Asked(f"select {number} as n", {}) for number in numbers]
-    await wire.exchange(*asked)
+    asked = [Statement(f"select {number} as n", {}) for number in numbers]
+    await wire.run_round(*asked)
     assert [one.rows[0]["n"] for one in asked] == numbers
     assert believed(wire) == await on_server(wire)
     assert len(believed(wire)) == 2
 
 
-async def test_a_cancelled_round_leaves_what_the_server_has(wire: Wire) -> None:
-    wire._own_prepared = Prepared(most=2)
-    await wire.exchange(Asked("select 1 as n", {}), Asked("select 2 as n", {}))
+async def test_a_cancelled_round_leaves_what_the_server_has(wire: PipelinedConnection) -> None:
+    wire._own_prepared = PreparedStatements(most=2)
+    await wire.run_round(Statement("select 1 as n", {}), Statement("select 2 as n", {}))
     # The third drops the first; the sleep is cut off; the fourth would have dropped the second.
-    round_ = [Asked("select 3 as n", {}), plain("select pg_sleep(60)"), Asked("select 4 as n", {})]
-    waiting = asyncio.create_task(wire.exchange(*round_))
+    round_ = [Statement("select 3 as n", {}), plain_statement("select pg_sleep(60)"), Statement("select 4 as n", {})]
+    waiting = asyncio.create_task(wire.run_round(*round_))
     await asyncio.sleep(0.1)
     waiting.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -150,9 +157,9 @@ async def test_rollbacks_leave_our_statements_alone(single: Database) -> None:
 
     async def give_up() -> None:
         async with single.tx("acme") as tx:
-            await tx.one(sql)
-            pids.add((await tx.one(pid))["pid"])
-            connection = await tx.connection()
+            await tx.fetch_one(sql)
+            pids.add((await tx.fetch_one(pid))["pid"])
+            connection = await tx.raw_connection()
             for _ in range(7):
                 await connection.execute("select 1")
             raise LookupError

@@ -14,17 +14,17 @@ from support.rounds import watch_rounds
 async def tx(db: Database, org: str) -> AsyncIterator[Tx]:
     """A transaction with an empty table `kept` of its own."""
     async with db.tx(org) as tx:
-        await tx.run("create temporary table kept (id int primary key) on commit drop")
+        await tx.execute("create temporary table kept (id int primary key) on commit drop")
         yield tx
 
 
 async def keep(tx: Tx, *ids: int) -> None:
     for one in ids:
-        await tx.run("insert into kept values (%(id)s)", id=one)
+        await tx.execute("insert into kept values (%(id)s)", id=one)
 
 
 async def kept(tx: Tx) -> list[int]:
-    return [row["id"] for row in await tx.all("select id from kept order by id")]
+    return [row["id"] for row in await tx.fetch_all("select id from kept order by id")]
 
 
 async def fails(tx: Tx) -> None:
@@ -76,7 +76,7 @@ async def test_one_in_another(tx: Tx) -> None:
 async def test_a_value_without_a_form_undoes_it_too(tx: Tx) -> None:
     async def unfit() -> None:
         async with tx.savepoint():
-            await tx.run("insert into kept values (%(id)s)", id=object())
+            await tx.execute("insert into kept values (%(id)s)", id=object())
 
     await keep(tx, 1)
     with pytest.raises(psycopg.ProgrammingError):

@@ -3,17 +3,17 @@
 import pytest
 from structlog.testing import capture_logs
 
-from mnemon.db import slow
+from mnemon.db import statements
 from mnemon.db.database import Database
 from mnemon.db.statements import statement_label
 from mnemon.jobs.store import SQL
 
 
 async def test_a_slow_round_is_one_line_without_values(single: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(slow, "SLOW_S", 0.0)
+    monkeypatch.setattr(statements, "SLOW_S", 0.0)
     with capture_logs() as logs:
         async with single.tx("acme") as tx:
-            await tx.all("select %(secret)s::text as said, 'marmalade'", secret="canary-7781")
+            await tx.fetch_all("select %(secret)s::text as said, 'marmalade'", secret="canary-7781")
     assert [(line["event"], line["log_level"]) for line in logs] == [("slow_statement", "warning")] * 2
     first, commit = logs
     assert first["statement"] == "select %(secret)s::text as said,"
@@ -25,16 +25,16 @@ async def test_a_slow_round_is_one_line_without_values(single: Database, monkeyp
 
 
 async def test_a_round_that_fails_is_told_too(single: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(slow, "SLOW_S", 0.0)
+    monkeypatch.setattr(statements, "SLOW_S", 0.0)
     with capture_logs() as logs, pytest.raises(Exception, match="division by zero"):
-        await single.glance("acme", "select 1 / 0")
+        await single.read_once("acme", "select 1 / 0")
     assert logs[0]["statement"] == "select 1 / 0, COMMIT"
 
 
 async def test_what_is_quick_is_not_told(single: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(slow, "SLOW_S", 1e9)
+    monkeypatch.setattr(statements, "SLOW_S", 1e9)
     with capture_logs() as logs:
-        await single.glance("acme", "select 1")
+        await single.read_once("acme", "select 1")
     assert logs == []
 
 

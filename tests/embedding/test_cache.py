@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemon.embedding.cache import CachedEmbedder
+from mnemon.embedding.embedder import CachedEmbedder
 from mnemon.embedding.fake import FakeEmbedder
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from mnemon.embedding import endpoint
-from mnemon.embedding.connect import connect
+from mnemon.embedding.connect import connect_embedder
 from mnemon.embedding.endpoint import EndpointEmbedder
 from mnemon.errors import Misconfigured, ModelDown
 from mnemon.llm.scripted.server import ScriptedServer
@@ -35,7 +35,7 @@ def vectors(request: httpx2.Request, size: int = 3) -> httpx2.Response:
 
 
 async def test_it_asks_over_real_http_with_its_key(server: ScriptedServer) -> None:
-    embedder = connect("openai:e@32", base_url=server.url, api_key="sk-e")
+    embedder = connect_embedder("openai:e@32", base_url=server.url, api_key="sk-e")
     made = await embedder.embed(["green tea", "green tea", ""])
     assert made.shape == (3, 32)
     assert np.array_equal(made[0], made[1])
@@ -82,7 +82,7 @@ async def test_while_it_is_down_nobody_waits_again(monkeypatch: pytest.MonkeyPat
         sent += 1
         raise httpx2.ConnectError("refused")
 
-    monkeypatch.setattr(endpoint, "REST", 10 * HANGS_S)
+    monkeypatch.setattr(endpoint, "REST_S", 10 * HANGS_S)
     embedder = embedder_on(respond)
     with pytest.raises(ModelDown, match="MNEMON_EMBEDDER_BASE_URL"):
         await embedder.embed(["x"])
@@ -90,7 +90,7 @@ async def test_while_it_is_down_nobody_waits_again(monkeypatch: pytest.MonkeyPat
     with pytest.raises(ModelDown, match="a moment ago"):
         await embedder.embed(["x"])
     assert sent == 3
-    monkeypatch.setattr(endpoint, "TRIES", 1)
+    monkeypatch.setattr(endpoint, "MAX_TRIES", 1)
     embedder._resting_until = 0.0
     with pytest.raises(ModelDown):
         await embedder.embed(["x"])
@@ -98,8 +98,8 @@ async def test_while_it_is_down_nobody_waits_again(monkeypatch: pytest.MonkeyPat
 
 
 async def test_a_slow_one_ends_at_the_timeout(server: ScriptedServer) -> None:
-    server.script.fails("hang", times=None)
-    embedder = connect("openai:e", base_url=server.url, timeout=0.3)
+    server.script.add_fault("hang", times=None)
+    embedder = connect_embedder("openai:e", base_url=server.url, timeout=0.3)
     with pytest.raises(ModelDown):
         async with asyncio.timeout(HANGS_S):
             await embedder.embed(["x"])
@@ -129,4 +129,4 @@ async def test_a_refused_key_says_what_to_check() -> None:
 @pytest.mark.parametrize("name", ["", "nonsense", "openai:", "openai:e@x", "openai:e@0", "openai:e@9999", "openai:e"])
 def test_a_wrong_name_says_what_to_set(name: str) -> None:
     with pytest.raises(Misconfigured, match="MNEMON_EMBEDDER"):
-        connect(name)
+        connect_embedder(name)

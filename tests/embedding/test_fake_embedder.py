@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from mnemon.embedding.connect import connect
+from mnemon.embedding.connect import connect_embedder
 from mnemon.embedding.fake import FakeEmbedder
 
 
 async def test_the_same_text_has_the_same_vector_everywhere() -> None:
-    first, again = await connect("fake").embed(["Green tea!"]), await FakeEmbedder().embed(["green TEA"])
+    first, again = await connect_embedder("fake").embed(["Green tea!"]), await FakeEmbedder().embed(["green TEA"])
     assert np.array_equal(first, again)
 
 

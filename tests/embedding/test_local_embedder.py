@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
-from mnemon.embedding.local import DIMENSION, LONGEST_TEXT, LocalEmbedder
+from mnemon.embedding.local import LOCAL_DIMENSION, MAX_TEXT_CHARS, LocalEmbedder
 
 EMBEDDER = LocalEmbedder()
 
@@ -48,7 +48,7 @@ def test_every_row_is_of_length_one_or_zero_and_does_not_depend_on_its_neighbour
 
 async def test_a_huge_text_is_no_danger() -> None:
     """Only so much of it is read, whatever follows."""
-    head = ("green tea " * LONGEST_TEXT)[:LONGEST_TEXT]
+    head = ("green tea " * MAX_TEXT_CHARS)[:MAX_TEXT_CHARS]
     made = await EMBEDDER.embed([head + "tax law " * 1_000_000])
     assert np.linalg.norm(made[0]) == pytest.approx(1, abs=1e-4)
     assert np.array_equal(made, EMBEDDER.embed_now([head]))
@@ -58,7 +58,7 @@ def test_a_query_is_embedded_without_a_detour_over_a_thread() -> None:
     asked = EMBEDDER.embed(["Where did I live in 2019?"])
     with pytest.raises(StopIteration) as done:
         asked.send(None)  # it never waits
-    assert done.value.value.shape == (1, DIMENSION)
+    assert done.value.value.shape == (1, LOCAL_DIMENSION)
 
 
 def test_loading_it_imports_neither_the_package_nor_a_network() -> None:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from mnemon.embedding import minilm
-from mnemon.embedding.connect import connect
+from mnemon.embedding.connect import connect_embedder
 from mnemon.embedding.minilm import MiniLmEmbedder
 from mnemon.errors import Misconfigured
 
@@ -35,11 +35,11 @@ async def test_no_texts_are_no_rows(embedder: MiniLmEmbedder) -> None:
 def test_without_its_packages_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(minilm, "find_spec", lambda name: None)
     with pytest.raises(Misconfigured, match=r"mnemon\[minilm\]"):
-        connect("minilm")
+        connect_embedder("minilm")
 
 
 def test_a_changed_file_is_refused(embedder: MiniLmEmbedder, monkeypatch: pytest.MonkeyPatch) -> None:
-    package, name, _ = minilm.FILES["model"]
-    monkeypatch.setitem(minilm.FILES, "model", (package, name, "0" * 64))
+    package, name, _ = minilm.MODEL_FILES["model"]
+    monkeypatch.setitem(minilm.MODEL_FILES, "model", (package, name, "0" * 64))
     with pytest.raises(Misconfigured, match="not the file"):
         MiniLmEmbedder()

@@ -1,9 +1,9 @@
 import pytest
 from pydantic import ValidationError
 
-from mnemon.engagement.answer import EngagementReflection
 from mnemon.engagement.lifecycle import confidence_of
-from mnemon.evidence.confidence import shown
+from mnemon.engagement.proposal import EngagementReflection
+from mnemon.evidence.confidence import round_confidence
 from support.engaged import Room, answer, claim, piece
 
 
@@ -58,11 +58,11 @@ def test_an_entry_with_a_part_missing_costs_itself_only() -> None:
         answered=[{}],
         evidence=[{"stance": "supports", "strength": "weak"}],
     )
-    assert [each.statement for each in room.state.open] == ["The gap is ours"]
+    assert [each.statement for each in room.state.open_hypotheses] == ["The gap is ours"]
     assert len(outcome.report.rejected) == 7
 
 
 def test_a_models_own_confidence_is_never_taken_over() -> None:
     room = Room()
     room.say("there is a gap", form=[{**claim("The gap costs us time", piece("there is a gap")), "confidence": 0.99}])
-    assert shown(confidence_of(room.state.hypotheses[0])) == 0.65
+    assert round_confidence(confidence_of(room.state.hypotheses[0])) == 0.65

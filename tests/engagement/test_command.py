@@ -12,8 +12,8 @@ from mnemon.cli.main import app
 from mnemon.cli.terminal import out
 from mnemon.clock import ManualClock
 from mnemon.db.database import Database
+from mnemon.engagement.proposal_applier import EngagementRules
 from mnemon.engagement.reflect import EngagementSection
-from mnemon.engagement.scales import Rules
 from support.engaged import START, answer, claim, piece, turn
 
 TURN = turn("KPIs came unannounced; nobody was told; perhaps culture")
@@ -46,7 +46,7 @@ def shown(database_url: str, monkeypatch: pytest.MonkeyPatch) -> Callable[..., R
             async with db.tx(org) as tx:
                 await create_organization(tx)
         async with db.tx("acme") as tx:
-            await EngagementSection(Rules(first_hypothesis_turns=0)).apply(tx, TURN, ANSWER)
+            await EngagementSection(EngagementRules(first_hypothesis_turns=0)).apply_answer(tx, TURN, ANSWER)
         await db.close()
 
     asyncio.run(begin())

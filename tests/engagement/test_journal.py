@@ -10,17 +10,16 @@ import pytest
 from mnemon.access.organizations import create_organization
 from mnemon.db.database import Database
 from mnemon.engagement import reading, store
-from mnemon.engagement.delta import Entry
-from mnemon.engagement.document import Stage
-from mnemon.engagement.fold import fold
-from mnemon.engagement.forget import forget_person, redact, refold
-from mnemon.engagement.layer import FIRST_SESSION, engagement
-from mnemon.engagement.reflect import EngagementSection, sections
-from mnemon.engagement.scales import Rules
-from mnemon.layer import Ask
-from mnemon.scope import Scope, person
-from mnemon.section import Report, Section
-from mnemon.sessions.personas import EngagementUse, put_persona
+from mnemon.engagement.document import HypothesisStage
+from mnemon.engagement.forget import forget_person, redact_quote, refold_document
+from mnemon.engagement.journal import EngagementEntry, fold_entries
+from mnemon.engagement.layer import FIRST_SESSION_TEXT, engagement_layer
+from mnemon.engagement.proposal_applier import EngagementRules
+from mnemon.engagement.reflect import EngagementSection, make_sections
+from mnemon.layer import LayerRequest
+from mnemon.scope import Scope, person_scope
+from mnemon.section import Section, SectionResult
+from mnemon.sessions.people import EngagementUse, put_persona
 from mnemon.settings import Settings
 from mnemon.turn import Turn
 from support.engaged import START, answer, claim, piece, turn
@@ -37,22 +36,22 @@ class Place(TypedDict):
     end: int
 
 
-EAGER = EngagementSection(Rules(first_hypothesis_turns=0))
+EAGER = EngagementSection(EngagementRules(first_hypothesis_turns=0))
 
 
-async def apply(db: Database, taken: Turn, section: Section = EAGER, **parts: Any) -> Report:
+async def apply(db: Database, taken: Turn, section: Section = EAGER, **parts: Any) -> SectionResult:
     async with db.tx(taken.scope.org_id) as tx:
-        return await section.apply(tx, taken, answer(**parts))
+        return await section.apply_answer(tx, taken, answer(**parts))
 
 
-async def held(db: Database, org: str = "acme") -> store.Held:
+async def held(db: Database, org: str = "acme") -> store.StoredEngagement:
     async with db.tx(org) as tx:
-        return await store.read(tx, Scope(org_id=org))
+        return await store.load_engagement(tx, Scope(org_id=org))
 
 
-async def journal(db: Database, org: str = "acme") -> list[Entry]:
+async def journal(db: Database, org: str = "acme") -> list[EngagementEntry]:
     async with db.tx(org) as tx:
-        return [entry async for entry in store.journal(tx, Scope(org_id=org))]
+        return [entry async for entry in store.iterate_journal(tx, Scope(org_id=org))]
 
 
 async def test_there_is_no_document_before_the_first_turn(db: Database, org: str) -> None:
@@ -77,14 +76,14 @@ async def test_an_applied_answer_is_journalled_with_turn_who_and_reason_and_a_se
     entries = await journal(db)
     assert [entry.delta.kind for entry in entries] == ["opened", "formed", "collected"]
     assert {(entry.turn_id, entry.who, entry.user_id) for entry in entries} == {
-        (taken.id, "dana", person("acme", "dana").user)
+        (taken.id, "dana", person_scope("acme", "dana").user)
     }
     assert entries[2].reason == "supports, moderate: confidence 0.50 → 0.65"
-    assert fold(entries) == before.document
+    assert fold_entries(entries) == before.document
 
 
 async def test_the_settings_are_the_gates(db: Database, org: str) -> None:
-    (section,) = sections(Settings(promotion_threshold=0.6, first_hypothesis_turns=2))
+    (section,) = make_sections(Settings(promotion_threshold=0.6, first_hypothesis_turns=2))
     parts: dict[str, Any] = {"form": [claim("The gap costs us time", piece("there is a gap"))]}
     early = await apply(db, turn("there is a gap", number=1), section, **parts)
     assert "1 of 2 user turns" in early.rejected[0].why
@@ -100,7 +99,7 @@ async def test_twenty_reflections_racing_on_one_organization_lose_nothing(db: Da
     assert document is not None
     target = document.hypotheses[0].id
 
-    async def race(number: int) -> Report:
+    async def race(number: int) -> SectionResult:
         taken = turn(f"remark number{number}x and more", number=number, who=f"person{number}")
         mine = piece(f"remark number{number}x", strength="weak", hypothesis=target, line="A remark.")
         question = {"question": f"Who is q{number}?", "whyItMatters": "Decides."}
@@ -116,7 +115,7 @@ async def test_twenty_reflections_racing_on_one_organization_lose_nothing(db: Da
     assert state.heard == 21
     entries = await journal(db)
     assert [entry.seq for entry in entries] == list(range(1, len(entries) + 1))
-    assert fold(entries) == state.document
+    assert fold_entries(entries) == state.document
 
 
 async def test_racing_reflections_are_gated_against_the_current_state(db: Database, org: str) -> None:
@@ -132,7 +131,7 @@ async def test_racing_reflections_are_gated_against_the_current_state(db: Databa
 async def test_what_was_said_in_confidence_never_enters(db: Database, org: str, text: str) -> None:
     taken = turn(text)
     async with db.tx("acme") as tx:
-        assert await EAGER.brief(tx, taken) is None
+        assert await EAGER.prepare_brief(tx, taken) is None
     report = await apply(db, taken, form=[claim("The gap costs us time", piece("there is a gap"))])
     assert report.stored == 0
     assert (await held(db)).document is None
@@ -150,24 +149,26 @@ async def test_a_persona_with_engagement_switched_off_neither_adds_nor_sees(db: 
     await apply(db, turn("there is a gap", number=2, persona="aria"), **parts)
     recital = "You know, a gap, the user said so quite plainly and often."
     async with db.tx("acme") as tx:
-        off = await engagement(tx, asking("coach"))
-        on = await engagement(tx, asking("aria"))
-        assert await reading.recital(tx, person("acme", "dana", "coach"), recital) is None
-        assert await reading.recital(tx, person("acme", "dana", "aria"), recital) is not None
+        off = await engagement_layer(tx, asking("coach"))
+        on = await engagement_layer(tx, asking("aria"))
+        assert await reading.find_recital(tx, person_scope("acme", "dana", "coach"), recital) is None
+        assert await reading.find_recital(tx, person_scope("acme", "dana", "aria"), recital) is not None
     assert (off.opening, off.items) == ("", ())
     assert "The gap costs us time" in on.items[0].text
 
 
-def asking(persona: str | None = None) -> Ask:
-    return Ask(scope=person("acme", "dana", persona), query="hello", vector=None, now=START, sees_engagement=True)
+def asking(persona: str | None = None) -> LayerRequest:
+    return LayerRequest(
+        scope=person_scope("acme", "dana", persona), query="hello", vector=None, now=START, sees_engagement=True
+    )
 
 
 async def test_the_layer_is_the_preamble_before_the_first_session(db: Database, org: str) -> None:
     async with db.tx("acme") as tx:
-        assert (await engagement(tx, asking())).opening == FIRST_SESSION
+        assert (await engagement_layer(tx, asking())).opening == FIRST_SESSION_TEXT
     await apply(db, turn("hello"))
     async with db.tx("acme") as tx:
-        assert "week 1 (orientation)" in (await engagement(tx, asking())).opening
+        assert "week 1 (orientation)" in (await engagement_layer(tx, asking())).opening
 
 
 async def test_the_brief_shows_the_ids_an_answer_may_name(db: Database, org: str) -> None:
@@ -179,7 +180,7 @@ async def test_the_brief_shows_the_ids_an_answer_may_name(db: Database, org: str
         unknowns=[{"question": "Who owns it?", "whyItMatters": "Decides."}],
     )
     async with db.tx("acme") as tx:
-        brief = await EAGER.brief(tx, taken)
+        brief = await EAGER.prepare_brief(tx, taken)
     document = (await held(db)).document
     assert brief is not None
     assert document is not None
@@ -195,8 +196,8 @@ async def test_organizations_share_nothing(db: Database, org: str) -> None:
     await apply(db, turn("a gap"), form=[claim("The gap costs us time", piece("a gap"))])
     assert (await held(db, "globex")).document is None
     async with db.tx("globex") as tx:
-        assert (await store.read(tx, ORG)).document is None
-        assert [entry async for entry in store.journal(tx, ORG)] == []
+        assert (await store.load_engagement(tx, ORG)).document is None
+        assert [entry async for entry in store.iterate_journal(tx, ORG)] == []
 
 
 async def test_the_state_of_a_past_moment_is_told(db: Database, org: str) -> None:
@@ -207,10 +208,11 @@ async def test_the_state_of_a_past_moment_is_told(db: Database, org: str) -> Non
     later = turn("a wide gap", number=2, at=START + timedelta(days=2))
     await apply(db, later, evidence=[piece("a wide gap", hypothesis=target, strength="strong")])
     async with db.tx("acme") as tx:
-        past = await reading.engagement(tx, ORG, as_of=START + timedelta(days=1))
-        assert await reading.engagement(tx, ORG, as_of=START - timedelta(days=1)) is None
+        past = await reading.load_document(tx, ORG, as_of=START + timedelta(days=1))
+        assert await reading.load_document(tx, ORG, as_of=START - timedelta(days=1)) is None
         assert (
-            await reading.engagement(tx, ORG, as_of=START + timedelta(days=3)) == (await store.read(tx, ORG)).document
+            await reading.load_document(tx, ORG, as_of=START + timedelta(days=3))
+            == (await store.load_engagement(tx, ORG)).document
         )
     assert past == document
 
@@ -242,18 +244,18 @@ async def test_forgetting_a_person_removes_their_part_and_reopens_what_stood_on_
     assert state.heard == 1
     assert state.seq > before.seq
     (left,) = state.document.hypotheses
-    assert left.stage is Stage.COLLECTING
+    assert left.stage is HypothesisStage.COLLECTING
     assert [line.who for line in left.evidence] == ["dana"]
     entries = await journal(db)
     assert "Tom" not in repr(entries) + repr(state.document)
-    assert fold(entries) == state.document
+    assert fold_entries(entries) == state.document
 
 
 async def test_forgetting_everyone_leaves_an_engagement_that_has_not_begun(db: Database, org: str) -> None:
     tom = await with_a_finding(db)
     async with db.tx("acme") as tx:
         await forget_person(tx, tom.scope, tx.now)
-        await forget_person(tx, person("acme", "dana"), tx.now)
+        await forget_person(tx, person_scope("acme", "dana"), tx.now)
     state = await held(db)
     assert state.document is None
     assert state.heard == 0
@@ -266,7 +268,7 @@ async def test_a_forgotten_persons_promotion_goes_with_their_turn_even_if_they_o
 ) -> None:
     await with_a_finding(db)
     async with db.tx("acme") as tx:
-        await forget_person(tx, person("acme", "dana"), tx.now)
+        await forget_person(tx, person_scope("acme", "dana"), tx.now)
     document = (await held(db)).document
     assert document is not None
     assert document.hypotheses == ()
@@ -278,13 +280,13 @@ async def test_redacting_a_quote_removes_what_cites_it_and_what_its_turn_made_of
     start = tom.messages[0].content.index(text)
     async with db.tx("acme") as tx:
         place: Place = {"turn_id": tom.id, "message_id": tom.messages[0].message_id, "start": start, "end": start + 15}
-        removed = await redact(tx, tom.scope, tx.now, **place, text=text)
-        again = await redact(tx, tom.scope, tx.now, **place, text=text)
+        removed = await redact_quote(tx, tom.scope, tx.now, **place, text=text)
+        again = await redact_quote(tx, tom.scope, tx.now, **place, text=text)
     document = (await held(db)).document
     assert (removed, again) == (1, 0)
     assert document is not None
     assert text not in repr(document) + repr(await journal(db))
-    assert document.hypotheses[0].stage is Stage.COLLECTING
+    assert document.hypotheses[0].stage is HypothesisStage.COLLECTING
 
 
 async def test_redacting_reaches_the_words_wherever_they_were_repeated(db: Database, org: str) -> None:
@@ -292,7 +294,7 @@ async def test_redacting_reaches_the_words_wherever_they_were_repeated(db: Datab
     await apply(db, tom, unknowns=[{"question": "Is Zebra42 still in use?", "whyItMatters": "It opens the plant."}])
     async with db.tx("acme") as tx:
         place: Place = {"turn_id": tom.id, "message_id": tom.messages[0].message_id, "start": 0, "end": 24}
-        assert await redact(tx, tom.scope, tx.now, **place, text="the code word is Zebra42") == 1
+        assert await redact_quote(tx, tom.scope, tx.now, **place, text="the code word is Zebra42") == 1
     assert "Zebra42" not in repr(await held(db)) + repr(await journal(db))
 
 
@@ -300,23 +302,23 @@ async def test_folding_again_changes_nothing_but_the_version(db: Database, org: 
     await with_a_finding(db)
     before = await held(db)
     async with db.tx("acme") as tx:
-        await refold(tx, ORG, tx.now)
+        await refold_document(tx, ORG, tx.now)
     after = await held(db)
     assert after == replace(before, seq=after.seq)
 
 
 async def test_an_answer_that_is_left_out_still_counts_the_turn(db: Database, org: str) -> None:
     async with db.tx("acme") as tx:
-        report = await EAGER.apply(tx, turn("hello"), EAGER.answer.model_validate({}))
+        report = await EAGER.apply_answer(tx, turn("hello"), EAGER.answer.model_validate({}))
     assert (report.stored, (await held(db)).heard) == (0, 1)
 
 
 async def test_offline_passes_the_same_gates(db: Database, org: str) -> None:
     taken = turn("We don't know whether the slowdown is cultural, and it matters because it costs us $3M.")
     async with db.tx("acme") as tx:
-        brief = await EAGER.brief(tx, taken)
+        brief = await EAGER.prepare_brief(tx, taken)
         assert brief is not None
-        report = await EAGER.apply(tx, taken, EAGER.by_rule(taken, brief))
+        report = await EAGER.apply_answer(tx, taken, EAGER.answer_by_rule(taken, brief))
     document = (await held(db)).document
     assert report.stored == 1
     assert document is not None
@@ -325,11 +327,11 @@ async def test_offline_passes_the_same_gates(db: Database, org: str) -> None:
 
 async def test_a_finding_is_judged_by_the_threshold_of_its_promotion(db: Database, org: str) -> None:
     """With a lower threshold in force, forgetting something else does not take a finding down."""
-    (lenient,) = sections(Settings(promotion_threshold=0.6, first_hypothesis_turns=0))
+    (lenient,) = make_sections(Settings(promotion_threshold=0.6, first_hypothesis_turns=0))
     await apply(db, turn("a gap"), lenient, form=[claim("The gap costs us time", piece("a gap"))])
     await apply(db, turn("hello", number=2, who="tom"), lenient)
     async with db.tx("acme") as tx:
-        await forget_person(tx, person("acme", "tom"), tx.now)
+        await forget_person(tx, person_scope("acme", "tom"), tx.now)
     document = (await held(db)).document
     assert document is not None
     assert [each.statement for each in document.findings] == ["The gap costs us time"]
@@ -353,5 +355,5 @@ async def test_redacting_leaves_what_others_said_and_what_only_shares_common_wor
             "start": start,
             "end": start + len(text),
         }
-        assert await redact(tx, tom.scope, tx.now, **place, text=text) == 0
+        assert await redact_quote(tx, tom.scope, tx.now, **place, text=text) == 0
     assert await held(db) == before

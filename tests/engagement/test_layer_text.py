@@ -1,17 +1,17 @@
-from mnemon.engagement.layer import FIRST_SESSION, layer
+from mnemon.engagement.layer import FIRST_SESSION_TEXT, document_layer
 from support.engaged import Room, claim, piece
 
 
 def test_the_layer_says_the_week_its_bias_and_why() -> None:
     room = Room()
     room.say("hello")
-    made = layer(room.state)
+    made = document_layer(room.state)
     assert made.name == "L8"
     assert "week 1 (orientation)" in made.opening
     assert "too little is known to judge" in made.opening
     assert "do not recite" in made.opening
     assert made.items == ()
-    assert "first session" in FIRST_SESSION
+    assert "first session" in FIRST_SESSION_TEXT
 
 
 def test_items_carry_their_sources_and_mixed_evidence_names_what_resolves_it() -> None:
@@ -33,7 +33,7 @@ def test_items_carry_their_sources_and_mixed_evidence_names_what_resolves_it() -
         ],
         unknowns=[{"question": "Who owns it?", "whyItMatters": "Decides the fix."}],
     )
-    finding, hypothesis, unknown = layer(room.state).items
+    finding, hypothesis, unknown = document_layer(room.state).items
     assert finding.text == "Finding: KPIs came unannounced (dana, 2026-04-12)"
     assert "Hypothesis [0.56]" in hypothesis.text
     assert "this would resolve it: interviews point to culture" in hypothesis.text

@@ -3,11 +3,19 @@ from typing import Any
 
 import pytest
 
-from mnemon.engagement.document import MOST_EVIDENCE, MOST_OPEN, ROOM_TO_CONTRADICT, Hypothesis, Stage
-from mnemon.engagement.lifecycle import TRANSITIONS, Event, confidence_of, is_mixed, source_of, step, would_resolve
-from mnemon.engagement.scales import Rules
-from mnemon.engagement.weigh import Outcome
-from mnemon.evidence.confidence import shown
+from mnemon.engagement.apply_proposal import ProposalOutcome
+from mnemon.engagement.document import EXTRA_CONTRADICTIONS, MAX_EVIDENCE, MAX_OPEN, Hypothesis, HypothesisStage
+from mnemon.engagement.lifecycle import (
+    TRANSITIONS,
+    HypothesisEvent,
+    confidence_of,
+    format_source,
+    is_mixed,
+    next_stage,
+    resolution_text,
+)
+from mnemon.engagement.proposal_applier import EngagementRules
+from mnemon.evidence.confidence import round_confidence
 from mnemon.turn import Turn
 from support.engaged import START, Room, claim, piece, turn
 
@@ -17,13 +25,13 @@ def only(room: Room) -> Hypothesis:
     return hypothesis
 
 
-def whys(outcome: Outcome) -> list[str]:
+def whys(outcome: ProposalOutcome) -> list[str]:
     return [each.why for each in outcome.report.rejected]
 
 
-@pytest.mark.parametrize("stage", list(Stage))
-@pytest.mark.parametrize("event", list(Event))
-def test_only_drawn_steps_exist(stage: Stage, event: Event) -> None:
+@pytest.mark.parametrize("stage", list(HypothesisStage))
+@pytest.mark.parametrize("event", list(HypothesisEvent))
+def test_only_drawn_steps_exist(stage: HypothesisStage, event: HypothesisEvent) -> None:
     drawn = {
         ("formed", "collect"): "collecting",
         ("formed", "revise"): "revising",
@@ -38,7 +46,7 @@ def test_only_drawn_steps_exist(stage: Stage, event: Event) -> None:
         ("finding", "collect"): "finding",
         ("finding", "reopen"): "revising",
     }
-    assert step(stage, event) == drawn.get((stage.value, event.value))
+    assert next_stage(stage, event) == drawn.get((stage.value, event.value))
     assert len(TRANSITIONS) == len(drawn)
 
 
@@ -48,12 +56,12 @@ def test_the_seeds_confidence() -> None:
         "we lose time; there is a gap",
         form=[claim("The gap costs us time", piece("we lose time"), piece("there is a gap", strength="weak"))],
     )
-    assert shown(confidence_of(only(room))) == 0.72
-    assert only(room).stage is Stage.COLLECTING
+    assert round_confidence(confidence_of(only(room))) == 0.72
+    assert only(room).stage is HypothesisStage.COLLECTING
 
 
 def test_no_hypothesis_before_enough_turns_and_then_one() -> None:
-    room = Room(rules=Rules())
+    room = Room(rules=EngagementRules())
     form = [claim("The gap costs us time", piece("there is a gap"))]
     assert "1 of 3 user turns" in whys(room.say("there is a gap", form=form))[0]
     assert "2 of 3 user turns" in whys(room.say("there is a gap", form=form))[0]
@@ -169,14 +177,14 @@ def promoted(room: Room) -> Hypothesis:
 def test_enough_evidence_makes_a_finding_with_its_source() -> None:
     room = Room()
     finding = promoted(room)
-    assert finding.stage is Stage.FINDING
-    assert source_of(finding) == "Diane Ortiz, 2026-04-12"
+    assert finding.stage is HypothesisStage.FINDING
+    assert format_source(finding) == "Diane Ortiz, 2026-04-12"
     assert "no contradiction outstanding" in room.entries[-1].reason
 
 
 def test_the_threshold_is_a_setting() -> None:
-    room = Room(rules=Rules(promotion_threshold=0.9, first_hypothesis_turns=0))
-    assert promoted(room).stage is Stage.COLLECTING
+    room = Room(rules=EngagementRules(promotion_threshold=0.9, first_hypothesis_turns=0))
+    assert promoted(room).stage is HypothesisStage.COLLECTING
 
 
 def test_a_contradicted_finding_is_reopened_with_its_history_and_promoted_again_once_resolved() -> None:
@@ -185,21 +193,21 @@ def test_a_contradicted_finding_is_reopened_with_its_history_and_promoted_again_
     against = piece("we did brief them", stance="contradicts", strength="weak", hypothesis=finding.id)
     room.say("we did brief them", evidence=[against])
     reopened = only(room)
-    assert (reopened.stage, reopened.reopened, len(reopened.evidence)) == (Stage.REVISING, 1, 3)
+    assert (reopened.stage, reopened.reopened, len(reopened.evidence)) == (HypothesisStage.REVISING, 1, 3)
     assert is_mixed(reopened.evidence)
-    assert would_resolve(reopened) == "the logs show otherwise"
+    assert resolution_text(reopened) == "the logs show otherwise"
     room.say(
         "everyone says nobody was briefed",
         evidence=[piece("nobody was briefed", strength="strong", hypothesis=finding.id)],
     )
-    assert only(room).stage is Stage.REVISING
+    assert only(room).stage is HypothesisStage.REVISING
     assert confidence_of(only(room)) > 0.85
     contradiction = reopened.evidence[-1].id
     room.say(
         "that briefing was for another plant",
         evidence=[piece("for another plant", hypothesis=finding.id, resolves=[contradiction], strength="weak")],
     )
-    assert only(room).stage is Stage.FINDING
+    assert only(room).stage is HypothesisStage.FINDING
     assert not is_mixed(only(room).evidence)
 
 
@@ -215,7 +223,7 @@ def test_only_support_resolves_and_only_what_is_outstanding() -> None:
             piece("we did not", hypothesis=finding.id, resolves=["evd_unheard_of"]),
         ],
     )
-    assert only(room).stage is Stage.REVISING
+    assert only(room).stage is HypothesisStage.REVISING
     assert "only supporting evidence" in whys(outcome)[0]
     assert "no such contradiction" in whys(outcome)[1]
 
@@ -234,7 +242,7 @@ def test_what_would_resolve_mixed_evidence_is_named() -> None:
     )
     held = only(room)
     room.say("ok then", wouldResolve=[{"hypothesis": held.id, "text": "Interviews on the line floor."}])
-    assert would_resolve(only(room)) == "Interviews on the line floor."
+    assert resolution_text(only(room)) == "Interviews on the line floor."
 
 
 def test_archiving_needs_a_note_and_ends_it() -> None:
@@ -243,7 +251,7 @@ def test_archiving_needs_a_note_and_ends_it() -> None:
     held = only(room)
     assert "note is empty" in whys(room.say("no gap", archive=[{"hypothesis": held.id, "note": " "}]))[0]
     room.say("no gap at all", archive=[{"hypothesis": held.id, "note": "The gap closed in spring."}])
-    assert (only(room).stage, only(room).note) == (Stage.ARCHIVED, "The gap closed in spring.")
+    assert (only(room).stage, only(room).note) == (HypothesisStage.ARCHIVED, "The gap closed in spring.")
     late = room.say("a new gap", evidence=[piece("a new gap", hypothesis=held.id)])
     assert "archived" in whys(late)[0]
 
@@ -257,7 +265,7 @@ def test_a_finding_is_not_archived_before_it_is_contradicted() -> None:
         evidence=[piece("it was wrong", stance="contradicts", strength="strong", hypothesis=finding.id)],
         archive=[{"hypothesis": finding.id, "note": "Shown wrong."}],
     )
-    assert only(room).stage is Stage.ARCHIVED
+    assert only(room).stage is HypothesisStage.ARCHIVED
 
 
 def test_a_late_turn_never_overrides_newer_words() -> None:
@@ -275,17 +283,17 @@ def test_a_late_turn_never_overrides_newer_words() -> None:
 
 def test_the_document_is_bounded() -> None:
     room = Room()
-    for place in range(MOST_OPEN):
+    for place in range(MAX_OPEN):
         room.say(f"gap {place}x", form=[claim(f"The gap called g{place} is costly", falsified_by="no cost is found")])
     outcome = room.say("more", form=[claim("One more gap is costly", falsified_by="no cost is found")])
-    assert len(room.state.open) == MOST_OPEN
+    assert len(room.state.open_hypotheses) == MAX_OPEN
     assert "the most" in whys(outcome)[0]
-    target = room.state.open[0].id
-    for place in range(MOST_EVIDENCE + ROOM_TO_CONTRADICT + 5):
+    target = room.state.open_hypotheses[0].id
+    for place in range(MAX_EVIDENCE + EXTRA_CONTRADICTIONS + 5):
         stance = "contradicts" if place % 2 else "supports"
         words = f"word{'abcdefghij'[place // 10]}{'abcdefghij'[place % 10]}"
         room.say(words, evidence=[piece(words, stance=stance, strength="weak", hypothesis=target)])
-    assert len(room.state.open[0].evidence) <= MOST_EVIDENCE + ROOM_TO_CONTRADICT
+    assert len(room.state.open_hypotheses[0].evidence) <= MAX_EVIDENCE + EXTRA_CONTRADICTIONS
 
 
 @pytest.mark.parametrize("bad", ["\x00", "\ud800"])

@@ -1,11 +1,13 @@
 import pytest
 
-from mnemon.engagement.offline import read
+from mnemon.engagement.reflect import read_unknowns
 from support.engaged import turn
 
 
 def test_a_stated_unknown_with_its_reason_is_taken_in_the_persons_words() -> None:
-    proposal = read(turn("We don't know whether the slowdown is cultural, and it matters because it decides the fix."))
+    proposal = read_unknowns(
+        turn("We don't know whether the slowdown is cultural, and it matters because it decides the fix.")
+    )
     (unknown,) = proposal.unknowns
     assert unknown.question == "Whether the slowdown is cultural?"
     assert unknown.why_it_matters == "It decides the fix."
@@ -24,6 +26,6 @@ def test_a_stated_unknown_with_its_reason_is_taken_in_the_persons_words() -> Non
     ],
 )
 def test_anything_less_yields_nothing(text: str) -> None:
-    proposal = read(turn(text))
+    proposal = read_unknowns(turn(text))
     assert proposal.unknowns == []
     assert (proposal.form, proposal.evidence, proposal.week) == ([], [], None)

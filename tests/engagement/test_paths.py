@@ -8,11 +8,10 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mnemon.engagement.delta import DELTA
-from mnemon.engagement.document import DOCUMENT, Engagement, Stage
-from mnemon.engagement.fold import fold
-from mnemon.engagement.lifecycle import confidence_of, outstanding
-from mnemon.engagement.settle import mended
+from mnemon.engagement.document import ENGAGEMENT_ADAPTER, Engagement, HypothesisStage
+from mnemon.engagement.hypotheses import reopening_entries
+from mnemon.engagement.journal import DELTA_ADAPTER, fold_entries
+from mnemon.engagement.lifecycle import confidence_of, outstanding_contradictions
 from support.engaged import START, Room, claim, piece
 
 STATEMENTS = ("The gap is structural", "The gap is cultural", "The line was not briefed")
@@ -58,7 +57,7 @@ def parts(room: Room, move: Move) -> dict[str, Any]:
     if kind == "form":
         return {"form": [claim(statement, made)]}
     if kind == "resolve" and room.document:
-        open_ = [line.id for each in room.state.hypotheses for line in outstanding(each.evidence)]
+        open_ = [line.id for each in room.state.hypotheses for line in outstanding_contradictions(each.evidence)]
         made = {**made, "resolves": open_}
     return {"evidence": [{**made, "hypothesis": statement}]}
 
@@ -66,10 +65,10 @@ def parts(room: Room, move: Move) -> dict[str, Any]:
 def sound(document: Engagement) -> None:
     for each in document.hypotheses:
         assert 0 < confidence_of(each) < 1
-        if each.stage is Stage.FINDING:
-            assert not outstanding(each.evidence)
+        if each.stage is HypothesisStage.FINDING:
+            assert not outstanding_contradictions(each.evidence)
             assert confidence_of(each) > 0.85
-        if each.stage is Stage.ARCHIVED:
+        if each.stage is HypothesisStage.ARCHIVED:
             assert each.note
 
 
@@ -85,20 +84,20 @@ def test_no_path_reaches_a_finding_with_a_contradiction_outstanding(path: Path) 
 @given(paths)
 def test_the_document_is_the_fold_of_its_journal(path: Path) -> None:
     room = play(path)
-    assert fold(room.entries) == room.document
-    stored = [DELTA.dump_json(entry.delta) for entry in room.entries]
-    assert [DELTA.validate_json(delta) for delta in stored] == [entry.delta for entry in room.entries]
+    assert fold_entries(room.entries) == room.document
+    stored = [DELTA_ADAPTER.dump_json(entry.delta) for entry in room.entries]
+    assert [DELTA_ADAPTER.validate_json(delta) for delta in stored] == [entry.delta for entry in room.entries]
     if room.document is not None:
-        assert DOCUMENT.validate_json(DOCUMENT.dump_json(room.document)) == room.document
+        assert ENGAGEMENT_ADAPTER.validate_json(ENGAGEMENT_ADAPTER.dump_json(room.document)) == room.document
 
 
 @MANY
 @given(paths, st.integers(0, 20))
 def test_no_moment_of_the_past_shows_such_a_finding_either(path: Path, hour: int) -> None:
     room = play(path)
-    document = fold(entry for entry in room.entries if entry.at <= START + timedelta(hours=hour))
+    document = fold_entries(entry for entry in room.entries if entry.at <= START + timedelta(hours=hour))
     for each in document.findings if document else ():
-        assert not outstanding(each.evidence)
+        assert not outstanding_contradictions(each.evidence)
 
 
 @MANY
@@ -106,12 +105,12 @@ def test_no_moment_of_the_past_shows_such_a_finding_either(path: Path, hour: int
 def test_forgetting_a_person_leaves_nothing_of_theirs_and_no_finding_without_ground(path: Path, who: str) -> None:
     room = play(path)
     left = [entry for entry in room.entries if entry.who != who]
-    document = fold(left)
+    document = fold_entries(left)
     if document is None:
         assert not left
         return
     seq = room.entries[-1].seq
-    document = fold(mended(document, START + timedelta(days=9), seq), document)
+    document = fold_entries(reopening_entries(document, START + timedelta(days=9), seq), document)
     assert document is not None
     sound(document)
     assert all(line.who != who for each in document.hypotheses for line in each.evidence)
@@ -130,7 +129,7 @@ def test_a_promotion_is_never_dated_before_the_evidence_it_rests_on() -> None:
         TEXT, at=START + timedelta(hours=1), evidence=[piece(QUOTES[3], hypothesis=STATEMENTS[0], strength="strong")]
     )
     assert room.state.findings[0].promoted_at == START + timedelta(hours=6)
-    past = fold(entry for entry in room.entries if entry.at <= START + timedelta(hours=5))
+    past = fold_entries(entry for entry in room.entries if entry.at <= START + timedelta(hours=5))
     assert past is not None
     assert past.findings == ()
 
@@ -149,5 +148,5 @@ def test_the_order_of_independent_evidence_does_not_matter(pieces: list[tuple[st
         for quote, stance, strength in order:
             room.say(TEXT, evidence=[piece(quote, stance=stance, strength=strength, hypothesis=STATEMENTS[0])])
         (end,) = room.state.hypotheses
-        ends.append((confidence_of(end), len(outstanding(end.evidence)), end.stage))
+        ends.append((confidence_of(end), len(outstanding_contradictions(end.evidence)), end.stage))
     assert ends[0] == ends[1]

@@ -6,27 +6,34 @@ from typing import Any
 
 import pytest
 
-from mnemon.engagement.delta import (
-    Advanced,
-    Answered,
-    Archived,
-    Collected,
-    Delta,
-    Entry,
-    Formed,
-    Opened,
-    Promoted,
-    Reopened,
-    Resolvable,
-    Wondered,
+from mnemon.engagement.document import MAX_FINDINGS, Engagement, Hypothesis, HypothesisStage, Unknown, UnknownAnswer
+from mnemon.engagement.hypotheses import promotion_entries, reopening_entries
+from mnemon.engagement.journal import (
+    EngagementDelta,
+    EngagementEntry,
+    EngagementOpened,
+    EvidenceCollected,
+    HypothesisArchived,
+    HypothesisFormed,
+    HypothesisPromoted,
+    HypothesisReopened,
+    ResolutionNamed,
+    UnknownAnswered,
+    UnknownAsked,
+    WeekAdvanced,
+    apply_entry,
+    fold_entries,
 )
-from mnemon.engagement.document import MOST_FINDINGS, Answer, Engagement, Hypothesis, Stage, Unknown
-from mnemon.engagement.fold import apply, fold
-from mnemon.engagement.lifecycle import confidence_of, is_ready, outstanding, source_of, still_stands, would_resolve
-from mnemon.engagement.settle import mended, settled
-from mnemon.engagement.week import veto, week
-from mnemon.evidence.confidence import Stance, Strength
-from mnemon.evidence.line import EvidenceLine
+from mnemon.engagement.lifecycle import (
+    confidence_of,
+    format_source,
+    is_promotable,
+    is_still_supported,
+    outstanding_contradictions,
+    resolution_text,
+)
+from mnemon.engagement.week import advance_veto, week_rules
+from mnemon.evidence.confidence import EvidenceLine, Stance, Strength
 from support.engaged import turn
 
 START = datetime(2026, 4, 12, tzinfo=UTC)
@@ -54,7 +61,9 @@ def line(number: int = 1, stance: str = "supports", *, strength: str = "moderate
     return EvidenceLine(**{**usual, **more})
 
 
-def hypothesis(number: int = 1, *evidence: EvidenceLine, stage: Stage = Stage.COLLECTING, **more: Any) -> Hypothesis:
+def hypothesis(
+    number: int = 1, *evidence: EvidenceLine, stage: HypothesisStage = HypothesisStage.COLLECTING, **more: Any
+) -> Hypothesis:
     usual = {
         "id": f"hyp_{number}",
         "statement": f"Claim {number}",
@@ -77,28 +86,28 @@ def unknown(number: int, *, answered: bool = False) -> Unknown:
     )
 
 
-ANSWER = Answer(quote="Tom", who="dana", at=hour(9), turn_id="trn_9", message_id="msg_9", start=0, end=3)
+ANSWER = UnknownAnswer(quote="Tom", who="dana", at=hour(9), turn_id="trn_9", message_id="msg_9", start=0, end=3)
 
 
-def entry(delta: Delta, *, at: float = 50, turn_id: str | None = "trn_50") -> Entry:
-    return Entry(seq=1, at=hour(at), turn_id=turn_id, user_id="usr", who="dana", reason="so", delta=delta)
+def entry(delta: EngagementDelta, *, at: float = 50, turn_id: str | None = "trn_50") -> EngagementEntry:
+    return EngagementEntry(seq=1, at=hour(at), turn_id=turn_id, user_id="usr", who="dana", reason="so", delta=delta)
 
 
-def after(document: Engagement | None, delta: Delta, **more: Any) -> Engagement:
-    return apply(document, entry(delta, **more))
+def after(document: Engagement | None, delta: EngagementDelta, **more: Any) -> Engagement:
+    return apply_entry(document, entry(delta, **more))
 
 
 def test_every_entry_counts_as_a_change_of_the_week_until_it_advances() -> None:
-    opened = after(None, Opened())
+    opened = after(None, EngagementOpened())
     assert opened == Engagement(changed_in_week=1)
-    assert after(opened, Resolvable(hypothesis="hyp_none", text="x")) == Engagement(changed_in_week=2)
-    assert after(opened, Advanced(week=4)) == Engagement(week=4, week_at=hour(50), week_turn="trn_50")
-    assert fold([]) is None
-    assert fold([entry(Opened()), entry(Opened())]) == Engagement(changed_in_week=2)
+    assert after(opened, ResolutionNamed(hypothesis="hyp_none", text="x")) == Engagement(changed_in_week=2)
+    assert after(opened, WeekAdvanced(week=4)) == Engagement(week=4, week_at=hour(50), week_turn="trn_50")
+    assert fold_entries([]) is None
+    assert fold_entries([entry(EngagementOpened()), entry(EngagementOpened())]) == Engagement(changed_in_week=2)
 
 
 def test_a_claim_is_formed_once_and_knows_its_turn() -> None:
-    formed = Formed(hypothesis="hyp_1", statement="Claim", falsified_by="the logs")
+    formed = HypothesisFormed(hypothesis="hyp_1", statement="Claim", falsified_by="the logs")
     (held,) = after(None, formed).hypotheses
     assert held == Hypothesis(
         id="hyp_1", statement="Claim", falsified_by="the logs", formed_at=hour(50), formed_in="trn_50"
@@ -109,150 +118,154 @@ def test_a_claim_is_formed_once_and_knows_its_turn() -> None:
 
 
 def test_a_question_is_asked_once_and_answered_once() -> None:
-    wondered = Wondered(unknown="unk_1", question="Question 1?", why_it_matters="It decides.")
+    wondered = UnknownAsked(unknown="unk_1", question="Question 1?", why_it_matters="It decides.")
     asked = after(None, wondered, at=1)
     assert asked.unknowns == (unknown(1),)
     assert after(asked, replace(wondered, question="Another?")).unknowns == (unknown(1),)
     both = replace(asked, unknowns=(unknown(1), unknown(2)))
-    answered = after(both, Answered(unknown="unk_1", answer=ANSWER))
+    answered = after(both, UnknownAnswered(unknown="unk_1", answer=ANSWER))
     assert answered.unknowns == (unknown(1, answered=True), unknown(2))
     other = replace(ANSWER, quote="Ann")
-    assert after(answered, Answered(unknown="unk_1", answer=other)).unknowns == answered.unknowns
+    assert after(answered, UnknownAnswered(unknown="unk_1", answer=other)).unknowns == answered.unknowns
 
 
 def test_a_change_touches_its_own_hypothesis_only() -> None:
     first, second = hypothesis(1), hypothesis(2)
     both = Engagement(hypotheses=(first, second))
-    named = after(both, Resolvable(hypothesis="hyp_2", text="a survey")).hypotheses
+    named = after(both, ResolutionNamed(hypothesis="hyp_2", text="a survey")).hypotheses
     assert named == (first, replace(second, would_resolve="a survey", would_resolve_at=hour(50)))
-    gone = after(both, Archived(hypothesis="hyp_1", note="Given up.")).hypotheses
-    assert gone == (replace(first, stage=Stage.ARCHIVED, note="Given up.", archived_at=hour(50)), second)
+    gone = after(both, HypothesisArchived(hypothesis="hyp_1", note="Given up.")).hypotheses
+    assert gone == (replace(first, stage=HypothesisStage.ARCHIVED, note="Given up.", archived_at=hour(50)), second)
     archived = replace(both, hypotheses=gone)
-    assert after(archived, Archived(hypothesis="hyp_1", note="Again.")).hypotheses == gone
+    assert after(archived, HypothesisArchived(hypothesis="hyp_1", note="Again.")).hypotheses == gone
 
 
 def test_a_promotion_keeps_its_threshold_and_a_reopening_counts() -> None:
     held = Engagement(hypotheses=(hypothesis(1, line(1)),))
-    promoted = after(held, Promoted(hypothesis="hyp_1", threshold=0.7))
+    promoted = after(held, HypothesisPromoted(hypothesis="hyp_1", threshold=0.7))
     (finding,) = promoted.hypotheses
-    assert (finding.stage, finding.promoted_at, finding.threshold) == (Stage.FINDING, hour(50), 0.7)
-    assert after(promoted, Promoted(hypothesis="hyp_1", threshold=0.9)).hypotheses == (finding,)
-    (reopened,) = after(promoted, Reopened(hypothesis="hyp_1")).hypotheses
-    assert (reopened.stage, reopened.reopened, reopened.promoted_at) == (Stage.COLLECTING, 1, hour(50))
-    assert after(held, Reopened(hypothesis="hyp_1")).hypotheses == held.hypotheses
+    assert (finding.stage, finding.promoted_at, finding.threshold) == (HypothesisStage.FINDING, hour(50), 0.7)
+    assert after(promoted, HypothesisPromoted(hypothesis="hyp_1", threshold=0.9)).hypotheses == (finding,)
+    (reopened,) = after(promoted, HypothesisReopened(hypothesis="hyp_1")).hypotheses
+    assert (reopened.stage, reopened.reopened, reopened.promoted_at) == (HypothesisStage.COLLECTING, 1, hour(50))
+    assert after(held, HypothesisReopened(hypothesis="hyp_1")).hypotheses == held.hypotheses
     doubted = Engagement(hypotheses=(replace(finding, evidence=(line(1), line(2, "contradicts"))),))
-    assert after(doubted, Reopened(hypothesis="hyp_1")).hypotheses[0].stage is Stage.REVISING
+    assert after(doubted, HypothesisReopened(hypothesis="hyp_1")).hypotheses[0].stage is HypothesisStage.REVISING
 
 
 def test_evidence_lands_once_and_a_finding_stays_one_until_it_is_reopened() -> None:
-    held = Engagement(hypotheses=(hypothesis(1, stage=Stage.FORMED),))
-    collected = after(held, Collected(hypothesis="hyp_1", evidence=line(1)))
+    held = Engagement(hypotheses=(hypothesis(1, stage=HypothesisStage.FORMED),))
+    collected = after(held, EvidenceCollected(hypothesis="hyp_1", evidence=line(1)))
     assert collected.hypotheses == (hypothesis(1, line(1)),)
-    again = after(collected, Collected(hypothesis="hyp_1", evidence=line(1, "contradicts")))
+    again = after(collected, EvidenceCollected(hypothesis="hyp_1", evidence=line(1, "contradicts")))
     assert again.hypotheses == collected.hypotheses
-    against = after(collected, Collected(hypothesis="hyp_1", evidence=line(2, "contradicts")))
-    assert against.hypotheses[0].stage is Stage.REVISING
-    finding = Engagement(hypotheses=(hypothesis(1, line(1), stage=Stage.FINDING),))
-    doubted = after(finding, Collected(hypothesis="hyp_1", evidence=line(2, "contradicts"))).hypotheses[0]
-    assert (doubted.stage, len(doubted.evidence)) == (Stage.FINDING, 2)
+    against = after(collected, EvidenceCollected(hypothesis="hyp_1", evidence=line(2, "contradicts")))
+    assert against.hypotheses[0].stage is HypothesisStage.REVISING
+    finding = Engagement(hypotheses=(hypothesis(1, line(1), stage=HypothesisStage.FINDING),))
+    doubted = after(finding, EvidenceCollected(hypothesis="hyp_1", evidence=line(2, "contradicts"))).hypotheses[0]
+    assert (doubted.stage, len(doubted.evidence)) == (HypothesisStage.FINDING, 2)
 
 
 def test_the_document_shows_the_last_forty_that_are_archived_and_the_last_forty_answered() -> None:
     archived = tuple(
-        hypothesis(n, stage=Stage.ARCHIVED, archived_at=hour(200 - n), formed_at=hour(n)) for n in range(40)
+        hypothesis(n, stage=HypothesisStage.ARCHIVED, archived_at=hour(200 - n), formed_at=hour(n)) for n in range(40)
     )
     open_, asked = hypothesis(90), unknown(90)
     answered = tuple(unknown(n, answered=True) for n in range(40))
     full = Engagement(hypotheses=(*archived, open_), unknowns=(*answered, asked))
-    touch = Resolvable(hypothesis="hyp_90", text="x")
-    assert [len(after(full, touch).archived), len(after(full, touch).answered)] == [40, 40]
-    one_more = after(full, Archived(hypothesis="hyp_90", note="x"), at=300)
+    touch = ResolutionNamed(hypothesis="hyp_90", text="x")
+    assert [len(after(full, touch).archived_hypotheses), len(after(full, touch).answered)] == [40, 40]
+    one_more = after(full, HypothesisArchived(hypothesis="hyp_90", note="x"), at=300)
     assert [each.id for each in one_more.hypotheses] == [each.id for each in (*archived[:39], open_)]
     assert len(one_more.unknowns) == 41
-    closed = after(full, Answered(unknown="unk_90", answer=ANSWER))
+    closed = after(full, UnknownAnswered(unknown="unk_90", answer=ANSWER))
     assert [each.id for each in closed.unknowns] == [each.id for each in (*answered[1:], asked)]
     assert len(closed.hypotheses) == 41
 
 
 def test_what_was_archived_without_a_date_counts_from_its_forming() -> None:
-    undated = hypothesis(0, stage=Stage.ARCHIVED, archived_at=None, formed_at=hour(500))
-    archived = tuple(hypothesis(n, stage=Stage.ARCHIVED, archived_at=hour(n)) for n in range(1, 40))
+    undated = hypothesis(0, stage=HypothesisStage.ARCHIVED, archived_at=None, formed_at=hour(500))
+    archived = tuple(hypothesis(n, stage=HypothesisStage.ARCHIVED, archived_at=hour(n)) for n in range(1, 40))
     full = Engagement(hypotheses=(undated, *archived, hypothesis(90)))
-    kept = after(full, Archived(hypothesis="hyp_90", note="x"), at=300)
+    kept = after(full, HypothesisArchived(hypothesis="hyp_90", note="x"), at=300)
     assert {each.id for each in full.hypotheses} - {each.id for each in kept.hypotheses} == {"hyp_1"}
 
 
 def test_a_contradiction_is_outstanding_until_support_resolves_it() -> None:
     against = line(1, "contradicts")
-    assert outstanding((against, line(2))) == (against,)
-    assert outstanding((against, line(2, resolves=("evd_1",)))) == ()
-    assert outstanding((against, line(2, "contradicts", resolves=("evd_1",)))) == (
+    assert outstanding_contradictions((against, line(2))) == (against,)
+    assert outstanding_contradictions((against, line(2, resolves=("evd_1",)))) == ()
+    assert outstanding_contradictions((against, line(2, "contradicts", resolves=("evd_1",)))) == (
         against,
         line(2, "contradicts", resolves=("evd_1",)),
     )
-    assert outstanding((line(2, resolves=("evd_2",)),)) == ()
+    assert outstanding_contradictions((line(2, resolves=("evd_2",)),)) == ()
 
 
 def test_the_promotion_gate_wants_more_than_the_threshold_and_nothing_against_it() -> None:
     ready = hypothesis(1, line(1))
     level = confidence_of(ready)
-    assert is_ready(ready, level - 0.01)
-    assert not is_ready(ready, level)
-    assert not is_ready(replace(ready, stage=Stage.FORMED), 0.0)
-    assert not is_ready(replace(ready, evidence=(line(1), line(2, "contradicts"))), 0.0)
-    finding = replace(ready, stage=Stage.FINDING, threshold=level - 0.01)
-    assert still_stands(finding)
-    assert not still_stands(replace(finding, threshold=level))
-    assert not still_stands(replace(finding, threshold=0.0, evidence=(line(1), line(2, "contradicts"))))
+    assert is_promotable(ready, level - 0.01)
+    assert not is_promotable(ready, level)
+    assert not is_promotable(replace(ready, stage=HypothesisStage.FORMED), 0.0)
+    assert not is_promotable(replace(ready, evidence=(line(1), line(2, "contradicts"))), 0.0)
+    finding = replace(ready, stage=HypothesisStage.FINDING, threshold=level - 0.01)
+    assert is_still_supported(finding)
+    assert not is_still_supported(replace(finding, threshold=level))
+    assert not is_still_supported(replace(finding, threshold=0.0, evidence=(line(1), line(2, "contradicts"))))
 
 
 def test_only_mixed_evidence_has_something_that_would_resolve_it() -> None:
-    assert would_resolve(hypothesis(1, line(1))) is None
-    assert would_resolve(hypothesis(1, line(1, "contradicts"))) is None
+    assert resolution_text(hypothesis(1, line(1))) is None
+    assert resolution_text(hypothesis(1, line(1, "contradicts"))) is None
     mixed = hypothesis(1, line(1), line(2, "contradicts"))
-    assert would_resolve(mixed) == "the logs"
-    assert would_resolve(replace(mixed, would_resolve="a survey")) == "a survey"
+    assert resolution_text(mixed) == "the logs"
+    assert resolution_text(replace(mixed, would_resolve="a survey")) == "a survey"
 
 
 def test_a_finding_names_its_strongest_support_and_the_latest_of_equals() -> None:
     against = line(9, "contradicts", strength="strong", source="zoe")
     weak, old, new = line(8, strength="weak", source="wes"), line(1, source="old"), line(30, source="new")
-    assert source_of(hypothesis(1, new, weak, old, against)) == "new, 2026-04-13"
-    assert source_of(hypothesis(1, against)) == ""
+    assert format_source(hypothesis(1, new, weak, old, against)) == "new, 2026-04-13"
+    assert format_source(hypothesis(1, against)) == ""
 
 
 def test_what_is_ready_is_promoted_in_order_by_this_turn() -> None:
     said = turn("so it is", number=5, at=hour(10))
     early, late = hypothesis(1, line(1), line(2)), hypothesis(2, line(30), line(3))
-    entries, withheld = settled(Engagement(hypotheses=(hypothesis(3), early, late)), 0.55, said, 7)
+    entries, withheld = promotion_entries(Engagement(hypotheses=(hypothesis(3), early, late)), 0.55, said, 7)
     assert withheld == []
     assert [(one.seq, one.at, one.delta) for one in entries] == [
-        (8, hour(10), Promoted(hypothesis="hyp_1", threshold=0.55)),
-        (9, hour(30), Promoted(hypothesis="hyp_2", threshold=0.55)),
+        (8, hour(10), HypothesisPromoted(hypothesis="hyp_1", threshold=0.55)),
+        (9, hour(30), HypothesisPromoted(hypothesis="hyp_2", threshold=0.55)),
     ]
     assert {(one.turn_id, one.user_id, one.who) for one in entries} == {(said.id, said.scope.user_id, "dana")}
     assert entries[0].reason == "confidence 0.77, above 0.55, and no contradiction outstanding"
 
 
-@pytest.mark.parametrize(("findings", "promoted"), [(0, 3), (MOST_FINDINGS - 1, 1), (MOST_FINDINGS, 0), (61, 0)])
+@pytest.mark.parametrize(("findings", "promoted"), [(0, 3), (MAX_FINDINGS - 1, 1), (MAX_FINDINGS, 0), (61, 0)])
 def test_what_finds_no_room_is_withheld(findings: int, promoted: int) -> None:
-    held = tuple(hypothesis(100 + n, line(n), stage=Stage.FINDING) for n in range(findings))
+    held = tuple(hypothesis(100 + n, line(n), stage=HypothesisStage.FINDING) for n in range(findings))
     ready = tuple(hypothesis(n, line(n)) for n in (1, 2, 3))
-    entries, withheld = settled(Engagement(hypotheses=(*held, *ready)), 0.5, turn("x", at=hour(9)), 0)
-    assert [one.delta for one in entries] == [Promoted(hypothesis=each.id, threshold=0.5) for each in ready[:promoted]]
+    entries, withheld = promotion_entries(Engagement(hypotheses=(*held, *ready)), 0.5, turn("x", at=hour(9)), 0)
+    assert [one.delta for one in entries] == [
+        HypothesisPromoted(hypothesis=each.id, threshold=0.5) for each in ready[:promoted]
+    ]
     assert withheld == [each.statement for each in ready[promoted:]]
 
 
 def test_findings_that_lost_their_ground_are_reopened_and_others_are_not() -> None:
-    firm, bare = hypothesis(1, line(1), stage=Stage.FINDING), hypothesis(2, stage=Stage.FINDING)
-    entries = mended(Engagement(hypotheses=(firm, bare, hypothesis(3), replace(bare, id="hyp_4"))), hour(60), 7)
+    firm, bare = hypothesis(1, line(1), stage=HypothesisStage.FINDING), hypothesis(2, stage=HypothesisStage.FINDING)
+    entries = reopening_entries(
+        Engagement(hypotheses=(firm, bare, hypothesis(3), replace(bare, id="hyp_4"))), hour(60), 7
+    )
     assert [(one.seq, one.at, one.who, one.turn_id, one.user_id, one.delta) for one in entries] == [
-        (8, hour(60), "mnemon", None, None, Reopened(hypothesis="hyp_2")),
-        (9, hour(60), "mnemon", None, None, Reopened(hypothesis="hyp_4")),
+        (8, hour(60), "mnemon", None, None, HypothesisReopened(hypothesis="hyp_2")),
+        (9, hour(60), "mnemon", None, None, HypothesisReopened(hypothesis="hyp_4")),
     ]
 
 
-ARCHIVED = hypothesis(7, stage=Stage.ARCHIVED)
+ARCHIVED = hypothesis(7, stage=HypothesisStage.ARCHIVED)
 
 
 @pytest.mark.parametrize(
@@ -267,7 +280,7 @@ ARCHIVED = hypothesis(7, stage=Stage.ARCHIVED)
         (3, 9, True, Engagement(hypotheses=(hypothesis(1, line(1)), hypothesis(2, line(2))))),
         (3, 9, False, Engagement(hypotheses=(hypothesis(1, line(1)), hypothesis(2)))),
         (4, 9, True, Engagement(hypotheses=(hypothesis(1), ARCHIVED), changed_in_week=1)),
-        (4, 9, True, Engagement(hypotheses=(replace(ARCHIVED, stage=Stage.FINDING),), changed_in_week=1)),
+        (4, 9, True, Engagement(hypotheses=(replace(ARCHIVED, stage=HypothesisStage.FINDING),), changed_in_week=1)),
         (4, 9, True, Engagement(hypotheses=(hypothesis(1),), unknowns=(unknown(1, answered=True),), changed_in_week=1)),
         (4, 9, False, Engagement(hypotheses=(ARCHIVED,), changed_in_week=0)),
         (4, 9, False, Engagement(hypotheses=(hypothesis(1),), unknowns=(unknown(1),), changed_in_week=1)),
@@ -276,13 +289,13 @@ ARCHIVED = hypothesis(7, stage=Stage.ARCHIVED)
     ],
 )
 def test_a_week_ends_when_its_own_work_is_done(number: int, heard: int, done: bool, document: Engagement) -> None:
-    found = veto(replace(document, week=number), heard)
+    found = advance_veto(replace(document, week=number), heard)
     if done:
         assert found is None
     else:
-        assert found == f"week {number} ({week(number).work}) is not done: it needs {week(number).needs}"
+        assert found == f"week {number} ({week_rules(number).work}) is not done: it needs {week_rules(number).needs}"
 
 
 def test_each_week_has_its_row_and_later_ones_are_synthesis() -> None:
     works = ["orientation", "hypothesis collection", "testing", "synthesis", "synthesis", "synthesis"]
-    assert [week(number).work for number in range(1, 7)] == works
+    assert [week_rules(number).work for number in range(1, 7)] == works

@@ -2,8 +2,8 @@ from datetime import timedelta
 
 import pytest
 
-from mnemon.engagement.scales import Rules
-from mnemon.engagement.week import TABLE, week
+from mnemon.engagement.proposal_applier import EngagementRules
+from mnemon.engagement.week import WEEK_TABLE, week_rules
 from mnemon.turn import Turn
 from support.engaged import START, Room, claim, piece, turn
 
@@ -11,7 +11,7 @@ ADVANCE = {"advance": True, "reason": "The work of the week is done."}
 
 
 def test_the_week_begins_at_one_and_is_vetoed_until_its_work_is_done() -> None:
-    room = Room(rules=Rules())
+    room = Room(rules=EngagementRules())
     vetoed = room.say("hello", week=ADVANCE)
     assert room.state.week == 1
     assert "week 1 (orientation) is not done" in vetoed.report.rejected[0].why
@@ -21,7 +21,7 @@ def test_the_week_begins_at_one_and_is_vetoed_until_its_work_is_done() -> None:
 
 
 def test_every_week_has_its_own_veto() -> None:
-    room = Room(rules=Rules())
+    room = Room(rules=EngagementRules())
     room.say("a")
     room.say("b", unknowns=[{"question": "Who owns it?", "whyItMatters": "Decides."}])
     room.say("c", week=ADVANCE)
@@ -40,7 +40,7 @@ def test_every_week_has_its_own_veto() -> None:
 
 
 def test_at_most_one_step_a_turn_and_never_by_a_late_one() -> None:
-    room = Room(rules=Rules(first_hypothesis_turns=0))
+    room = Room(rules=EngagementRules(first_hypothesis_turns=0))
     room.say("x")
     room.say("y")
     room.say("there is a gap", form=[claim("The gap costs us time", piece("there is a gap"))], week=ADVANCE)
@@ -64,6 +64,6 @@ def test_an_advance_needs_a_reason() -> None:
 
 @pytest.mark.parametrize(("number", "work"), [(1, "orientation"), (4, "synthesis"), (9, "synthesis")])
 def test_the_bias_follows_the_week(number: int, work: str) -> None:
-    assert week(number).work == work
-    assert "orientation" in TABLE[0].bias
-    assert "uncertain" in TABLE[-1].bias
+    assert week_rules(number).work == work
+    assert "orientation" in WEEK_TABLE[0].bias
+    assert "uncertain" in WEEK_TABLE[-1].bias

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemon.evidence.figure import figures
-from mnemon.evidence.number import Tier, judge, number_fault, unsourced
+from mnemon.evidence.figure import find_figures
+from mnemon.evidence.number_gate import Tier, judge_figures, number_fault, unsourced_figures
 
 WORDS = [
     "zero",
@@ -58,15 +58,15 @@ def test_another_figure_than_the_shared_one_stays_out(claimed: int, shared: int)
 
 @given(st.integers(1, 500))
 def test_a_scale_can_be_written_out(number: int) -> None:
-    assert figures(f"${number}M")[0].low == number * 10**6
+    assert find_figures(f"${number}M")[0].low == number * 10**6
     assert number_fault(f"${number}M", [f"{number} million dollars"]) is None
     assert number_fault(f"${number}M", [f"${number},000,000"]) is None
 
 
 @given(st.text(max_size=200), st.text(max_size=80))
 def test_any_text_can_be_judged_and_its_own_words_are_always_a_source(text: str, other: str) -> None:
-    assert unsourced(text, [text, other]) == ()
-    for figure in figures(text):
+    assert unsourced_figures(text, [text, other]) == ()
+    for figure in find_figures(text):
         assert text[figure.start : figure.end] == figure.text
 
 
@@ -83,7 +83,7 @@ def test_any_text_can_be_judged_and_its_own_words_are_always_a_source(text: str,
     ],
 )
 def test_a_figure_is_read_exactly(text: str, low: int | Fraction, high: int | Fraction, unit: str) -> None:
-    (figure,) = figures(text)
+    (figure,) = find_figures(text)
     assert (figure.low, figure.high, figure.unit) == (low, high, unit)
 
 
@@ -91,13 +91,13 @@ def test_a_figure_is_read_exactly(text: str, low: int | Fraction, high: int | Fr
 def test_outlandish_numbers_do_no_harm(text: str) -> None:
     """They stand in their source, so they are let in like any other figure; and nowhere else."""
     assert number_fault(text, [text]) is None
-    read = figures(text)
+    read = find_figures(text)
     assert all(text[figure.start : figure.end] == figure.text for figure in read)
     assert (number_fault(text, []) is None) == (not read)
 
 
 def test_each_figure_has_its_tier() -> None:
-    judged = judge("You said $4.1M; peers usually lose 2–4%; I guess 7%.", ["we lose $4.1M"])
+    judged = judge_figures("You said $4.1M; peers usually lose 2–4%; I guess 7%.", ["we lose $4.1M"])
     assert [each.tier for each in judged] == [Tier.SHARED, Tier.TYPICAL, Tier.UNSOURCED]
 
 

@@ -1,8 +1,7 @@
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from mnemon.evidence.confidence import Stance, Strength
-from mnemon.evidence.line import EvidenceLine
+from mnemon.evidence.confidence import EvidenceLine, Stance, Strength
 
 LINE = EvidenceLine(
     id="evd_1",
@@ -21,16 +20,16 @@ LINE = EvidenceLine(
 
 
 def test_same_source_and_quote_is_the_same_piece_in_whatever_message() -> None:
-    assert LINE.repeats(
+    assert LINE.is_repeat_of(
         replace(LINE, source="diane ortiz", quote="there is  a gap", message_id="msg_9", start=0, end=14)
     )
 
 
 def test_overlapping_words_of_one_message_are_the_same_piece() -> None:
-    assert LINE.repeats(replace(LINE, quote="a gap in", start=19, end=27))
+    assert LINE.is_repeat_of(replace(LINE, quote="a gap in", start=19, end=27))
 
 
 def test_other_words_or_another_source_are_another_piece() -> None:
-    assert not LINE.repeats(replace(LINE, quote="and delay", start=30, end=39))
-    assert not LINE.repeats(replace(LINE, source="Tom"))
-    assert not LINE.repeats(replace(LINE, quote="a gap in", start=19, end=27, message_id="msg_2"))
+    assert not LINE.is_repeat_of(replace(LINE, quote="and delay", start=30, end=39))
+    assert not LINE.is_repeat_of(replace(LINE, source="Tom"))
+    assert not LINE.is_repeat_of(replace(LINE, quote="a gap in", start=19, end=27, message_id="msg_2"))

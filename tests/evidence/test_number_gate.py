@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from mnemon.evidence.number import number_fault
+from mnemon.evidence.number_gate import number_fault
 
 CASES = [
     tuple(line.split("\t"))

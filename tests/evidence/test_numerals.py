@@ -4,17 +4,17 @@ from fractions import Fraction
 
 import pytest
 
-from mnemon.evidence.confidence import START, STEP, Strength, confidence, shown
-from mnemon.evidence.figure import Figure, figures, preceding
-from mnemon.evidence.number import Tier, judge, same
-from mnemon.evidence.numeral import digits, words
-from mnemon.evidence.privacy import said_in_confidence
+from mnemon.evidence.confidence import LOG_ODDS_STEPS, START_CONFIDENCE, Strength, compute_confidence, round_confidence
+from mnemon.evidence.figure import Figure, find_figures, text_before
+from mnemon.evidence.number_gate import Tier, is_same_figure, judge_figures
+from mnemon.evidence.numeral import parse_digits, parse_words
+from mnemon.evidence.privacy import is_confidential_text
 
 THOUSAND, MILLION, BILLION, TRILLION = 10**3, 10**6, 10**9, 10**12
 
 
 def only(text: str) -> Figure:
-    (figure,) = figures(text)
+    (figure,) = find_figures(text)
     return figure
 
 
@@ -76,7 +76,7 @@ def test_a_share_is_one_figure_however_it_is_spelled(text: str, share: str) -> N
     "text", ["a third time", "a quarter past", "the last quarter", "two third parties", "we met in a quarter."]
 )
 def test_a_part_that_is_none_is_passed_over(text: str) -> None:
-    assert figures(text) == () or figures(text)[0].unit != "share"
+    assert find_figures(text) == () or find_figures(text)[0].unit != "share"
 
 
 @pytest.mark.parametrize(
@@ -90,12 +90,12 @@ def test_a_part_that_is_none_is_passed_over(text: str) -> None:
     ],
 )  # fmt: skip
 def test_words_are_read(text: str, value: Fraction) -> None:
-    assert words(text) == value
+    assert parse_words(text) == value
 
 
 @pytest.mark.parametrize("text", ["hundred", "thousand", "dozen"])
 def test_a_bare_scale_is_no_number(text: str) -> None:
-    assert words(text) is None
+    assert parse_words(text) is None
 
 
 @pytest.mark.parametrize(
@@ -107,12 +107,12 @@ def test_a_bare_scale_is_no_number(text: str) -> None:
     ],
 )  # fmt: skip
 def test_digits_are_read_with_either_habit_of_separators(text: str, value: str) -> None:
-    assert digits(text) == Fraction(value)
+    assert parse_digits(text) == Fraction(value)
 
 
 def test_sixty_signs_of_a_number_are_read() -> None:
-    assert digits("9" * 60) == 10**60 - 1
-    assert digits("9" * 61) == 10**60 - 1
+    assert parse_digits("9" * 60) == 10**60 - 1
+    assert parse_digits("9" * 61) == 10**60 - 1
 
 
 @pytest.mark.parametrize(
@@ -159,7 +159,7 @@ def test_both_ends_of_a_range_have_one_measure(text: str, low: Fraction, high: F
     ],
 )
 def test_two_figures_that_are_no_range_stay_two(text: str, values: list[int]) -> None:
-    assert [(figure.low, figure.high) for figure in figures(text)] == [
+    assert [(figure.low, figure.high) for figure in find_figures(text)] == [
         (Fraction(value), Fraction(value)) for value in values
     ]
 
@@ -189,8 +189,8 @@ def test_a_unit_is_read_before_or_after(text: str, unit: str | None) -> None:
 
 def test_what_stands_before_a_figure_is_forty_characters() -> None:
     text = "x" * 50 + " $5"
-    assert preceding(text, only(text)) == ("x" * 50 + " ")[-40:]
-    assert preceding("of $5", only("of $5")) == "of "
+    assert text_before(text, only(text)) == ("x" * 50 + " ")[-40:]
+    assert text_before("of $5", only("of $5")) == "of "
 
 
 SOURCE = ["between $3M and $5M, 7 people and 9 people"]
@@ -213,27 +213,37 @@ SOURCE = ["between $3M and $5M, 7 people and 9 people"]
     ],
 )  # fmt: skip
 def test_a_figure_falls_in_its_tier(text: str, tier: Tier) -> None:
-    assert [each.tier for each in judge(text, SOURCE)] == [tier]
+    assert [each.tier for each in judge_figures(text, SOURCE)] == [tier]
 
 
 def test_the_ends_of_two_ranges_make_no_third() -> None:
-    assert [each.tier for each in judge("$3M to $8M", ["$3M to $5M, then $8M to $9M"])] == [Tier.UNSOURCED]
-    assert [each.tier for each in judge("$3M to $8M", ["$3M, then $8M"])] == [Tier.SHARED]
+    assert [each.tier for each in judge_figures("$3M to $8M", ["$3M to $5M, then $8M to $9M"])] == [Tier.UNSOURCED]
+    assert [each.tier for each in judge_figures("$3M to $8M", ["$3M, then $8M"])] == [Tier.SHARED]
 
 
 def test_two_spellings_of_one_figure_are_the_same() -> None:
-    assert same(only("25%"), only("a quarter of it"))
-    assert not same(only("$5"), only("€5"))
-    assert not same(only("$5"), only("$6"))
-    assert not same(only("$5-6"), only("$5-7"))
+    assert is_same_figure(only("25%"), only("a quarter of it"))
+    assert not is_same_figure(only("$5"), only("€5"))
+    assert not is_same_figure(only("$5"), only("$6"))
+    assert not is_same_figure(only("$5-6"), only("$5-7"))
 
 
 def test_confidence_moves_in_log_odds_and_is_never_shown_as_certain() -> None:
-    assert (START, STEP) == (0.5, {Strength.WEAK: 0.35, Strength.MODERATE: 0.6, Strength.STRONG: 1.2})
-    assert [shown(value) for value in (0.0, 0.014, 0.015, 0.5, 0.994, 1.0)] == [0.01, 0.01, 0.01, 0.5, 0.99, 0.99]
-    assert confidence((), start=0.8) == pytest.approx(0.8)
-    assert 1 - confidence((), start=1.0) == pytest.approx(9.36e-14, rel=1e-2)
-    assert confidence((), start=0.0) == pytest.approx(9.36e-14, rel=1e-2)
+    assert (START_CONFIDENCE, LOG_ODDS_STEPS) == (
+        0.5,
+        {Strength.WEAK: 0.35, Strength.MODERATE: 0.6, Strength.STRONG: 1.2},
+    )
+    assert [round_confidence(value) for value in (0.0, 0.014, 0.015, 0.5, 0.994, 1.0)] == [
+        0.01,
+        0.01,
+        0.01,
+        0.5,
+        0.99,
+        0.99,
+    ]
+    assert compute_confidence((), start=0.8) == pytest.approx(0.8)
+    assert 1 - compute_confidence((), start=1.0) == pytest.approx(9.36e-14, rel=1e-2)
+    assert compute_confidence((), start=0.0) == pytest.approx(9.36e-14, rel=1e-2)
 
 
 @pytest.mark.parametrize(
@@ -247,4 +257,4 @@ def test_confidence_moves_in_log_odds_and_is_never_shown_as_certain() -> None:
     ],
 )
 def test_a_denial_counts_only_right_before_the_phrase(text: str, private: bool) -> None:
-    assert said_in_confidence(text) is private
+    assert is_confidential_text(text) is private

@@ -5,12 +5,11 @@ from typing import Any
 
 import pytest
 
-from mnemon.evidence.own_tools import OWN_TOOLS, is_own_tool
-from mnemon.evidence.quote import find_quote, passages
+from mnemon.evidence.quote_gate import OWN_TOOLS, find_quote, is_own_tool, quotable_passages
 from mnemon.scope import Scope
-from mnemon.tools.offered import all_tools
+from mnemon.tools.registry import all_tools
 from mnemon.tools.server_memory import server_memory_tools
-from mnemon.turn import Role, Said, ToolOutcome, Turn
+from mnemon.turn import Role, ToolOutcome, Turn, TurnMessage
 
 AT = datetime(2026, 4, 12, tzinfo=UTC)
 OURS = (
@@ -34,13 +33,13 @@ def test_every_tool_that_we_serve_is_known_as_ours() -> None:
 
 @pytest.mark.parametrize("name", OURS)
 def test_what_our_tools_give_back_is_no_source_under_any_of_their_names(name: str) -> None:
-    said = Said(message_id="msg_2", role=Role.TOOL, content="Lives in Austin", name=name, at=AT)
+    said = TurnMessage(message_id="msg_2", role=Role.TOOL, content="Lives in Austin", name=name, at=AT)
     result = ToolOutcome(id="r", action=name, output={"memories": ["Lives in Austin"]})
     turn = Turn(
         id="trn_1", session_id="ses_1", seq=1, scope=Scope(org_id="acme"), user_name="ann", at=AT,
         messages=(said,), tool_results=(result,),
     )  # fmt: skip
-    assert find_quote("Lives in Austin", passages(turn)) is None
+    assert find_quote("Lives in Austin", quotable_passages(turn)) is None
 
 
 @pytest.mark.parametrize("name", THEIRS)

@@ -1,6 +1,6 @@
 import pytest
 
-from mnemon.evidence.privacy import said_in_confidence
+from mnemon.evidence.privacy import is_confidential_text
 
 
 @pytest.mark.parametrize(
@@ -25,7 +25,7 @@ from mnemon.evidence.privacy import said_in_confidence
     ],
 )
 def test_said_in_confidence(text: str) -> None:
-    assert said_in_confidence(text)
+    assert is_confidential_text(text)
 
 
 @pytest.mark.parametrize(
@@ -44,4 +44,4 @@ def test_said_in_confidence(text: str) -> None:
     ],
 )
 def test_ordinary_talk(text: str) -> None:
-    assert not said_in_confidence(text)
+    assert not is_confidential_text(text)

@@ -5,16 +5,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemon.evidence.quote import Quotation, find_quote, fold, passages
+from mnemon.evidence.quote_gate import Quotation, find_quote, normalize_quote, quotable_passages
 from mnemon.scope import Scope
-from mnemon.turn import Role, Said, ToolOutcome, Turn
+from mnemon.turn import Role, ToolOutcome, Turn, TurnMessage
 
 AT = datetime(2026, 4, 12, 15, 22, tzinfo=UTC)
 
 
 def turn(*said: tuple[Role, str, str | None], results: Iterable[ToolOutcome] = ()) -> Turn:
     messages = tuple(
-        Said(message_id=f"msg_{place}", role=role, content=content, name=name, at=AT)
+        TurnMessage(message_id=f"msg_{place}", role=role, content=content, name=name, at=AT)
         for place, (role, content, name) in enumerate(said)
     )
     return Turn(
@@ -34,7 +34,7 @@ def spoken(text: str) -> Turn:
 
 
 def found(quote: str, text: str) -> Quotation | None:
-    return find_quote(quote, passages(spoken(text)))
+    return find_quote(quote, quotable_passages(spoken(text)))
 
 
 def test_a_quote_is_found_with_its_message_and_offsets() -> None:
@@ -97,26 +97,26 @@ def test_a_part_of_a_word_is_no_quote_in_scripts_with_spaces(script: str) -> Non
 
 def test_the_reply_is_never_a_source() -> None:
     said = turn((Role.USER, "hello", None), (Role.ASSISTANT, "You lose $4.1M.", None))
-    assert find_quote("You lose $4.1M.", passages(said)) is None
+    assert find_quote("You lose $4.1M.", quotable_passages(said)) is None
 
 
 def test_a_tool_message_is_a_source_of_its_own_role() -> None:
     said = turn((Role.USER, "look it up", None), (Role.TOOL, "stock: 40 units", "erp"))
-    quotation = find_quote("stock: 40 units", passages(said))
+    quotation = find_quote("stock: 40 units", quotable_passages(said))
     assert quotation is not None
     assert (quotation.passage.role, quotation.passage.who) == (Role.TOOL, "erp")
 
 
 def test_a_string_in_a_tool_result_is_found_by_its_pointer() -> None:
     result = ToolOutcome(id="res_1", action="search", output={"rows": [{"note": "margin fell 3%"}]})
-    quotation = find_quote("margin fell 3%", passages(turn((Role.USER, "go", None), results=[result])))
+    quotation = find_quote("margin fell 3%", quotable_passages(turn((Role.USER, "go", None), results=[result])))
     assert quotation is not None
     assert (quotation.passage.message_id, quotation.passage.pointer) == ("res_1", "/rows/0/note")
 
 
 def test_a_structured_tool_result_can_be_quoted_as_rendered() -> None:
     result = ToolOutcome(id="res_1", action="search", output={"margin": 3})
-    assert find_quote('"margin": 3', passages(turn((Role.USER, "go", None), results=[result]))) is not None
+    assert find_quote('"margin": 3', quotable_passages(turn((Role.USER, "go", None), results=[result]))) is not None
 
 
 @pytest.mark.parametrize("name", ["recall", "get_context", "mcp__orchestrator__recall", "orchestrator.list_todos"])
@@ -126,12 +126,12 @@ def test_what_mnemons_own_tools_give_back_is_never_a_source(name: str) -> None:
         (Role.TOOL, "Lives in Austin", name),
         results=[ToolOutcome(id="res_1", action=name, output="Lives in Austin")],
     )
-    assert find_quote("Lives in Austin", passages(said)) is None
+    assert find_quote("Lives in Austin", quotable_passages(said)) is None
 
 
 def test_the_persons_words_come_before_a_tools() -> None:
     said = turn((Role.TOOL, "we are late", "crm"), (Role.USER, "we are late", None))
-    quotation = find_quote("we are late", passages(said))
+    quotation = find_quote("we are late", quotable_passages(said))
     assert quotation is not None
     assert quotation.passage.role is Role.USER
 
@@ -146,12 +146,12 @@ def test_any_run_of_whole_words_is_found_where_it_stands(tokens: list[str], data
     text = space.join(tokens)
     quotation = found(" ".join(tokens[start:end]), text)
     assert quotation is not None
-    assert fold(quotation.text) == " ".join(tokens[start:end])
+    assert normalize_quote(quotation.text) == " ".join(tokens[start:end])
 
 
 @given(st.text(max_size=60), st.text(max_size=20))
 def test_a_found_quote_stands_in_the_text_and_nothing_raises(text: str, quote: str) -> None:
     quotation = found(quote, text)
     if quotation is not None:
-        assert fold(quotation.text) == fold(quote)
+        assert normalize_quote(quotation.text) == normalize_quote(quote)
         assert quotation.text in text

@@ -35,16 +35,16 @@ async def write_two(db: Database) -> None:
     """Two rows, the first of which is put off."""
     async with db.tx("acme") as tx:
         insert = "insert into recall_days (org_id, day, number) values ('acme', %(day)s::date, 1)"
-        tx.later(insert, day="2026-04-12")
-        await tx.run(insert, day="2026-04-13")
+        tx.defer(insert, day="2026-04-12")
+        await tx.execute(insert, day="2026-04-13")
 
 
 async def read_in_savepoint(db: Database) -> None:
     """Four statements, then the savepoint's, which leaves with a reading one."""
     async with db.tx("acme") as tx:
-        await tx.all("select 1")
+        await tx.fetch_all("select 1")
         async with tx.savepoint():
-            await tx.all("select 2")
+            await tx.fetch_all("select 2")
 
 
 def stop(task: "asyncio.Future[None]") -> None:
@@ -53,7 +53,9 @@ def stop(task: "asyncio.Future[None]") -> None:
 
 async def rows(db: Database) -> int:
     async with db.tx("acme") as tx:
-        return int((await tx.one("select count(*)::int as number from recall_days where org_id = 'acme'"))["number"])
+        return int(
+            (await tx.fetch_one("select count(*)::int as number from recall_days where org_id = 'acme'"))["number"]
+        )
 
 
 async def test_every_statement_is_counted_also_what_was_put_off(faulty: Database, faults: Faults) -> None:

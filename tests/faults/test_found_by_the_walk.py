@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from mnemon.runs import recorder
+from mnemon.runs import run_events
 from support.faulty_connection import Fault, FaultClass
 from support.walk.catalog import REQUEST_SCENARIOS
 from support.walk.house import House, open_house
@@ -53,7 +53,7 @@ async def test_a_message_whose_commit_was_not_answered_gets_its_reply_when_it_is
 async def test_an_agents_work_is_done_again_when_an_event_of_it_cannot_be_kept(
     house: House, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(recorder, "GATHERED_S", 0.0)  # every piece is kept while the model still speaks
+    monkeypatch.setattr(run_events, "DELTA_FLUSH_S", 0.0)  # every piece is kept while the model still speaks
     walked = await fail_at(house, name, "BEGIN", 2, FaultClass.DEADLOCK, FaultClass.DISK_FULL, FaultClass.AWAY)
     assert walked.findings == [], walked.told()
 

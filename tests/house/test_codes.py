@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from mnemon import errors
-from mnemon.api.codes import AT_STATUS, HTTP_CODES, IN_BODIES
-from mnemon.api.health import FAULTS
-from mnemon.api.problems import STATUSES
+from mnemon.api.codes import BODY_CODES, CODES_BY_STATUS, FRAMEWORK_CODES
+from mnemon.api.health import READINESS_FAULTS
+from mnemon.api.problems import STATUS_BY_ERROR
 from mnemon.llm import failure
 
 ROOT = Path(__file__).parents[2]
@@ -28,7 +28,7 @@ def trees() -> Iterator[tuple[str, ast.Module]]:
 
 def statuses() -> dict[str, int]:
     """The status of every class of errors that has one, by its name; a subclass has its parent's."""
-    known = {kind.__name__: status for kind, status in STATUSES.items()}
+    known = {kind.__name__: status for kind, status in STATUS_BY_ERROR.items()}
     classes = [node for _, tree in trees() for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
     for _ in range(4):  # the tree is less deep than that
         for node in classes:
@@ -69,19 +69,25 @@ def in_call(node: ast.Call, known: dict[str, int], path: str) -> Iterator[Found]
 
 
 def registered() -> set[str]:
-    return {code for codes in AT_STATUS.values() for code in codes} | set(IN_BODIES)
+    return {code for codes in CODES_BY_STATUS.values() for code in codes} | set(BODY_CODES)
 
 
 def made_elsewhere() -> set[str]:
     """Codes that stand in a constant."""
-    return {*FAULTS, failure.UNAVAILABLE, failure.UNUSABLE, failure.REFUSED, *HTTP_CODES.values()}
+    return {
+        *READINESS_FAULTS,
+        failure.UNAVAILABLE_CODE,
+        failure.UNUSABLE_CODE,
+        failure.REFUSED_CODE,
+        *FRAMEWORK_CODES.values(),
+    }
 
 
 def test_every_code_is_registered_with_its_status() -> None:
     unknown = [
         (status, code, where)
         for status, code, where in in_source()
-        if code not in (AT_STATUS.get(status, {}) | IN_BODIES if status else registered())
+        if code not in (CODES_BY_STATUS.get(status, {}) | BODY_CODES if status else registered())
     ]
     assert unknown == [], "add them to src/mnemon/api/codes.py"
     assert made_elsewhere() <= registered()
@@ -97,8 +103,8 @@ def test_the_docs_have_the_same_rows() -> None:
 
 def rows() -> list[tuple[str, str, str]]:
     """Status, code and next step, as the docs write them."""
-    at_status = [(str(status), code, step) for status, codes in AT_STATUS.items() for code, step in codes.items()]
-    return at_status + [("in a body", code, step) for code, step in IN_BODIES.items()]
+    at_status = [(str(status), code, step) for status, codes in CODES_BY_STATUS.items() for code, step in codes.items()]
+    return at_status + [("in a body", code, step) for code, step in BODY_CODES.items()]
 
 
 def test_each_next_step_is_a_sentence() -> None:

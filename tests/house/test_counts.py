@@ -7,7 +7,7 @@ from pathlib import Path
 
 from fastapi import FastAPI
 
-from mnemon.app import ROUTERS
+from mnemon.app import API_ROUTERS
 from support.growth import UNITS, readers
 from support.openapi import operations
 from support.poison.cases import all_cases
@@ -23,7 +23,7 @@ def number_before(words: str) -> int:
 
 def test_the_operations_are_counted() -> None:
     app = FastAPI()
-    for name in ROUTERS:
+    for name in API_ROUTERS:
         app.include_router(import_module(f"mnemon.api.{name}").router)
     assert number_before("operations of the OpenAPI document") == len(list(operations(app.openapi(), {})))
 

@@ -13,10 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemon.console.difference import words_changed
-from mnemon.fence import verbatim
-from mnemon.outside import blocks, normal_form
+from mnemon.console.text_diff import word_diff
 from mnemon.sessions import sentences
+from mnemon.untrusted_text import normalize_text, quote_verbatim, text_blocks
 from support.growth import Reader, growth_fault, pumps_for, readers
 from support.pumps import Pump
 
@@ -29,17 +28,17 @@ OURS = {
     "access": "keys and tokens of at most 120 characters, matched as a whole",
     "api/agentstate.py": "an ETag, matched as a whole with bounded counts",
     "cli": "the operator's own terminal, and what the server wrote",
-    "console/sheet.py": "names of our own fields",
+    "console/forms.py": "names of our own fields",
     "db": "statements of ours and what PostgreSQL says",
     "embedding/fake.py": "tests and the demo alone",
-    "engagement/offline.py": "marked at `read`, which is called across modules",
+    "engagement/reflect.py": "marked at `read`, which is called across modules",
     "ids.py": "ids, matched as a whole with bounded counts",
     "integrations": "runs in the caller's process",
-    "llm/completions/schema.py": "schemas of ours",
+    "llm/completions/request.py": "schemas of ours",
     "llm/scripted": "tests and the demo alone",
     "runs/adapters": "bounded patterns over a line of an adapter's own output",
     "runs/agent.py": "a model's name, matched as a whole with bounded counts",
-    "runs/filling.py": "words and symbols, matched as a whole with bounded counts",
+    "runs/card_filling.py": "words and symbols, matched as a whole with bounded counts",
     "runs/tokens.py": "tokens, matched as a whole with bounded counts",
 }
 """Modules whose patterns read nothing that is both long and from outside, and why."""
@@ -53,9 +52,9 @@ BOUNDED = {
     "memory/importance.py": "alternatives of plain words, without a repetition but at their end",
     "memory/offline/checks.py": "what a group caught in a clause of at most 300 characters",
     "memory/offline/guards.py": "clauses of at most 300 characters, sentences of at most 600",
-    "memory/offline/reading.py": "called from `clauses`, which leaves long messages unread",
+    "memory/offline/clauses.py": "called from `clauses`, which leaves long messages unread",
     "memory/offline/rule.py": "clauses of at most 300 characters",
-    "memory/survey/survey.py": "a search word of at most 200 characters",
+    "memory/survey.py": "a search word of at most 200 characters",
     "runs/re_examination.py": "a literal, without a repetition",
 }
 """Modules in which a function that is not marked applies a pattern to a text whose length is bounded, and by what."""
@@ -116,10 +115,10 @@ def _old_sentences(text: str) -> list[str]:
 @pytest.mark.parametrize(
     ("old", "now"),
     [
-        (_old_sentences, sentences.sentences),
-        (_old_verbatim, verbatim),
-        (_old_difference, words_changed),
-        (_old_normal_form, normal_form),
+        (_old_sentences, sentences.split_sentences),
+        (_old_verbatim, quote_verbatim),
+        (_old_difference, word_diff),
+        (_old_normal_form, normalize_text),
     ],
 )
 def test_what_once_took_the_square_of_the_length_would_be_found(
@@ -198,19 +197,19 @@ def _decorators(node: ast.FunctionDef | ast.AsyncFunctionDef) -> str:
 @given(st.text(max_size=60), st.integers(1, 60))
 def test_a_normal_form_in_pieces_is_the_normal_form(text: str, times: int) -> None:
     long = text * times
-    assert normal_form("NFKC", long) == unicodedata.normalize("NFKC", long)
+    assert normalize_text("NFKC", long) == unicodedata.normalize("NFKC", long)
 
 
 @pytest.mark.parametrize("unit", ["ｶﾞ", "한", "e\u0301", "\u1112\u1161\u11ab", "नि", "ﷺ", "a中"])
 def test_a_letter_is_never_parted_from_what_joins_it(unit: str) -> None:
     for shift in range(5):
         text = "x" * shift + unit * 1_000
-        assert normal_form("NFKC", text) == unicodedata.normalize("NFKC", text)
+        assert normalize_text("NFKC", text) == unicodedata.normalize("NFKC", text)
 
 
 @given(st.text(alphabet="a \n", max_size=40), st.integers(0, 3_000))
 def test_blocks_are_the_text_and_none_is_longer_than_it_may_be(text: str, times: int) -> None:
     long = text * times
-    made = list(blocks(long))
+    made = list(text_blocks(long))
     assert "".join(made) == long
     assert max(map(len, made)) <= 20_000

@@ -5,19 +5,19 @@ from pathlib import Path
 
 import pytest
 
-from mnemon.db.migrate import UNSCOPED, shipped
-from mnemon.db.statements import parse
+from mnemon.db.migrate import UNSCOPED_TABLES, shipped_migrations
+from mnemon.db.statements import parse_statements
 
 SOURCE = Path(__file__).parents[2] / "src" / "mnemon"
 TABLE = re.compile(r"create table (?:if not exists )?(\w+) \((.*?)\n\)", re.IGNORECASE | re.DOTALL)
 OWNERLESS = {"workers", "restore_gaps"}
 """Belongs to the installation, not to an organization: who works here and how it was restored, without any content."""
 
-tables = {match[1]: match[2] for migration in shipped() for match in TABLE.finditer(migration.sql)}
+tables = {match[1]: match[2] for migration in shipped_migrations() for match in TABLE.finditer(migration.sql)}
 statements = [
     pytest.param(name, sql, id=f"{path.parent.relative_to(SOURCE)}:{name}")
     for path in sorted(SOURCE.rglob("queries.sql"))
-    for name, sql in parse(path.read_text()).items()
+    for name, sql in parse_statements(path.read_text()).items()
 ]
 
 
@@ -52,7 +52,7 @@ def test_nothing_happens_behind_a_statements_back(table: str) -> None:
 
 @pytest.mark.parametrize(("name", "sql"), statements)
 def test_a_statement_names_its_owner_columns(name: str, sql: str) -> None:
-    own = touched(sql) - UNSCOPED
+    own = touched(sql) - UNSCOPED_TABLES
     text = body(sql)
     if own:
         assert "org_id" in text, f"{name} touches {own} and never says whose"

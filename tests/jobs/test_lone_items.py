@@ -11,7 +11,7 @@ import psutil
 import psycopg
 import pytest
 
-from mnemon.clock import iso, parse_time
+from mnemon.clock import format_time, parse_time
 from mnemon.db.database import Database
 from mnemon.jobs import store
 from mnemon.scope import Scope
@@ -60,13 +60,13 @@ class Workplace:
     def advance(self) -> None:
         later = parse_time(self.clock.read_text()) + timedelta(minutes=2)
         draft = self.clock.with_suffix(".new")
-        draft.write_text(iso(later))
+        draft.write_text(format_time(later))
         draft.replace(self.clock)
 
     async def put(self, kind: str, *keys: str) -> None:
         async with self.db.tx(self.org) as tx:
             for key in keys:
-                await store.enqueue(tx, Scope(org_id=self.org), kind, key)
+                await store.enqueue_work(tx, Scope(org_id=self.org), kind, key)
 
     def rows(self) -> dict[str, tuple[str, str | None, int]]:
         """What is left, as status, error and deaths."""

@@ -13,9 +13,9 @@ from mnemon.db.database import Database
 from mnemon.db.tx import Tx
 from mnemon.errors import Contended, ModelDown
 from mnemon.jobs import store
-from mnemon.jobs.kind import Attempt, Handler, Kind
-from mnemon.jobs.runner import MOST_DEATHS, Runner
-from mnemon.jobs.work import Item, LeaseLost, Retry, Status
+from mnemon.jobs.kind import Attempt, JobHandler, JobKind
+from mnemon.jobs.runner import MAX_DEATHS, Runner
+from mnemon.jobs.work import LeaseLost, WorkItem, WorkRetryPolicy, WorkStatus
 from mnemon.scope import Scope
 from mnemon.supervisor import RESTARTS
 from support.bounds import HANGS_S
@@ -23,16 +23,16 @@ from support.bounds import HANGS_S
 
 async def put(db: Database, org: str, kind: str, key: str, **options: object) -> str:
     async with db.tx(org) as tx:
-        return await store.enqueue(tx, Scope(org_id=org), kind, key, **options)  # type: ignore[arg-type]
+        return await store.enqueue_work(tx, Scope(org_id=org), kind, key, **options)  # type: ignore[arg-type]
 
 
-async def listed(db: Database, org: str) -> list[tuple[str, Status]]:
+async def listed(db: Database, org: str) -> list[tuple[str, WorkStatus]]:
     async with db.tx(org) as tx:
-        return [(job.key, job.status) for job in await store.jobs(tx, Scope(org_id=org))]
+        return [(job.key, job.status) for job in await store.list_jobs(tx, Scope(org_id=org))]
 
 
 def runner(db: Database, clock: ManualClock, run: object, **options: object) -> Runner:
-    return Runner(db, clock, {"k": Kind(name="k", run=run, **options)})  # type: ignore[arg-type]
+    return Runner(db, clock, {"k": JobKind(name="k", run=run, **options)})  # type: ignore[arg-type]
 
 
 async def test_due_work_runs_once_and_is_gone(db: Database, org: str, clock: ManualClock) -> None:
@@ -60,7 +60,7 @@ async def test_work_waits_for_its_time_in_our_clock(db: Database, org: str, cloc
 async def test_the_same_work_is_queued_once(db: Database, org: str) -> None:
     first = await put(db, org, "k", "same")
     assert await put(db, org, "k", "same") == first
-    assert await listed(db, org) == [("same", Status.QUEUED)]
+    assert await listed(db, org) == [("same", WorkStatus.QUEUED)]
 
 
 async def test_work_asked_for_while_it_runs_runs_once_more(db: Database, org: str, clock: ManualClock) -> None:
@@ -85,18 +85,18 @@ async def test_failures_back_off_then_park_and_can_be_run_again(db: Database, or
             raise ModelDown("The model is away.")
 
     job_id = await put(db, org, "k", "a")
-    worker = runner(db, clock, run, retry=Retry(max_attempts=3))
+    worker = runner(db, clock, run, retry=WorkRetryPolicy(max_attempts=3))
     tries = await worker.drain()
-    while (await listed(db, org))[0][1] is Status.QUEUED:
+    while (await listed(db, org))[0][1] is WorkStatus.QUEUED:
         clock.advance(timedelta(minutes=5))
         tries += await worker.drain()
     assert tries == 3
     async with db.tx(org) as tx:
-        job = await store.job(tx, Scope(org_id=org), job_id)
+        job = await store.load_job(tx, Scope(org_id=org), job_id)
         assert job is not None
-        assert (job.status, job.attempts, job.error) == (Status.PARKED, 3, "model_unavailable: The model is away.")
+        assert (job.status, job.attempts, job.error) == (WorkStatus.PARKED, 3, "model_unavailable: The model is away.")
         down = False
-        assert await store.retry(tx, Scope(org_id=org), job_id)
+        assert await store.retry_job(tx, Scope(org_id=org), job_id)
     assert await worker.drain() == 1
     assert await listed(db, org) == []
 
@@ -106,13 +106,13 @@ async def test_an_unknown_error_is_named_by_its_type_only(db: Database, org: str
         raise RuntimeError("the person's secret")
 
     await put(db, org, "k", "a")
-    await runner(db, clock, run, retry=Retry(max_attempts=1)).drain()
+    await runner(db, clock, run, retry=WorkRetryPolicy(max_attempts=1)).drain()
     async with db.tx(org) as tx:
-        (job,) = await store.jobs(tx, Scope(org_id=org))
+        (job,) = await store.list_jobs(tx, Scope(org_id=org))
     assert job.error == "RuntimeError"
 
 
-def one_at_a_time() -> tuple[Handler, list[str]]:
+def one_at_a_time() -> tuple[JobHandler, list[str]]:
     """A handler that fails when two run at once, and the keys it has seen."""
     running = 0
     seen: list[str] = []
@@ -148,35 +148,35 @@ async def test_a_failing_head_holds_its_lane_until_it_is_parked(db: Database, or
 
     for number in (1, 2):
         await put(db, org, "k", str(number), lane="s", seq=number)
-    worker = runner(db, clock, run, retry=Retry(max_attempts=2))
+    worker = runner(db, clock, run, retry=WorkRetryPolicy(max_attempts=2))
     await worker.drain()
     assert seen == []
     clock.advance(timedelta(minutes=10))
     await worker.drain()
     assert seen == ["2"]
-    assert await listed(db, org) == [("1", Status.PARKED)]
+    assert await listed(db, org) == [("1", WorkStatus.PARKED)]
 
 
 async def test_a_lost_lease_fences_the_late_writer(db: Database, org: str, clock: ManualClock) -> None:
     await put(db, org, "k", "a")
     async with db.tx(None) as tx:
-        (old,) = await store.claim(tx, kinds=["k"], most=1, lease_until=tx.now + timedelta(seconds=60))
+        (old,) = await store.claim_work(tx, kinds=["k"], most=1, lease_until=tx.now + timedelta(seconds=60))
     clock.advance(timedelta(seconds=61))
     async with db.tx(None) as tx:
-        (new,) = await store.claim(tx, kinds=["k"], most=1, lease_until=tx.now + timedelta(seconds=60))
+        (new,) = await store.claim_work(tx, kinds=["k"], most=1, lease_until=tx.now + timedelta(seconds=60))
     assert new.token > old.token
     with pytest.raises(LeaseLost):
         async with db.tx(org) as tx:
-            await store.hold(tx, old)
+            await store.lock_work(tx, old)
     async with db.tx(org) as tx:
-        await store.settle(tx, new)
+        await store.settle_work(tx, new)
     assert await listed(db, org) == []
 
 
 async def test_settling_inside_the_effect_is_all_or_nothing(db: Database, org: str, clock: ManualClock) -> None:
     async def run(attempt: Attempt) -> None:
         async with db.tx(org) as tx:
-            await store.enqueue(tx, attempt.scope, "effect", attempt.key)
+            await store.enqueue_work(tx, attempt.scope, "effect", attempt.key)
             await attempt.settle(tx)
             if attempt.item.attempts == 1:
                 raise ModelDown("after the write, before the commit")
@@ -188,7 +188,7 @@ async def test_settling_inside_the_effect_is_all_or_nothing(db: Database, org: s
     clock.advance(timedelta(minutes=1))
     await worker.drain()
     async with db.tx(org) as tx:
-        assert [job.kind for job in await store.jobs(tx, Scope(org_id=org))] == ["effect"]
+        assert [job.kind for job in await store.list_jobs(tx, Scope(org_id=org))] == ["effect"]
 
 
 async def test_stopping_hands_unfinished_work_back_without_counting_the_try(
@@ -202,12 +202,12 @@ async def test_stopping_hands_unfinished_work_back_without_counting_the_try(
 
     await put(db, org, "k", "a")
     worker = runner(db, clock, run)
-    await worker.take()
+    await worker.claim_and_start()
     await started.wait()
     await worker.stop(grace_s=0.01)
     async with db.tx(org) as tx:
-        (job,) = await store.jobs(tx, Scope(org_id=org))
-    assert (job.status, job.attempts) == (Status.QUEUED, 0)
+        (job,) = await store.list_jobs(tx, Scope(org_id=org))
+    assert (job.status, job.attempts) == (WorkStatus.QUEUED, 0)
 
 
 async def test_reserved_work_is_left_to_the_runner_of_its_organization(
@@ -220,12 +220,12 @@ async def test_reserved_work_is_left_to_the_runner_of_its_organization(
     reserved = await reserve(db, org, clock)
     assert reserved is not None
     assert await everyone.drain() == 0
-    ours = Runner(db, clock, {"k": Kind(name="k", run=run)}, only=org)
+    ours = Runner(db, clock, {"k": JobKind(name="k", run=run)}, only=org)
     assert await ours.drain() == 1
     await put(db, org, "k", "later")
     assert await everyone.drain() == 0
     async with db.tx(org) as tx:
-        await store.settle(tx, reserved)
+        await store.settle_work(tx, reserved)
     assert await everyone.drain() == 1
 
 
@@ -236,7 +236,7 @@ async def test_two_cannot_reserve_one_organization(db: Database, org: str, clock
     assert await reserve(db, "another", clock) is not None
     clock.advance(timedelta(seconds=40))
     async with db.tx(org) as tx:
-        assert await store.renew(tx, first, clock.now() + timedelta(minutes=1))
+        assert await store.renew_lease(tx, first, clock.now() + timedelta(minutes=1))
     clock.advance(timedelta(seconds=40))
     assert await reserve(db, org, clock) is None
 
@@ -257,9 +257,9 @@ async def test_a_reservation_whose_holder_died_lapses_and_leaves_nothing(
     assert await listed(db, org) == []
 
 
-async def reserve(db: Database, org: str, clock: ManualClock) -> Item | None:
+async def reserve(db: Database, org: str, clock: ManualClock) -> WorkItem | None:
     async with db.tx(org) as tx:
-        return await store.reserve(tx, Scope(org_id=org), lease_until=clock.now() + timedelta(minutes=1))
+        return await store.reserve_organization(tx, Scope(org_id=org), lease_until=clock.now() + timedelta(minutes=1))
 
 
 async def test_items_with_the_same_place_in_a_lane_still_run_one_at_a_time(
@@ -276,27 +276,27 @@ async def test_a_runner_of_one_organization_leaves_the_others_alone(db: Database
     async def run(attempt: Attempt) -> None: ...
 
     await put(db, org, "k", "ours")
-    assert await Runner(db, clock, {"k": Kind(name="k", run=run)}, only="another").drain() == 0
-    assert await listed(db, org) == [("ours", Status.QUEUED)]
+    assert await Runner(db, clock, {"k": JobKind(name="k", run=run)}, only="another").drain() == 0
+    assert await listed(db, org) == [("ours", WorkStatus.QUEUED)]
 
 
 async def test_writers_in_the_way_of_a_claim_do_not_end_the_runner(
     db: Database, org: str, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     done = asyncio.Event()
-    claim, failures = store.claim, [Contended("Others were in the way.")]
+    claim, failures = store.claim_work, [Contended("Others were in the way.")]
 
     async def run(attempt: Attempt) -> None:
         done.set()
 
-    async def contended(*given: Any, **options: Any) -> list[Item]:
+    async def contended(*given: Any, **options: Any) -> list[WorkItem]:
         if failures:
             raise failures.pop()
         return await claim(*given, **options)
 
-    monkeypatch.setattr(store, "claim", contended)
+    monkeypatch.setattr(store, "claim_work", contended)
     await put(db, org, "k", "a")
-    async with runner(db, clock, run).working():
+    async with runner(db, clock, run).run_in_background():
         await asyncio.wait_for(done.wait(), HANGS_S)
     assert failures == []
     assert await listed(db, org) == []
@@ -305,7 +305,7 @@ async def test_writers_in_the_way_of_a_claim_do_not_end_the_runner(
 async def test_a_settle_that_gives_way_frees_its_slot_and_is_tried_again(
     db: Database, org: str, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    settle, failures = store.settle, [Contended("Two writers blocked each other.")]
+    settle, failures = store.settle_work, [Contended("Two writers blocked each other.")]
 
     async def run(attempt: Attempt) -> None: ...
 
@@ -314,11 +314,11 @@ async def test_a_settle_that_gives_way_frees_its_slot_and_is_tried_again(
             raise failures.pop()
         await settle(*given, **options)
 
-    monkeypatch.setattr(store, "settle", contended)
+    monkeypatch.setattr(store, "settle_work", contended)
     await put(db, org, "k", "a")
     worker = runner(db, clock, run)
     assert await worker.drain() == 1
-    assert await listed(db, org) == [("a", Status.QUEUED)]
+    assert await listed(db, org) == [("a", WorkStatus.QUEUED)]
     clock.advance(timedelta(minutes=1))
     assert await worker.drain() == 1
     assert await listed(db, org) == []
@@ -335,7 +335,7 @@ async def test_a_privilege_that_is_missing_for_a_moment_does_not_end_the_runner(
     await put(db, org, "k", "a", due_at=clock.now() + timedelta(hours=1))
     async with (
         await psycopg.AsyncConnection.connect(database_url, autocommit=True) as owner,
-        runner(db, clock, run).working(),
+        runner(db, clock, run).run_in_background(),
     ):
         await owner.execute("revoke update on work from mnemon_app")
         clock.advance(timedelta(hours=1))
@@ -353,13 +353,13 @@ async def test_work_that_hangs_is_stopped_at_its_time_limit_and_counts_as_failed
         await asyncio.Event().wait()
 
     await put(db, org, "k", "a")
-    worker = runner(db, clock, run, time_limit=timedelta(milliseconds=20), retry=Retry(max_attempts=1))
+    worker = runner(db, clock, run, time_limit=timedelta(milliseconds=20), retry=WorkRetryPolicy(max_attempts=1))
     with capture_logs() as lines:
         assert await worker.drain() == 1
     async with db.tx(org) as tx:
-        (job,) = await store.jobs(tx, Scope(org_id=org))
+        (job,) = await store.list_jobs(tx, Scope(org_id=org))
     assert (job.status, job.error) == (
-        Status.PARKED,
+        WorkStatus.PARKED,
         "timed_out: It took longer than 0.02 s without progress and was stopped.",
     )
     assert [(line["event"], line["outcome"], line["error"]) for line in lines] == [
@@ -374,9 +374,9 @@ async def test_a_timeout_of_the_handlers_own_is_not_taken_for_the_time_limit(
         raise TimeoutError
 
     await put(db, org, "k", "a")
-    await runner(db, clock, run, retry=Retry(max_attempts=1)).drain()
+    await runner(db, clock, run, retry=WorkRetryPolicy(max_attempts=1)).drain()
     async with db.tx(org) as tx:
-        (job,) = await store.jobs(tx, Scope(org_id=org))
+        (job,) = await store.list_jobs(tx, Scope(org_id=org))
     assert job.error == "TimeoutError"
 
 
@@ -386,7 +386,7 @@ async def test_progress_starts_the_time_limit_anew(db: Database, org: str, clock
     async def run(attempt: Attempt) -> None:
         loop = asyncio.get_running_loop()
         before = loop.time()
-        attempt.made_progress()
+        attempt.extend_time_limit()
         assert attempt._bound is not None
         limits.append((attempt._bound.when() or 0) - before)
 
@@ -413,11 +413,11 @@ async def test_the_lease_of_work_that_will_not_stop_runs_out_and_another_takes_i
     await put(db, org, "k", "a")
     first = runner(db, clock, stubborn, time_limit=timedelta(milliseconds=20), lease=lease)
     second = runner(db, clock, run, lease=lease)
-    await first.take()
+    await first.claim_and_start()
     await told.wait()
     clock.advance(timedelta(hours=1))
     await asyncio.sleep(lease.total_seconds())  # three times as long as a keeper waits before it renews
-    taken = await second.take()
+    taken = await second.claim_and_start()
     over.set()
     await second.drain()
     await first.stop()
@@ -433,17 +433,17 @@ async def test_what_is_told_at_parking_is_written_with_the_parking_or_not_at_all
     async def run(attempt: Attempt) -> None:
         raise ModelDown("away")
 
-    async def tell(tx: Tx, item: Item, said: str) -> None:
-        await store.enqueue(tx, Scope(org_id=org), "told", said)
+    async def tell(tx: Tx, item: WorkItem, said: str) -> None:
+        await store.enqueue_work(tx, Scope(org_id=org), "told", said)
         if failures:
             raise failures.pop()
 
     await put(db, org, "k", "a")
-    worker = runner(db, clock, run, retry=Retry(max_attempts=1), on_park=tell)
+    worker = runner(db, clock, run, retry=WorkRetryPolicy(max_attempts=1), on_park=tell)
     assert await worker.drain() == 1
     async with db.tx(org) as tx:
-        kinds = {(job.kind, job.status) for job in await store.jobs(tx, Scope(org_id=org))}
-    assert kinds == {("k", Status.PARKED), ("told", Status.QUEUED)}
+        kinds = {(job.kind, job.status) for job in await store.list_jobs(tx, Scope(org_id=org))}
+    assert kinds == {("k", WorkStatus.PARKED), ("told", WorkStatus.QUEUED)}
 
 
 async def test_each_try_leaves_one_line_with_its_outcome(db: Database, org: str, clock: ManualClock) -> None:
@@ -470,7 +470,7 @@ async def test_each_try_leaves_one_line_with_its_outcome(db: Database, org: str,
 async def lose_worker(db: Database, clock: ManualClock) -> None:
     """A worker claims what is due and is never heard of again."""
     async with db.tx(None) as tx:
-        assert await store.claim(tx, kinds=["k"], most=9, lease_until=tx.now + timedelta(seconds=60))
+        assert await store.claim_work(tx, kinds=["k"], most=9, lease_until=tx.now + timedelta(seconds=60))
     clock.advance(timedelta(seconds=61))
 
 
@@ -483,24 +483,24 @@ async def test_work_that_cost_many_workers_is_parked_and_not_run_again(
     async def run(attempt: Attempt) -> None:
         ran.append(attempt.key)
 
-    async def on_park(tx: Tx, item: Item, error: str) -> None:
+    async def on_park(tx: Tx, item: WorkItem, error: str) -> None:
         told.append(error)
 
     job_id = await put(db, org, "k", "deadly")
-    many = Retry(max_attempts=10_000)
-    for _ in range(MOST_DEATHS):
+    many = WorkRetryPolicy(max_attempts=10_000)
+    for _ in range(MAX_DEATHS):
         await lose_worker(db, clock)
     assert await runner(db, clock, run, on_park=on_park, retry=many).drain() == 1
     assert ran == []
-    assert await listed(db, org) == [("deadly", Status.PARKED)]
+    assert await listed(db, org) == [("deadly", WorkStatus.PARKED)]
     async with db.tx(org) as tx:
-        job = await store.job(tx, Scope(org_id=org), job_id)
+        job = await store.load_job(tx, Scope(org_id=org), job_id)
     assert job is not None
     assert job.error is not None
     assert job.error.startswith("worker_died: ")
     assert told == [job.error]
     async with db.tx(org) as tx:
-        assert await store.retry(tx, Scope(org_id=org), job_id)
+        assert await store.retry_job(tx, Scope(org_id=org), job_id)
     assert await runner(db, clock, run).drain() == 1, "somebody mended the cause and ran it again"
     assert ran == ["deadly"]
 
@@ -532,12 +532,12 @@ async def test_work_that_ran_out_of_time_twice_is_parked_however_many_tries_it_h
         await asyncio.Event().wait()
 
     await put(db, org, "k", "endless")
-    options: dict[str, Any] = {"retry": Retry(max_attempts=10_000), "time_limit": timedelta(milliseconds=20)}
+    options: dict[str, Any] = {"retry": WorkRetryPolicy(max_attempts=10_000), "time_limit": timedelta(milliseconds=20)}
     assert await runner(db, clock, run, **options).drain() == 1
-    assert await listed(db, org) == [("endless", Status.QUEUED)]
+    assert await listed(db, org) == [("endless", WorkStatus.QUEUED)]
     clock.advance(timedelta(minutes=10))
     assert await runner(db, clock, run, **options).drain() == 1
-    assert await listed(db, org) == [("endless", Status.PARKED)]
+    assert await listed(db, org) == [("endless", WorkStatus.PARKED)]
 
 
 async def test_long_work_leaves_half_of_the_slots_to_the_rest(db: Database, org: str, clock: ManualClock) -> None:
@@ -548,12 +548,12 @@ async def test_long_work_leaves_half_of_the_slots_to_the_rest(db: Database, org:
         running.append(attempt.item.kind)
         await over.wait()
 
-    kinds = {"run": Kind(name="run", run=wait, long=True), "turn": Kind(name="turn", run=wait)}
+    kinds = {"run": JobKind(name="run", run=wait, long=True), "turn": JobKind(name="turn", run=wait)}
     worker = Runner(db, clock, kinds, concurrency=4)
     for number in range(6):
         await put(db, org, "run", str(number))
         await put(db, org, "turn", str(number))
-    assert await worker.take() == 4
+    assert await worker.claim_and_start() == 4
     await asyncio.sleep(0)
     over.set()
     first = sorted(running)
@@ -569,9 +569,9 @@ async def test_long_work_alone_takes_half_of_the_slots_and_at_least_one(
 
     for number in range(6):
         await put(db, org, "run", str(number))
-    kinds = {"run": Kind(name="run", run=run, long=True)}
+    kinds = {"run": JobKind(name="run", run=run, long=True)}
     worker = Runner(db, clock, kinds, concurrency=4)
-    assert await worker.take() == 2
+    assert await worker.claim_and_start() == 2
     assert await worker.drain() == 4
     await put(db, org, "run", "one more")
     assert await Runner(db, clock, kinds, concurrency=1).drain() == 1

@@ -13,7 +13,7 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invaria
 from mnemon.clock import ManualClock
 from mnemon.db.database import Database
 from mnemon.jobs import store
-from mnemon.jobs.work import Item, LeaseLost, Retry, Status
+from mnemon.jobs.work import LeaseLost, WorkItem, WorkRetryPolicy, WorkStatus
 from mnemon.scope import Scope
 
 LEASE = timedelta(seconds=60)
@@ -54,14 +54,14 @@ class WorkMachine(RuleBasedStateMachine):
     def enqueue(self, key: str) -> None:
         lane, seq = LANE[key]
         named = None if lane is None else f"{self.kind}{lane}"
-        self.do(self.within(lambda tx: store.enqueue(tx, self.scope, self.kind, key, lane=named, seq=seq)))
+        self.do(self.within(lambda tx: store.enqueue_work(tx, self.scope, self.kind, key, lane=named, seq=seq)))
         self.queued.add(key)
         self.parked.discard(key)
 
     @rule(target=claimed, most=st.integers(1, 6))
-    def claim(self, most: int) -> list[Item]:
+    def claim(self, most: int) -> list[WorkItem]:
         until = self.clock.now() + LEASE
-        items = self.do(self.within(lambda tx: store.claim(tx, kinds=[self.kind], most=most, lease_until=until)))
+        items = self.do(self.within(lambda tx: store.claim_work(tx, kinds=[self.kind], most=most, lease_until=until)))
         for item in items:
             assert item.key in self.queued, "only what was asked for is run"
             assert item.key not in self.live(), "nobody runs what another runs"
@@ -75,7 +75,7 @@ class WorkMachine(RuleBasedStateMachine):
         return list(items)
 
     @rule(items=consumes(claimed), how=st.sampled_from(["settle", "fail", "park"]))
-    def end(self, items: list[Item], how: str) -> None:
+    def end(self, items: list[WorkItem], how: str) -> None:
         for item in items:
             ours = self.leases.get(item.key, (None, None))[0] == item.token
             try:
@@ -85,21 +85,21 @@ class WorkMachine(RuleBasedStateMachine):
                 continue
             assert ours, "a late one never gets through"
             del self.leases[item.key]
-            row = self.do(self.within(lambda tx, item=item: store.job(tx, self.scope, item.job_id)))
+            row = self.do(self.within(lambda tx, item=item: store.load_job(tx, self.scope, item.job_id)))
             self.queued.discard(item.key)
             if row is not None:
                 self.queued.add(item.key)
-            if row is not None and row.status is Status.PARKED:
+            if row is not None and row.status is WorkStatus.PARKED:
                 self.parked.add(item.key)
 
-    async def _end(self, tx: Any, item: Item, how: str) -> None:
-        await store.hold(tx, item)
+    async def _end(self, tx: Any, item: WorkItem, how: str) -> None:
+        await store.lock_work(tx, item)
         if how == "settle":
-            await store.settle(tx, item)
+            await store.settle_work(tx, item)
         elif how == "fail":
-            await store.release(tx, item, due_at=tx.now, attempts=item.attempts, error="x")
+            await store.release_work(tx, item, due_at=tx.now, attempts=item.attempts, error="x")
         else:
-            await store.park(tx, item, "x")
+            await store.park_work(tx, item, "x")
 
     @rule(seconds=st.sampled_from([1, 30, 61]))
     def time_passes(self, seconds: int) -> None:
@@ -107,7 +107,7 @@ class WorkMachine(RuleBasedStateMachine):
 
     @invariant()
     def nothing_is_lost_and_nothing_doubled(self) -> None:
-        jobs = self.do(self.within(lambda tx: store.jobs(tx, self.scope, kind=self.kind)))
+        jobs = self.do(self.within(lambda tx: store.list_jobs(tx, self.scope, kind=self.kind)))
         assert sorted(job.key for job in jobs) == sorted(self.queued)
 
 
@@ -130,8 +130,8 @@ def test_work_behaves_like_its_model(database_url: str, clock: ManualClock) -> N
 
 @given(attempts=st.integers(1, 100), chance=st.floats(0, 1, exclude_max=True), most=st.integers(1, 50))
 def test_backoff_is_bounded_and_ends(attempts: int, chance: float, most: int) -> None:
-    retry = Retry(max_attempts=most)
-    delay = retry.delay(attempts, chance)
+    retry = WorkRetryPolicy(max_attempts=most)
+    delay = retry.delay_after(attempts, chance)
     if attempts >= most:
         assert delay is None
     else:
@@ -141,11 +141,11 @@ def test_backoff_is_bounded_and_ends(attempts: int, chance: float, most: int) ->
 
 @pytest.mark.parametrize(("attempts", "seconds"), [(1, 1), (2, 4), (3, 16), (5, 256), (6, 300), (40, 300)])
 def test_backoff_grows_fourfold_up_to_five_minutes(attempts: int, seconds: int) -> None:
-    delay = Retry(max_attempts=99).delay(attempts, 1.0)
+    delay = WorkRetryPolicy(max_attempts=99).delay_after(attempts, 1.0)
     assert delay == timedelta(seconds=seconds)
 
 
 def test_the_default_tries_outlast_a_short_outage() -> None:
-    retry = Retry()
-    waits = [retry.delay(attempts, 0.0) for attempts in range(1, retry.max_attempts)]
+    retry = WorkRetryPolicy()
+    waits = [retry.delay_after(attempts, 0.0) for attempts in range(1, retry.max_attempts)]
     assert sum((wait for wait in waits if wait is not None), timedelta(0)) >= timedelta(minutes=7)

@@ -11,16 +11,15 @@ from pydantic import BaseModel
 from structlog.testing import capture_logs
 
 from mnemon.errors import ModelDown
-from mnemon.llm.failure import Declined, NoModel, Rejected
-from mnemon.llm.patience import Patience
-from mnemon.llm.protocol import ChatRequest, Finished, Message, Purpose, Question, Text, Usage
+from mnemon.llm.failure import AnswerDeclined, NotAModel, VendorRejected
+from mnemon.llm.protocol import LlmChatRequest, LlmMessage, LlmQuestion, Purpose, ReplyFinished, TextPiece, Usage
 from mnemon.llm.remote import RemoteLlm
-from mnemon.llm.shaped import shaped
-from mnemon.llm.vendor import Piece, Said
+from mnemon.llm.structured_answer import request_structured_answer
+from mnemon.llm.vendor import RawAnswer, ReplyPiece, RetryPolicy
 
 SECRET = "my locker word is zoltup"
-REQUEST = ChatRequest(system="", messages=(Message(role="user", content=SECRET),), by_rule=str)
-QUESTION = Question(title="Spine", schema={}, system="", prompt=SECRET, purpose=Purpose.SPINE, by_rule=dict)
+REQUEST = LlmChatRequest(system="", messages=(LlmMessage(role="user", content=SECRET),), by_rule=str)
+QUESTION = LlmQuestion(title="Spine", schema={}, system="", prompt=SECRET, purpose=Purpose.SPINE, by_rule=dict)
 SPENT = Usage(input_tokens=7, output_tokens=2, cached_tokens=1)
 
 
@@ -32,18 +31,18 @@ class Vendor:
         self._text = text
         self._broken = broken
 
-    async def said(self, question: Question) -> Said:
+    async def request_answer(self, question: LlmQuestion) -> RawAnswer:
         if self._errors:
             raise self._errors.pop(0)
-        return Said(text=self._text, usage=SPENT)
+        return RawAnswer(text=self._text, usage=SPENT)
 
-    async def pieces(self, request: ChatRequest) -> AsyncGenerator[Piece, None]:
+    async def stream_reply(self, request: LlmChatRequest) -> AsyncGenerator[ReplyPiece, None]:
         if self._errors and not self._broken:
             raise self._errors.pop(0)
-        yield Text(text=SECRET)
+        yield TextPiece(text=SECRET)
         if self._broken:
             raise self._errors.pop(0)
-        yield Finished(usage=SPENT)
+        yield ReplyFinished(usage=SPENT)
 
     async def close(self) -> None:
         """Nothing is open."""
@@ -51,7 +50,7 @@ class Vendor:
 
 def llm(*errors: Exception, tries: int = 3, **options: Any) -> RemoteLlm:
     return RemoteLlm(
-        "acme:m", Vendor(*errors, **options), Patience(timeout=5.0, whole_reply=5.0, tries=tries, first_wait=0.0)
+        "acme:m", Vendor(*errors, **options), RetryPolicy(timeout=5.0, whole_reply=5.0, tries=tries, first_wait=0.0)
     )
 
 
@@ -71,7 +70,7 @@ async def line_of(made: RemoteLlm, *, chat: bool = False) -> Any:
 
 @pytest.mark.parametrize("chat", [True, False])
 async def test_a_call_that_succeeds_tells_what_it_was_for_and_what_it_cost(chat: bool) -> None:
-    line = await line_of(llm(Rejected(503, SECRET), OSError(SECRET)), chat=chat)
+    line = await line_of(llm(VendorRejected(503, SECRET), OSError(SECRET)), chat=chat)
     assert line.pop("ms") > 0
     about = {"purpose": "chat", "title": None} if chat else {"purpose": "spine", "title": "Spine"}
     assert line == {
@@ -83,14 +82,14 @@ async def test_a_call_that_succeeds_tells_what_it_was_for_and_what_it_cost(chat:
 @pytest.mark.parametrize(
     ("error", "outcome", "status", "step"),
     [
-        (Rejected(401, SECRET), "refused", 401, "check MNEMON_MODEL_API_KEY"),
-        (Rejected(404, SECRET), "refused", 404, "check MNEMON_MODEL and MNEMON_MODEL_BASE_URL"),
-        (Rejected(400, SECRET), "refused", 400, "check that MNEMON_MODEL takes a JSON schema"),
-        (Rejected(429, SECRET, spent=True), "unavailable", 429, "raise the quota"),
-        (Rejected(500, SECRET), "unavailable", 500, "look at the model's server"),
-        (Declined(SECRET), "refused", None, "use another model"),
+        (VendorRejected(401, SECRET), "refused", 401, "check MNEMON_MODEL_API_KEY"),
+        (VendorRejected(404, SECRET), "refused", 404, "check MNEMON_MODEL and MNEMON_MODEL_BASE_URL"),
+        (VendorRejected(400, SECRET), "refused", 400, "check that MNEMON_MODEL takes a JSON schema"),
+        (VendorRejected(429, SECRET, spent=True), "unavailable", 429, "raise the quota"),
+        (VendorRejected(500, SECRET), "unavailable", 500, "look at the model's server"),
+        (AnswerDeclined(SECRET), "refused", None, "use another model"),
         (TimeoutError(SECRET), "timeout", None, "or check that the model's server answers at all"),
-        (NoModel(SECRET), "bad_answer", None, "check MNEMON_MODEL_BASE_URL: what answers there is no model"),
+        (NotAModel(SECRET), "bad_answer", None, "check MNEMON_MODEL_BASE_URL: what answers there is no model"),
         (httpx2.ConnectError(SECRET), "unavailable", None, "check MNEMON_MODEL_BASE_URL"),
         (ValueError(SECRET), "bad_answer", None, "JSON schema"),
     ],
@@ -127,7 +126,7 @@ async def test_a_reply_nobody_waits_for_is_cancelled_and_no_warning() -> None:
     (line,) = lines
     assert (line["outcome"], line["log_level"]) == ("cancelled", "info")
     with capture_logs() as lines:
-        task = asyncio.create_task(llm(*[Rejected(429, "", after=4.0)] * 3).answer(QUESTION))
+        task = asyncio.create_task(llm(*[VendorRejected(429, "", after=4.0)] * 3).answer(QUESTION))
         await asyncio.sleep(0)
         await asyncio.sleep(0)
         task.cancel()
@@ -142,7 +141,9 @@ async def test_an_answer_of_the_wrong_shape_is_told_by_a_count_and_warned_of_the
 
     made = llm(text=f'{{"number": "{SECRET}"}}')
     with capture_logs() as lines, pytest.raises(ModelDown):
-        await shaped(made, Shape, system="", prompt="", purpose=Purpose.SPINE, by_rule=lambda: Shape(number=1))
+        await request_structured_answer(
+            made, Shape, system="", prompt="", purpose=Purpose.SPINE, by_rule=lambda: Shape(number=1)
+        )
     rejected = [line for line in lines if line["event"] == "answer_rejected"]
     assert [(line["log_level"], line["title"], line["faults"]) for line in rejected] == [
         ("info", "Shape", 1),

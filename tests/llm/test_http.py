@@ -2,7 +2,7 @@
 
 import asyncio
 
-from mnemon.llm.http import http_client
+from mnemon.llm.vendor_http import http_client
 from support.bounds import HANGS_S
 
 MANY = 150

@@ -4,18 +4,18 @@ import pytest
 from prometheus_client import REGISTRY
 
 from mnemon.errors import ModelDown
-from mnemon.llm.meter import Metered
-from mnemon.llm.protocol import ChatRequest, Message, Purpose, Question, Usage
+from mnemon.llm.meter import MeteredLlm
+from mnemon.llm.protocol import LlmChatRequest, LlmMessage, LlmQuestion, Purpose, Usage
 from mnemon.llm.scripted.model import ScriptedLlm
-from mnemon.llm.scripted.script import Reply, Script
+from mnemon.llm.scripted.script import Script, ScriptedReply
 
 
 def value(name: str, **labels: str) -> float:
     return REGISTRY.get_sample_value(name, labels) or 0.0
 
 
-def question() -> Question:
-    return Question(
+def question() -> LlmQuestion:
+    return LlmQuestion(
         title="Spine",
         schema={"title": "Spine", "type": "object"},
         system="s",
@@ -27,9 +27,9 @@ def question() -> Question:
 
 async def test_calls_tokens_and_seconds_are_counted() -> None:
     script = Script()
-    script.replies(Reply(pieces=("x",), usage=Usage(input_tokens=10, output_tokens=2, cached_tokens=3)))
-    llm = Metered(ScriptedLlm(script, name="meter:a"))
-    request = ChatRequest(system="", messages=(Message(role="user", content="hi"),), by_rule=str)
+    script.add_replies(ScriptedReply(pieces=("x",), usage=Usage(input_tokens=10, output_tokens=2, cached_tokens=3)))
+    llm = MeteredLlm(ScriptedLlm(script, name="meter:a"))
+    request = LlmChatRequest(system="", messages=(LlmMessage(role="user", content="hi"),), by_rule=str)
     [event async for event in llm.chat(request)]
     await llm.answer(question())
     about = {"model": "meter:a", "purpose": "chat"}
@@ -41,9 +41,9 @@ async def test_calls_tokens_and_seconds_are_counted() -> None:
 
 async def test_failed_calls_are_counted_by_their_code() -> None:
     script = Script()
-    script.fails("error", times=1)
-    script.answers("Spine", "not json")
-    llm = Metered(ScriptedLlm(script, name="meter:b"))
+    script.add_fault("error", times=1)
+    script.add_answers("Spine", "not json")
+    llm = MeteredLlm(ScriptedLlm(script, name="meter:b"))
     for _ in range(2):
         with pytest.raises(ModelDown):
             await llm.answer(question())

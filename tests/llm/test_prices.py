@@ -2,7 +2,7 @@
 
 import pytest
 
-from mnemon.llm.prices import cost_usd
+from mnemon.llm.meter import cost_usd
 from mnemon.llm.protocol import Usage
 
 

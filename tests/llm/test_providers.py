@@ -8,34 +8,33 @@ import httpx2
 import pytest
 
 from mnemon.errors import ModelDown
-from mnemon.llm.completions.asking import completions
-from mnemon.llm.http import http_client
-from mnemon.llm.library.asking import through_library
-from mnemon.llm.patience import Patience
-from mnemon.llm.protocol import ChatEvent, ChatRequest, Finished, Message, Purpose, Question, Text
+from mnemon.llm.completions.vendor import connect_completions
+from mnemon.llm.protocol import ChatEvent, LlmChatRequest, LlmMessage, LlmQuestion, Purpose, ReplyFinished, TextPiece
+from mnemon.llm.pydantic_ai_vendor import connect_library
 from mnemon.llm.remote import RemoteLlm
-from mnemon.llm.vendor import Vendor
+from mnemon.llm.vendor import LlmVendor, RetryPolicy
+from mnemon.llm.vendor_http import http_client
 from support.bounds import HANGS_S
 
 SCHEMA = {"title": "Spine", "type": "object", "properties": {"PROFILE": {"type": "array", "items": {"type": "string"}}}}
-QUESTION = Question(
+QUESTION = LlmQuestion(
     title="Spine", schema=SCHEMA, system="Sum up.", prompt="All of it.", purpose=Purpose.SPINE, by_rule=dict
 )
-REQUEST = ChatRequest(system="Be kind.", messages=(Message(role="user", content="hi"),), by_rule=str)
+REQUEST = LlmChatRequest(system="Be kind.", messages=(LlmMessage(role="user", content="hi"),), by_rule=str)
 VALUE = {"PROFILE": ["Lives in Austin"]}
 
 
 def llm_on(vendor: str, model: str, respond: Callable[[httpx2.Request], httpx2.Response]) -> RemoteLlm:
     there: Any = {"api_key": "k", "timeout": 30.0, "transport": httpx2.MockTransport(respond)}
-    made: Vendor
+    made: LlmVendor
     match vendor:
         case "openai":
-            made = completions(vendor, model, base_url="http://model.test/v1", **there)
+            made = connect_completions(vendor, model, base_url="http://model.test/v1", **there)
         case "ollama":
-            made = completions(vendor, model, base_url=None, **there)
+            made = connect_completions(vendor, model, base_url=None, **there)
         case _:
-            made = through_library(vendor, model, base_url=None, **there)  # type: ignore[arg-type]
-    return RemoteLlm(f"{vendor}:{model}", made, Patience(timeout=HANGS_S, tries=1))
+            made = connect_library(vendor, model, base_url=None, **there)  # type: ignore[arg-type]
+    return RemoteLlm(f"{vendor}:{model}", made, RetryPolicy(timeout=HANGS_S, tries=1))
 
 
 def anthropic_message(content: list[dict[str, Any]]) -> dict[str, Any]:
@@ -131,8 +130,8 @@ async def test_claude_streams_its_reply() -> None:
         lambda request: anthropic_reply(request, {"type": "text", "text": "Good day"}, *pieces),
     )
     *texts, last = [event async for event in llm.chat(REQUEST)]
-    assert texts == [Text(text="Good "), Text(text="day")]
-    assert isinstance(last, Finished)
+    assert texts == [TextPiece(text="Good "), TextPiece(text="day")]
+    assert isinstance(last, ReplyFinished)
     assert last.usage.output_tokens == 2
     await llm.close()
 
@@ -234,8 +233,8 @@ DONE = "data: [DONE]\n\n"
 async def test_a_reply_is_whole_when_its_server_says_so(ending: tuple[str, ...]) -> None:
     llm = streaming(chunk({"content": "Hello"}), *ending)
     events = [event async for event in llm.chat(REQUEST)]
-    assert events[0] == Text(text="Hello")
-    assert isinstance(events[-1], Finished)
+    assert events[0] == TextPiece(text="Hello")
+    assert isinstance(events[-1], ReplyFinished)
     await llm.close()
 
 
@@ -249,7 +248,7 @@ async def test_a_connection_that_closes_early_is_no_whole_reply() -> None:
     came: list[ChatEvent] = []
     with pytest.raises(ModelDown, match="broke off"):
         await heard(llm, came)
-    assert came == [Text(text="Hel"), Text(text="lo")]
+    assert came == [TextPiece(text="Hel"), TextPiece(text="lo")]
     await llm.close()
 
 
@@ -261,7 +260,7 @@ async def test_other_servers_are_told_the_limit_by_its_older_name() -> None:
         return httpx2.Response(200, text=chunk({"content": "x"}, "stop"), headers={"content-type": "text/event-stream"})
 
     llm = llm_on("openai", "tiny", respond)
-    request = ChatRequest(system="", messages=REQUEST.messages, by_rule=str, options={"max_tokens": 9})
+    request = LlmChatRequest(system="", messages=REQUEST.messages, by_rule=str, options={"max_tokens": 9})
     assert [event async for event in llm.chat(request)]
     assert seen[0]["max_tokens"] == 9
     assert seen[0]["messages"][-1] == {"role": "user", "content": "hi"}

@@ -9,28 +9,27 @@ import pytest
 
 from mnemon.errors import ModelDown
 from mnemon.llm import call_log, remote
-from mnemon.llm.failure import Declined, Rejected, Unaskable
-from mnemon.llm.patience import Patience
+from mnemon.llm.failure import AnswerDeclined, UnsupportedRequest, VendorRejected
 from mnemon.llm.protocol import (
     ChatEvent,
-    ChatRequest,
-    Finished,
-    Message,
+    LlmChatRequest,
+    LlmMessage,
+    LlmQuestion,
     Purpose,
-    Question,
-    Text,
+    ReplyFinished,
+    TextPiece,
     ToolRequest,
     Usage,
 )
 from mnemon.llm.remote import RemoteLlm
-from mnemon.llm.vendor import Piece, Said
+from mnemon.llm.vendor import RawAnswer, ReplyPiece, RetryPolicy
 from support.bounds import HANGS_S
 from support.virtual_time import run_in_virtual_time
 
-REQUEST = ChatRequest(system="", messages=(Message(role="user", content="hi"),), by_rule=str)
-QUESTION = Question(title="Spine", schema={}, system="", prompt="", purpose=Purpose.SPINE, by_rule=dict)
+REQUEST = LlmChatRequest(system="", messages=(LlmMessage(role="user", content="hi"),), by_rule=str)
+QUESTION = LlmQuestion(title="Spine", schema={}, system="", prompt="", purpose=Purpose.SPINE, by_rule=dict)
 SPENT = Usage(input_tokens=7, output_tokens=2, cached_tokens=1)
-Step = Piece | Exception | float
+Step = ReplyPiece | Exception | float
 """A piece that comes, an error that is raised, or seconds that pass."""
 
 
@@ -47,12 +46,12 @@ class Played:
         self.asked += 1
         return self.plays[min(self.asked, len(self.plays)) - 1]
 
-    async def said(self, question: Question) -> Said:
+    async def request_answer(self, question: LlmQuestion) -> RawAnswer:
         for step in self._play():
             await _step(step)
-        return Said(text=self.text, usage=SPENT)
+        return RawAnswer(text=self.text, usage=SPENT)
 
-    async def pieces(self, request: ChatRequest) -> AsyncGenerator[Piece, None]:
+    async def stream_reply(self, request: LlmChatRequest) -> AsyncGenerator[ReplyPiece, None]:
         play, number = self._play(), self.asked
         try:
             for step in play:
@@ -77,7 +76,7 @@ def llm(
     *plays: list[Step], tries: int = 3, text: str = "{}", timeout: float = HANGS_S, whole: float = HANGS_S
 ) -> tuple[RemoteLlm, Played]:
     vendor = Played(list(plays), text)
-    patience = Patience(timeout=timeout, whole_reply=whole, tries=tries, first_wait=0.001)
+    patience = RetryPolicy(timeout=timeout, whole_reply=whole, tries=tries, first_wait=0.001)
     return RemoteLlm("acme:m", vendor, patience), vendor
 
 
@@ -86,29 +85,30 @@ async def heard(made: RemoteLlm, into: list[ChatEvent]) -> None:
         into.append(event)  # noqa: PERF401 what came before a failure counts
 
 
-HELLO: list[Step] = [Text(text="Hello"), Finished(usage=SPENT, reason="length")]
+HELLO: list[Step] = [TextPiece(text="Hello"), ReplyFinished(usage=SPENT, reason="length")]
 
 
 async def test_a_reply_is_passed_on_with_its_cost_and_whose_it_is() -> None:
     made, vendor = llm([None, ToolRequest(id="a", name="t", arguments={"x": "a\0b"}), *HELLO])
     events: list[ChatEvent] = []
     await heard(made, events)
-    assert events[:2] == [ToolRequest(id="a", name="t", arguments={"x": "ab"}), Text(text="Hello")]
+    assert events[:2] == [ToolRequest(id="a", name="t", arguments={"x": "ab"}), TextPiece(text="Hello")]
     end = events[2]
-    assert isinstance(end, Finished)
+    assert isinstance(end, ReplyFinished)
     assert (end.reason, end.usage.input_tokens, end.usage.cached_tokens, end.usage.model) == ("length", 7, 1, "acme:m")
     assert end.usage.latency_ms > 0
     assert vendor.closed == [1]
 
 
 @pytest.mark.parametrize(
-    "error", [OSError("gone"), TimeoutError(), Rejected(500, "broke"), Rejected(429, "slow down", after=0.01)]
+    "error",
+    [OSError("gone"), TimeoutError(), VendorRejected(500, "broke"), VendorRejected(429, "slow down", after=0.01)],
 )
 async def test_what_may_pass_is_tried_again_until_something_is_said(error: Exception) -> None:
     made, vendor = llm([None, error], [error], HELLO)
     events: list[ChatEvent] = []
     await heard(made, events)
-    assert events[0] == Text(text="Hello")
+    assert events[0] == TextPiece(text="Hello")
     assert vendor.closed == [1, 2, 3]
     answering, _ = llm([error], [error], [])
     assert (await answering.answer(QUESTION)).value == {}
@@ -117,10 +117,10 @@ async def test_what_may_pass_is_tried_again_until_something_is_said(error: Excep
 @pytest.mark.parametrize(
     ("error", "code"),
     [
-        (Rejected(400, "no"), "model_refused"),
-        (Rejected(429, "pay", spent=True), "model_unavailable"),
-        (Declined(), "model_refused"),
-        (Unaskable("not so"), "model_refused"),
+        (VendorRejected(400, "no"), "model_refused"),
+        (VendorRejected(429, "pay", spent=True), "model_unavailable"),
+        (AnswerDeclined(), "model_refused"),
+        (UnsupportedRequest("not so"), "model_refused"),
         (ValueError("what came is no JSON"), "model_answer_unusable"),
         (KeyError("choices"), "model_answer_unusable"),
     ],
@@ -134,13 +134,15 @@ async def test_what_stays_is_said_at_once(error: Exception, code: str) -> None:
     assert vendor.asked == 2
 
 
-@pytest.mark.parametrize("error", [OSError("gone"), Rejected(500, "broke"), ValueError("x"), TimeoutError("late")])
+@pytest.mark.parametrize(
+    "error", [OSError("gone"), VendorRejected(500, "broke"), ValueError("x"), TimeoutError("late")]
+)
 async def test_after_the_first_word_nothing_is_asked_again(error: Exception) -> None:
-    made, vendor = llm([Text(text="Hel"), error])
+    made, vendor = llm([TextPiece(text="Hel"), error])
     events: list[ChatEvent] = []
     with pytest.raises(ModelDown, match=rf"broke off in the middle of its reply \({error}\)"):
         await heard(made, events)
-    assert events == [Text(text="Hel")]
+    assert events == [TextPiece(text="Hel")]
     assert vendor.asked == 1
 
 
@@ -150,7 +152,7 @@ async def test_a_reply_that_nobody_ended_is_none(steps: list[Step], why: str) ->
         await heard(llm(steps)[0], [])
     assert caught.value.code == "model_answer_unusable"
     with pytest.raises(ModelDown, match=r"broke off .*\(it stopped coming\)"):
-        await heard(llm([*steps, Text(text="Hel")])[0], [])
+        await heard(llm([*steps, TextPiece(text="Hel")])[0], [])
 
 
 @pytest.fixture
@@ -175,7 +177,7 @@ def test_the_first_piece_and_an_answer_come_in_time_or_not_at_all() -> None:
         assert await seconds_until_down(heard(made, [])) == pytest.approx(0.2, abs=0.01)
         assert await seconds_until_down(made.answer(QUESTION)) == pytest.approx(0.2, abs=0.01)
         assert vendor.asked == 2
-        busy, _ = llm([Rejected(503, "busy", after=60.0)], timeout=0.2)
+        busy, _ = llm([VendorRejected(503, "busy", after=60.0)], timeout=0.2)
         assert await seconds_until_down(heard(busy, [])) == 0
 
     run_in_virtual_time(asked())
@@ -185,13 +187,13 @@ def test_the_first_piece_and_an_answer_come_in_time_or_not_at_all() -> None:
 def test_one_that_is_seen_at_work_is_given_time() -> None:
     events: list[ChatEvent] = []
     run_in_virtual_time(heard(llm([0.1, None, 0.15, None, 0.15, *HELLO], timeout=0.2)[0], events))
-    assert events[0] == Text(text="Hello")
+    assert events[0] == TextPiece(text="Hello")
 
 
 @pytest.mark.usefixtures("virtual_time")
 def test_a_whole_reply_has_its_bound_too() -> None:
     events: list[ChatEvent] = []
-    steps: list[Step] = [piece for _ in range(20) for piece in (Text(text="x"), 0.06)]
+    steps: list[Step] = [piece for _ in range(20) for piece in (TextPiece(text="x"), 0.06)]
     made, vendor = llm(steps, timeout=0.2, whole=0.3)
     with pytest.raises(ModelDown, match="broke off"):
         run_in_virtual_time(heard(made, events))
@@ -202,7 +204,7 @@ def test_a_whole_reply_has_its_bound_too() -> None:
 @pytest.mark.usefixtures("virtual_time")
 def test_a_listener_is_never_stopped_by_the_bound() -> None:
     async def listened() -> None:
-        made, _ = llm([Text(text="x"), 0.01, *HELLO], timeout=0.2, whole=0.1)
+        made, _ = llm([TextPiece(text="x"), 0.01, *HELLO], timeout=0.2, whole=0.1)
         stream = made.chat(REQUEST)
         await anext(stream)
         await asyncio.sleep(0.2)
@@ -213,7 +215,7 @@ def test_a_listener_is_never_stopped_by_the_bound() -> None:
 
 
 async def test_a_listener_who_leaves_ends_the_request() -> None:
-    made, vendor = llm([Text(text="x"), 3.0])
+    made, vendor = llm([TextPiece(text="x"), 3.0])
     stream = made.chat(REQUEST)
     await anext(stream)
     await stream.aclose()

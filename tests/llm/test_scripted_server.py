@@ -13,7 +13,7 @@ import httpx2
 import openai
 import pytest
 
-from mnemon.llm.scripted.script import Asked, Script, called
+from mnemon.llm.scripted.script import Script, ScriptedRequest, tool_call_reply
 from mnemon.llm.scripted.server import ScriptedServer
 from support.bounds import HANGS_S
 
@@ -56,7 +56,7 @@ def test_unscripted_it_replies_with_its_fallback(client: openai.OpenAI) -> None:
 
 
 def test_replies_come_in_order_and_may_be_functions(server: ScriptedServer, client: openai.OpenAI) -> None:
-    server.script.replies("one", lambda asked: f"you said {asked.prompt}")
+    server.script.add_replies("one", lambda asked: f"you said {asked.prompt}")
     assert [say(client, "x").choices[0].message.content for _ in range(3)] == [
         "one",
         "you said x",
@@ -65,7 +65,7 @@ def test_replies_come_in_order_and_may_be_functions(server: ScriptedServer, clie
 
 
 def test_a_streamed_reply_comes_in_pieces_with_usage(server: ScriptedServer, client: openai.OpenAI) -> None:
-    server.script.replies("a b c")
+    server.script.add_replies("a b c")
     stream = client.chat.completions.create(
         model="m",
         messages=[{"role": "user", "content": "hi"}],
@@ -83,7 +83,7 @@ def test_a_streamed_reply_comes_in_pieces_with_usage(server: ScriptedServer, cli
 
 
 def test_a_tool_call_reaches_the_client(server: ScriptedServer, client: openai.OpenAI) -> None:
-    server.script.replies(called("recall", query="tea"))
+    server.script.add_replies(tool_call_reply("recall", query="tea"))
     calls = say(client).choices[0].message.tool_calls
     assert calls is not None
     assert calls[0].type == "function"
@@ -95,8 +95,8 @@ def test_an_unscripted_question_gets_the_emptiest_valid_answer(client: openai.Op
 
 
 def test_answers_are_chosen_by_title(server: ScriptedServer, client: openai.OpenAI) -> None:
-    server.script.answers("Spine", {"memories": ["s"]})
-    server.script.always_answers("Reflection", lambda asked: {"memories": [asked.prompt]})
+    server.script.add_answers("Spine", {"memories": ["s"]})
+    server.script.set_default_answer("Reflection", lambda asked: {"memories": [asked.prompt]})
     got = [
         json.loads(say(client, "q", **form(t)).choices[0].message.content or "")
         for t in ("Reflection", "Spine", "Spine")
@@ -106,7 +106,7 @@ def test_answers_are_chosen_by_title(server: ScriptedServer, client: openai.Open
 
 def test_it_remembers_what_it_was_asked(server: ScriptedServer, client: openai.OpenAI) -> None:
     say(client, "what?", **form())
-    asked: Asked = server.script.asked_on("Reflection")[0]
+    asked: ScriptedRequest = server.script.requests_on("Reflection")[0]
     assert (asked.title, asked.prompt, asked.headers["authorization"]) == (
         "Reflection",
         "what?",
@@ -115,31 +115,31 @@ def test_it_remembers_what_it_was_asked(server: ScriptedServer, client: openai.O
 
 
 def test_faults_hit_only_where_they_are_told_to(server: ScriptedServer, client: openai.OpenAI) -> None:
-    server.script.fails("error", on="Reflection", times=None)
+    server.script.add_fault("error", on="Reflection", times=None)
     assert say(client).choices[0].message.content == "Understood."
     for _ in range(2):
         with pytest.raises(openai.InternalServerError):
             say(client, **form())
-    server.script.heals()
+    server.script.clear_faults()
     assert say(client, **form()).choices[0].message.content
 
 
 def test_a_rate_limit_says_when_to_come_back(server: ScriptedServer, client: openai.OpenAI) -> None:
-    server.script.fails("rate_limited", seconds=7)
+    server.script.add_fault("rate_limited", seconds=7)
     with pytest.raises(openai.RateLimitError) as caught:
         say(client)
     assert caught.value.response.headers["retry-after"] == "7"
 
 
 def test_a_dead_one_closes_without_a_word(server: ScriptedServer, client: openai.OpenAI) -> None:
-    server.script.fails("dead")
+    server.script.add_fault("dead")
     with pytest.raises(openai.APIConnectionError):
         say(client)
 
 
 def test_a_cut_stream_breaks_after_what_was_said(server: ScriptedServer) -> None:
-    server.script.replies("a b c")
-    server.script.fails("cut", after=2)
+    server.script.add_replies("a b c")
+    server.script.add_fault("cut", after=2)
     body = {"model": "m", "stream": True, "messages": [{"role": "user", "content": "hi"}]}
     seen = ""
     broke = False
@@ -156,27 +156,27 @@ def test_a_cut_stream_breaks_after_what_was_said(server: ScriptedServer) -> None
 
 
 def test_a_hanging_one_never_ends(server: ScriptedServer) -> None:
-    server.script.fails("hang")
+    server.script.add_fault("hang")
     body = {"model": "m", "messages": [{"role": "user", "content": "hi"}]}
     with pytest.raises(httpx2.ReadTimeout):
         httpx2.post(f"{server.url}/chat/completions", json=body, timeout=httpx2.Timeout(HANGS_S, read=0.2))
 
 
 def test_a_slow_one_answers_late(server: ScriptedServer, client: openai.OpenAI) -> None:
-    server.script.fails("slow", seconds=0.2)
+    server.script.add_fault("slow", seconds=0.2)
     began = time.perf_counter()
     assert say(client).choices[0].message.content == "Understood."
     assert time.perf_counter() - began >= 0.2
 
 
 def test_healed_a_slow_one_answers_now(server: ScriptedServer, client: openai.OpenAI) -> None:
-    server.script.fails("slow", seconds=10 * HANGS_S)
+    server.script.add_fault("slow", seconds=10 * HANGS_S)
     with ThreadPoolExecutor(1) as beside:
         late = beside.submit(say, client)
         while not server.script.asked:
             time.sleep(0.01)
         assert not late.done()
-        server.script.heals()
+        server.script.clear_faults()
         assert late.result().choices[0].message.content == "Understood."
 
 
@@ -237,10 +237,10 @@ def _wait(root: str) -> None:
 
 def test_clearing_forgets_everything() -> None:
     script = Script()
-    script.replies("x")
-    script.fails("dead", times=None)
-    script.receive(Asked(on="chat"))
+    script.add_replies("x")
+    script.add_fault("dead", times=None)
+    script.record_request(ScriptedRequest(on="chat"))
     script.clear()
     assert script.asked == []
-    assert script.receive(Asked(on="chat")) is None
-    assert script.next_reply(Asked(on="chat")).text == "Understood."
+    assert script.record_request(ScriptedRequest(on="chat")) is None
+    assert script.next_reply(ScriptedRequest(on="chat")).text == "Understood."

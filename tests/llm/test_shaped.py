@@ -7,7 +7,7 @@ from mnemon.errors import ModelDown
 from mnemon.llm.offline import OfflineLlm
 from mnemon.llm.protocol import Llm, Purpose
 from mnemon.llm.scripted.model import ScriptedLlm
-from mnemon.llm.shaped import shaped
+from mnemon.llm.structured_answer import request_structured_answer
 
 
 class Tally(BaseModel):
@@ -18,21 +18,21 @@ class Tally(BaseModel):
 
 
 async def tally(llm: Llm) -> Tally:
-    return await shaped(
+    return await request_structured_answer(
         llm, Tally, system="Count.", prompt="One, two.", purpose=Purpose.SUMMARY, by_rule=lambda: Tally(number=7)
     )
 
 
 async def test_an_answer_that_fits_is_taken_at_once() -> None:
     llm = ScriptedLlm()
-    llm.script.answers("Tally", {"number": 2, "words": ["one\0", "two"]})
+    llm.script.add_answers("Tally", {"number": 2, "words": ["one\0", "two"]})
     assert await tally(llm) == Tally(number=2, words=["one", "two"])
     assert [asked.prompt for asked in llm.script.asked] == ["One, two."]
 
 
 async def test_one_that_does_not_fit_is_asked_for_once_more_with_the_fault() -> None:
     llm = ScriptedLlm()
-    llm.script.answers("Tally", {"number": "two"}, {"number": 2})
+    llm.script.add_answers("Tally", {"number": "two"}, {"number": 2})
     assert (await tally(llm)).number == 2
     first, second = llm.script.asked
     assert second.prompt.startswith(first.prompt)
@@ -41,7 +41,7 @@ async def test_one_that_does_not_fit_is_asked_for_once_more_with_the_fault() -> 
 
 async def test_then_it_fails_with_what_is_wrong() -> None:
     llm = ScriptedLlm()
-    llm.script.always_answers("Tally", {"words": "many"})
+    llm.script.set_default_answer("Tally", {"words": "many"})
     with pytest.raises(ModelDown, match="no Tally that can be used: number: Field required") as caught:
         await tally(llm)
     assert caught.value.code == "model_answer_unusable"

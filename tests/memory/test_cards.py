@@ -3,23 +3,23 @@
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from mnemon.memory.cards import Card, Pick, entity_cards, keys_of
+from mnemon.memory.cards import Card, CardSelection, entity_cards, entity_keys_of
 from mnemon.memory.fact import EntityType, FactType, MemoryType
-from mnemon.memory.lifecycle import Status
-from mnemon.memory.memory import Memory
+from mnemon.memory.lifecycle import ArchiveStatus
+from mnemon.memory.memory import StoredMemory
 from mnemon.memory.trust import Trust
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-def memory(content: str, *refs: str, importance: int = 2, pinned: bool = False, day: int = 0) -> Memory:
+def memory(content: str, *refs: str, importance: int = 2, pinned: bool = False, day: int = 0) -> StoredMemory:
     at = START + timedelta(days=day)
-    return Memory(
+    return StoredMemory(
         id=f"mem_{content}", persona_id=None, type=MemoryType.PEOPLE, content=content, entity_refs=refs,
         entity_label="John", entity_type=EntityType.PERSON, fact_type=FactType.FACT, attribute=None,
         importance=3 if pinned else importance, pinned=pinned, memory_key=content, source="api", origin="api",
         trust=Trust.PERSON, claim_of=None,
-        status=Status.ACTIVE, archive_reason=None, archived_at=None, note=None, confidence=1.0, mentions=1,
+        status=ArchiveStatus.ACTIVE, archive_reason=None, archived_at=None, note=None, confidence=1.0, mentions=1,
         valid_from=at, valid_to=None, stated_at=at, version=1, versions=1, sources=(), created_at=at, updated_at=at,
         revision=1,
     )  # fmt: skip
@@ -61,7 +61,7 @@ def test_what_is_not_important_stays_off_unless_pinned() -> None:
 
 def test_cards_come_in_the_order_their_entities_were_found() -> None:
     found = [memory("x", "org:acme", "person:john"), memory("y", "person:john"), memory("z", "place:austin")]
-    keys = keys_of(found, same)
+    keys = entity_keys_of(found, same)
     assert keys == ["org:acme", "person:john", "place:austin"]
     assert [card.key for card in entity_cards(keys, found, same)] == keys
 
@@ -73,7 +73,7 @@ def test_aliases_make_one_card() -> None:
         return aliases.get(key, key)
 
     found = [memory("cooks", "person:makesh"), memory("sings", "person:mukesh", day=1)]
-    cards = entity_cards(keys_of(found, resolve), found, resolve)
+    cards = entity_cards(entity_keys_of(found, resolve), found, resolve)
     assert [card.text for card in cards] == ["[person:mukesh]: sings; cooks"]
 
 
@@ -109,8 +109,8 @@ def test_without_any_label_the_key_is_put_in_words() -> None:
 
 
 def test_what_is_no_longer_there_leaves_the_card() -> None:
-    pick = Pick(key="person:john", label="John", memory_ids=("mem_1", "mem_2"))
-    assert pick.card({"mem_2": "sings"}) == Card(
+    pick = CardSelection(key="person:john", label="John", memory_ids=("mem_1", "mem_2"))
+    assert pick.make_card({"mem_2": "sings"}) == Card(
         key="person:john", label="John", facts=("sings",), memory_ids=("mem_2",)
     )
-    assert pick.card({"mem_3": "cooks"}) is None
+    assert pick.make_card({"mem_3": "cooks"}) is None

@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemon.memory.claims import ShownClaims, claims_beside, show_claims
-from mnemon.memory.ranking import Ranked
+from mnemon.memory.claims import ShownClaims, group_claims, show_claims
+from mnemon.memory.ranking import RankedItem
 from mnemon.memory.trust import Trust, outranks
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -36,13 +36,15 @@ def claim(number: int, of: str, trust: Trust = Trust.TOOL, persona: str | None =
     )
 
 
-def ranking(rows: list[Row]) -> list[Ranked]:
+def ranking(rows: list[Row]) -> list[RankedItem]:
     """The rows in this order, the first with the best score."""
-    return [Ranked(id=one.id, score=-place, parts={"x": -place}, weights={"x": 1.0}) for place, one in enumerate(rows)]
+    return [
+        RankedItem(id=one.id, score=-place, parts={"x": -place}, weights={"x": 1.0}) for place, one in enumerate(rows)
+    ]
 
 
 def shown(rows: list[Row], limit: int, extra: int = 0) -> ShownClaims:
-    return show_claims(ranking(rows), claims_beside(rows), limit=limit, extra=extra)
+    return show_claims(ranking(rows), group_claims(rows), limit=limit, extra=extra)
 
 
 def ids(rows: list[Row], limit: int, extra: int = 0) -> list[str]:

@@ -8,19 +8,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemon.memory.curator import ArchiveAnswer, CuratorPlan, FoldAnswer, Gated, due, gate, plan_by_rule
+from mnemon.memory.curator import ArchiveAnswer, CuratorPlan, FoldAnswer, GatedPlan, gate_plan, is_due, plan_by_rule
 from mnemon.memory.fact import EntityType, FactType, MemoryType
-from mnemon.memory.lifecycle import Status
-from mnemon.memory.memory import Memory
+from mnemon.memory.lifecycle import ArchiveStatus
+from mnemon.memory.memory import StoredMemory
 from mnemon.memory.trust import Trust
 
 NOW = datetime(2026, 4, 12, tzinfo=UTC)
 
 
-def memory(number: int, content: str, *, about: str | None = "john", **changes: Any) -> Memory:
+def memory(number: int, content: str, *, about: str | None = "john", **changes: Any) -> StoredMemory:
     refs = (f"person:{about}",) if about else ()
     return replace(
-        Memory(
+        StoredMemory(
             id=f"mem_{number:03}",
             persona_id=None,
             type=MemoryType.PEOPLE if about else MemoryType.PROFILE,
@@ -37,7 +37,7 @@ def memory(number: int, content: str, *, about: str | None = "john", **changes: 
             origin="shadow_extraction",
             trust=Trust.PERSON,
             claim_of=None,
-            status=Status.ACTIVE,
+            status=ArchiveStatus.ACTIVE,
             archive_reason=None,
             archived_at=None,
             note=None,
@@ -57,7 +57,7 @@ def memory(number: int, content: str, *, about: str | None = "john", **changes: 
     )
 
 
-def tools(number: int, content: str, origin: str) -> Memory:
+def tools(number: int, content: str, origin: str) -> StoredMemory:
     """A fragment that a tool gave back."""
     return memory(number, content, trust=Trust.TOOL, origin=origin)
 
@@ -74,8 +74,8 @@ def same(key: str) -> str:
     return key
 
 
-def gated(plan: CuratorPlan, memories: list[Memory]) -> Gated:
-    return gate(plan, memories, NOW, same)
+def gated(plan: CuratorPlan, memories: list[StoredMemory]) -> GatedPlan:
+    return gate_plan(plan, memories, NOW, same)
 
 
 def fold(*ids: str, content: str) -> CuratorPlan:
@@ -83,9 +83,9 @@ def fold(*ids: str, content: str) -> CuratorPlan:
 
 
 def test_it_is_due_after_enough_new_memories() -> None:
-    assert due(count=25, count_at_last_run=None, after=25)
-    assert not due(count=40, count_at_last_run=25, after=25)
-    assert due(count=50, count_at_last_run=25, after=25)
+    assert is_due(count=25, count_at_last_run=None, after=25)
+    assert not is_due(count=40, count_at_last_run=25, after=25)
+    assert is_due(count=50, count_at_last_run=25, after=25)
 
 
 def test_fragments_about_one_entity_fold_into_what_they_say() -> None:
@@ -134,7 +134,7 @@ def test_fragments_about_one_entity_fold_into_what_they_say() -> None:
     ],
 )
 def test_a_fold_that_breaks_a_rule_is_rejected_with_the_reason(
-    plan: CuratorPlan, memories: list[Memory], why: str
+    plan: CuratorPlan, memories: list[StoredMemory], why: str
 ) -> None:
     result = gated(plan, memories)
     assert result.folds == ()

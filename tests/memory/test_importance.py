@@ -5,15 +5,15 @@ from datetime import UTC, datetime
 
 import pytest
 
-from mnemon.memory.fact import Entity, EntityType, Fact, FactType, Ground, MemoryType
+from mnemon.memory.fact import EntityType, Fact, FactEntity, FactType, MemoryType, QuoteLocation
 from mnemon.memory.importance import confidence_of, importance_of
 
-JOHN = Entity(type=EntityType.PERSON, label="John")
+JOHN = FactEntity(type=EntityType.PERSON, label="John")
 
 
-def saying(words: str) -> Ground:
+def saying(words: str) -> QuoteLocation:
     at = datetime(2026, 1, 1, tzinfo=UTC)
-    return Ground(turn_id="trn", session_id="ses", message_id="msg", start=0, end=len(words), quote=words, at=at)
+    return QuoteLocation(turn_id="trn", session_id="ses", message_id="msg", start=0, end=len(words), quote=words, at=at)
 
 
 def fact(content: str, kind: MemoryType = MemoryType.PROFILE, **more: object) -> Fact:

@@ -4,12 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemon.memory.fact import Entity, EntityType, Fact, FactType, MemoryType
-from mnemon.memory.keys import content_hash, entity_key, key_of, memory_key, split_key
-from mnemon.memory.slug import slug
+from mnemon.memory.fact import EntityType, Fact, FactEntity, FactType, MemoryType
+from mnemon.memory.keys import content_hash, entity_key, key_of_fact, make_slug, memory_key, split_key
 
-labels = st.text(min_size=1, max_size=30).filter(lambda text: bool(slug(text)))
-entities = st.builds(lambda kind, label: Entity(type=kind, label=label), st.sampled_from(EntityType), labels)
+labels = st.text(min_size=1, max_size=30).filter(lambda text: bool(make_slug(text)))
+entities = st.builds(lambda kind, label: FactEntity(type=kind, label=label), st.sampled_from(EntityType), labels)
 contents = st.text(min_size=1, max_size=80)
 
 
@@ -23,17 +22,17 @@ contents = st.text(min_size=1, max_size=80)
     ],
 )
 def test_entity_keys_are_the_seeds(kind: EntityType, label: str, expected: str) -> None:
-    assert entity_key(Entity(type=kind, label=label)) == expected
+    assert entity_key(FactEntity(type=kind, label=label)) == expected
 
 
 def test_the_seeds_memory_key() -> None:
     fact = Fact(
         type=MemoryType.PEOPLE,
         content="John is my cofounder",
-        entity=Entity(type=EntityType.PERSON, label="John Doe"),
+        entity=FactEntity(type=EntityType.PERSON, label="John Doe"),
         fact_type=FactType.RELATIONSHIP,
     )
-    assert key_of(fact) == "people|person|john_doe|relationship"
+    assert key_of_fact(fact) == "people|person|john_doe|relationship"
 
 
 def test_an_attribute_is_appended() -> None:
@@ -47,7 +46,7 @@ def test_without_entity_and_attribute_the_contents_hash_is_the_attribute() -> No
 
 
 def test_likes_with_attributes_stand_side_by_side_while_lives_in_has_one_value() -> None:
-    john = Entity(type=EntityType.PERSON, label="John")
+    john = FactEntity(type=EntityType.PERSON, label="John")
 
     def key(content: str, attribute: str) -> str:
         fact_type = FactType.PREFERENCE
@@ -60,21 +59,21 @@ def test_likes_with_attributes_stand_side_by_side_while_lives_in_has_one_value()
 
 
 @given(entities)
-def test_an_entity_key_splits_into_type_and_slug(entity: Entity) -> None:
-    assert split_key(entity_key(entity)) == (entity.type, slug(entity.label))
+def test_an_entity_key_splits_into_type_and_slug(entity: FactEntity) -> None:
+    assert split_key(entity_key(entity)) == (entity.type, make_slug(entity.label))
 
 
 @given(st.sampled_from(MemoryType), st.sampled_from(FactType), contents, st.none() | entities, st.none() | labels)
 def test_a_key_has_its_parts_and_never_more(
-    kind: MemoryType, fact_type: FactType, content: str, entity: Entity | None, attribute: str | None
+    kind: MemoryType, fact_type: FactType, content: str, entity: FactEntity | None, attribute: str | None
 ) -> None:
     key = memory_key(type=kind, fact_type=fact_type, content=content, entity=entity, attribute=attribute)
     parts = key.split("|")
     assert parts[0] == kind.lower()
     assert parts[1] == (entity.type if entity else "person")
-    assert parts[2] == (slug(entity.label) if entity else "self")
+    assert parts[2] == (make_slug(entity.label) if entity else "self")
     assert parts[3] == fact_type
-    assert parts[4:] == ([slug(attribute)] if attribute else [] if entity else [content_hash(content)])
+    assert parts[4:] == ([make_slug(attribute)] if attribute else [] if entity else [content_hash(content)])
 
 
 @given(contents, contents)

@@ -10,17 +10,17 @@ from hypothesis import strategies as st
 from mnemon.errors import Conflict
 from mnemon.memory.lifecycle import (
     ArchiveReason,
-    Extend,
-    Past,
+    ArchiveStatus,
+    ExtendBack,
+    InsertPast,
     Repeat,
-    Span,
-    Split,
-    Status,
+    SplitCurrent,
     Supersede,
-    archive,
-    place,
-    restore,
-    revives,
+    VersionSpan,
+    may_revive,
+    place_statement,
+    status_after_archive,
+    status_after_restore,
 )
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -31,8 +31,8 @@ def day(number: int) -> datetime:
 
 
 AUSTIN_THEN_DENVER = [
-    Span(number=1, content="Lives in Austin", valid_from=day(10), stated_at=day(10)),
-    Span(number=2, content="Lives in Denver", valid_from=day(20), stated_at=day(24)),
+    VersionSpan(number=1, content="Lives in Austin", valid_from=day(10), stated_at=day(10)),
+    VersionSpan(number=2, content="Lives in Denver", valid_from=day(20), stated_at=day(24)),
 ]
 
 
@@ -42,54 +42,54 @@ AUSTIN_THEN_DENVER = [
         ("lives in denver.", 25, Repeat()),
         ("Lives in Boston", 25, Supersede(valid_from=day(25))),
         ("Lives in Boston", 24, Supersede(valid_from=day(24))),
-        ("Lives in Boston", 22, Split(valid_from=day(22), valid_to=day(24))),
+        ("Lives in Boston", 22, SplitCurrent(valid_from=day(22), valid_to=day(24))),
         ("Lives in Denver", 22, Repeat()),
-        ("Lives in Boston", 15, Past(valid_from=day(15), valid_to=day(20), before=1)),
-        ("Lives in Boston", 5, Past(valid_from=day(5), valid_to=day(10), before=None)),
+        ("Lives in Boston", 15, InsertPast(valid_from=day(15), valid_to=day(20), before=1)),
+        ("Lives in Boston", 5, InsertPast(valid_from=day(5), valid_to=day(10), before=None)),
         ("Lives in Austin", 15, Repeat()),
         ("Lives in Austin", 10, Repeat()),
-        ("Lives in Boston", 10, Past(valid_from=day(10), valid_to=day(20), before=1)),
-        ("Lives in Denver", 15, Extend(number=2, valid_from=day(15), before=1)),
-        ("Lives in Austin", 5, Extend(number=1, valid_from=day(5), before=None)),
+        ("Lives in Boston", 10, InsertPast(valid_from=day(10), valid_to=day(20), before=1)),
+        ("Lives in Denver", 15, ExtendBack(number=2, valid_from=day(15), before=1)),
+        ("Lives in Austin", 5, ExtendBack(number=1, valid_from=day(5), before=None)),
     ],
 )
 def test_a_statement_finds_its_place_in_time(content: str, at: int, expected: object) -> None:
-    assert place(AUSTIN_THEN_DENVER, content, day(at)) == expected
+    assert place_statement(AUSTIN_THEN_DENVER, content, day(at)) == expected
 
 
-def tell(spans: list[Span], number: int, at: datetime, content: str) -> list[Span]:
+def tell(spans: list[VersionSpan], number: int, at: datetime, content: str) -> list[VersionSpan]:
     """The timeline after one more statement, by its placement alone."""
-    placed = place(spans, content, at)
+    placed = place_statement(spans, content, at)
     current = spans[-1]
     match placed:
         case Repeat():
             again = replace(current, stated_at=max(current.stated_at, at))
             return [*spans[:-1], again] if at >= current.valid_from else spans
-        case Supersede() | Past():
-            spans = [*spans, Span(number=number, content=content, valid_from=at, stated_at=at)]
-        case Split():
-            inside = Span(number=number, content=content, valid_from=at, stated_at=at)
+        case Supersede() | InsertPast():
+            spans = [*spans, VersionSpan(number=number, content=content, valid_from=at, stated_at=at)]
+        case SplitCurrent():
+            inside = VersionSpan(number=number, content=content, valid_from=at, stated_at=at)
             spans = [
                 *spans[:-1],
                 replace(current, number=-number),
                 inside,
                 replace(current, valid_from=placed.valid_to),
             ]
-        case Extend():
+        case ExtendBack():
             spans = [replace(one, valid_from=at) if one.number == placed.number else one for one in spans]
     return sorted(spans, key=lambda span: (span.valid_from, span.number))
 
 
-def told(statements: list[tuple[int, str]]) -> list[Span]:
+def told(statements: list[tuple[int, str]]) -> list[VersionSpan]:
     """The timeline after these statements, in this order."""
     (first, content), *rest = statements
-    spans = [Span(number=1, content=content, valid_from=day(first), stated_at=day(first))]
+    spans = [VersionSpan(number=1, content=content, valid_from=day(first), stated_at=day(first))]
     for number, (at, said) in enumerate(rest, start=2):
         spans = tell(spans, number, day(at), said)
     return spans
 
 
-def held_at(spans: list[Span], at: datetime) -> str | None:
+def held_at(spans: list[VersionSpan], at: datetime) -> str | None:
     return next((span.content for span in reversed(spans) if span.valid_from <= at), None)
 
 
@@ -117,25 +117,25 @@ def test_an_older_statement_never_displaces_what_was_said_last(said, random) -> 
 
 
 def test_a_pinned_memory_is_never_archived() -> None:
-    assert archive(pinned=False) is Status.ARCHIVED
+    assert status_after_archive(pinned=False) is ArchiveStatus.ARCHIVED
     with pytest.raises(Conflict, match="Unpin"):
-        archive(pinned=True)
+        status_after_archive(pinned=True)
 
 
 def test_only_an_archived_memory_can_be_restored() -> None:
-    assert restore(Status.ARCHIVED) is Status.ACTIVE
+    assert status_after_restore(ArchiveStatus.ARCHIVED) is ArchiveStatus.ACTIVE
     with pytest.raises(Conflict, match="not archived"):
-        restore(Status.ACTIVE)
+        status_after_restore(ArchiveStatus.ACTIVE)
 
 
 @pytest.mark.parametrize("reason", list(ArchiveReason))
 def test_an_application_that_states_a_fact_again_means_it(reason: ArchiveReason) -> None:
-    assert revives(reason, same_words=True, extracted=False)
+    assert may_revive(reason, same_words=True, extracted=False)
 
 
 def test_a_reflection_does_not_undo_a_judgement_by_finding_the_same_words() -> None:
-    assert not revives(ArchiveReason.UNWANTED, same_words=True, extracted=True)
-    assert not revives(ArchiveReason.WRONG, same_words=True, extracted=True)
-    assert not revives(ArchiveReason.FOLDED, same_words=True, extracted=True)
-    assert revives(ArchiveReason.OUTDATED, same_words=True, extracted=True)
-    assert revives(ArchiveReason.WRONG, same_words=False, extracted=True)
+    assert not may_revive(ArchiveReason.UNWANTED, same_words=True, extracted=True)
+    assert not may_revive(ArchiveReason.WRONG, same_words=True, extracted=True)
+    assert not may_revive(ArchiveReason.FOLDED, same_words=True, extracted=True)
+    assert may_revive(ArchiveReason.OUTDATED, same_words=True, extracted=True)
+    assert may_revive(ArchiveReason.WRONG, same_words=False, extracted=True)

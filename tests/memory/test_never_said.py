@@ -10,12 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mnemon.memory.fact import Fact, MemoryType
-from mnemon.memory.keys import normalized
-from mnemon.memory.lifecycle import WITHDRAWN, ArchiveReason, Status
-from mnemon.memory.memory import Memory, Version
-from mnemon.memory.plan import Outcome, Stamp
-from mnemon.memory.remember import Batch
-from mnemon.memory.sources.undo import withdrawn_changes
+from mnemon.memory.keys import normalize_content
+from mnemon.memory.lifecycle import WITHDRAWN, ArchiveReason, ArchiveStatus
+from mnemon.memory.memory import MemoryVersion, StoredMemory
+from mnemon.memory.plan import MemoryOutcome, WriteStamp
+from mnemon.memory.remember import FactBatch
+from mnemon.memory.sources.withdrawal_rules import withdrawal_changes
 from mnemon.memory.trust import Trust
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -33,7 +33,7 @@ class House:
     """What is held of one person, one statement a day."""
 
     def __init__(self) -> None:
-        self.batch = Batch.empty(Stamp(at=START, now=START, revision=1))
+        self.batch = FactBatch.empty(WriteStamp(at=START, now=START, revision=1))
         self._numbers = count(1)
         self._day = 0
 
@@ -41,24 +41,24 @@ class House:
     def now(self) -> datetime:
         return START + timedelta(days=self._day)
 
-    def tell(self, said: Said) -> Memory:
+    def tell(self, said: Said) -> StoredMemory:
         self._day += 1
-        self.batch.stamp = Stamp(at=self.now, now=self.now, revision=self._day)
+        self.batch.stamp = WriteStamp(at=self.now, now=self.now, revision=self._day)
         self.batch.persona_id = said.persona
         fact = Fact(
             type=MemoryType.PROFILE, content=f"Lives in {said.city}", attribute="lives in", source=said.origin,
             private=said.persona is not None,
         )  # fmt: skip
-        return self.batch.take(0, fact, self.new_id).memory
+        return self.batch.apply_fact(0, fact, self.new_id).memory
 
     def withdraw(self, origin: str) -> None:
         self._day += 1
         aside = {place: one for place, one in self.batch.held.items() if "|withdrawn|" in one.memory_key}
         rows = [one for place, one in self.batch.held.items() if place not in aside]
-        changes = withdrawn_changes(rows, self.batch.past, origin, at=self.now, revision=self._day, new_id=self.new_id)
+        changes = withdrawal_changes(rows, self.batch.past, origin, at=self.now, revision=self._day, new_id=self.new_id)
         by_id = {one.id: one for one in rows}
         for change in changes:
-            assert (change.outcome is Outcome.CREATED) == (change.memory.id not in by_id)
+            assert (change.outcome is MemoryOutcome.CREATED) == (change.memory.id not in by_id)
             by_id[change.memory.id] = change.memory
             known = {one.number: one for one in (*self.batch.past.get(change.memory.id, ()), *change.versions)}
             assert len(known) == len(self.batch.past.get(change.memory.id, ())) + len(change.versions)
@@ -80,13 +80,13 @@ class House:
     def active(self) -> list[tuple[str, str, str, bool]]:
         """Who may know it, the text, its trust, and whether it is a claim."""
         return sorted(
-            (one.persona_id or "", normalized(one.content), one.trust.value, one.claim_of is not None)
+            (one.persona_id or "", normalize_content(one.content), one.trust.value, one.claim_of is not None)
             for one in self.batch.held.values()
-            if one.status is Status.ACTIVE
+            if one.status is ArchiveStatus.ACTIVE
         )
 
 
-def _after(one: Version, moved: object, withdrawn: tuple[int, ...]) -> Version:
+def _after(one: MemoryVersion, moved: object, withdrawn: tuple[int, ...]) -> MemoryVersion:
     assert isinstance(moved, dict)
     since, until = moved.get(one.number, (None, None))
     now = replace(one, valid_from=since or one.valid_from, valid_to=until or one.valid_to)
@@ -107,7 +107,7 @@ def test_a_claim_that_takes_the_place_of_a_pinned_fact_keeps_the_pin_of_what_it_
     house.tell(Said("operator", "Bonn"))
     assert house.tell(Said("api", "Oslo")).claim_of is not None
     house.withdraw("operator")
-    (left,) = [one for one in house.batch.held.values() if one.status is Status.ACTIVE]
+    (left,) = [one for one in house.batch.held.values() if one.status is ArchiveStatus.ACTIVE]
     assert (left.content, left.claim_of, left.pinned) == ("Lives in Oslo", None, kept)
 
 
@@ -118,7 +118,7 @@ def test_a_pin_goes_with_the_only_statement_that_was_pinned(before: str, city: s
     house = told([Said(before, city), Said("api", "Oslo")])
     house.pin()
     house.withdraw("api")
-    (left,) = [one for one in house.batch.held.values() if one.status is Status.ACTIVE]
+    (left,) = [one for one in house.batch.held.values() if one.status is ArchiveStatus.ACTIVE]
     assert (left.content, left.origin, left.pinned) == (f"Lives in {city}", before, False)
     assert left.importance < 3
 
@@ -179,7 +179,7 @@ PRIVATE = st.lists(
 def test_what_was_told_to_one_persona_stays_with_it(statements: list[Said], origin: str) -> None:
     house = told(statements)
     house.withdraw(origin)
-    told_to_all = {normalized(f"Lives in {one.city}") for one in statements if one.persona is None}
+    told_to_all = {normalize_content(f"Lives in {one.city}") for one in statements if one.persona is None}
     assert all(text in told_to_all for whose, text, *_ in house.active() if not whose)
 
 
@@ -189,7 +189,7 @@ def test_the_persons_claim_is_the_fact_when_the_operator_is_taken_back() -> None
     assert own.claim_of is not None
     house.withdraw("operator")
     now = next(one for one in house.batch.held.values() if one.id == own.id)
-    assert (now.claim_of, now.memory_key, now.status) == (None, own.claim_of, Status.ACTIVE)
+    assert (now.claim_of, now.memory_key, now.status) == (None, own.claim_of, ArchiveStatus.ACTIVE)
     [before] = house.batch.past[own.id]
     assert before.reason == "was a claim until the source it contradicted was withdrawn"
     assert house.tell(Said("api", "Oslo")).id == own.id
@@ -217,7 +217,7 @@ def test_what_somebody_archived_by_hand_stays_archived() -> None:
     [place] = [place for place, one in house.batch.held.items() if one.claim_of is None]
     by_hand = replace(
         house.batch.held[place],
-        status=Status.ARCHIVED, archive_reason=ArchiveReason.UNWANTED, archived_at=house.now, note="not this",
+        status=ArchiveStatus.ARCHIVED, archive_reason=ArchiveReason.UNWANTED, archived_at=house.now, note="not this",
     )  # fmt: skip
     house.batch.held[place] = by_hand
     house.withdraw("tool:a")

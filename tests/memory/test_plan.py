@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from mnemon.memory.fact import Entity, EntityType, Fact, Ground, MemoryType
-from mnemon.memory.lifecycle import ArchiveReason, Status
-from mnemon.memory.memory import Memory, Version
-from mnemon.memory.plan import Change, Outcome, Stamp, create, rewritten, update
+from mnemon.memory.fact import EntityType, Fact, FactEntity, MemoryType, QuoteLocation
+from mnemon.memory.lifecycle import ArchiveReason, ArchiveStatus
+from mnemon.memory.memory import MemoryVersion, StoredMemory
+from mnemon.memory.plan import MemoryChange, MemoryOutcome, WriteStamp, create_memory, rewrite_content, update_memory
 from mnemon.memory.trust import Trust
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -23,14 +23,14 @@ def lives_in(city: str, **more: Any) -> Fact:
     return Fact(type=MemoryType.PROFILE, content=f"Lives in {city}", attribute="lives in", **more)
 
 
-def stamp(at: float, *, revision: int = 7) -> Stamp:
+def stamp(at: float, *, revision: int = 7) -> WriteStamp:
     """Said on that day, recorded on day 100."""
-    return Stamp(at=day(at), now=day(100), revision=revision)
+    return WriteStamp(at=day(at), now=day(100), revision=revision)
 
 
-def held(city: str = "Denver", *, since: float = 20, stated: float = 24, **more: Any) -> Memory:
+def held(city: str = "Denver", *, since: float = 20, stated: float = 24, **more: Any) -> StoredMemory:
     """A memory that was updated on day 24 and has had three versions; its current one is number 2."""
-    made = create(lives_in(city), stamp(since, revision=1), id="mem_1", persona_id=None).memory
+    made = create_memory(lives_in(city), stamp(since, revision=1), id="mem_1", persona_id=None).memory
     usual: dict[str, Any] = {
         "stated_at": day(stated),
         "updated_at": day(24),
@@ -41,8 +41,8 @@ def held(city: str = "Denver", *, since: float = 20, stated: float = 24, **more:
     return replace(made, **{**usual, **more})
 
 
-def past(number: int, city: str, since: float, until: float) -> Version:
-    return Version(
+def past(number: int, city: str, since: float, until: float) -> MemoryVersion:
+    return MemoryVersion(
         number=number,
         content=f"Lives in {city}",
         importance=1,
@@ -60,12 +60,14 @@ def past(number: int, city: str, since: float, until: float) -> Version:
 AUSTIN = past(1, "Austin", 10, 20)
 
 
-def told(memory: Memory, fact: Fact, at: float, *versions: Version, extracted: bool = False) -> Change:
-    return update(memory, versions, fact, stamp(at), extracted=extracted)
+def told(
+    memory: StoredMemory, fact: Fact, at: float, *versions: MemoryVersion, extracted: bool = False
+) -> MemoryChange:
+    return update_memory(memory, versions, fact, stamp(at), extracted=extracted)
 
 
 def test_a_new_fact_becomes_a_memory_with_every_field_from_what_was_said() -> None:
-    john = Entity(type=EntityType.ORG, label="Acme Corp")
+    john = FactEntity(type=EntityType.ORG, label="Acme Corp")
     fact = Fact(
         type=MemoryType.PEOPLE,
         content="Acme is a customer",
@@ -76,9 +78,9 @@ def test_a_new_fact_becomes_a_memory_with_every_field_from_what_was_said() -> No
         confidence=0.4,
         importance=0,
     )
-    made = create(fact, stamp(3), id="mem_9", persona_id="coach")
+    made = create_memory(fact, stamp(3), id="mem_9", persona_id="coach")
     assert (made.outcome, made.versions, made.moved, made.displaced, made.reworded) == (
-        Outcome.CREATED, (), {}, None, False,
+        MemoryOutcome.CREATED, (), {}, None, False,
     )  # fmt: skip
     one = made.memory
     assert (one.id, one.persona_id, one.type, one.content) == ("mem_9", "coach", MemoryType.PEOPLE, fact.content)
@@ -86,19 +88,19 @@ def test_a_new_fact_becomes_a_memory_with_every_field_from_what_was_said() -> No
     assert (one.memory_key, one.attribute) == ("people|org|acme_corp|fact|role", "role")
     assert (one.source, one.trust, one.sources) == ("tool:crm", Trust.TOOL, ("mem_0",))
     assert (one.importance, one.confidence, one.pinned, one.mentions) == (0, 0.4, False, 1)
-    assert (one.status, one.archive_reason, one.archived_at, one.valid_to) == (Status.ACTIVE, None, None, None)
+    assert (one.status, one.archive_reason, one.archived_at, one.valid_to) == (ArchiveStatus.ACTIVE, None, None, None)
     assert one.valid_from == one.stated_at == one.created_at == one.updated_at == day(3)
     assert (one.version, one.versions, one.revision) == (1, 1, 7)
 
 
 def test_without_an_entity_the_person_is_meant() -> None:
-    made = create(lives_in("Austin", pinned=True), stamp(3), id="mem_9", persona_id=None).memory
+    made = create_memory(lives_in("Austin", pinned=True), stamp(3), id="mem_9", persona_id=None).memory
     assert (made.entity_refs, made.entity_label, made.entity_type) == ((), None, EntityType.PERSON)
     assert (made.pinned, made.importance) == (True, 3)
 
 
 def test_a_fact_holds_since_when_it_says_or_since_it_was_said() -> None:
-    told_late = create(lives_in("Austin", valid_from=day(1)), stamp(3), id="mem_9", persona_id=None).memory
+    told_late = create_memory(lives_in("Austin", valid_from=day(1)), stamp(3), id="mem_9", persona_id=None).memory
     assert (told_late.valid_from, told_late.stated_at, told_late.created_at) == (day(1), day(1), day(3))
 
 
@@ -123,14 +125,14 @@ def test_a_repeat_is_a_mention_and_gives_the_wording_unless_a_newer_one_did(at: 
         revision=7,
     )
     assert change.reworded is (content != before.content)
-    assert (change.outcome, change.versions, change.moved, change.displaced) == (Outcome.UPDATED, (), {}, None)
+    assert (change.outcome, change.versions, change.moved, change.displaced) == (MemoryOutcome.UPDATED, (), {}, None)
 
 
 def test_a_repeat_of_a_past_version_touches_nothing_of_what_is_held_but_its_mentions() -> None:
     before = held(confidence=0.5, importance=1)
     loud = lives_in("AUSTIN", importance=3, confidence=1.0, pinned=True)
     change = told(before, loud, 15, AUSTIN)
-    assert change == Change(outcome=Outcome.UPDATED, memory=replace(before, mentions=5, revision=7))
+    assert change == MemoryChange(outcome=MemoryOutcome.UPDATED, memory=replace(before, mentions=5, revision=7))
 
 
 def test_what_a_repeat_says_of_its_weight_counts_and_what_it_leaves_open_never_lessens_it() -> None:
@@ -181,7 +183,7 @@ def test_something_newer_replaces_what_is_held_and_keeps_it_as_a_version() -> No
 
 
 def test_a_newer_statement_brings_its_own_label_and_sources() -> None:
-    acme = Entity(type=EntityType.ORG, label="ACME")
+    acme = FactEntity(type=EntityType.ORG, label="ACME")
     fact = Fact(type=MemoryType.PEOPLE, content="Acme left", entity=acme, sources=("mem_5",))
     before = replace(held(), entity_label="Acme Corp", sources=("mem_0",))
     change = told(before, fact, 30)
@@ -190,7 +192,9 @@ def test_a_newer_statement_brings_its_own_label_and_sources() -> None:
 
 def test_something_older_becomes_a_past_version_and_what_is_held_stays() -> None:
     before = held(trust=Trust.TOOL)
-    ground = Ground(turn_id="t", session_id="s", message_id="m", start=0, end=1, quote="maybe Boston", at=day(15))
+    ground = QuoteLocation(
+        turn_id="t", session_id="s", message_id="m", start=0, end=1, quote="maybe Boston", at=day(15)
+    )
     change = told(before, lives_in("Boston", ground=ground, source="tool"), 15, AUSTIN)
     assert change.memory == replace(before, mentions=5, versions=4, revision=7)
     assert change.moved == {1: (None, day(15))}
@@ -248,7 +252,7 @@ def test_a_past_version_may_have_been_true_earlier_already() -> None:
 
 
 GONE: dict[str, Any] = {
-    "status": Status.ARCHIVED,
+    "status": ArchiveStatus.ARCHIVED,
     "archive_reason": ArchiveReason.WRONG,
     "archived_at": day(40),
     "valid_to": day(40),
@@ -259,31 +263,31 @@ def test_an_archived_fact_that_a_reflection_finds_again_stays_archived() -> None
     before = held(**GONE)
     for at in (40, 50):
         change = told(before, lives_in("denver"), at, extracted=True)
-        assert change == Change(outcome=Outcome.SKIPPED, memory=before, why="archived as wrong")
+        assert change == MemoryChange(outcome=MemoryOutcome.SKIPPED, memory=before, why="archived as wrong")
 
 
 def test_an_archived_fact_that_is_stated_or_said_otherwise_is_active_again() -> None:
     before = held(**GONE)
     stated = told(before, lives_in("Denver"), 50).memory
     assert (stated.status, stated.archive_reason, stated.archived_at, stated.valid_to) == (
-        Status.ACTIVE, None, None, None,
+        ArchiveStatus.ACTIVE, None, None, None,
     )  # fmt: skip
     otherwise = told(before, lives_in("Boston"), 50, extracted=True).memory
-    assert (otherwise.content, otherwise.status) == ("Lives in Boston", Status.ACTIVE)
+    assert (otherwise.content, otherwise.status) == ("Lives in Boston", ArchiveStatus.ACTIVE)
 
 
 def test_what_was_said_before_the_archiving_does_not_revive_and_is_not_pinned() -> None:
     before = held(**GONE)
     change = told(before, lives_in("Denver", pinned=True), 39)
     assert (change.outcome, change.memory.status, change.memory.archive_reason) == (
-        Outcome.UPDATED, Status.ARCHIVED, ArchiveReason.WRONG,
+        MemoryOutcome.UPDATED, ArchiveStatus.ARCHIVED, ArchiveReason.WRONG,
     )  # fmt: skip
     assert (change.memory.pinned, change.memory.mentions) == (False, 5)
 
 
 def test_a_text_changed_by_hand_keeps_the_earlier_one_with_the_reason() -> None:
     before = held(confidence=0.5)
-    change = rewritten(before, "Lives near Denver", at=day(50), reason="moved out", revision=9)
+    change = rewrite_content(before, "Lives near Denver", at=day(50), reason="moved out", revision=9)
     assert change.memory == replace(
         before,
         content="Lives near Denver",
@@ -298,11 +302,11 @@ def test_a_text_changed_by_hand_keeps_the_earlier_one_with_the_reason() -> None:
     assert change.versions == (
         replace(past(2, "Denver", 20, 50), confidence=0.5, recorded_at=day(24), reason="moved out"),
     )
-    assert (change.outcome, change.displaced) == (Outcome.UPDATED, 2)
+    assert (change.outcome, change.displaced) == (MemoryOutcome.UPDATED, 2)
 
 
 def test_a_change_by_hand_of_what_holds_from_a_later_day_holds_from_then() -> None:
     ahead = held(since=60, stated=65)
-    change = rewritten(ahead, "Lives near Denver", at=day(50), reason=None, revision=9)
+    change = rewrite_content(ahead, "Lives near Denver", at=day(50), reason=None, revision=9)
     assert (change.memory.valid_from, change.memory.stated_at, change.memory.updated_at) == (day(60), day(65), day(50))
     assert change.versions[0].valid_to == day(60)

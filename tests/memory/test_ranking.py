@@ -6,14 +6,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemon.memory.ranking import Candidate, blended, by_similarity, key_shares, nearest, recency
+from mnemon.memory.ranking import (
+    RankingCandidate,
+    key_shares,
+    nearest_candidates,
+    rank_blended,
+    rank_by_similarity,
+    recency_score,
+)
 
 NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
 
 
-def candidate(name: str, similarity: float | None, days: float, *keys: str, lexical: float = 0.0) -> Candidate:
+def candidate(name: str, similarity: float | None, days: float, *keys: str, lexical: float = 0.0) -> RankingCandidate:
     updated = NOW - timedelta(days=days)
-    return Candidate(id=name, similarity=similarity, updated_at=updated, entity_keys=keys, lexical=lexical)
+    return RankingCandidate(id=name, similarity=similarity, updated_at=updated, entity_keys=keys, lexical=lexical)
 
 
 # Five candidates. john is carried by 3 of 5 (share 0.6), acme by 2 of 5 (0.4), austin by 1 of 5 (0.2).
@@ -28,7 +35,7 @@ TABLE = [
 
 
 def test_blended_scores_are_the_hand_computed_ones() -> None:
-    ranked = blended([candidate(n, s, days, *keys) for n, s, days, keys, *_ in TABLE], now=NOW)
+    ranked = rank_blended([candidate(n, s, days, *keys) for n, s, days, keys, *_ in TABLE], now=NOW)
     got = {one.id: (one.parts["recency"], one.parts["frequency"], one.score) for one in ranked}
     for name, _, _, _, recent, frequent, score in TABLE:
         assert got[name] == pytest.approx((recent, frequent, score), abs=1e-12)
@@ -41,30 +48,30 @@ def test_a_key_named_twice_by_one_memory_counts_once() -> None:
 
 
 def test_similarity_is_plain_cosine() -> None:
-    ranked = by_similarity([candidate(n, s, days) for n, s, days, *_ in TABLE])
+    ranked = rank_by_similarity([candidate(n, s, days) for n, s, days, *_ in TABLE])
     assert [(one.id, one.score) for one in ranked] == [("c", 0.95), ("a", 0.9), ("b", 0.8), ("e", 0.7), ("d", 0.5)]
 
 
 def test_what_is_not_embedded_yet_ranks_by_its_words() -> None:
-    ranked = by_similarity([candidate("vector", 0.3, 0), candidate("words", None, 0, lexical=0.5)])
+    ranked = rank_by_similarity([candidate("vector", 0.3, 0), candidate("words", None, 0, lexical=0.5)])
     assert [one.id for one in ranked] == ["words", "vector"]
-    (neither,) = by_similarity([Candidate(id="x", similarity=None, updated_at=NOW)])
+    (neither,) = rank_by_similarity([RankingCandidate(id="x", similarity=None, updated_at=NOW)])
     assert neither.score == 0.0
 
 
 def test_the_candidate_set_is_the_fifty_nearest() -> None:
     many = [candidate(f"m{n:03}", n / 100, 0) for n in range(80)]
-    kept = nearest(many)
+    kept = nearest_candidates(many)
     assert len(kept) == 50
     assert kept[0].id == "m079"
     assert kept[-1].id == "m030"
 
 
 def test_recency_halves_every_fourteen_days_and_never_exceeds_one() -> None:
-    assert recency(NOW, NOW) == 1.0
-    assert recency(NOW - timedelta(days=14), NOW) == pytest.approx(0.5)
-    assert recency(NOW - timedelta(days=28), NOW) == pytest.approx(0.25)
-    assert recency(NOW + timedelta(days=3), NOW) == 1.0
+    assert recency_score(NOW, NOW) == 1.0
+    assert recency_score(NOW - timedelta(days=14), NOW) == pytest.approx(0.5)
+    assert recency_score(NOW - timedelta(days=28), NOW) == pytest.approx(0.25)
+    assert recency_score(NOW + timedelta(days=3), NOW) == 1.0
 
 
 found = st.lists(
@@ -86,8 +93,8 @@ def test_every_ranking_explains_its_score_and_ignores_the_order_of_arrival(candi
     shuffled = list(candidates)
     random.shuffle(shuffled)
     for rank in (
-        by_similarity,
-        lambda all_: blended(all_, now=NOW),
+        rank_by_similarity,
+        lambda all_: rank_blended(all_, now=NOW),
     ):
         ranked = rank(candidates)
         for one in ranked:
@@ -97,5 +104,5 @@ def test_every_ranking_explains_its_score_and_ignores_the_order_of_arrival(candi
 
 
 def test_ties_go_to_the_later_update_then_to_the_id() -> None:
-    ranked = by_similarity([candidate("z", 0.5, 1), candidate("b", 0.5, 2), candidate("a", 0.5, 2)])
+    ranked = rank_by_similarity([candidate("z", 0.5, 1), candidate("b", 0.5, 2), candidate("a", 0.5, 2)])
     assert [one.id for one in ranked] == ["z", "a", "b"]

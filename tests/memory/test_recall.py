@@ -8,37 +8,37 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mnemon.basement import Basement
 from mnemon.clock import ManualClock
 from mnemon.db.database import Database
 from mnemon.embedding.fake import FakeEmbedder
 from mnemon.errors import ModelDown
 from mnemon.jobs.runner import Runner
-from mnemon.layer import Ask
+from mnemon.layer import LayerRequest
 from mnemon.llm.scripted.model import ScriptedLlm
 from mnemon.llm.scripted.script import Script
 from mnemon.memory import layer
-from mnemon.memory.entities.aliases import Link
+from mnemon.memory.entities.aliases import AliasLink
 from mnemon.memory.entities.store import add_link
-from mnemon.memory.fact import Entity, EntityType, Fact, MemoryType
-from mnemon.memory.memory import Memory
+from mnemon.memory.fact import EntityType, Fact, FactEntity, MemoryType
+from mnemon.memory.memory import StoredMemory
 from mnemon.memory.ranking import Ranking
-from mnemon.memory.recall.query import Heard, Query, Recalled, RecallKind
+from mnemon.memory.recall.query import FoundMessage, RecallKind, RecallQuery, RecallResult
 from mnemon.memory.recall.search import search
-from mnemon.memory.remember import remember
+from mnemon.memory.remember import remember_facts
 from mnemon.memory.todos import store as todo_store
 from mnemon.memory.todos.todo import TodoKind
-from mnemon.memory.vectors.store import MemoryTexts
-from mnemon.scope import Scope, person
-from mnemon.sessions.boundary import Boundary
+from mnemon.memory.vector_store import MemoryTexts
+from mnemon.scope import Scope, person_scope
+from mnemon.services import Services
+from mnemon.sessions.boundary import SessionBoundary
 from mnemon.sessions.messages import NewMessage
 from mnemon.sessions.people import ensure_person
-from mnemon.sessions.record import Incoming, record
+from mnemon.sessions.record import NewTurn, store_turn
 from mnemon.settings import Settings
 from mnemon.turn import Role
-from mnemon.vectors.embed import embed_query, embed_texts
-from mnemon.vectors.job import kinds
-from mnemon.vectors.work import enqueue_embedding
+from mnemon.vectors.active_model import enqueue_embedding
+from mnemon.vectors.embed_job import job_kinds
+from mnemon.vectors.text_vectors import embed_query, embed_texts
 
 
 class Embedder(FakeEmbedder):
@@ -60,38 +60,40 @@ class House:
     def __init__(self, db: Database, org: str, clock: ManualClock) -> None:
         self.db, self.org, self.clock, self.embedder = db, org, clock, Embedder()
         model = ScriptedLlm(Script())
-        self.basement = Basement(
+        self.services = Services(
             db=db, llm=model, reflector=model, embedder=self.embedder, clock=clock, settings=Settings()
         )
 
     def scope(self, persona: str | None = None) -> Scope:
-        return person(self.org, "anna", persona)
+        return person_scope(self.org, "anna", persona)
 
     async def remember(self, *facts: Fact, persona: str | None = None) -> None:
         vectors = await embed_texts(self.embedder, [fact.content for fact in facts])
         async with self.db.tx(self.org) as tx:
             await ensure_person(tx, self.org, "anna")
-            await remember(tx, self.scope(persona), facts, vectors=vectors)
+            await remember_facts(tx, self.scope(persona), facts, vectors=vectors)
 
     async def say(self, *lines: str, persona: str | None = None, role: Role = Role.USER) -> str:
         told = tuple(NewMessage(role=role, content=line) for line in lines)
         async with self.db.tx(self.org) as tx:
-            turn = await record(tx, self.scope(persona), Incoming(user_name="anna", messages=told), Boundary())
+            turn = await store_turn(
+                tx, self.scope(persona), NewTurn(user_name="anna", messages=told), SessionBoundary()
+            )
             await enqueue_embedding(tx, self.scope(persona))
         return turn.session_id
 
     async def work(self) -> int:
-        known = {kind.name: kind for kind in kinds(self.basement, [MemoryTexts()])}
+        known = {kind.name: kind for kind in job_kinds(self.services, [MemoryTexts()])}
         return await Runner(self.db, self.clock, known).drain()
 
-    async def search(self, text: str, persona: str | None = None, **more: Any) -> Recalled:
+    async def search(self, text: str, persona: str | None = None, **more: Any) -> RecallResult:
         vector = await embed_query(self.embedder, text)
-        query = Query(text=text, vector=vector, model=self.embedder.model, **more)
+        query = RecallQuery(text=text, vector=vector, model=self.embedder.model, **more)
         async with self.db.tx(self.org) as tx:
             return await search(tx, self.scope(persona), query)
 
-    async def ask(self, text: str, persona: str | None = None, session: str | None = None) -> Ask:
-        return Ask(
+    async def ask(self, text: str, persona: str | None = None, session: str | None = None) -> LayerRequest:
+        return LayerRequest(
             scope=self.scope(persona),
             query=text,
             vector=await embed_query(self.embedder, text),
@@ -107,11 +109,11 @@ def house(db: Database, org: str, clock: ManualClock) -> House:
 
 
 def about(label: str, content: str, **more: Any) -> Fact:
-    entity = Entity(type=EntityType.PERSON, label=label)
+    entity = FactEntity(type=EntityType.PERSON, label=label)
     return Fact(type=MemoryType.PEOPLE, content=content, entity=entity, attribute=content, **more)
 
 
-def contents(found: Recalled) -> list[str]:
+def contents(found: RecallResult) -> list[str]:
     return [hit.found.content for hit in found.hits]
 
 
@@ -132,7 +134,7 @@ async def test_messages_are_found_by_the_persona_they_were_said_to_and_by_no_oth
         "the violin is at the repair shop"
     ]
     assert contents(await house.search("violin", persona="boss", kinds=MESSAGES, ranking=ranking)) == []
-    assert isinstance(with_coach.hits[0].found, Heard)
+    assert isinstance(with_coach.hits[0].found, FoundMessage)
 
 
 async def test_memories_and_messages_are_ranked_together(house: House) -> None:
@@ -141,7 +143,7 @@ async def test_memories_and_messages_are_ranked_together(house: House) -> None:
     await house.work()
     both = frozenset(RecallKind)
     found = await house.search("violin", kinds=both)
-    assert {type(hit.found) for hit in found.hits} == {Memory, Heard}
+    assert {type(hit.found) for hit in found.hits} == {StoredMemory, FoundMessage}
     assert [hit.score for hit in found.hits] == sorted((hit.score for hit in found.hits), reverse=True)
 
 
@@ -190,7 +192,7 @@ async def test_merged_entities_count_as_one_in_frequency_and_on_the_card(house: 
         about("Ann", "Ann dances"),
     )
     async with house.db.tx(house.org) as tx:
-        link = Link(
+        link = AliasLink(
             alias="person:makesh",
             target="person:mukesh",
             asked_from="person:makesh",
@@ -230,7 +232,7 @@ async def test_the_persons_layer_has_pins_first_then_the_seeded_profile(house: H
         Fact(type=MemoryType.PROFILE, content="Likes tea"),
     )
     async with house.db.tx(house.org) as tx:
-        made = layer.person(await layer.recollect(tx, await house.ask("hello")))
+        made = layer.person_layer(await layer.recall_for_prompt(tx, await house.ask("hello")))
     assert [item.text for item in made.items] == ["Is allergic to nuts", "Is called Anna"]
     assert made.recalled
 
@@ -239,7 +241,7 @@ async def test_foundation_holds_twenty_pins_at_most(house: House) -> None:
     pins = [Fact(type=MemoryType.PROFILE, content=f"Fact {n}", pinned=True) for n in range(25)]
     await house.remember(*pins)
     async with house.db.tx(house.org) as tx:
-        made = layer.person(await layer.recollect(tx, await house.ask("hello")))
+        made = layer.person_layer(await layer.recall_for_prompt(tx, await house.ask("hello")))
     assert len(made.items) == 20
 
 
@@ -254,7 +256,7 @@ async def test_the_relevant_layer_has_cards_on_top_then_memories_then_what_was_s
     await house.work()
     async with house.db.tx(house.org) as tx:
         ask = await house.ask("can Sam fix my violin", session=running)
-        made = layer.relevant(await layer.recollect(tx, ask), running)
+        made = layer.relevant_layer(await layer.recall_for_prompt(tx, ask), running)
     texts = [item.text for item in made.items]
     assert texts[0] == "[person:sam]: Sam plays the violin"
     assert "Owns a violin (external: tool crm)" in texts
@@ -266,8 +268,8 @@ async def test_the_relevant_layer_has_cards_on_top_then_memories_then_what_was_s
 async def test_open_todos_are_shown_to_their_persona_alone(house: House) -> None:
     async with house.db.tx(house.org) as tx:
         await ensure_person(tx, house.org, "anna")
-        draft = todo_store.Draft(kind=TodoKind.COMMITMENT, content="Go for a walk")
-        await todo_store.add(tx, house.scope("coach"), draft, at=tx.now)
-        shown = await layer.todos(tx, await house.ask("hi", persona="coach"))
+        draft = todo_store.NewTodo(kind=TodoKind.COMMITMENT, content="Go for a walk")
+        await todo_store.add_todo(tx, house.scope("coach"), draft, at=tx.now)
+        shown = await layer.todo_items(tx, await house.ask("hi", persona="coach"))
         assert [item.text for item in shown] == ["Open commitment: Go for a walk"]
-        assert await layer.todos(tx, await house.ask("hi")) == ()
+        assert await layer.todo_items(tx, await house.ask("hi")) == ()

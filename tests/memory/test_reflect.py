@@ -9,16 +9,16 @@ import pytest
 from mnemon.clock import ManualClock
 from mnemon.db.database import Database
 from mnemon.memory import browse, store
-from mnemon.memory.memory import Memory
+from mnemon.memory.memory import StoredMemory
 from mnemon.memory.reflect import NO_PERSONA, NOT_SAID, MemoriesSection
 from mnemon.memory.todos import store as todo_store
 from mnemon.memory.todos.reflect import TodosSection
 from mnemon.memory.todos.todo import Todo, TodoStatus
 from mnemon.memory.trust import Trust
-from mnemon.scope import person
-from mnemon.section import Report
+from mnemon.scope import person_scope
+from mnemon.section import SectionResult
 from mnemon.sessions.people import ensure_person
-from mnemon.turn import Role, Said, ToolOutcome, Turn
+from mnemon.turn import Role, ToolOutcome, Turn, TurnMessage
 
 
 @dataclass
@@ -39,37 +39,39 @@ class Talk:
             id=f"trn_{self.count}",
             session_id=more.pop("session", "ses_1"),
             seq=self.count,
-            scope=person(self.org, "anna", self.persona),
+            scope=person_scope(self.org, "anna", self.persona),
             user_name="anna",
             at=at,
             messages=tuple(
-                Said(message_id=f"msg_{self.count}_{role}", role=role, content=text, name=None, at=at)
+                TurnMessage(message_id=f"msg_{self.count}_{role}", role=role, content=text, name=None, at=at)
                 for role, text in messages
             ),
             tool_results=tools,
         )
 
-    async def reflect(self, turn: Turn, *memories: dict[str, Any]) -> Report:
+    async def reflect(self, turn: Turn, *memories: dict[str, Any]) -> SectionResult:
         section = MemoriesSection()
         answer = section.answer.model_validate({"memories": list(memories)})
         async with self.db.tx(self.org) as tx:
             await ensure_person(tx, self.org, "anna")
-            return await section.apply(tx, turn, answer)
+            return await section.apply_answer(tx, turn, answer)
 
-    async def reflect_todos(self, turn: Turn, *todos: dict[str, Any]) -> Report:
+    async def reflect_todos(self, turn: Turn, *todos: dict[str, Any]) -> SectionResult:
         section = TodosSection()
         answer = section.answer.model_validate({"todos": list(todos)})
         async with self.db.tx(self.org) as tx:
             await ensure_person(tx, self.org, "anna")
-            return await section.apply(tx, turn, answer)
+            return await section.apply_answer(tx, turn, answer)
 
-    async def held(self, persona: str | None = None) -> list[Memory]:
+    async def held(self, persona: str | None = None) -> list[StoredMemory]:
         async with self.db.tx(self.org) as tx:
-            return await browse.listed(tx, person(self.org, "anna", persona), store.Filter(), most=500)
+            return await browse.list_memories(
+                tx, person_scope(self.org, "anna", persona), store.MemoryFilter(), most=500
+            )
 
     async def todos(self, persona: str | None = "coach") -> list[Todo]:
         async with self.db.tx(self.org) as tx:
-            return await todo_store.listed(tx, person(self.org, "anna", persona), most=50)
+            return await todo_store.list_todos(tx, person_scope(self.org, "anna", persona), most=50)
 
 
 @pytest.fixture
@@ -84,7 +86,7 @@ def memory(content: str, quote: str, **more: Any) -> dict[str, Any]:
 async def test_a_quoted_fact_is_stored_with_where_it_was_said(talk: Talk) -> None:
     turn = talk.turn("Hi! I live in Austin, Texas.")
     report = await talk.reflect(turn, memory("Lives in Austin", "I live in Austin", attribute="city"))
-    assert report == Report(stored=1)
+    assert report == SectionResult(stored=1)
     kept = (await talk.held())[0]
     assert kept.source == "shadow_extraction"
     assert (kept.importance, kept.confidence, kept.trust) == (2, 0.9, Trust.PERSON)
@@ -164,9 +166,9 @@ async def test_applying_the_same_answer_twice_changes_nothing(talk: Talk) -> Non
         memory("Likes tea", "I like tea", attribute="drink"),
         memory("Likes jazz", "I like tea and jazz", attribute="music"),
     )
-    assert await talk.reflect(turn, *answer) == Report(stored=2)
+    assert await talk.reflect(turn, *answer) == SectionResult(stored=2)
     before = await talk.held()
-    assert await talk.reflect(turn, *answer) == Report(skipped=2)
+    assert await talk.reflect(turn, *answer) == SectionResult(skipped=2)
     assert await talk.held() == before
 
 
@@ -194,7 +196,7 @@ async def test_the_brief_shows_names_in_use_and_nothing_private_to_others(talk: 
     await talk.reflect(secret, memory("Gambles", "I gamble", attribute="secret habit"))
     talk.persona = "boss"
     async with talk.db.tx(talk.org) as tx:
-        brief = await MemoriesSection().brief(tx, talk.turn("hello"))
+        brief = await MemoriesSection().prepare_brief(tx, talk.turn("hello"))
     assert brief is not None
     assert "city" in brief.state
     assert "secret" not in brief.state
@@ -207,14 +209,14 @@ def todo(op: str, content: str, quote: str, **more: Any) -> dict[str, Any]:
 async def test_a_promise_is_kept_with_its_persona_and_done_when_the_person_says_so(talk: Talk) -> None:
     promised = talk.turn("I'll go for a walk tomorrow.")
     report = await talk.reflect_todos(promised, todo("add", "Go for a walk", "I'll go for a walk", kind="commitment"))
-    assert report == Report(stored=1)
+    assert report == SectionResult(stored=1)
     assert await talk.todos("boss") == []
     assert [one.status for one in await talk.todos()] == [TodoStatus.OPEN]
     talk.clock.advance(timedelta(days=1))
     walked = talk.turn("I went on that walk!", reply="You went for a walk, well done.")
     unsaid = await talk.reflect_todos(walked, todo("done", "Go for a walk", "You went for a walk"))
     assert len(unsaid.rejected) == 1
-    assert await talk.reflect_todos(walked, todo("done", "the walk", "I went on that walk")) == Report(updated=1)
+    assert await talk.reflect_todos(walked, todo("done", "the walk", "I went on that walk")) == SectionResult(updated=1)
     closed = (await talk.todos())[0]
     assert (closed.status, closed.closed_at) == (TodoStatus.DONE, walked.at)
 
@@ -225,8 +227,8 @@ async def test_reflecting_a_promise_again_neither_doubles_nor_reopens_it(talk: T
     await talk.reflect_todos(promised, answer)
     called = talk.turn("I called mom.")
     await talk.reflect_todos(called, todo("done", "Call mom", "I called mom"))
-    assert await talk.reflect_todos(promised, answer) == Report(skipped=1)
-    assert await talk.reflect_todos(called, todo("done", "Call mom", "I called mom")) == Report(skipped=1)
+    assert await talk.reflect_todos(promised, answer) == SectionResult(skipped=1)
+    assert await talk.reflect_todos(called, todo("done", "Call mom", "I called mom")) == SectionResult(skipped=1)
     assert [one.status for one in await talk.todos()] == [TodoStatus.DONE]
 
 
@@ -242,8 +244,8 @@ async def test_offline_the_person_is_remembered_by_rule(talk: Talk, clock: Manua
     turn = talk.turn("My name is Anna and I live in Austin. Do you live in Boston?")
     async with talk.db.tx(talk.org) as tx:
         await ensure_person(tx, talk.org, "anna")
-        brief = await section.brief(tx, turn)
+        brief = await section.prepare_brief(tx, turn)
         assert brief is not None
-        report = await section.apply(tx, turn, section.by_rule(turn, brief))
+        report = await section.apply_answer(tx, turn, section.answer_by_rule(turn, brief))
     assert report.stored == 2
     assert report.rejected == ()

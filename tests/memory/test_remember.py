@@ -12,15 +12,15 @@ from mnemon.clock import ManualClock
 from mnemon.db.database import Database
 from mnemon.embedding.fake import FakeEmbedder
 from mnemon.memory import browse, edit, store
-from mnemon.memory.fact import Entity, EntityType, Fact, FactType, Ground, MemoryType
-from mnemon.memory.lifecycle import ArchiveReason, Status
-from mnemon.memory.plan import Outcome
-from mnemon.memory.remember import Remembered, remember
+from mnemon.memory.fact import EntityType, Fact, FactEntity, FactType, MemoryType, QuoteLocation
+from mnemon.memory.lifecycle import ArchiveReason, ArchiveStatus
+from mnemon.memory.plan import MemoryOutcome
+from mnemon.memory.remember import RememberedFact, remember_facts
 from mnemon.scope import Scope
-from mnemon.sessions.people import ensure_person, revision
-from mnemon.vectors.embed import embed_texts
+from mnemon.sessions.people import ensure_person, revision_of
+from mnemon.vectors.text_vectors import embed_texts
 
-JOHN = Entity(type=EntityType.PERSON, label="John Doe")
+JOHN = FactEntity(type=EntityType.PERSON, label="John Doe")
 
 
 def lives_in(city: str, **more: Any) -> Fact:
@@ -33,20 +33,20 @@ class Person:
     def __init__(self, db: Database, org: str, name: str = "anna", persona: str | None = None) -> None:
         self.db, self.org, self.name, self.persona = db, org, name, persona
 
-    async def remember(self, *facts: Fact, **options: Any) -> list[Remembered]:
+    async def remember(self, *facts: Fact, **options: Any) -> list[RememberedFact]:
         vectors = await embed_texts(FakeEmbedder(), [fact.content for fact in facts])
         async with self.db.tx(self.org) as tx:
             scope = await ensure_person(tx, self.org, self.name, self.persona)
-            return await remember(tx, scope, facts, vectors=vectors, **options)
+            return await remember_facts(tx, scope, facts, vectors=vectors, **options)
 
     async def held(self, **wanted: Any) -> list[str]:
         async with self.db.tx(self.org) as tx:
-            found = await browse.listed(tx, await self.scope(tx), store.Filter(**wanted), most=100)
+            found = await browse.list_memories(tx, await self.scope(tx), store.MemoryFilter(**wanted), most=100)
         return [one.content for one in found]
 
     async def history(self, memory_id: str) -> Sequence[tuple[str, datetime, datetime | None]]:
         async with self.db.tx(self.org) as tx:
-            versions = await browse.history(tx, await self.scope(tx), memory_id)
+            versions = await browse.list_versions(tx, await self.scope(tx), memory_id)
         return [(one.content, one.valid_from, one.valid_to) for one in versions]
 
     async def scope(self, tx: Any) -> Scope:
@@ -63,7 +63,7 @@ async def test_the_same_key_updates_and_keeps_the_earlier_version(anna: Person, 
     first = (await anna.remember(lives_in("Austin")))[0]
     clock.advance(timedelta(days=1))
     second = (await anna.remember(lives_in("Denver")))[0]
-    assert (first.outcome, second.outcome) == (Outcome.CREATED, Outcome.UPDATED)
+    assert (first.outcome, second.outcome) == (MemoryOutcome.CREATED, MemoryOutcome.UPDATED)
     assert second.memory.id == first.memory.id
     assert second.memory.content == "Lives in Denver"
     assert second.memory.mentions == 2
@@ -95,7 +95,7 @@ async def test_an_older_fact_applied_late_becomes_a_past_version(anna: Person, c
     made = (await anna.remember(lives_in("Denver")))[0].memory
     late = (await anna.remember(lives_in("Austin", valid_from=now - timedelta(days=30))))[0]
     earlier = (await anna.remember(lives_in("Boston", valid_from=now - timedelta(days=60))))[0]
-    assert late.outcome is Outcome.UPDATED
+    assert late.outcome is MemoryOutcome.UPDATED
     assert late.memory.content == earlier.memory.content == "Lives in Denver"
     assert await anna.history(made.id) == [
         ("Lives in Boston", now - timedelta(days=60), now - timedelta(days=30)),
@@ -119,13 +119,13 @@ async def test_one_batch_may_tell_a_whole_history_in_any_order(anna: Person, clo
 async def test_a_thousand_identical_writes_at_once_make_one_memory_with_a_thousand_mentions(anna: Person) -> None:
     gate = asyncio.Semaphore(40)
 
-    async def write() -> Outcome:
+    async def write() -> MemoryOutcome:
         async with gate:
             return (await anna.remember(lives_in("Austin")))[0].outcome
 
     outcomes = await asyncio.gather(*(write() for _ in range(1000)))
-    assert outcomes.count(Outcome.CREATED) == 1
-    assert outcomes.count(Outcome.UPDATED) == 999
+    assert outcomes.count(MemoryOutcome.CREATED) == 1
+    assert outcomes.count(MemoryOutcome.UPDATED) == 999
     kept = (await anna.remember(lives_in("Austin")))[0].memory
     assert kept.mentions == 1001
     assert await anna.held() == ["Lives in Austin"]
@@ -148,9 +148,9 @@ async def test_people_and_organizations_stay_apart(db: Database, org: str) -> No
     assert await Person(db, org, "ben").held() == ["Lives in Denver"]
 
 
-def said(quote: str, message: str = "msg_1", session: str = "ses_1", at: datetime | None = None) -> Ground:
+def said(quote: str, message: str = "msg_1", session: str = "ses_1", at: datetime | None = None) -> QuoteLocation:
     when = at or datetime.fromisoformat("2026-04-01T10:00:00Z")
-    return Ground(
+    return QuoteLocation(
         turn_id="trn_1", session_id=session, message_id=message, start=0, end=len(quote), quote=quote, at=when
     )
 
@@ -161,7 +161,11 @@ async def test_where_it_was_said_is_kept_and_the_same_statement_counts_once(anna
     once = (await anna.remember(fact, at=at, extracted=True))[0]
     twice = (await anna.remember(fact, at=at, extracted=True))[0]
     again = (await anna.remember(replace(fact, ground=said("I live in Austin", "msg_2")), at=at, extracted=True))[0]
-    assert [one.outcome for one in (once, twice, again)] == [Outcome.CREATED, Outcome.SKIPPED, Outcome.UPDATED]
+    assert [one.outcome for one in (once, twice, again)] == [
+        MemoryOutcome.CREATED,
+        MemoryOutcome.SKIPPED,
+        MemoryOutcome.UPDATED,
+    ]
     assert again.memory.mentions == 2
     assert [(one.message_id, one.quote) for one in again.memory.provenance] == [
         ("msg_2", "I live in Austin"),
@@ -175,7 +179,7 @@ async def test_every_write_moves_the_persons_revision(anna: Person) -> None:
     for city in ("Austin", "Austin", "Denver"):
         made = (await anna.remember(lives_in(city)))[0].memory
         async with anna.db.tx(anna.org) as tx:
-            seen.append(await revision(tx, await anna.scope(tx)))
+            seen.append(await revision_of(tx, await anna.scope(tx)))
         assert made.revision == seen[-1]
     assert seen == [1, 2, 3]
 
@@ -183,15 +187,15 @@ async def test_every_write_moves_the_persons_revision(anna: Person) -> None:
 async def test_archived_facts_come_back_when_stated_but_not_when_merely_found(anna: Person) -> None:
     made = (await anna.remember(lives_in("Austin")))[0].memory
     async with anna.db.tx(anna.org) as tx:
-        wanted = edit.Edit(status=Status.ARCHIVED, reason="wrong")
-        gone = await edit.change(tx, await anna.scope(tx), made.id, wanted)
+        wanted = edit.MemoryEdit(status=ArchiveStatus.ARCHIVED, reason="wrong")
+        gone = await edit.edit_memory(tx, await anna.scope(tx), made.id, wanted)
     assert gone.archive_reason is ArchiveReason.WRONG
-    assert await anna.held(status=Status.ACTIVE) == []
+    assert await anna.held(status=ArchiveStatus.ACTIVE) == []
     found = (await anna.remember(lives_in("Austin", ground=said("Austin")), extracted=True))[0]
-    assert (found.outcome, found.why) == (Outcome.SKIPPED, "archived as wrong")
+    assert (found.outcome, found.why) == (MemoryOutcome.SKIPPED, "archived as wrong")
     stated = (await anna.remember(lives_in("Austin")))[0]
-    assert stated.memory.status is Status.ACTIVE
-    assert await anna.held(status=Status.ACTIVE) == ["Lives in Austin"]
+    assert stated.memory.status is ArchiveStatus.ACTIVE
+    assert await anna.held(status=ArchiveStatus.ACTIVE) == ["Lives in Austin"]
 
 
 async def test_a_pin_stays_through_updates_and_forces_three(anna: Person) -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemon.memory.slug import slug
+from mnemon.memory.keys import make_slug
 
 names = st.text(max_size=60)
 
@@ -36,17 +36,17 @@ names = st.text(max_size=60)
     ],
 )
 def test_a_name_becomes_the_slug_the_seed_gives(name: str, expected: str) -> None:
-    assert slug(name) == expected
+    assert make_slug(name) == expected
 
 
 @given(names)
 def test_a_slug_is_its_own_slug(name: str) -> None:
-    assert slug(slug(name)) == slug(name)
+    assert make_slug(make_slug(name)) == make_slug(name)
 
 
 @given(names)
 def test_a_slug_holds_only_letters_digits_marks_and_single_underscores(name: str) -> None:
-    made = slug(name)
+    made = make_slug(name)
     assert all(character == "_" or unicodedata.category(character)[0] in "LNM" for character in made)
     assert "__" not in made
     assert not made.startswith("_")
@@ -57,22 +57,22 @@ def test_a_slug_holds_only_letters_digits_marks_and_single_underscores(name: str
 
 @given(st.lists(st.sampled_from(["Anna", "de", "la", "O'Hara", "李", "Żak", "2nd"]), min_size=1, max_size=5))
 def test_spacing_case_and_punctuation_do_not_matter(words: list[str]) -> None:
-    plain = slug(" ".join(words))
-    assert slug("-".join(words)) == plain
-    assert slug("  ".join(words).upper()) == plain
-    assert slug(", ".join(words) + "!") == plain
+    plain = make_slug(" ".join(words))
+    assert make_slug("-".join(words)) == plain
+    assert make_slug("  ".join(words).upper()) == plain
+    assert make_slug(", ".join(words) + "!") == plain
 
 
 @given(names)
 def test_composed_and_decomposed_spellings_are_one(name: str) -> None:
-    assert slug(unicodedata.normalize("NFD", name)) == slug(unicodedata.normalize("NFC", name))
+    assert make_slug(unicodedata.normalize("NFD", name)) == make_slug(unicodedata.normalize("NFC", name))
 
 
 @given(names)
 def test_a_name_that_is_not_blank_has_a_slug(name: str) -> None:
-    assert bool(slug(name)) == bool(name.strip())
+    assert bool(make_slug(name)) == bool(name.strip())
 
 
 def test_names_without_letters_stay_apart() -> None:
-    assert slug("🚀") != slug("🎉")
-    assert slug("❤️") == slug("❤️")
+    assert make_slug("🚀") != make_slug("🎉")
+    assert make_slug("❤️") == make_slug("❤️")

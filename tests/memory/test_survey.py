@@ -9,13 +9,13 @@ import pytest
 
 from mnemon.access.organizations import create_organization
 from mnemon.db.database import Database
-from mnemon.memory.edit import Edit, change
-from mnemon.memory.fact import Entity, EntityType, Fact, MemoryType
-from mnemon.memory.lifecycle import Status
-from mnemon.memory.remember import remember
-from mnemon.memory.survey import survey as survey_room
-from mnemon.memory.survey.survey import Filters, Kept, Surveyed, survey
-from mnemon.scope import Scope, person
+from mnemon.memory import survey as survey_room
+from mnemon.memory.edit import MemoryEdit, edit_memory
+from mnemon.memory.fact import EntityType, Fact, FactEntity, MemoryType
+from mnemon.memory.lifecycle import ArchiveStatus
+from mnemon.memory.remember import remember_facts
+from mnemon.memory.survey import MemorySurvey, OwnedMemory, SurveyFilters, survey_memories
+from mnemon.scope import Scope, person_scope
 from mnemon.sessions.people import ensure_person
 
 TEXTS = (
@@ -57,28 +57,30 @@ async def tell(db: Database, org: str) -> None:
                     Fact(
                         type=chance.choice(list(MemoryType)),
                         content=f"{text} ({name} {persona} {number})",
-                        entity=Entity(type=EntityType.PERSON, label=f"Friend {number % 3}"),
+                        entity=FactEntity(type=EntityType.PERSON, label=f"Friend {number % 3}"),
                         attribute=f"{persona}{number}",
                         source=chance.choice(["conversation", "import"]),
                         private=persona is not None,
                     )
                     for number, text in enumerate(TEXTS)
                 ]
-                made = await remember(tx, scope, facts, vectors=None)
+                made = await remember_facts(tx, scope, facts, vectors=None)
             async with db.tx(org) as tx:
                 for one in made:
-                    wanted = chance.choice([None, Edit(pinned=True), Edit(status=Status.ARCHIVED, reason="wrong")])
+                    wanted = chance.choice(
+                        [None, MemoryEdit(pinned=True), MemoryEdit(status=ArchiveStatus.ARCHIVED, reason="wrong")]
+                    )
                     if wanted is not None:
-                        await change(tx, scope, one.memory.id, wanted)
+                        await edit_memory(tx, scope, one.memory.id, wanted)
 
 
-async def look(db: Database, org: str, filters: Filters, user: str = "", **more: int) -> Surveyed:
-    scope = person(org, user) if user else Scope(org_id=org)
+async def look(db: Database, org: str, filters: SurveyFilters, user: str = "", **more: int) -> MemorySurvey:
+    scope = person_scope(org, user) if user else Scope(org_id=org)
     async with db.tx(org) as tx:
-        return await survey(tx, scope, filters, **{"most": 500, **more})
+        return await survey_memories(tx, scope, filters, **{"most": 500, **more})
 
 
-def passes(one: Kept, filters: Filters) -> bool:
+def passes(one: OwnedMemory, filters: SurveyFilters) -> bool:
     memory = one.memory
     return (
         filters.type in (None, memory.type.value)
@@ -91,7 +93,7 @@ def passes(one: Kept, filters: Filters) -> bool:
     )
 
 
-FACETS: dict[str, tuple[str, Callable[[Kept], str | None]]] = {
+FACETS: dict[str, tuple[str, Callable[[OwnedMemory], str | None]]] = {
     "status": ("status", lambda one: one.memory.status.value),
     "type": ("type", lambda one: one.memory.type.value),
     "source": ("source", lambda one: one.memory.source),
@@ -100,7 +102,7 @@ FACETS: dict[str, tuple[str, Callable[[Kept], str | None]]] = {
 }
 
 
-def agree(found: Surveyed, every: list[Kept], filters: Filters, user: str) -> None:
+def agree(found: MemorySurvey, every: list[OwnedMemory], filters: SurveyFilters, user: str) -> None:
     """What was found is what a walk through all of them finds."""
     mine = [one for one in every if user in ("", one.user)]
     kept = [one for one in mine if passes(one, filters)]
@@ -115,20 +117,20 @@ def agree(found: Surveyed, every: list[Kept], filters: Filters, user: str) -> No
     assert found.facets.by["entity"] == (Counter(refs) if user else {})
 
 
-@pytest.fixture(params=[survey_room.FEW, 3], ids=["few match", "many match"])
+@pytest.fixture(params=[survey_room.MOST_READ_ONE_BY_ONE, 3], ids=["few match", "many match"])
 def few(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """What counts as few: with three, nearly every search is one of many matches."""
-    monkeypatch.setattr(survey_room, "FEW", request.param)
+    monkeypatch.setattr(survey_room, "MOST_READ_ONE_BY_ONE", request.param)
 
 
 @pytest.mark.usefixtures("few")
 async def test_pages_and_counts_agree_with_a_count_by_hand(db: Database, org: str) -> None:
     await tell(db, org)
-    every = list((await look(db, org, Filters())).found)
+    every = list((await look(db, org, SurveyFilters())).found)
     assert len(every) > 30
     chance = random.Random(7)
     for _ in range(60):
-        filters = Filters(
+        filters = SurveyFilters(
             type=chance.choice([None, None, "PEOPLE", "PROFILE"]),
             status=chance.choice([None, "ACTIVE", "ARCHIVED"]),
             source=chance.choice([None, None, "conversation"]),
@@ -145,14 +147,18 @@ async def test_pages_and_counts_agree_with_a_count_by_hand(db: Database, org: st
 @pytest.mark.parametrize("words", WORDS)
 async def test_words_are_found_in_any_case_and_mean_themselves(db: Database, org: str, words: str) -> None:
     await tell(db, org)
-    every = list((await look(db, org, Filters())).found)
-    agree(await look(db, org, Filters(words=words)), every, Filters(words=words), "")
+    every = list((await look(db, org, SurveyFilters())).found)
+    agree(await look(db, org, SurveyFilters(words=words)), every, SurveyFilters(words=words), "")
 
 
 @pytest.mark.usefixtures("few")
 async def test_pages_follow_each_other(db: Database, org: str) -> None:
     await tell(db, org)
-    for filters in (Filters(), Filters(words="tea"), Filters(status="ACTIVE", entity="person:friend_2")):
+    for filters in (
+        SurveyFilters(),
+        SurveyFilters(words="tea"),
+        SurveyFilters(status="ACTIVE", entity="person:friend_2"),
+    ):
         whole = [one.memory.id for one in (await look(db, org, filters)).found]
         parts = []
         for skip in range(0, len(whole) + 4, 4):
@@ -164,6 +170,6 @@ async def test_another_organization_counts_nothing_of_it(db: Database, org: str)
     await tell(db, org)
     async with db.tx("rival") as tx:
         await create_organization(tx)
-    for filters in (Filters(), Filters(words="tea")):
+    for filters in (SurveyFilters(), SurveyFilters(words="tea")):
         seen = await look(db, "rival", filters)
         assert (seen.found, seen.facets.total, seen.facets.by["user"]) == ((), 0, {})

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from mnemon.memory.fact import FactType
-from mnemon.memory.todos.todo import Todo, TodoKind, TodoStatus, kind_of, matching, todo_key
+from mnemon.memory.todos.todo import Todo, TodoKind, TodoStatus, find_matching_todo, infer_todo_kind, todo_key
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -28,7 +28,7 @@ def todo(number: int, content: str) -> Todo:
     ],
 )
 def test_an_open_loop_has_a_kind(content: str, fact_type: FactType | None, kind: TodoKind) -> None:
-    assert kind_of(content, fact_type) is kind
+    assert infer_todo_kind(content, fact_type) is kind
 
 
 def test_the_same_todo_has_the_same_key() -> None:
@@ -38,14 +38,14 @@ def test_the_same_todo_has_the_same_key() -> None:
 
 def test_a_remark_closes_the_todo_it_means() -> None:
     todos = [todo(1, "Go for a walk tomorrow"), todo(2, "Call the dentist")]
-    assert matching("go for a walk tomorrow.", todos) == todos[0]
-    assert matching("the walk", todos) == todos[0]
-    assert matching("tod_2", todos) == todos[1]
-    assert matching("called dentist", todos) == todos[1]
+    assert find_matching_todo("go for a walk tomorrow.", todos) == todos[0]
+    assert find_matching_todo("the walk", todos) == todos[0]
+    assert find_matching_todo("tod_2", todos) == todos[1]
+    assert find_matching_todo("called dentist", todos) == todos[1]
 
 
 def test_a_remark_that_could_mean_several_closes_none() -> None:
     todos = [todo(1, "Call the dentist"), todo(2, "Call the plumber")]
-    assert matching("call", todos) is None
-    assert matching("water the plants", todos) is None
-    assert matching("anything", []) is None
+    assert find_matching_todo("call", todos) is None
+    assert find_matching_todo("water the plants", todos) is None
+    assert find_matching_todo("anything", []) is None

@@ -9,19 +9,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mnemon.memory.fact import Fact, MemoryType
-from mnemon.memory.memory import Memory
-from mnemon.memory.plan import Stamp, create, update
-from mnemon.memory.remember import Batch
-from mnemon.memory.spine import of_memory
+from mnemon.memory.memory import StoredMemory
+from mnemon.memory.plan import WriteStamp, create_memory, update_memory
+from mnemon.memory.remember import FactBatch
+from mnemon.memory.spine import source_of_memory
 from mnemon.memory.trust import (
     Trust,
     coarse_trust,
-    highest,
-    lower_of,
+    highest_trust,
+    legacy_trust_of,
+    less_trusted,
     outranks,
     source_mark,
     speaks_for_person,
-    trust_as_held,
     trust_of,
 )
 
@@ -63,9 +63,9 @@ def test_the_table_names_a_level_for_each_kind_of_source() -> None:
 def test_it_is_an_order(one: Trust, two: Trust, three: Trust) -> None:
     assert sum((outranks(one, two), outranks(two, one), one is two)) == 1
     assert not (outranks(one, two) and outranks(two, three)) or outranks(one, three)
-    assert lower_of(one, two) is lower_of(two, one)
-    assert not outranks(lower_of(one, two), one)
-    assert not outranks(two, highest([one, two, three]))
+    assert less_trusted(one, two) is less_trusted(two, one)
+    assert not outranks(less_trusted(one, two), one)
+    assert not outranks(two, highest_trust([one, two, three]))
 
 
 def test_the_two_words_of_the_wire_stay() -> None:
@@ -86,7 +86,7 @@ def test_the_two_words_of_the_wire_stay() -> None:
     ],
 )
 def test_rows_from_before_are_judged_by_their_source(source: str, coarse: str, level: Trust) -> None:
-    assert trust_as_held(source, coarse) is level
+    assert legacy_trust_of(source, coarse) is level
 
 
 @pytest.mark.parametrize(
@@ -137,18 +137,18 @@ STATEMENTS = st.lists(
 )
 
 
-def told(facts: list[Fact]) -> list[Batch]:
+def told(facts: list[Fact]) -> list[FactBatch]:
     """What is held after each statement; every one is said, and recorded, after all of the times they speak of."""
-    batch = Batch.empty(Stamp(at=START + timedelta(days=50), now=START + timedelta(days=50), revision=1))
+    batch = FactBatch.empty(WriteStamp(at=START + timedelta(days=50), now=START + timedelta(days=50), revision=1))
     numbers = count()
     steps = []
     for number, fact in enumerate(facts):
-        batch.take(number, fact, lambda kind: f"{kind}_{next(numbers)}")
+        batch.apply_fact(number, fact, lambda kind: f"{kind}_{next(numbers)}")
         steps.append(replace(batch, held=dict(batch.held)))
     return steps
 
 
-def main(batch: Batch) -> Memory:
+def main(batch: FactBatch) -> StoredMemory:
     return next(one for one in batch.held.values() if one.claim_of is None)
 
 
@@ -157,15 +157,15 @@ def test_a_less_trusted_statement_leaves_what_is_held_exactly_as_it_was(facts: l
     steps = told(facts)
     for before, after, fact in zip(steps, steps[1:], facts[1:], strict=False):
         for place, held in before.held.items():
-            if outranks(held.trust, fact.deserved_trust):
+            if outranks(held.trust, fact.effective_trust):
                 assert after.held[place] == held
 
 
 @given(STATEMENTS)
 def test_what_is_held_is_what_the_most_trusted_alone_would_have_said(facts: list[Fact]) -> None:
     """Whatever times the less trusted claimed, and whoever spoke first."""
-    top = highest([fact.deserved_trust for fact in facts])
-    alone = main(told([fact for fact in facts if fact.deserved_trust is top])[-1])
+    top = highest_trust([fact.effective_trust for fact in facts])
+    alone = main(told([fact for fact in facts if fact.effective_trust is top])[-1])
     held = main(told(facts)[-1])
     assert (held.content, held.trust) == (alone.content, top)
 
@@ -188,7 +188,7 @@ def test_a_pin_comes_from_a_statement_that_is_not_outranked(facts: list[Fact]) -
     """A less trusted statement neither takes over a pin nor gives one to what is held."""
     steps = told(facts)
     for before, after, fact in zip(steps, steps[1:], facts[1:], strict=False):
-        if outranks(main(before).trust, fact.deserved_trust):
+        if outranks(main(before).trust, fact.effective_trust):
             assert (main(after).pinned, main(after).content) == (main(before).pinned, main(before).content)
 
 
@@ -200,22 +200,24 @@ def test_a_tool_cannot_date_itself_past_the_persons_next_word() -> None:
 
 
 def test_a_rule_that_is_asked_for_the_forbidden_refuses() -> None:
-    stamp = Stamp(at=START, now=START, revision=1)
-    held = create(lives_in("Austin", Trust.PERSON, 0), stamp, id="mem_1", persona_id=None).memory
+    stamp = WriteStamp(at=START, now=START, revision=1)
+    held = create_memory(lives_in("Austin", Trust.PERSON, 0), stamp, id="mem_1", persona_id=None).memory
     with pytest.raises(ValueError, match="cannot change"):
-        update(held, (), lives_in("Boston", Trust.TOOL, 1), stamp, extracted=False)
+        update_memory(held, (), lives_in("Boston", Trust.TOOL, 1), stamp, extracted=False)
 
 
 def test_a_private_statement_yields_to_what_everyone_may_know() -> None:
     """Told to one persona alone, a tool's statement is still a claim beside what the person said to all."""
-    stamp = Stamp(at=START, now=START, revision=1)
-    batch = Batch.empty(stamp, persona_id="coach")
-    own = batch.take(0, lives_in("Austin", Trust.PERSON, 0), lambda kind: "mem_1").memory
-    claim = batch.take(1, replace(lives_in("Boston", Trust.TOOL, 1), private=True), lambda kind: "mem_2").memory
+    stamp = WriteStamp(at=START, now=START, revision=1)
+    batch = FactBatch.empty(stamp, persona_id="coach")
+    own = batch.apply_fact(0, lives_in("Austin", Trust.PERSON, 0), lambda kind: "mem_1").memory
+    claim = batch.apply_fact(1, replace(lives_in("Boston", Trust.TOOL, 1), private=True), lambda kind: "mem_2").memory
     assert (claim.persona_id, claim.claim_of) == ("coach", own.memory_key)
 
 
 def test_the_spine_is_made_from_the_persons_own_statements() -> None:
-    stamp = Stamp(at=START, now=START, revision=1)
-    held = {level: create(lives_in("Austin", level, 0), stamp, id="m", persona_id=None).memory for level in Trust}
-    assert {level for level, one in held.items() if of_memory(one)} == {Trust.OPERATOR, Trust.PERSON}
+    stamp = WriteStamp(at=START, now=START, revision=1)
+    held = {
+        level: create_memory(lives_in("Austin", level, 0), stamp, id="m", persona_id=None).memory for level in Trust
+    }
+    assert {level for level, one in held.items() if source_of_memory(one)} == {Trust.OPERATOR, Trust.PERSON}

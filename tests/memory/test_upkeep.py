@@ -5,10 +5,9 @@ from typing import Any
 
 import pytest
 
-from mnemon.basement import Basement
 from mnemon.clock import ManualClock
 from mnemon.db.database import Database
-from mnemon.embedding.connect import connect as connect_embedder
+from mnemon.embedding.connect import connect_embedder
 from mnemon.jobs.runner import Runner
 from mnemon.llm.offline import OfflineLlm
 from mnemon.llm.protocol import Llm
@@ -16,19 +15,19 @@ from mnemon.llm.scripted.model import ScriptedLlm
 from mnemon.llm.scripted.script import Script
 from mnemon.memory import store as memories
 from mnemon.memory.curator import CuratorPlan, FoldAnswer
-from mnemon.memory.entities.job import kinds as matching
-from mnemon.memory.fact import Entity, EntityType, Fact, FactType, MemoryType
-from mnemon.memory.remember import remember
-from mnemon.memory.seed import entries_of
-from mnemon.memory.spine import Part
-from mnemon.memory.todos.store import Draft, add
+from mnemon.memory.entities.merge import job_kinds as matching
+from mnemon.memory.fact import EntityType, Fact, FactEntity, FactType, MemoryType
+from mnemon.memory.remember import remember_facts
+from mnemon.memory.spine import SpinePart
+from mnemon.memory.todos.store import NewTodo, add_todo
 from mnemon.memory.todos.todo import TodoKind
-from mnemon.memory.upkeep import curator_job, enqueue, spine_job, store
-from mnemon.memory.upkeep.curator_job import apply, unfold
-from mnemon.memory.upkeep.seeding import load
+from mnemon.memory.upkeep import curator_job, schedule, spine_job, store
+from mnemon.memory.upkeep.curator_job import apply_plan, unfold_memory
+from mnemon.memory.upkeep.seed import apply_seed, parse_profile
 from mnemon.scope import Scope
+from mnemon.services import Services
 from mnemon.sessions.people import ensure_person
-from mnemon.sessions.state import session_state
+from mnemon.sessions.state import load_session_state
 from mnemon.settings import Settings
 
 
@@ -38,9 +37,9 @@ async def ann(db: Database, org: str) -> Scope:
         return await ensure_person(tx, org, "ann")
 
 
-def basement(db: Database, clock: ManualClock, llm: Llm | None = None, **settings: Any) -> Basement:
+def services(db: Database, clock: ManualClock, llm: Llm | None = None, **settings: Any) -> Services:
     model = llm or OfflineLlm()
-    return Basement(
+    return Services(
         db=db,
         llm=model,
         reflector=model,
@@ -50,13 +49,13 @@ def basement(db: Database, clock: ManualClock, llm: Llm | None = None, **setting
     )
 
 
-def runner(house: Basement) -> Runner:
-    every = (*curator_job.kinds(house), *spine_job.kinds(house), *matching(house))
+def runner(house: Services) -> Runner:
+    every = (*curator_job.job_kinds(house), *spine_job.job_kinds(house), *matching(house))
     return Runner(house.db, house.clock, {kind.name: kind for kind in every})
 
 
 def fact(content: str, label: str | None = None, *, kind: FactType = FactType.FACT, **more: Any) -> Fact:
-    entity = Entity(type=EntityType.PERSON, label=label) if label else None
+    entity = FactEntity(type=EntityType.PERSON, label=label) if label else None
     return Fact(
         type=MemoryType.PEOPLE if label else MemoryType.PROFILE, content=content, entity=entity, fact_type=kind, **more
     )
@@ -74,13 +73,13 @@ async def test_the_curator_folds_fragments_and_the_fold_can_be_undone(
     db: Database, ann: Scope, clock: ManualClock
 ) -> None:
     async with db.tx(ann.org_id) as tx:
-        await remember(tx, ann, FRAGMENTS)
-        await enqueue.after_write(tx, ann)
-    await runner(basement(db, clock, curator_after=4)).drain()
+        await remember_facts(tx, ann, FRAGMENTS)
+        await schedule.enqueue_after_write(tx, ann)
+    await runner(services(db, clock, curator_after=4)).drain()
     async with db.tx(ann.org_id) as tx:
         (fold,) = await store.global_memories(tx, ann, most=10)
         (run,) = await store.curator_runs(tx, ann, most=10)
-        state = await session_state(tx, ann)
+        state = await load_session_state(tx, ann)
     assert fold.source == "curated_fold"
     assert len(fold.sources) == 4
     assert all(piece.content in fold.content for piece in FRAGMENTS)
@@ -90,13 +89,13 @@ async def test_the_curator_folds_fragments_and_the_fold_can_be_undone(
     async with db.tx(ann.org_id) as tx:
         archived = await memories.by_ids(tx, ann, fold.sources)
         assert {one.archive_reason for one in archived} == {"folded"}
-        await unfold(tx, ann, fold.id)
+        await unfold_memory(tx, ann, fold.id)
         assert {one.content for one in await store.global_memories(tx, ann, most=10)} == {f.content for f in FRAGMENTS}
 
 
 async def test_the_curator_leaves_pins_alone_and_says_what_it_refused(db: Database, ann: Scope) -> None:
     async with db.tx(ann.org_id) as tx:
-        held = await remember(tx, ann, [*FRAGMENTS[:2], fact("John owes me rent", "John", pinned=True)])
+        held = await remember_facts(tx, ann, [*FRAGMENTS[:2], fact("John owes me rent", "John", pinned=True)])
         ids = [one.memory.id for one in held]
         plan = CuratorPlan(
             folds=[
@@ -104,7 +103,7 @@ async def test_the_curator_leaves_pins_alone_and_says_what_it_refused(db: Databa
                 FoldAnswer(memories=ids[:2], content="John plays chess for money"),
             ]
         )
-        run = await apply(tx, ann, plan, made_by="scripted")
+        run = await apply_plan(tx, ann, plan, made_by="scripted")
         kept = await store.global_memories(tx, ann, most=10)
     assert run.folded == ()
     assert [why for one in run.rejected if (why := one.why)] == [f"{ids[2]} is pinned", "its sources do not say: money"]
@@ -113,11 +112,11 @@ async def test_the_curator_leaves_pins_alone_and_says_what_it_refused(db: Databa
 
 async def test_a_model_that_invents_changes_nothing(db: Database, ann: Scope, clock: ManualClock) -> None:
     script = Script()
-    script.answers("CuratorPlan", {"folds": [{"memories": ["mem_1", "mem_2"], "content": "x"}], "archive": []})
+    script.add_answers("CuratorPlan", {"folds": [{"memories": ["mem_1", "mem_2"], "content": "x"}], "archive": []})
     async with db.tx(ann.org_id) as tx:
-        await remember(tx, ann, FRAGMENTS)
-        await enqueue.after_write(tx, ann)
-    await runner(basement(db, clock, ScriptedLlm(script), curator_after=2)).drain()
+        await remember_facts(tx, ann, FRAGMENTS)
+        await schedule.enqueue_after_write(tx, ann)
+    await runner(services(db, clock, ScriptedLlm(script), curator_after=2)).drain()
     async with db.tx(ann.org_id) as tx:
         assert len(await store.global_memories(tx, ann, most=10)) == 4
         (run,) = await store.curator_runs(tx, ann, most=10)
@@ -126,7 +125,7 @@ async def test_a_model_that_invents_changes_nothing(db: Database, ann: Scope, cl
 
 async def said(db: Database, scope: Scope, messages: int) -> None:
     async with db.tx(scope.org_id) as tx:
-        await tx.run(
+        await tx.execute(
             "insert into session_states (org_id, user_id, persona, message_count) "
             "values (%(org_id)s, %(user_id)s, %(persona)s, %(count)s) on conflict (org_id, user_id, persona) "
             "do update set message_count = session_states.message_count + excluded.message_count",
@@ -135,7 +134,7 @@ async def said(db: Database, scope: Scope, messages: int) -> None:
             persona=scope.persona_id or "",
             count=messages,
         )
-        await enqueue.after_turn(tx, scope)
+        await schedule.enqueue_after_turn(tx, scope)
 
 
 async def test_a_spine_is_written_when_more_than_twenty_messages_came_across_personas(
@@ -143,11 +142,11 @@ async def test_a_spine_is_written_when_more_than_twenty_messages_came_across_per
 ) -> None:
     coach = ann.with_persona("coach")
     async with db.tx(ann.org_id) as tx:
-        await remember(tx, ann, [fact("Lives in Austin, Texas"), FRAGMENTS[0]])
-        await remember(tx, coach, [fact("Is scared of flying", private=True)])
-        await add(tx, ann, Draft(kind=TodoKind.THREAD, content="Which bank to use"), at=tx.now)
-        await add(tx, coach, Draft(kind=TodoKind.COMMITMENT, content="Run every morning"), at=tx.now)
-    house = basement(db, clock)
+        await remember_facts(tx, ann, [fact("Lives in Austin, Texas"), FRAGMENTS[0]])
+        await remember_facts(tx, coach, [fact("Is scared of flying", private=True)])
+        await add_todo(tx, ann, NewTodo(kind=TodoKind.THREAD, content="Which bank to use"), at=tx.now)
+        await add_todo(tx, coach, NewTodo(kind=TodoKind.COMMITMENT, content="Run every morning"), at=tx.now)
+    house = services(db, clock)
     await said(db, ann, 10)
     await said(db, coach, 10)
     await runner(house).drain()
@@ -160,44 +159,44 @@ async def test_a_spine_is_written_when_more_than_twenty_messages_came_across_per
     assert spine
     assert (spine.version, spine.message_count) == (1, 21)
     texts = {part: [line.text for line in lines] for part, lines in spine.lines.items()}
-    assert texts[Part.PROFILE] == ["Lives in Austin, Texas"]
-    assert texts[Part.PEOPLE] == ["John plays chess"]
-    assert texts[Part.OPEN_LOOPS] == ["Which bank to use"]
+    assert texts[SpinePart.PROFILE] == ["Lives in Austin, Texas"]
+    assert texts[SpinePart.PEOPLE] == ["John plays chess"]
+    assert texts[SpinePart.OPEN_LOOPS] == ["Which bank to use"]
     clock.advance(timedelta(hours=1))
     await said(db, ann, 20)
     await runner(house).drain()
     async with db.tx(ann.org_id) as tx:
-        assert len(await store.spines(tx, ann, most=10)) == 1
+        assert len(await store.list_spines(tx, ann, most=10)) == 1
     await said(db, ann, 1)
     await runner(house).drain()
     async with db.tx(ann.org_id) as tx:
-        assert [one.version for one in await store.spines(tx, ann, most=10)] == [2, 1]
+        assert [one.version for one in await store.list_spines(tx, ann, most=10)] == [2, 1]
 
 
 async def test_a_spine_line_that_nobody_said_is_left_out(db: Database, ann: Scope, clock: ManualClock) -> None:
     script = Script()
-    script.answers(
+    script.add_answers(
         "Spine", {"PROFILE": ["Lives in Austin", "Is a spy"], "PROJECTS": [], "PEOPLE": [], "OPEN_LOOPS": []}
     )
     async with db.tx(ann.org_id) as tx:
-        await remember(tx, ann, [fact("Lives in Austin, Texas")])
+        await remember_facts(tx, ann, [fact("Lives in Austin, Texas")])
     await said(db, ann, 21)
-    await runner(basement(db, clock, ScriptedLlm(script))).drain()
+    await runner(services(db, clock, ScriptedLlm(script))).drain()
     async with db.tx(ann.org_id) as tx:
         spine = await store.latest_spine(tx, ann)
     assert spine
-    assert [line.text for line in spine.lines[Part.PROFILE]] == ["Lives in Austin"]
+    assert [line.text for line in spine.lines[SpinePart.PROFILE]] == ["Lives in Austin"]
 
 
 async def test_loading_a_seed_again_changes_nothing(db: Database, ann: Scope) -> None:
-    profile = entries_of("Lives in Austin, Texas\nPrefers dark mode\n")
+    profile = parse_profile("Lives in Austin, Texas\nPrefers dark mode\n")
     async with db.tx(ann.org_id) as tx:
-        first = await load(tx, ann, profile)
-        before = await tx.all("select * from memories where org_id = 'acme' order by id")
-        people = await tx.all("select * from users where org_id = 'acme'")
-        again = await load(tx, ann, profile)
-        assert await tx.all("select * from memories where org_id = 'acme' order by id") == before
-        assert await tx.all("select * from users where org_id = 'acme'") == people
+        first = await apply_seed(tx, ann, profile)
+        before = await tx.fetch_all("select * from memories where org_id = 'acme' order by id")
+        people = await tx.fetch_all("select * from users where org_id = 'acme'")
+        again = await apply_seed(tx, ann, profile)
+        assert await tx.fetch_all("select * from memories where org_id = 'acme' order by id") == before
+        assert await tx.fetch_all("select * from users where org_id = 'acme'") == people
     assert (first.stored, first.skipped) == (2, 0)
     assert (again.stored, again.updated, again.skipped, again.archived) == (0, 0, 2, 0)
     assert {row["source"] for row in before} == {"seeded_profile"}
@@ -205,8 +204,8 @@ async def test_loading_a_seed_again_changes_nothing(db: Database, ann: Scope) ->
 
 async def test_a_changed_seed_adds_what_is_new_and_archives_what_is_gone(db: Database, ann: Scope) -> None:
     async with db.tx(ann.org_id) as tx:
-        await load(tx, ann, entries_of("Lives in Austin, Texas\nPrefers dark mode\n"))
-        changed = await load(tx, ann, entries_of("Lives in Austin, Texas\nIs a morning person\n"))
+        await apply_seed(tx, ann, parse_profile("Lives in Austin, Texas\nPrefers dark mode\n"))
+        changed = await apply_seed(tx, ann, parse_profile("Lives in Austin, Texas\nIs a morning person\n"))
         active = {one.content for one in await store.global_memories(tx, ann, most=10)}
     assert (changed.stored, changed.skipped, changed.archived) == (1, 1, 1)
     assert active == {"Lives in Austin, Texas", "Is a morning person"}
@@ -214,11 +213,11 @@ async def test_a_changed_seed_adds_what_is_new_and_archives_what_is_gone(db: Dat
 
 async def test_clear_cases_are_merged_by_the_job(db: Database, ann: Scope, clock: ManualClock) -> None:
     async with db.tx(ann.org_id) as tx:
-        await remember(
+        await remember_facts(
             tx, ann, [fact("Makesh handles our backend", "Makesh"), fact("Mukesh handles backend", "Mukesh")]
         )
-        await enqueue.after_write(tx, ann)
-    await runner(basement(db, clock)).drain()
+        await schedule.enqueue_after_write(tx, ann)
+    await runner(services(db, clock)).drain()
     async with db.tx(ann.org_id) as tx:
-        rows = await tx.all("select alias, target, made_by from entity_aliases where org_id = 'acme'")
+        rows = await tx.fetch_all("select alias, target, made_by from entity_aliases where org_id = 'acme'")
     assert [(r["alias"], r["target"], r["made_by"]) for r in rows] == [("person:mukesh", "person:makesh", "rule")]

@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mnemon.memory.fact import Fact, MemoryType
-from mnemon.memory.lifecycle import WITHDRAWN, ArchiveReason, Status
-from mnemon.memory.memory import Memory, Version
-from mnemon.memory.plan import Change, Stamp, create
-from mnemon.memory.sources.undo import withdrawn_changes
-from mnemon.memory.trust import Trust, highest, outranks
+from mnemon.memory.lifecycle import WITHDRAWN, ArchiveReason, ArchiveStatus
+from mnemon.memory.memory import MemoryVersion, StoredMemory
+from mnemon.memory.plan import MemoryChange, WriteStamp, create_memory
+from mnemon.memory.sources.withdrawal_rules import withdrawal_changes
+from mnemon.memory.trust import Trust, highest_trust, outranks
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 NOW = START + timedelta(days=100)
@@ -22,22 +22,28 @@ def day(number: int) -> datetime:
     return START + timedelta(days=number)
 
 
-def held(content: str, trust: Trust, origin: str, since: int, *, versions: int = 1, pinned: bool = False) -> Memory:
+def held(
+    content: str, trust: Trust, origin: str, since: int, *, versions: int = 1, pinned: bool = False
+) -> StoredMemory:
     fact = Fact(type=MemoryType.PROFILE, content=content, attribute="x", trust=trust, origin=origin, pinned=pinned)
-    made = create(fact, Stamp(at=day(since), now=day(since), revision=1), id="mem_1", persona_id=None).memory
+    made = create_memory(
+        fact, WriteStamp(at=day(since), now=day(since), revision=1), id="mem_1", persona_id=None
+    ).memory
     return replace(made, version=versions, versions=versions)
 
 
-def past(number: int, content: str, trust: Trust, origin: str, since: int, until: int, importance: int = 1) -> Version:
-    return Version(
+def past(
+    number: int, content: str, trust: Trust, origin: str, since: int, until: int, importance: int = 1
+) -> MemoryVersion:
+    return MemoryVersion(
         number=number, content=content, importance=importance, confidence=1.0, source="api", origin=origin, trust=trust,
         valid_from=day(since), valid_to=day(until), recorded_at=day(since), reason=None,
     )  # fmt: skip
 
 
-def withdrawn(memory: Memory, versions: list[Version], origin: str) -> Change | None:
+def withdrawn(memory: StoredMemory, versions: list[MemoryVersion], origin: str) -> MemoryChange | None:
     """What it does to a memory that no claim stands beside."""
-    changes = withdrawn_changes(
+    changes = withdrawal_changes(
         [memory], {memory.id: versions}, origin, at=NOW, revision=2, new_id=lambda kind: f"{kind}_new"
     )
     assert len(changes) < 2
@@ -62,10 +68,10 @@ def test_what_only_the_source_said_is_archived_and_unpinned() -> None:
     assert change is not None
     memory = change.memory
     assert (memory.status, memory.archive_reason, memory.note, memory.pinned) == (
-        Status.ARCHIVED, ArchiveReason.WRONG, WITHDRAWN, False,
+        ArchiveStatus.ARCHIVED, ArchiveReason.WRONG, WITHDRAWN, False,
     )  # fmt: skip
     assert withdrawn(memory, [], "email") is None
-    assert withdrawn(replace(memory, status=Status.ACTIVE, archive_reason=None, archived_at=None), [], "email")
+    assert withdrawn(replace(memory, status=ArchiveStatus.ACTIVE, archive_reason=None, archived_at=None), [], "email")
 
 
 def test_what_another_source_says_is_left_alone() -> None:
@@ -79,7 +85,7 @@ def test_a_statement_of_the_future_does_not_keep_what_comes_back_in_the_future()
     assert (change.memory.valid_from, dict(change.moved)) == (NOW, {1: (None, NOW)})
 
 
-def past_after(change: Change, versions: Sequence[Version]) -> list[Version]:
+def past_after(change: MemoryChange, versions: Sequence[MemoryVersion]) -> list[MemoryVersion]:
     """The memory's past as the store leaves it."""
     moved = [
         replace(one, valid_from=since or one.valid_from, valid_to=until or one.valid_to)
@@ -106,9 +112,9 @@ def test_afterwards_nothing_of_the_source_holds_and_the_most_trusted_rest_does(s
         assert origin not in said
         return
     rest = [who for who in said if who != origin]
-    assert change.memory.origin != origin or change.memory.status is Status.ARCHIVED
+    assert change.memory.origin != origin or change.memory.status is ArchiveStatus.ARCHIVED
     if said[-1] == origin and rest:
-        assert change.memory.trust is highest([ORIGINS[who] for who in rest])
+        assert change.memory.trust is highest_trust([ORIGINS[who] for who in rest])
         assert not any(outranks(ORIGINS[who], change.memory.trust) for who in rest)
     after = past_after(change, versions)
     assert all(one.valid_to == one.valid_from for one in after if one.origin == origin)

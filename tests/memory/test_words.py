@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mnemon.memory import words
-from mnemon.memory.words import bm25, coverage, terms
+from mnemon.memory.words import bm25_scores, query_coverage, terms
 
 
 def test_words_are_stemmed_and_stop_words_dropped() -> None:
@@ -17,20 +17,20 @@ def test_words_are_stemmed_and_stop_words_dropped() -> None:
 
 def test_a_rare_shared_word_weighs_more() -> None:
     texts = ["the cat likes fish", "the dog likes fish", "the cat likes zabaglione"]
-    scores = bm25("who likes zabaglione", texts)
+    scores = bm25_scores("who likes zabaglione", texts)
     assert max(scores) == scores[2]
-    assert bm25("submarine", texts) == [0.0, 0.0, 0.0]
+    assert bm25_scores("submarine", texts) == [0.0, 0.0, 0.0]
 
 
 def test_coverage_is_one_when_every_word_is_there() -> None:
-    assert coverage("dark mode", ["prefers dark mode", "likes tea"]) == [pytest.approx(1.0), 0.0]
+    assert query_coverage("dark mode", ["prefers dark mode", "likes tea"]) == [pytest.approx(1.0), 0.0]
 
 
 @given(st.text(max_size=40), st.lists(st.text(max_size=40), max_size=6))
 def test_scores_are_one_per_text_and_never_negative(query: str, texts: list[str]) -> None:
-    assert len(bm25(query, texts)) == len(texts)
-    assert all(score >= 0 for score in bm25(query, texts))
-    assert all(0 <= share <= 1.000001 for share in coverage(query, texts))
+    assert len(bm25_scores(query, texts)) == len(texts)
+    assert all(score >= 0 for score in bm25_scores(query, texts))
+    assert all(0 <= share <= 1.000001 for share in query_coverage(query, texts))
 
 
 def test_no_two_threads_share_a_stemmer() -> None:

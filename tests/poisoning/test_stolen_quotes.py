@@ -6,7 +6,7 @@ from typing import Any
 
 import httpx2
 
-from mnemon.llm.scripted.script import Asked, called
+from mnemon.llm.scripted.script import ScriptedRequest, tool_call_reply
 from support.served import Served, served
 
 FACT = {"type": "PROFILE", "attribute": "allergies", "content": "Allergic to penicillin", "pinned": True}
@@ -45,20 +45,20 @@ def plant(client: httpx2.Client, carrier: str, person: str) -> None:
 def obey(server: Served) -> None:
     """Let the model remember the lie with the person's words as its quote, whenever it can."""
 
-    def lie(asked: Asked) -> dict[str, Any] | None:
+    def lie(asked: ScriptedRequest) -> dict[str, Any] | None:
         met = [one for one, said in SAID.items() if said in asked.prompt]
         return {"content": DISGUISES[met[0]], "quote": SAID[met[0]], "attribute": "allergies"} if met else None
 
-    def reflect(asked: Asked) -> dict[str, Any]:
+    def reflect(asked: ScriptedRequest) -> dict[str, Any]:
         wanted = lie(asked)
         return {"memories": [{"type": "PROFILE", "factType": "fact", **wanted}]} if wanted else {}
 
-    def chat(asked: Asked) -> Any:
+    def chat(asked: ScriptedRequest) -> Any:
         wanted = lie(asked) if asked.messages[-1].role == "user" and "remember" in asked.tools else None
-        return called("remember", **wanted) if wanted else "Gladly."
+        return tool_call_reply("remember", **wanted) if wanted else "Gladly."
 
-    server.script.always_answers("Reflection", reflect)
-    server.script.always_replies(chat)
+    server.script.set_default_answer("Reflection", reflect)
+    server.script.set_default_reply(chat)
 
 
 def speak(client: httpx2.Client, door: str, person: str, said: str) -> None:

@@ -5,13 +5,12 @@ from typing import Any
 
 from mnemon.clock import ManualClock
 from mnemon.db.database import Database
-from mnemon.reflection.lifecycle import ReflectionStatus
-from mnemon.reflection.question import schema, take
-from mnemon.reflection.reflect import Asked, applied, briefed
-from mnemon.reflection.report import Reflection
-from mnemon.reflection.sections import sections
+from mnemon.input_checks import storable_json
+from mnemon.reflection.job import all_sections
+from mnemon.reflection.question import answer_schema, parse_answer
+from mnemon.reflection.reflect import SectionAnswers, apply_answers, brief_sections
+from mnemon.reflection.report import Reflection, ReflectionStatus
 from mnemon.settings import Settings
-from mnemon.storable import storable_json
 from support.reflecting import told
 
 SAID = "I live in Austin with Ann; revenue fell 12% and I will call Bob on Monday. Is Q3 real?"
@@ -70,17 +69,17 @@ class Answers:
 
 
 async def test_no_answer_makes_a_section_raise(db: Database, org: str, clock: ManualClock) -> None:
-    dice, every, written = random.Random(16), sections(Settings(first_hypothesis_turns=0)), 0
+    dice, every, written = random.Random(16), all_sections(Settings(first_hypothesis_turns=0)), 0
     for number in range(COUNT):
         turn = await told(db, SAID, user=f"u{number % 3}")
         blank = Reflection(turn_id=turn.id, job_id="job", status=ReflectionStatus.RUNNING)
         async with db.tx(org) as tx:
-            due, reflection = await briefed(tx, turn, every, blank)
-        answer = storable_json(Answers(schema(due), dice).value(schema(due)))
-        taken = take(due, answer)
-        given = Asked(raw=answer, answers=taken.valid, faults=taken.faults, usage=None)
+            due, reflection = await brief_sections(tx, turn, every, blank)
+        answer = storable_json(Answers(answer_schema(due), dice).value(answer_schema(due)))
+        taken = parse_answer(due, answer)
+        given = SectionAnswers(raw=answer, answers=taken.valid, faults=taken.faults, usage=None)
         async with db.tx(org) as tx:
-            made = await applied(tx, turn, due, given, reflection)
+            made = await apply_answers(tx, turn, due, given, reflection)
         assert made.errors == ()
         written += sum(section.stored + section.updated for section in made.reflection.sections.values())
     assert written > COUNT, "the answers are too wild: nothing was tried"

@@ -11,15 +11,14 @@ from mnemon.custody.forget_memory import forget_memory
 from mnemon.db.database import Database
 from mnemon.db.tx import Tx
 from mnemon.jobs.runner import Runner
-from mnemon.llm.protocol import Answer, Question
+from mnemon.llm.protocol import LlmAnswer, LlmQuestion
 from mnemon.llm.scripted.model import ScriptedLlm
 from mnemon.llm.scripted.script import Script
 from mnemon.memory.fact import Fact, MemoryType
-from mnemon.memory.remember import remember
+from mnemon.memory.remember import remember_facts
 from mnemon.reflection import job, store
-from mnemon.reflection.lifecycle import ReflectionStatus
-from mnemon.reflection.report import Reflection
-from mnemon.scope import person
+from mnemon.reflection.report import Reflection, ReflectionStatus
+from mnemon.scope import person_scope
 from mnemon.sessions.people import ensure_person
 from mnemon.turn import Turn
 from support.reflecting import Notes, basement_of, runner_of, told
@@ -36,7 +35,7 @@ class InterruptedLlm(ScriptedLlm):
         super().__init__(script)
         self._meanwhile: Meanwhile | None = meanwhile
 
-    async def answer(self, question: Question) -> Answer:
+    async def answer(self, question: LlmQuestion) -> LlmAnswer:
         given = await super().answer(question)
         if self._meanwhile is not None:
             meanwhile, self._meanwhile = self._meanwhile, None
@@ -62,7 +61,7 @@ class InterruptedDatabase(Database):
 @pytest.fixture
 def script() -> Script:
     made = Script()
-    made.answers("Reflection", {"notes": [SECRET]}, {"notes": ["nothing of it"]})
+    made.add_answers("Reflection", {"notes": [SECRET]}, {"notes": ["nothing of it"]})
     return made
 
 
@@ -70,11 +69,13 @@ async def forgetting(db: Database, user: str) -> Meanwhile:
     """What forgets a memory of this person's."""
     async with db.tx("acme") as tx:
         await ensure_person(tx, "acme", user)
-        held = (await remember(tx, person("acme", user), [Fact(type=MemoryType.PROFILE, content=SECRET)]))[0].memory
+        held = (await remember_facts(tx, person_scope("acme", user), [Fact(type=MemoryType.PROFILE, content=SECRET)]))[
+            0
+        ].memory
 
     async def forget() -> None:
         async with db.tx("acme") as tx:
-            await forget_memory(tx, person("acme", user), held.id)
+            await forget_memory(tx, person_scope("acme", user), held.id)
 
     return forget
 
@@ -117,7 +118,7 @@ async def test_what_is_forgotten_between_two_transactions_is_not_learned_again(
     interrupted.number, interrupted.meanwhile = before, await forgetting(db, "ana")
     await interrupted.open()
     notes = Notes()
-    kinds = job.kinds(basement_of(interrupted, clock, script), [notes])
+    kinds = job.kinds_for_sections(basement_of(interrupted, clock, script), [notes])
     await Runner(db, clock, {kind.name: kind for kind in kinds}).drain()
     await interrupted.close()
     done = await reflection_of(db, turn)

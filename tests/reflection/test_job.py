@@ -12,17 +12,16 @@ from mnemon.clock import ManualClock
 from mnemon.db.database import Database
 from mnemon.errors import Conflict
 from mnemon.jobs.runner import Runner
-from mnemon.llm.scripted.script import Asked, Script
+from mnemon.llm.scripted.script import Script, ScriptedRequest
 from mnemon.reflection import job, store
-from mnemon.reflection.lifecycle import ReflectionStatus
-from mnemon.reflection.report import Reflection
-from mnemon.scope import Scope, person
+from mnemon.reflection.report import Reflection, ReflectionStatus
+from mnemon.scope import Scope, person_scope
 from mnemon.section import Section
 from mnemon.sessions import turns
-from mnemon.sessions.boundary import Boundary
+from mnemon.sessions.boundary import SessionBoundary
 from mnemon.sessions.lifecycle import TurnStatus
 from mnemon.sessions.messages import NewMessage
-from mnemon.sessions.record import Incoming, record
+from mnemon.sessions.record import NewTurn, store_turn
 from mnemon.turn import Role, Turn
 from support.bounds import HANGS_S
 from support.reflecting import Notes, basement_of, runner_of, told
@@ -44,7 +43,7 @@ async def run_out(runner: Runner, clock: ManualClock, times: int = 8) -> None:
 
 async def test_one_call_serves_all_sections(db: Database, org: str, clock: ManualClock) -> None:
     script = Script()
-    script.answers("Reflection", {"notes": ["a", "b"], "marks": ["c"]})
+    script.add_answers("Reflection", {"notes": ["a", "b"], "marks": ["c"]})
     notes, marks = Notes(), Notes("marks", "marksLabel")
     turn = await told(db, "hello")
     await runner_of(basement_of(db, clock, script), [notes, marks]).drain()
@@ -60,7 +59,7 @@ async def test_a_part_that_does_not_validate_is_asked_for_once_more_by_itself(
     db: Database, org: str, clock: ManualClock
 ) -> None:
     script = Script()
-    script.answers("Reflection", {"notes": "no list", "marks": ["c"]}, {"notes": ["a"]})
+    script.add_answers("Reflection", {"notes": "no list", "marks": ["c"]}, {"notes": ["a"]})
     turn = await told(db, "hello")
     await runner_of(basement_of(db, clock, script), [Notes(), Notes("marks", "marks")]).drain()
     assert (await reflection_of(db, turn)).status is ReflectionStatus.DONE
@@ -72,11 +71,11 @@ async def test_a_model_that_dies_before_the_second_try_costs_nothing_of_the_firs
 ) -> None:
     script = Script()
 
-    def last_words(asked: Asked) -> dict[str, Any]:
-        script.fails("dead")
+    def last_words(asked: ScriptedRequest) -> dict[str, Any]:
+        script.add_fault("dead")
         return {"notes": "no list", "marks": ["c"]}
 
-    script.answers("Reflection", last_words, {"notes": ["a"]})
+    script.add_answers("Reflection", last_words, {"notes": ["a"]})
     turn = await told(db, "hello")
     runner = runner_of(basement_of(db, clock, script), [Notes(), Notes("marks", "marks")])
     await runner.drain()
@@ -97,7 +96,7 @@ async def test_a_bad_section_keeps_the_others_and_only_it_is_asked_again(
 ) -> None:
     script = Script()
     bad: dict[str, Any] = {"notes": "no list"}
-    script.answers("Reflection", {**bad, "marks": ["c"]}, bad, {"notes": ["a"]})
+    script.add_answers("Reflection", {**bad, "marks": ["c"]}, bad, {"notes": ["a"]})
     notes, marks = Notes(), Notes("marks", "marks")
     turn = await told(db, "hello")
     runner = runner_of(basement_of(db, clock, script), [notes, marks])
@@ -115,7 +114,7 @@ async def test_a_bad_section_keeps_the_others_and_only_it_is_asked_again(
 
 async def test_a_section_that_cannot_be_applied_undoes_itself_alone(db: Database, org: str, clock: ManualClock) -> None:
     script = Script()
-    script.always_answers("Reflection", {"notes": ["poison"], "marks": ["c"]})
+    script.set_default_answer("Reflection", {"notes": ["poison"], "marks": ["c"]})
     notes, marks = Notes(broken={"poison"}), Notes("marks", "marks")
     turn = await told(db, "hello")
     runner = runner_of(basement_of(db, clock, script, max_attempts=2), [notes, marks])
@@ -126,7 +125,7 @@ async def test_a_section_that_cannot_be_applied_undoes_itself_alone(db: Database
     assert len(marks.applied) == 1
     notes.broken.clear()
     async with db.tx(org) as tx:
-        await job.run_again(tx, Scope(org_id=org), turn.id)
+        await job.rerun_reflection(tx, Scope(org_id=org), turn.id)
     await runner.drain()
     assert (await reflection_of(db, turn)).status is ReflectionStatus.DONE
     assert len(marks.applied) == 1
@@ -136,7 +135,7 @@ async def test_a_fault_of_ours_reaches_the_job_boundary_and_the_other_sections_a
     db: Database, org: str, clock: ManualClock
 ) -> None:
     script = Script()
-    script.always_answers("Reflection", {"notes": ["poison secret"], "marks": ["c"]})
+    script.set_default_answer("Reflection", {"notes": ["poison secret"], "marks": ["c"]})
     notes = Notes(broken={"poison secret"}, error=lambda: KeyError("poison secret"))
     marks, turn = Notes("marks", "marks"), await told(db, "hello")
     runner = runner_of(basement_of(db, clock, script), [notes, marks])
@@ -153,7 +152,7 @@ async def test_a_fault_of_ours_reaches_the_job_boundary_and_the_other_sections_a
     assert boundary["error"] == "KeyError"
     assert boundary["exc_info"]
     async with db.tx(org) as tx:
-        rows = await tx.all("select error from work where org_id = 'acme' and kind = 'reflection'")
+        rows = await tx.fetch_all("select error from work where org_id = 'acme' and kind = 'reflection'")
     assert [row["error"] for row in rows] == ["KeyError"]
 
 
@@ -161,7 +160,7 @@ async def test_an_answer_that_a_fault_of_ours_kept_out_is_not_asked_for_again(
     db: Database, org: str, clock: ManualClock
 ) -> None:
     script = Script()
-    script.answers("Reflection", {"notes": ["poison"]})
+    script.add_answers("Reflection", {"notes": ["poison"]})
     notes, turn = Notes(broken={"poison"}, error=lambda: AssertionError("ours")), await told(db, "hello")
     runner = runner_of(basement_of(db, clock, script), [notes])
     await runner.drain()
@@ -177,7 +176,7 @@ async def test_what_a_room_says_of_an_answer_is_a_bad_answer_and_asked_for_again
     db: Database, org: str, clock: ManualClock
 ) -> None:
     script = Script()
-    script.answers("Reflection", {"notes": ["poison"]}, {"notes": ["better"]})
+    script.add_answers("Reflection", {"notes": ["poison"]}, {"notes": ["better"]})
     notes, turn = Notes(broken={"poison"}, error=lambda: Conflict("Another note says the same.")), await told(db, "hi")
     runner = runner_of(basement_of(db, clock, script), [notes])
     with capture_logs() as lines:
@@ -194,7 +193,7 @@ async def test_a_database_that_goes_away_in_a_section_ends_the_attempt_and_nothi
     db: Database, org: str, clock: ManualClock
 ) -> None:
     script = Script()
-    script.always_answers("Reflection", {"notes": ["poison"], "marks": ["c"]})
+    script.set_default_answer("Reflection", {"notes": ["poison"], "marks": ["c"]})
     notes = Notes(broken={"poison"}, error=lambda: psycopg.errors.DeadlockDetected("gave way"))
     turn = await told(db, "hello")
     runner = runner_of(basement_of(db, clock, script), [Notes("marks", "marks"), notes])
@@ -209,7 +208,7 @@ async def test_a_database_that_goes_away_in_a_section_ends_the_attempt_and_nothi
 
 async def test_a_reflection_leaves_one_line_with_counts_and_cost(db: Database, org: str, clock: ManualClock) -> None:
     script = Script()
-    script.answers("Reflection", {"notes": ["a", "b"], "marks": []})
+    script.add_answers("Reflection", {"notes": ["a", "b"], "marks": []})
     turn = await told(db, "hello")
     with capture_logs([merge_contextvars]) as lines:
         await runner_of(basement_of(db, clock, script), [Notes(), Notes("marks", "marks")]).drain()
@@ -238,10 +237,10 @@ async def test_turns_of_a_session_are_reflected_in_order_and_one_at_a_time(
 async def test_a_parked_turn_holds_up_nobody(db: Database, org: str, clock: ManualClock) -> None:
     script = Script()
 
-    def answer(asked: Asked) -> dict[str, Any]:
+    def answer(asked: ScriptedRequest) -> dict[str, Any]:
         return {"notes": ["poison" if "first" in asked.prompt else "fine"]}
 
-    script.always_answers("Reflection", answer)
+    script.set_default_answer("Reflection", answer)
     notes = Notes(broken={"poison"})
     first, second = await told(db, "first"), await told(db, "second")
     await run_out(runner_of(basement_of(db, clock, script, max_attempts=2), [notes]), clock)
@@ -253,7 +252,7 @@ async def test_a_kept_answer_is_applied_without_asking_again(db: Database, org: 
     script = Script()
     turn = await told(db, "hello")
     async with db.tx(org) as tx:
-        store.keep_raw(tx, turn.scope, turn.id, {"notes": ["kept"]}, None)
+        store.store_raw_answer(tx, turn.scope, turn.id, {"notes": ["kept"]}, None)
     notes = Notes()
     await runner_of(basement_of(db, clock, script), [notes]).drain()
     assert [given for _, _, given in notes.applied] == [["kept"]]
@@ -262,18 +261,18 @@ async def test_a_kept_answer_is_applied_without_asking_again(db: Database, org: 
 
 async def test_a_worker_that_lost_its_lease_applies_nothing(db: Database, org: str, clock: ManualClock) -> None:
     slow, quick = Script(), Script()
-    slow.fails("slow", seconds=HANGS_S)
-    slow.always_answers("Reflection", {"notes": ["from the dead"]})
-    quick.always_answers("Reflection", {"notes": ["alive"]})
+    slow.add_fault("slow", seconds=HANGS_S)
+    slow.set_default_answer("Reflection", {"notes": ["from the dead"]})
+    quick.set_default_answer("Reflection", {"notes": ["alive"]})
     notes = Notes()
     turn = await told(db, "hello")
     first = runner_of(basement_of(db, clock, slow), [notes])
-    await first.take()
+    await first.claim_and_start()
     while not slow.asked:
         await asyncio.sleep(0.01)
     clock.advance(timedelta(minutes=5))
     await runner_of(basement_of(db, clock, quick), [notes]).drain()
-    slow.heals()
+    slow.clear_faults()
     await asyncio.gather(*first._running)
     await first.stop()
     assert [given for _, _, given in notes.applied] == [["alive"]]
@@ -283,15 +282,15 @@ async def test_a_worker_that_lost_its_lease_applies_nothing(db: Database, org: s
 async def test_a_turn_whose_answering_process_died_is_sealed_and_reflected(
     db: Database, org: str, clock: ManualClock
 ) -> None:
-    incoming = Incoming(
+    incoming = NewTurn(
         user_name="ana",
         messages=(NewMessage(role=Role.USER, content="hello"),),
         status=TurnStatus.ANSWERING,
         lease_until=clock.now() + timedelta(seconds=60),
     )
     async with db.tx(org) as tx:
-        turn = await record(tx, person(org, "ana"), incoming, Boundary())
-        await job.queue(tx, turn, due_at=clock.now() + timedelta(seconds=60))
+        turn = await store_turn(tx, person_scope(org, "ana"), incoming, SessionBoundary())
+        await job.enqueue_reflection(tx, turn, due_at=clock.now() + timedelta(seconds=60))
     later = await told(db, "and another", user="ana")
     notes = Notes()
     runner = runner_of(basement_of(db, clock), [notes])
@@ -300,7 +299,7 @@ async def test_a_turn_whose_answering_process_died_is_sealed_and_reflected(
     clock.advance(timedelta(seconds=61))
     await runner.drain()
     async with db.tx(org) as tx:
-        found = await turns.find(tx, Scope(org_id=org), turn.id)
+        found = await turns.find_turn(tx, Scope(org_id=org), turn.id)
     assert found is not None
     assert found.status is TurnStatus.INTERRUPTED
     assert [seq for _, seq, _ in notes.applied] == [turn.seq, later.seq]
@@ -309,9 +308,9 @@ async def test_a_turn_whose_answering_process_died_is_sealed_and_reflected(
 async def test_a_turn_that_was_forgotten_meanwhile_is_no_error(db: Database, org: str, clock: ManualClock) -> None:
     turn = await told(db, "hello")
     async with db.tx(org) as tx:
-        await tx.run("delete from messages where org_id = 'acme'")
-        await tx.run("delete from turns where org_id = 'acme'")
+        await tx.execute("delete from messages where org_id = 'acme'")
+        await tx.execute("delete from turns where org_id = 'acme'")
     sections: list[Section] = [Notes()]
     assert await runner_of(basement_of(db, clock), sections).drain() == 1
     async with db.tx(org) as tx:
-        assert await turns.find(tx, Scope(org_id=org), turn.id) is None
+        assert await turns.find_turn(tx, Scope(org_id=org), turn.id) is None

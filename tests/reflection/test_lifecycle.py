@@ -1,7 +1,7 @@
 """A reflection's life follows its drawing."""
 
-from mnemon.reflection.lifecycle import ReflectionStatus as Is
-from mnemon.reflection.lifecycle import may_become, may_run_again
+from mnemon.reflection.report import ReflectionStatus as Is
+from mnemon.reflection.report import may_become, may_run_again
 
 
 def test_the_drawn_steps_are_the_possible_ones() -> None:

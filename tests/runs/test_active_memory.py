@@ -8,18 +8,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mnemon.runs.active_memory import (
-    Access,
     ActiveMemory,
+    MemoryAccess,
+    MemoryStart,
     MemoryStatus,
-    Start,
-    age_text,
-    counts,
-    ended,
-    panel,
-    reset,
-    start,
-    toggled,
-    warning,
+    format_age,
+    is_since_reset,
+    memory_after_reset,
+    memory_after_toggle,
+    memory_panel,
+    memory_start,
+    reset_warning,
+    session_write_back,
 )
 
 T0 = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -35,7 +35,7 @@ class Story:
     saw: list[str | None] = field(default_factory=list)
     audited: list[tuple[str | None, str | None]] = field(default_factory=list)
     successes: list[int | None] = field(default_factory=list)
-    in_flight: Start | None = None
+    in_flight: MemoryStart | None = None
 
     def play(self, words: str) -> "Story":
         for word in words.split():
@@ -44,23 +44,25 @@ class Story:
         return self
 
     def on(self) -> None:
-        self.memory = toggled(self.memory, enabled=True, now=self.now)
+        self.memory = memory_after_toggle(self.memory, enabled=True, now=self.now)
 
     def off(self) -> None:
-        self.memory = toggled(self.memory, enabled=False, now=self.now)
+        self.memory = memory_after_toggle(self.memory, enabled=False, now=self.now)
 
     def reset(self) -> None:
-        self.memory = reset(self.memory, now=self.now)
+        self.memory = memory_after_reset(self.memory, now=self.now)
 
     def begin(self, read_only: bool = False) -> None:
-        self.in_flight = start(self.memory, read_only=read_only)
+        self.in_flight = memory_start(self.memory, read_only=read_only)
         self.saw.append(self.in_flight.session_id)
 
     def end(self, succeeded: bool = True, counted: bool = True) -> None:
         assert self.in_flight is not None
         self.emitted += 1
         before = self.in_flight.session_id
-        result = ended(self.memory, self.in_flight, succeeded=succeeded, emitted=f"s{self.emitted}", now=self.now)
+        result = session_write_back(
+            self.memory, self.in_flight, succeeded=succeeded, emitted=f"s{self.emitted}", now=self.now
+        )
         self.memory = result.memory
         self.audited.append((before, result.session_id_after))
         if succeeded and counted:
@@ -84,11 +86,11 @@ class Story:
 
     @property
     def runs_since_reset(self) -> int:
-        return sum(counts(generation, self.memory) for generation in self.successes)
+        return sum(is_since_reset(generation, self.memory) for generation in self.successes)
 
     @property
     def status(self) -> str:
-        return panel(self.memory, runs_since_reset=self.runs_since_reset, now=self.now).status.value
+        return memory_panel(self.memory, runs_since_reset=self.runs_since_reset, now=self.now).status.value
 
 
 FRESH, CARRYING = MemoryStatus.FRESH.value, MemoryStatus.CARRYING.value
@@ -149,8 +151,8 @@ def test_what_is_in_flight_when_memory_is_disabled_leaves_the_stored_session_unt
 
 def test_enabling_and_resetting_do_the_same_to_session_and_counter() -> None:
     used = Story().play("on run run").memory
-    by_reset = reset(used, now=T0)
-    by_enabling = toggled(toggled(used, enabled=False, now=T0), enabled=True, now=T0)
+    by_reset = memory_after_reset(used, now=T0)
+    by_enabling = memory_after_toggle(memory_after_toggle(used, enabled=False, now=T0), enabled=True, now=T0)
     assert by_reset == by_enabling
 
 
@@ -160,30 +162,30 @@ def test_every_run_audits_the_session_before_and_after() -> None:
 
 
 def test_a_write_back_that_was_fenced_off_says_why() -> None:
-    memory = toggled(ActiveMemory(), enabled=True, now=T0)
-    started = start(memory, read_only=False)
-    later = ended(reset(memory, now=T0), started, succeeded=True, emitted="x", now=T0)
+    memory = memory_after_toggle(ActiveMemory(), enabled=True, now=T0)
+    started = memory_start(memory, read_only=False)
+    later = session_write_back(memory_after_reset(memory, now=T0), started, succeeded=True, emitted="x", now=T0)
     assert not later.kept
     assert later.why_not == "memory was reset or enabled while this was in flight"
 
 
 def test_a_read_only_run_sees_the_session_and_does_not_extend_it() -> None:
     story = Story().play("on chat")
-    seen = start(story.memory, read_only=True)
-    assert (seen.access, seen.session_id) == (Access.READ, "s1")
-    after = ended(story.memory, seen, succeeded=True, emitted="forked", now=T0)
+    seen = memory_start(story.memory, read_only=True)
+    assert (seen.access, seen.session_id) == (MemoryAccess.READ, "s1")
+    after = session_write_back(story.memory, seen, succeeded=True, emitted="forked", now=T0)
     assert after.memory == story.memory
     assert after.session_id_after == "s1"
 
 
 def test_the_panel_shows_age_and_warns_above_twenty() -> None:
     memory = ActiveMemory(enabled=True, session_id="s", generation=1, last_reset_at=T0, updated_at=T0)
-    shown = panel(memory, runs_since_reset=21, now=T0 + timedelta(hours=2, minutes=15, seconds=59))
+    shown = memory_panel(memory, runs_since_reset=21, now=T0 + timedelta(hours=2, minutes=15, seconds=59))
     assert shown.session_age == "2h 15m"
     assert shown.warning is not None
     assert "21 runs" in shown.warning
-    assert warning(20) is None
-    assert warning(21)
+    assert reset_warning(20) is None
+    assert reset_warning(21)
 
 
 @pytest.mark.parametrize(
@@ -196,7 +198,7 @@ def test_the_panel_shows_age_and_warns_above_twenty() -> None:
     ],
 )
 def test_an_age_has_its_two_largest_units(age: timedelta, text: str) -> None:
-    assert age_text(age) == text
+    assert format_age(age) == text
 
 
 WORDS = st.lists(st.sampled_from(["on", "off", "reset", "run", "chat", "look", "fail", "begin", "end"]), max_size=30)

@@ -6,29 +6,29 @@ from typing import Any
 import pytest
 
 from mnemon.errors import Conflict, Invalid
-from mnemon.runs.agent import AdapterConfig, AgentRole, Draft, read_config, team_faults, write_config
-from mnemon.runs.decision import decision, review_text
-from mnemon.runs.run import OVER, RunStatus, moved
+from mnemon.runs.agent import AdapterConfig, AgentDraft, AgentRole, format_config, parse_config, team_faults
+from mnemon.runs.decisions import decision_as_of, format_review
+from mnemon.runs.run import FINAL_STATUSES, RunStatus, require_transition
 
 NOW = datetime(2026, 3, 3, tzinfo=UTC)
 
 
 def test_everything_is_off_by_default() -> None:
-    config = read_config({})
+    config = parse_config({})
     assert not (config.memory_enabled)
     assert not (config.memory_read_only)
     assert not (config.review_decisions)
 
 
 def test_a_change_keeps_what_it_does_not_name() -> None:
-    config = read_config({"reviewDecisions": True}, AdapterConfig(memory_enabled=True))
+    config = parse_config({"reviewDecisions": True}, AdapterConfig(memory_enabled=True))
     assert config.memory_enabled
     assert config.review_decisions
 
 
 def test_the_wire_form_reads_back_as_written() -> None:
-    config = read_config({"memoryEnabled": True, "model": "claude-opus", "maxTurns": 3, "timeoutSeconds": 2.5})
-    assert read_config(write_config(config)) == config
+    config = parse_config({"memoryEnabled": True, "model": "claude-opus", "maxTurns": 3, "timeoutSeconds": 2.5})
+    assert parse_config(format_config(config)) == config
 
 
 REFUSED: list[dict[str, Any]] = [
@@ -50,28 +50,31 @@ REFUSED: list[dict[str, Any]] = [
 @pytest.mark.parametrize("given", REFUSED, ids=str)
 def test_nothing_unchecked_gets_into_the_configuration(given: dict[str, Any]) -> None:
     with pytest.raises(Invalid) as caught:
-        read_config(given)
+        parse_config(given)
     assert caught.value.faults[0].pointer == f"/adapterConfig/{next(iter(given))}"
 
 
 def test_only_a_lead_has_a_team() -> None:
-    assert team_faults(Draft(name="x", team=("agt_1",)))
-    assert not team_faults(Draft(name="x", role=AgentRole.LEAD, team=("agt_1",)))
-    assert team_faults(Draft(name="x", role=AgentRole.LEAD, team=("agt_1", "agt_1")))
+    assert team_faults(AgentDraft(name="x", team=("agt_1",)))
+    assert not team_faults(AgentDraft(name="x", role=AgentRole.LEAD, team=("agt_1",)))
+    assert team_faults(AgentDraft(name="x", role=AgentRole.LEAD, team=("agt_1", "agt_1")))
 
 
-@pytest.mark.parametrize("over", sorted(OVER))
+@pytest.mark.parametrize("over", sorted(FINAL_STATUSES))
 @pytest.mark.parametrize("to", list(RunStatus))
 def test_a_run_that_is_over_stays_as_it_is(over: RunStatus, to: RunStatus) -> None:
     with pytest.raises(Conflict):
-        moved("run_1", over, to)
+        require_transition("run_1", over, to)
 
 
 def test_a_run_lives_from_queued_to_its_end() -> None:
-    assert moved("r", moved("r", RunStatus.QUEUED, RunStatus.RUNNING), RunStatus.SUCCEEDED) is RunStatus.SUCCEEDED
-    assert moved("r", RunStatus.RUNNING, RunStatus.QUEUED) is RunStatus.QUEUED
+    assert (
+        require_transition("r", require_transition("r", RunStatus.QUEUED, RunStatus.RUNNING), RunStatus.SUCCEEDED)
+        is RunStatus.SUCCEEDED
+    )
+    assert require_transition("r", RunStatus.RUNNING, RunStatus.QUEUED) is RunStatus.QUEUED
     with pytest.raises(Conflict):
-        moved("r", RunStatus.QUEUED, RunStatus.SUCCEEDED)
+        require_transition("r", RunStatus.QUEUED, RunStatus.SUCCEEDED)
 
 
 @pytest.mark.parametrize(
@@ -84,9 +87,9 @@ def test_a_run_lives_from_queued_to_its_end() -> None:
     ],
 )
 def test_a_decision_reads_as_one_line(age: timedelta, shown: str) -> None:
-    made = decision(run_id="run_1", at=NOW - age, headline="WAIT · range unresolved", now=NOW)
+    made = decision_as_of(run_id="run_1", at=NOW - age, headline="WAIT · range unresolved", now=NOW)
     assert made.line == f"{shown} · WAIT · range unresolved"
 
 
 def test_no_decisions_are_said_to_be_none() -> None:
-    assert review_text(()) == "No decisions yet."
+    assert format_review(()) == "No decisions yet."

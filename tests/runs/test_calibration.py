@@ -4,17 +4,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemon.runs.calibration import Forecast, Judged, by_agent_and_type, calibrate, reliability
+from mnemon.runs.calibration import Forecast, JudgedDecision, calibration_of, calibrations_by_group, reliability_of
 
 
 def judged(
     right: bool | None, stated: float | None = None, *convictions: float, agent: str = "a", card: str = "c"
-) -> Judged:
-    return Judged(agent_id=agent, card_type=card, right=right, stated=stated, convictions=convictions)
+) -> JudgedDecision:
+    return JudgedDecision(agent_id=agent, card_type=card, right=right, stated=stated, convictions=convictions)
 
 
 def test_figures_of_a_small_known_set() -> None:
-    found = reliability(
+    found = reliability_of(
         [Forecast(stated=0.8, right=True), Forecast(stated=0.8, right=False), Forecast(stated=0.1, right=False)]
     )
     assert found.brier == pytest.approx((0.04 + 0.64 + 0.01) / 3)
@@ -28,34 +28,34 @@ def test_figures_of_a_small_known_set() -> None:
 
 
 def test_nothing_known_says_so_without_a_figure() -> None:
-    found = reliability([])
+    found = reliability_of([])
     assert (found.count, found.brier, found.hit_rate) == (0, None, None)
     assert found.note is not None
 
 
 def test_ten_forecasts_are_enough() -> None:
-    assert reliability([Forecast(stated=0.7, right=True)] * 10).note is None
+    assert reliability_of([Forecast(stated=0.7, right=True)] * 10).note is None
 
 
 def test_certainty_falls_into_the_last_bin() -> None:
-    assert reliability([Forecast(stated=1.0, right=True)]).bins[9].count == 1
+    assert reliability_of([Forecast(stated=1.0, right=True)]).bins[9].count == 1
 
 
 def test_what_proves_neither_is_counted_but_not_judged() -> None:
-    found = calibrate([judged(True, 0.9, 0.8, 0.6), judged(None, 0.9, 0.1), judged(False, None, 0.2)])
+    found = calibration_of([judged(True, 0.9, 0.8, 0.6), judged(None, 0.9, 0.1), judged(False, None, 0.2)])
     assert (found.resolved, found.judged) == (3, 2)
     assert found.stated.count == 1
     assert found.convictions.count == 3
 
 
 def test_agents_and_card_types_stand_apart() -> None:
-    found = by_agent_and_type([judged(True, 0.9), judged(True, 0.8, agent="b"), judged(False, 0.7, card="d")])
+    found = calibrations_by_group([judged(True, 0.9), judged(True, 0.8, agent="b"), judged(False, 0.7, card="d")])
     assert [(c.agent_id, c.card_type, c.resolved) for c in found] == [("a", "c", 1), ("a", "d", 1), ("b", "c", 1)]
 
 
 @given(st.lists(st.builds(Forecast, stated=st.floats(min_value=0, max_value=1), right=st.booleans())))
 def test_bins_hold_every_forecast_once_and_brier_is_bounded(forecasts: list[Forecast]) -> None:
-    found = reliability(forecasts)
+    found = reliability_of(forecasts)
     assert sum(part.count for part in found.bins) == len(forecasts)
     assert found.brier is None or 0 <= found.brier <= 1
     for part in found.bins:

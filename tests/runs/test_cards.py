@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mnemon.errors import Misconfigured
-from mnemon.runs.card import RE_EXAMINATION, load_cards, read_card
-from mnemon.runs.filling import NotFilled, fill, schema_of, with_actions
+from mnemon.runs.card import RE_EXAMINATION, load_cards, parse_card
+from mnemon.runs.card_filling import CardNotFilled, card_schema, fill_card, with_actions
 
 CARDS = load_cards()
 LONG: dict[str, Any] = {
@@ -32,15 +32,15 @@ def test_four_types_are_shipped() -> None:
 
 @pytest.mark.parametrize("card_type", sorted(CARDS))
 def test_every_schema_is_titled_card_and_requires_the_required_slots(card_type: str) -> None:
-    schema = schema_of(CARDS[card_type])
+    schema = card_schema(CARDS[card_type])
     assert schema["title"] == "Card"
     assert set(schema["required"]) == {slot.name for slot in CARDS[card_type].slots if slot.required}
 
 
 def test_a_filled_card_keeps_its_values_and_names_itself() -> None:
     card = CARDS["trade-decision"]
-    values = fill(card, {"symbol": "BTC-USD", "action": "WAIT", "summary": "range unresolved", "confidence": 0.6})
-    assert card.headline_of(values) == "WAIT · range unresolved"
+    values = fill_card(card, {"symbol": "BTC-USD", "action": "WAIT", "summary": "range unresolved", "confidence": 0.6})
+    assert card.format_headline(values) == "WAIT · range unresolved"
     assert card.tone_of(values) == "neutral"
 
 
@@ -65,14 +65,14 @@ BAD = [
 
 @pytest.mark.parametrize(("change", "reason"), BAD, ids=[str(row[0]) for row in BAD])
 def test_an_answer_that_does_not_fill_its_card_is_refused_with_the_reason(change: dict[str, Any], reason: str) -> None:
-    with pytest.raises(NotFilled) as caught:
-        fill(CARDS["trade-decision"], {**LONG, **change})
+    with pytest.raises(CardNotFilled) as caught:
+        fill_card(CARDS["trade-decision"], {**LONG, **change})
     assert reason in caught.value.detail
 
 
 def test_every_reason_is_given_at_once() -> None:
-    with pytest.raises(NotFilled) as caught:
-        fill(CARDS["trade-decision"], {"action": "BUY"})
+    with pytest.raises(CardNotFilled) as caught:
+        fill_card(CARDS["trade-decision"], {"action": "BUY"})
     for name in ("symbol", "action", "summary", "confidence"):
         assert f"`{name}`" in caught.value.detail
 
@@ -80,9 +80,9 @@ def test_every_reason_is_given_at_once() -> None:
 def test_suggested_action_keeps_to_the_vocabulary() -> None:
     trade = with_actions(CARDS[RE_EXAMINATION], CARDS["trade-decision"].re_examine_actions)
     answer = {"conviction_score": 80, "notes": "Nothing changed.", "suggested_action": "HOLD"}
-    assert fill(trade, answer) == answer
-    with pytest.raises(NotFilled, match="HOLD, CLOSE, SCALE"):
-        fill(trade, {**answer, "suggested_action": "SELL"})
+    assert fill_card(trade, answer) == answer
+    with pytest.raises(CardNotFilled, match="HOLD, CLOSE, SCALE"):
+        fill_card(trade, {**answer, "suggested_action": "SELL"})
 
 
 @pytest.mark.parametrize(
@@ -92,10 +92,10 @@ def test_without_a_vocabulary_any_short_uppercase_word_will_do(word: str, fine: 
     card = with_actions(CARDS[RE_EXAMINATION], ())
     answer = {"conviction_score": 80, "notes": "Nothing changed.", "suggested_action": word}
     if fine:
-        assert fill(card, answer)["suggested_action"] == word
+        assert fill_card(card, answer)["suggested_action"] == word
     else:
-        with pytest.raises(NotFilled):
-            fill(card, answer)
+        with pytest.raises(CardNotFilled):
+            fill_card(card, answer)
 
 
 @pytest.mark.parametrize(
@@ -104,10 +104,10 @@ def test_without_a_vocabulary_any_short_uppercase_word_will_do(word: str, fine: 
 def test_conviction_is_a_whole_number_from_0_to_100(score: Any, fine: bool) -> None:
     answer = {"conviction_score": score, "notes": "Nothing changed.", "suggested_action": "HOLD"}
     if fine:
-        assert fill(CARDS[RE_EXAMINATION], answer)["conviction_score"] == score
+        assert fill_card(CARDS[RE_EXAMINATION], answer)["conviction_score"] == score
     else:
-        with pytest.raises(NotFilled):
-            fill(CARDS[RE_EXAMINATION], answer)
+        with pytest.raises(CardNotFilled):
+            fill_card(CARDS[RE_EXAMINATION], answer)
 
 
 NEW_TYPE = """
@@ -127,8 +127,8 @@ type = "sentence"
 def test_a_new_type_is_a_file_and_no_code(tmp_path: Path) -> None:
     (tmp_path / "hiring-call.toml").write_text(NEW_TYPE)
     card = load_cards(tmp_path)["hiring-call"]
-    values = fill(card, {"call": "HIRE", "why": "strong references"})
-    assert card.headline_of(values) == "HIRE · strong references"
+    values = fill_card(card, {"call": "HIRE", "why": "strong references"})
+    assert card.format_headline(values) == "HIRE · strong references"
     assert card.re_examinable is True
 
 
@@ -145,7 +145,7 @@ BROKEN = [
 @pytest.mark.parametrize(("text", "named"), BROKEN, ids=[row[1] for row in BROKEN])
 def test_a_broken_file_is_named_with_its_fault(text: str, named: str) -> None:
     with pytest.raises(Misconfigured, match=named) as caught:
-        read_card("hiring-call", text)
+        parse_card("hiring-call", text)
     assert "hiring-call.toml" in caught.value.detail
 
 
@@ -163,8 +163,8 @@ ANY_JSON = st.recursive(
 def test_any_answer_either_fills_the_card_or_is_refused(card_type: str, answer: dict[str, Any]) -> None:
     card = CARDS[card_type]
     try:
-        values = fill(card, answer)
-    except NotFilled:
+        values = fill_card(card, answer)
+    except CardNotFilled:
         return
     assert {slot.name for slot in card.slots if slot.required} <= set(values)
-    assert fill(card, dict(values)) == values
+    assert fill_card(card, dict(values)) == values

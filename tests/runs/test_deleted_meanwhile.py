@@ -8,14 +8,14 @@ import pytest
 
 from mnemon.db.tx import Tx
 from mnemon.errors import NotFound
-from mnemon.jobs.work import Item
-from mnemon.runs import agents, ask, store
-from mnemon.runs.adapter import Event, EventType
+from mnemon.jobs.work import WorkItem
+from mnemon.runs import agents, run_requests, store
+from mnemon.runs.adapter import RunEvent, RunEventType
 from mnemon.runs.agent import Agent, AgentRole
-from mnemon.runs.execution import Execution
+from mnemon.runs.decision_outcomes import push_prices, resolve_manually
 from mnemon.runs.resolution import Price
 from mnemon.runs.run import Run, RunStatus
-from mnemon.runs.settlement import push_prices, resolve_by_hand
+from mnemon.runs.run_job import RunJob
 from support.racing import run_behind
 from support.working import Working
 
@@ -30,11 +30,11 @@ LONG = {
 }
 Act = Callable[[Working, Tx, Agent, Run], Awaitable[Any]]
 ASKED: dict[str, Act] = {
-    "a run": lambda w, tx, agent, run: ask.ask_run(tx, w.scope, agent.id, None),
-    "a chat": lambda w, tx, agent, run: ask.ask_chat(tx, w.scope, agent.id, "Hello."),
-    "a re-examination": lambda w, tx, agent, run: ask.ask_re_examination(tx, w.scope, run.id, w.cards),
-    "a cancellation": lambda w, tx, agent, run: ask.cancel_run(tx, w.scope, run.id),
-    "a resolution": lambda w, tx, agent, run: resolve_by_hand(tx, w.scope, run.id, "won", None, w.cards),
+    "a run": lambda w, tx, agent, run: run_requests.request_run(tx, w.scope, agent.id, None),
+    "a chat": lambda w, tx, agent, run: run_requests.request_chat_reply(tx, w.scope, agent.id, "Hello."),
+    "a re-examination": lambda w, tx, agent, run: run_requests.request_re_examination(tx, w.scope, run.id, w.cards),
+    "a cancellation": lambda w, tx, agent, run: run_requests.cancel_run(tx, w.scope, run.id),
+    "a resolution": lambda w, tx, agent, run: resolve_manually(tx, w.scope, run.id, "won", None, w.cards),
     "a reset": lambda w, tx, agent, run: agents.reset_memory(tx, w.scope, agent.id),
 }
 
@@ -54,7 +54,7 @@ async def test_what_is_asked_of_an_agent_that_is_being_deleted_is_not_found(work
 
 
 async def test_prices_pass_by_the_positions_of_an_agent_that_is_being_deleted(working: Working) -> None:
-    working.script.always_answers("Card", LONG)
+    working.script.set_default_answer("Card", LONG)
     gone, kept = [await working.agent(card_type="trade-decision") for _ in range(2)]
     for agent in (gone, kept):
         await working.ask(agent)
@@ -72,12 +72,12 @@ async def test_prices_pass_by_the_positions_of_an_agent_that_is_being_deleted(wo
 async def test_an_event_of_an_agent_that_is_being_deleted_is_dropped(working: Working) -> None:
     agent = await working.agent()
     run = await working.ask(agent)
-    event = Event(type=EventType.DELTA, data={"text": "So"})
+    event = RunEvent(type=RunEventType.DELTA, data={"text": "So"})
     await run_behind(
         working.db,
         working.org,
         lambda tx: agents.delete_agent(tx, working.scope, agent.id),
-        lambda tx: store.add_event(working.scope, tx, run.id, agent.id, event),
+        lambda tx: store.append_event(working.scope, tx, run.id, agent.id, event),
     )
     assert await working.events(run) == []
 
@@ -86,18 +86,18 @@ async def test_an_agent_deleted_after_it_was_read_is_shown_without_memory(workin
     agent = await working.agent(config={"memoryEnabled": True})
     async with working.db.tx(working.org) as tx:
         await agents.delete_agent(tx, working.scope, agent.id)
-        shown = await agents.panels(tx, working.scope, [agent])
+        shown = await agents.list_memory_panels(tx, working.scope, [agent])
     assert shown[agent.id].runs_since_reset == 0
 
 
 async def give_up(working: Working, tx: Tx, run: Run) -> None:
-    execution = Execution(working.basement())
-    item = Item(org_id=working.org, kind=ask.RUN, key=run.id, job_id="job", attempts=3, token=1)
-    await execution.give_up(tx, item, "no model")
+    execution = RunJob(working.services())
+    item = WorkItem(org_id=working.org, kind=run_requests.RUN_KIND, key=run.id, job_id="job", attempts=3, token=1)
+    await execution.fail_run(tx, item, "no model")
 
 
 CHANGED: dict[str, Callable[[Working, Tx, Run], Awaitable[object]]] = {
-    "cancelled": lambda w, tx, run: ask.cancel_run(tx, w.scope, run.id),
+    "cancelled": lambda w, tx, run: run_requests.cancel_run(tx, w.scope, run.id),
     "given up": give_up,
 }
 
@@ -111,7 +111,7 @@ async def test_whoever_changes_a_run_waits_for_its_agent_before_locking_it(worki
         working.org,
         lambda tx: agents.get_agent(tx, working.scope, agent.id, locked=True),
         lambda tx: CHANGED[changed](working, tx, run),
-        then=lambda tx: store.run(working.scope, tx, run.id, locked=True),
+        then=lambda tx: store.find_run(working.scope, tx, run.id, locked=True),
     )
     assert (await working.read(run)).status in (RunStatus.CANCELLED, RunStatus.FAILED)
 
@@ -123,11 +123,11 @@ async def test_a_deletion_locks_the_leads_it_leaves_in_the_order_of_their_ids(wo
     leads = sorted(made, key=lambda lead: lead.id)
     async with working.db.tx(working.org) as tx:
         # Now the last lead's row stands before the first one's, and is locked first unless an order is asked for.
-        await tx.run("update agents set name = 'N' where org_id = 'acme' and agent_id = %(id)s", id=leads[0].id)
+        await tx.execute("update agents set name = 'N' where org_id = 'acme' and agent_id = %(id)s", id=leads[0].id)
 
     async def delete_reading_in_place(tx: Tx) -> None:
-        await tx.run("set local enable_indexscan = off")
-        await tx.run("set local enable_bitmapscan = off")
+        await tx.execute("set local enable_indexscan = off")
+        await tx.execute("set local enable_bitmapscan = off")
         await agents.delete_agent(tx, working.scope, ann.id)
 
     await run_behind(

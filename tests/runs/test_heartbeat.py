@@ -4,7 +4,7 @@ import asyncio
 from datetime import UTC, datetime, timedelta
 
 from mnemon.runs import agents
-from mnemon.runs.agents import drafted
+from mnemon.runs.agents import draft_from
 from mnemon.runs.run import RunKind, RunStatus
 from support.bounds import HANGS_S
 from support.working import Working
@@ -49,7 +49,7 @@ async def test_missed_slots_are_caught_up_once_and_the_run_says_how_many(working
 
 async def test_a_slot_that_finds_the_agent_busy_is_joined_to_the_next(working: Working) -> None:
     agent = await working.agent(schedule="0 * * * *")
-    working.script.fails("slow", on="chat", seconds=HANGS_S)
+    working.script.add_fault("slow", on="chat", seconds=HANGS_S)
     await working.ask(agent, "something long")
     worker = working.runner()
     busy = asyncio.create_task(worker.drain())
@@ -57,10 +57,10 @@ async def test_a_slot_that_finds_the_agent_busy_is_joined_to_the_next(working: W
         await asyncio.sleep(0.01)
     working.clock.advance(timedelta(minutes=38))
     other = working.runner()
-    await other.take()
+    await other.claim_and_start()
     await asyncio.gather(*other._running)
     assert [run.kind for run in await working.runs(agent)] == [RunKind.MANUAL]
-    working.script.heals()
+    working.script.clear_faults()
     await busy
     working.clock.advance(HOUR)
     await asyncio.gather(worker.drain(), other.drain())
@@ -73,7 +73,7 @@ async def test_a_changed_schedule_counts_from_now_and_none_stops_it(working: Wor
     agent = await working.agent(schedule="0 * * * *")
     for schedule in ("30 * * * *", None):
         async with working.db.tx(working.org) as tx:
-            draft = drafted(await agents.get_agent(tx, working.scope, agent.id))
+            draft = draft_from(await agents.get_agent(tx, working.scope, agent.id))
             changed = type(draft)(**{**draft.__dict__, "schedule": schedule})
             await agents.edit_agent(tx, working.scope, agent.id, changed, working.cards)
         working.clock.advance(HOUR)
@@ -85,7 +85,7 @@ async def test_editing_something_else_leaves_the_slot_alone(working: Working) ->
     agent = await working.agent(schedule="0 * * * *")
     working.clock.advance(timedelta(minutes=37))
     async with working.db.tx(working.org) as tx:
-        draft = drafted(await agents.get_agent(tx, working.scope, agent.id))
+        draft = draft_from(await agents.get_agent(tx, working.scope, agent.id))
         await agents.edit_agent(tx, working.scope, agent.id, draft, working.cards)
     working.clock.advance(timedelta(minutes=1))
     await working.runner().drain()

@@ -3,15 +3,15 @@
 import pytest
 
 from mnemon.llm.offline import OfflineLlm
-from mnemon.llm.protocol import Message
+from mnemon.llm.protocol import LlmMessage
 from mnemon.llm.scripted.model import ScriptedLlm
-from mnemon.llm.scripted.script import Script, called
-from mnemon.runs.active_memory import Access
+from mnemon.llm.scripted.script import Script, tool_call_reply
+from mnemon.runs.active_memory import MemoryAccess
 from mnemon.runs.adapter import RunFailed
 from mnemon.runs.adapters.model import ModelDriver
 from mnemon.runs.agent import AdapterConfig
 from mnemon.runs.card import load_cards
-from mnemon.runs.filling import fill
+from mnemon.runs.card_filling import fill_card
 from support.tasks import Seen, review, task
 
 CARDS = load_cards()
@@ -20,13 +20,13 @@ WAIT = {"decision": "WAIT", "summary": "range unresolved"}
 
 async def test_a_run_converses_and_then_fills_its_card() -> None:
     script = Script()
-    script.replies("The range holds.")
-    script.answers("Card", WAIT)
+    script.add_replies("The range holds.")
+    script.add_answers("Card", WAIT)
     seen = Seen()
-    outcome = await ModelDriver(ScriptedLlm(script)).perform(task(card=CARDS["decision"]), seen)
+    outcome = await ModelDriver(ScriptedLlm(script)).perform_task(task(card=CARDS["decision"]), seen)
     assert outcome.answer == WAIT
     assert outcome.reply == "The range holds."
-    assert "The range holds." in script.asked_on("Card")[0].prompt
+    assert "The range holds." in script.requests_on("Card")[0].prompt
     assert "".join(delta["text"] for delta in seen.of("delta")) == "The range holds."
     assert outcome.usage.calls == 2
     assert outcome.usage.input_tokens > 0
@@ -34,7 +34,7 @@ async def test_a_run_converses_and_then_fills_its_card() -> None:
 
 async def test_without_memory_nothing_is_kept_and_nothing_but_skill_and_prompt_is_seen() -> None:
     script = Script()
-    outcome = await ModelDriver(ScriptedLlm(script)).perform(task("Hello"), Seen())
+    outcome = await ModelDriver(ScriptedLlm(script)).perform_task(task("Hello"), Seen())
     assert (outcome.session_id, outcome.transcript) == (None, ())
     asked = script.asked[0]
     assert (asked.system, [m.content for m in asked.messages], asked.tools) == (
@@ -46,32 +46,32 @@ async def test_without_memory_nothing_is_kept_and_nothing_but_skill_and_prompt_i
 
 async def test_with_memory_the_history_comes_first_and_the_task_is_added_to_it() -> None:
     script = Script()
-    script.replies("Second.")
-    history = (Message(role="user", content="one"), Message(role="assistant", content="First."))
-    given = task("two", access=Access.EXTEND, session_id="s1", history=history)
-    outcome = await ModelDriver(ScriptedLlm(script)).perform(given, Seen())
+    script.add_replies("Second.")
+    history = (LlmMessage(role="user", content="one"), LlmMessage(role="assistant", content="First."))
+    given = task("two", access=MemoryAccess.EXTEND, session_id="s1", history=history)
+    outcome = await ModelDriver(ScriptedLlm(script)).perform_task(given, Seen())
     assert [m.content for m in script.asked[0].messages] == ["one", "First.", "two"]
     assert [m.content for m in outcome.transcript] == ["two", "Second."]
     assert outcome.session_id == "s1"
 
 
 async def test_a_first_task_with_memory_begins_the_session_it_was_given() -> None:
-    outcome = await ModelDriver(ScriptedLlm(Script())).perform(task(access=Access.EXTEND), Seen())
+    outcome = await ModelDriver(ScriptedLlm(Script())).perform_task(task(access=MemoryAccess.EXTEND), Seen())
     assert outcome.session_id == "new-session"
 
 
 async def test_a_read_only_task_sees_the_history_and_adds_nothing() -> None:
     script = Script()
-    history = (Message(role="user", content="one"),)
-    given = task(access=Access.READ, session_id="s1", history=history)
-    outcome = await ModelDriver(ScriptedLlm(script)).perform(given, Seen())
+    history = (LlmMessage(role="user", content="one"),)
+    given = task(access=MemoryAccess.READ, session_id="s1", history=history)
+    outcome = await ModelDriver(ScriptedLlm(script)).perform_task(given, Seen())
     assert script.asked[0].messages[0].content == "one"
     assert (outcome.session_id, outcome.transcript) == (None, ())
 
 
 async def test_with_review_the_decisions_are_called_for_first_and_shown_in_the_events() -> None:
     script, seen = Script(), Seen()
-    await ModelDriver(ScriptedLlm(script)).perform(task(review=review("2d ago · WAIT · range unresolved")), seen)
+    await ModelDriver(ScriptedLlm(script)).perform_task(task(review=review("2d ago · WAIT · range unresolved")), seen)
     assert [event.type for event in seen.events][:2] == ["tool_call", "tool_result"]
     assert seen.of("tool_call")[0]["name"] == "get_my_decisions"
     assert seen.of("tool_result")[0]["content"] == "2d ago · WAIT · range unresolved"
@@ -82,43 +82,43 @@ async def test_with_review_the_decisions_are_called_for_first_and_shown_in_the_e
 
 async def test_without_review_the_tool_is_neither_offered_nor_answered() -> None:
     script, seen = Script(), Seen()
-    script.replies(called("get_my_decisions"), "Done.")
-    await ModelDriver(ScriptedLlm(script)).perform(task(), seen)
+    script.add_replies(tool_call_reply("get_my_decisions"), "Done.")
+    await ModelDriver(ScriptedLlm(script)).perform_task(task(), seen)
     assert all(asked.tools == () for asked in script.asked)
     assert seen.of("tool_result")[0]["content"] == "There is no tool get_my_decisions."
 
 
 async def test_a_model_that_never_stops_calling_tools_fails_the_run() -> None:
     script = Script()
-    script.always_replies(called("get_my_decisions"))
+    script.set_default_reply(tool_call_reply("get_my_decisions"))
     given = task(config=AdapterConfig(max_turns=3), review=review("none"))
     with pytest.raises(RunFailed, match="after 3 requests") as caught:
-        await ModelDriver(ScriptedLlm(script)).perform(given, Seen())
+        await ModelDriver(ScriptedLlm(script)).perform_task(given, Seen())
     assert caught.value.usage.calls == 3
 
 
 async def test_a_model_that_is_down_fails_the_run_and_keeps_what_it_cost() -> None:
     script = Script()
-    script.fails("error", on="Card", times=None)
+    script.add_fault("error", on="Card", times=None)
     with pytest.raises(RunFailed) as caught:
-        await ModelDriver(ScriptedLlm(script)).perform(task(card=CARDS["decision"]), Seen())
+        await ModelDriver(ScriptedLlm(script)).perform_task(task(card=CARDS["decision"]), Seen())
     assert caught.value.usage.calls == 1
 
 
 @pytest.mark.parametrize("card_type", sorted(CARDS))
 async def test_offline_every_shipped_card_is_filled_with_something_that_claims_nothing(card_type: str) -> None:
-    outcome = await ModelDriver(OfflineLlm()).perform(task("Analyse BTC-USD.", card=CARDS[card_type]), Seen())
+    outcome = await ModelDriver(OfflineLlm()).perform_task(task("Analyse BTC-USD.", card=CARDS[card_type]), Seen())
     assert outcome.answer is not None
-    values = fill(CARDS[card_type], outcome.answer)
-    assert "Offline" in CARDS[card_type].headline_of(values)
+    values = fill_card(CARDS[card_type], outcome.answer)
+    assert "Offline" in CARDS[card_type].format_headline(values)
     assert outcome.usage.model == "offline"
 
 
 async def test_tools_a_session_once_called_come_back_as_words() -> None:
     script = Script()
     driver = ModelDriver(ScriptedLlm(script))
-    first = await driver.perform(task("one", access=Access.EXTEND, review=review("2d ago · WAIT")), Seen())
-    await driver.perform(task("two", access=Access.EXTEND, session_id="s", history=first.transcript), Seen())
+    first = await driver.perform_task(task("one", access=MemoryAccess.EXTEND, review=review("2d ago · WAIT")), Seen())
+    await driver.perform_task(task("two", access=MemoryAccess.EXTEND, session_id="s", history=first.transcript), Seen())
     said = script.asked[-1].messages
     assert all(m.role in {"user", "assistant"} and not m.tool_requests for m in said)
     assert any("2d ago · WAIT" in m.content for m in said)

@@ -5,14 +5,14 @@ import asyncio
 import pytest
 
 from mnemon.errors import DatabaseDown
-from mnemon.runs import performance
-from mnemon.runs.performance import Stopped, within
+from mnemon.runs import task_runner
 from mnemon.runs.run import RunStatus
+from mnemon.runs.task_runner import TaskStopped, run_until_over
 
 
 @pytest.fixture(autouse=True)
 def watches_closely(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(performance, "WATCH_S", 0.0)
+    monkeypatch.setattr(task_runner, "STATUS_POLL_S", 0.0)
 
 
 class Row:
@@ -39,13 +39,13 @@ async def test_a_look_that_fails_stops_nothing() -> None:
         await row.looked.wait()
         return "done"
 
-    assert await within(work(), 60, row.look) == "done"
+    assert await run_until_over(work(), 60, row.look) == "done"
 
 
 async def test_a_run_that_is_over_is_stopped() -> None:
     row = Row(failures=1, status=RunStatus.CANCELLED)
-    with pytest.raises(Stopped):
-        await within(asyncio.Event().wait(), 60, row.look)
+    with pytest.raises(TaskStopped):
+        await run_until_over(asyncio.Event().wait(), 60, row.look)
 
 
 async def test_a_look_that_fails_for_another_reason_is_no_stop() -> None:
@@ -53,4 +53,4 @@ async def test_a_look_that_fails_for_another_reason_is_no_stop() -> None:
         raise LookupError
 
     with pytest.raises(LookupError):
-        await within(asyncio.Event().wait(), 60, look)
+        await run_until_over(asyncio.Event().wait(), 60, look)

@@ -9,15 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mnemon.runs.agent import Adapter, AdapterConfig, Agent, AgentRole
-from mnemon.runs.card import RE_EXAMINATION, Values, load_cards
-from mnemon.runs.filling import fill
-from mnemon.runs.re_examination import NotReExaminable, blind_prompt, blind_subject, check, lead_prompt
+from mnemon.runs.card import RE_EXAMINATION, SlotValues, load_cards
+from mnemon.runs.card_filling import fill_card
+from mnemon.runs.re_examination import NotReExaminable, blind_prompt, blind_subject, lead_prompt, require_re_examinable
 from mnemon.runs.run import ResolutionStatus, Run, RunKind, RunStatus
 
 NOW = datetime(2026, 3, 3, 9, tzinfo=UTC)
 CARDS = load_cards()
 TRADE = CARDS["trade-decision"]
-VALUES = fill(
+VALUES = fill_card(
     TRADE,
     {
         "symbol": "BTC-USD",
@@ -74,17 +74,17 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
 def test_what_cannot_be_re_examined_says_why(change: dict[str, Any], why: str) -> None:
     parent = replace(PARENT, **change)
     with pytest.raises(NotReExaminable, match=why) as caught:
-        check(parent, CARDS.get(parent.card_type))
+        require_re_examinable(parent, CARDS.get(parent.card_type))
     assert caught.value.code == "not_re_examinable"
 
 
 def test_a_thesis_stays_re_examinable_after_it_was_resolved() -> None:
     parent = replace(PARENT, card_type="research-thesis", resolution_status=ResolutionStatus.RESOLVED)
-    assert check(parent, CARDS["research-thesis"]) is CARDS["research-thesis"]
+    assert require_re_examinable(parent, CARDS["research-thesis"]) is CARDS["research-thesis"]
 
 
 def test_a_trade_that_waits_can_be_re_examined() -> None:
-    assert check(replace(PARENT, resolution_status=None), TRADE) is TRADE
+    assert require_re_examinable(replace(PARENT, resolution_status=None), TRADE) is TRADE
 
 
 def test_the_prompt_stands_alone_and_names_every_slot_the_time_and_the_vocabulary() -> None:
@@ -139,7 +139,13 @@ WORDS = st.text(alphabet="abcdefghijk 0123456789", min_size=1, max_size=12).map(
 def test_no_slot_of_the_decision_reaches_a_specialist(
     topic: str, thesis: str, evidence: list[str], confidence: float
 ) -> None:
-    values: Values = {"topic": topic, "stance": "FOR", "thesis": thesis, "evidence": evidence, "confidence": confidence}
+    values: SlotValues = {
+        "topic": topic,
+        "stance": "FOR",
+        "thesis": thesis,
+        "evidence": evidence,
+        "confidence": confidence,
+    }
     subject = blind_subject(CARDS["research-thesis"], values)
     assert subject in (None, topic)
     if subject is not None:

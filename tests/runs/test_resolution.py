@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mnemon.runs.card import load_cards
-from mnemon.runs.filling import fill
-from mnemon.runs.resolution import Position, Price, opening_status, position_of, resolve, verdict
+from mnemon.runs.card_filling import fill_card
+from mnemon.runs.resolution import Position, Price, initial_status, is_right, position_of, resolve_position
 from mnemon.runs.run import ResolutionStatus
 
 T0 = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -57,52 +57,52 @@ CASES = [
 
 @pytest.mark.parametrize(("side", "prices", "outcome"), CASES)
 def test_the_first_touch_decides(side: str, prices: list[Price], outcome: str | None) -> None:
-    ended = resolve(position(side), prices, now=T0 + timedelta(hours=1))
+    ended = resolve_position(position(side), prices, now=T0 + timedelta(hours=1))
     assert (ended.outcome if ended else None) == outcome
     if ended:
         assert ended.status is ResolutionStatus.RESOLVED
 
 
 def test_both_levels_in_one_bar_say_so() -> None:
-    ended = resolve(position("long"), [at(1, 100, low=90, high=120)], now=T0)
+    ended = resolve_position(position("long"), [at(1, 100, low=90, high=120)], now=T0)
     assert ended is not None
     assert "both levels" in ended.note
 
 
 def test_past_its_expiry_a_trade_expires() -> None:
-    assert resolve(position("long", expires=10), [], now=T0 + timedelta(minutes=10)) is None
-    ended = resolve(position("long", expires=10), [], now=T0 + timedelta(minutes=11))
+    assert resolve_position(position("long", expires=10), [], now=T0 + timedelta(minutes=10)) is None
+    ended = resolve_position(position("long", expires=10), [], now=T0 + timedelta(minutes=11))
     assert ended is not None
     assert ended.status is ResolutionStatus.EXPIRED
     assert ended.at == T0 + timedelta(minutes=10)
 
 
 def test_a_touch_after_the_expiry_does_not_count_and_one_before_it_does() -> None:
-    late = resolve(position("long", expires=10), [at(11, 130)], now=T0 + timedelta(minutes=12))
+    late = resolve_position(position("long", expires=10), [at(11, 130)], now=T0 + timedelta(minutes=12))
     assert late is not None
     assert late.outcome == "expired"
-    known_late = resolve(position("long", expires=10), [at(9, 130)], now=T0 + timedelta(minutes=12))
+    known_late = resolve_position(position("long", expires=10), [at(9, 130)], now=T0 + timedelta(minutes=12))
     assert known_late is not None
     assert known_late.outcome == "take_profit"
 
 
 def test_another_market_changes_nothing() -> None:
     other = Price(symbol="Y", price=1, at=T0)
-    assert resolve(position("long"), [other], now=T0) is None
+    assert resolve_position(position("long"), [other], now=T0) is None
 
 
 def test_waiting_is_no_position() -> None:
-    wait = fill(TRADE, {"symbol": "X", "action": "WAIT", "summary": "range", "confidence": 0.5})
+    wait = fill_card(TRADE, {"symbol": "X", "action": "WAIT", "summary": "range", "confidence": 0.5})
     assert position_of(TRADE, wait, T0) is None
-    assert opening_status(TRADE, wait) is None
+    assert initial_status(TRADE, wait) is None
 
 
 def test_outcomes_judge_the_decision() -> None:
-    assert verdict(TRADE, "take_profit") is True
-    assert verdict(TRADE, "stop_loss") is False
-    assert verdict(TRADE, "Win") is True
-    assert verdict(TRADE, "exited") is None
-    assert verdict(TRADE, "expired") is None
+    assert is_right(TRADE, "take_profit") is True
+    assert is_right(TRADE, "stop_loss") is False
+    assert is_right(TRADE, "Win") is True
+    assert is_right(TRADE, "exited") is None
+    assert is_right(TRADE, "expired") is None
 
 
 TICKS = st.lists(st.builds(at, st.integers(0, 20), st.floats(min_value=50, max_value=150)), max_size=12)
@@ -110,16 +110,16 @@ TICKS = st.lists(st.builds(at, st.integers(0, 20), st.floats(min_value=50, max_v
 
 @given(TICKS, st.sampled_from(["long", "short"]))
 def test_the_order_of_arrival_does_not_matter(prices: list[Price], side: str) -> None:
-    forward = resolve(position(side), prices, now=T0)
-    backward = resolve(position(side), prices[::-1], now=T0)
+    forward = resolve_position(position(side), prices, now=T0)
+    backward = resolve_position(position(side), prices[::-1], now=T0)
     assert (forward and (forward.outcome, forward.at)) == (backward and (backward.outcome, backward.at))
 
 
 @given(TICKS, TICKS, st.sampled_from(["long", "short"]))
 def test_later_prices_never_change_a_resolution(early: list[Price], late: list[Price], side: str) -> None:
-    ended = resolve(position(side), early, now=T0)
+    ended = resolve_position(position(side), early, now=T0)
     if ended is None:
         return
     after = [Price(symbol="X", price=price.price, at=price.at + timedelta(hours=1)) for price in late]
-    again = resolve(position(side), [*early, *after], now=T0)
+    again = resolve_position(position(side), [*early, *after], now=T0)
     assert again == ended

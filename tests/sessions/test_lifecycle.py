@@ -5,7 +5,7 @@ from itertools import product
 import pytest
 
 from mnemon.errors import Conflict
-from mnemon.sessions.lifecycle import TurnStatus, become, may_become
+from mnemon.sessions.lifecycle import TurnStatus, may_become, require_transition
 
 DRAWN = {
     ("answering", "answered"),
@@ -20,8 +20,8 @@ DRAWN = {
 @pytest.mark.parametrize(("status", "following"), list(product(TurnStatus, TurnStatus)))
 def test_only_drawn_steps_are_possible(status: TurnStatus, following: TurnStatus) -> None:
     if (status.value, following.value) in DRAWN:
-        assert become(status, following) is following
+        assert require_transition(status, following) is following
     else:
         assert not may_become(status, following)
         with pytest.raises(Conflict):
-            become(status, following)
+            require_transition(status, following)

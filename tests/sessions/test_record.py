@@ -8,16 +8,16 @@ import pytest
 from mnemon.clock import ManualClock
 from mnemon.db.database import Database
 from mnemon.errors import Invalid, NotFound
-from mnemon.scope import Scope, person
+from mnemon.scope import Scope, person_scope
 from mnemon.sessions import messages, state, store, turns
-from mnemon.sessions.boundary import Boundary
+from mnemon.sessions.boundary import SessionBoundary
 from mnemon.sessions.close import close_session
 from mnemon.sessions.lifecycle import TurnStatus
 from mnemon.sessions.messages import NewMessage
-from mnemon.sessions.record import Incoming, record
+from mnemon.sessions.record import NewTurn, store_turn
 from mnemon.turn import Intent, Role, ToolOutcome, Turn
 
-RULES = Boundary()
+RULES = SessionBoundary()
 
 
 async def say(
@@ -29,18 +29,18 @@ async def say(
     session_id: str | None = None,
     user: str = "ana",
 ) -> Turn:
-    incoming = Incoming(
+    incoming = NewTurn(
         user_name=user, messages=(NewMessage(role=Role.USER, content=text, at=at),), session_id=session_id
     )
     async with db.tx("acme") as tx:
-        return await record(tx, person("acme", user, persona), incoming, RULES)
+        return await store_turn(tx, person_scope("acme", user, persona), incoming, RULES)
 
 
 async def test_the_first_message_makes_person_session_and_state(db: Database, org: str, clock: ManualClock) -> None:
     turn = await say(db, "hello", persona="coach")
     async with db.tx(org) as tx:
-        found = await store.find(tx, Scope(org_id=org), turn.session_id)
-        kept = await state.session_state(tx, turn.scope)
+        found = await store.find_session(tx, Scope(org_id=org), turn.session_id)
+        kept = await state.load_session_state(tx, turn.scope)
     assert found is not None
     assert kept is not None
     assert (found[0].turn_count, found[0].persona_id, found[0].started_at) == (1, "coach", clock.now())
@@ -60,9 +60,9 @@ async def test_a_stale_session_ends_when_the_next_message_comes(db: Database, or
     clock.advance(timedelta(minutes=36))
     second = await say(db, "two")
     async with db.tx(org) as tx:
-        old = await store.find(tx, Scope(org_id=org), first.session_id)
-        new = await store.find(tx, Scope(org_id=org), second.session_id)
-        kept = await state.session_state(tx, second.scope)
+        old = await store.find_session(tx, Scope(org_id=org), first.session_id)
+        new = await store.find_session(tx, Scope(org_id=org), second.session_id)
+        kept = await state.load_session_state(tx, second.scope)
     assert old is not None
     assert new is not None
     assert kept is not None
@@ -95,7 +95,7 @@ async def test_a_named_session_that_ended_is_taken_up_by_a_new_one(db: Database,
     clock.advance(timedelta(days=9))
     second = await say(db, "two", session_id=first.session_id)
     async with db.tx(org) as tx:
-        found = await store.find(tx, Scope(org_id=org), second.session_id)
+        found = await store.find_session(tx, Scope(org_id=org), second.session_id)
     assert found is not None
     assert (found[0].resumed_from, found[0].persona_id) == (first.session_id, "coach")
 
@@ -109,16 +109,16 @@ async def test_somebody_elses_session_does_not_exist(db: Database, org: str) -> 
 
 
 async def test_a_turn_is_read_back_as_it_was_stored(db: Database, org: str) -> None:
-    incoming = Incoming(
+    incoming = NewTurn(
         user_name="ana",
         messages=(NewMessage(role=Role.USER, content="hi"), NewMessage(role=Role.ASSISTANT, content="hello")),
         tool_results=(ToolOutcome(id="t1", action="search", ids=(), count=0, output={"a": [1]}),),
         intents=(Intent(action="search", expected_outcome="none", expected_count=0),),
     )
     async with db.tx(org) as tx:
-        turn = await record(tx, person(org, "ana"), incoming, RULES)
+        turn = await store_turn(tx, person_scope(org, "ana"), incoming, RULES)
     async with db.tx(org) as tx:
-        found = await turns.find(tx, Scope(org_id=org), turn.id)
+        found = await turns.find_turn(tx, Scope(org_id=org), turn.id)
     assert found is not None
     assert found.turn == turn
     assert found.status is TurnStatus.ANSWERED
@@ -127,6 +127,11 @@ async def test_a_turn_is_read_back_as_it_was_stored(db: Database, org: str) -> N
 async def test_another_organization_sees_nothing(db: Database, org: str) -> None:
     turn = await say(db, "secret")
     async with db.tx("rival") as tx:
-        assert await turns.find(tx, Scope(org_id="rival"), turn.id) is None
-        assert await store.find(tx, Scope(org_id="rival"), turn.session_id) is None
-        assert await messages.recent(tx, Scope(org_id="rival", user_id=turn.scope.user), turn.session_id, most=5) == ()
+        assert await turns.find_turn(tx, Scope(org_id="rival"), turn.id) is None
+        assert await store.find_session(tx, Scope(org_id="rival"), turn.session_id) is None
+        assert (
+            await messages.list_recent_messages(
+                tx, Scope(org_id="rival", user_id=turn.scope.user), turn.session_id, most=5
+            )
+            == ()
+        )

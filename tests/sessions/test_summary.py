@@ -5,12 +5,12 @@ from datetime import UTC, datetime
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemon.sessions.summary import SessionSummary, summarize_by_rule, transcript
-from mnemon.turn import Role, Said
+from mnemon.sessions.summary import SessionSummary, format_transcript, summarize_by_rule
+from mnemon.turn import Role, TurnMessage
 
 
-def said(text: str, role: Role = Role.USER) -> Said:
-    return Said(message_id="msg_1", role=role, content=text, name=None, at=datetime(2026, 5, 1, tzinfo=UTC))
+def said(text: str, role: Role = Role.USER) -> TurnMessage:
+    return TurnMessage(message_id="msg_1", role=role, content=text, name=None, at=datetime(2026, 5, 1, tzinfo=UTC))
 
 
 def test_the_schema_has_the_six_fields_and_its_title() -> None:
@@ -41,7 +41,7 @@ def test_the_rule_finds_promises_questions_and_people() -> None:
 
 
 @given(st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=300).map(said), max_size=6))
-def test_every_line_of_the_rule_stands_in_what_the_person_said(messages: list[Said]) -> None:
+def test_every_line_of_the_rule_stands_in_what_the_person_said(messages: list[TurnMessage]) -> None:
     told = " ".join(" ".join(message.content.split()) for message in messages)
     summary = summarize_by_rule(messages)
     lines = [*summary.what_mattered, *summary.open_loops, *summary.commitments, *summary.people]
@@ -49,12 +49,12 @@ def test_every_line_of_the_rule_stands_in_what_the_person_said(messages: list[Sa
 
 
 def test_a_long_transcript_keeps_its_end() -> None:
-    text = transcript([said(f"message {number}") for number in range(100)], limit=200)
+    text = format_transcript([said(f"message {number}") for number in range(100)], limit=200)
     assert text.endswith("user: message 99")
     assert "message 1\n" not in text
 
 
 def test_what_no_database_can_hold_is_left_out() -> None:
-    summary = SessionSummary(one_liner="a\0b \ud800c", people=["\0"]).bounded()
+    summary = SessionSummary(one_liner="a\0b \ud800c", people=["\0"]).with_limits()
     assert summary.one_liner == "a b ?c"
     summary.model_dump_json().encode()

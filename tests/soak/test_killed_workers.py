@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mnemon.llm.scripted.script import Asked, Script
+from mnemon.llm.scripted.script import Script, ScriptedRequest
 from mnemon.llm.scripted.server import ScriptedServer
 from support.soak.figures import Figures
 from support.soak.judging import FULL, SUITE, Bounds, judge
@@ -41,7 +41,7 @@ class Notes:
 async def kill_workers_and_count(folder: Path, kills: int, bounds: Bounds) -> Figures:
     """Kill workers so many times while a model thinks and check every promise."""
     with ScriptedServer() as scripted:
-        scripted.script.always_answers("Reflection", _think_and_remember)
+        scripted.script.set_default_answer("Reflection", _think_and_remember)
         server = Server(
             folder,
             worker=False,
@@ -76,7 +76,7 @@ async def kill_workers_and_count(folder: Path, kills: int, bounds: Bounds) -> Fi
             "turns reflected": came.done,
             "reflections running at a kill": cut,
             "sessions out of order": came.out_of_order,
-            "model calls": len(scripted.script.asked_on("Reflection")),
+            "model calls": len(scripted.script.requests_on("Reflection")),
         },
     )
 
@@ -125,7 +125,7 @@ async def _reflect_all(server: Server, sent: int, seconds: float) -> None:
         await asyncio.sleep(0.1)
 
 
-def _think_and_remember(asked: Asked) -> dict[str, object]:
+def _think_and_remember(asked: ScriptedRequest) -> dict[str, object]:
     time.sleep(0.05)
     return remembers_each(asked)
 

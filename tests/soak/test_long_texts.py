@@ -15,7 +15,7 @@ import httpx2
 import pytest
 from fastapi import FastAPI
 
-from mnemon.basement import Basement
+from mnemon.services import Services
 from support.console_door import signed_in
 from support.served import Served, served
 from support.soak.figures import Figures
@@ -39,7 +39,7 @@ class Watch:
     longest_s: float = 0.0
     tasks: list["asyncio.Task[None]"] = field(default_factory=list)
 
-    def dress(self, app: FastAPI, basement: Basement) -> None:
+    def dress(self, app: FastAPI, services: Services) -> None:
         self.tasks.append(asyncio.get_running_loop().create_task(self._measure()))
 
     async def _measure(self) -> None:
@@ -112,7 +112,7 @@ def test_no_long_text_holds_up_the_event_loop(model: str, database_url: str, tmp
     options: dict[str, Any] = {"model": "offline"} if model == "offline" else {}
     with served(database_url, tmp_path, dress=watch.dress, **options) as server:
         if model == "scripted":
-            server.script.always_answers("Reflection", lambda asked: {})
+            server.script.set_default_answer("Reflection", lambda asked: {})
         client = server.client("acme")
         client.timeout = httpx2.Timeout(120)
         send_turns(client, "warm", "I will call.")  # what is loaded at the first use is not what is measured
@@ -194,7 +194,7 @@ def test_healthz_answers_within_100_ms_while_long_texts_come_in_a_loop(
         (tmp_path / model).mkdir()
         with served(database_url, tmp_path / model, **options) as server:
             if model == "scripted":
-                server.script.always_answers("Reflection", lambda asked: {})
+                server.script.set_default_answer("Reflection", lambda asked: {})
             client = server.client("acme")
             client.timeout = httpx2.Timeout(600)
             send_turns(client, "warm", "I will call.")  # what is loaded at the first use is not what is measured

@@ -82,7 +82,7 @@ async def _one_set(server: Server, script: Script, streams: int, name: str) -> C
     """Open all of them, give up half of each kind, let the rest hear what they wait for."""
     listeners = Listeners(server)
     each = streams // 2
-    script.fails("slow", on="chat", times=None, seconds=10 * _WITHIN_S)
+    script.add_fault("slow", on="chat", times=None, seconds=10 * _WITHIN_S)
     async with listeners.client, asyncio.TaskGroup() as group:
         session_id = await _session(listeners, f"watched-{name}")
         events = [group.create_task(listeners.hear_events(session_id)) for _ in range(each)]
@@ -90,7 +90,7 @@ async def _one_set(server: Server, script: Script, streams: int, name: str) -> C
         await _until_heard(listeners, "opened", 2 * each)
         for given_up in (*events[::2], *chats[::2]):
             given_up.cancel()
-        script.heals()
+        script.clear_faults()
         changed = await listeners.client.patch(
             f"/api/sessions/{session_id}/agent-state",
             json={"current_understanding": {"entities": [{"id": "e1", "kind": "k"}]}},
@@ -106,7 +106,7 @@ async def stream_and_count(folder: Path, streams: int, bounds: Bounds) -> Figure
     """Hold so many streams twice in the middle of writes, and check every promise."""
     allow_open_files(streams + 500)
     with ScriptedServer() as scripted:
-        scripted.script.always_answers("Reflection", lambda asked: {})
+        scripted.script.set_default_answer("Reflection", lambda asked: {})
         server = Server(folder, model="openai:scripted", model_base_url=scripted.url, model_api_key="none")
         try:
             await server.start()

@@ -25,7 +25,7 @@ async def database_is_back(server: Server, old_pid: int) -> float:
     end = time.monotonic() + HANGS_S
     while time.monotonic() < end:
         found = server.postgres()
-        if found is not None and found.pid != old_pid and found.ready:
+        if found is not None and found.pid != old_pid and found.is_ready:
             return time.monotonic()
         await asyncio.sleep(0.01)
     raise AssertionError(f"the database did not come back: {server.said()}")

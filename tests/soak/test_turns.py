@@ -8,14 +8,14 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from mnemon.llm.scripted.script import Asked
+from mnemon.llm.scripted.script import ScriptedRequest
 from support.served import Served, served
 from support.turning import Worker, finished, remembers_each, talk, verdict
 
 
 def crowd(server: Served, *, users: int, turns: int, minutes: float) -> dict[str, float]:
     """So many people say so much at once; the figures, after every promise was checked."""
-    server.script.always_answers("Reflection", remembers_each)
+    server.script.set_default_answer("Reflection", remembers_each)
     key = server.key("acme")
     began = time.monotonic()
     sent = asyncio.run(talk(server.url, key, users=users, turns=turns))
@@ -28,18 +28,18 @@ def crowd(server: Served, *, users: int, turns: int, minutes: float) -> dict[str
         "turns": sent,
         "turns stored a second": round(sent / (stored - began), 1),
         "turns reflected a second": round(sent / (time.monotonic() - began), 1),
-        "model calls": len(server.script.asked_on("Reflection")),
+        "model calls": len(server.script.requests_on("Reflection")),
     }
 
 
 def killing(server: Served, *, users: int, turns: int, kills: int) -> dict[str, float]:
     """Workers are killed so many times while a model thinks; nothing is lost and nothing applied twice."""
 
-    def thinking(asked: Asked) -> dict[str, object]:
+    def thinking(asked: ScriptedRequest) -> dict[str, object]:
         time.sleep(0.05)
         return remembers_each(asked)
 
-    server.script.always_answers("Reflection", thinking)
+    server.script.set_default_answer("Reflection", thinking)
     sent = asyncio.run(talk(server.url, server.key("acme"), users=users, turns=turns))
     worker = Worker(server)
     midway = 0

@@ -9,7 +9,7 @@ from urllib.parse import urldefrag, urlsplit
 import httpx2
 from starlette.routing import Route
 
-from mnemon.app import PAGES
+from mnemon.app import CONSOLE_PAGES
 
 
 class NoWay(AssertionError):
@@ -29,7 +29,7 @@ class _Links(HTMLParser):
 
 def pages() -> list[Route]:
     """The console's pages, as the application serves them."""
-    routers = [import_module(f"mnemon.console.{name}").router for name in PAGES]
+    routers = [import_module(f"mnemon.console.{name}").router for name in CONSOLE_PAGES]
     return [
         route
         for router in routers

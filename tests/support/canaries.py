@@ -9,8 +9,8 @@ from typing import Any
 
 import httpx2
 
-from mnemon.db.dump import tools_for
-from mnemon.llm.scripted.script import Asked
+from mnemon.db.backup import find_tools
+from mnemon.llm.scripted.script import ScriptedRequest
 from support.served import Served
 
 _SYLLABLES = "bra zol quin vex mar tup lok fri gan dwi hup nes oxa pil rud sco tav umb wyn yar".split()  # noqa: SIM905
@@ -31,10 +31,10 @@ class Canaries:
         dice = random.Random(17)
         self.words = [_word(number, dice) for number in range(self.count)]
         script = self.server.script
-        script.always_answers("Reflection", _reflection)
-        script.always_answers("SessionSummary", _session_summary)
-        script.always_answers("Spine", _spine)
-        script.always_answers("CuratorPlan", _plan)
+        script.set_default_answer("Reflection", _reflection)
+        script.set_default_answer("SessionSummary", _session_summary)
+        script.set_default_answer("Spine", _spine)
+        script.set_default_answer("CuratorPlan", _plan)
         seeded = self.words[::10]
         self.client.put(
             "/api/users/ann/seed", json={"profile": [{"content": f"Seeded with {word}"} for word in seeded]}
@@ -126,8 +126,8 @@ class Canaries:
 
 def dump(url: str) -> str:
     """The whole database as pg_dump writes it in plain text."""
-    tools = asyncio.run(tools_for(url, None))
-    command = [tools.program("pg_dump"), "--data-only", f"--dbname={url}"]
+    tools = asyncio.run(find_tools(url, None))
+    command = [tools.program_path("pg_dump"), "--data-only", f"--dbname={url}"]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
@@ -137,13 +137,13 @@ def _word(number: int, dice: random.Random) -> str:
     return f"{syllables}zor{dice.choice(_SYLLABLES)}".title() if number % 3 == 0 else f"{syllables}-{number:04}"
 
 
-def _said(asked: Asked) -> tuple[str, str] | None:
+def _said(asked: ScriptedRequest) -> tuple[str, str] | None:
     """The canary of the turn and the words it was said in."""
     found = re.search(r"My locker word is ([\w-]+), please remember", asked.prompt)
     return (found[1], found[0]) if found else None
 
 
-def _reflection(asked: Asked) -> dict[str, Any]:
+def _reflection(asked: ScriptedRequest) -> dict[str, Any]:
     said = _said(asked)
     if said is None:
         return {}
@@ -176,7 +176,7 @@ def _reflection(asked: Asked) -> dict[str, Any]:
     return {name: answer for name, answer in every.items() if name in due}
 
 
-def _session_summary(asked: Asked) -> dict[str, Any]:
+def _session_summary(asked: ScriptedRequest) -> dict[str, Any]:
     words = list(dict.fromkeys(_FOUND.findall(asked.prompt)))[:5]
     return {
         "one_liner": f"Locker words: {', '.join(words)}",
@@ -188,12 +188,12 @@ def _session_summary(asked: Asked) -> dict[str, Any]:
     }
 
 
-def _spine(asked: Asked) -> dict[str, Any]:
+def _spine(asked: ScriptedRequest) -> dict[str, Any]:
     lines = [line.split(": ", 1)[1] for line in asked.prompt.splitlines() if line.startswith("- PROFILE: ")]
     return {"PROFILE": lines[:10], "PROJECTS": [], "PEOPLE": [], "OPEN_LOOPS": []}
 
 
-def _plan(asked: Asked) -> dict[str, Any]:
+def _plan(asked: ScriptedRequest) -> dict[str, Any]:
     listed = re.findall(r"- (mem_\w+) \[person:self\] (The locker word is [\w-]+)", asked.prompt)[:2]
     if len(listed) < 2:
         return {"folds": [], "archive": []}

@@ -22,7 +22,7 @@ async def made_link(server: Served, org: str) -> str:
     try:
         async with db.tx(org) as tx:
             await create_organization(tx)
-            return f"{server.url}/sign-in/{await signin.make_link(tx, Scope(org_id=org), actor='operator')}"
+            return f"{server.url}/sign-in/{await signin.create_link(tx, Scope(org_id=org), actor='operator')}"
     finally:
         await db.close()
 

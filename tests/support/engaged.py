@@ -5,13 +5,13 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from mnemon.engagement.answer import EngagementReflection, Proposal
-from mnemon.engagement.delta import Entry
+from mnemon.engagement.apply_proposal import ProposalOutcome, apply_proposal
 from mnemon.engagement.document import Engagement
-from mnemon.engagement.scales import Rules
-from mnemon.engagement.weigh import Outcome, weigh
-from mnemon.scope import person
-from mnemon.turn import Role, Said, Turn
+from mnemon.engagement.journal import EngagementEntry
+from mnemon.engagement.proposal import EngagementProposal, EngagementReflection
+from mnemon.engagement.proposal_applier import EngagementRules
+from mnemon.scope import person_scope
+from mnemon.turn import Role, Turn, TurnMessage
 
 START = datetime(2026, 4, 12, 15, 22, tzinfo=UTC)
 
@@ -40,14 +40,14 @@ def turn(
 ) -> Turn:
     """A stored turn in which a person says one thing and gets a short reply."""
     said = (
-        Said(message_id=f"msg_{number}_{who}", role=Role.USER, content=text, name=None, at=at),
-        Said(message_id=f"msg_{number}_{who}_reply", role=Role.ASSISTANT, content="Noted.", name=None, at=at),
+        TurnMessage(message_id=f"msg_{number}_{who}", role=Role.USER, content=text, name=None, at=at),
+        TurnMessage(message_id=f"msg_{number}_{who}_reply", role=Role.ASSISTANT, content="Noted.", name=None, at=at),
     )
     return Turn(
         id=f"trn_{number}_{who}",
         session_id=f"ses_{who}",
         seq=number,
-        scope=person(org, who, persona),
+        scope=person_scope(org, who, persona),
         user_name=who,
         at=at,
         messages=said,
@@ -72,24 +72,24 @@ def answer(**parts: Any) -> EngagementReflection:
 class Room:
     """An engagement that takes turns in memory."""
 
-    rules: Rules = field(default_factory=lambda: Rules(first_hypothesis_turns=0))
+    rules: EngagementRules = field(default_factory=lambda: EngagementRules(first_hypothesis_turns=0))
     document: Engagement | None = None
-    entries: list[Entry] = field(default_factory=list)
+    entries: list[EngagementEntry] = field(default_factory=list)
     heard: int = 0
     turns: int = 0
     new_id: Any = field(default_factory=ids)
 
-    def say(self, text: str, *, who: str = "dana", at: datetime | None = None, **parts: Any) -> Outcome:
+    def say(self, text: str, *, who: str = "dana", at: datetime | None = None, **parts: Any) -> ProposalOutcome:
         """One more turn with its proposal, an hour after the last."""
         self.turns += 1
         when = at or START + timedelta(hours=self.turns)
         return self.take(turn(text, number=self.turns, who=who, at=when), **parts)
 
-    def take(self, taken: Turn, **parts: Any) -> Outcome:
+    def take(self, taken: Turn, **parts: Any) -> ProposalOutcome:
         self.heard += 1
-        outcome = weigh(
+        outcome = apply_proposal(
             self.document,
-            Proposal.model_validate(parts),
+            EngagementProposal.model_validate(parts),
             turn=taken,
             heard=self.heard,
             seq=self.entries[-1].seq if self.entries else 0,

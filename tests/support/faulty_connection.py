@@ -1,7 +1,7 @@
 """A connection that fails one chosen statement, wherever possible by making PostgreSQL itself raise the error.
 
-Every statement of the server passes through `Wire.send` or `Wire.execute`, so counting there counts them all: BEGIN,
-SET, savepoints, COMMIT and ROLLBACK, what was put off with `Tx.later`, and each row of `Tx.many`.
+Every statement of the server passes through `Wire.send_round` or `Wire.execute`, so counting there counts them all: BEGIN,
+SET, savepoints, COMMIT and ROLLBACK, what was put off with `Tx.defer`, and each row of `Tx.execute_many`.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ from typing import Any
 
 import psycopg
 
-from mnemon.db.wire import Bound, Wire, plain
+from mnemon.db.pipeline import BoundStatement, PipelinedConnection, plain_statement
 
 
 class FaultClass(StrEnum):
@@ -123,31 +123,31 @@ def _nobody() -> None:
     """Nobody waits."""
 
 
-class FaultyWire(Wire):
+class FaultyWire(PipelinedConnection):
     """A connection whose statements fail as its `faults` say."""
 
     faults: Faults
 
-    async def send(self, bound: Sequence[Bound]) -> None:
+    async def send_round(self, bound: Sequence[BoundStatement]) -> None:
         place = self.faults.place_in([one.asked.sql for one in bound])
         if place is None:
             if self.faults.away:
                 self._sever()
-            await super().send(bound)
+            await super().send_round(bound)
             return
         before, it, after = list(bound[:place]), bound[place], list(bound[place + 1 :])
         match self.faults.kind:
             case FaultClass.TERMINATED:
-                await super().send([*before, *self.bound(*map(plain, _TERMINATE)), *after])
+                await super().send_round([*before, *self.bind_statements(*map(plain_statement, _TERMINATE)), *after])
             case FaultClass.LOST_BEFORE | FaultClass.AWAY:
                 await self._send_and_sever(before, [it, *after])
             case FaultClass.LOST_AFTER:
                 await self._send_and_sever([*before, it], after)
             case FaultClass.CANCELLED:
                 self.faults.cancel_waiting()
-                await super().send([*before, *self.bound(plain(_UNDER_WAY)), it, *after])
+                await super().send_round([*before, *self.bind_statements(plain_statement(_UNDER_WAY)), it, *after])
             case kind:
-                await super().send([*before, *self.bound(plain(_raising(kind))), *after])
+                await super().send_round([*before, *self.bind_statements(plain_statement(_raising(kind))), *after])
 
     async def execute(self, query: Any, params: Any = None, **options: Any) -> Any:
         place = self.faults.place_in([str(query)])
@@ -171,11 +171,11 @@ class FaultyWire(Wire):
                 return await super().execute(_raising(kind))
         return await super().execute(query, params, **options)
 
-    async def _send_and_sever(self, arrives: Sequence[Bound], lost: Sequence[Bound]) -> None:
+    async def _send_and_sever(self, arrives: Sequence[BoundStatement], lost: Sequence[BoundStatement]) -> None:
         if arrives:
-            await super().send(arrives)
+            await super().send_round(arrives)
         self._sever()
-        await super().send(lost)
+        await super().send_round(lost)
 
     def _sever(self) -> None:
         """Cut the connection as a network does: neither side is told."""

@@ -21,13 +21,13 @@ from typing import Any
 
 import mnemon
 from mnemon.agentstate.state import AgentState
-from mnemon.custody.traces import Traces
+from mnemon.custody.traces import ForgottenTraces
 from mnemon.errors import Invalid
-from mnemon.evidence.quote import Passage
-from mnemon.layer import Item, Layer
-from mnemon.memory.recall.question import Question, read
+from mnemon.evidence.quote_gate import Passage
+from mnemon.layer import Layer, LayerItem
+from mnemon.memory.recall.query import ParsedQuery, parse_query
 from mnemon.scope import Scope
-from mnemon.turn import Role, Said, ToolOutcome, Turn
+from mnemon.turn import Role, ToolOutcome, Turn, TurnMessage
 from support.pumps import Pump, pattern_pumps
 
 SIZE = 8_000
@@ -150,8 +150,8 @@ def _made(kind: Any, texts: _Texts) -> Any:
     return make(texts)
 
 
-def _said(texts: _Texts) -> Said:
-    return Said(message_id="msg_1", role=Role.USER, content=texts.next(), name=None, at=_AT)
+def _said(texts: _Texts) -> TurnMessage:
+    return TurnMessage(message_id="msg_1", role=Role.USER, content=texts.next(), name=None, at=_AT)
 
 
 def _turn(texts: _Texts) -> Turn:
@@ -160,10 +160,10 @@ def _turn(texts: _Texts) -> Turn:
     return replace(_EMPTY_TURN, messages=(said,), tool_results=(outcome,))
 
 
-def _traces(texts: _Texts) -> Traces:
+def _traces(texts: _Texts) -> ForgottenTraces:
     text = texts.next()
     marks = frozenset(text[: len(text) // 2].lower().split())
-    return Traces(phrases=(text[: len(text) // 2], f"{text[: len(text) // 3]} Zanzibar"), marks=marks)
+    return ForgottenTraces(phrases=(text[: len(text) // 2], f"{text[: len(text) // 3]} Zanzibar"), marks=marks)
 
 
 _EMPTY_TURN = Turn(
@@ -174,14 +174,14 @@ _MAKERS: dict[Any, Callable[[_Texts], Any]] = {
     bytes: lambda texts: texts.next().encode("utf-8", "replace"),
     int: lambda texts: 600,
     bool: lambda texts: True,
-    Said: _said,
+    TurnMessage: _said,
     Turn: _turn,
     AgentState: lambda texts: AgentState(session_id="ses_1"),
-    Traces: _traces,
-    Question: lambda texts: read(texts.next()),
+    ForgottenTraces: _traces,
+    ParsedQuery: lambda texts: parse_query(texts.next()),
     Passage: lambda texts: Passage(message_id="msg_1", text=texts.next(), who="Anna", role=Role.USER, at=_AT),
     Layer: lambda texts: Layer(
-        name="L4", title="Known", opening="", items=(Item(text=texts.next(), value=1.0, sources=()),), budget=1000
+        name="L4", title="Known", opening="", items=(LayerItem(text=texts.next(), value=1.0, sources=()),), budget=1000
     ),
 }
 

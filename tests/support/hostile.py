@@ -6,7 +6,7 @@ from dataclasses import replace
 from string import ascii_lowercase
 from typing import Any
 
-from mnemon.cli.story.steps import Story
+from mnemon.cli.story.steps import DemoStory
 
 COUNT = 200
 CARD = 1
@@ -82,21 +82,21 @@ def payloads() -> dict[str, str]:
     return {f"q{name}": next(shapes).format(f"q{name}") for name in itertools.islice(names, COUNT)}
 
 
-def spoiled(story: Story) -> Story:
+def spoiled(story: DemoStory) -> DemoStory:
     """The story with a payload behind its words, the same wherever a word stands, so that quotes still hold."""
     words = sorted(
         {word for text in _texts(_whole(story)) for word in _WORD.findall(text)}, key=lambda one: (-len(one), one)
     )
     behind = dict(zip(words, payloads().values(), strict=False))
     assert len(behind) == COUNT, f"the story has only {len(words)} words"
-    return Story(
+    return DemoStory(
         personas=tuple(_spoil(one, behind) for one in story.personas),
         agents=tuple(_spoil(one, behind) for one in story.agents),
         steps=tuple(replace(step, told=_spoil(step.told, behind)) for step in story.steps),
     )
 
 
-def _whole(story: Story) -> list[Any]:
+def _whole(story: DemoStory) -> list[Any]:
     return [*story.personas, *story.agents, *(step.told for step in story.steps)]
 
 

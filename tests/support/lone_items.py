@@ -17,9 +17,9 @@ from pathlib import Path
 from mnemon.clock import FileClock
 from mnemon.db.database import Database
 from mnemon.errors import ModelDown
-from mnemon.jobs.isolated import Parent, run_order
-from mnemon.jobs.isolation import Isolation, Order
-from mnemon.jobs.kind import TIME_LIMIT, Attempt, Handler, Kind
+from mnemon.jobs.child import ParentWorker, run_order
+from mnemon.jobs.isolation import ChildOrder, Isolation
+from mnemon.jobs.kind import DEFAULT_TIME_LIMIT, Attempt, JobHandler, JobKind
 from mnemon.jobs.runner import Runner
 from mnemon.logs import configure_logs
 
@@ -45,7 +45,7 @@ class Works:
         """Make progress when `step` is there, and end when `go` is."""
         while not (self._folder / "step").exists():
             await asyncio.sleep(0.01)
-        attempt.made_progress()
+        attempt.extend_time_limit()
         await self.waiting(attempt)
 
     async def killing(self, attempt: Attempt) -> None:
@@ -68,11 +68,11 @@ class Works:
         await asyncio.Event().wait()
 
 
-def kinds_in(folder: Path) -> dict[str, Kind]:
+def kinds_in(folder: Path) -> dict[str, JobKind]:
     """Every kind of work, leaving its lines in this folder."""
     works = Works(folder)
 
-    def noting(work: Handler) -> Handler:
+    def noting(work: JobHandler) -> JobHandler:
         async def run(attempt: Attempt) -> None:
             note(folder / "begun", attempt)
             await work(attempt)
@@ -80,8 +80,8 @@ def kinds_in(folder: Path) -> dict[str, Kind]:
 
         return run
 
-    def kind(name: str, *, long: bool = False, limit: timedelta = TIME_LIMIT) -> Kind:
-        return Kind(name=name, run=noting(getattr(works, name)), long=long, time_limit=limit)
+    def kind(name: str, *, long: bool = False, limit: timedelta = DEFAULT_TIME_LIMIT) -> JobKind:
+        return JobKind(name=name, run=noting(getattr(works, name)), long=long, time_limit=limit)
 
     every = (
         *(kind(name) for name in ("plain", "stepping", "killing", "leaving", "failing")),
@@ -118,12 +118,12 @@ async def work(url: str, folder: Path, grace_s: float) -> None:
     asked = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, asked.set)
     isolation = isolation_in(url, folder, grace_s=grace_s)
-    async with Runner(db, clock, kinds_in(folder), isolation=isolation).working():
+    async with Runner(db, clock, kinds_in(folder), isolation=isolation).run_in_background():
         await asked.wait()
     await db.close()
 
 
-async def work_alone(parent: Parent, order: Order) -> None:
+async def work_alone(parent: ParentWorker, order: ChildOrder) -> None:
     """Run the one item of the order."""
     configure_logs("info")
     folder = Path(order.opening["folder"])
@@ -138,5 +138,5 @@ if __name__ == "__main__":
     if sys.argv[1] == "worker":
         asyncio.run(work(sys.argv[2], Path(sys.argv[3]), float(sys.argv[4])))
     else:
-        mine = Parent()
-        asyncio.run(work_alone(mine, mine.take_order()))
+        mine = ParentWorker()
+        asyncio.run(work_alone(mine, mine.receive_order()))

@@ -16,10 +16,10 @@ from mcp.server.streamable_http import EventCallback, EventId, EventMessage, Eve
 from starlette.routing import Route
 
 from mnemon.access.rate import RateLimit
-from mnemon.basement import Basement
-from mnemon.mcp.gate import PATH, McpGate
-from mnemon.mcp.http import McpDoor, known, spoken
+from mnemon.mcp.http import McpDoor, checked_caller, session_manager
+from mnemon.mcp.lazy_door import PATH, LazyMcpDoor
 from mnemon.mcp.server import make_server
+from mnemon.services import Services
 from support.mcp_bearer import Bearer
 from support.mcp_scenes import scenes
 
@@ -48,27 +48,27 @@ class Remembered(EventStore):
         return stream
 
 
-class Stage(McpGate):
+class Stage(LazyMcpDoor):
     """The way to a door that is there already."""
 
-    def __init__(self, basement: Basement, rate_limit: RateLimit, door: McpDoor) -> None:
-        super().__init__(basement, rate_limit)
+    def __init__(self, services: Services, rate_limit: RateLimit, door: McpDoor) -> None:
+        super().__init__(services, rate_limit)
         self._staged = door
 
-    async def keep(self) -> None:
-        async with self._staged.running():
+    async def load_and_run(self) -> None:
+        async with self._staged.lifespan():
             self._door = self._staged
             self._ready.set()
             await asyncio.Event().wait()
 
 
-def dressed(box: dict[str, str]) -> Callable[[FastAPI, Basement], None]:
+def dressed(box: dict[str, str]) -> Callable[[FastAPI, Services], None]:
     """For `served(dress=…)`: `/mcp` with scenario tools, sessions and streams, and a key for who has none."""
 
-    def dress(app: FastAPI, basement: Basement) -> None:
-        server = joined(make_server(basement, known))
-        manager = spoken(server, basement.settings, event_store=Remembered(), retry_interval=100)
-        app.state.mcp = Stage(basement, app.state.rate_limit, McpDoor(basement, app.state.rate_limit, manager=manager))
+    def dress(app: FastAPI, services: Services) -> None:
+        server = joined(make_server(services, checked_caller))
+        manager = session_manager(server, services.settings, event_store=Remembered(), retry_interval=100)
+        app.state.mcp = Stage(services, app.state.rate_limit, McpDoor(services, app.state.rate_limit, manager=manager))
         app.router.routes[-1] = Route(PATH, endpoint=app.state.mcp, methods=["GET", "POST", "DELETE"])
         app.add_middleware(Bearer, box=box)
 

@@ -32,7 +32,7 @@ async def run_behind(
     async with asyncio.timeout(HANGS_S):
         async with db.tx(org) as tx:
             await first(tx)
-            pid = (await tx.one("select pg_backend_pid() as pid"))["pid"]
+            pid = (await tx.fetch_one("select pg_backend_pid() as pid"))["pid"]
             racing = asyncio.create_task(run_late())
             while not racing.done() and not await _number_waiting(db, org, pid):
                 await asyncio.sleep(0.005)
@@ -43,4 +43,4 @@ async def run_behind(
 
 async def _number_waiting(db: Database, org: str, pid: int) -> int:
     async with db.tx(org) as tx:
-        return int((await tx.one(_WAITING, pid=pid))["number"])
+        return int((await tx.fetch_one(_WAITING, pid=pid))["number"])

@@ -6,7 +6,6 @@ from typing import Any
 
 from pydantic import BaseModel, create_model
 
-from mnemon.basement import Basement
 from mnemon.clock import Clock
 from mnemon.db.database import Database
 from mnemon.db.tx import Tx
@@ -15,32 +14,35 @@ from mnemon.jobs.runner import Runner
 from mnemon.llm.scripted.model import ScriptedLlm
 from mnemon.llm.scripted.script import Script
 from mnemon.reflection import job
-from mnemon.scope import person
-from mnemon.section import Brief, Report, Section
-from mnemon.sessions.boundary import Boundary
+from mnemon.scope import person_scope
+from mnemon.section import Brief, Section, SectionResult
+from mnemon.services import Services
+from mnemon.sessions.boundary import SessionBoundary
 from mnemon.sessions.messages import NewMessage
-from mnemon.sessions.record import Incoming, record
+from mnemon.sessions.record import NewTurn, store_turn
 from mnemon.settings import Settings
 from mnemon.turn import Role, Turn
 
 
-def basement_of(db: Database, clock: Clock, script: Script | None = None, **settings: Any) -> Basement:
-    """A basement over the test's database."""
+def basement_of(db: Database, clock: Clock, script: Script | None = None, **settings: Any) -> Services:
+    """A services over the test's database."""
     llm = ScriptedLlm(script)
-    return Basement(db=db, llm=llm, reflector=llm, embedder=FakeEmbedder(), clock=clock, settings=Settings(**settings))
+    return Services(db=db, llm=llm, reflector=llm, embedder=FakeEmbedder(), clock=clock, settings=Settings(**settings))
 
 
-def runner_of(basement: Basement, sections: Sequence[Section], **options: Any) -> Runner:
+def runner_of(services: Services, sections: Sequence[Section], **options: Any) -> Runner:
     """A runner that reflects with these sections only."""
-    return Runner(basement.db, basement.clock, {kind.name: kind for kind in job.kinds(basement, sections)}, **options)
+    return Runner(
+        services.db, services.clock, {kind.name: kind for kind in job.kinds_for_sections(services, sections)}, **options
+    )
 
 
 async def told(db: Database, text: str, *, user: str = "ana", persona: str | None = None) -> Turn:
     """A recorded turn of one message, its reflection queued."""
-    incoming = Incoming(user_name=user, messages=(NewMessage(role=Role.USER, content=text),))
+    incoming = NewTurn(user_name=user, messages=(NewMessage(role=Role.USER, content=text),))
     async with db.tx("acme") as tx:
-        turn = await record(tx, person("acme", user, persona), incoming, Boundary())
-        await job.queue(tx, turn)
+        turn = await store_turn(tx, person_scope("acme", user, persona), incoming, SessionBoundary())
+        await job.enqueue_reflection(tx, turn)
     return turn
 
 
@@ -61,15 +63,15 @@ class Notes:
         shape: Any = {self.name: (list[str], [])}
         self.answer: type[BaseModel] = create_model(f"{self.name.capitalize()}Answer", **shape)
 
-    async def brief(self, tx: Tx, turn: Turn) -> Brief | None:
+    async def prepare_brief(self, tx: Tx, turn: Turn) -> Brief | None:
         return Brief(instructions=f"What to note as {self.name}.")
 
-    def by_rule(self, turn: Turn, brief: Brief) -> BaseModel:
+    def answer_by_rule(self, turn: Turn, brief: Brief) -> BaseModel:
         return self.answer.model_validate({self.name: [turn.user_text]})
 
-    async def apply(self, tx: Tx, turn: Turn, answer: BaseModel) -> Report:
+    async def apply_answer(self, tx: Tx, turn: Turn, answer: BaseModel) -> SectionResult:
         given = getattr(answer, self.name)
         if self.broken & set(given):
             raise self.error()
         self.applied.append((turn.session_id, turn.seq, given))
-        return Report(stored=len(given))
+        return SectionResult(stored=len(given))

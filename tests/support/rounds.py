@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from mnemon.db.wire import Bound, Wire
+from mnemon.db.pipeline import BoundStatement, PipelinedConnection
 
 Rounds = list[list[str]]
 
@@ -12,11 +12,11 @@ Rounds = list[list[str]]
 def watch_rounds(monkeypatch: pytest.MonkeyPatch) -> Rounds:
     """The first word of every statement that is sent from here on."""
     sent: Rounds = []
-    send = Wire.send
+    send = PipelinedConnection.send_round
 
-    async def watched(connection: Wire, bound: Sequence[Bound]) -> None:
+    async def watched(connection: PipelinedConnection, bound: Sequence[BoundStatement]) -> None:
         sent.append([one.asked.sql.split()[0].lower() for one in bound])
         await send(connection, bound)
 
-    monkeypatch.setattr(Wire, "send", watched)
+    monkeypatch.setattr(PipelinedConnection, "send_round", watched)
     return sent

@@ -17,13 +17,13 @@ from fastapi import FastAPI
 from mnemon.access.grants import Grant
 from mnemon.access.keys import create_key
 from mnemon.access.organizations import create_organization
-from mnemon.api.listening import Listening, bound
-from mnemon.app import make_app, opened
-from mnemon.basement import Basement
-from mnemon.clock import SystemClock, iso, parse_time
+from mnemon.api.server import HttpServer, bind_socket
+from mnemon.app import make_app, make_services
+from mnemon.clock import SystemClock, format_time, parse_time
 from mnemon.db.database import Database
 from mnemon.llm.scripted.script import Script
 from mnemon.scope import Scope
+from mnemon.services import Services
 from mnemon.settings import Settings
 from support.bounds import HANGS_S
 
@@ -54,7 +54,7 @@ class Served:
     @property
     def model(self) -> str:
         """The model's name, as the settings have it."""
-        return str(self.app.state.basement.llm.name)
+        return str(self.app.state.services.llm.name)
 
     def org(self, name: str = "acme") -> str:
         """What the organization that a test calls so is called here."""
@@ -100,7 +100,7 @@ class Served:
         """Moves time forward: `advance(minutes=35)`. Work that runs would lose its lease, so it finishes first."""
         if self.worker:
             self._let_work_finish()
-        self.set_time(iso(parse_time(self.clock_file.read_text()) + timedelta(**delta)))
+        self.set_time(format_time(parse_time(self.clock_file.read_text()) + timedelta(**delta)))
 
     def _let_work_finish(self) -> None:
         now, end = self.clock_file.read_text(), time.monotonic() + HANGS_S
@@ -132,7 +132,7 @@ def served(
     *,
     worker: bool = True,
     start: str = START,
-    dress: Callable[[FastAPI, Basement], None] = lambda app, basement: None,
+    dress: Callable[[FastAPI, Services], None] = lambda app, services: None,
     **options: Any,
 ) -> Iterator[Served]:
     """A server over this database with a scripted model over HTTP; `model="offline"` for none.
@@ -160,14 +160,14 @@ def served(
         box: dict[str, Any] = {}
 
         async def run() -> None:
-            async with opened(settings, database_url) as basement:
-                app = make_app(basement, worker=worker)
-                dress(app, basement)
-                server = Listening(app, bound("127.0.0.1", settings.port))
+            async with make_services(settings, database_url) as services:
+                app = make_app(services, worker=worker)
+                dress(app, services)
+                server = HttpServer(app, bind_socket("127.0.0.1", settings.port))
                 box.update(app=app, server=server, port=server.port)
-                await server.answering()
+                await server.wait_until_ready()
                 ready.set()
-                await server.finished()
+                await server.wait_closed()
 
         thread = threading.Thread(target=lambda: asyncio.run(run()), daemon=True)
         thread.start()

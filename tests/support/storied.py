@@ -9,10 +9,10 @@ from typing import TypeVar
 
 import httpx2
 
-from mnemon.app import opened
+from mnemon.app import make_services
 from mnemon.cli import demo
-from mnemon.cli.story.stage import staged
-from mnemon.cli.story.steps import Story, read_story
+from mnemon.cli.story.player import open_player
+from mnemon.cli.story.steps import DemoStory, read_story
 from mnemon.settings import Settings
 from support.console_door import made_link
 from support.served import Served, served
@@ -52,20 +52,20 @@ def aside(work: Callable[[], T]) -> T:
         return pool.submit(work).result()
 
 
-def tell(server: Served, org: str, story: Story) -> None:
+def tell(server: Served, org: str, story: DemoStory) -> None:
     """The organization holds this story as well."""
     settings = Settings(data_dir=server.clock_file.parent, clock_file=server.clock_file, model="offline")
     aside(lambda: asyncio.run(_told(settings, server.database_url, org, story)))
 
 
-async def _told(settings: Settings, url: str, org: str, story: Story) -> None:
-    async with opened(settings, url) as basement, demo._to_ourselves(basement, org) as hold:
-        now = basement.clock.now()
+async def _told(settings: Settings, url: str, org: str, story: DemoStory) -> None:
+    async with make_services(settings, url) as services, demo._reserve_organization(services, org) as hold:
+        now = services.clock.now()
         begin = demo.first_midnight(now)
-        async with staged(basement, url, org, story, begin) as stage:
-            await stage.introduce()
+        async with open_player(services, url, org, story, begin) as stage:
+            await stage.create_participants()
             for step in story.steps:
                 if begin + step.after <= now:
-                    await stage.play(step, begin)
+                    await stage.play_step(step, begin)
                     await hold()
-            await stage.close(now)
+            await stage.finish_story(now)

@@ -9,8 +9,7 @@ from typing import Any
 import psycopg
 
 from mnemon.access.audit import record_write, verify_log
-from mnemon.access.chain import ChainBreak
-from mnemon.access.heads import LogHead
+from mnemon.access.audit_chain import ChainBreak, LogHead
 from mnemon.access.organizations import create_organization
 from mnemon.clock import SystemClock
 from mnemon.db.database import Database
@@ -46,7 +45,7 @@ async def writers(url: str, number: int = LANES) -> AsyncIterator[list[Database]
             await db.open()
             stack.push_async_callback(db.close)
             async with db.tx(None) as tx:
-                found.setdefault((await tx.one("select pg_backend_pid() % 16 as lane"))["lane"], db)
+                found.setdefault((await tx.fetch_one("select pg_backend_pid() % 16 as lane"))["lane"], db)
             if len(found) == number:
                 break
         yield list(found.values())

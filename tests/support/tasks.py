@@ -4,8 +4,8 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-from mnemon.runs.active_memory import Access
-from mnemon.runs.adapter import Event, Review, Task
+from mnemon.runs.active_memory import MemoryAccess
+from mnemon.runs.adapter import AgentTask, DecisionReview, RunEvent
 from mnemon.runs.agent import Adapter, AdapterConfig, Agent, AgentRole
 
 NOW = datetime(2026, 3, 3, 9, tzinfo=UTC)
@@ -25,39 +25,39 @@ AGENT = Agent(
 )
 
 
-def task(prompt: str = "Analyse BTC.", *, config: AdapterConfig | None = None, **more: Any) -> Task:
+def task(prompt: str = "Analyse BTC.", *, config: AdapterConfig | None = None, **more: Any) -> AgentTask:
     """A task of Scout's."""
     agent = replace(AGENT, config=config or AdapterConfig())
-    return Task(
+    return AgentTask(
         **{
             "org_id": "acme",
             "agent": agent,
             "system": agent.skill,
             "prompt": prompt,
             "card": None,
-            "access": Access.NONE,
+            "access": MemoryAccess.NONE,
             "fresh_session_id": "new-session",
             **more,
         }
     )
 
 
-def review(text: str, token: str = "mnr_acme_token") -> Review:
+def review(text: str, token: str = "mnr_acme_token") -> DecisionReview:
     """Decisions within reach."""
 
     async def read() -> str:
         return text
 
-    return Review(read=read, token=token)
+    return DecisionReview(read=read, token=token)
 
 
 class Seen:
     """Keeps what was emitted."""
 
     def __init__(self) -> None:
-        self.events: list[Event] = []
+        self.events: list[RunEvent] = []
 
-    async def __call__(self, event: Event) -> None:
+    async def __call__(self, event: RunEvent) -> None:
         self.events.append(event)
 
     def of(self, kind: str) -> list[dict[str, Any]]:

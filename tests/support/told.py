@@ -31,7 +31,7 @@ def tell(server: Served, client: httpx2.Client, *, mark: str = "") -> Told:
     told = Told()
 
     def turn(said: str, reply: str, reflected: dict[str, Any], user: str = f"ann{mark}", **more: Any) -> None:
-        server.script.answers("Reflection", reflected)
+        server.script.add_answers("Reflection", reflected)
         messages = [{"role": "user", "content": said + mark}, {"role": "assistant", "content": reply + mark}]
         taken = client.post("/api/turns", json={"userId": user, "messages": messages, **more})
         assert taken.status_code == 202, taken.text
@@ -96,7 +96,9 @@ def tell(server: Served, client: httpx2.Client, *, mark: str = "") -> Told:
         personaId="coach",
     )
     server.advance(minutes=90)
-    server.script.answers("SessionSummary", {"one_liner": f"Ann told of Maria and the marathon.{mark}", "tone": "warm"})
+    server.script.add_answers(
+        "SessionSummary", {"one_liner": f"Ann told of Maria and the marathon.{mark}", "tone": "warm"}
+    )
     server.settled(client)
     turn(
         "I moved to Denver last week.",

@@ -14,14 +14,14 @@ from typing import Any
 import httpx2
 import psycopg
 
-from mnemon.llm.scripted.script import Asked
+from mnemon.llm.scripted.script import ScriptedRequest
 from support.served import Served
 
 MNEMON = str(Path(sys.executable).with_name("mnemon"))
 _SAID = re.compile(r"Note (\S+) of (\S+)\.")
 
 
-def remembers_each(asked: Asked) -> dict[str, Any]:
+def remembers_each(asked: ScriptedRequest) -> dict[str, Any]:
     """A reflection that keeps one memory and one item of every message, so that twice or never would show."""
     found = _SAID.search(asked.prompt)
     assert found is not None
@@ -129,7 +129,7 @@ class Worker:
             "MNEMON_CLOCK_FILE": str(server.clock_file),
             "MNEMON_DATA_DIR": str(server.clock_file.parent),
             "MNEMON_MODEL": "openai:scripted",
-            "MNEMON_MODEL_BASE_URL": server.app.state.basement.settings.model_base_url,
+            "MNEMON_MODEL_BASE_URL": server.app.state.services.settings.model_base_url,
             "MNEMON_MODEL_API_KEY": "none",
             "MNEMON_LOG_LEVEL": "error",
         }

@@ -3,17 +3,15 @@
 from collections.abc import AsyncIterator, Iterable, Sequence
 from typing import Any
 
-from mnemon.access.chain import AuditLink, ChainBreak, LogCheck, lost_end
-from mnemon.access.heads import ChainHead, LogHead
+from mnemon.access.audit_chain import AuditLink, ChainBreak, ChainHead, LogCheck, LogHead, lost_end_break
 from mnemon.access.store import SQL
 from mnemon.db.tx import Row, Tx
-from mnemon.ids import has_id_form
-from mnemon.scope import Scope
+from mnemon.scope import Scope, is_any_id
 
-CLI = "cli"
+CLI_ACTOR = "cli"
 """The actor of a command; its user has the database itself."""
-MOST_TARGETS = 10
-PAGE = 5_000
+MAX_TARGETS = 10
+LINKS_PER_PAGE = 5_000
 """Entries read at a time when a chain is verified."""
 
 
@@ -22,7 +20,7 @@ def record_write(tx: Tx, scope: Scope, *, actor: str, action: str, targets: Iter
 
     Of the targets only ids of ours are kept: any other text may be somebody's word, and the log is never redacted.
     """
-    tx.at_commit(
+    tx.defer_to_commit(
         SQL["append_audit"],
         org_id=scope.org_id,
         id=tx.new_id("aud"),
@@ -35,14 +33,14 @@ def record_write(tx: Tx, scope: Scope, *, actor: str, action: str, targets: Iter
 
 def record_command(tx: Tx, scope: Scope, command: str, *targets: str | None) -> None:
     """Append a command of `mnemon` to the organization's log when this transaction commits."""
-    record_write(tx, scope, actor=CLI, action=f"mnemon {command}", targets=targets)
+    record_write(tx, scope, actor=CLI_ACTOR, action=f"mnemon {command}", targets=targets)
 
 
 def target_text(targets: Iterable[str | None]) -> str | None:
     """The ids among the targets, each once, in their order; beyond ten, how many more there were."""
-    ids = list(dict.fromkeys(one for one in targets if one is not None and has_id_form(one)))
-    more = [f"+{len(ids) - MOST_TARGETS}"] if len(ids) > MOST_TARGETS else []
-    return " ".join([*ids[:MOST_TARGETS], *more]) or None
+    ids = list(dict.fromkeys(one for one in targets if one is not None and is_any_id(one)))
+    more = [f"+{len(ids) - MAX_TARGETS}"] if len(ids) > MAX_TARGETS else []
+    return " ".join([*ids[:MAX_TARGETS], *more]) or None
 
 
 def ids_in(answer: Any) -> list[str]:
@@ -52,45 +50,45 @@ def ids_in(answer: Any) -> list[str]:
     if not isinstance(answer, dict):
         return []
     named = [(name, value) for name, value in answer.items() if name == "id" or name.endswith("Id")]
-    return [value for _, value in named if isinstance(value, str) and has_id_form(value)]
+    return [value for _, value in named if isinstance(value, str) and is_any_id(value)]
 
 
 async def log_head(tx: Tx, scope: Scope) -> LogHead:
     """The heads that are stored; of no lane before the first entry."""
-    rows = await tx.all(SQL["audit_heads"], org_id=scope.org_id)
+    rows = await tx.fetch_all(SQL["audit_heads"], org_id=scope.org_id)
     return LogHead(lanes={row["lane"]: ChainHead(seq=row["seq"], hash=bytes(row["hash"])) for row in rows})
 
 
 async def verify_log(
-    tx: Tx, scope: Scope, *, exported: LogHead | None = None, page: int = PAGE
+    tx: Tx, scope: Scope, *, exported: LogHead | None = None, page: int = LINKS_PER_PAGE
 ) -> tuple[LogHead, ChainBreak | None]:
     """Follow all chains of the organization; give how far they hold and the first break. The transaction is new."""
     # One snapshot: entries that are appended meanwhile are seen in neither the heads nor the pages.
     # Not prepared: preparing may drop another statement ahead of it, and after any other one it is too late.
-    await tx.afresh("set transaction isolation level repeatable read")
+    await tx.fetch_unprepared("set transaction isolation level repeatable read")
     check = LogCheck(exported=exported or LogHead())
-    async for links in _pages(tx, scope, page):
-        broken = check.follow(links)
+    async for links in _link_pages(tx, scope, page):
+        broken = check.check_links(links)
         if broken is not None:
-            return check.reached, broken
-    return check.reached, check.finish(await log_head(tx, scope)) or await _lost_link(tx, scope)
+            return check.reached_head, broken
+    return check.reached_head, check.check_heads(await log_head(tx, scope)) or await _find_lost_link(tx, scope)
 
 
-async def _lost_link(tx: Tx, scope: Scope) -> ChainBreak | None:
-    row = await tx.maybe(SQL["audit_lost_link"], org_id=scope.org_id)
+async def _find_lost_link(tx: Tx, scope: Scope) -> ChainBreak | None:
+    row = await tx.fetch_one_or_none(SQL["audit_lost_link"], org_id=scope.org_id)
     if row is None:
         return None
     named_by = f"Entry {row['seq']} of lane {row['lane']}"
-    return lost_end(lane=row["linked_lane"], seq=row["linked_seq"], gone=row["gone"], named_by=named_by)
+    return lost_end_break(lane=row["linked_lane"], seq=row["linked_seq"], gone=row["gone"], named_by=named_by)
 
 
-async def _pages(tx: Tx, scope: Scope, page: int) -> AsyncIterator[Sequence[AuditLink]]:
+async def _link_pages(tx: Tx, scope: Scope, page: int) -> AsyncIterator[Sequence[AuditLink]]:
     lane, seq, last = None, 0, ""
-    while rows := await tx.all(SQL["audit_links"], org_id=scope.org_id, lane=lane, seq=seq, id=last, most=page):
-        yield [_link(row) for row in rows]
+    while rows := await tx.fetch_all(SQL["audit_links"], org_id=scope.org_id, lane=lane, seq=seq, id=last, most=page):
+        yield [_link_from_row(row) for row in rows]
         lane, seq, last = rows[-1]["lane"], rows[-1]["seq"], rows[-1]["id"]
 
 
-def _link(row: Row) -> AuditLink:
+def _link_from_row(row: Row) -> AuditLink:
     linked = row["linked_hash"]
     return AuditLink(**{**row, "hash": bytes(row["hash"]), "linked_hash": None if linked is None else bytes(linked)})

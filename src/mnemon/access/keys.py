@@ -1,32 +1,42 @@
-"""Keys: `mnk_<org>_<secret>`, 256 bits, shown once, stored as a hash, compared in constant time."""
+"""Keys: `mnk_<org>_<secret>`, 256 bits, shown once, stored as a hash, compared in constant time.
 
+Whether a key that opened a stream still opens anything: streams outlive the check at their beginning.
+
+However many streams a key has open, the database is asked about it at most once in `LOOK_EVERY_S`. So a revoked key's
+streams end within that time and the interval at which a stream asks; an expired key's need no look at the database.
+"""
+
+import asyncio
 import hashlib
 import hmac
 import re
 import secrets
+import time
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
 from datetime import datetime, timedelta
 
 from structlog.contextvars import bind_contextvars
 
 from mnemon.access import store
-from mnemon.access.grants import Grant, effective_grants, grants_of_new_key
-from mnemon.access.principal import Key, Principal
-from mnemon.clock import iso
-from mnemon.db.database import ORG_NAME, Database
+from mnemon.access.grants import Grant, Key, Principal, effective_grants, grants_of_new_key
+from mnemon.clock import format_time
+from mnemon.db.database import ORG_NAME_PATTERN, Database
 from mnemon.db.tx import Tx
-from mnemon.errors import DatabaseDown, Invalid, NotAllowed, NotFound, Unauthenticated
+from mnemon.errors import DatabaseDown, Invalid, MnemonError, NotAllowed, NotFound, Unauthenticated, Unavailable
+from mnemon.input_checks import check_name
 from mnemon.scope import Scope
-from mnemon.storable import name_as_sent
 
-_KEY = re.compile(r"mnk_(?P<org>[a-z0-9-]{1,40})_(?P<secret>[0-9a-f]{64})")
-LONGEST_NAME = 200
-_USED_EVERY = timedelta(minutes=1)
+_KEY_PATTERN = re.compile(r"mnk_(?P<org>[a-z0-9-]{1,40})_(?P<secret>[0-9a-f]{64})")
+MAX_NAME_CHARS = 200
+_USE_RECORD_INTERVAL = timedelta(minutes=1)
 
 
-def split(bearer: str) -> tuple[str, str]:
+def parse_key(bearer: str) -> tuple[str, str]:
     """The organization and the secret that a bearer text carries."""
-    match = _KEY.fullmatch(bearer)
-    if match is None or ORG_NAME.fullmatch(match["org"]) is None:
+    match = _KEY_PATTERN.fullmatch(bearer)
+    if match is None or ORG_NAME_PATTERN.fullmatch(match["org"]) is None:
         raise Unauthenticated(
             "The key is not valid. Send `Authorization: Bearer mnk_<org>_<secret>`; `mnemon keys create` makes one."
         )
@@ -68,7 +78,7 @@ async def create_key(
         revoked_at=None,
         used_at=None,
     )
-    await store.insert_key(scope, tx, key, digest(secret))
+    await store.insert_key(scope, tx, key, hash_secret(secret))
     return key, f"mnk_{scope.org_id}_{secret}"
 
 
@@ -76,18 +86,18 @@ def check_bound_user(name: str) -> None:
     """Refuse a name that no person can have: a key that is bound to it would look like one that is bound to nobody."""
     if not name.strip():
         raise Invalid("The person to bind the key to is not named. Name them, or leave it out.", code="user_missing")
-    if len(name) > LONGEST_NAME:
-        raise Invalid(f"A person's name has at most {LONGEST_NAME} characters.", code="bad_user_id")
+    if len(name) > MAX_NAME_CHARS:
+        raise Invalid(f"A person's name has at most {MAX_NAME_CHARS} characters.", code="bad_user_id")
     try:
-        name_as_sent(name)
+        check_name(name)
     except ValueError as error:
         raise Invalid(f"The person's name {error}.", code="bad_user_id") from None
 
 
 async def authenticate(db: Database, bearer: str) -> Principal:
     """The holder of this key; refused when unknown, expired or revoked."""
-    org_id, secret = split(bearer)
-    scope, wanted, now = Scope(org_id=org_id), digest(secret), db.now()
+    org_id, secret = parse_key(bearer)
+    scope, wanted, now = Scope(org_id=org_id), hash_secret(secret), db.now()
     found = await store.key_by_digest(scope, db, wanted)
     if found is None or not hmac.compare_digest(found[1], wanted):
         raise unknown_key()
@@ -97,8 +107,8 @@ async def authenticate(db: Database, bearer: str) -> Principal:
         raise revoked_key()
     if key.expires_at is not None and key.expires_at <= now:
         raise expired_key()
-    if key.used_at is None or now - key.used_at >= _USED_EVERY:
-        await _note_use(db, scope, key.id)
+    if key.used_at is None or now - key.used_at >= _USE_RECORD_INTERVAL:
+        await _record_use(db, scope, key.id)
     return Principal(
         org_id=org_id,
         key_id=key.id,
@@ -134,13 +144,13 @@ def limit_to_maker(
         )
     if maker.expires_at is not None and expires_at is not None and expires_at > maker.expires_at:
         raise NotAllowed(
-            f"The key you signed in with ends at {iso(maker.expires_at)}; a key made by it cannot last longer.",
+            f"The key you signed in with ends at {format_time(maker.expires_at)}; a key made by it cannot last longer.",
             code="longer_than_own",
         )
     return grants & maker.grants, expires_at or maker.expires_at
 
 
-async def _note_use(db: Database, scope: Scope, key_id: str) -> None:
+async def _record_use(db: Database, scope: Scope, key_id: str) -> None:
     """Keep when the key was used; a database that only reads for now, as in a failover, refuses nobody for that."""
     try:
         async with db.tx(scope.org_id) as tx:
@@ -157,6 +167,77 @@ async def revoke_key(tx: Tx, scope: Scope, key_id: str) -> None:
     await store.end_signins_of(scope, tx, key_id)
 
 
-def digest(secret: str) -> bytes:
+def hash_secret(secret: str) -> bytes:
     """What is stored of a secret. It has 256 random bits, so a plain hash is enough."""
     return hashlib.sha256(secret.encode()).digest()
+
+
+CHECK_INTERVAL_S = 1.0
+_MAX_KEYS = 10_000
+
+
+def server_stops() -> Unavailable:
+    """What an endless stream is told when the server is asked to stop."""
+    return Unavailable("The server is being stopped. Open the stream again in a moment.", code="stopping")
+
+
+class StreamEnd(asyncio.Event):
+    """Is set when a stream has to end; `reason` is what its reader is then told."""
+
+    reason: MnemonError = Unavailable("The key could not be checked. Open the stream again.", code="internal")
+
+
+class KeyWatch:
+    """Tell whether keys are still good, for every stream of this process."""
+
+    def __init__(self, db: Database, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._db = db
+        self._monotonic = monotonic
+        self._looks: OrderedDict[tuple[str, str], tuple[float, asyncio.Task[Unauthenticated | None]]] = OrderedDict()
+
+    async def reason_ended(self, principal: Principal) -> Unauthenticated | None:
+        """Give why the key is no longer good; None while it is, as far as is known while the database is away."""
+        if principal.expires_at is not None and principal.expires_at <= self._db.now():
+            return expired_key()
+        name, now = (principal.org_id, principal.key_id), self._monotonic()
+        at, look = self._looks.get(name, (0.0, None))
+        if look is None or (look.done() and now - at >= CHECK_INTERVAL_S):
+            look = asyncio.create_task(self._check_database(principal))
+            self._looks.pop(name, None)
+            self._looks[name] = (now, look)
+            while len(self._looks) > _MAX_KEYS:
+                self._looks.popitem(last=False)
+        return await asyncio.shield(look)  # a stream that is left must not end the look of the others
+
+    async def _check_database(self, principal: Principal) -> Unauthenticated | None:
+        try:
+            end = await store.key_end_times(Scope(org_id=principal.org_id), self._db, principal.key_id)
+        except Unavailable:
+            return None
+        if end is None:
+            return unknown_key()
+        expires_at, revoked_at = end
+        if revoked_at is not None:
+            return revoked_key()
+        return expired_key() if expires_at is not None and expires_at <= self._db.now() else None
+
+    @asynccontextmanager
+    async def key_end_event(self, principal: Principal, closing: asyncio.Event) -> AsyncIterator[StreamEnd]:
+        """Give an event that is set when the key is no longer good, or when `closing` is."""
+        over = StreamEnd()
+        watching = asyncio.create_task(self._wait_for_end(principal, closing, over))
+        try:
+            yield over
+        finally:
+            watching.cancel()
+
+    async def _wait_for_end(self, principal: Principal, closing: asyncio.Event, over: StreamEnd) -> None:
+        try:
+            ended: Unauthenticated | None = None
+            while not closing.is_set() and (ended := await self.reason_ended(principal)) is None:
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(CHECK_INTERVAL_S):
+                        await closing.wait()
+            over.reason = ended or server_stops()
+        finally:
+            over.set()  # also when the look fails for a reason nobody foresaw: a stream that is not watched must end

@@ -2,15 +2,15 @@
 
 from mnemon.access import store
 from mnemon.access.audit import record_command
-from mnemon.db.database import ORG_NAME
+from mnemon.db.database import ORG_NAME_PATTERN
 from mnemon.db.tx import Tx
 from mnemon.errors import Invalid
 from mnemon.scope import Scope
 
 
-def check_name(name: str) -> str:
+def check_organization_name(name: str) -> str:
     """The name, if an organization may be called so."""
-    if ORG_NAME.fullmatch(name) is None:
+    if ORG_NAME_PATTERN.fullmatch(name) is None:
         raise Invalid(
             f"{name!r} cannot name an organization. Use 1 to 40 of a-z, 0-9 and -, a letter or digit at both ends.",
             code="bad_organization_name",
@@ -26,6 +26,6 @@ async def create_organization(tx: Tx) -> bool:
     return made
 
 
-async def organizations(owner_tx: Tx) -> list[store.Organization]:
+async def list_organizations(owner_tx: Tx) -> list[store.Organization]:
     """Every organization, for the operator: needs a transaction of the owner."""
-    return await store.organizations(owner_tx)
+    return await store.list_organizations(owner_tx)

@@ -10,9 +10,9 @@ from collections.abc import Callable
 
 from mnemon.errors import RateLimited
 
-_MOST_CALLERS = 10_000
-_SECOND = 1_000_000_000
-_REQUEST = 60 * _SECOND
+_MAX_CALLERS = 10_000
+_NS_PER_SECOND = 1_000_000_000
+_REQUEST_COST = 60 * _NS_PER_SECOND
 """What one request costs. In a nanosecond a bucket gains N of these units: whole numbers, so a wait is exact."""
 
 
@@ -22,10 +22,10 @@ class RateLimit:
     def __init__(self, per_minute: int, nanoseconds: Callable[[], int] = time.monotonic_ns) -> None:
         self._per_minute = per_minute
         self._nanoseconds = nanoseconds
-        self._full = per_minute * _REQUEST
+        self._full = per_minute * _REQUEST_COST
         self._buckets: OrderedDict[tuple[str, str], tuple[int, int]] = OrderedDict()
 
-    def take_request(self, org_id: str, caller: str) -> None:
+    def count_request(self, org_id: str, caller: str) -> None:
         """Count one request of this caller, or raise RateLimited with the whole seconds after which one is free.
 
         A caller is a key's id, the console's operator or a run's agent: whatever is unique in its organization.
@@ -33,19 +33,21 @@ class RateLimit:
         if self._per_minute == 0:
             return
         now = self._nanoseconds()
-        level = self._level((org_id, caller), now)
-        if level < _REQUEST:
-            missing = _REQUEST - level
-            wait = -(-missing // (self._per_minute * _SECOND))  # rounded up: after a shorter wait it would not suffice
+        level = self._refill_bucket((org_id, caller), now)
+        if level < _REQUEST_COST:
+            missing = _REQUEST_COST - level
+            wait = -(
+                -missing // (self._per_minute * _NS_PER_SECOND)
+            )  # rounded up: after a shorter wait it would not suffice
             raise RateLimited(
                 f"More than {self._per_minute} requests a minute with this key. Wait {wait} s and try again.",
                 retry_after=wait,
             )
-        self._buckets[org_id, caller] = (level - _REQUEST, now)
-        while len(self._buckets) > _MOST_CALLERS:
+        self._buckets[org_id, caller] = (level - _REQUEST_COST, now)
+        while len(self._buckets) > _MAX_CALLERS:
             self._buckets.popitem(last=False)
 
-    def _level(self, caller: tuple[str, str], now: int) -> int:
+    def _refill_bucket(self, caller: tuple[str, str], now: int) -> int:
         """Fill the caller's bucket up to now, move it to the end of those that may be dropped, and give its level."""
         level, at = self._buckets.pop(caller, (self._full, now))
         level = min(self._full, level + (now - at) * self._per_minute)

@@ -13,38 +13,37 @@ from hashlib import sha256
 
 from structlog.contextvars import bind_contextvars
 
-from mnemon.access.grants import ALL_GRANTS, Grant, stored_grants
-from mnemon.access.keys import digest
-from mnemon.access.principal import Principal
+from mnemon.access.grants import ALL_GRANTS, Grant, Principal, stored_grants
+from mnemon.access.keys import hash_secret
 from mnemon.access.store import SQL
-from mnemon.db.database import ORG_NAME
+from mnemon.db.database import ORG_NAME_PATTERN
 from mnemon.db.tx import Tx
 from mnemon.errors import Unauthenticated
 from mnemon.scope import Scope
 
-LINK_LIFE = timedelta(minutes=15)
-SESSION_LIFE = timedelta(days=14)
-_KEY_ID = "key_"
+LINK_LIFETIME = timedelta(minutes=15)
+SESSION_LIFETIME = timedelta(days=14)
+_KEY_ID_PREFIX = "key_"
 """How the id of a key begins: a session of a key that is not there any more opens nothing."""
-_TOKEN = re.compile(r"(?P<org>[a-z0-9-]{1,40})_(?P<secret>[0-9a-f]{64})")
+_TOKEN_PATTERN = re.compile(r"(?P<org>[a-z0-9-]{1,40})_(?P<secret>[0-9a-f]{64})")
 
 
-def split(token: str) -> tuple[str, str]:
+def parse_token(token: str) -> tuple[str, str]:
     """The organization and the secret of a link or a cookie."""
-    match = _TOKEN.fullmatch(token)
-    if match is None or ORG_NAME.fullmatch(match["org"]) is None:
+    match = _TOKEN_PATTERN.fullmatch(token)
+    if match is None or ORG_NAME_PATTERN.fullmatch(match["org"]) is None:
         raise Unauthenticated("This is no sign-in of ours. `mnemon console` prints a link that works.")
     return match["org"], match["secret"]
 
 
-async def make_link(tx: Tx, scope: Scope, *, actor: str) -> str:
+async def create_link(tx: Tx, scope: Scope, *, actor: str) -> str:
     """A token that opens one session within a quarter of an hour."""
-    return await _insert(tx, scope, "link", actor, ALL_GRANTS, tx.now + LINK_LIFE)
+    return await _insert_token(tx, scope, "link", actor, ALL_GRANTS, tx.now + LINK_LIFETIME)
 
 
-async def follow_link(tx: Tx, scope: Scope, secret: str) -> str:
+async def redeem_link(tx: Tx, scope: Scope, secret: str) -> str:
     """The cookie of a new session; the link opens nothing any more."""
-    row = await tx.maybe(SQL["end_signin"], org_id=scope.org_id, digest=digest(secret), kind="link")
+    row = await tx.fetch_one_or_none(SQL["end_signin"], org_id=scope.org_id, digest=hash_secret(secret), kind="link")
     if row is None or row["expires_at"] <= tx.now:
         raise Unauthenticated("This link was used already or is too old. `mnemon console` prints a new one.")
     return await open_session(tx, scope, actor=row["actor"], grants=stored_grants(row["grants"]))
@@ -54,15 +53,17 @@ async def open_session(
     tx: Tx, scope: Scope, *, actor: str, grants: frozenset[Grant], key_ends: datetime | None = None
 ) -> str:
     """Open a session with these grants, which ends with the key that opens it, and give its cookie."""
-    await tx.run(SQL["drop_old_signins"], org_id=scope.org_id, now=tx.now)
-    ends = tx.now + SESSION_LIFE
-    return await _insert(tx, scope, "session", actor, grants, ends if key_ends is None else min(ends, key_ends))
+    await tx.execute(SQL["drop_old_signins"], org_id=scope.org_id, now=tx.now)
+    ends = tx.now + SESSION_LIFETIME
+    return await _insert_token(tx, scope, "session", actor, grants, ends if key_ends is None else min(ends, key_ends))
 
 
-async def session(tx: Tx, scope: Scope, secret: str) -> Principal:
+async def authenticate_session(tx: Tx, scope: Scope, secret: str) -> Principal:
     """Whoever the session's cookie belongs to; it has ended when the key that opened it has."""
-    row = await tx.maybe(SQL["signin"], org_id=scope.org_id, digest=digest(secret), kind="session", now=tx.now)
-    if row is None or (row["key_id"] is None and row["actor"].startswith(_KEY_ID)):
+    row = await tx.fetch_one_or_none(
+        SQL["signin"], org_id=scope.org_id, digest=hash_secret(secret), kind="session", now=tx.now
+    )
+    if row is None or (row["key_id"] is None and row["actor"].startswith(_KEY_ID_PREFIX)):
         raise Unauthenticated("The session has ended. `mnemon console` prints a link that signs you in.")
     bind_contextvars(org=scope.org_id, key=row["actor"])
     grants = stored_grants(row["grants"])
@@ -73,7 +74,7 @@ async def session(tx: Tx, scope: Scope, secret: str) -> Principal:
 
 async def close_session(tx: Tx, scope: Scope, secret: str) -> None:
     """The cookie opens nothing any more."""
-    await tx.run(SQL["end_signin"], org_id=scope.org_id, digest=digest(secret), kind="session")
+    await tx.execute(SQL["end_signin"], org_id=scope.org_id, digest=hash_secret(secret), kind="session")
 
 
 def csrf_token(secret: str) -> str:
@@ -81,12 +82,12 @@ def csrf_token(secret: str) -> str:
     return hmac.new(secret.encode(), b"csrf", sha256).hexdigest()
 
 
-async def _insert(tx: Tx, scope: Scope, kind: str, actor: str, grants: frozenset[Grant], ends: datetime) -> str:
+async def _insert_token(tx: Tx, scope: Scope, kind: str, actor: str, grants: frozenset[Grant], ends: datetime) -> str:
     secret = secrets.token_hex(32)
-    await tx.run(
+    await tx.execute(
         SQL["insert_signin"],
         org_id=scope.org_id,
-        digest=digest(secret),
+        digest=hash_secret(secret),
         kind=kind,
         actor=actor,
         grants=sorted(grants),

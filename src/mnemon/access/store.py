@@ -3,14 +3,13 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from mnemon.access.grants import stored_grants
-from mnemon.access.principal import Key
+from mnemon.access.grants import Key, stored_grants
 from mnemon.db.database import Database
-from mnemon.db.statements import statements
+from mnemon.db.statements import load_statements
 from mnemon.db.tx import Row, Tx
 from mnemon.scope import Scope
 
-SQL = statements("mnemon.access")
+SQL = load_statements("mnemon.access")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,20 +34,20 @@ class AuditEntry:
 
 
 async def insert_organization(tx: Tx) -> bool:
-    return await tx.run(SQL["insert_organization"], org_id=tx.org_id, now=tx.now) > 0
+    return await tx.execute(SQL["insert_organization"], org_id=tx.org_id, now=tx.now) > 0
 
 
 async def organization_exists(scope: Scope, tx: Tx) -> bool:
-    return await tx.maybe(SQL["organization_exists"], org_id=scope.org_id) is not None
+    return await tx.fetch_one_or_none(SQL["organization_exists"], org_id=scope.org_id) is not None
 
 
-async def organizations(tx: Tx) -> list[Organization]:
-    rows = await tx.all(SQL["organizations"])
+async def list_organizations(tx: Tx) -> list[Organization]:
+    rows = await tx.fetch_all(SQL["organizations"])
     return [Organization(name=row["org_id"], created_at=row["created_at"], keys=row["keys"]) for row in rows]
 
 
 async def insert_key(scope: Scope, tx: Tx, key: Key, secret: bytes) -> None:
-    await tx.run(
+    await tx.execute(
         SQL["insert_key"],
         org_id=scope.org_id,
         key_id=key.id,
@@ -62,45 +61,45 @@ async def insert_key(scope: Scope, tx: Tx, key: Key, secret: bytes) -> None:
 
 
 async def key_by_digest(scope: Scope, db: Database, secret: bytes) -> tuple[Key, bytes] | None:
-    rows = await db.glance(scope.org_id, SQL["key_by_digest"], org_id=scope.org_id, secret=secret)
-    return (_key(rows[0]), bytes(rows[0]["secret"])) if rows else None
+    rows = await db.read_once(scope.org_id, SQL["key_by_digest"], org_id=scope.org_id, secret=secret)
+    return (_key_from_row(rows[0]), bytes(rows[0]["secret"])) if rows else None
 
 
-async def key_end(scope: Scope, db: Database, key_id: str) -> tuple[datetime | None, datetime | None] | None:
+async def key_end_times(scope: Scope, db: Database, key_id: str) -> tuple[datetime | None, datetime | None] | None:
     """Give when the key expires and when it was revoked; None for a key that is not there."""
-    rows = await db.glance(scope.org_id, SQL["key_end"], org_id=scope.org_id, key_id=key_id)
+    rows = await db.read_once(scope.org_id, SQL["key_end"], org_id=scope.org_id, key_id=key_id)
     return (rows[0]["expires_at"], rows[0]["revoked_at"]) if rows else None
 
 
-async def keys(scope: Scope, tx: Tx) -> list[Key]:
-    return [_key(row) for row in await tx.all(SQL["keys"], org_id=scope.org_id)]
+async def list_keys(scope: Scope, tx: Tx) -> list[Key]:
+    return [_key_from_row(row) for row in await tx.fetch_all(SQL["keys"], org_id=scope.org_id)]
 
 
 async def touch_key(scope: Scope, tx: Tx, key_id: str) -> None:
-    await tx.run(SQL["touch_key"], org_id=scope.org_id, key_id=key_id, now=tx.now)
+    await tx.execute(SQL["touch_key"], org_id=scope.org_id, key_id=key_id, now=tx.now)
 
 
-async def revoke_again(scope: Scope, tx: Tx, key_id: str, at: datetime) -> bool:
+async def revoke_key_at(scope: Scope, tx: Tx, key_id: str, at: datetime) -> bool:
     """Revoke a key as of a moment in the past; False where it is unknown or revoked."""
-    return await tx.run(SQL["revoke_again"], org_id=scope.org_id, key_id=key_id, at=at) > 0
+    return await tx.execute(SQL["revoke_again"], org_id=scope.org_id, key_id=key_id, at=at) > 0
 
 
 async def revoke_key(scope: Scope, tx: Tx, key_id: str) -> bool:
-    return await tx.run(SQL["revoke_key"], org_id=scope.org_id, key_id=key_id, now=tx.now) > 0
+    return await tx.execute(SQL["revoke_key"], org_id=scope.org_id, key_id=key_id, now=tx.now) > 0
 
 
 async def end_signins_of(scope: Scope, tx: Tx, actor: str) -> None:
     """Nobody is signed in as this actor any more."""
-    await tx.run(SQL["end_signins_of"], org_id=scope.org_id, actor=actor)
+    await tx.execute(SQL["end_signins_of"], org_id=scope.org_id, actor=actor)
 
 
-async def audit(scope: Scope, tx: Tx, *, before: str | None, most: int) -> list[AuditEntry]:
+async def list_audit_entries(scope: Scope, tx: Tx, *, before: str | None, most: int) -> list[AuditEntry]:
     """The audit log, newest first."""
-    rows = await tx.all(SQL["audit"], org_id=scope.org_id, before=before, most=most)
+    rows = await tx.fetch_all(SQL["audit"], org_id=scope.org_id, before=before, most=most)
     return [AuditEntry(**row) for row in rows]
 
 
-def _key(row: Row) -> Key:
+def _key_from_row(row: Row) -> Key:
     return Key(
         id=row["key_id"],
         name=row["name"],

@@ -4,21 +4,20 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from mnemon.agentstate.bounds import Limits
 from mnemon.agentstate.delta import AssumptionProposal, TentativeProposal
-from mnemon.agentstate.state import AgentState, Assumption, TentativeHypothesis
-from mnemon.evidence.confidence import Stance, Strength, moved
-from mnemon.ids import NewId
+from mnemon.agentstate.state import AgentState, Assumption, StateLimits, TentativeHypothesis
+from mnemon.evidence.confidence import Stance, Strength, update_confidence
+from mnemon.scope import NewId
 from mnemon.section import Rejection
 
 UNSTATED_CONFIDENCE = 0.5
-_SUREST = 0.99
+_MAX_CONFIDENCE = 0.99
 
 B = TypeVar("B", Assumption, TentativeHypothesis)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Beliefs:
+class StateBeliefs:
     """Assumptions and tentative hypotheses, by id, with what could not be done."""
 
     assumptions: dict[str, Assumption]
@@ -26,38 +25,40 @@ class Beliefs:
     reported: list[Rejection]
 
 
-def reconsider(
+def apply_belief_proposals(
     state: AgentState,
     tentative: Iterable[TentativeProposal],
     assumptions: Iterable[AssumptionProposal],
     *,
     new_id: NewId,
-    limits: Limits,
-) -> Beliefs:
+    limits: StateLimits,
+) -> StateBeliefs:
     """The beliefs after these proposals, tentative ones first, so that one proposal can bring its own evidence."""
-    beliefs = Beliefs(
+    beliefs = StateBeliefs(
         assumptions={a.id: a for a in state.assumptions},
         tentative={t.id: t for t in state.tentative_hypotheses},
         reported=[],
     )
     for guess in tentative:
-        _consider(beliefs, guess, new_id)
+        _apply_tentative(beliefs, guess, new_id)
     for proposal in assumptions:
-        _assume(beliefs, proposal, new_id, limits)
+        _apply_assumption(beliefs, proposal, new_id, limits)
     return beliefs
 
 
-def contradicted(confidence: float, pieces: int) -> float:
+def contradicted_confidence(confidence: float, pieces: int) -> float:
     """The confidence after so many distinct pieces of evidence against, by the shared rule."""
     for _ in range(pieces):
-        confidence = moved(min(confidence, _SUREST), Stance.CONTRADICTS, Strength.MODERATE)
+        confidence = update_confidence(min(confidence, _MAX_CONFIDENCE), Stance.CONTRADICTS, Strength.MODERATE)
     return round(confidence, 6)
 
 
-def _consider(beliefs: Beliefs, guess: TentativeProposal, new_id: NewId) -> None:
-    same = _worded(beliefs.tentative.values(), guess.hypothesis) if guess.id is None else None
+def _apply_tentative(beliefs: StateBeliefs, guess: TentativeProposal, new_id: NewId) -> None:
+    same = _find_by_wording(beliefs.tentative.values(), guess.hypothesis) if guess.id is None else None
     id_ = guess.id or (same.id if same else new_id("ten"))
-    if id_ in beliefs.assumptions or (guess.id is None and _worded(beliefs.assumptions.values(), guess.hypothesis)):
+    if id_ in beliefs.assumptions or (
+        guess.id is None and _find_by_wording(beliefs.assumptions.values(), guess.hypothesis)
+    ):
         beliefs.reported.append(Rejection(what=f"tentative hypothesis {id_}", why="it is an assumption already"))
         return
     held = beliefs.tentative.get(id_)
@@ -65,18 +66,18 @@ def _consider(beliefs: Beliefs, guess: TentativeProposal, new_id: NewId) -> None
     beliefs.tentative[id_] = TentativeHypothesis(id=id_, hypothesis=guess.hypothesis, reason=reason)
 
 
-def _assume(beliefs: Beliefs, proposal: AssumptionProposal, new_id: NewId, limits: Limits) -> None:
-    held = _held(beliefs, proposal)
+def _apply_assumption(beliefs: StateBeliefs, proposal: AssumptionProposal, new_id: NewId, limits: StateLimits) -> None:
+    held = _find_assumption(beliefs, proposal)
     if held is not None:
-        beliefs.assumptions[held.id] = _reconsidered(held, proposal, limits, beliefs.reported)
+        beliefs.assumptions[held.id] = _update_assumption(held, proposal, limits, beliefs.reported)
         return
-    guess = _guess(beliefs, proposal)
+    guess = _find_tentative(beliefs, proposal)
     if guess is None:
         if proposal.hypothesis is None:
             beliefs.reported.append(Rejection(what=f"assumption {proposal.id}", why="there is none with this id"))
             return
         id_, hypothesis = proposal.id or new_id("asm"), proposal.hypothesis
-    elif not _pieces(proposal):
+    elif not _evidence_ids(proposal):
         why = "a tentative hypothesis becomes an assumption when it has evidence; name some"
         beliefs.reported.append(Rejection(what=f"assumption {proposal.id or guess.id}", why=why))
         return
@@ -84,18 +85,18 @@ def _assume(beliefs: Beliefs, proposal: AssumptionProposal, new_id: NewId, limit
         id_, hypothesis = proposal.id or guess.id, proposal.hypothesis or guess.hypothesis
         del beliefs.tentative[guess.id]
     stated = UNSTATED_CONFIDENCE if proposal.confidence is None else proposal.confidence
-    against = _distinct(proposal.contradicted_by, (), limits)
+    against = _merge_evidence(proposal.contradicted_by, (), limits)
     beliefs.assumptions[id_] = Assumption(
         id=id_,
         hypothesis=hypothesis,
-        confidence=contradicted(stated, len(against)),
-        evidence=_distinct(_pieces(proposal), (), limits),
+        confidence=contradicted_confidence(stated, len(against)),
+        evidence=_merge_evidence(_evidence_ids(proposal), (), limits),
         contradicted_by=against or None,
     )
 
 
-def _reconsidered(
-    held: Assumption, proposal: AssumptionProposal, limits: Limits, reported: list[Rejection]
+def _update_assumption(
+    held: Assumption, proposal: AssumptionProposal, limits: StateLimits, reported: list[Rejection]
 ) -> Assumption:
     fresh = tuple(piece for piece in proposal.evidence if piece not in held.evidence)
     shown = round(held.confidence, 2)
@@ -109,25 +110,25 @@ def _reconsidered(
     return replace(
         held,
         hypothesis=proposal.hypothesis or held.hypothesis,
-        confidence=contradicted(held.confidence, len(counted)) if counted else held.confidence,
-        evidence=_distinct(held.evidence, _pieces(proposal), limits),
-        contradicted_by=_distinct(had, counted, limits) or None,
+        confidence=contradicted_confidence(held.confidence, len(counted)) if counted else held.confidence,
+        evidence=_merge_evidence(held.evidence, _evidence_ids(proposal), limits),
+        contradicted_by=_merge_evidence(had, counted, limits) or None,
     )
 
 
-def _held(beliefs: Beliefs, proposal: AssumptionProposal) -> Assumption | None:
+def _find_assumption(beliefs: StateBeliefs, proposal: AssumptionProposal) -> Assumption | None:
     if proposal.id is not None:
         return beliefs.assumptions.get(proposal.id)
-    return _worded(beliefs.assumptions.values(), proposal.hypothesis)
+    return _find_by_wording(beliefs.assumptions.values(), proposal.hypothesis)
 
 
-def _guess(beliefs: Beliefs, proposal: AssumptionProposal) -> TentativeHypothesis | None:
+def _find_tentative(beliefs: StateBeliefs, proposal: AssumptionProposal) -> TentativeHypothesis | None:
     if proposal.id is not None and proposal.id in beliefs.tentative:
         return beliefs.tentative[proposal.id]
-    return _worded(beliefs.tentative.values(), proposal.hypothesis)
+    return _find_by_wording(beliefs.tentative.values(), proposal.hypothesis)
 
 
-def _worded(records: Iterable[B], wording: str | None) -> B | None:
+def _find_by_wording(records: Iterable[B], wording: str | None) -> B | None:
     """The one with exactly this wording, case and spaces aside: sameness of text, not likeness."""
     if wording is None:
         return None
@@ -135,9 +136,9 @@ def _worded(records: Iterable[B], wording: str | None) -> B | None:
     return next((r for r in records if " ".join(r.hypothesis.casefold().split()) == sought), None)
 
 
-def _pieces(proposal: AssumptionProposal) -> tuple[str, ...]:
+def _evidence_ids(proposal: AssumptionProposal) -> tuple[str, ...]:
     return (*proposal.evidence, *proposal.contradicted_by)
 
 
-def _distinct(had: Iterable[str], more: Iterable[str], limits: Limits) -> tuple[str, ...]:
+def _merge_evidence(had: Iterable[str], more: Iterable[str], limits: StateLimits) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*had, *more)))[-limits.evidence :]

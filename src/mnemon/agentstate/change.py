@@ -14,28 +14,28 @@ from mnemon.agentstate.state import (
     AgentState,
     Assumption,
     Dependency,
-    Entity,
-    Expectation,
-    Item,
     ItemKind,
     ItemStatus,
+    StateEntity,
+    StateExpectation,
+    StateItem,
     TentativeHypothesis,
-    Time,
     Understanding,
+    UtcTime,
 )
 
 
 @dataclass(frozen=True, kw_only=True)
 class ItemAdded:
-    item: Item
+    item: StateItem
     op: Literal["add"] = "add"
 
 
 @dataclass(frozen=True, kw_only=True)
-class ChangedFields:
+class ChangedItemFields:
     """The fields of an item that changed."""
 
-    updated_at: Annotated[Time, Field(alias="updatedAt")]
+    updated_at: Annotated[UtcTime, Field(alias="updatedAt")]
     kind: ItemKind | None = None
     title: str | None = None
     details: str | None = None
@@ -46,7 +46,7 @@ class ChangedFields:
 @dataclass(frozen=True, kw_only=True)
 class ItemUpdated:
     id: str
-    patch: ChangedFields
+    patch: ChangedItemFields
     op: Literal["update"] = "update"
 
 
@@ -60,7 +60,7 @@ ItemChange = ItemAdded | ItemUpdated | ItemRemoved
 
 
 @dataclass(frozen=True, kw_only=True)
-class Removed:
+class RemovedRecords:
     """What left the document, by id."""
 
     entities: tuple[str, ...] | None = None
@@ -71,7 +71,7 @@ class Removed:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Summarized:
+class SummarizedItem:
     """A settled item that made room: this line in the journal is what remains of it."""
 
     id: str
@@ -81,93 +81,98 @@ class Summarized:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Change:
+class StateChange:
     """Records as they stand afterwards, and what left. None where nothing changed."""
 
     current_understanding: Understanding | None = None
     assumptions: tuple[Assumption, ...] | None = None
-    expectations: tuple[Expectation, ...] | None = None
+    expectations: tuple[StateExpectation, ...] | None = None
     tentative_hypotheses: tuple[TentativeHypothesis, ...] | None = None
     agent_state_item_updates: tuple[ItemChange, ...] | None = None
-    removed: Removed | None = None
-    summarized: tuple[Summarized, ...] | None = None
-    last_summarized_at: Annotated[Time | None, Field(alias="lastSummarizedAt")] = None
+    removed: RemovedRecords | None = None
+    summarized: tuple[SummarizedItem, ...] | None = None
+    last_summarized_at: Annotated[UtcTime | None, Field(alias="lastSummarizedAt")] = None
 
     @property
-    def empty(self) -> bool:
-        return self == Change()
+    def is_empty(self) -> bool:
+        return self == StateChange()
 
 
-CHANGE = TypeAdapter(Change)
+CHANGE_ADAPTER = TypeAdapter(StateChange)
 """Reads and writes a change as JSON."""
 
-R = TypeVar("R", Entity, Dependency, Assumption, Expectation, TentativeHypothesis, Item)
-Key = Callable[[R], object]
+R = TypeVar("R", StateEntity, Dependency, Assumption, StateExpectation, TentativeHypothesis, StateItem)
+RecordKey = Callable[[R], object]
 
 
-def by_id(record: Entity | Assumption | Expectation | TentativeHypothesis | Item) -> str:
+def record_id(record: StateEntity | Assumption | StateExpectation | TentativeHypothesis | StateItem) -> str:
     return record.id
 
 
-def by_ends(dependency: Dependency) -> tuple[str, str, str | None]:
+def dependency_key(dependency: Dependency) -> tuple[str, str, str | None]:
     return dependency.key
 
 
-def difference(before: AgentState, after: AgentState) -> Change:
+def state_difference(before: AgentState, after: AgentState) -> StateChange:
     """The change that folds the first into the second."""
     was, is_ = before.current_understanding, after.current_understanding
     understanding = Understanding(
-        entities=_put(was.entities, is_.entities, by_id),
-        dependencies=_put(was.dependencies, is_.dependencies, by_ends),
+        entities=_changed_records(was.entities, is_.entities, record_id),
+        dependencies=_changed_records(was.dependencies, is_.dependencies, dependency_key),
     )
-    gone = _gone(was.dependencies, is_.dependencies, by_ends)
-    removed = Removed(
-        entities=_ids(_gone(was.entities, is_.entities, by_id)),
+    gone = _removed_records(was.dependencies, is_.dependencies, dependency_key)
+    removed = RemovedRecords(
+        entities=_ids_or_none(_removed_records(was.entities, is_.entities, record_id)),
         dependencies=gone or None,
-        assumptions=_ids(_gone(before.assumptions, after.assumptions, by_id)),
-        expectations=_ids(_gone(before.expectations, after.expectations, by_id)),
-        tentative_hypotheses=_ids(_gone(before.tentative_hypotheses, after.tentative_hypotheses, by_id)),
+        assumptions=_ids_or_none(_removed_records(before.assumptions, after.assumptions, record_id)),
+        expectations=_ids_or_none(_removed_records(before.expectations, after.expectations, record_id)),
+        tentative_hypotheses=_ids_or_none(
+            _removed_records(before.tentative_hypotheses, after.tentative_hypotheses, record_id)
+        ),
     )
     moved = after.last_summarized_at != before.last_summarized_at
-    return Change(
+    return StateChange(
         current_understanding=None if understanding == Understanding() else understanding,
-        assumptions=_put(before.assumptions, after.assumptions, by_id) or None,
-        expectations=_put(before.expectations, after.expectations, by_id) or None,
-        tentative_hypotheses=_put(before.tentative_hypotheses, after.tentative_hypotheses, by_id) or None,
+        assumptions=_changed_records(before.assumptions, after.assumptions, record_id) or None,
+        expectations=_changed_records(before.expectations, after.expectations, record_id) or None,
+        tentative_hypotheses=_changed_records(before.tentative_hypotheses, after.tentative_hypotheses, record_id)
+        or None,
         agent_state_item_updates=_item_changes(before.items, after.items) or None,
-        removed=None if removed == Removed() else removed,
+        removed=None if removed == RemovedRecords() else removed,
         last_summarized_at=after.last_summarized_at if moved else None,
     )
 
 
-def fold(state: AgentState, change: Change) -> AgentState:
+def fold_change(state: AgentState, change: StateChange) -> AgentState:
     """The state after a change, whatever the two are: what is unknown to the state is passed over."""
     put = change.current_understanding or Understanding()
-    gone = change.removed or Removed()
+    gone = change.removed or RemovedRecords()
     had = state.current_understanding
     return replace(
         state,
         current_understanding=Understanding(
-            entities=_merged(had.entities, put.entities, gone.entities, by_id),
-            dependencies=_merged(had.dependencies, put.dependencies, (d.key for d in gone.dependencies or ()), by_ends),
+            entities=_merge_records(had.entities, put.entities, gone.entities, record_id),
+            dependencies=_merge_records(
+                had.dependencies, put.dependencies, (d.key for d in gone.dependencies or ()), dependency_key
+            ),
         ),
-        assumptions=_merged(state.assumptions, change.assumptions, gone.assumptions, by_id),
-        expectations=_merged(state.expectations, change.expectations, gone.expectations, by_id),
-        tentative_hypotheses=_merged(
-            state.tentative_hypotheses, change.tentative_hypotheses, gone.tentative_hypotheses, by_id
+        assumptions=_merge_records(state.assumptions, change.assumptions, gone.assumptions, record_id),
+        expectations=_merge_records(state.expectations, change.expectations, gone.expectations, record_id),
+        tentative_hypotheses=_merge_records(
+            state.tentative_hypotheses, change.tentative_hypotheses, gone.tentative_hypotheses, record_id
         ),
-        items=_folded_items(state.items, change.agent_state_item_updates or ()),
+        items=_fold_items(state.items, change.agent_state_item_updates or ()),
         last_summarized_at=change.last_summarized_at or state.last_summarized_at,
     )
 
 
-def patched(item: Item, patch: ItemPatch | ChangedFields) -> Item:
+def patch_item(item: StateItem, patch: ItemPatch | ChangedItemFields) -> StateItem:
     """The item with the given fields of the patch in place."""
     given = {f.name: getattr(patch, f.name) for f in fields(patch) if getattr(patch, f.name) is not None}
     return replace(item, **given)
 
 
-def names(state: AgentState) -> dict[tuple[str, str], None]:
+def record_names(state: AgentState) -> dict[tuple[str, str], None]:
     """What the state holds, each as a noun and an id, in order."""
     understanding = state.current_understanding
     held = [
@@ -181,10 +186,10 @@ def names(state: AgentState) -> dict[tuple[str, str], None]:
     return dict.fromkeys(held)
 
 
-def tally(before: AgentState, after: AgentState) -> tuple[int, int]:
+def count_changes(before: AgentState, after: AgentState) -> tuple[int, int]:
     """How many records are new, and how many changed or left."""
-    had, has = names(before).keys(), names(after).keys()
-    change = difference(before, after)
+    had, has = record_names(before).keys(), record_names(after).keys()
+    change = state_difference(before, after)
     understood = change.current_understanding or Understanding()
     put = (
         understood.entities,
@@ -198,21 +203,25 @@ def tally(before: AgentState, after: AgentState) -> tuple[int, int]:
     return added, sum(map(len, put)) - added + left
 
 
-def _put(before: tuple[R, ...], after: tuple[R, ...], key: Key[R]) -> tuple[R, ...]:
+def _changed_records(before: tuple[R, ...], after: tuple[R, ...], key: RecordKey[R]) -> tuple[R, ...]:
     had = {key(record): record for record in before}
     return tuple(record for record in after if had.get(key(record)) != record)
 
 
-def _gone(before: tuple[R, ...], after: tuple[R, ...], key: Key[R]) -> tuple[R, ...]:
+def _removed_records(before: tuple[R, ...], after: tuple[R, ...], key: RecordKey[R]) -> tuple[R, ...]:
     kept = {key(record) for record in after}
     return tuple(record for record in before if key(record) not in kept)
 
 
-def _ids(records: Iterable[Entity | Assumption | Expectation | TentativeHypothesis]) -> tuple[str, ...] | None:
+def _ids_or_none(
+    records: Iterable[StateEntity | Assumption | StateExpectation | TentativeHypothesis],
+) -> tuple[str, ...] | None:
     return tuple(record.id for record in records) or None
 
 
-def _merged(had: tuple[R, ...], put: tuple[R, ...] | None, gone: Iterable[object] | None, key: Key[R]) -> tuple[R, ...]:
+def _merge_records(
+    had: tuple[R, ...], put: tuple[R, ...] | None, gone: Iterable[object] | None, key: RecordKey[R]
+) -> tuple[R, ...]:
     records = {key(record): record for record in had}
     records.update((key(record), record) for record in put or ())
     for name in gone or ():
@@ -220,30 +229,30 @@ def _merged(had: tuple[R, ...], put: tuple[R, ...] | None, gone: Iterable[object
     return tuple(records.values())
 
 
-def _item_changes(before: tuple[Item, ...], after: tuple[Item, ...]) -> tuple[ItemChange, ...]:
+def _item_changes(before: tuple[StateItem, ...], after: tuple[StateItem, ...]) -> tuple[ItemChange, ...]:
     had = {item.id: item for item in before}
-    gone = [ItemRemoved(id=item.id) for item in _gone(before, after, by_id)]
+    gone = [ItemRemoved(id=item.id) for item in _removed_records(before, after, record_id)]
     put = [
-        ItemUpdated(id=item.id, patch=_changed(had[item.id], item)) if item.id in had else ItemAdded(item=item)
-        for item in _put(before, after, by_id)
+        ItemUpdated(id=item.id, patch=_changed_fields(had[item.id], item)) if item.id in had else ItemAdded(item=item)
+        for item in _changed_records(before, after, record_id)
     ]
     return (*gone, *put)
 
 
-def _changed(before: Item, after: Item) -> ChangedFields:
+def _changed_fields(before: StateItem, after: StateItem) -> ChangedItemFields:
     names = ("kind", "title", "details", "status", "related_entity_ids")
     values = {name: getattr(after, name) for name in names if getattr(after, name) != getattr(before, name)}
-    return ChangedFields(updated_at=after.updated_at, **values)
+    return ChangedItemFields(updated_at=after.updated_at, **values)
 
 
-def _folded_items(had: tuple[Item, ...], changes: tuple[ItemChange, ...]) -> tuple[Item, ...]:
+def _fold_items(had: tuple[StateItem, ...], changes: tuple[ItemChange, ...]) -> tuple[StateItem, ...]:
     items = {item.id: item for item in had}
     for change in changes:
         match change:
             case ItemAdded(item=item):
                 items[item.id] = item
             case ItemUpdated(id=id_, patch=patch) if id_ in items:
-                items[id_] = patched(items[id_], patch)
+                items[id_] = patch_item(items[id_], patch)
             case ItemUpdated():
                 pass
             case ItemRemoved(id=id_):

@@ -1,12 +1,34 @@
 """What someone proposes to change in an agent state, before the reducer has said what comes of it.
 
 In every proposal None means "not given": an empty list, an empty text and 0 are values.
+
+From a proposal's JSON to a delta.
 """
 
 from dataclasses import dataclass
 from datetime import datetime
 
-from mnemon.agentstate.state import Dependency, Entity, ExpectationStatus, Item, ItemKind, ItemStatus
+from mnemon.agentstate.proposal import (
+    AgentStateDeltas,
+    AgentStatePatch,
+    LenientProposal,
+    ProposedAddItem,
+    ProposedAssumption,
+    ProposedExpectation,
+    ProposedRemoveItem,
+    ProposedUpdateItem,
+)
+from mnemon.agentstate.state import (
+    Dependency,
+    ExpectationStatus,
+    ItemKind,
+    ItemStatus,
+    StateEntity,
+    StateItem,
+    to_utc_millis,
+)
+from mnemon.scope import NewId
+from mnemon.section import Rejection
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +73,7 @@ class TentativeProposal:
 class AddItem:
     """A new item; its id is one that the document does not have."""
 
-    item: Item
+    item: StateItem
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,10 +106,10 @@ ItemProposal = AddItem | UpdateItem | RemoveItem
 
 
 @dataclass(frozen=True, kw_only=True)
-class Delta:
+class StateDelta:
     """Everything one source proposes at once."""
 
-    entities: tuple[Entity, ...] = ()
+    entities: tuple[StateEntity, ...] = ()
     dependencies: tuple[Dependency, ...] = ()
     assumptions: tuple[AssumptionProposal, ...] = ()
     expectations: tuple[ExpectationProposal, ...] = ()
@@ -95,3 +117,94 @@ class Delta:
     items: tuple[ItemProposal, ...] = ()
     summarizes: bool = False
     """Whether it is the reflection's: then a change moves `lastSummarizedAt`."""
+
+
+def delta_from_proposal(deltas: AgentStateDeltas | AgentStatePatch, *, now: datetime, new_id: NewId) -> StateDelta:
+    """The delta these propose, new items with an id and times of their own."""
+    updates = [deltas.agent_state_updates] if deltas.agent_state_updates else []
+    if isinstance(deltas, AgentStatePatch):
+        updates.append(deltas)
+    understood = [u.current_understanding for u in updates if u.current_understanding]
+    return StateDelta(
+        entities=tuple(StateEntity(id=e.id, kind=e.kind, name=e.name) for u in understood for e in u.entities or ()),
+        dependencies=tuple(
+            Dependency(source=d.source, target=d.target, rel=d.rel) for u in understood for d in u.dependencies or ()
+        ),
+        assumptions=tuple(_assumption_proposal(a) for u in updates for a in u.assumptions or ()),
+        expectations=tuple(_expectation_proposal(e) for u in updates for e in u.expectations or ()),
+        tentative_hypotheses=tuple(
+            TentativeProposal(id=t.id, hypothesis=t.hypothesis, reason=t.reason)
+            for u in updates
+            for t in u.tentative_hypotheses or ()
+        ),
+        items=tuple(_item_proposal(i, now, new_id) for i in deltas.agent_state_item_updates or ()),
+    )
+
+
+def _assumption_proposal(proposed: ProposedAssumption) -> AssumptionProposal:
+    return AssumptionProposal(
+        id=proposed.id,
+        hypothesis=proposed.hypothesis,
+        confidence=proposed.confidence,
+        evidence=tuple(proposed.evidence or ()),
+        contradicted_by=tuple(proposed.contradicted_by or ()),
+    )
+
+
+def _expectation_proposal(proposed: ProposedExpectation) -> ExpectationProposal:
+    ids = proposed.expected_ids
+    return ExpectationProposal(
+        id=proposed.id,
+        action=proposed.action,
+        expected_outcome=proposed.expected_outcome,
+        expected_ids=None if ids is None else tuple(ids),
+        expected_type=proposed.expected_type,
+        expected_count=proposed.expected_count,
+        invariant=proposed.invariant,
+        status=proposed.status,
+        last_checked_at=proposed.last_checked_at,
+    )
+
+
+def _item_proposal(
+    update: ProposedAddItem | ProposedUpdateItem | ProposedRemoveItem, now: datetime, new_id: NewId
+) -> ItemProposal:
+    match update:
+        case ProposedAddItem(item=item):
+            created = item.createdAt or to_utc_millis(now)
+            return AddItem(
+                item=StateItem(
+                    id=item.id or new_id("itm"),
+                    kind=item.kind,
+                    title=item.title,
+                    details=item.details,
+                    status=item.status,
+                    related_entity_ids=_maybe_tuple(item.relatedEntityIds),
+                    created_at=created,
+                    updated_at=item.updatedAt or created,
+                )
+            )
+        case ProposedUpdateItem(id=id_, patch=patch):
+            return UpdateItem(
+                id=id_,
+                patch=ItemPatch(
+                    kind=patch.kind,
+                    title=patch.title,
+                    details=patch.details,
+                    status=patch.status,
+                    related_entity_ids=_maybe_tuple(patch.relatedEntityIds),
+                ),
+            )
+        case ProposedRemoveItem(id=id_):
+            return RemoveItem(id=id_)
+
+
+def _maybe_tuple(values: list[str] | None) -> tuple[str, ...] | None:
+    return None if values is None else tuple(values)
+
+
+def list_unreadable(deltas: AgentStateDeltas) -> tuple[Rejection, ...]:
+    """Every member of the answer that could not be read, and why."""
+    update = deltas.agent_state_updates
+    parts: tuple[LenientProposal | None, ...] = (deltas, update, update.current_understanding if update else None)
+    return tuple(rejection for part in parts if part is not None for rejection in part.unreadable_members)

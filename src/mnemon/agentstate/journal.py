@@ -1,16 +1,19 @@
-"""The ways a session's state changes: a plan, tool results, a reflection, a request. Each is one journal entry."""
+"""The ways a session's state changes: a plan, tool results, a reflection, a request. Each is one journal entry.
+
+Forgetting in agent state: a person's states go whole, and a redacted journal is folded again.
+"""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
 from mnemon.agentstate import store
-from mnemon.agentstate.change import Change, difference, fold
-from mnemon.agentstate.delta import Delta
-from mnemon.agentstate.reducer import Applied, apply
+from mnemon.agentstate.change import StateChange, fold_change, state_difference
+from mnemon.agentstate.delta import StateDelta
+from mnemon.agentstate.reducer import AppliedDelta, apply_delta
 from mnemon.agentstate.state import AgentState
-from mnemon.agentstate.store import Entry, Held, Who
-from mnemon.agentstate.verification import learned, planned
+from mnemon.agentstate.store import ChangeAuthor, StateEntry, StoredState
+from mnemon.agentstate.verification import delta_from_intents, delta_from_result
 from mnemon.db.tx import Tx
 from mnemon.errors import Stale
 from mnemon.scope import Scope
@@ -19,51 +22,51 @@ from mnemon.turn import Intent, ToolOutcome, Turn
 
 
 @dataclass(frozen=True, kw_only=True)
-class Update:
+class StateUpdate:
     """What was just changed in a session's state: what `agent_state_update` tells."""
 
     session_id: str
     version: int
-    change: Change
+    change: StateChange
 
 
 @dataclass(frozen=True, kw_only=True)
-class Amended:
+class AmendResult:
     """What came of a proposal."""
 
-    held: Held
+    held: StoredState
     """The state afterwards."""
-    update: Update | None
+    update: StateUpdate | None
     """None when nothing changed."""
     reported: tuple[Rejection, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Source:
+class ChangeSource:
     """Who proposes a change, and on what occasion."""
 
-    who: Who
+    who: ChangeAuthor
     reason: str
     turn_id: str | None = None
     at: datetime | None = None
     """When it happened; None for now."""
 
 
-async def record_turn(tx: Tx, turn: Turn) -> Update | None:
+async def record_turn(tx: Tx, turn: Turn) -> StateUpdate | None:
     """The turn's plan, then its tool results, are in the state; gives both as one update, None if nothing changed."""
     if not turn.intents and not turn.tool_results:
         return None
-    before = await store.lock(tx, turn.scope, turn.session_id)
-    plan = await add_intents(tx, turn.scope, turn.session_id, turn.intents, turn_id=turn.id, at=turn.at)
-    results = await apply_tool_results(tx, turn.scope, turn.session_id, turn.tool_results, turn_id=turn.id, at=turn.at)
+    before = await store.lock_state(tx, turn.scope, turn.session_id)
+    plan = await record_intents(tx, turn.scope, turn.session_id, turn.intents, turn_id=turn.id, at=turn.at)
+    results = await record_tool_results(tx, turn.scope, turn.session_id, turn.tool_results, turn_id=turn.id, at=turn.at)
     if plan is None or results is None:
         return plan or results
-    after = fold(fold(before.state, plan.change), results.change)
-    together = _together(before.state, after, (plan.change, results.change))
-    return Update(session_id=turn.session_id, version=results.version, change=together)
+    after = fold_change(fold_change(before.state, plan.change), results.change)
+    together = _combine_changes(before.state, after, (plan.change, results.change))
+    return StateUpdate(session_id=turn.session_id, version=results.version, change=together)
 
 
-async def add_intents(
+async def record_intents(
     tx: Tx,
     scope: Scope,
     session_id: str,
@@ -71,16 +74,16 @@ async def add_intents(
     *,
     turn_id: str | None = None,
     at: datetime | None = None,
-) -> Update | None:
+) -> StateUpdate | None:
     """What the planner expects is pending in the state."""
     if not intents:
         return None
-    reason = f"planned {_named(intent.action for intent in intents)}"
-    source = Source(who=Who.PLANNER, reason=reason, turn_id=turn_id, at=at)
-    return (await amend(tx, scope, session_id, planned(intents), source)).update
+    reason = f"planned {_join_actions(intent.action for intent in intents)}"
+    source = ChangeSource(who=ChangeAuthor.PLANNER, reason=reason, turn_id=turn_id, at=at)
+    return (await amend_state(tx, scope, session_id, delta_from_intents(intents), source)).update
 
 
-async def apply_tool_results(
+async def record_tool_results(
     tx: Tx,
     scope: Scope,
     session_id: str,
@@ -88,44 +91,46 @@ async def apply_tool_results(
     *,
     turn_id: str | None = None,
     at: datetime | None = None,
-) -> Update | None:
+) -> StateUpdate | None:
     """What the results name is understood, and the expectations they settle are settled, in their order."""
     if not results:
         return None
 
-    def learn(state: AgentState) -> Applied:
+    def apply_results(state: AgentState) -> AppliedDelta:
         before, changes = state, []
         for result in results:
-            delta = learned(state, result, now=tx.now, new_id=tx.new_id)
-            applied = apply(state, delta, now=tx.now, new_id=tx.new_id)
+            delta = delta_from_result(state, result, now=tx.now, new_id=tx.new_id)
+            applied = apply_delta(state, delta, now=tx.now, new_id=tx.new_id)
             state = applied.state
             changes.append(applied.change)
-        return Applied(state=state, change=_together(before, state, changes))
+        return AppliedDelta(state=state, change=_combine_changes(before, state, changes))
 
-    reason = f"result of {_named(result.action for result in results)}"
-    source = Source(who=Who.TOOL, reason=reason, turn_id=turn_id, at=at)
-    held = await store.lock(tx, scope, session_id)
-    return (await _record(tx, scope, held, learn(held.state), source)).update
+    reason = f"result of {_join_actions(result.action for result in results)}"
+    source = ChangeSource(who=ChangeAuthor.TOOL, reason=reason, turn_id=turn_id, at=at)
+    held = await store.lock_state(tx, scope, session_id)
+    return (await _append_change(tx, scope, held, apply_results(held.state), source)).update
 
 
-async def amend(
-    tx: Tx, scope: Scope, session_id: str, delta: Delta, source: Source, *, version: int | None = None
-) -> Amended:
+async def amend_state(
+    tx: Tx, scope: Scope, session_id: str, delta: StateDelta, source: ChangeSource, *, version: int | None = None
+) -> AmendResult:
     """The delta is applied; refused when the caller names a version that is no longer the current one."""
-    held = await store.lock(tx, scope, session_id)
+    held = await store.lock_state(tx, scope, session_id)
     if version is not None and version != held.version:
         raise Stale(
             f"The agent state is at version {held.version}, not {version}. Read it again and send the change with "
             "the version you read in If-Match."
         )
-    applied = apply(held.state, delta, now=tx.now, new_id=tx.new_id)
-    return await _record(tx, scope, held, applied, source)
+    applied = apply_delta(held.state, delta, now=tx.now, new_id=tx.new_id)
+    return await _append_change(tx, scope, held, applied, source)
 
 
-async def _record(tx: Tx, scope: Scope, held: Held, applied: Applied, source: Source) -> Amended:
-    if applied.change.empty:
-        return Amended(held=held, update=None, reported=applied.reported)
-    entry = Entry(
+async def _append_change(
+    tx: Tx, scope: Scope, held: StoredState, applied: AppliedDelta, source: ChangeSource
+) -> AmendResult:
+    if applied.change.is_empty:
+        return AmendResult(held=held, update=None, reported=applied.reported)
+    entry = StateEntry(
         seq=held.version + 1,
         turn_id=source.turn_id,
         who=source.who,
@@ -134,15 +139,57 @@ async def _record(tx: Tx, scope: Scope, held: Held, applied: Applied, source: So
         at=source.at or tx.now,
         recorded_at=tx.now,
     )
-    await store.append(tx, scope, applied.state, entry)
-    update = Update(session_id=applied.state.session_id, version=entry.seq, change=entry.change)
-    return Amended(held=Held(state=applied.state, version=entry.seq), update=update, reported=applied.reported)
+    await store.append_entry(tx, scope, applied.state, entry)
+    update = StateUpdate(session_id=applied.state.session_id, version=entry.seq, change=entry.change)
+    return AmendResult(
+        held=StoredState(state=applied.state, version=entry.seq), update=update, reported=applied.reported
+    )
 
 
-def _together(before: AgentState, after: AgentState, changes: Sequence[Change]) -> Change:
+def _combine_changes(before: AgentState, after: AgentState, changes: Sequence[StateChange]) -> StateChange:
     summarized = tuple(line for change in changes for line in change.summarized or ())
-    return replace(difference(before, after), summarized=summarized or None)
+    return replace(state_difference(before, after), summarized=summarized or None)
 
 
-def _named(actions: Iterable[str]) -> str:
+def _join_actions(actions: Iterable[str]) -> str:
     return ", ".join(dict.fromkeys(action[:100] for action in actions))[:500]
+
+
+_PAGE_SIZE = 500
+
+
+async def forget_person(tx: Tx, scope: Scope, now: datetime) -> dict[str, int]:
+    """Nothing of the person's is left; counts what was removed, per table."""
+    return await store.delete_person(tx, scope)
+
+
+async def refold_documents(tx: Tx, scope: Scope, now: datetime) -> None:
+    """Every document of the person is the fold of its journal as that stands now.
+
+    Where that changes the document, the difference is a journal entry of its own, so that followers hear of it and
+    a version keeps standing for one document.
+    """
+    for session_id in await store.list_session_ids(tx, scope):
+        held = await store.lock_state(tx, scope, session_id)
+        state = await _fold_journal(tx, scope, session_id)
+        change = state_difference(held.state, state)
+        if not change.is_empty:
+            entry = StateEntry(
+                seq=held.version + 1,
+                turn_id=None,
+                who=ChangeAuthor.FORGETTING,
+                reason="something was forgotten",
+                change=change,
+                at=now,
+                recorded_at=now,
+            )
+            await store.append_entry(tx, scope, state, entry)
+
+
+async def _fold_journal(tx: Tx, scope: Scope, session_id: str) -> AgentState:
+    state, after = AgentState(session_id=session_id), 0
+    while entries := await store.list_entries(tx, scope, session_id, after=after, most=_PAGE_SIZE):
+        for entry in entries:
+            state = fold_change(state, entry.change)
+        after = entries[-1].seq
+    return state

@@ -1,21 +1,121 @@
-"""L7: what the agent holds true in this session, for the planner."""
+"""L7: what the agent holds true in this session, for the planner.
+
+The state as a planner reads it: short lines, what went wrong and what is open first.
+"""
+
+from collections.abc import Iterator
 
 from mnemon.agentstate import store
-from mnemon.agentstate.planner_view import lines
+from mnemon.agentstate.state import (
+    AgentState,
+    Assumption,
+    ExpectationStatus,
+    ItemKind,
+    ItemStatus,
+    StateExpectation,
+    StateItem,
+)
+from mnemon.agentstate.verification import discrepancy_opening
 from mnemon.db.tx import Tx
-from mnemon.layer import Ask, Layer
+from mnemon.layer import Layer, LayerRequest
+from mnemon.layer import LayerItem as Entry
 
-OPENING = (
+_VALUE_STEP = 0.001
+
+
+def planner_items(state: AgentState) -> tuple[Entry, ...]:
+    """One entry per thing held, the most pressing first; its value falls with its place."""
+    return tuple(
+        Entry(text=text, sources=sources, value=max(1.0 - place * _VALUE_STEP, _VALUE_STEP))
+        for place, (text, sources) in enumerate(_ordered_lines(state))
+    )
+
+
+def _ordered_lines(state: AgentState) -> Iterator[tuple[str, tuple[str, ...]]]:
+    open_items = [item for item in state.items if item.status is ItemStatus.ACTIVE]
+    for expectation in reversed(state.expectations):
+        if expectation.status is ExpectationStatus.FAILED:
+            yield _failed_line(state, expectation)
+    for item in open_items:
+        if item.kind is ItemKind.QUESTION:
+            yield f"Open question: {_format_item(item)}", (item.id,)
+    for expectation in state.expectations:
+        if expectation.status is ExpectationStatus.PENDING:
+            yield f"Expected of {expectation.action}: {_format_expectation(expectation)}", (expectation.id,)
+    for item in open_items:
+        if item.kind is not ItemKind.QUESTION:
+            yield f"Open {item.kind}: {_format_item(item)}", (item.id,)
+    told = _failure_assumption_ids(state)
+    for assumption in sorted(state.assumptions, key=lambda a: -a.confidence):
+        if assumption.id not in told:
+            yield f"Assumed ({assumption.confidence:.2f}): {assumption.hypothesis}", (assumption.id,)
+    for guess in reversed(state.tentative_hypotheses):
+        reason = f" ({guess.reason})" if guess.reason else ""
+        yield f"Possibly: {guess.hypothesis}{reason}", (guess.id,)
+    yield from _known_lines(state)
+
+
+def _failed_line(state: AgentState, expectation: StateExpectation) -> tuple[str, tuple[str, ...]]:
+    told = _find_discrepancy(state, expectation)
+    got = f" Assumed ({told.confidence:.2f}): {told.hypothesis}" if told else ""
+    sources = (expectation.id, told.id) if told else (expectation.id,)
+    return f"FAILED expectation of {expectation.action}: {_format_expectation(expectation)}.{got}", sources
+
+
+def _find_discrepancy(state: AgentState, expectation: StateExpectation) -> Assumption | None:
+    opening = discrepancy_opening(expectation)
+    return next((a for a in reversed(state.assumptions) if a.hypothesis.startswith(opening)), None)
+
+
+def _failure_assumption_ids(state: AgentState) -> set[str]:
+    failed = (e for e in state.expectations if e.status is ExpectationStatus.FAILED)
+    return {told.id for e in failed if (told := _find_discrepancy(state, e)) is not None}
+
+
+def _format_expectation(expectation: StateExpectation) -> str:
+    details = []
+    if expectation.expected_count is not None:
+        details.append(f"count {expectation.expected_count}")
+    if expectation.expected_type is not None:
+        details.append(f"type {expectation.expected_type}")
+    if expectation.expected_ids is not None:
+        details.append(f"ids {', '.join(expectation.expected_ids) or 'none'}")
+    if expectation.invariant is not None:
+        details.append(f"invariant: {expectation.invariant}")
+    return expectation.expected_outcome + (f" [{'; '.join(details)}]" if details else "")
+
+
+def _format_item(item: StateItem) -> str:
+    about = f" (about {', '.join(item.related_entity_ids)})" if item.related_entity_ids else ""
+    details = f": {item.details}" if item.details else ""
+    return f"{item.title}{details}{about}"
+
+
+def _known_lines(state: AgentState) -> Iterator[tuple[str, tuple[str, ...]]]:
+    understanding = state.current_understanding
+    named = state.open_entity_ids()
+    newest_first = understanding.entities[::-1]
+    for entity in sorted(newest_first, key=lambda e: e.id not in named):
+        name = f" “{entity.name}”" if entity.name else ""
+        yield f"Known: {entity.kind} {entity.id}{name}", (entity.id,)
+    for dependency in reversed(understanding.dependencies):
+        rel = dependency.rel or "relates to"
+        yield f"Known: {dependency.source} {rel} {dependency.target}", (dependency.source, dependency.target)
+
+
+LAYER_OPENING = (
     "What you hold true in this session. An expectation that FAILED means that an action did not do what was planned: "
     "take account of it before you act on. Open questions come next. A number in brackets is how sure an assumption is."
 )
 BUDGET = 600
 
 
-async def state(tx: Tx, ask: Ask) -> Layer:
+async def agent_state_layer(tx: Tx, ask: LayerRequest) -> Layer:
     """The session's state, most pressing first; empty without a session or without the right to see it."""
-    blank = Layer(name="L7", title="Agent state", opening=OPENING, budget=BUDGET)
+    blank = Layer(name="L7", title="Agent state", opening=LAYER_OPENING, budget=BUDGET)
     if ask.session_id is None or not ask.sees_agent_state:
         return blank
-    held = await store.read(tx, ask.scope, ask.session_id)
-    return Layer(name=blank.name, title=blank.title, opening=OPENING, items=lines(held.state), budget=BUDGET)
+    held = await store.load_state(tx, ask.scope, ask.session_id)
+    return Layer(
+        name=blank.name, title=blank.title, opening=LAYER_OPENING, items=planner_items(held.state), budget=BUDGET
+    )

@@ -17,29 +17,31 @@ from pydantic import (
     model_validator,
 )
 
-from mnemon.agentstate.state import ExpectationStatus, ItemKind, ItemStatus, moment
+from mnemon.agentstate.state import ExpectationStatus, ItemKind, ItemStatus, to_utc_millis
 from mnemon.section import Rejection
 
-_TEXT = r"^[^\x00]*$"
-Id = Annotated[str, Field(min_length=1, max_length=200, pattern=_TEXT)]
-Word = Annotated[str, Field(max_length=200, pattern=_TEXT)]
-Line = Annotated[str, Field(min_length=1, max_length=2_000, pattern=_TEXT)]
-Prose = Annotated[str, Field(max_length=8_000, pattern=_TEXT)]
-Ids = Annotated[list[Id], Field(max_length=100)]
-Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
-Count = Annotated[int, Field(ge=0, le=2**53)]
+_TEXT_PATTERN = r"^[^\x00]*$"
+RecordId = Annotated[str, Field(min_length=1, max_length=200, pattern=_TEXT_PATTERN)]
+LabelText = Annotated[str, Field(max_length=200, pattern=_TEXT_PATTERN)]
+LineText = Annotated[str, Field(min_length=1, max_length=2_000, pattern=_TEXT_PATTERN)]
+LongText = Annotated[str, Field(max_length=8_000, pattern=_TEXT_PATTERN)]
+RecordIds = Annotated[list[RecordId], Field(max_length=100)]
+Fraction = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+NonNegativeCount = Annotated[int, Field(ge=0, le=2**53)]
 
 
-def _of_our_times(at: datetime) -> datetime:
+def _check_year(at: datetime) -> datetime:
     if not 1970 <= at.year <= 9000:
         raise ValueError("must lie between the years 1970 and 9000")
-    return moment(at)
+    return to_utc_millis(at)
 
 
-When = Annotated[datetime, AfterValidator(_of_our_times)]
+BoundedTime = Annotated[datetime, AfterValidator(_check_year)]
 
 
-def _readable(name: str, members: list[Any], adapter: TypeAdapter[Any], unreadable: list[Rejection]) -> list[Any]:
+def _readable_members(
+    name: str, members: list[Any], adapter: TypeAdapter[Any], unreadable: list[Rejection]
+) -> list[Any]:
     kept = []
     for place, member in enumerate(members):
         try:
@@ -51,63 +53,63 @@ def _readable(name: str, members: list[Any], adapter: TypeAdapter[Any], unreadab
     return kept
 
 
-class Proposed(BaseModel):
+class ProposalModel(BaseModel):
     """Part of a proposal; a field that nobody knows is a fault, unless the reader sifts."""
 
     model_config = ConfigDict(extra="forbid")
 
 
-class Sifting(Proposed):
+class LenientProposal(ProposalModel):
     """Takes what it can read of its lists and keeps account of the rest, unless the reader is strict."""
 
     sifted: ClassVar[Mapping[str, TypeAdapter[Any]]] = {}
     _unreadable: list[Rejection] = PrivateAttr(default_factory=list)
 
     @property
-    def unreadable(self) -> tuple[Rejection, ...]:
+    def unreadable_members(self) -> tuple[Rejection, ...]:
         """The members that were left out, and why."""
         return tuple(self._unreadable)
 
-    def without(self, unreadable: list[Rejection]) -> Self:
+    def set_unreadable(self, unreadable: list[Rejection]) -> Self:
         """The same, accounting for these."""
         self._unreadable = unreadable
         return self
 
     @model_validator(mode="wrap")
     @classmethod
-    def _sift(cls, value: Any, handler: ModelWrapValidatorHandler[Self], info: ValidationInfo) -> Self:
+    def _drop_unreadable(cls, value: Any, handler: ModelWrapValidatorHandler[Self], info: ValidationInfo) -> Self:
         if not isinstance(value, dict) or (info.context or {}).get("strict"):
             return handler(value)
         unreadable: list[Rejection] = []
         readable = {
-            name: _readable(name, members, cls.sifted[name], unreadable)
+            name: _readable_members(name, members, cls.sifted[name], unreadable)
             if name in cls.sifted and isinstance(members, list)
             else members
             for name, members in value.items()
             if name in cls.model_fields
         }
-        return handler(readable).without(unreadable)
+        return handler(readable).set_unreadable(unreadable)
 
 
-class ProposedEntity(Proposed):
+class ProposedEntity(ProposalModel):
     """An entity, identified by its id."""
 
-    id: Id
-    kind: Word
-    name: Word | None = None
+    id: RecordId
+    kind: LabelText
+    name: LabelText | None = None
 
 
-class ProposedDependency(Proposed):
+class ProposedDependency(ProposalModel):
     """A relation, identified by all three fields."""
 
     model_config = ConfigDict(validate_by_name=True, serialize_by_alias=True, extra="forbid")
 
-    source: Id = Field(alias="from")
-    target: Id = Field(alias="to")
-    rel: Word | None = None
+    source: RecordId = Field(alias="from")
+    target: RecordId = Field(alias="to")
+    rel: LabelText | None = None
 
 
-class ProposedUnderstanding(Sifting):
+class ProposedUnderstanding(LenientProposal):
     """What there is and how it hangs together, as far as it changes."""
 
     sifted: ClassVar[Mapping[str, TypeAdapter[Any]]] = {
@@ -119,84 +121,84 @@ class ProposedUnderstanding(Sifting):
     dependencies: list[ProposedDependency] | None = None
 
 
-class ProposedAssumption(Proposed):
+class ProposedAssumption(ProposalModel):
     """A new assumption, or evidence about one that is held; the confidence counts only for a new one."""
 
-    id: Id | None = None
-    hypothesis: Line | None = None
-    confidence: Share | None = None
-    evidence: Ids | None = None
-    contradicted_by: Ids | None = Field(None, description="Ids of evidence that speaks against it.")
+    id: RecordId | None = None
+    hypothesis: LineText | None = None
+    confidence: Fraction | None = None
+    evidence: RecordIds | None = None
+    contradicted_by: RecordIds | None = Field(None, description="Ids of evidence that speaks against it.")
 
 
-class ProposedExpectation(Proposed):
+class ProposedExpectation(ProposalModel):
     """A new expectation, or with an id a change to a pending one."""
 
-    id: Id | None = None
-    action: Line | None = None
-    expected_outcome: Line | None = None
-    expected_ids: Ids | None = None
-    expected_type: Word | None = None
-    expected_count: Count | None = None
-    invariant: Line | None = None
+    id: RecordId | None = None
+    action: LineText | None = None
+    expected_outcome: LineText | None = None
+    expected_ids: RecordIds | None = None
+    expected_type: LabelText | None = None
+    expected_count: NonNegativeCount | None = None
+    invariant: LineText | None = None
     status: ExpectationStatus | None = None
-    last_checked_at: When | None = None
+    last_checked_at: BoundedTime | None = None
 
 
-class ProposedHypothesis(Proposed):
+class ProposedHypothesis(ProposalModel):
     """Something that may be true and has no evidence yet."""
 
-    id: Id | None = None
-    hypothesis: Line
-    reason: Prose | None = None
+    id: RecordId | None = None
+    hypothesis: LineText
+    reason: LongText | None = None
 
 
-class ProposedItem(Proposed):
+class ProposedItem(ProposalModel):
     """A new item; what it leaves out is filled in."""
 
-    id: Id | None = None
+    id: RecordId | None = None
     kind: ItemKind
-    title: Line
-    details: Prose | None = None
+    title: LineText
+    details: LongText | None = None
     status: ItemStatus = ItemStatus.ACTIVE
-    relatedEntityIds: Ids | None = None  # noqa: N815, the specification's spelling
-    createdAt: When | None = None  # noqa: N815
-    updatedAt: When | None = None  # noqa: N815
+    relatedEntityIds: RecordIds | None = None  # noqa: N815, the specification's spelling
+    createdAt: BoundedTime | None = None  # noqa: N815
+    updatedAt: BoundedTime | None = None  # noqa: N815
 
 
-class ProposedPatch(Proposed):
+class ProposedPatch(ProposalModel):
     """The fields of an item that change; its id and its times are not among them and are passed over."""
 
-    id: Id | None = None
+    id: RecordId | None = None
     kind: ItemKind | None = None
-    title: Line | None = None
-    details: Prose | None = None
+    title: LineText | None = None
+    details: LongText | None = None
     status: ItemStatus | None = None
-    relatedEntityIds: Ids | None = None  # noqa: N815
-    createdAt: When | None = None  # noqa: N815
-    updatedAt: When | None = None  # noqa: N815
+    relatedEntityIds: RecordIds | None = None  # noqa: N815
+    createdAt: BoundedTime | None = None  # noqa: N815
+    updatedAt: BoundedTime | None = None  # noqa: N815
 
 
-class AddsItem(Proposed):
+class ProposedAddItem(ProposalModel):
     op: Literal["add"]
     item: ProposedItem
 
 
-class UpdatesItem(Proposed):
+class ProposedUpdateItem(ProposalModel):
     op: Literal["update"]
-    id: Id
+    id: RecordId
     patch: ProposedPatch
 
 
-class RemovesItem(Proposed):
+class ProposedRemoveItem(ProposalModel):
     op: Literal["remove"]
-    id: Id
+    id: RecordId
 
 
-ItemUpdate = Annotated[AddsItem | UpdatesItem | RemovesItem, Field(discriminator="op")]
+ItemUpdate = Annotated[ProposedAddItem | ProposedUpdateItem | ProposedRemoveItem, Field(discriminator="op")]
 
 
-class AgentStateUpdate(Sifting):
+class AgentStateUpdate(LenientProposal):
     """What is understood, assumed, expected and guessed, as far as it changes."""
 
     sifted: ClassVar[Mapping[str, TypeAdapter[Any]]] = {
@@ -211,7 +213,7 @@ class AgentStateUpdate(Sifting):
     tentative_hypotheses: list[ProposedHypothesis] | None = None
 
 
-class AgentStateDeltas(Sifting):
+class AgentStateDeltas(LenientProposal):
     """The two kinds of change together: a model's answer."""
 
     sifted: ClassVar[Mapping[str, TypeAdapter[Any]]] = {"agent_state_item_updates": TypeAdapter(ItemUpdate)}
@@ -220,16 +222,16 @@ class AgentStateDeltas(Sifting):
     agent_state_updates: AgentStateUpdate | None = None
 
 
-MOST_MEMBERS = 1_000
+MAX_MEMBERS = 1_000
 """Of one list in a PATCH. A model's answer has no such bound: what it costs to read is bounded by its tokens."""
 
 
 class AgentStatePatch(AgentStateUpdate):
     """What a PATCH takes: an update, or both kinds of change under their names, with a reason if there is one."""
 
-    assumptions: Annotated[list[ProposedAssumption], Field(max_length=MOST_MEMBERS)] | None = None
-    expectations: Annotated[list[ProposedExpectation], Field(max_length=MOST_MEMBERS)] | None = None
-    tentative_hypotheses: Annotated[list[ProposedHypothesis], Field(max_length=MOST_MEMBERS)] | None = None
-    agent_state_item_updates: Annotated[list[ItemUpdate], Field(max_length=MOST_MEMBERS)] | None = None
+    assumptions: Annotated[list[ProposedAssumption], Field(max_length=MAX_MEMBERS)] | None = None
+    expectations: Annotated[list[ProposedExpectation], Field(max_length=MAX_MEMBERS)] | None = None
+    tentative_hypotheses: Annotated[list[ProposedHypothesis], Field(max_length=MAX_MEMBERS)] | None = None
+    agent_state_item_updates: Annotated[list[ItemUpdate], Field(max_length=MAX_MEMBERS)] | None = None
     agent_state_updates: AgentStateUpdate | None = None
-    reason: Line | None = None
+    reason: LineText | None = None

@@ -4,80 +4,93 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from mnemon.agentstate.assumption import reconsider
-from mnemon.agentstate.bounds import LIMITS, Limits, bounded
-from mnemon.agentstate.change import Change, Summarized, by_ends, difference, names, patched
-from mnemon.agentstate.delta import AddItem, Delta, ExpectationProposal, ItemProposal, RemoveItem, UpdateItem
+from mnemon.agentstate.assumption import apply_belief_proposals
+from mnemon.agentstate.change import (
+    StateChange,
+    SummarizedItem,
+    dependency_key,
+    patch_item,
+    record_names,
+    state_difference,
+)
+from mnemon.agentstate.delta import AddItem, ExpectationProposal, ItemProposal, RemoveItem, StateDelta, UpdateItem
 from mnemon.agentstate.state import (
+    DEFAULT_LIMITS,
     AgentState,
     Dependency,
-    Entity,
-    Expectation,
     ExpectationStatus,
-    Item,
     ItemStatus,
+    StateEntity,
+    StateExpectation,
+    StateItem,
+    StateLimits,
     Understanding,
-    closes,
-    moment,
-    settles,
+    bound_state,
+    is_closing,
+    is_settling,
+    to_utc_millis,
 )
-from mnemon.ids import NewId
+from mnemon.scope import NewId
 from mnemon.section import Rejection
 
 
 @dataclass(frozen=True, kw_only=True)
-class Applied:
+class AppliedDelta:
     """What came of a proposal."""
 
     state: AgentState
-    change: Change
+    change: StateChange
     """Folds the earlier state into this one; empty when nothing changed."""
     reported: tuple[Rejection, ...] = ()
     """What could not be done, and why."""
 
 
-def apply(state: AgentState, delta: Delta, *, now: datetime, new_id: NewId, limits: Limits = LIMITS) -> Applied:
+def apply_delta(
+    state: AgentState, delta: StateDelta, *, now: datetime, new_id: NewId, limits: StateLimits = DEFAULT_LIMITS
+) -> AppliedDelta:
     """The state after the delta, within its limits."""
-    now = moment(now)
+    now = to_utc_millis(now)
     reported: list[Rejection] = []
-    beliefs = reconsider(state, delta.tentative_hypotheses, delta.assumptions, new_id=new_id, limits=limits)
+    beliefs = apply_belief_proposals(state, delta.tentative_hypotheses, delta.assumptions, new_id=new_id, limits=limits)
     reported += beliefs.reported
     full = replace(
         state,
-        current_understanding=_understood(state.current_understanding, delta.entities, delta.dependencies),
+        current_understanding=_merge_understanding(state.current_understanding, delta.entities, delta.dependencies),
         assumptions=tuple(beliefs.assumptions.values()),
         tentative_hypotheses=tuple(beliefs.tentative.values()),
-        expectations=_expected(state.expectations, delta.expectations, now, new_id, reported),
-        items=_kept(state.items, delta.items, now, reported),
+        expectations=_apply_expectations(state.expectations, delta.expectations, now, new_id, reported),
+        items=_apply_items(state.items, delta.items, now, reported),
     )
-    after = bounded(full, limits)
-    reported += _refused(state, full, after)
-    summarized = _summarized(full.items, after.items)
+    after = bound_state(full, limits)
+    reported += _overflow_rejections(state, full, after)
+    summarized = _summarized_items(full.items, after.items)
     if summarized or (delta.summarizes and after != state):
         after = replace(after, last_summarized_at=now)
-    change = difference(state, after)
+    change = state_difference(state, after)
     if summarized:
         change = replace(change, summarized=summarized)
-    return Applied(state=after, change=change, reported=tuple(reported))
+    return AppliedDelta(state=after, change=change, reported=tuple(reported))
 
 
-def _understood(had: Understanding, entities: Iterable[Entity], dependencies: Iterable[Dependency]) -> Understanding:
+def _merge_understanding(
+    had: Understanding, entities: Iterable[StateEntity], dependencies: Iterable[Dependency]
+) -> Understanding:
     known = {e.id: e for e in had.entities}
     for entity in entities:
         before = known.get(entity.id)
         name = entity.name if entity.name is not None or before is None else before.name
         known[entity.id] = replace(entity, name=name)
-    related = {by_ends(d): d for d in (*had.dependencies, *dependencies)}
+    related = {dependency_key(d): d for d in (*had.dependencies, *dependencies)}
     return Understanding(entities=tuple(known.values()), dependencies=tuple(related.values()))
 
 
-def _expected(
-    had: tuple[Expectation, ...],
+def _apply_expectations(
+    had: tuple[StateExpectation, ...],
     proposals: Iterable[ExpectationProposal],
     now: datetime,
     new_id: NewId,
     reported: list[Rejection],
-) -> tuple[Expectation, ...]:
+) -> tuple[StateExpectation, ...]:
     expectations = {e.id: e for e in had}
     # A delta may report on an expectation before the proposal that makes it; the order in it means nothing.
     for proposal in sorted(proposals, key=lambda one: not _is_whole(one)):
@@ -104,10 +117,10 @@ def _is_whole(proposal: ExpectationProposal) -> bool:
     return proposal.action is not None and proposal.expected_outcome is not None
 
 
-def _new_expectation(proposal: ExpectationProposal, now: datetime, new_id: NewId) -> Expectation | None:
+def _new_expectation(proposal: ExpectationProposal, now: datetime, new_id: NewId) -> StateExpectation | None:
     if proposal.action is None or proposal.expected_outcome is None:
         return None
-    blank = Expectation(
+    blank = StateExpectation(
         id=proposal.id or new_id("exp"),
         action=proposal.action,
         expected_outcome=proposal.expected_outcome,
@@ -115,22 +128,22 @@ def _new_expectation(proposal: ExpectationProposal, now: datetime, new_id: NewId
     return _changed_expectation(blank, proposal, now)
 
 
-def _changed_expectation(held: Expectation, proposal: ExpectationProposal, now: datetime) -> Expectation:
+def _changed_expectation(held: StateExpectation, proposal: ExpectationProposal, now: datetime) -> StateExpectation:
     names = ("action", "expected_outcome", "expected_ids", "expected_type", "expected_count", "invariant", "status")
     given = {name: getattr(proposal, name) for name in names if getattr(proposal, name) is not None}
     changed = replace(held, **given)
-    if not settles(held.status, changed.status):
+    if not is_settling(held.status, changed.status):
         return changed
-    return replace(changed, last_checked_at=moment(proposal.last_checked_at or now))
+    return replace(changed, last_checked_at=to_utc_millis(proposal.last_checked_at or now))
 
 
-def _kept(
-    had: tuple[Item, ...], proposals: Iterable[ItemProposal], now: datetime, reported: list[Rejection]
-) -> tuple[Item, ...]:
+def _apply_items(
+    had: tuple[StateItem, ...], proposals: Iterable[ItemProposal], now: datetime, reported: list[Rejection]
+) -> tuple[StateItem, ...]:
     items = {item.id: item for item in had}
     removed: set[str] = set()
     for proposal in proposals:
-        why = _why_not(items, removed, proposal)
+        why = _item_fault(items, removed, proposal)
         if why is not None:
             id_ = proposal.item.id if isinstance(proposal, AddItem) else proposal.id
             reported.append(Rejection(what=f"item {id_}", why=why))
@@ -139,7 +152,7 @@ def _kept(
             case AddItem(item=item):
                 items[item.id] = item
             case UpdateItem(id=id_, patch=patch):
-                changed = patched(items[id_], patch)
+                changed = patch_item(items[id_], patch)
                 if changed != items[id_]:
                     items[id_] = replace(changed, updated_at=now)
             case RemoveItem(id=id_):
@@ -148,7 +161,7 @@ def _kept(
     return tuple(items.values())
 
 
-def _why_not(items: dict[str, Item], removed: set[str], proposal: ItemProposal) -> str | None:
+def _item_fault(items: dict[str, StateItem], removed: set[str], proposal: ItemProposal) -> str | None:
     match proposal:
         case AddItem(item=item) if item.id in items or item.id in removed:
             return "this id is taken; an item is added under a new one"
@@ -156,16 +169,16 @@ def _why_not(items: dict[str, Item], removed: set[str], proposal: ItemProposal) 
             return "there is none with this id"
         case UpdateItem(id=id_, patch=patch) if patch.status is not None:
             before = items[id_].status
-            if patch.status is not before and not closes(before, patch.status):
+            if patch.status is not before and not is_closing(before, patch.status):
                 return f"it is {before} and stays so"
     return None
 
 
-def _refused(before: AgentState, full: AgentState, after: AgentState) -> list[Rejection]:
+def _overflow_rejections(before: AgentState, full: AgentState, after: AgentState) -> list[Rejection]:
     """What was new and found no room, in a document full of what matters more."""
     why = "the document is full; settle or remove something first"
     settled = {item.id for item in full.items if item.status is not ItemStatus.ACTIVE}
-    held, offered, kept = names(before), names(full), names(after)
+    held, offered, kept = record_names(before), record_names(full), record_names(after)
     return [
         Rejection(what=f"{noun} {id_}", why=why)
         for noun, id_ in offered
@@ -173,11 +186,11 @@ def _refused(before: AgentState, full: AgentState, after: AgentState) -> list[Re
     ]
 
 
-def _summarized(full: tuple[Item, ...], kept: tuple[Item, ...]) -> tuple[Summarized, ...]:
+def _summarized_items(full: tuple[StateItem, ...], kept: tuple[StateItem, ...]) -> tuple[SummarizedItem, ...]:
     """The settled items that made room."""
     left = {item.id for item in kept}
     return tuple(
-        Summarized(id=item.id, kind=item.kind, title=item.title, status=item.status)
+        SummarizedItem(id=item.id, kind=item.kind, title=item.title, status=item.status)
         for item in full
         if item.id not in left and item.status is not ItemStatus.ACTIVE
     )

@@ -1,20 +1,108 @@
-"""The reflection's section `agent_state`: reconciles what the agent holds true with what the turn showed."""
+"""The reflection's section `agent_state`: reconciles what the agent holds true with what the turn showed.
 
+What rules alone read from a turn: only what is said in so many words, so that it is rarely wrong.
+
+A line that begins `Assumption:`, `Let's assume …`, `I assume …`, `Hypothesis:` or `Open question:` says so itself;
+`Resolved: …` and `Dropped: …` close the one open item whose title they name.
+"""
+
+import re
+from collections.abc import Iterator
 from dataclasses import replace
+from itertools import islice
 
 from pydantic import BaseModel
 
-from mnemon.agentstate import offline, store
-from mnemon.agentstate.change import names, tally
-from mnemon.agentstate.delta import AddItem, Delta
-from mnemon.agentstate.journal import Source, amend
-from mnemon.agentstate.proposal import AgentStateDeltas
-from mnemon.agentstate.reading import delta_of, unreadable
-from mnemon.agentstate.state import DOCUMENT, AgentState, ExpectationStatus
-from mnemon.agentstate.store import Who
+from mnemon.agentstate import store
+from mnemon.agentstate.change import count_changes, record_names
+from mnemon.agentstate.delta import AddItem, StateDelta, delta_from_proposal, list_unreadable
+from mnemon.agentstate.journal import ChangeSource, amend_state
+from mnemon.agentstate.proposal import (
+    AgentStateDeltas,
+    AgentStateUpdate,
+    ItemUpdate,
+    ProposedAddItem,
+    ProposedAssumption,
+    ProposedHypothesis,
+    ProposedItem,
+    ProposedPatch,
+    ProposedUpdateItem,
+)
+from mnemon.agentstate.state import STATE_ADAPTER, AgentState, ExpectationStatus, ItemKind, ItemStatus
+from mnemon.agentstate.store import ChangeAuthor
 from mnemon.db.tx import Tx
-from mnemon.section import Brief, Rejection, Report, Section
-from mnemon.turn import Turn
+from mnemon.section import Brief, Rejection, Section, SectionResult
+from mnemon.turn import Role, Turn, TurnMessage
+from mnemon.untrusted_text import reads_outside_text
+
+STATED_CONFIDENCE = 0.5
+MAX_LINES = 100
+"""Lines of a turn that say what they are: a turn with more of them is a pasted list."""
+_LINE_PATTERN = re.compile(
+    r"(?:[-*•]\s+)?(?:"
+    r"(?P<assumption>assumption:|assuming that|let(?:'s| us) assume(?: that)?"
+    r"|(?:i|we)(?:'ll| will)? assume that|(?:i'm|i am|we're|we are) assuming that)"
+    r"|(?P<hypothesis>(?:tentative )?hypothesis:)"
+    r"|(?P<question>open question:)"
+    r"|(?P<task>open task:|next step:)"
+    r"|(?P<resolved>resolved:|answered:)"
+    r"|(?P<dropped>dropped:|discarded:)"
+    r")\s+(?P<rest>\S.{2,400})",
+    re.IGNORECASE,
+)
+
+
+@reads_outside_text
+def read_deltas(turn: Turn, state: AgentState) -> AgentStateDeltas:
+    """The deltas the turn's own words spell out."""
+    assumptions: list[ProposedAssumption] = []
+    guesses: list[ProposedHypothesis] = []
+    items: list[ItemUpdate] = []
+    for said, kind, rest in islice(_marked_lines(turn), MAX_LINES):
+        if kind == "assumption":
+            assumptions.append(
+                ProposedAssumption(hypothesis=rest, confidence=STATED_CONFIDENCE, evidence=[said.message_id])
+            )
+        elif kind == "hypothesis":
+            guesses.append(ProposedHypothesis(hypothesis=rest))
+        elif kind in ("question", "task"):
+            items.extend(_add_item(state, ItemKind(kind), rest))
+        else:
+            items.extend(_close_item(state, rest, kind))
+    return AgentStateDeltas(
+        agent_state_item_updates=items,
+        agent_state_updates=AgentStateUpdate(assumptions=assumptions, tentative_hypotheses=guesses),
+    )
+
+
+def _marked_lines(turn: Turn) -> Iterator[tuple[TurnMessage, str, str]]:
+    for said in turn.messages:
+        if said.role is Role.TOOL:
+            continue
+        for line in said.content.splitlines():
+            found = _LINE_PATTERN.fullmatch(line.strip())
+            if found is not None and found.lastgroup is not None:
+                kind = next(name for name, text in found.groupdict().items() if text is not None)
+                yield said, kind, found["rest"].strip()
+
+
+def _add_item(state: AgentState, kind: ItemKind, title: str) -> Iterator[ProposedAddItem]:
+    if all(_normalize_words(item.title) != _normalize_words(title) for item in state.items):
+        yield ProposedAddItem(op="add", item=ProposedItem(kind=kind, title=title))
+
+
+def _close_item(state: AgentState, title: str, kind: str) -> Iterator[ProposedUpdateItem]:
+    status = ItemStatus.RESOLVED if kind == "resolved" else ItemStatus.DISCARDED
+    named = [
+        i for i in state.items if i.status is ItemStatus.ACTIVE and _normalize_words(i.title) == _normalize_words(title)
+    ]
+    if len(named) == 1:
+        yield ProposedUpdateItem(op="update", id=named[0].id, patch=ProposedPatch(status=status))
+
+
+def _normalize_words(text: str) -> str:
+    return " ".join(re.findall(r"\w+", text.casefold()))
+
 
 INSTRUCTIONS = """\
 `agent_state` holds what the agent works with in this session. Read the turn and the state below and return only what \
@@ -47,38 +135,40 @@ class AgentStateSection:
     label = "agentState"
     answer: type[BaseModel] = AgentStateReflection
 
-    async def brief(self, tx: Tx, turn: Turn) -> Brief | None:
+    async def prepare_brief(self, tx: Tx, turn: Turn) -> Brief | None:
         """The state as it stands, with its ids. Due on every turn."""
-        state = (await store.read(tx, turn.scope, turn.session_id)).state
-        document = DOCUMENT.dump_json(state, by_alias=True, exclude_none=True).decode()
+        state = (await store.load_state(tx, turn.scope, turn.session_id)).state
+        document = STATE_ADAPTER.dump_json(state, by_alias=True, exclude_none=True).decode()
         return Brief(instructions=INSTRUCTIONS, state=document, facts={"state": state})
 
-    def by_rule(self, turn: Turn, brief: Brief) -> BaseModel:
+    def answer_by_rule(self, turn: Turn, brief: Brief) -> BaseModel:
         state = brief.facts["state"]
         assert isinstance(state, AgentState)
-        return AgentStateReflection(agent_state=offline.read(turn, state))
+        return AgentStateReflection(agent_state=read_deltas(turn, state))
 
-    async def apply(self, tx: Tx, turn: Turn, answer: BaseModel) -> Report:
+    async def apply_answer(self, tx: Tx, turn: Turn, answer: BaseModel) -> SectionResult:
         """The answer is in the journal, as far as the reducer let it; a second time changes nothing."""
         assert isinstance(answer, AgentStateReflection)
-        if await store.has_turn(tx, turn.scope, turn.session_id, turn.id, Who.REFLECTION):
-            return Report(skipped=1)
-        unread = unreadable(answer.agent_state)
-        held = await store.lock(tx, turn.scope, turn.session_id)
-        delta, refused = gated(held.state, delta_of(answer.agent_state, now=tx.now, new_id=tx.new_id))
+        if await store.has_turn_entry(tx, turn.scope, turn.session_id, turn.id, ChangeAuthor.REFLECTION):
+            return SectionResult(skipped=1)
+        unread = list_unreadable(answer.agent_state)
+        held = await store.lock_state(tx, turn.scope, turn.session_id)
+        delta, refused = gate_delta(held.state, delta_from_proposal(answer.agent_state, now=tx.now, new_id=tx.new_id))
         skipped = 0
-        if await store.reflected_after(tx, turn.scope, turn.session_id, turn.at):
-            delta, skipped = only_new(held.state, delta)
-        source = Source(who=Who.REFLECTION, reason="reflection on the turn", turn_id=turn.id, at=turn.at)
-        amended = await amend(tx, turn.scope, turn.session_id, delta, source)
-        stored, updated = tally(held.state, amended.held.state)
-        return Report(stored=stored, updated=updated, skipped=skipped, rejected=(*unread, *refused, *amended.reported))
+        if await store.has_later_reflection(tx, turn.scope, turn.session_id, turn.at):
+            delta, skipped = keep_only_new(held.state, delta)
+        source = ChangeSource(who=ChangeAuthor.REFLECTION, reason="reflection on the turn", turn_id=turn.id, at=turn.at)
+        amended = await amend_state(tx, turn.scope, turn.session_id, delta, source)
+        stored, updated = count_changes(held.state, amended.held.state)
+        return SectionResult(
+            stored=stored, updated=updated, skipped=skipped, rejected=(*unread, *refused, *amended.reported)
+        )
 
 
 SECTIONS: tuple[Section, ...] = (AgentStateSection(),)
 
 
-def gated(state: AgentState, delta: Delta) -> tuple[Delta, tuple[Rejection, ...]]:
+def gate_delta(state: AgentState, delta: StateDelta) -> tuple[StateDelta, tuple[Rejection, ...]]:
     """The delta without what a model may not decide: how an expectation turned out, or one that is pending already."""
     pending = {(e.action, e.expected_outcome) for e in state.expectations if e.status is ExpectationStatus.PENDING}
     kept, refused = [], []
@@ -95,12 +185,12 @@ def gated(state: AgentState, delta: Delta) -> tuple[Delta, tuple[Rejection, ...]
     return replace(delta, expectations=tuple(kept), summarizes=True), tuple(refused)
 
 
-def only_new(state: AgentState, delta: Delta) -> tuple[Delta, int]:
+def keep_only_new(state: AgentState, delta: StateDelta) -> tuple[StateDelta, int]:
     """What an older turn, reflected late, may still add, and how much of it is passed over.
 
     What later turns hold stays as they left it; evidence counts whenever it comes.
     """
-    held = {id_ for _, id_ in names(state)}
+    held = {id_ for _, id_ in record_names(state)}
     assumptions = tuple(
         replace(proposal, hypothesis=None, confidence=None) if proposal.id in held else proposal
         for proposal in delta.assumptions

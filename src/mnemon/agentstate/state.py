@@ -4,16 +4,18 @@
     expectation:  pending ──► confirmed | failed
 
 Neither goes back, and neither is settled twice.
+
+How much a document may hold, and what makes room when it is full.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 from pydantic import AfterValidator, Field, PlainSerializer, TypeAdapter
 
-from mnemon.clock import iso
+from mnemon.clock import format_time
 
 
 class ItemKind(StrEnum):
@@ -36,17 +38,17 @@ class ExpectationStatus(StrEnum):
     FAILED = "failed"
 
 
-def moment(at: datetime) -> datetime:
+def to_utc_millis(at: datetime) -> datetime:
     """The time in UTC, to the millisecond: what a document can hold and give back unchanged."""
     at = at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
     return at.replace(microsecond=at.microsecond // 1000 * 1000)
 
 
-Time = Annotated[datetime, AfterValidator(moment), PlainSerializer(iso, return_type=str)]
+UtcTime = Annotated[datetime, AfterValidator(to_utc_millis), PlainSerializer(format_time, return_type=str)]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Entity:
+class StateEntity:
     """Something the agent knows to exist."""
 
     id: str
@@ -72,7 +74,7 @@ class Dependency:
 class Understanding:
     """What there is and how it hangs together."""
 
-    entities: tuple[Entity, ...] = ()
+    entities: tuple[StateEntity, ...] = ()
     dependencies: tuple[Dependency, ...] = ()
 
 
@@ -91,7 +93,7 @@ class Assumption:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Expectation:
+class StateExpectation:
     """What an action is expected to do."""
 
     id: str
@@ -104,7 +106,7 @@ class Expectation:
     invariant: str | None = None
     """What must hold whatever happens, in words; never compared."""
     status: ExpectationStatus = ExpectationStatus.PENDING
-    last_checked_at: Time | None = None
+    last_checked_at: UtcTime | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,7 +119,7 @@ class TentativeHypothesis:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Item:
+class StateItem:
     """Something the agent keeps in hand: a task, a document, a note, an idea or an open question."""
 
     id: str
@@ -126,8 +128,8 @@ class Item:
     details: str | None = None
     status: ItemStatus = ItemStatus.ACTIVE
     related_entity_ids: Annotated[tuple[str, ...] | None, Field(alias="relatedEntityIds")] = None
-    created_at: Annotated[Time, Field(alias="createdAt")]
-    updated_at: Annotated[Time, Field(alias="updatedAt")]
+    created_at: Annotated[UtcTime, Field(alias="createdAt")]
+    updated_at: Annotated[UtcTime, Field(alias="updatedAt")]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,28 +139,110 @@ class AgentState:
     session_id: Annotated[str, Field(alias="sessionId")]
     current_understanding: Understanding = Understanding()
     assumptions: tuple[Assumption, ...] = ()
-    expectations: tuple[Expectation, ...] = ()
+    expectations: tuple[StateExpectation, ...] = ()
     tentative_hypotheses: tuple[TentativeHypothesis, ...] = ()
-    items: tuple[Item, ...] = ()
-    last_summarized_at: Annotated[Time | None, Field(alias="lastSummarizedAt")] = None
+    items: tuple[StateItem, ...] = ()
+    last_summarized_at: Annotated[UtcTime | None, Field(alias="lastSummarizedAt")] = None
     """When the reflection last changed the state, or old items were last summarized into the journal."""
 
-    def named_by_open(self) -> frozenset[str]:
+    def open_entity_ids(self) -> frozenset[str]:
         """Ids of the entities that an open item or an expectation names: these are never dropped."""
         items = (item.related_entity_ids or () for item in self.items if item.status is ItemStatus.ACTIVE)
         expectations = (expectation.expected_ids or () for expectation in self.expectations)
         return frozenset(id_ for ids in (*items, *expectations) for id_ in ids)
 
 
-DOCUMENT = TypeAdapter(AgentState)
+STATE_ADAPTER = TypeAdapter(AgentState)
 """Reads and writes the document as JSON."""
 
 
-def settles(before: ExpectationStatus, after: ExpectationStatus) -> bool:
+def is_settling(before: ExpectationStatus, after: ExpectationStatus) -> bool:
     """Whether an expectation may change so: only once, from pending."""
     return before is ExpectationStatus.PENDING and after is not ExpectationStatus.PENDING
 
 
-def closes(before: ItemStatus, after: ItemStatus) -> bool:
+def is_closing(before: ItemStatus, after: ItemStatus) -> bool:
     """Whether an item may change so: only once, from active."""
     return before is ItemStatus.ACTIVE and after is not ItemStatus.ACTIVE
+
+
+@dataclass(frozen=True, kw_only=True)
+class StateLimits:
+    """Most members of each list."""
+
+    entities: int = 200
+    dependencies: int = 400
+    assumptions: int = 50
+    expectations: int = 100
+    tentative_hypotheses: int = 50
+    items: int = 100
+    evidence: int = 20
+    """Pieces kept per assumption."""
+
+
+DEFAULT_LIMITS = StateLimits()
+
+R = TypeVar("R")
+
+
+def bound_state(state: AgentState, limits: StateLimits = DEFAULT_LIMITS) -> AgentState:
+    """The state within its limits.
+
+    Settled things make room before open ones, old before new; where everything is open, what came last is not taken in.
+    An entity that an open item or an expectation names is never dropped for another.
+    """
+    state = replace(
+        state,
+        assumptions=_keep_most_confident(state.assumptions, limits.assumptions),
+        expectations=_keep_open_first(state.expectations, limits.expectations),
+        tentative_hypotheses=_keep_newest(state.tentative_hypotheses, limits.tentative_hypotheses),
+        items=_keep_active_items(state.items, limits.items),
+    )
+    entities = _keep_named_entities(state, limits.entities)
+    dropped = {e.id for e in state.current_understanding.entities} - {e.id for e in entities}
+    dependencies = tuple(
+        d for d in state.current_understanding.dependencies if d.source not in dropped and d.target not in dropped
+    )
+    understanding = Understanding(entities=entities, dependencies=_keep_newest(dependencies, limits.dependencies))
+    return replace(state, current_understanding=understanding)
+
+
+def _keep_most_confident(assumptions: tuple[Assumption, ...], limit: int) -> tuple[Assumption, ...]:
+    """The least confident go first, the older of two equals before the newer."""
+    order = sorted(range(len(assumptions)), key=lambda place: (assumptions[place].confidence, place))
+    return _without_indexes(assumptions, order[: max(0, len(assumptions) - limit)])
+
+
+def _keep_open_first(expectations: tuple[StateExpectation, ...], limit: int) -> tuple[StateExpectation, ...]:
+    """Confirmed ones go first, then failed, then pending; within each the oldest."""
+    rank = {ExpectationStatus.CONFIRMED: 0, ExpectationStatus.FAILED: 1, ExpectationStatus.PENDING: 2}
+    order = sorted(range(len(expectations)), key=lambda place: (rank[expectations[place].status], place))
+    return _without_indexes(expectations, order[: max(0, len(expectations) - limit)])
+
+
+def _keep_active_items(items: tuple[StateItem, ...], limit: int) -> tuple[StateItem, ...]:
+    """Settled ones go first, the longest settled before the others; then the newest open ones."""
+    places = range(len(items))
+    settled = [place for place in places if items[place].status is not ItemStatus.ACTIVE]
+    settled.sort(key=lambda place: (items[place].updated_at, place))
+    newest_open = [place for place in reversed(places) if items[place].status is ItemStatus.ACTIVE]
+    return _without_indexes(items, [*settled, *newest_open][: max(0, len(items) - limit)])
+
+
+def _keep_named_entities(state: AgentState, limit: int) -> tuple[StateEntity, ...]:
+    """The oldest that nothing open names go first; then the newest."""
+    entities = state.current_understanding.entities
+    named = state.open_entity_ids()
+    places = range(len(entities))
+    free = [place for place in places if entities[place].id not in named]
+    newest_named = [place for place in reversed(places) if entities[place].id in named]
+    return _without_indexes(entities, [*free, *newest_named][: max(0, len(entities) - limit)])
+
+
+def _keep_newest(records: tuple[R, ...], limit: int) -> tuple[R, ...]:
+    return records[max(0, len(records) - limit) :]
+
+
+def _without_indexes(records: tuple[R, ...], places: list[int]) -> tuple[R, ...]:
+    out = set(places)
+    return tuple(record for place, record in enumerate(records) if place not in out)

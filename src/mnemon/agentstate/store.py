@@ -1,4 +1,7 @@
-"""The tables `agent_states` and `agent_state_journal`."""
+"""The tables `agent_states` and `agent_state_journal`.
+
+How often actions did what was expected of them: the calibration of plans.
+"""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -6,18 +9,18 @@ from enum import StrEnum
 
 from psycopg.types.json import Jsonb
 
-from mnemon.agentstate.change import CHANGE, Change
-from mnemon.agentstate.state import DOCUMENT, AgentState
-from mnemon.db.statements import statements
+from mnemon.agentstate.change import CHANGE_ADAPTER, StateChange
+from mnemon.agentstate.state import STATE_ADAPTER, AgentState
+from mnemon.db.statements import load_statements
 from mnemon.db.tx import Row, Tx
 from mnemon.scope import Scope
 
-SQL = statements("mnemon.agentstate")
-CHANNEL = "mnemon_agent_state"
+SQL = load_statements("mnemon.agentstate")
+NOTIFY_CHANNEL = "mnemon_agent_state"
 """Where each append is notified, with the session's id."""
 
 
-class Who(StrEnum):
+class ChangeAuthor(StrEnum):
     """Where a change came from."""
 
     PLANNER = "planner"
@@ -28,7 +31,7 @@ class Who(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Held:
+class StoredState:
     """A session's state as stored."""
 
     state: AgentState
@@ -37,63 +40,63 @@ class Held:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Entry:
+class StateEntry:
     """One change in the journal."""
 
     seq: int
     turn_id: str | None
     """The turn it came from, if any."""
-    who: Who
+    who: ChangeAuthor
     reason: str
-    change: Change
+    change: StateChange
     at: datetime
     """When what it tells of happened."""
     recorded_at: datetime
     """When it was written."""
 
 
-async def read(tx: Tx, scope: Scope, session_id: str) -> Held:
+async def load_state(tx: Tx, scope: Scope, session_id: str) -> StoredState:
     """The session's state; an empty one at version 0 when nothing was recorded yet."""
-    row = await tx.maybe(SQL["state"], org_id=scope.org_id, user_id=scope.user, session_id=session_id)
-    return Held(state=AgentState(session_id=session_id), version=0) if row is None else _held(row)
+    row = await tx.fetch_one_or_none(SQL["state"], org_id=scope.org_id, user_id=scope.user, session_id=session_id)
+    return StoredState(state=AgentState(session_id=session_id), version=0) if row is None else _state_from_row(row)
 
 
-async def lock(tx: Tx, scope: Scope, session_id: str) -> Held:
+async def lock_state(tx: Tx, scope: Scope, session_id: str) -> StoredState:
     """The session's state, which nobody else changes until the transaction ends."""
     owner = {"org_id": scope.org_id, "user_id": scope.user, "session_id": session_id}
-    await tx.run(SQL["begin_state"], **owner, document=_document(AgentState(session_id=session_id)), now=tx.now)
-    return _held(await tx.one(SQL["locked_state"], **owner))
+    await tx.execute(SQL["begin_state"], **owner, document=_state_jsonb(AgentState(session_id=session_id)), now=tx.now)
+    return _state_from_row(await tx.fetch_one(SQL["locked_state"], **owner))
 
 
-async def append(tx: Tx, scope: Scope, state: AgentState, entry: Entry) -> None:
+async def append_entry(tx: Tx, scope: Scope, state: AgentState, entry: StateEntry) -> None:
     """The entry stands in the journal and the document is the state; followers hear of it at commit."""
     owner = {"org_id": scope.org_id, "user_id": scope.user, "session_id": state.session_id}
-    await tx.run(
+    await tx.execute(
         SQL["append"],
         **owner,
         seq=entry.seq,
         turn_id=entry.turn_id,
         who=entry.who.value,
         reason=entry.reason,
-        update=Jsonb(CHANGE.dump_python(entry.change, mode="json", by_alias=True, exclude_none=True)),
+        update=Jsonb(CHANGE_ADAPTER.dump_python(entry.change, mode="json", by_alias=True, exclude_none=True)),
         at=entry.at,
         now=entry.recorded_at,
     )
-    await tx.run(SQL["keep_state"], **owner, version=entry.seq, document=_document(state), now=entry.recorded_at)
-    await tx.run(SQL["ring"], session_id=state.session_id)
+    await tx.execute(SQL["keep_state"], **owner, version=entry.seq, document=_state_jsonb(state), now=entry.recorded_at)
+    await tx.execute(SQL["ring"], session_id=state.session_id)
 
 
-async def entries(tx: Tx, scope: Scope, session_id: str, *, after: int, most: int) -> list[Entry]:
+async def list_entries(tx: Tx, scope: Scope, session_id: str, *, after: int, most: int) -> list[StateEntry]:
     """The journal's entries after this seq, oldest first."""
-    rows = await tx.all(
+    rows = await tx.fetch_all(
         SQL["entries"], org_id=scope.org_id, user_id=scope.user, session_id=session_id, after=after, most=most
     )
-    return [_entry(row) for row in rows]
+    return [_entry_from_row(row) for row in rows]
 
 
-async def has_turn(tx: Tx, scope: Scope, session_id: str, turn_id: str, who: Who) -> bool:
+async def has_turn_entry(tx: Tx, scope: Scope, session_id: str, turn_id: str, who: ChangeAuthor) -> bool:
     """Whether the journal has a change from this turn by this source."""
-    row = await tx.maybe(
+    row = await tx.fetch_one_or_none(
         SQL["turn_is_in"],
         org_id=scope.org_id,
         user_id=scope.user,
@@ -104,46 +107,77 @@ async def has_turn(tx: Tx, scope: Scope, session_id: str, turn_id: str, who: Who
     return row is not None
 
 
-async def reflected_after(tx: Tx, scope: Scope, session_id: str, at: datetime) -> bool:
+async def has_later_reflection(tx: Tx, scope: Scope, session_id: str, at: datetime) -> bool:
     """Whether the journal has a reflection on a turn later than this time."""
-    row = await tx.maybe(SQL["reflected_after"], org_id=scope.org_id, user_id=scope.user, session_id=session_id, at=at)
+    row = await tx.fetch_one_or_none(
+        SQL["reflected_after"], org_id=scope.org_id, user_id=scope.user, session_id=session_id, at=at
+    )
     return row is not None
 
 
-async def sessions_of(tx: Tx, scope: Scope) -> list[str]:
+async def list_session_ids(tx: Tx, scope: Scope) -> list[str]:
     """The person's sessions that have a state."""
-    rows = await tx.all(SQL["sessions_of"], org_id=scope.org_id, user_id=scope.user)
+    rows = await tx.fetch_all(SQL["sessions_of"], org_id=scope.org_id, user_id=scope.user)
     return [str(row["session_id"]) for row in rows]
 
 
-async def settled(tx: Tx, scope: Scope, *, most: int) -> list[tuple[str, int, int]]:
+async def count_settled(tx: Tx, scope: Scope, *, most: int) -> list[tuple[str, int, int]]:
     """Each action with how many of its expectations were confirmed and how many failed."""
-    rows = await tx.all(SQL["hit_rates"], org_id=scope.org_id, user_id=scope.user_id, most=most)
+    rows = await tx.fetch_all(SQL["hit_rates"], org_id=scope.org_id, user_id=scope.user_id, most=most)
     return [(str(row["action"]), int(row["confirmed"]), int(row["failed"])) for row in rows]
 
 
 async def delete_person(tx: Tx, scope: Scope) -> dict[str, int]:
     """Every state and journal of the person is gone; counted per table."""
-    journal = await tx.run(SQL["forget_person_journal"], org_id=scope.org_id, user_id=scope.user)
-    states = await tx.run(SQL["forget_person"], org_id=scope.org_id, user_id=scope.user)
+    journal = await tx.execute(SQL["forget_person_journal"], org_id=scope.org_id, user_id=scope.user)
+    states = await tx.execute(SQL["forget_person"], org_id=scope.org_id, user_id=scope.user)
     return {"agent_states": states, "agent_state_journal": journal}
 
 
-def _held(row: Row) -> Held:
-    return Held(state=DOCUMENT.validate_python(row["document"]), version=int(row["version"]))
+def _state_from_row(row: Row) -> StoredState:
+    return StoredState(state=STATE_ADAPTER.validate_python(row["document"]), version=int(row["version"]))
 
 
-def _entry(row: Row) -> Entry:
-    return Entry(
+def _entry_from_row(row: Row) -> StateEntry:
+    return StateEntry(
         seq=int(row["seq"]),
         turn_id=row["turn_id"],
-        who=Who(row["who"]),
+        who=ChangeAuthor(row["who"]),
         reason=row["reason"],
-        change=CHANGE.validate_python(row["update"]),
+        change=CHANGE_ADAPTER.validate_python(row["update"]),
         at=row["at"],
         recorded_at=row["recorded_at"],
     )
 
 
-def _document(state: AgentState) -> Jsonb:
-    return Jsonb(DOCUMENT.dump_python(state, mode="json", by_alias=True, exclude_none=True))
+def _state_jsonb(state: AgentState) -> Jsonb:
+    return Jsonb(STATE_ADAPTER.dump_python(state, mode="json", by_alias=True, exclude_none=True))
+
+
+MAX_ACTIONS = 200
+
+
+@dataclass(frozen=True, kw_only=True)
+class HitRate:
+    """Settled expectations of one action, or of all."""
+
+    action: str | None
+    """None for all actions together."""
+    confirmed: int
+    failed: int
+
+    @property
+    def rate(self) -> float | None:
+        """The share that came true; None when none was settled."""
+        settled = self.confirmed + self.failed
+        return None if settled == 0 else self.confirmed / settled
+
+
+async def load_hit_rates(tx: Tx, scope: Scope) -> tuple[HitRate, tuple[HitRate, ...]]:
+    """Over all actions, and per action, the most used first; of the scope's person, or without one of everybody."""
+    actions = tuple(
+        HitRate(action=action, confirmed=confirmed, failed=failed)
+        for action, confirmed, failed in await count_settled(tx, scope, most=MAX_ACTIONS)
+    )
+    total = HitRate(action=None, confirmed=sum(a.confirmed for a in actions), failed=sum(a.failed for a in actions))
+    return total, actions

@@ -1,21 +1,46 @@
-"""What a tool result and a plan change in the state, without a model: understanding, and expectations settled."""
+"""What a tool result and a plan change in the state, without a model: understanding, and expectations settled.
+
+Whether a tool's result is what was expected of it: decided by structured fields alone, never by words.
+"""
 
 import json
 from datetime import datetime
+from enum import StrEnum
 
-from mnemon.agentstate.delta import AssumptionProposal, Delta, ExpectationProposal
-from mnemon.agentstate.matcher import Verdict, judge
-from mnemon.agentstate.state import AgentState, Dependency, Entity, Expectation, ExpectationStatus
-from mnemon.ids import NewId
+from mnemon.agentstate.delta import AssumptionProposal, ExpectationProposal, StateDelta
+from mnemon.agentstate.state import AgentState, Dependency, ExpectationStatus, StateEntity, StateExpectation
+from mnemon.scope import NewId
 from mnemon.turn import Intent, ToolOutcome
 
+
+class MatchVerdict(StrEnum):
+    MATCH = "match"
+    MISMATCH = "mismatch"
+    SKIP = "skip"
+    """They share no structured field: nothing was learned, and nothing is guessed."""
+
+
+def match_result(expectation: StateExpectation, result: ToolOutcome) -> MatchVerdict:
+    """The verdict over every field that both carry; an empty list and 0 are values and count."""
+    held: list[bool] = []
+    if expectation.expected_ids is not None and result.ids is not None:
+        held.append(set(expectation.expected_ids) <= set(result.ids))
+    if expectation.expected_type is not None and result.types is not None:
+        held.append(expectation.expected_type in result.types)
+    if expectation.expected_count is not None and result.count is not None:
+        held.append(expectation.expected_count == result.count)
+    if not held:
+        return MatchVerdict.SKIP
+    return MatchVerdict.MATCH if all(held) else MatchVerdict.MISMATCH
+
+
 DISCREPANCY_CONFIDENCE = 0.7
-_LONGEST_QUOTE = 600
+_MAX_QUOTE_CHARS = 600
 
 
-def planned(intents: tuple[Intent, ...]) -> Delta:
+def delta_from_intents(intents: tuple[Intent, ...]) -> StateDelta:
     """The delta that adds what the planner expects, each expectation pending."""
-    return Delta(
+    return StateDelta(
         expectations=tuple(
             ExpectationProposal(
                 action=intent.action,
@@ -30,26 +55,26 @@ def planned(intents: tuple[Intent, ...]) -> Delta:
     )
 
 
-def learned(state: AgentState, result: ToolOutcome, *, now: datetime, new_id: NewId) -> Delta:
+def delta_from_result(state: AgentState, result: ToolOutcome, *, now: datetime, new_id: NewId) -> StateDelta:
     """The delta of one tool result: the entities and relations it names, and the expectation it settles.
 
     A result settles at most one expectation: the first pending one of its action that it can be compared with.
     One that it cannot be compared with stays pending and does not hold up those behind it.
     """
-    settled, verdict = _next_settled(state, result)
-    understanding = Delta(
-        entities=tuple(Entity(id=e.id, kind=e.kind, name=e.name) for e in result.entities),
+    settled, verdict = _next_settled_expectation(state, result)
+    understanding = StateDelta(
+        entities=tuple(StateEntity(id=e.id, kind=e.kind, name=e.name) for e in result.entities),
         dependencies=tuple(Dependency(source=d.source, target=d.target, rel=d.rel) for d in result.dependencies),
     )
     if settled is None:
         return understanding
-    status = ExpectationStatus.CONFIRMED if verdict is Verdict.MATCH else ExpectationStatus.FAILED
+    status = ExpectationStatus.CONFIRMED if verdict is MatchVerdict.MATCH else ExpectationStatus.FAILED
     assumptions = (
-        _disproved(state, settled, result)
-        if verdict is Verdict.MATCH
-        else (_discrepancy(settled, result, new_id("asm")),)
+        _contradicted_assumptions(state, settled, result)
+        if verdict is MatchVerdict.MATCH
+        else (_discrepancy_assumption(settled, result, new_id("asm")),)
     )
-    return Delta(
+    return StateDelta(
         entities=understanding.entities,
         dependencies=understanding.dependencies,
         expectations=(ExpectationProposal(id=settled.id, status=status, last_checked_at=now),),
@@ -57,25 +82,27 @@ def learned(state: AgentState, result: ToolOutcome, *, now: datetime, new_id: Ne
     )
 
 
-def _next_settled(state: AgentState, result: ToolOutcome) -> tuple[Expectation | None, Verdict]:
+def _next_settled_expectation(state: AgentState, result: ToolOutcome) -> tuple[StateExpectation | None, MatchVerdict]:
     for expectation in state.expectations:
         if expectation.status is ExpectationStatus.PENDING and expectation.action == result.action:
-            verdict = judge(expectation, result)
-            if verdict is not Verdict.SKIP:
+            verdict = match_result(expectation, result)
+            if verdict is not MatchVerdict.SKIP:
                 return expectation, verdict
-    return None, Verdict.SKIP
+    return None, MatchVerdict.SKIP
 
 
-def _discrepancy(expectation: Expectation, result: ToolOutcome, id_: str) -> AssumptionProposal:
+def _discrepancy_assumption(expectation: StateExpectation, result: ToolOutcome, id_: str) -> AssumptionProposal:
     return AssumptionProposal(
         id=id_,
-        hypothesis=f'{discrepancy_opening(expectation)}{_clip(summarize(result))}"',
+        hypothesis=f'{discrepancy_opening(expectation)}{_clip_text(summarize_result(result))}"',
         confidence=DISCREPANCY_CONFIDENCE,
         evidence=(result.id,),
     )
 
 
-def _disproved(state: AgentState, expectation: Expectation, result: ToolOutcome) -> tuple[AssumptionProposal, ...]:
+def _contradicted_assumptions(
+    state: AgentState, expectation: StateExpectation, result: ToolOutcome
+) -> tuple[AssumptionProposal, ...]:
     """An outcome that now came true contradicts the assumptions that said it does not."""
     return tuple(
         AssumptionProposal(id=assumption.id, contradicted_by=(result.id,))
@@ -84,12 +111,12 @@ def _disproved(state: AgentState, expectation: Expectation, result: ToolOutcome)
     )
 
 
-def discrepancy_opening(expectation: Expectation) -> str:
+def discrepancy_opening(expectation: StateExpectation) -> str:
     """How the assumption begins that a failure of this expectation makes."""
-    return f'Expected "{_clip(expectation.expected_outcome)}" but got "'
+    return f'Expected "{_clip_text(expectation.expected_outcome)}" but got "'
 
 
-def summarize(result: ToolOutcome) -> str:
+def summarize_result(result: ToolOutcome) -> str:
     """The result in a line: its structured fields, then the beginning of its output."""
     parts = []
     if result.count is not None:
@@ -104,5 +131,5 @@ def summarize(result: ToolOutcome) -> str:
     return "; ".join(parts)
 
 
-def _clip(text: str) -> str:
-    return text if len(text) <= _LONGEST_QUOTE else text[: _LONGEST_QUOTE - 1] + "…"
+def _clip_text(text: str) -> str:
+    return text if len(text) <= _MAX_QUOTE_CHARS else text[: _MAX_QUOTE_CHARS - 1] + "…"

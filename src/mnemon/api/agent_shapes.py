@@ -5,36 +5,36 @@ from typing import Annotated, Any, Self
 
 from pydantic import Field
 
+from mnemon.api.models import ApiModel, Instant, Json, Name, NonEmptyText, Text
 from mnemon.api.run_shapes import RunUsageOut
-from mnemon.api.wire import Instant, Json, Name, Text, Wire, Words
-from mnemon.runs.active_memory import MemoryStatus, Panel
-from mnemon.runs.agent import MOST_TEAM, Adapter, Agent, AgentRole, Draft, read_config, write_config
+from mnemon.runs.active_memory import MemoryPanel, MemoryStatus
+from mnemon.runs.agent import MAX_TEAM, Adapter, Agent, AgentDraft, AgentRole, format_config, parse_config
 from mnemon.runs.agent_store import ChatMessage
-from mnemon.runs.agents import drafted
+from mnemon.runs.agents import draft_from
 from mnemon.runs.schedule import next_slot
 
-Skill = Annotated[Text, Field(max_length=200_000)]
-Prompt = Annotated[Text, Field(max_length=50_000)]
-Cron = Annotated[Text, Field(max_length=100)]
-Team = Annotated[list[Name], Field(max_length=MOST_TEAM)]
-Config = Annotated[dict[str, Json], Field(max_length=50)]
+SkillText = Annotated[Text, Field(max_length=200_000)]
+PromptText = Annotated[Text, Field(max_length=50_000)]
+CronText = Annotated[Text, Field(max_length=100)]
+TeamNames = Annotated[list[Name], Field(max_length=MAX_TEAM)]
+ConfigFields = Annotated[dict[str, Json], Field(max_length=50)]
 
 
-class AgentIn(Wire):
+class AgentIn(ApiModel):
     """An agent to make."""
 
     name: Name
     adapter: Adapter = Adapter.MODEL
-    skill: Skill = ""
-    default_prompt: Prompt = ""
-    schedule: Cron | None = None
+    skill: SkillText = ""
+    default_prompt: PromptText = ""
+    schedule: CronText | None = None
     role: AgentRole = AgentRole.SOLO
-    team: Team = Field(default_factory=list)
+    team: TeamNames = Field(default_factory=list)
     card_type: Name | None = None
-    adapter_config: Config = Field(default_factory=dict)
+    adapter_config: ConfigFields = Field(default_factory=dict)
 
-    def draft(self) -> Draft:
-        return Draft(
+    def as_draft(self) -> AgentDraft:
+        return AgentDraft(
             name=self.name,
             adapter=self.adapter,
             skill=self.skill,
@@ -43,26 +43,26 @@ class AgentIn(Wire):
             role=self.role,
             team=tuple(self.team),
             card_type=self.card_type or "decision",
-            config=read_config(self.adapter_config),
+            config=parse_config(self.adapter_config),
         )
 
 
-class AgentPatch(Wire):
+class AgentPatch(ApiModel):
     """What to change of an agent; what is not named stays, `adapterConfig` key by key."""
 
     name: Name | None = None
     adapter: Adapter | None = None
-    skill: Skill | None = None
-    default_prompt: Prompt | None = None
-    schedule: Cron | None = None
+    skill: SkillText | None = None
+    default_prompt: PromptText | None = None
+    schedule: CronText | None = None
     role: AgentRole | None = None
-    team: Team | None = None
+    team: TeamNames | None = None
     card_type: Name | None = None
-    adapter_config: Config | None = None
+    adapter_config: ConfigFields | None = None
 
-    def applied(self, agent: Agent) -> Draft:
-        now = drafted(agent)
-        return Draft(
+    def apply_to(self, agent: Agent) -> AgentDraft:
+        now = draft_from(agent)
+        return AgentDraft(
             name=self.name or now.name,
             adapter=self.adapter or now.adapter,
             skill=now.skill if self.skill is None else self.skill,
@@ -71,11 +71,11 @@ class AgentPatch(Wire):
             role=self.role or now.role,
             team=now.team if self.team is None else tuple(self.team),
             card_type=self.card_type or now.card_type,
-            config=read_config(self.adapter_config or {}, now.config),
+            config=parse_config(self.adapter_config or {}, now.config),
         )
 
 
-class MemoryOut(Wire):
+class AgentMemoryOut(ApiModel):
     """The Active Memory panel."""
 
     enabled: bool
@@ -86,7 +86,7 @@ class MemoryOut(Wire):
     last_reset_at: Instant | None
 
     @classmethod
-    def of(cls, panel: Panel) -> Self:
+    def from_panel(cls, panel: MemoryPanel) -> Self:
         return cls(
             enabled=panel.enabled,
             status=panel.status,
@@ -97,7 +97,7 @@ class MemoryOut(Wire):
         )
 
 
-class AgentOut(Wire):
+class AgentOut(ApiModel):
     id: str
     name: str
     adapter: Adapter
@@ -110,12 +110,12 @@ class AgentOut(Wire):
     team: list[str]
     card_type: str
     adapter_config: dict[str, Any]
-    memory: MemoryOut
+    memory: AgentMemoryOut
     created_at: Instant
     updated_at: Instant
 
     @classmethod
-    def of(cls, agent: Agent, panel: Panel, now: datetime) -> Self:
+    def from_agent(cls, agent: Agent, panel: MemoryPanel, now: datetime) -> Self:
         return cls(
             id=agent.id,
             name=agent.name,
@@ -127,14 +127,14 @@ class AgentOut(Wire):
             role=agent.role,
             team=list(agent.team),
             card_type=agent.card_type,
-            adapter_config=write_config(agent.config),
-            memory=MemoryOut.of(panel),
+            adapter_config=format_config(agent.config),
+            memory=AgentMemoryOut.from_panel(panel),
             created_at=agent.created_at,
             updated_at=agent.updated_at,
         )
 
 
-class ChatMessageOut(Wire):
+class ChatMessageOut(ApiModel):
     id: str
     turn_id: str
     role: str
@@ -142,18 +142,18 @@ class ChatMessageOut(Wire):
     at: Instant
 
     @classmethod
-    def of(cls, message: ChatMessage) -> Self:
+    def from_message(cls, message: ChatMessage) -> Self:
         return cls(id=message.id, turn_id=message.turn_id, role=message.role, content=message.content, at=message.at)
 
 
-class AgentChatIn(Wire):
+class AgentChatIn(ApiModel):
     """A message to an agent."""
 
-    message: Words
+    message: NonEmptyText
     stream: bool = True
 
 
-class AgentReplyOut(Wire):
+class AgentReplyOut(ApiModel):
     """A reply as one JSON; without a reply the message waits for a worker."""
 
     turn_id: str
@@ -163,7 +163,7 @@ class AgentReplyOut(Wire):
     usage: RunUsageOut | None = None
 
 
-class RunIn(Wire):
+class RunIn(ApiModel):
     """A run to make; without a prompt the agent's default one is taken."""
 
-    prompt: Annotated[Words, Field(max_length=50_000)] | None = None
+    prompt: Annotated[NonEmptyText, Field(max_length=50_000)] | None = None

@@ -1,57 +1,179 @@
-"""`/api/chat`: one message in, one reply out, streamed or whole."""
+"""`/api/chat`: one message in, one reply out, streamed or whole.
 
-from typing import Annotated
+A chat turn opened at a door: stored once per Idempotency-Key, then being answered in a task the application owns.
+"""
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Response
 
+from mnemon.access import idempotency
 from mnemon.access.grants import Grant
-from mnemon.api.chat_events import ReplyOut, replayed, streamed
-from mnemon.api.door import Door, documented, needs
-from mnemon.api.json_route import JsonRoute
-from mnemon.api.opening import opened, whole
-from mnemon.api.run_lines import EVENT_STREAM
-from mnemon.api.wire import Name, Wire, Words
-from mnemon.chat.asking import Asking
-from mnemon.chat.stream import Stream
-from mnemon.memory.recall.prepare import prepare_query
+from mnemon.access.idempotency import IdempotencyKey
+from mnemon.api.door import Door, JsonRoute, needs, responses_for
+from mnemon.api.models import ApiModel, Name, NonEmptyText
+from mnemon.api.sse import EVENT_STREAM, ReplyOut, UsageOut, replay_response, stream_response
+from mnemon.chat.begin import begin_turn
+from mnemon.chat.events import ReplyDone, ReplyFailed
+from mnemon.chat.request import StartedTurn, TurnPrompt, TurnRequest
+from mnemon.chat.seal import OnSeal, ReplyOutcome
+from mnemon.chat.stream import ReplyStream, ReplyStreams
+from mnemon.chat.tool_calls import ToolsByName
+from mnemon.db.tx import Tx
+from mnemon.errors import Conflict, ModelDown
+from mnemon.llm.protocol import Usage
+from mnemon.memory.recall.search import prepare_query
+from mnemon.sessions import turns
+from mnemon.sessions.lifecycle import TurnStatus
 from mnemon.sessions.messages import NewMessage
-from mnemon.tools.offered import chat_tools
-from mnemon.turn import Role
+from mnemon.sessions.record import last_message
+from mnemon.sessions.turns import StoredTurn
+from mnemon.tools.registry import chat_tools
+from mnemon.turn import Role, Turn
+
+KeptReply = dict[str, Any]
+"""A reply that was given before, as JSON."""
+
+
+async def start_chat(door: Door, asking: TurnRequest, tools: ToolsByName) -> ReplyStream | KeptReply:
+    """The reply is being made, or was made before for the same Idempotency-Key."""
+    streams: ReplyStreams = door.request.app.state.streams
+    with streams.open_stream(door.services, tools) as stream:
+        begun, slot = await _begin_or_replay(door, asking, stream.ask_model)
+        if not isinstance(begun, StartedTurn):
+            return begun
+        stream.confirm_stored(begun, None if slot is None else _reply_keeper(door, slot))
+    return stream
+
+
+async def _begin_or_replay(
+    door: Door, asking: TurnRequest, ask: Callable[[TurnPrompt], None]
+) -> tuple[StartedTurn | KeptReply, IdempotencyKey | None]:
+    """The turn is stored and may be answered, or it was answered before."""
+    slot = await door.idempotency_key()
+    async with door.tx() as tx:
+        if slot is not None:
+            kept = await idempotency.load_reply(tx, door.org, slot)
+            if kept is not None and kept.body is not None:
+                return _require_unforgotten(json.loads(kept.body)), slot
+            if kept is not None and kept.subject is not None:
+                known = await _earlier_outcome(tx, asking, kept.subject)
+                if isinstance(known, dict):
+                    return known, slot
+                asking = known
+        begun = await begin_turn(tx, asking, door.services.settings, ask)
+        if slot is not None:
+            await idempotency.store_reply(tx, door.org, slot, subject=begun.turn.id, concerns=door.concerned)
+        if asking.retries is None:  # else the first request is on record
+            door.audit_write(tx, begun.turn.id)
+    return begun, slot
+
+
+async def wait_for_reply(stream: ReplyStream) -> ReplyDone:
+    """The complete reply; ModelDown when there is none."""
+    async for event in stream.iter_events():
+        if isinstance(event, ReplyDone):
+            return event
+        if isinstance(event, ReplyFailed):
+            raise ModelDown(event.detail, code=event.code)
+    raise ModelDown("The reply ended without a word. Look at the turn.")
+
+
+async def _earlier_outcome(tx: Tx, asking: TurnRequest, turn_id: str) -> KeptReply | TurnRequest:
+    """What the first request came to: its reply, or, where it gave none, the same turn to be answered again."""
+    stored = await turns.find_turn(tx, asking.scope, turn_id)
+    if stored is None:
+        return asking
+    if stored.status is TurnStatus.ANSWERING:
+        raise Conflict(
+            "The first request with this Idempotency-Key is still being answered. Try again in a moment.",
+            code="idempotency_in_progress",
+        )
+    # The process may have died, or the commit's answer been lost, before there was a word of a reply to give again.
+    wordless = stored.status is TurnStatus.INTERRUPTED and not stored.turn.reply.strip()
+    if stored.status is TurnStatus.FAILED or wordless:
+        return replace(asking, retries=turn_id)
+    return _stored_reply(stored)
+
+
+def _require_unforgotten(body: Any) -> KeptReply:
+    """The kept reply, unless forgetting left nothing of it."""
+    if not isinstance(body, dict) or "turnId" not in body:
+        raise Conflict(
+            "The reply to this Idempotency-Key told of something that was forgotten. Use a new key to ask again.",
+            code="reply_forgotten",
+        )
+    return body
+
+
+def _reply_keeper(door: Door, slot: IdempotencyKey) -> OnSeal:
+    """Keeps a complete reply in the transaction that seals its turn; a failed one may be asked for again."""
+
+    async def keep_reply(tx: Tx, turn: Turn, outcome: ReplyOutcome) -> None:
+        if outcome.status is not TurnStatus.ANSWERED:
+            return
+        calls = [{"id": one.id, "name": one.name, "arguments": one.arguments} for one in outcome.calls]
+        told = _reply_json(turn, outcome.reply, outcome.usage) | ({"toolCalls": calls} if calls else {})
+        body = json.dumps(told).encode()
+        concerns = {turn.scope.user}
+        await idempotency.store_reply(tx, door.org, slot, status=200, body=body, subject=turn.id, concerns=concerns)
+
+    return keep_reply
+
+
+def _stored_reply(stored: StoredTurn) -> KeptReply:
+    return _reply_json(stored.turn, stored.turn.reply, stored.usage or Usage())
+
+
+def _reply_json(turn: Turn, reply: str, usage: Usage) -> KeptReply:
+    said = last_message(turn, Role.ASSISTANT)
+    made = ReplyOut(
+        turn_id=turn.id,
+        session_id=turn.session_id,
+        message_id=said.message_id if said else None,
+        reply=reply,
+        usage=UsageOut.from_usage(usage),
+    )
+    return made.model_dump(by_alias=True)
+
 
 router = APIRouter(prefix="/api/chat", tags=["turns"], route_class=JsonRoute)
 
 
-class ChatIn(Wire):
+class ChatIn(ApiModel):
     """A message of the person."""
 
     user_id: Name
     persona_id: Name | None = None
     session_id: Name | None = None
-    message: Words
+    message: NonEmptyText
     stream: bool = True
 
 
-@router.post("", response_model=None, responses=documented(ReplyOut, content=EVENT_STREAM))
+@router.post("", response_model=None, responses=responses_for(ReplyOut, content=EVENT_STREAM))
 async def chat(body: ChatIn, door: Annotated[Door, needs(Grant.CHAT)]) -> Response:
     """The reply with memory applied: Server-Sent Events, or one JSON with `stream: false`."""
-    asking = await _asking(body, door)
-    reply = await opened(door, asking, chat_tools(door.principal.grants))
-    if isinstance(reply, Stream):
+    asking = await _turn_request(body, door)
+    reply = await start_chat(door, asking, chat_tools(door.principal.grants))
+    if isinstance(reply, ReplyStream):
         if body.stream:
-            return streamed(reply, sees_state=door.may(Grant.AGENT_STATE_READ))
-        return door.reply(ReplyOut.of(await whole(reply)))
-    return replayed(reply) if body.stream else door.reply(reply, headers={"Idempotent-Replayed": "true"})
+            return stream_response(reply, sees_state=door.has_grant(Grant.AGENT_STATE_READ))
+        return door.reply(ReplyOut.from_done(await wait_for_reply(reply)))
+    return replay_response(reply) if body.stream else door.reply(reply, headers={"Idempotent-Replayed": "true"})
 
 
-async def _asking(body: ChatIn, door: Door) -> Asking:
-    scope, ranking = door.person(body.user_id, body.persona_id), door.basement.settings.chat_ranking
-    return Asking(
+async def _turn_request(body: ChatIn, door: Door) -> TurnRequest:
+    scope, ranking = door.person_scope(body.user_id, body.persona_id), door.services.settings.chat_ranking
+    return TurnRequest(
         scope=scope,
         user_name=body.user_id,
         messages=(NewMessage(role=Role.USER, content=body.message),),
         session_id=body.session_id,
-        vector=await prepare_query(door.basement, scope, body.message, ranking=ranking),
-        embedder=door.basement.embedder.model,
-        sees_agent_state=door.may(Grant.AGENT_STATE_READ),
-        sees_engagement=door.may(Grant.ENGAGEMENT_READ),
+        vector=await prepare_query(door.services, scope, body.message, ranking=ranking),
+        embedder=door.services.embedder.model,
+        sees_agent_state=door.has_grant(Grant.AGENT_STATE_READ),
+        sees_engagement=door.has_grant(Grant.ENGAGEMENT_READ),
     )

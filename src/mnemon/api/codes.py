@@ -4,7 +4,7 @@ A house test finds the codes in the source and fails for one that is not here, a
 `/openapi.json` and docs/errors.md are made from these tables.
 """
 
-AT_STATUS: dict[int, dict[str, str]] = {
+CODES_BY_STATUS: dict[int, dict[str, str]] = {
     400: {
         "bad_request": "Check what the client sends: it is not HTTP/1.1.",
         "malformed": "Send what the detail names in the form that the server gave it out.",
@@ -129,7 +129,7 @@ AT_STATUS: dict[int, dict[str, str]] = {
         "internal": "Look at the turn; the server's log tells why its reply could not be stored.",
     },
 }
-IN_BODIES: dict[str, str] = {
+BODY_CODES: dict[str, str] = {
     "chat_waiting": "Read the turn later: no worker has taken it up yet, or the stream ended before it.",
     "interrupted": "Send the message again: the reply is not complete.",
     "invalid_arguments": "Mend the arguments that the message names; `tools/list` has their schema.",
@@ -145,5 +145,5 @@ IN_BODIES: dict[str, str] = {
     "worker_died": "Look at the job and the worker's log, then run it again.",
 }
 """Codes in the `error` of a turn, a run or a job, in a stream's last event, or in what a tool says over MCP."""
-HTTP_CODES = {404: "no_such_route", 405: "method_not_allowed", 400: "malformed"}
+FRAMEWORK_CODES = {404: "no_such_route", 405: "method_not_allowed", 400: "malformed"}
 """The code of an error that the framework raises; any other status of its own is `invalid_request`."""

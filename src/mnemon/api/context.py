@@ -8,30 +8,29 @@ from pydantic import Field
 
 from mnemon.access.grants import Grant
 from mnemon.agentstate import store as agentstate
-from mnemon.api.agentstate import document
-from mnemon.api.door import Door, documented, needs
-from mnemon.api.json_route import JsonRoute
-from mnemon.api.wire import Name, Wire, Words
-from mnemon.context.assemble import Context, given
+from mnemon.api.agentstate import state_document
+from mnemon.api.door import Door, JsonRoute, needs, responses_for
+from mnemon.api.models import ApiModel, Name, NonEmptyText
+from mnemon.context.assemble import AssembledContext, preview_context
 from mnemon.db.tx import Tx
-from mnemon.memory.recall.prepare import prepare_query
+from mnemon.memory.recall.search import prepare_query
 from mnemon.scope import Scope
-from mnemon.sessions.record import named_session
+from mnemon.sessions.record import find_named_session
 
 router = APIRouter(prefix="/api/context", tags=["turns"], route_class=JsonRoute)
 
 
-class ContextIn(Wire):
+class ContextIn(ApiModel):
     """What a message would be answered with."""
 
     user_id: Name
     persona_id: Name | None = None
     session_id: Name | None = None
-    query: Words
+    query: NonEmptyText
     budget_tokens: Annotated[int, Field(ge=200, le=200_000)] | None = None
 
 
-class LayerOut(Wire):
+class LayerOut(ApiModel):
     name: str
     title: str
     text: str
@@ -39,30 +38,30 @@ class LayerOut(Wire):
     sources: list[str]
 
 
-class LeftOutOut(Wire):
+class LeftOutOut(ApiModel):
     layer: str
     sources: list[str]
     tokens: int
     why: str
 
 
-class MessageOut(Wire):
+class ContextMessageOut(ApiModel):
     role: str
     content: str
 
 
-class ContextOut(Wire):
+class ContextOut(ApiModel):
     """The system prompt, how it was made, and the messages that follow it."""
 
     system: str
     tokens: int
     layers: list[LayerOut]
     left_out: list[LeftOutOut]
-    messages: list[MessageOut]
+    messages: list[ContextMessageOut]
     agent_state: dict[str, Any] | None = None
 
     @classmethod
-    def of(cls, context: Context, agent_state: dict[str, Any] | None) -> Self:
+    def from_context(cls, context: AssembledContext, agent_state: dict[str, Any] | None) -> Self:
         pack = context.pack
         return cls(
             system=pack.system,
@@ -75,39 +74,41 @@ class ContextOut(Wire):
                 LeftOutOut(layer=one.layer, sources=list(one.sources), tokens=one.tokens, why=one.why)
                 for one in pack.left_out
             ],
-            messages=[MessageOut(role=one.role.value, content=one.content) for one in context.recent],
+            messages=[ContextMessageOut(role=one.role.value, content=one.content) for one in context.recent],
             agent_state=agent_state,
         )
 
 
-@router.post("", responses=documented(ContextOut))
+@router.post("", responses=responses_for(ContextOut))
 async def get_context(body: ContextIn, door: Annotated[Door, needs(Grant.CHAT)]) -> Response:
     """The context for this message. Nothing is written."""
-    whose, ranking = door.person(body.user_id, body.persona_id), door.basement.settings.chat_ranking
-    vector = await prepare_query(door.basement, whose, body.query, ranking=ranking)
+    whose, ranking = door.person_scope(body.user_id, body.persona_id), door.services.settings.chat_ranking
+    vector = await prepare_query(door.services, whose, body.query, ranking=ranking)
     async with door.tx() as tx:
-        scope, _ = await named_session(tx, whose, body.session_id)
-        context = await _context(tx, door, body, scope, vector)
-        held = await _agent_state(tx, door, scope, context)
-    return door.reply(ContextOut.of(context, held))
+        scope, _ = await find_named_session(tx, whose, body.session_id)
+        context = await _read_context(tx, door, body, scope, vector)
+        held = await _read_agent_state(tx, door, scope, context)
+    return door.reply(ContextOut.from_context(context, held))
 
 
-async def _context(tx: Tx, door: Door, body: ContextIn, scope: Scope, vector: np.ndarray | None) -> Context:
-    return await given(
+async def _read_context(
+    tx: Tx, door: Door, body: ContextIn, scope: Scope, vector: np.ndarray | None
+) -> AssembledContext:
+    return await preview_context(
         tx,
-        door.basement,
+        door.services,
         scope,
         body.query,
         vector,
-        sees_agent_state=door.may(Grant.AGENT_STATE_READ),
-        sees_engagement=door.may(Grant.ENGAGEMENT_READ),
+        sees_agent_state=door.has_grant(Grant.AGENT_STATE_READ),
+        sees_engagement=door.has_grant(Grant.ENGAGEMENT_READ),
         session_id=body.session_id,
         budget=body.budget_tokens,
     )
 
 
-async def _agent_state(tx: Tx, door: Door, scope: Scope, context: Context) -> dict[str, Any] | None:
+async def _read_agent_state(tx: Tx, door: Door, scope: Scope, context: AssembledContext) -> dict[str, Any] | None:
     """The running session's agent state, for a key that may see it."""
-    if context.session_id is None or not door.may(Grant.AGENT_STATE_READ):
+    if context.session_id is None or not door.has_grant(Grant.AGENT_STATE_READ):
         return None
-    return document(await agentstate.read(tx, scope, context.session_id))
+    return state_document(await agentstate.load_state(tx, scope, context.session_id))

@@ -6,14 +6,13 @@ from typing import Annotated, Any, Self
 from fastapi import APIRouter, Query, Response
 
 from mnemon.access.grants import Grant
-from mnemon.api.door import Door, documented, needs
-from mnemon.api.json_route import JsonRoute
+from mnemon.api.door import Door, JsonRoute, needs, responses_for
+from mnemon.api.models import ApiModel, Name
 from mnemon.api.users import ReceiptOut
-from mnemon.api.wire import Name, Wire
-from mnemon.custody.bound_import import AdmitRow, row_for_bound_key, row_of_anyone
 from mnemon.custody.forget_memory import forget_memory
-from mnemon.custody.intake import Imported, take_in
-from mnemon.custody.receipt import Receipt
+from mnemon.custody.import_person import ImportResult, import_person
+from mnemon.custody.import_rules import AdmitRow, admit_any_row, bound_key_rule
+from mnemon.custody.ledger import Receipt
 from mnemon.db.tx import Tx
 from mnemon.memory import browse
 from mnemon.scope import Scope
@@ -21,33 +20,33 @@ from mnemon.scope import Scope
 router = APIRouter(prefix="/api", tags=["custody"], route_class=JsonRoute)
 
 
-class ImportedOut(Wire):
+class ImportedOut(ApiModel):
     user_id: str
     stored: dict[str, int]
     kept: dict[str, int]
 
     @classmethod
-    def of(cls, imported: Imported) -> Self:
+    def from_import(cls, imported: ImportResult) -> Self:
         return cls(user_id=imported.user_id, stored=imported.stored, kept=imported.kept)
 
 
-@router.delete("/memories/{memory_id}", responses=documented(ReceiptOut), tags=["memories"])
+@router.delete("/memories/{memory_id}", responses=responses_for(ReceiptOut), tags=["memories"])
 async def forget(memory_id: str, door: Annotated[Door, needs(Grant.CUSTODY)]) -> Response:
     """The memory is forgotten, and what it said stands nowhere any more."""
 
-    async def effect(tx: Tx) -> Receipt:
+    async def remove_memory(tx: Tx) -> Receipt:
         asked = Scope(org_id=door.org.org_id, user_id=door.bound_user_id)
-        return await forget_memory(tx, await browse.locate(tx, asked, memory_id), memory_id)
+        return await forget_memory(tx, await browse.scope_of_memory(tx, asked, memory_id), memory_id)
 
-    return await door.write(effect, ReceiptOut.of)
+    return await door.write(remove_memory, ReceiptOut.from_receipt)
 
 
-_LINES: dict[str, Any] = {
+_NDJSON_BODY: dict[str, Any] = {
     "requestBody": {"required": True, "content": {"application/x-ndjson": {"schema": {"type": "string"}}}}
 }
 
 
-@router.post("/import", responses=documented(ImportedOut), openapi_extra=_LINES)
+@router.post("/import", responses=responses_for(ImportedOut), openapi_extra=_NDJSON_BODY)
 async def import_user(
     door: Annotated[Door, needs(Grant.CUSTODY)],
     user_id: Annotated[Name | None, Query(alias="userId")] = None,
@@ -56,21 +55,23 @@ async def import_user(
 
     With a key bound to one person, a line that claims the operator's trust is 403.
     """
-    body, rule = await door.request.body(), _admitted_rows(door)
+    body, rule = await door.request.body(), _admission_rule(door)
 
-    async def effect(tx: Tx) -> Imported:
-        return await take_in(tx, door.org.org_id, _lines(body), user_id=user_id, admit=door.person, admit_row=rule)
+    async def import_rows(tx: Tx) -> ImportResult:
+        return await import_person(
+            tx, door.org.org_id, _body_lines(body), user_id=user_id, admit=door.person_scope, admit_row=rule
+        )
 
-    return await door.write(effect, ImportedOut.of)
+    return await door.write(import_rows, ImportedOut.from_import)
 
 
-def _admitted_rows(door: Door) -> AdmitRow:
+def _admission_rule(door: Door) -> AdmitRow:
     """The rule for the rows of an import: all of them, or for a bound key what it could say itself."""
     if door.principal.bound_user is None:
-        return row_of_anyone
-    return row_for_bound_key(agent_state=door.may(Grant.AGENT_STATE_WRITE))
+        return admit_any_row
+    return bound_key_rule(agent_state=door.has_grant(Grant.AGENT_STATE_WRITE))
 
 
-async def _lines(body: bytes) -> AsyncIterator[bytes]:
+async def _body_lines(body: bytes) -> AsyncIterator[bytes]:
     for one in body.split(b"\n"):
         yield one

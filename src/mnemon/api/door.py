@@ -1,43 +1,89 @@
-"""What a handler stands at: who asks, what they may, transactions, and the one way to answer a write."""
+"""What a handler stands at: who asks, what they may, transactions, and the one way to answer a write.
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
+The route that every endpoint of the API is made with: its body is JSON by name and within the limits on JSON.
+"""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Coroutine, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from email.message import Message
 from typing import Annotated, Any, TypeVar
 
 from fastapi import Depends, Request, Response
+from fastapi.routing import APIRoute
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from pydantic import BaseModel, TypeAdapter
 
-from mnemon.access import replies
+from mnemon.access import idempotency
 from mnemon.access.audit import ids_in, record_write
-from mnemon.access.grants import Grant
-from mnemon.access.keys import authenticate
-from mnemon.access.principal import Principal, lacks_scope, names_another_person
-from mnemon.access.watch import KeyWatch, StreamEnd
-from mnemon.api.documented_problems import problem_response
-from mnemon.api.json_route import require_json
-from mnemon.api.wire import Envelope, Page, cursor_of
-from mnemon.basement import Basement
+from mnemon.access.grants import Grant, Principal, missing_scope_error, other_person_error
+from mnemon.access.keys import KeyWatch, StreamEnd, authenticate
+from mnemon.api.models import Envelope, Page, encode_cursor
+from mnemon.api.problems import openapi_problem
 from mnemon.db.tx import Tx
-from mnemon.errors import Contended, Invalid, NotAllowed, Unauthenticated
+from mnemon.errors import Contended, Invalid, NotAllowed, Unauthenticated, WrongMediaType
+from mnemon.event_loop import run_off_loop
+from mnemon.input_checks import parse_json
 from mnemon.memory.trust import Trust, trust_of
-from mnemon.scope import Scope, person
+from mnemon.scope import Scope, person_scope
+from mnemon.services import Services
+
+
+class JsonRequest(Request):
+    """A request whose JSON is within the limits, or refused before a handler sees it."""
+
+    async def json(self) -> Any:
+        if not hasattr(self, "_json"):
+            body = await self.body()
+            self._json = await run_off_loop(len(body) // 16, lambda: parse_json(body))  # 64 KB take 1 ms on the spot
+        return self._json
+
+
+class JsonRoute(APIRoute):
+    """A route that reads its body as a JsonRequest does."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        handle = super().get_route_handler()
+
+        async def handle_within_limits(request: Request) -> Response:
+            return await handle(JsonRequest(request.scope, request.receive))
+
+        return handle_within_limits
+
+
+async def require_json(request: Request) -> None:
+    """Refuse a body that is not sent as JSON, where the route takes one; an optional body may be left out."""
+    takes_json = getattr(request.scope.get("route"), "body_field", None) is not None
+    if takes_json and not sent_as_json(request) and await request.body():
+        raise WrongMediaType(
+            "The body is not sent as JSON. Send `Content-Type: application/json`; "
+            "`curl -d` sends a form unless `-H` names it."
+        )
+
+
+def sent_as_json(request: Request) -> bool:
+    """Whether the Content-Type is `application/json` or `application/*+json`."""
+    # Read as FastAPI does, which otherwise leaves the body unparsed: the two must not disagree.
+    sent = Message()
+    sent["content-type"] = request.headers.get("content-type", "")
+    subtype = sent.get_content_subtype()
+    return sent.get_content_maintype() == "application" and (subtype == "json" or subtype.endswith("+json"))
+
 
 R = TypeVar("R")
-GIVEN_WAY = 3
+CONTENTION_RETRIES = 3
 """How often an effect that gave way to another writer is run again."""
-_ANY_ROUTE = (400, 401, 403, 404, 409, 412, 413, 422, 429, 503)
-_JSON: TypeAdapter[Any] = TypeAdapter(Any)
+_COMMON_STATUSES = (400, 401, 403, 404, 409, 412, 413, 422, 429, 503)
+_JSON_ADAPTER: TypeAdapter[Any] = TypeAdapter(Any)
 _bearer = HTTPBearer(auto_error=False, bearerFormat="mnk_<org>_<secret>", scheme_name="key")
 
 
 class Door:
     """One request whose key has been checked."""
 
-    def __init__(self, request: Request, principal: Principal, basement: Basement) -> None:
+    def __init__(self, request: Request, principal: Principal, services: Services) -> None:
         self.request = request
         self.principal = principal
-        self.basement = basement
+        self.services = services
         self.concerned: set[str] = set()
         """The internal ids of the people this request has named so far: whom its kept reply concerns."""
 
@@ -50,16 +96,16 @@ class Door:
         """The organization the key belongs to."""
         return Scope(org_id=self.principal.org_id)
 
-    def person(self, user_id: str, persona_id: str | None = None) -> Scope:
+    def person_scope(self, user_id: str, persona_id: str | None = None) -> Scope:
         """The scope of the person the request names; refused for a key bound to another one."""
         bound = self.principal.bound_user
         if bound is not None and bound != user_id:
-            raise names_another_person()
-        named = person(self.principal.org_id, user_id, persona_id)
+            raise other_person_error()
+        named = person_scope(self.principal.org_id, user_id, persona_id)
         self.concerned.add(named.user)
         return named
 
-    def declared(self, source: str) -> str:
+    def check_source(self, source: str) -> str:
         """The source that a request declares; a key that is bound to a person does not speak for the operator."""
         if self.principal.bound_user is not None and trust_of(source) is Trust.OPERATOR:
             raise NotAllowed(
@@ -72,15 +118,15 @@ class Door:
     def bound_user_id(self) -> str | None:
         """The internal id of the one person the key may see; None when it may see all of its organization's."""
         bound = self.principal.bound_user
-        return None if bound is None else person(self.principal.org_id, bound).user
+        return None if bound is None else person_scope(self.principal.org_id, bound).user
 
-    def may(self, grant: Grant) -> bool:
+    def has_grant(self, grant: Grant) -> bool:
         return self.principal.may(grant)
 
-    def require(self, grant: Grant) -> None:
+    def require_grant(self, grant: Grant) -> None:
         """Refuses a key that lacks the scope."""
         if not self.principal.may(grant):
-            raise lacks_scope(self.principal, grant)
+            raise missing_scope_error(self.principal, grant)
 
     def require_unbound(self) -> None:
         """Refuse a key that is bound to one person what belongs to the whole organization."""
@@ -94,14 +140,14 @@ class Door:
     @asynccontextmanager
     async def tx(self) -> AsyncIterator[Tx]:
         """A transaction of the key's organization, for reading and for what needs no kept reply."""
-        async with self.basement.db.tx(self.principal.org_id) as tx:
+        async with self.services.db.tx(self.principal.org_id) as tx:
             yield tx
 
-    def while_key_is_good(self) -> AbstractAsyncContextManager[StreamEnd]:
+    def until_key_ends(self) -> AbstractAsyncContextManager[StreamEnd]:
         """Give an event for an endless stream: set when the key expires or is revoked, or the server stops."""
         state = self.request.app.state
         watch: KeyWatch = state.key_watch
-        return watch.until_key_ends(self.principal, state.closing)
+        return watch.key_end_event(self.principal, state.closing)
 
     async def write(
         self,
@@ -115,15 +161,15 @@ class Door:
 
         An effect that had to give way to another writer is run again: nothing of its first try is left.
         """
-        slot = await self.slot()
-        for _ in range(GIVEN_WAY):
+        slot = await self.idempotency_key()
+        for _ in range(CONTENTION_RETRIES):
             with suppress(Contended):
-                return await self._written(slot, effect, render, status, headers)
-        return await self._written(slot, effect, render, status, headers)
+                return await self._try_write(slot, effect, render, status, headers)
+        return await self._try_write(slot, effect, render, status, headers)
 
-    async def _written(
+    async def _try_write(
         self,
-        slot: replies.Slot | None,
+        slot: idempotency.IdempotencyKey | None,
         effect: Callable[[Tx], Awaitable[R]],
         render: Callable[[R], Any],
         status: int | Callable[[R], int],
@@ -131,19 +177,21 @@ class Door:
     ) -> Response:
         async with self.tx() as tx:
             if slot is not None:
-                kept = await replies.earlier(tx, self.org, slot)
+                kept = await idempotency.load_reply(tx, self.org, slot)
                 if kept is not None and kept.status is not None:
-                    return _replayed(kept)
+                    return _replay_reply(kept)
             result = await effect(tx)
-            shown = _plain(render(result))
+            shown = _to_json(render(result))
             response = self.reply(shown, status=status(result) if callable(status) else status, headers=headers)
-            self.audit(tx, *ids_in(shown))
+            self.audit_write(tx, *ids_in(shown))
             if slot is not None:
                 body = bytes(response.body)
-                await replies.keep(tx, self.org, slot, status=response.status_code, body=body, concerns=self.concerned)
+                await idempotency.store_reply(
+                    tx, self.org, slot, status=response.status_code, body=body, concerns=self.concerned
+                )
         return response
 
-    def audit(self, tx: Tx, *made: str) -> None:
+    def audit_write(self, tx: Tx, *made: str) -> None:
         """Append this request to the audit log when the transaction commits: its route, and the ids it is about."""
         action = f"{self.request.method} {self.request.scope['route'].path_format}"
         named = self.request.path_params.values()
@@ -152,14 +200,14 @@ class Door:
 
     async def kept_reply(self) -> Response | None:
         """Give the reply that was kept for this very request; None for its first time."""
-        slot = await self.slot()
+        slot = await self.idempotency_key()
         if slot is None:
             return None
         async with self.tx() as tx:
-            kept = await replies.earlier(tx, self.org, slot)
-        return None if kept is None or kept.status is None else _replayed(kept)
+            kept = await idempotency.load_reply(tx, self.org, slot)
+        return None if kept is None or kept.status is None else _replay_reply(kept)
 
-    async def slot(self) -> replies.Slot | None:
+    async def idempotency_key(self) -> idempotency.IdempotencyKey | None:
         """Where this request's reply is kept; None when it names no Idempotency-Key."""
         key = self.request.headers.get("Idempotency-Key")
         if key is None:
@@ -167,13 +215,13 @@ class Door:
         if not 1 <= len(key) <= 255 or not key.isprintable():
             raise Invalid("An Idempotency-Key has 1 to 255 printable characters.", code="bad_idempotency_key")
         url = self.request.url
-        print_ = replies.fingerprint(self.request.method, url.path, url.query, await self.request.body())
-        return replies.Slot(caller=self.principal.key_id, key=key, fingerprint=print_)
+        print_ = idempotency.request_fingerprint(self.request.method, url.path, url.query, await self.request.body())
+        return idempotency.IdempotencyKey(caller=self.principal.key_id, key=key, fingerprint=print_)
 
     def reply(self, data: Any, *, status: int = 200, headers: dict[str, str] | None = None) -> Response:
         """The data in its envelope."""
-        body = {"data": _plain(data), "meta": {"requestId": self.request_id}}
-        return Response(_JSON.dump_json(body), status, headers, media_type="application/json")
+        body = {"data": _to_json(data), "meta": {"requestId": self.request_id}}
+        return Response(_JSON_ADAPTER.dump_json(body), status, headers, media_type="application/json")
 
     def page(self, items: Sequence[Any], *, limit: int, position: Callable[[Any], str]) -> Response:
         """A page of at most `limit`; pass one more than that, and it becomes the sign that more follow.
@@ -181,56 +229,56 @@ class Door:
         `position` tells an item's place, which the next request's cursor carries back.
         """
         shown = list(items[:limit])
-        following = cursor_of(position(shown[-1])) if len(items) > limit else None
+        following = encode_cursor(position(shown[-1])) if len(items) > limit else None
         meta = {"requestId": self.request_id, "nextCursor": following}
-        body = {"data": [_plain(item) for item in shown], "meta": meta}
-        return Response(_JSON.dump_json(body), media_type="application/json")
+        body = {"data": [_to_json(item) for item in shown], "meta": meta}
+        return Response(_JSON_ADAPTER.dump_json(body), media_type="application/json")
 
 
-def _plain(data: Any) -> Any:
+def _to_json(data: Any) -> Any:
     if isinstance(data, BaseModel):
         return data.model_dump(mode="json", by_alias=True)
-    return [_plain(item) for item in data] if isinstance(data, list | tuple) else data
+    return [_to_json(item) for item in data] if isinstance(data, list | tuple) else data
 
 
-def _replayed(kept: replies.Reply) -> Response:
+def _replay_reply(kept: idempotency.StoredReply) -> Response:
     return Response(kept.body, kept.status or 200, {"Idempotent-Replayed": "true"}, media_type="application/json")
 
 
-async def _principal(
+async def _authenticate_request(
     request: Request, credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)]
 ) -> Principal:
     if credentials is None:
         raise Unauthenticated(
             "No key was sent. Add `Authorization: Bearer mnk_<org>_<secret>`; `mnemon keys create` makes one."
         )
-    basement: Basement = request.app.state.basement
-    principal = await authenticate(basement.db, credentials.credentials)
-    request.app.state.rate_limit.take_request(principal.org_id, principal.key_id)
+    services: Services = request.app.state.services
+    principal = await authenticate(services.db, credentials.credentials)
+    request.app.state.rate_limit.count_request(principal.org_id, principal.key_id)
     return principal
 
 
-async def _door(request: Request, principal: Annotated[Principal, Depends(_principal)]) -> Door:
+async def _open_door(request: Request, principal: Annotated[Principal, Depends(_authenticate_request)]) -> Door:
     await require_json(request)
-    return Door(request, principal, request.app.state.basement)
+    return Door(request, principal, request.app.state.services)
 
 
 def needs(grant: Grant) -> Any:
     """The door for a handler that needs this scope: `door: Annotated[Door, needs(Grant.MEMORY_READ)]`."""
 
-    async def door(door: Annotated[Door, Depends(_door)]) -> Door:
-        door.require(grant)
+    async def door_with_grant(door: Annotated[Door, Depends(_open_door)]) -> Door:
+        door.require_grant(grant)
         return door
 
-    return Depends(door)
+    return Depends(door_with_grant)
 
 
-def documented(
+def responses_for(
     model: Any = None, *, status: int = 200, page: bool = False, problems: Collection[int] | None = None, **more: Any
 ) -> dict[int | str, Any]:
     """The `responses=` of a route: its success, and the problems it may answer with; by default those of any route."""
-    possible = _ANY_ROUTE if problems is None else problems
-    responses: dict[int | str, Any] = {status: problem_response(status) for status in possible}
+    possible = _COMMON_STATUSES if problems is None else problems
+    responses: dict[int | str, Any] = {status: openapi_problem(status) for status in possible}
     if model is not None:
         responses[status] = {"model": Page[model] if page else Envelope[model], "description": "Done", **more}
     return responses

@@ -5,9 +5,8 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query, Response
 
 from mnemon.access.grants import Grant
-from mnemon.api.door import Door, documented, needs
-from mnemon.api.json_route import JsonRoute
-from mnemon.api.wire import Instant, position_of
+from mnemon.api.door import Door, JsonRoute, needs, responses_for
+from mnemon.api.models import Instant, decode_cursor
 from mnemon.engagement import reading
 from mnemon.engagement.shape import ChangeShape, EngagementShape
 from mnemon.errors import Malformed
@@ -15,7 +14,7 @@ from mnemon.errors import Malformed
 router = APIRouter(prefix="/api/engagement", tags=["engagement"], route_class=JsonRoute)
 
 
-@router.get("", responses=documented(EngagementShape | None))
+@router.get("", responses=responses_for(EngagementShape | None))
 async def get_engagement(
     door: Annotated[Door, needs(Grant.ENGAGEMENT_READ)],
     expand: Literal["evidence"] | None = None,
@@ -24,15 +23,15 @@ async def get_engagement(
 ) -> Response:
     """The engagement now, or as it was at `asOf`; null before the first session."""
     async with door.tx() as tx:
-        held = await reading.at(tx, door.org, as_of)
+        held = await reading.load_engagement_at(tx, door.org, as_of)
     headers = {"ETag": f'"{held.seq}"'}
     if held.document is None:
         return door.reply(None, headers=headers)
-    shape = EngagementShape.of(held.document, expand=expand is not None, archived=include is not None)
+    shape = EngagementShape.from_document(held.document, expand=expand is not None, archived=include is not None)
     return door.reply(shape.as_json(), headers=headers)
 
 
-@router.get("/history", responses=documented(ChangeShape, page=True))
+@router.get("/history", responses=responses_for(ChangeShape, page=True))
 async def get_history(
     door: Annotated[Door, needs(Grant.ENGAGEMENT_READ)],
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
@@ -40,12 +39,14 @@ async def get_history(
 ) -> Response:
     """Every change with its turn and reason, oldest first."""
     async with door.tx() as tx:
-        entries = await reading.history(tx, door.org, after=_seq(cursor), most=limit + 1)
-    return door.page([ChangeShape.of(entry) for entry in entries], limit=limit, position=lambda change: str(change.seq))
+        entries = await reading.list_history(tx, door.org, after=_parse_seq(cursor), most=limit + 1)
+    return door.page(
+        [ChangeShape.from_entry(entry) for entry in entries], limit=limit, position=lambda change: str(change.seq)
+    )
 
 
-def _seq(cursor: str | None) -> int:
-    position = position_of(cursor) or "0"
+def _parse_seq(cursor: str | None) -> int:
+    position = decode_cursor(cursor) or "0"
     if not position.isascii() or not position.isdigit() or len(position) > 18:
         raise Malformed("The cursor is not one of ours. Take it unchanged from `meta.nextCursor`.", code="bad_cursor")
     return int(position)

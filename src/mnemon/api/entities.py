@@ -7,25 +7,24 @@ from fastapi import APIRouter, Query, Response
 from pydantic import Field
 
 from mnemon.access.grants import Grant
-from mnemon.api.door import Door, documented, needs
-from mnemon.api.json_route import JsonRoute
-from mnemon.api.wire import Instant, Name, Text, Wire, position_of
+from mnemon.api.door import Door, JsonRoute, needs, responses_for
+from mnemon.api.models import ApiModel, Instant, Name, Text, decode_cursor
 from mnemon.db.tx import Tx
 from mnemon.errors import NotFound
 from mnemon.memory.entities import merge as merging
 from mnemon.memory.entities import store
-from mnemon.memory.entities.aliases import Link
-from mnemon.memory.entities.merge import Merged, open_proposals
-from mnemon.memory.entities.overview import EntityOverview, overviews, ties
-from mnemon.memory.entities.pairing import Proposal
+from mnemon.memory.entities.aliases import AliasLink
+from mnemon.memory.entities.merge import MergeResult, open_proposals
+from mnemon.memory.entities.overview import EntityOverview, co_mentions, entity_overviews
+from mnemon.memory.entities.proposals import MergeProposal
 from mnemon.memory.fact import EntityType
 from mnemon.memory.trust import Trust
 
 router = APIRouter(prefix="/api/entities", tags=["entities"], route_class=JsonRoute)
-Key = Annotated[Text, Field(min_length=1, max_length=300)]
+EntityKey = Annotated[Text, Field(min_length=1, max_length=300)]
 
 
-class EntityOut(Wire):
+class EntityOut(ApiModel):
     key: str
     type: EntityType
     label: str
@@ -35,7 +34,7 @@ class EntityOut(Wire):
     last_mentioned_at: Instant
 
     @classmethod
-    def of(cls, entity: EntityOverview) -> Self:
+    def from_entity(cls, entity: EntityOverview) -> Self:
         return cls(
             key=entity.key,
             type=entity.type,
@@ -47,12 +46,12 @@ class EntityOut(Wire):
         )
 
 
-class RelatedOut(Wire):
+class RelatedOut(ApiModel):
     key: str
     weight: int
 
 
-class FactOut(Wire):
+class FactOut(ApiModel):
     id: str
     content: str
     importance: int
@@ -62,7 +61,7 @@ class FactOut(Wire):
     claim_of: str | None
 
 
-class EntityPage(Wire):
+class EntityPage(ApiModel):
     """One entity with its card."""
 
     key: str
@@ -77,50 +76,50 @@ class EntityPage(Wire):
     last_mentioned_at: Instant
 
 
-class MergeIn(Wire):
+class MergeIn(ApiModel):
     user_id: Name
-    from_: Key = Field(alias="from")
-    into: Key
+    from_: EntityKey = Field(alias="from")
+    into: EntityKey
 
 
-class SplitIn(Wire):
+class SplitIn(ApiModel):
     user_id: Name
-    key: Key
-    from_: Key = Field(alias="from")
+    key: EntityKey
+    from_: EntityKey = Field(alias="from")
 
 
-class MergeOut(Wire):
+class MergeOut(ApiModel):
     key: str
     aliases: list[str]
     changed: bool
 
     @classmethod
-    def of(cls, merged: Merged) -> Self:
+    def from_merge(cls, merged: MergeResult) -> Self:
         return cls(key=merged.key, aliases=list(merged.aliases), changed=merged.changed)
 
 
-class SplitOut(Wire):
+class SplitOut(ApiModel):
     key: str
     from_: str = Field(alias="from")
 
     @classmethod
-    def of(cls, link: Link) -> Self:
+    def from_link(cls, link: AliasLink) -> Self:
         return cls(key=link.target, from_=link.alias)
 
 
-class SuggestionOut(Wire):
+class SuggestionOut(ApiModel):
     from_: str = Field(alias="from")
     into: str
     score: float
     reasons: list[str]
 
     @classmethod
-    def of(cls, proposal: Proposal) -> Self:
+    def from_proposal(cls, proposal: MergeProposal) -> Self:
         judged = proposal.judgement
         return cls(from_=proposal.source, into=proposal.into, score=judged.score, reasons=list(judged.reasons))
 
 
-@router.get("", responses=documented(EntityOut, page=True))
+@router.get("", responses=responses_for(EntityOut, page=True))
 async def list_entities(
     door: Annotated[Door, needs(Grant.MEMORY_READ)],
     user_id: Annotated[Name, Query(alias="userId")],
@@ -129,15 +128,15 @@ async def list_entities(
     cursor: str | None = None,
 ) -> Response:
     """Entities by key, aliases resolved."""
-    scope = door.person(user_id, persona_id)
-    after = position_of(cursor) or ""
+    scope = door.person_scope(user_id, persona_id)
+    after = decode_cursor(cursor) or ""
     async with door.tx() as tx:
-        spoken, aliases = await store.spoken_of(tx, scope), await store.load_aliases(tx, scope)
-    shown = [EntityOut.of(one) for one in overviews(spoken, aliases) if one.key > after]
+        spoken, aliases = await store.list_mentions(tx, scope), await store.load_aliases(tx, scope)
+    shown = [EntityOut.from_entity(one) for one in entity_overviews(spoken, aliases) if one.key > after]
     return door.page(shown[: limit + 1], limit=limit, position=lambda one: one.key)
 
 
-@router.get("/suggestions", responses=documented(SuggestionOut, page=True))
+@router.get("/suggestions", responses=responses_for(SuggestionOut, page=True))
 async def list_suggestions(
     door: Annotated[Door, needs(Grant.MEMORY_READ)],
     user_id: Annotated[Name, Query(alias="userId")],
@@ -146,24 +145,26 @@ async def list_suggestions(
     cursor: str | None = None,
 ) -> Response:
     """Pairs that may be one entity, likeliest first."""
-    scope = door.person(user_id, persona_id)
+    scope = door.person_scope(user_id, persona_id)
     async with door.tx() as tx:
-        spoken, aliases = await store.spoken_of(tx, scope), await store.load_aliases(tx, scope)
-        apart = await store.kept_apart(tx, scope)
+        spoken, aliases = await store.list_mentions(tx, scope), await store.load_aliases(tx, scope)
+        apart = await store.pairs_kept_apart(tx, scope)
     proposals = await asyncio.to_thread(open_proposals, spoken, aliases, apart)
-    return door.page(_after(proposals, position_of(cursor))[: limit + 1], limit=limit, position=_place)
+    return door.page(
+        _suggestions_after(proposals, decode_cursor(cursor))[: limit + 1], limit=limit, position=_suggestion_position
+    )
 
 
-def _place(suggestion: SuggestionOut) -> str:
+def _suggestion_position(suggestion: SuggestionOut) -> str:
     return f"{1 - suggestion.score:.3f} {suggestion.from_} {suggestion.into}"
 
 
-def _after(proposals: list[Proposal], position: str | None) -> list[SuggestionOut]:
-    shown = [SuggestionOut.of(one) for one in proposals]
-    return [one for one in shown if position is None or _place(one) > position]
+def _suggestions_after(proposals: list[MergeProposal], position: str | None) -> list[SuggestionOut]:
+    shown = [SuggestionOut.from_proposal(one) for one in proposals]
+    return [one for one in shown if position is None or _suggestion_position(one) > position]
 
 
-@router.get("/{key}", responses=documented(EntityPage))
+@router.get("/{key}", responses=responses_for(EntityPage))
 async def get_entity(
     key: str,
     door: Annotated[Door, needs(Grant.MEMORY_READ)],
@@ -171,22 +172,24 @@ async def get_entity(
     persona_id: Annotated[Name | None, Query(alias="personaId")] = None,
 ) -> Response:
     """One entity with its card, under any of its keys."""
-    scope = door.person(user_id, persona_id)
+    scope = door.person_scope(user_id, persona_id)
     async with door.tx() as tx:
-        spoken, aliases = await store.spoken_of(tx, scope), await store.load_aliases(tx, scope)
-    found = next((one for one in overviews(spoken, aliases) if one.key == aliases.resolve(key)), None)
+        spoken, aliases = await store.list_mentions(tx, scope), await store.load_aliases(tx, scope)
+    found = next((one for one in entity_overviews(spoken, aliases) if one.key == aliases.resolve(key)), None)
     if found is None:
         raise NotFound("entity")
     related = [
-        (t.two if t.one == found.key else t.one, t.weight) for t in ties(spoken, aliases) if found.key in (t.one, t.two)
+        (t.two if t.one == found.key else t.one, t.weight)
+        for t in co_mentions(spoken, aliases)
+        if found.key in (t.one, t.two)
     ]
-    return door.reply(_page(found, related))
+    return door.reply(_entity_page(found, related))
 
 
-_SHOWN_OF_A_FACT = ("id", "content", "importance", "pinned", "origin", "claim_of")
+_FACT_FIELDS = ("id", "content", "importance", "pinned", "origin", "claim_of")
 
 
-def _page(entity: EntityOverview, related: list[tuple[str, int]]) -> EntityPage:
+def _entity_page(entity: EntityOverview, related: list[tuple[str, int]]) -> EntityPage:
     card = entity.card
     return EntityPage(
         key=entity.key,
@@ -196,7 +199,7 @@ def _page(entity: EntityOverview, related: list[tuple[str, int]]) -> EntityPage:
         facts=list(card.facts),
         text=card.text,
         memories=[
-            FactOut(**{name: getattr(one, name) for name in _SHOWN_OF_A_FACT}, trust_level=one.trust)
+            FactOut(**{name: getattr(one, name) for name in _FACT_FIELDS}, trust_level=one.trust)
             for one in entity.memories
         ],
         related=[RelatedOut(key=key, weight=weight) for key, weight in related[:20]],
@@ -205,23 +208,23 @@ def _page(entity: EntityOverview, related: list[tuple[str, int]]) -> EntityPage:
     )
 
 
-@router.post("/merge", responses=documented(MergeOut))
+@router.post("/merge", responses=responses_for(MergeOut))
 async def merge_entities(body: MergeIn, door: Annotated[Door, needs(Grant.MEMORY_WRITE)]) -> Response:
     """Both keys read as one entity; stored keys do not change."""
-    scope = door.person(body.user_id)
+    scope = door.person_scope(body.user_id)
 
-    async def effect(tx: Tx) -> Merged:
-        return await merging.merge(tx, scope, body.from_, body.into)
+    async def merge_keys(tx: Tx) -> MergeResult:
+        return await merging.merge_entities(tx, scope, body.from_, body.into)
 
-    return await door.write(effect, MergeOut.of)
+    return await door.write(merge_keys, MergeOut.from_merge)
 
 
-@router.post("/split", responses=documented(SplitOut))
+@router.post("/split", responses=responses_for(SplitOut))
 async def split_entities(body: SplitIn, door: Annotated[Door, needs(Grant.MEMORY_WRITE)]) -> Response:
     """A merge is undone: everything reads as before."""
-    scope = door.person(body.user_id)
+    scope = door.person_scope(body.user_id)
 
-    async def effect(tx: Tx) -> Link:
-        return await merging.split(tx, scope, body.key, body.from_)
+    async def split_keys(tx: Tx) -> AliasLink:
+        return await merging.split_entities(tx, scope, body.key, body.from_)
 
-    return await door.write(effect, SplitOut.of)
+    return await door.write(split_keys, SplitOut.from_link)

@@ -5,22 +5,21 @@ from typing import Annotated, Self
 from fastapi import APIRouter, Query, Response
 
 from mnemon.access.grants import Grant
-from mnemon.api.door import Door, documented, needs
-from mnemon.api.json_route import JsonRoute
-from mnemon.api.wire import Instant, Wire, position_of
+from mnemon.api.door import Door, JsonRoute, needs, responses_for
+from mnemon.api.models import ApiModel, Instant, decode_cursor
 from mnemon.db.tx import Tx
 from mnemon.errors import Conflict, NotFound
 from mnemon.jobs import store
-from mnemon.jobs.work import Job, Status
+from mnemon.jobs.work import Job, WorkStatus
 
 router = APIRouter(prefix="/api/jobs", tags=["jobs"], route_class=JsonRoute)
 
 
-class JobOut(Wire):
+class JobOut(ApiModel):
     id: str
     kind: str
     key: str
-    status: Status
+    status: WorkStatus
     attempts: int
     enqueued_at: Instant
     due_at: Instant
@@ -30,7 +29,7 @@ class JobOut(Wire):
     """The job that goes first: an earlier one of the same session, which runs or is tried again."""
 
     @classmethod
-    def of(cls, job: Job) -> Self:
+    def from_job(cls, job: Job) -> Self:
         return cls(
             id=job.id,
             kind=job.kind,
@@ -45,32 +44,32 @@ class JobOut(Wire):
         )
 
 
-@router.get("", responses=documented(JobOut, page=True))
+@router.get("", responses=responses_for(JobOut, page=True))
 async def list_jobs(
     door: Annotated[Door, needs(Grant.JOBS)],
-    status: Status | None = None,
+    status: WorkStatus | None = None,
     kind: str | None = None,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
     cursor: str | None = None,
 ) -> Response:
     """Jobs, oldest first; done ones are gone."""
-    after = position_of(cursor) or ""
+    after = decode_cursor(cursor) or ""
     async with door.tx() as tx:
-        jobs = await store.jobs(tx, door.org, after=after, most=limit + 1, status=status, kind=kind)
-    return door.page([JobOut.of(job) for job in jobs], limit=limit, position=lambda job: job.id)
+        jobs = await store.list_jobs(tx, door.org, after=after, most=limit + 1, status=status, kind=kind)
+    return door.page([JobOut.from_job(job) for job in jobs], limit=limit, position=lambda job: job.id)
 
 
-@router.post("/{job_id}/retry", responses=documented(JobOut))
+@router.post("/{job_id}/retry", responses=responses_for(JobOut))
 async def retry_job(job_id: str, door: Annotated[Door, needs(Grant.JOBS_WRITE)]) -> Response:
     """The job is due at once, with all its tries."""
 
-    async def effect(tx: Tx) -> Job:
-        touched = await store.retry(tx, door.org, job_id)
-        job = await store.job(tx, door.org, job_id)
+    async def make_due(tx: Tx) -> Job:
+        touched = await store.retry_job(tx, door.org, job_id)
+        job = await store.load_job(tx, door.org, job_id)
         if job is None:
             raise NotFound("job")
         if not touched:
             raise Conflict("The job is running now. Wait for it to finish.", code="job_running")
         return job
 
-    return await door.write(effect, JobOut.of)
+    return await door.write(make_due, JobOut.from_job)

@@ -5,8 +5,7 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query, Response
 
 from mnemon.access.grants import Grant
-from mnemon.api.door import Door, documented, needs
-from mnemon.api.json_route import JsonRoute
+from mnemon.api.door import Door, JsonRoute, needs, responses_for
 from mnemon.api.memory_shapes import (
     BatchIn,
     MemoryIn,
@@ -17,40 +16,40 @@ from mnemon.api.memory_shapes import (
     VersionOut,
     stated_out,
 )
-from mnemon.api.wire import HeldName, Name, position_of
+from mnemon.api.models import ExistingName, Name, decode_cursor
 from mnemon.db.tx import Tx
 from mnemon.memory import browse, edit
 from mnemon.memory.fact import API, MemoryType
-from mnemon.memory.lifecycle import Status
-from mnemon.memory.plan import Outcome
-from mnemon.memory.state import Stated, state, vectors_for
-from mnemon.memory.store import Filter
+from mnemon.memory.lifecycle import ArchiveStatus
+from mnemon.memory.person_lock import lock_people
+from mnemon.memory.plan import MemoryOutcome
+from mnemon.memory.statements import StatementResult, embed_statements, store_statements
+from mnemon.memory.store import MemoryFilter
 from mnemon.memory.trust import Trust
-from mnemon.memory.turnstile import one_at_a_time
 from mnemon.scope import Scope
 from mnemon.sessions.people import external_name
-from mnemon.vectors.embed import embed_texts
+from mnemon.vectors.text_vectors import embed_texts
 
 router = APIRouter(prefix="/api/memories", tags=["memories"], route_class=JsonRoute)
 
-_STATED = {**documented(StatedOut), 201: documented(StatedOut, status=201)[201]}
+_STATED_RESPONSES = {**responses_for(StatedOut), 201: responses_for(StatedOut, status=201)[201]}
 
 
-@router.post("", responses=_STATED)
+@router.post("", responses=_STATED_RESPONSES)
 async def remember(body: MemoryIn, door: Annotated[Door, needs(Grant.MEMORY_WRITE)]) -> Response:
     """The fact is held: created, or updated where one with the same key was held before."""
-    door.declared(body.source)
-    statement = body.statement(door.person(body.user_id, body.persona_id))
-    vectors = await vectors_for(door.basement.embedder, [statement])
-    async with one_at_a_time(door.basement.db, [statement.scope.user]):
+    door.check_source(body.source)
+    statement = body.as_statement(door.person_scope(body.user_id, body.persona_id))
+    vectors = await embed_statements(door.services.embedder, [statement])
+    async with lock_people(door.services.db, [statement.scope.user]):
         return await door.write(
-            lambda tx: state(tx, [statement], vectors=vectors),
+            lambda tx: store_statements(tx, [statement], vectors=vectors),
             lambda stated: stated_out(stated[0]),
-            status=_status,
+            status=_created_status,
         )
 
 
-@router.post("/batch", responses=documented(list[StatedOut]))
+@router.post("/batch", responses=responses_for(list[StatedOut]))
 async def remember_batch(
     body: Annotated[list[MemoryIn], Query(max_length=1000)] | BatchIn,
     door: Annotated[Door, needs(Grant.MEMORY_WRITE)],
@@ -58,52 +57,54 @@ async def remember_batch(
     """Up to 1,000 facts are held, all of them or none, in order."""
     given = body.memories if isinstance(body, BatchIn) else body
     for source in {one.source for one in given}:
-        door.declared(source)
-    statements = [one.statement(door.person(one.user_id, one.persona_id)) for one in given]
-    vectors = await vectors_for(door.basement.embedder, statements)
-    async with one_at_a_time(door.basement.db, (one.scope.user for one in statements)):
+        door.check_source(source)
+    statements = [one.as_statement(door.person_scope(one.user_id, one.persona_id)) for one in given]
+    vectors = await embed_statements(door.services.embedder, statements)
+    async with lock_people(door.services.db, (one.scope.user for one in statements)):
         return await door.write(
-            lambda tx: state(tx, statements, vectors=vectors), lambda all_: [stated_out(one) for one in all_]
+            lambda tx: store_statements(tx, statements, vectors=vectors), lambda all_: [stated_out(one) for one in all_]
         )
 
 
-def _status(stated: list[Stated]) -> int:
-    return 201 if stated[0].outcome is Outcome.CREATED else 200
+def _created_status(stated: list[StatementResult]) -> int:
+    return 201 if stated[0].outcome is MemoryOutcome.CREATED else 200
 
 
-@router.get("", responses=documented(MemoryOut, page=True))
+@router.get("", responses=responses_for(MemoryOut, page=True))
 async def list_memories(
     door: Annotated[Door, needs(Grant.MEMORY_READ)],
     user_id: Annotated[Name, Query(alias="userId")],
     persona_id: Annotated[Name | None, Query(alias="personaId")] = None,
     type_: Annotated[MemoryType | None, Query(alias="type")] = None,
-    status: Status | Literal["ALL"] = Status.ACTIVE,
-    entity: HeldName | None = None,
-    source: Annotated[HeldName | None, Query(description="Only what this source said: a memory's `origin`.")] = None,
-    q: HeldName | None = None,
+    status: ArchiveStatus | Literal["ALL"] = ArchiveStatus.ACTIVE,
+    entity: ExistingName | None = None,
+    source: Annotated[
+        ExistingName | None, Query(description="Only what this source said: a memory's `origin`.")
+    ] = None,
+    q: ExistingName | None = None,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
     cursor: str | None = None,
 ) -> Response:
     """What the persona may see, newest first; without a persona, what is global."""
-    before = browse.place_of(position_of(cursor))
-    wanted = Filter(type=type_, status=None if status == "ALL" else status, q=q, origin=source, before=before)
+    before = browse.parse_cursor(decode_cursor(cursor))
+    wanted = MemoryFilter(type=type_, status=None if status == "ALL" else status, q=q, origin=source, before=before)
     async with door.tx() as tx:
-        scope = door.person(user_id, persona_id)
-        found = await browse.listed(tx, scope, wanted, entity=entity, most=limit + 1)
-    return door.page([MemoryOut.of(one, user_id) for one in found], limit=limit, position=browse.position_of)
+        scope = door.person_scope(user_id, persona_id)
+        found = await browse.list_memories(tx, scope, wanted, entity=entity, most=limit + 1)
+    return door.page([MemoryOut.from_memory(one, user_id) for one in found], limit=limit, position=browse.cursor_of)
 
 
-@router.get("/{memory_id}", responses=documented(MemoryOut))
+@router.get("/{memory_id}", responses=responses_for(MemoryOut))
 async def get_memory(memory_id: str, door: Annotated[Door, needs(Grant.MEMORY_READ)]) -> Response:
     """One memory, with where it was said."""
     async with door.tx() as tx:
-        scope = await browse.locate(tx, _whose(door), memory_id)
-        memory = await browse.get(tx, scope, memory_id)
+        scope = await browse.scope_of_memory(tx, _visible_scope(door), memory_id)
+        memory = await browse.get_memory(tx, scope, memory_id)
         name = await external_name(tx, scope)
-    return door.reply(MemoryOut.of(memory, name or ""))
+    return door.reply(MemoryOut.from_memory(memory, name or ""))
 
 
-@router.patch("/{memory_id}", responses=documented(MemoryOut))
+@router.patch("/{memory_id}", responses=responses_for(MemoryOut))
 async def change_memory(
     memory_id: str, body: MemoryPatch, door: Annotated[Door, needs(Grant.MEMORY_WRITE)]
 ) -> Response:
@@ -111,49 +112,49 @@ async def change_memory(
 
     A new text is a statement of who writes it. Of a claim it is stated anew: the answer is the memory that holds it.
     """
-    vectors = await embed_texts(door.basement.embedder, [body.content] if body.content else [])
-    wanted = edit.Edit(**{**dict(body), "source": _editor(door, body.source)})
+    vectors = await embed_texts(door.services.embedder, [body.content] if body.content else [])
+    wanted = edit.MemoryEdit(**{**dict(body), "source": _editor_source(door, body.source)})
 
-    async def effect(tx: Tx) -> MemoryOut:
-        scope = await browse.locate(tx, _whose(door), memory_id)
-        memory = await edit.change(tx, scope, memory_id, wanted, vectors=vectors)
-        return MemoryOut.of(memory, await external_name(tx, scope) or "")
+    async def store_edit(tx: Tx) -> MemoryOut:
+        scope = await browse.scope_of_memory(tx, _visible_scope(door), memory_id)
+        memory = await edit.edit_memory(tx, scope, memory_id, wanted, vectors=vectors)
+        return MemoryOut.from_memory(memory, await external_name(tx, scope) or "")
 
-    return await door.write(effect)
+    return await door.write(store_edit)
 
 
-@router.get("/{memory_id}/history", responses=documented(list[VersionOut]))
+@router.get("/{memory_id}/history", responses=responses_for(list[VersionOut]))
 async def memory_history(memory_id: str, door: Annotated[Door, needs(Grant.MEMORY_READ)]) -> Response:
     """Every version in the order it held, the current one last."""
     async with door.tx() as tx:
-        scope = await browse.locate(tx, _whose(door), memory_id)
-        versions = await browse.history(tx, scope, memory_id)
-    return door.reply([VersionOut.of(one) for one in versions])
+        scope = await browse.scope_of_memory(tx, _visible_scope(door), memory_id)
+        versions = await browse.list_versions(tx, scope, memory_id)
+    return door.reply([VersionOut.from_version(one) for one in versions])
 
 
-@router.post("/{memory_id}/restore", responses=documented(MemoryOut))
+@router.post("/{memory_id}/restore", responses=responses_for(MemoryOut))
 async def restore_memory(
     memory_id: str, door: Annotated[Door, needs(Grant.MEMORY_WRITE)], body: RestoreIn | None = None
 ) -> Response:
     """An archived memory is active again; with `version`, that version's text is what is held."""
     wanted = body or RestoreIn()
-    source = _editor(door, wanted.source)
+    source = _editor_source(door, wanted.source)
 
-    async def effect(tx: Tx) -> MemoryOut:
-        scope = await browse.locate(tx, _whose(door), memory_id)
-        memory = await edit.bring_back(tx, scope, memory_id, **{**dict(wanted), "source": source})
-        return MemoryOut.of(memory, await external_name(tx, scope) or "")
+    async def restore_version(tx: Tx) -> MemoryOut:
+        scope = await browse.scope_of_memory(tx, _visible_scope(door), memory_id)
+        memory = await edit.restore_memory(tx, scope, memory_id, **{**dict(wanted), "source": source})
+        return MemoryOut.from_memory(memory, await external_name(tx, scope) or "")
 
-    return await door.write(effect)
+    return await door.write(restore_version)
 
 
-def _editor(door: Door, declared: str | None) -> str:
+def _editor_source(door: Door, declared: str | None) -> str:
     """Who changes a memory by hand: whom the request declares, else the operator, or the person a key is bound to."""
     if declared is not None:
-        return door.declared(declared)
+        return door.check_source(declared)
     return Trust.OPERATOR if door.principal.bound_user is None else API
 
 
-def _whose(door: Door) -> Scope:
+def _visible_scope(door: Door) -> Scope:
     """All of the organization's, or the one person's the key is bound to."""
     return Scope(org_id=door.org.org_id, user_id=door.bound_user_id)

@@ -4,30 +4,30 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field
 
-from mnemon.api.wire import Instant, Label, Name, Text, Wire, Words
-from mnemon.memory.fact import API, Entity, EntityType, Fact, FactType, MemoryType
-from mnemon.memory.lifecycle import ArchiveReason, Status
-from mnemon.memory.memory import Memory, Version
-from mnemon.memory.plan import Outcome
-from mnemon.memory.state import Stated, Statement
-from mnemon.memory.todos.store import Draft
-from mnemon.memory.todos.todo import Todo, TodoKind, TodoStatus, kind_of
+from mnemon.api.models import ApiModel, Instant, Label, Name, NonEmptyText, Text
+from mnemon.memory.fact import API, EntityType, Fact, FactEntity, FactType, MemoryType
+from mnemon.memory.lifecycle import ArchiveReason, ArchiveStatus
+from mnemon.memory.memory import MemoryVersion, StoredMemory
+from mnemon.memory.plan import MemoryOutcome
+from mnemon.memory.statements import MemoryStatement, StatementResult
+from mnemon.memory.todos.store import NewTodo
+from mnemon.memory.todos.todo import Todo, TodoKind, TodoStatus, infer_todo_kind
 from mnemon.memory.trust import CoarseTrust, Trust, coarse_trust
 from mnemon.scope import Scope
 
 OPEN_LOOP = "OPEN_LOOP"
 
 
-class EntityIn(Wire):
+class EntityIn(ApiModel):
     type: EntityType
     label: Label
 
 
-class MemoryIn(Wire):
+class MemoryIn(ApiModel):
     user_id: Name
     persona_id: Name | None = None
     type: MemoryType | Literal["OPEN_LOOP"]
-    content: Words
+    content: NonEmptyText
     entity: EntityIn | None = None
     fact_type: FactType | None = None
     attribute: Label | None = None
@@ -37,19 +37,19 @@ class MemoryIn(Wire):
     valid_from: Instant | None = None
     source: Name = API
 
-    def statement(self, scope: Scope) -> Statement:
+    def as_statement(self, scope: Scope) -> MemoryStatement:
         """What the application says, about the person of the scope."""
-        says = self._draft() if self.type == OPEN_LOOP else self._fact(MemoryType(self.type))
-        return Statement(external=self.user_id, scope=scope, says=says)
+        says = self._as_todo_draft() if self.type == OPEN_LOOP else self._as_fact(MemoryType(self.type))
+        return MemoryStatement(external=self.user_id, scope=scope, says=says)
 
-    def _draft(self) -> Draft:
-        return Draft(kind=kind_of(self.content, self.fact_type), content=self.content, source=self.source)
+    def _as_todo_draft(self) -> NewTodo:
+        return NewTodo(kind=infer_todo_kind(self.content, self.fact_type), content=self.content, source=self.source)
 
-    def _fact(self, kind: MemoryType) -> Fact:
+    def _as_fact(self, kind: MemoryType) -> Fact:
         return Fact(
             type=kind,
             content=self.content,
-            entity=Entity(type=self.entity.type, label=self.entity.label) if self.entity else None,
+            entity=FactEntity(type=self.entity.type, label=self.entity.label) if self.entity else None,
             fact_type=self.fact_type or FactType.FACT,
             attribute=self.attribute,
             importance=self.importance,
@@ -61,40 +61,40 @@ class MemoryIn(Wire):
         )
 
 
-class BatchIn(Wire):
+class BatchIn(ApiModel):
     memories: Annotated[list[MemoryIn], Field(max_length=1000)]
 
 
-class MemoryPatch(Wire):
-    content: Words | None = None
+class MemoryPatch(ApiModel):
+    content: NonEmptyText | None = None
     importance: Annotated[int, Field(ge=0, le=3)] | None = None
     pinned: bool | None = None
-    status: Status | None = None
+    status: ArchiveStatus | None = None
     reason: Annotated[Text, Field(max_length=500)] | None = None
     source: Name | None = None
     """Who changes it; left out: the operator, or the person for a key that is bound to one."""
 
 
-class RestoreIn(Wire):
+class RestoreIn(ApiModel):
     version: Annotated[int, Field(ge=1, le=1_000_000_000)] | None = None
     reason: Annotated[Text, Field(max_length=500)] | None = None
     source: Name | None = None
     """Who restores it; left out: the operator, or the person for a key that is bound to one."""
 
 
-class Subtype(Wire):
+class Subtype(ApiModel):
     entity_type: EntityType
     fact_type: FactType
 
 
-class ProvenanceOut(Wire):
+class ProvenanceOut(ApiModel):
     turn_id: str
     message_id: str
     quote: str
     at: Instant
 
 
-class MemoryOut(Wire):
+class MemoryOut(ApiModel):
     id: str
     user_id: str
     persona_id: str | None
@@ -112,7 +112,7 @@ class MemoryOut(Wire):
     trust: CoarseTrust
     trust_level: Trust
     claim_of: str | None
-    status: Status
+    status: ArchiveStatus
     archive_reason: ArchiveReason | None
     archived_at: Instant | None
     note: str | None
@@ -127,7 +127,7 @@ class MemoryOut(Wire):
     provenance: list[ProvenanceOut]
 
     @classmethod
-    def of(cls, memory: Memory, user_id: str) -> Self:
+    def from_memory(cls, memory: StoredMemory, user_id: str) -> Self:
         told = [
             ProvenanceOut(turn_id=one.turn_id, message_id=one.message_id, quote=one.quote, at=one.at)
             for one in memory.provenance
@@ -139,7 +139,7 @@ class MemoryOut(Wire):
         return cls(**{**same, **lists, **trusted, "user_id": user_id, "subtype": subtype})
 
 
-class TodoOut(Wire):
+class TodoOut(ApiModel):
     id: str
     user_id: str
     persona_id: str | None
@@ -156,12 +156,12 @@ class TodoOut(Wire):
     closed_at: Instant | None
 
     @classmethod
-    def of(cls, todo: Todo, user_id: str) -> Self:
+    def from_todo(cls, todo: Todo, user_id: str) -> Self:
         return cls(user_id=user_id, trust_level=todo.trust, **vars(todo))
 
 
 class StatedMemory(MemoryOut):
-    outcome: Outcome
+    outcome: MemoryOutcome
 
 
 class SkippedMemory(StatedMemory):
@@ -171,23 +171,23 @@ class SkippedMemory(StatedMemory):
 
 
 class StatedTodo(TodoOut):
-    outcome: Outcome
+    outcome: MemoryOutcome
 
 
 StatedOut = SkippedMemory | StatedMemory | StatedTodo
 
 
-def stated_out(stated: Stated) -> StatedOut:
+def stated_out(stated: StatementResult) -> StatedOut:
     """What became of a statement: the memory or the todo, and whether it was created or updated."""
-    if isinstance(stated.thing, Memory):
-        memory = MemoryOut.of(stated.thing, stated.external)
+    if isinstance(stated.thing, StoredMemory):
+        memory = MemoryOut.from_memory(stated.thing, stated.external)
         if stated.why is not None:
             return SkippedMemory(**dict(memory), outcome=stated.outcome, why=stated.why)
         return StatedMemory(**dict(memory), outcome=stated.outcome)
-    return StatedTodo(**dict(TodoOut.of(stated.thing, stated.external)), outcome=stated.outcome)
+    return StatedTodo(**dict(TodoOut.from_todo(stated.thing, stated.external)), outcome=stated.outcome)
 
 
-class VersionOut(Wire):
+class VersionOut(ApiModel):
     version: int
     content: str
     importance: int
@@ -203,6 +203,6 @@ class VersionOut(Wire):
     current: bool
 
     @classmethod
-    def of(cls, one: Version) -> Self:
+    def from_version(cls, one: MemoryVersion) -> Self:
         fields = {name: value for name, value in vars(one).items() if name != "number"}
         return cls(version=one.number, **{**fields, "trust": coarse_trust(one.trust), "trust_level": one.trust})

@@ -1,94 +1,263 @@
-"""`/api/notes`: JSON that programs and frameworks keep for a person under a namespace and a key."""
+"""`/api/notes`: JSON that programs and frameworks keep for a person under a namespace and a key.
 
-from typing import Annotated
+Notes as they travel.
+"""
+
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 from fastapi import APIRouter, Response
+from pydantic import AfterValidator, Field, model_validator
 
 from mnemon.access.grants import Grant
-from mnemon.api.door import Door, documented, needs
-from mnemon.api.json_route import JsonRoute
-from mnemon.api.note_shapes import (
-    ChangedOut,
-    ChangeIn,
-    ClearIn,
-    DeleteIn,
-    FoundOut,
-    NamespacesIn,
-    NamespacesOut,
-    NoteOut,
-    PopIn,
-    PutIn,
-    ReadIn,
-    ReadOut,
-    SearchIn,
-    WriteIn,
-    WrittenOut,
-)
-from mnemon.basement import Basement
+from mnemon.api.door import Door, JsonRoute, needs, responses_for
+from mnemon.api.models import ApiModel, Instant, Json, Name, Text
 from mnemon.db.tx import Tx
 from mnemon.notes import store
-from mnemon.notes.note import CALLER, Change, Changed, Clear, Condition, Delete, Pop, Put, Search, Sweep
+from mnemon.notes.note import (
+    CALLER_MODEL,
+    ClearNamespace,
+    DeleteNote,
+    NoteChange,
+    NoteChangeResult,
+    NoteCondition,
+    NoteOrder,
+    NoteSearch,
+    NoteTest,
+    PopNote,
+    PutNote,
+    StoredNote,
+    SweepExpired,
+)
+from mnemon.services import Services
 from mnemon.sessions.people import ensure_person
-from mnemon.vectors.embed import Vectors, embed_texts
+from mnemon.vectors.text_vectors import TextVectors, embed_texts
+
+MAX_ADDRESS_BYTES = 2000
+"""Bytes of a namespace and a key together: what an index can hold."""
+
+NoteLabel = Annotated[Text, Field(max_length=400)]
+
+
+def _check_length(labels: list[str]) -> list[str]:
+    if sum(len(label.encode()) for label in labels) > MAX_ADDRESS_BYTES * 3 // 4:
+        raise ValueError(f"is longer than {MAX_ADDRESS_BYTES * 3 // 4} bytes in all")
+    return labels
+
+
+Namespace = Annotated[list[NoteLabel], Field(max_length=20), AfterValidator(_check_length)]
+NoteKey = Annotated[Text, Field(max_length=400)]
+Vector = Annotated[
+    list[Annotated[float, Field(allow_inf_nan=False, ge=-1e6, le=1e6)]], Field(min_length=1, max_length=4096)
+]
+TtlMinutes = Annotated[float, Field(gt=0, le=5_256_000, allow_inf_nan=False)]
+
+
+class PutIn(ApiModel):
+    op: Literal["put"]
+    namespace: Namespace
+    key: NoteKey | None = Field(None, description="Left out: the note is added at the end, under a key of ours.")
+    value: Json
+    ttl_minutes: TtlMinutes | None = Field(None, description="It is gone after this time.")
+    if_absent: bool = Field(False, description="Nothing is written where there is a note already.")
+    texts: dict[NoteLabel, Annotated[Text, Field(max_length=100_000)]] = Field(
+        default_factory=dict, max_length=50, description="Parts to be found by meaning; embedded here."
+    )
+    vectors: dict[NoteLabel, Vector] = Field(
+        default_factory=dict, max_length=50, description="The same with vectors that the program made itself."
+    )
+
+    @model_validator(mode="after")
+    def _check_one_given(self) -> Self:
+        if self.texts and self.vectors:
+            raise ValueError("has texts and vectors; send one of them")
+        return self
+
+
+class DeleteIn(ApiModel):
+    op: Literal["delete"]
+    namespace: Namespace
+    key: NoteKey
+
+
+class ClearIn(ApiModel):
+    op: Literal["clear"]
+    namespace: Namespace
+
+
+class PopIn(ApiModel):
+    op: Literal["pop"]
+    namespace: Namespace
+
+
+class SweepIn(ApiModel):
+    op: Literal["sweep"]
+
+
+ChangeIn = Annotated[PutIn | DeleteIn | ClearIn | PopIn | SweepIn, Field(discriminator="op")]
+
+
+class WriteIn(ApiModel):
+    user_id: Name
+    changes: list[ChangeIn] = Field(min_length=1, max_length=1000)
+
+
+class AddressIn(ApiModel):
+    namespace: Namespace
+    key: NoteKey
+
+
+class ReadIn(ApiModel):
+    user_id: Name
+    notes: list[AddressIn] = Field(min_length=1, max_length=1000)
+    refresh: bool = Field(False, description="Notes with a time to live last their whole time again.")
+
+
+class ConditionIn(ApiModel):
+    path: list[NoteLabel] = Field(min_length=1, max_length=20)
+    test: NoteTest = NoteTest.EQ
+    value: Json
+
+
+class NoteSearchIn(ApiModel):
+    user_id: Name
+    namespace: Namespace = Field(default_factory=list, description="Notes in it and below it.")
+    exact: bool = Field(False, description="Only in it.")
+    conditions: list[ConditionIn] = Field(default_factory=list, max_length=50)
+    query: Annotated[Text, Field(max_length=20_000)] | None = None
+    vector: Vector | None = None
+    order: NoteOrder = NoteOrder.LATEST
+    before: NoteKey | None = Field(None, description="Only keys below this one.")
+    after: NoteKey | None = Field(None, description="Only keys above this one.")
+    limit: int = Field(10, ge=1, le=1000)
+    offset: int = Field(0, ge=0, le=1_000_000)
+    refresh: bool = False
+
+
+class NamespacesIn(ApiModel):
+    user_id: Name
+    prefix: Namespace = Field(default_factory=list, description="Labels it begins with; `*` stands for any.")
+    suffix: Namespace = Field(default_factory=list, description="Labels it ends with; `*` stands for any.")
+    max_depth: int = Field(20, ge=1, le=20)
+    limit: int = Field(100, ge=1, le=1000)
+    offset: int = Field(0, ge=0, le=1_000_000)
+
+
+class NoteOut(ApiModel):
+    namespace: list[str]
+    key: str
+    value: Any
+    version: int
+    created_at: Instant
+    updated_at: Instant
+    expires_at: Instant | None
+    score: float | None
+
+    @classmethod
+    def from_note(cls, note: StoredNote) -> Self:
+        return cls(
+            namespace=list(note.namespace),
+            key=note.key,
+            value=note.value,
+            version=note.version,
+            created_at=note.created_at,
+            updated_at=note.updated_at,
+            expires_at=note.expires_at,
+            score=note.score,
+        )
+
+
+class ChangedOut(ApiModel):
+    count: int
+    key: str | None
+    note: NoteOut | None
+
+    @classmethod
+    def from_change(cls, changed: NoteChangeResult) -> Self:
+        return cls(
+            count=changed.count,
+            key=changed.key,
+            note=None if changed.note is None else NoteOut.from_note(changed.note),
+        )
+
+
+class WrittenOut(ApiModel):
+    results: list[ChangedOut]
+
+
+class ReadOut(ApiModel):
+    notes: list[NoteOut | None]
+
+
+class FoundOut(ApiModel):
+    notes: list[NoteOut]
+
+
+class NamespacesOut(ApiModel):
+    namespaces: list[list[str]]
+
 
 router = APIRouter(prefix="/api/notes", tags=["notes"], route_class=JsonRoute)
 
 
-@router.post("/write", responses=documented(WrittenOut))
+@router.post("/write", responses=responses_for(WrittenOut))
 async def write_notes(body: WriteIn, door: Annotated[Door, needs(Grant.MEMORY_WRITE)]) -> Response:
     """All changes are made, or none: puts, deletes, clears, pops, sweeps, in their order."""
-    scope = door.person(body.user_id)
-    changes = await _changes(door.basement, body.changes)
+    scope = door.person_scope(body.user_id)
+    changes = await _embed_changes(door.services, body.changes)
 
-    async def effect(tx: Tx) -> list[Changed]:
+    async def store_changes(tx: Tx) -> list[NoteChangeResult]:
         await ensure_person(tx, scope.org_id, body.user_id)
-        return await store.change(scope, tx, changes)
+        return await store.apply_changes(scope, tx, changes)
 
-    return await door.write(effect, lambda made: WrittenOut(results=[ChangedOut.of(one) for one in made]))
+    return await door.write(
+        store_changes, lambda made: WrittenOut(results=[ChangedOut.from_change(one) for one in made])
+    )
 
 
-@router.post("/read", responses=documented(ReadOut))
+@router.post("/read", responses=responses_for(ReadOut))
 async def read_notes(body: ReadIn, door: Annotated[Door, needs(Grant.MEMORY_READ)]) -> Response:
     """The notes by their addresses, null for one that is not there."""
-    scope = door.person(body.user_id)
+    scope = door.person_scope(body.user_id)
     async with door.tx() as tx:
-        found = await store.read(scope, tx, [(one.namespace, one.key) for one in body.notes], refresh=body.refresh)
-    return door.reply(ReadOut(notes=[None if note is None else NoteOut.of(note) for note in found]))
+        found = await store.read_notes(
+            scope, tx, [(one.namespace, one.key) for one in body.notes], refresh=body.refresh
+        )
+    return door.reply(ReadOut(notes=[None if note is None else NoteOut.from_note(note) for note in found]))
 
 
-@router.post("/search", responses=documented(FoundOut))
-async def search_notes(body: SearchIn, door: Annotated[Door, needs(Grant.MEMORY_READ)]) -> Response:
+@router.post("/search", responses=responses_for(FoundOut))
+async def search_notes(body: NoteSearchIn, door: Annotated[Door, needs(Grant.MEMORY_READ)]) -> Response:
     """Notes below a namespace that meet every condition; with a query or a vector, nearest first."""
-    scope = door.person(body.user_id)
-    wanted = await _wanted(door.basement, body)
+    scope = door.person_scope(body.user_id)
+    wanted = await _note_search(door.services, body)
     async with door.tx() as tx:
-        found = await store.search(scope, tx, wanted, refresh=body.refresh)
-    return door.reply(FoundOut(notes=[NoteOut.of(note) for note in found]))
+        found = await store.search_notes(scope, tx, wanted, refresh=body.refresh)
+    return door.reply(FoundOut(notes=[NoteOut.from_note(note) for note in found]))
 
 
-@router.post("/namespaces", responses=documented(NamespacesOut))
+@router.post("/namespaces", responses=responses_for(NamespacesOut))
 async def list_namespaces(body: NamespacesIn, door: Annotated[Door, needs(Grant.MEMORY_READ)]) -> Response:
     """The namespaces that hold something and fit the patterns."""
-    scope = door.person(body.user_id)
+    scope = door.person_scope(body.user_id)
     async with door.tx() as tx:
-        found = await store.namespaces(
+        found = await store.list_namespaces(
             scope, tx, prefix=body.prefix, suffix=body.suffix, depth=body.max_depth, most=body.limit, offset=body.offset
         )
     return door.reply(NamespacesOut(namespaces=[list(one) for one in found]))
 
 
-async def _changes(basement: Basement, given: list[ChangeIn]) -> list[Change]:
+async def _embed_changes(services: Services, given: list[ChangeIn]) -> list[NoteChange]:
     """The changes with the vectors of their texts, all texts embedded in one go; later where the embedder is down."""
     texts = [text for one in given if isinstance(one, PutIn) for text in one.texts.values()]
-    made = await embed_texts(basement.embedder, texts)
-    return [_change(one, made) for one in given]
+    made = await embed_texts(services.embedder, texts)
+    return [_note_change(one, made) for one in given]
 
 
-def _change(given: ChangeIn, made: Vectors) -> Change:
+def _note_change(given: ChangeIn, made: TextVectors) -> NoteChange:
     if isinstance(given, PutIn):
         ours = {part: made.by_text[text] for part, text in given.texts.items() if text in made.by_text}
-        return Put(
+        return PutNote(
             namespace=tuple(given.namespace),
             key=given.key,
             value=given.value,
@@ -96,25 +265,25 @@ def _change(given: ChangeIn, made: Vectors) -> Change:
             if_absent=given.if_absent,
             texts=given.texts,
             vectors={**given.vectors, **ours},
-            model=made.model if given.texts else CALLER,
+            model=made.model if given.texts else CALLER_MODEL,
         )
     if isinstance(given, DeleteIn):
-        return Delete(namespace=tuple(given.namespace), key=given.key)
+        return DeleteNote(namespace=tuple(given.namespace), key=given.key)
     if isinstance(given, ClearIn):
-        return Clear(namespace=tuple(given.namespace))
-    return Pop(namespace=tuple(given.namespace)) if isinstance(given, PopIn) else Sweep()
+        return ClearNamespace(namespace=tuple(given.namespace))
+    return PopNote(namespace=tuple(given.namespace)) if isinstance(given, PopIn) else SweepExpired()
 
 
-async def _wanted(basement: Basement, body: SearchIn) -> Search:
+async def _note_search(services: Services, body: NoteSearchIn) -> NoteSearch:
     vector: np.ndarray | list[float] | None = body.vector
-    model = CALLER
+    model = CALLER_MODEL
     if vector is None and body.query and body.query.strip():
-        [vector] = await basement.embedder.embed([body.query])
-        model = basement.embedder.model
-    return Search(
+        [vector] = await services.embedder.embed([body.query])
+        model = services.embedder.model
+    return NoteSearch(
         namespace=tuple(body.namespace),
         exact=body.exact,
-        conditions=[Condition(path=tuple(c.path), test=c.test, value=c.value) for c in body.conditions],
+        conditions=[NoteCondition(path=tuple(c.path), test=c.test, value=c.value) for c in body.conditions],
         vector=vector,
         model=model,
         order=body.order,

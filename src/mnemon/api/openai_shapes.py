@@ -5,21 +5,21 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchema, field_validator
 
-from mnemon.api.wire import Json, Label, Name, Text
+from mnemon.api.models import Json, Label, Name, Text
 from mnemon.errors import Invalid
-from mnemon.json_limits import parse_json
-from mnemon.llm.protocol import Message, ToolRequest, ToolSpec, Usage
+from mnemon.input_checks import parse_json
+from mnemon.llm.protocol import LlmMessage, ToolRequest, ToolSpec, Usage
 
 
-def _object(value: Any) -> Any:
+def _require_object(value: Any) -> Any:
     if not isinstance(value, dict):
         raise ValueError("must be an object")
     return value
 
 
-Schema = Annotated[Json, AfterValidator(_object), WithJsonSchema({"type": "object"})]
+JsonObject = Annotated[Json, AfterValidator(_require_object), WithJsonSchema({"type": "object"})]
 """A JSON object that a database can hold."""
-Count = Annotated[int, Field(ge=1, le=2**31 - 1)]
+PositiveCount = Annotated[int, Field(ge=1, le=2**31 - 1)]
 
 
 class _Lenient(BaseModel):
@@ -46,7 +46,7 @@ class ToolCallIn(_Lenient):
         return ToolRequest(id=self.id, name=self.function.name, arguments=given)
 
 
-class MessageIn(_Lenient):
+class ChatMessageIn(_Lenient):
     role: Literal["system", "developer", "user", "assistant", "tool"]
     content: Text | None = None
     name: Label | None = None
@@ -55,7 +55,7 @@ class MessageIn(_Lenient):
 
     @field_validator("content", mode="before")
     @classmethod
-    def _joined(cls, content: Any) -> Any:
+    def _join_parts(cls, content: Any) -> Any:
         """Text parts become one text; Mnemon remembers text only."""
         if not isinstance(content, list):
             return content
@@ -64,8 +64,8 @@ class MessageIn(_Lenient):
             raise ValueError("only text parts can be answered; leave images and audio out")
         return "\n".join(str(part.get("text") or part.get("refusal") or "") for part in parts)
 
-    def as_message(self) -> Message:
-        return Message(
+    def as_message(self) -> LlmMessage:
+        return LlmMessage(
             role=self.role,
             content=self.content or "",
             tool_requests=tuple(call.as_request() for call in self.tool_calls or ()),
@@ -77,7 +77,7 @@ class MessageIn(_Lenient):
 class FunctionSpecIn(_Lenient):
     name: Label
     description: Text = ""
-    parameters: Schema = Field(default_factory=dict)
+    parameters: JsonObject = Field(default_factory=dict)
 
 
 class ToolIn(_Lenient):
@@ -103,13 +103,13 @@ class OptionsIn(_Lenient):
 
     temperature: float | None = None
     top_p: float | None = None
-    max_tokens: Count | None = None
-    max_completion_tokens: Count | None = None
+    max_tokens: PositiveCount | None = None
+    max_completion_tokens: PositiveCount | None = None
     stop: Text | Annotated[list[Text], Field(max_length=16)] | None = None
     presence_penalty: float | None = None
     frequency_penalty: float | None = None
     seed: Annotated[int, Field(ge=-(2**63), lt=2**63)] | None = None
-    tool_choice: Text | Schema | None = None
+    tool_choice: Text | JsonObject | None = None
     parallel_tool_calls: bool | None = None
 
 
@@ -117,7 +117,7 @@ class CompletionIn(OptionsIn):
     """A request for a chat completion."""
 
     model: Name
-    messages: Annotated[list[MessageIn], Field(min_length=1, max_length=10_000)]
+    messages: Annotated[list[ChatMessageIn], Field(min_length=1, max_length=10_000)]
     user: Name | None = None
     metadata: MetadataIn | None = None
     stream: bool | None = False
@@ -126,7 +126,7 @@ class CompletionIn(OptionsIn):
     n: Literal[1] | None = None
 
     @property
-    def options(self) -> dict[str, Any]:
+    def request_options(self) -> dict[str, Any]:
         """What is passed on to the model."""
         return self.model_dump(include=set(OptionsIn.model_fields), exclude_none=True)
 

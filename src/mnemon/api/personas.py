@@ -6,20 +6,19 @@ from fastapi import APIRouter, Path, Response
 from pydantic import Field
 
 from mnemon.access.grants import Grant
-from mnemon.api.door import Door, documented, needs
-from mnemon.api.json_route import JsonRoute
-from mnemon.api.wire import HeldName, Instant, Name, Text, Wire
+from mnemon.api.door import Door, JsonRoute, needs, responses_for
+from mnemon.api.models import ApiModel, ExistingName, Instant, Name, Text
 from mnemon.db.tx import Tx
 from mnemon.errors import NotFound
-from mnemon.sessions.personas import EngagementUse, Persona, find_persona, put_persona
+from mnemon.sessions.people import EngagementUse, Persona, find_persona, put_persona
 
 router = APIRouter(prefix="/api/personas", tags=["personas"], route_class=JsonRoute)
 
 NewPersonaId = Annotated[Name, Path()]
-PersonaId = Annotated[HeldName, Path()]
+PersonaId = Annotated[ExistingName, Path()]
 
 
-class PersonaIn(Wire):
+class PersonaIn(ApiModel):
     """A persona as it should be."""
 
     name: Name
@@ -27,7 +26,7 @@ class PersonaIn(Wire):
     engagement: EngagementUse = EngagementUse.SHARED
 
 
-class PersonaOut(Wire):
+class PersonaOut(ApiModel):
     id: str
     name: str
     prompt: str
@@ -35,7 +34,7 @@ class PersonaOut(Wire):
     updated_at: Instant
 
     @classmethod
-    def of(cls, persona: Persona) -> Self:
+    def from_persona(cls, persona: Persona) -> Self:
         return cls(
             id=persona.id,
             name=persona.name,
@@ -45,7 +44,7 @@ class PersonaOut(Wire):
         )
 
 
-@router.get("/{persona_id:any}", responses=documented(PersonaOut))
+@router.get("/{persona_id:any}", responses=responses_for(PersonaOut))
 async def get_persona(persona_id: PersonaId, door: Annotated[Door, needs(Grant.MEMORY_READ)]) -> Response:
     """The persona as it was described; it belongs to the organization, so a key bound to one person may not ask."""
     door.require_unbound()
@@ -53,18 +52,20 @@ async def get_persona(persona_id: PersonaId, door: Annotated[Door, needs(Grant.M
         persona = await find_persona(tx, door.org, persona_id)
     if persona is None:
         raise NotFound("persona")
-    return door.reply(PersonaOut.of(persona))
+    return door.reply(PersonaOut.from_persona(persona))
 
 
-@router.put("/{persona_id:any}", responses={**documented(PersonaOut), **documented(PersonaOut, status=201)})
+@router.put("/{persona_id:any}", responses={**responses_for(PersonaOut), **responses_for(PersonaOut, status=201)})
 async def set_persona(
     persona_id: NewPersonaId, body: PersonaIn, door: Annotated[Door, needs(Grant.PERSONAS_WRITE)]
 ) -> Response:
     """The persona is as given; 201 when it is new."""
 
-    async def effect(tx: Tx) -> tuple[Persona, bool]:
+    async def store_persona(tx: Tx) -> tuple[Persona, bool]:
         return await put_persona(
             tx, door.org, persona_id, name=body.name, prompt=body.prompt, engagement=body.engagement
         )
 
-    return await door.write(effect, lambda made: PersonaOut.of(made[0]), status=lambda made: 201 if made[1] else 200)
+    return await door.write(
+        store_persona, lambda made: PersonaOut.from_persona(made[0]), status=lambda made: 201 if made[1] else 200
+    )

@@ -1,7 +1,10 @@
-"""Errors as `application/problem+json`: the one mapping from our errors to statuses, and the door's boundary."""
+"""Errors as `application/problem+json`: the one mapping from our errors to statuses, and the door's boundary.
+
+The problems in the OpenAPI document: one component for each status, with the codes that can come with it.
+"""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from http import HTTPStatus
 from typing import Any
 
@@ -14,11 +17,12 @@ from starlette.routing import Match
 from structlog.contextvars import bind_contextvars
 
 from mnemon import errors
-from mnemon.api.codes import HTTP_CODES
-from mnemon.errors import Fault, MnemonError
+from mnemon.api.codes import CODES_BY_STATUS, FRAMEWORK_CODES
+from mnemon.api.models import Problem
+from mnemon.errors import FieldFault, MnemonError
 from mnemon.logs import note_error
 
-STATUSES: dict[type[MnemonError], int] = {
+STATUS_BY_ERROR: dict[type[MnemonError], int] = {
     errors.Malformed: 400,
     errors.Unauthenticated: 401,
     errors.NotAllowed: 403,
@@ -38,13 +42,18 @@ _RETRY_AFTER_S = 2
 def status_of(error: MnemonError) -> int:
     """The status of the nearest class in the tree."""
     for kind in type(error).__mro__:
-        if kind in STATUSES:
-            return STATUSES[kind]
+        if kind in STATUS_BY_ERROR:
+            return STATUS_BY_ERROR[kind]
     return 500
 
 
 def problem(
-    request_id: str, status: int, detail: str, code: str, faults: tuple[Fault, ...] = (), retry_after: int | None = None
+    request_id: str,
+    status: int,
+    detail: str,
+    code: str,
+    faults: tuple[FieldFault, ...] = (),
+    retry_after: int | None = None,
 ) -> Response:
     """The response that says what went wrong and what to do; the request's log line has its code."""
     bind_contextvars(code=code)
@@ -63,14 +72,14 @@ def problem(
     return Response(json.dumps(body), status, headers, media_type="application/problem+json")
 
 
-def install(app: FastAPI) -> None:
+def install_handlers(app: FastAPI) -> None:
     """Every error of the application leaves as a problem."""
-    app.add_exception_handler(MnemonError, _ours)
-    app.add_exception_handler(RequestValidationError, _unreadable)
-    app.add_exception_handler(HTTPException, _http)
+    app.add_exception_handler(MnemonError, _handle_mnemon_error)
+    app.add_exception_handler(RequestValidationError, _handle_validation_error)
+    app.add_exception_handler(HTTPException, _handle_http_error)
 
 
-async def _ours(request: Request, error: Exception) -> Response:
+async def _handle_mnemon_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, MnemonError)
     note_error(error)
     retry_after = getattr(error, "retry_after", None)
@@ -79,15 +88,15 @@ async def _ours(request: Request, error: Exception) -> Response:
     return problem(request.state.request_id, status_of(error), error.detail, error.code, error.faults, retry_after)
 
 
-async def _unreadable(request: Request, error: Exception) -> Response:
+async def _handle_validation_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
     found = error.errors()
     if any(fault["type"] == "json_invalid" for fault in found):
         return problem(request.state.request_id, 400, "The body is not JSON. Send valid JSON.", "malformed_json")
     faults = tuple(
-        Fault(
+        FieldFault(
             pointer=pointer_to(fault["loc"], error.body, missing=fault["type"] == "missing"),
-            detail=_sentence(fault["msg"]),
+            detail=_plain_message(fault["msg"]),
         )
         for fault in found
     )
@@ -96,13 +105,13 @@ async def _unreadable(request: Request, error: Exception) -> Response:
     return problem(request.state.request_id, 422, detail, "invalid_request", faults)
 
 
-async def _http(request: Request, error: Exception) -> Response:
+async def _handle_http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     if isinstance(error.__cause__, MnemonError):  # FastAPI says 400 for whatever goes wrong while it reads a body
-        return await _ours(request, error.__cause__)
+        return await _handle_mnemon_error(request, error.__cause__)
     if isinstance(error.__cause__, ClientDisconnect):
         raise error.__cause__
-    code = HTTP_CODES.get(error.status_code, "invalid_request")
+    code = FRAMEWORK_CODES.get(error.status_code, "invalid_request")
     detail = "There is nothing here." if code == "no_such_route" else f"{str(error.detail).rstrip('.')}."
     if code == "method_not_allowed":
         detail = f"This path does not take {request.method}."
@@ -132,7 +141,7 @@ def pointer_to(place: Sequence[int | str], body: object, *, missing: bool) -> st
     steps: list[str] = []
     here: Any = body
     for number, part in enumerate(path, 1):
-        if _leads_on(here, part):
+        if _has_member(here, part):
             here = here[part]
         elif not (missing and number == len(path)):
             continue
@@ -140,12 +149,60 @@ def pointer_to(place: Sequence[int | str], body: object, *, missing: bool) -> st
     return "/" + "/".join(steps)
 
 
-def _leads_on(value: object, step: int | str) -> bool:
+def _has_member(value: object, step: int | str) -> bool:
     """Whether the value has a member of that name or place."""
     if isinstance(value, list):
         return isinstance(step, int) and step < len(value)
     return isinstance(value, dict) and step in value
 
 
-def _sentence(message: str) -> str:
+def _plain_message(message: str) -> str:
     return message.removeprefix("Value error, ")
+
+
+STATUSES_EVERYWHERE = (405, 408, 431)
+"""Statuses that a request to any path can get before a handler sees it."""
+WITH_JSON = 415
+"""The status of a body that is not sent as JSON, at every operation that takes JSON."""
+_METHODS = frozenset({"get", "post", "put", "patch", "delete"})
+
+
+def openapi_problem(status: int) -> dict[str, Any]:
+    """Give the response of an operation that answers with a problem of this status."""
+    schema = {"$ref": f"#/components/schemas/{_component_name(status)}"}
+    return {
+        "description": HTTPStatus(status).phrase,
+        "content": {"application/problem+json": {"schema": schema}},
+    }
+
+
+def problem_schema(status: int) -> dict[str, Any]:
+    """Give the schema of a problem of this status: its `code` is one of those that the registry has for it."""
+    codes = CODES_BY_STATUS[status]
+    schema = Problem.model_json_schema()
+    schema["title"] = _component_name(status)
+    schema["properties"]["status"] = {"type": "integer", "const": status, "title": "Status"}
+    schema["properties"]["code"] = {"type": "string", "enum": list(codes), "title": "Code", "x-next-steps": codes}
+    return schema
+
+
+def document_problems(app: FastAPI) -> None:
+    """Have the application's OpenAPI document name every problem; routes that are added later are in it too."""
+    make: Callable[[], dict[str, Any]] = app.openapi
+
+    def openapi_with_problems() -> dict[str, Any]:
+        document = make()
+        schemas = document.setdefault("components", {}).setdefault("schemas", {})
+        schemas.update({_component_name(status): problem_schema(status) for status in CODES_BY_STATUS})
+        for item in document["paths"].values():
+            for operation in (item[method] for method in _METHODS & set(item)):
+                takes_json = "application/json" in operation.get("requestBody", {}).get("content", {})
+                for status in (*STATUSES_EVERYWHERE, WITH_JSON) if takes_json else STATUSES_EVERYWHERE:
+                    operation["responses"].setdefault(str(status), openapi_problem(status))
+        return document
+
+    app.openapi = openapi_with_problems  # type: ignore[method-assign]  # FastAPI's documented way to extend the document
+
+
+def _component_name(status: int) -> str:
+    return f"Problem{status}"

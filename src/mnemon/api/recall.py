@@ -6,28 +6,27 @@ from fastapi import APIRouter, Response
 from pydantic import Field
 
 from mnemon.access.grants import Grant
-from mnemon.api.door import Door, documented, needs
-from mnemon.api.json_route import JsonRoute
+from mnemon.api.door import Door, JsonRoute, needs, responses_for
 from mnemon.api.memory_shapes import MemoryOut
-from mnemon.api.wire import Instant, Name, Wire, Words
+from mnemon.api.models import ApiModel, Instant, Name, NonEmptyText
 from mnemon.memory.cards import Card
 from mnemon.memory.fact import MemoryType
-from mnemon.memory.memory import Memory
+from mnemon.memory.memory import StoredMemory
 from mnemon.memory.ranking import Ranking
-from mnemon.memory.recall.query import Heard, Hit, Query, Recalled, RecallKind
+from mnemon.memory.recall.query import FoundMessage, RecallHit, RecallKind, RecallQuery, RecallResult
 from mnemon.memory.recall.search import recall
 from mnemon.turn import Role
-from mnemon.vectors.embed import embed_query
+from mnemon.vectors.text_vectors import embed_query
 
 router = APIRouter(prefix="/api/memories", tags=["memories"], route_class=JsonRoute)
 
-_ALWAYS = ("similarity", "lexical", "recency", "frequency")
+_SCORE_PARTS = ("similarity", "lexical", "recency", "frequency")
 
 
-class SearchIn(Wire):
+class MemorySearchIn(ApiModel):
     user_id: Name
     persona_id: Name | None = None
-    query: Words
+    query: NonEmptyText
     limit: Annotated[int, Field(ge=1, le=200)] = 10
     ranking: Ranking = Ranking.HYBRID
     kinds: Annotated[tuple[RecallKind, ...], Field(min_length=1, max_length=2)] = (RecallKind.MEMORIES,)
@@ -36,7 +35,7 @@ class SearchIn(Wire):
     explain: bool = False
 
 
-class MessageHit(Wire):
+class MessageHit(ApiModel):
     id: str
     session_id: str
     turn_id: str
@@ -47,7 +46,7 @@ class MessageHit(Wire):
     at: Instant
 
 
-class HitOut(Wire):
+class HitOut(ApiModel):
     memory: MemoryOut | None = None
     message: MessageHit | None = None
     score: float
@@ -57,26 +56,26 @@ class HitOut(Wire):
     weights: dict[str, float] | None = None
 
 
-class CardOut(Wire):
+class EntityCardOut(ApiModel):
     key: str
     label: str
     facts: list[str]
     text: str
 
 
-class SearchOut(Wire):
+class SearchOut(ApiModel):
     results: list[HitOut]
-    entity_cards: list[CardOut]
+    entity_cards: list[EntityCardOut]
     ranking: Ranking
     considered: int | None = None
 
 
-@router.post("/search", responses=documented(SearchOut))
-async def search_memories(body: SearchIn, door: Annotated[Door, needs(Grant.MEMORY_READ)]) -> Response:
+@router.post("/search", responses=responses_for(SearchOut))
+async def search_memories(body: MemorySearchIn, door: Annotated[Door, needs(Grant.MEMORY_READ)]) -> Response:
     """What answers the query best, and the cards of the entities it speaks of."""
-    embedder = door.basement.embedder
-    scope = door.person(body.user_id, body.persona_id)
-    query = Query(
+    embedder = door.services.embedder
+    scope = door.person_scope(body.user_id, body.persona_id)
+    query = RecallQuery(
         text=body.query,
         vector=await embed_query(embedder, body.query),
         model=embedder.model,
@@ -86,38 +85,38 @@ async def search_memories(body: SearchIn, door: Annotated[Door, needs(Grant.MEMO
         types=frozenset(body.types or MemoryType),
         as_of=body.as_of,
     )
-    found = await recall(door.basement.db, scope, query)
-    return door.reply(_rendered(found, body))
+    found = await recall(door.services.db, scope, query)
+    return door.reply(_search_json(found, body))
 
 
-def _rendered(found: Recalled, body: SearchIn) -> dict[str, Any]:
+def _search_json(found: RecallResult, body: MemorySearchIn) -> dict[str, Any]:
     """Only what there is: a hit is a memory or a message, and weights are shown to who asks for an explanation."""
     explained = {"considered": found.considered} if body.explain else {}
     out = SearchOut(
-        results=[_hit(hit, body) for hit in found.hits],
-        entity_cards=[_card(card) for card in found.cards],
+        results=[_hit_out(hit, body) for hit in found.hits],
+        entity_cards=[_card_out(card) for card in found.cards],
         ranking=body.ranking,
         **explained,
     )
     return out.model_dump(mode="json", by_alias=True, exclude_unset=True)
 
 
-def _hit(hit: Hit, body: SearchIn) -> HitOut:
+def _hit_out(hit: RecallHit, body: MemorySearchIn) -> HitOut:
     thing = (
-        {"memory": MemoryOut.of(hit.found, body.user_id)}
-        if isinstance(hit.found, Memory)
+        {"memory": MemoryOut.from_memory(hit.found, body.user_id)}
+        if isinstance(hit.found, StoredMemory)
         else {"message": message_hit(hit.found)}
     )
-    why = {**dict.fromkeys(_ALWAYS, 0.0), **hit.parts}
+    why = {**dict.fromkeys(_SCORE_PARTS, 0.0), **hit.parts}
     weights = {"weights": dict(hit.weights)} if body.explain else {}
     claims = {"claims": hit.claims} if hit.claims else {}
     return HitOut.model_validate({**thing, "score": hit.score, **claims, "why": why, **weights})
 
 
-def message_hit(heard: Heard) -> MessageHit:
+def message_hit(heard: FoundMessage) -> MessageHit:
     """The message as the wire writes it."""
     return MessageHit(**{name: value for name, value in vars(heard).items() if name in MessageHit.model_fields})
 
 
-def _card(card: Card) -> CardOut:
-    return CardOut(key=card.key, label=card.label, facts=list(card.facts), text=card.text)
+def _card_out(card: Card) -> EntityCardOut:
+    return EntityCardOut(key=card.key, label=card.label, facts=list(card.facts), text=card.text)

@@ -15,15 +15,15 @@ from starlette.types import Message, Scope
 
 log = structlog.get_logger(__name__)
 
-PROBES = frozenset({"/healthz", "/readyz", "/metrics"})
+PROBE_ROUTES = frozenset({"/healthz", "/readyz", "/metrics"})
 """Asked every few seconds by machines: their lines are for debugging."""
 QUIET_SECONDS = 60.0
 """How long one who was refused and logged is only counted."""
-_MOST_REFUSED = 1_000
-_NOBODY = "unknown"
+_MAX_TRACKED = 1_000
+_UNKNOWN = "unknown"
 
 
-class Exchange:
+class LoggedRequest:
     """One request and what was answered, as its line will tell it."""
 
     def __init__(self, scope: Scope, started: float) -> None:
@@ -56,7 +56,7 @@ class Exchange:
             self._left = True
 
     @property
-    def ended(self) -> str:
+    def outcome(self) -> str:
         """How it ended: `complete`, `client_left`, or `cut` where the answer has no end or never began."""
         if self._left:
             return "client_left"
@@ -65,12 +65,12 @@ class Exchange:
     def write_line(self) -> None:
         """Log the request: no path, no query, no header, no body."""
         log.log(
-            logging.DEBUG if self.route in PROBES else logging.INFO,
+            logging.DEBUG if self.route in PROBE_ROUTES else logging.INFO,
             "request",
             method=self._scope["method"],
             route=self.route,
             status=self.status,
-            ended=self.ended,
+            ended=self.outcome,
             ms=round((time.perf_counter() - self._started) * 1000, 2),
             bytes=self._bytes,
         )
@@ -83,13 +83,13 @@ class RefusalLog:
         self._seconds = seconds
         self._seen: OrderedDict[tuple[str, ...], tuple[float, int]] = OrderedDict()
 
-    def note(self, exchange: Exchange, scope: Scope) -> None:
+    def note_refusal(self, exchange: LoggedRequest, scope: Scope) -> None:
         """Log a refused request, or count it where its like was logged a moment ago."""
         if exchange.status not in (HTTPStatus.UNAUTHORIZED, HTTPStatus.TOO_MANY_REQUESTS):
             return
-        key = structlog.contextvars.get_contextvars().get("key", _NOBODY)
-        client = _address(scope)
-        count = self._due((str(exchange.status), key, client))
+        key = structlog.contextvars.get_contextvars().get("key", _UNKNOWN)
+        client = _client_address(scope)
+        count = self._count_if_due((str(exchange.status), key, client))
         if count is None:
             return
         if exchange.status == HTTPStatus.UNAUTHORIZED:
@@ -97,21 +97,21 @@ class RefusalLog:
         else:
             log.warning("rate_limited", key=key, client=client, count=count)
 
-    def _due(self, who: tuple[str, ...]) -> int | None:
+    def _count_if_due(self, who: tuple[str, ...]) -> int | None:
         """How often they were refused since their last line, this time included; None while it is too early for one."""
         now = self._seconds()
         at, count = self._seen.pop(who, (now - QUIET_SECONDS, 0))
         due = now - at >= QUIET_SECONDS
         self._seen[who] = (now, 0) if due else (at, count + 1)
-        while len(self._seen) > _MOST_REFUSED:
+        while len(self._seen) > _MAX_TRACKED:
             self._seen.popitem(last=False)
         return count + 1 if due else None
 
 
-def _address(scope: Scope) -> str:
+def _client_address(scope: Scope) -> str:
     """The caller's address; a proxy's header can put any text in its place."""
     client = scope.get("client")
     try:
-        return str(ip_address(client[0])) if client else _NOBODY
+        return str(ip_address(client[0])) if client else _UNKNOWN
     except ValueError:
-        return _NOBODY
+        return _UNKNOWN

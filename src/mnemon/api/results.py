@@ -6,42 +6,40 @@ from fastapi import APIRouter, Body, Query, Response
 from pydantic import Field
 
 from mnemon.access.grants import Grant
-from mnemon.api.door import Door, documented, needs
-from mnemon.api.json_route import JsonRoute
+from mnemon.api.door import Door, JsonRoute, needs, responses_for
+from mnemon.api.models import ApiModel, Instant, Name
 from mnemon.api.run_shapes import RunOut
 from mnemon.api.runs import cards_of
-from mnemon.api.wire import Instant, Name, Wire
 from mnemon.db.tx import Tx
 from mnemon.runs.agents import get_agent
-from mnemon.runs.calibration import Bin, Calibration, Reliability
-from mnemon.runs.card import CardDefinition, Rule, SlotType
-from mnemon.runs.filling import schema_of
+from mnemon.runs.calibration import Calibration, Reliability, ReliabilityBin, load_track_record
+from mnemon.runs.card import CardDefinition, ResolutionRule, SlotType
+from mnemon.runs.card_filling import card_schema
+from mnemon.runs.decision_outcomes import push_prices
 from mnemon.runs.resolution import Price
-from mnemon.runs.settlement import push_prices
-from mnemon.runs.track_record import track_record
 
 router = APIRouter(prefix="/api", tags=["results"], route_class=JsonRoute)
-Reading = Annotated[Door, needs(Grant.AGENTS_READ)]
-Writing = Annotated[Door, needs(Grant.PRICES_WRITE)]
-Level = Annotated[float, Field(ge=0, le=1e15, allow_inf_nan=False)]
+ReadDoor = Annotated[Door, needs(Grant.AGENTS_READ)]
+WriteDoor = Annotated[Door, needs(Grant.PRICES_WRITE)]
+PriceLevel = Annotated[float, Field(ge=0, le=1e15, allow_inf_nan=False)]
 
 
-class PriceIn(Wire):
+class PriceIn(ApiModel):
     """A market's price at a moment; a bar also says how low and high it went."""
 
     symbol: Annotated[Name, Field(max_length=40)]
-    price: Level
+    price: PriceLevel
     at: Instant | None = None
-    low: Level | None = None
-    high: Level | None = None
+    low: PriceLevel | None = None
+    high: PriceLevel | None = None
 
 
-class PushedOut(Wire):
+class PushedOut(ApiModel):
     stored: int
     resolved: list[RunOut]
 
 
-class SlotOut(Wire):
+class SlotOut(ApiModel):
     name: str
     type: SlotType
     help: str
@@ -51,15 +49,15 @@ class SlotOut(Wire):
     max: float | None
 
 
-class ResolutionOut(Wire):
-    rule: Rule
+class ResolutionOut(ApiModel):
+    rule: ResolutionRule
     right: list[str]
     wrong: list[str]
     slots: dict[str, str]
     """Which slot plays which part: symbol, side, entry, take_profit, stop_loss, expires_at."""
 
 
-class CardOut(Wire):
+class CardOut(ApiModel):
     type: str
     title: str
     purpose: str
@@ -75,7 +73,7 @@ class CardOut(Wire):
     """The JSON schema, titled `Card`, of an answer that fills it."""
 
     @classmethod
-    def of(cls, card: CardDefinition) -> Self:
+    def from_card(cls, card: CardDefinition) -> Self:
         return cls(
             type=card.type,
             title=card.title,
@@ -98,12 +96,12 @@ class CardOut(Wire):
             confidence=card.confidence,
             re_examinable=card.re_examinable,
             re_examine_actions=list(card.re_examine_actions),
-            resolution=_resolution(card),
-            answer_schema=schema_of(card),
+            resolution=_resolution_out(card),
+            answer_schema=card_schema(card),
         )
 
 
-class BinOut(Wire):
+class BinOut(ApiModel):
     start: float = Field(alias="from")
     end: float = Field(alias="to")
     count: int
@@ -111,7 +109,7 @@ class BinOut(Wire):
     share_right: float | None
 
     @classmethod
-    def of(cls, part: Bin) -> Self:
+    def from_bin(cls, part: ReliabilityBin) -> Self:
         return cls(
             start=part.start,
             end=part.end,
@@ -121,7 +119,7 @@ class BinOut(Wire):
         )
 
 
-class ReliabilityOut(Wire):
+class ReliabilityOut(ApiModel):
     count: int
     right: int
     hit_rate: float | None
@@ -131,13 +129,13 @@ class ReliabilityOut(Wire):
     note: str | None
 
     @classmethod
-    def of(cls, found: Reliability) -> Self:
+    def from_reliability(cls, found: Reliability) -> Self:
         return cls(
             count=found.count,
             right=found.right,
             hit_rate=found.hit_rate,
             brier=found.brier,
-            bins=[BinOut.of(part) for part in found.bins],
+            bins=[BinOut.from_bin(part) for part in found.bins],
             enough=found.enough,
             note=found.note,
         )
@@ -153,15 +151,15 @@ class CalibrationOut(ReliabilityOut):
     convictions: ReliabilityOut
 
     @classmethod
-    def made(cls, found: Calibration) -> Self:
-        stated = ReliabilityOut.of(found.stated)
+    def from_calibration(cls, found: Calibration) -> Self:
+        stated = ReliabilityOut.from_reliability(found.stated)
         return cls(
             **{name: getattr(stated, name) for name in ReliabilityOut.model_fields},
             agent_id=found.agent_id,
             card_type=found.card_type,
             resolved=found.resolved,
             judged=found.judged,
-            convictions=ReliabilityOut.of(found.convictions),
+            convictions=ReliabilityOut.from_reliability(found.convictions),
         )
 
 
@@ -171,41 +169,41 @@ class TrackRecordOut(CalibrationOut):
     groups: list[CalibrationOut] = Field(default_factory=list)
 
 
-@router.post("/prices", responses=documented(PushedOut))
-async def push(body: Annotated[list[PriceIn], Body(max_length=5000)], door: Writing) -> Response:
+@router.post("/prices", responses=responses_for(PushedOut))
+async def push(body: Annotated[list[PriceIn], Body(max_length=5000)], door: WriteDoor) -> Response:
     """The prices are kept, and open trades they touch are resolved."""
     cards = cards_of(door)
 
-    async def effect(tx: Tx) -> PushedOut:
+    async def store_prices(tx: Tx) -> PushedOut:
         prices = [Price(symbol=p.symbol, price=p.price, at=p.at or tx.now, low=p.low, high=p.high) for p in body]
         done = await push_prices(tx, door.org, prices, cards)
-        return PushedOut(stored=done.stored, resolved=[RunOut.of(run, cards) for run in done.resolved])
+        return PushedOut(stored=done.stored, resolved=[RunOut.from_run(run, cards) for run in done.resolved])
 
-    return await door.write(effect)
+    return await door.write(store_prices)
 
 
-@router.get("/cards", responses=documented(CardOut, page=True))
-async def list_cards(door: Reading) -> Response:
+@router.get("/cards", responses=responses_for(CardOut, page=True))
+async def list_cards(door: ReadDoor) -> Response:
     """Every card type."""
-    cards = [CardOut.of(card) for card in cards_of(door).values()]
+    cards = [CardOut.from_card(card) for card in cards_of(door).values()]
     return door.page(cards, limit=len(cards), position=lambda card: card.type)
 
 
-@router.get("/calibration", responses=documented(TrackRecordOut))
+@router.get("/calibration", responses=responses_for(TrackRecordOut))
 async def calibration(
-    door: Reading, agent_id: Annotated[str | None, Query(alias="agentId", max_length=100)] = None
+    door: ReadDoor, agent_id: Annotated[str | None, Query(alias="agentId", max_length=100)] = None
 ) -> Response:
     """What agents said they were sure of, against what happened."""
     async with door.tx() as tx:
         if agent_id is not None:
             await get_agent(tx, door.org, agent_id)
-        found = await track_record(tx, door.org, cards_of(door), agent_id)
-    overall = TrackRecordOut.made(found.overall)
-    groups = [CalibrationOut.made(group) for group in found.groups]
+        found = await load_track_record(tx, door.org, cards_of(door), agent_id)
+    overall = TrackRecordOut.from_calibration(found.overall)
+    groups = [CalibrationOut.from_calibration(group) for group in found.groups]
     return door.reply(overall.model_copy(update={"groups": groups}))
 
 
-def _resolution(card: CardDefinition) -> ResolutionOut:
+def _resolution_out(card: CardDefinition) -> ResolutionOut:
     rule = card.resolution
     parts = ("symbol", "side", "entry", "take_profit", "stop_loss", "expires_at")
     named = {part: getattr(rule, part) for part in parts if getattr(rule, part)}

@@ -5,14 +5,14 @@ from typing import Any, Self
 
 from pydantic import Field
 
-from mnemon.api.wire import Instant, Wire
+from mnemon.api.models import ApiModel, Instant
 from mnemon.runs import re_examination
-from mnemon.runs.card import Cards
-from mnemon.runs.decision import Decision
+from mnemon.runs.card import CardTypes
+from mnemon.runs.decisions import Decision
 from mnemon.runs.run import ResolutionStatus, Run, RunKind, RunStatus, RunUsage
 
 
-class RunUsageOut(Wire):
+class RunUsageOut(ApiModel):
     """What a run cost, its council included."""
 
     calls: int
@@ -24,7 +24,7 @@ class RunUsageOut(Wire):
     model: str
 
     @classmethod
-    def of(cls, usage: RunUsage) -> Self:
+    def from_usage(cls, usage: RunUsage) -> Self:
         return cls(
             calls=usage.calls,
             input_tokens=usage.input_tokens,
@@ -36,7 +36,7 @@ class RunUsageOut(Wire):
         )
 
 
-class RunOut(Wire):
+class RunOut(ApiModel):
     id: str
     agent_id: str
     kind: RunKind
@@ -64,8 +64,8 @@ class RunOut(Wire):
     error: str | None
 
     @classmethod
-    def of(cls, run: Run, cards: Cards, again: Sequence[Run] = ()) -> Self:
-        return cls(**fields_of(run, cards, again))
+    def from_run(cls, run: Run, cards: CardTypes, again: Sequence[Run] = ()) -> Self:
+        return cls(**run_fields(run, cards, again))
 
 
 class ReExaminationOut(RunOut):
@@ -76,24 +76,24 @@ class ReExaminationOut(RunOut):
     suggested_action: str | None = Field(alias="suggested_action")
 
     @classmethod
-    def of(cls, run: Run, cards: Cards, again: Sequence[Run] = ()) -> Self:
+    def from_run(cls, run: Run, cards: CardTypes, again: Sequence[Run] = ()) -> Self:
         values = run.result or {}
         named = {name: values.get(name) for name in ("conviction_score", "notes", "suggested_action")}
-        return cls(**fields_of(run, cards, again), **named)
+        return cls(**run_fields(run, cards, again), **named)
 
 
-class DecisionOut(Wire):
+class DecisionOut(ApiModel):
     run_id: str
     at: Instant
     headline: str
     line: str
 
     @classmethod
-    def of(cls, decision: Decision) -> Self:
+    def from_decision(cls, decision: Decision) -> Self:
         return cls(run_id=decision.run_id, at=decision.at, headline=decision.headline, line=decision.line)
 
 
-def fields_of(run: Run, cards: Cards, again: Sequence[Run]) -> dict[str, Any]:
+def run_fields(run: Run, cards: CardTypes, again: Sequence[Run]) -> dict[str, Any]:
     """The run's fields; `again` are re-examinations among which its own are looked for."""
     card = cards.get(run.card_type)
     scores = [(r.result or {}).get("conviction_score") for r in again if r.parent_run_id == run.id]
@@ -109,16 +109,16 @@ def fields_of(run: Run, cards: Cards, again: Sequence[Run]) -> dict[str, Any]:
         "session_id_after": run.session_id_after,
         "parent_run_id": run.parent_run_id,
         "card_type": run.card_type,
-        "result_json": card.in_order(run.result) if card and run.result is not None else run.result,
+        "result_json": card.order_values(run.result) if card and run.result is not None else run.result,
         "headline": run.headline,
         "tone": card.tone_of(run.result) if card and run.result is not None else None,
         "resolution_status": run.resolution_status,
         "outcome": run.outcome,
         "resolved_at": run.resolved_at,
         "resolution_note": run.resolution_note,
-        "re_examinable": re_examination.why_not(run, card) is None,
+        "re_examinable": re_examination.not_re_examinable_reason(run, card) is None,
         "conviction": known[-1] if known else None,
-        "usage": RunUsageOut.of(run.usage),
+        "usage": RunUsageOut.from_usage(run.usage),
         "created_at": run.created_at,
         "started_at": run.started_at,
         "finished_at": run.finished_at,

@@ -8,36 +8,34 @@ from pydantic import Field
 from starlette.responses import StreamingResponse
 
 from mnemon.access.grants import Grant
-from mnemon.api.chat_events import HEADERS
-from mnemon.api.door import Door, documented, needs
-from mnemon.api.json_route import JsonRoute
-from mnemon.api.run_lines import EVENT_STREAM, run_line
+from mnemon.api.door import Door, JsonRoute, needs, responses_for
+from mnemon.api.models import ApiModel, Name, Text, decode_cursor, error_line
 from mnemon.api.run_shapes import ReExaminationOut, RunOut
-from mnemon.api.wire import Name, Text, Wire, error_line, position_of
+from mnemon.api.sse import EVENT_STREAM, SSE_HEADERS, format_run_event
 from mnemon.errors import Malformed
 from mnemon.runs import store
-from mnemon.runs.ask import ask_re_examination, cancel_run, get_run
-from mnemon.runs.card import Cards, load_cards
+from mnemon.runs.card import CardTypes, load_cards
+from mnemon.runs.decision_outcomes import resolve_manually
 from mnemon.runs.run import Run, RunStatus
-from mnemon.runs.settlement import resolve_by_hand
+from mnemon.runs.run_events import watch_run
+from mnemon.runs.run_requests import cancel_run, get_run, request_re_examination
 from mnemon.runs.store import RunFilter
-from mnemon.runs.watching import watch_run
 
 router = APIRouter(prefix="/api/runs", tags=["runs"], route_class=JsonRoute)
-Reading = Annotated[Door, needs(Grant.AGENTS_READ)]
-Writing = Annotated[Door, needs(Grant.AGENTS_WRITE)]
+ReadDoor = Annotated[Door, needs(Grant.AGENTS_READ)]
+WriteDoor = Annotated[Door, needs(Grant.AGENTS_WRITE)]
 
 
-class ResolveIn(Wire):
+class ResolveIn(ApiModel):
     """How a decision came out."""
 
     outcome: Annotated[Name, Field(max_length=60)]
     note: Annotated[Text, Field(max_length=2000)] | None = None
 
 
-@router.get("", responses=documented(RunOut, page=True))
+@router.get("", responses=responses_for(RunOut, page=True))
 async def list_runs(
-    door: Reading,
+    door: ReadDoor,
     agent_id: Annotated[str | None, Query(alias="agentId", max_length=100)] = None,
     status: RunStatus | None = None,
     card_type: Annotated[str | None, Query(alias="cardType", max_length=100)] = None,
@@ -48,18 +46,18 @@ async def list_runs(
     return await page_of_runs(door, RunFilter(agent_id=agent_id, status=status, card_type=card_type), limit, cursor)
 
 
-@router.get("/{run_id}", responses=documented(RunOut))
-async def read_run(run_id: str, door: Reading) -> Response:
+@router.get("/{run_id}", responses=responses_for(RunOut))
+async def read_run(run_id: str, door: ReadDoor) -> Response:
     """The run."""
     async with door.tx() as tx:
         run = await get_run(tx, door.org, run_id)
-        again = await store.re_examinations(door.org, tx, [run.id])
-    return door.reply(RunOut.of(run, cards_of(door), again))
+        again = await store.list_re_examinations(door.org, tx, [run.id])
+    return door.reply(RunOut.from_run(run, cards_of(door), again))
 
 
-@router.get("/{run_id}/events", response_model=None, responses=documented(str, content=EVENT_STREAM))
+@router.get("/{run_id}/events", response_model=None, responses=responses_for(str, content=EVENT_STREAM))
 async def run_events(
-    run_id: str, door: Reading, last_event_id: Annotated[str | None, Header(max_length=20)] = None
+    run_id: str, door: ReadDoor, last_event_id: Annotated[str | None, Header(max_length=20)] = None
 ) -> Response:
     """What happens in the run, as Server-Sent Events, from the start or after `Last-Event-ID`, until it is over.
 
@@ -68,82 +66,84 @@ async def run_events(
     """
     async with door.tx() as tx:
         await get_run(tx, door.org, run_id)
-    after = place_of(last_event_id)
+    after = parse_seq(last_event_id)
 
-    async def lines() -> AsyncIterator[str]:
-        async with door.while_key_is_good() as over:
-            async for event in watch_run(door.basement.db, door.org, run_id, after=after, until=over):
-                yield run_line(event)
+    async def event_lines() -> AsyncIterator[str]:
+        async with door.until_key_ends() as over:
+            async for event in watch_run(door.services.db, door.org, run_id, after=after, until=over):
+                yield format_run_event(event)
             if over.is_set():
                 yield error_line(over.reason)
 
-    return StreamingResponse(lines(), media_type="text/event-stream", headers=HEADERS)
+    return StreamingResponse(event_lines(), media_type="text/event-stream", headers=SSE_HEADERS)
 
 
-@router.post("/{run_id}/cancel", responses=documented(RunOut))
-async def cancel(run_id: str, door: Writing) -> Response:
+@router.post("/{run_id}/cancel", responses=responses_for(RunOut))
+async def cancel(run_id: str, door: WriteDoor) -> Response:
     """The run is cancelled."""
-    return await door.write(lambda tx: cancel_run(tx, door.org, run_id), rendered(door))
+    return await door.write(lambda tx: cancel_run(tx, door.org, run_id), run_renderer(door))
 
 
-@router.post("/{run_id}/re-examine", status_code=202, responses=documented(RunOut, status=202))
-async def re_examine(run_id: str, door: Writing) -> Response:
+@router.post("/{run_id}/re-examine", status_code=202, responses=responses_for(RunOut, status=202))
+async def re_examine(run_id: str, door: WriteDoor) -> Response:
     """A run that looks at the decision again is queued; 409 `not_re_examinable` says why it may not be."""
     cards = cards_of(door)
-    return await door.write(lambda tx: ask_re_examination(tx, door.org, run_id, cards), rendered(door), status=202)
-
-
-@router.get("/{run_id}/re-examinations", responses=documented(ReExaminationOut, page=True))
-async def re_examinations(run_id: str, door: Reading) -> Response:
-    """Every re-examination of the decision, oldest first."""
-    async with door.tx() as tx:
-        run = await get_run(tx, door.org, run_id)
-        found = await store.re_examinations(door.org, tx, [run.id])
-    shown = [ReExaminationOut.of(again, cards_of(door)) for again in found]
-    return door.page(shown, limit=max(1, len(shown)), position=lambda again: again.id)
-
-
-@router.post("/{run_id}/resolve", responses=documented(RunOut))
-async def resolve(run_id: str, body: ResolveIn, door: Writing) -> Response:
-    """The decision has ended as a person says; the first resolution is final."""
-    cards = cards_of(door)
     return await door.write(
-        lambda tx: resolve_by_hand(tx, door.org, run_id, body.outcome, body.note, cards), rendered(door)
+        lambda tx: request_re_examination(tx, door.org, run_id, cards), run_renderer(door), status=202
     )
 
 
-class Rendering:
+@router.get("/{run_id}/re-examinations", responses=responses_for(ReExaminationOut, page=True))
+async def re_examinations(run_id: str, door: ReadDoor) -> Response:
+    """Every re-examination of the decision, oldest first."""
+    async with door.tx() as tx:
+        run = await get_run(tx, door.org, run_id)
+        found = await store.list_re_examinations(door.org, tx, [run.id])
+    shown = [ReExaminationOut.from_run(again, cards_of(door)) for again in found]
+    return door.page(shown, limit=max(1, len(shown)), position=lambda again: again.id)
+
+
+@router.post("/{run_id}/resolve", responses=responses_for(RunOut))
+async def resolve(run_id: str, body: ResolveIn, door: WriteDoor) -> Response:
+    """The decision has ended as a person says; the first resolution is final."""
+    cards = cards_of(door)
+    return await door.write(
+        lambda tx: resolve_manually(tx, door.org, run_id, body.outcome, body.note, cards), run_renderer(door)
+    )
+
+
+class RunRenderer:
     """Shows runs with the card types in force."""
 
-    def __init__(self, cards: Cards) -> None:
+    def __init__(self, cards: CardTypes) -> None:
         self._cards = cards
 
     def __call__(self, run: Run) -> RunOut:
-        return RunOut.of(run, self._cards)
+        return RunOut.from_run(run, self._cards)
 
 
-def rendered(door: Door) -> Rendering:
+def run_renderer(door: Door) -> RunRenderer:
     """How a run is shown at this door."""
-    return Rendering(cards_of(door))
+    return RunRenderer(cards_of(door))
 
 
-def cards_of(door: Door) -> Cards:
+def cards_of(door: Door) -> CardTypes:
     """The card types in force."""
-    return load_cards(door.basement.settings.cards_dir)
+    return load_cards(door.services.settings.cards_dir)
 
 
 async def page_of_runs(door: Door, wanted: RunFilter, limit: int, cursor: str | None) -> Response:
     """A page of runs, newest first."""
-    before = place_of(position_of(cursor)) or None
+    before = parse_seq(decode_cursor(cursor)) or None
     async with door.tx() as tx:
-        found = await store.runs(door.org, tx, wanted, before=before, most=limit + 1)
-        again = await store.re_examinations(door.org, tx, [run.id for _, run in found])
+        found = await store.list_runs(door.org, tx, wanted, before=before, most=limit + 1)
+        again = await store.list_re_examinations(door.org, tx, [run.id for _, run in found])
     places = {run.id: str(seq) for seq, run in found}
-    shown = [RunOut.of(run, cards_of(door), again) for _, run in found]
+    shown = [RunOut.from_run(run, cards_of(door), again) for _, run in found]
     return door.page(shown, limit=limit, position=lambda run: places[run.id])
 
 
-def place_of(text: str | None) -> int:
+def parse_seq(text: str | None) -> int:
     """The place a cursor or `Last-Event-ID` names; 0 for none."""
     if not text:
         return 0

@@ -6,19 +6,17 @@ from fastapi import APIRouter, Query, Response
 from pydantic import model_validator
 
 from mnemon.access.grants import Grant
-from mnemon.api.door import Door, documented, needs
-from mnemon.api.json_route import JsonRoute
-from mnemon.api.wire import HeldName, Instant, Wire, position_of
+from mnemon.api.door import Door, JsonRoute, needs, responses_for
+from mnemon.api.models import ApiModel, ExistingName, Instant, decode_cursor
 from mnemon.db.tx import Tx
-from mnemon.memory.sources.everyone import withdraw_from_everyone
 from mnemon.memory.sources.overview import SourceOverview, source_overviews
-from mnemon.memory.sources.withdrawal import Withdrawal, withdraw_source
+from mnemon.memory.sources.withdrawal import Withdrawal, withdraw_from_everyone, withdraw_source
 from mnemon.memory.trust import Trust
 
 router = APIRouter(prefix="/api/sources", tags=["sources"], route_class=JsonRoute)
 
 
-class SourceOut(Wire):
+class SourceOut(ApiModel):
     origin: str
     trust_level: Trust
     active: int
@@ -29,21 +27,21 @@ class SourceOut(Wire):
     last_at: Instant
 
     @classmethod
-    def of(cls, one: SourceOverview) -> Self:
+    def from_overview(cls, one: SourceOverview) -> Self:
         fields = {name: value for name, value in vars(one).items() if name != "trust"}
         return cls(**fields, trust_level=one.trust)
 
 
-class WithdrawIn(Wire):
+class WithdrawIn(ApiModel):
     """A source to take back, by its name: `source`, or `origin` as earlier releases called it."""
 
-    user_id: HeldName | None = None
+    user_id: ExistingName | None = None
     """Left out: every person of the organization."""
-    source: HeldName | None = None
-    origin: HeldName | None = None
+    source: ExistingName | None = None
+    origin: ExistingName | None = None
 
     @model_validator(mode="after")
-    def _names_one(self) -> Self:
+    def _check_one_named(self) -> Self:
         if self.source is None and self.origin is None:
             raise ValueError("Name the `source` to take back, as `GET /api/sources` gives its `origin`.")
         if None not in (self.source, self.origin) and self.source != self.origin:
@@ -55,7 +53,7 @@ class WithdrawIn(Wire):
         return str(self.source or self.origin)
 
 
-class WithdrawalOut(Wire):
+class WithdrawalOut(ApiModel):
     """The receipt."""
 
     id: str
@@ -70,28 +68,28 @@ class WithdrawalOut(Wire):
     total: int
 
     @classmethod
-    def of(cls, done: Withdrawal) -> Self:
+    def from_withdrawal(cls, done: Withdrawal) -> Self:
         lists = {"archived": list(done.archived), "restored": list(done.restored)}
         return cls(**{**vars(done), **lists, "source": done.origin, "total": done.total})
 
 
-@router.get("", responses=documented(SourceOut, page=True))
+@router.get("", responses=responses_for(SourceOut, page=True))
 async def list_sources(
     door: Annotated[Door, needs(Grant.MEMORY_READ)],
-    user_id: Annotated[HeldName, Query(alias="userId")],
+    user_id: Annotated[ExistingName, Query(alias="userId")],
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
     cursor: str | None = None,
 ) -> Response:
     """The sources of a person's memories and todos, over all personas, by name."""
-    scope = door.person(user_id)
-    after = position_of(cursor) or ""
+    scope = door.person_scope(user_id)
+    after = decode_cursor(cursor) or ""
     async with door.tx() as tx:
         found = await source_overviews(tx, scope)
-    shown = [SourceOut.of(one) for one in found if one.origin > after]
+    shown = [SourceOut.from_overview(one) for one in found if one.origin > after]
     return door.page(shown[: limit + 1], limit=limit, position=lambda one: one.origin)
 
 
-@router.post("/withdraw", responses=documented(WithdrawalOut))
+@router.post("/withdraw", responses=responses_for(WithdrawalOut))
 async def withdraw(body: WithdrawIn, door: Annotated[Door, needs(Grant.CUSTODY)]) -> Response:
     """Everything the source said is taken back; what it had replaced is held again. Again changes nothing.
 
@@ -99,13 +97,13 @@ async def withdraw(body: WithdrawIn, door: Annotated[Door, needs(Grant.CUSTODY)]
     """
     if body.user_id is None:
         return await _withdraw_from_everyone(door, body.name)
-    scope = door.person(body.user_id)
+    scope = door.person_scope(body.user_id)
     at_most = Trust.OPERATOR if door.principal.bound_user is None else Trust.PERSON
 
-    async def effect(tx: Tx) -> Withdrawal:
+    async def withdraw_for_person(tx: Tx) -> Withdrawal:
         return await withdraw_source(tx, scope, body.name, at_most=at_most)
 
-    return await door.write(effect, WithdrawalOut.of)
+    return await door.write(withdraw_for_person, WithdrawalOut.from_withdrawal)
 
 
 async def _withdraw_from_everyone(door: Door, origin: str) -> Response:
@@ -115,10 +113,10 @@ async def _withdraw_from_everyone(door: Door, origin: str) -> Response:
     if kept is not None:
         return kept
     done = await withdraw_from_everyone(
-        door.basement.db, door.org, origin, lambda tx, scope, receipt: door.audit(tx, receipt, scope.user)
+        door.services.db, door.org, origin, lambda tx, scope, receipt: door.audit_write(tx, receipt, scope.user)
     )
 
-    async def effect(tx: Tx) -> Withdrawal:
+    async def finished_withdrawal(tx: Tx) -> Withdrawal:
         return done
 
-    return await door.write(effect, WithdrawalOut.of)
+    return await door.write(finished_withdrawal, WithdrawalOut.from_withdrawal)

@@ -5,27 +5,26 @@ from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from mnemon.api.chat_events import UsageOut
-from mnemon.api.wire import Instant, Json, Label, Name, Text, Wire
+from mnemon.api.models import ApiModel, Instant, Json, Label, Name, Text
+from mnemon.api.sse import UsageOut
 from mnemon.llm.protocol import Usage
-from mnemon.reflection.lifecycle import ReflectionStatus
-from mnemon.reflection.report import Reflection
+from mnemon.reflection.report import Reflection, ReflectionStatus
 from mnemon.sessions.lifecycle import TurnStatus
 from mnemon.sessions.messages import NewMessage
-from mnemon.sessions.record import Incoming
-from mnemon.sessions.turns import Origin, StoredTurn
-from mnemon.turn import DependencyPatch, EntityPatch, Intent, Role, Said, ToolOutcome
+from mnemon.sessions.record import NewTurn
+from mnemon.sessions.turns import StoredTurn, TurnOrigin
+from mnemon.turn import DependencyPatch, EntityPatch, Intent, Role, ToolOutcome, TurnMessage
 
 Id = Annotated[Text, Field(min_length=1, max_length=500)]
 Ids = Annotated[list[Id], Field(max_length=1000)]
 Count = Annotated[int, Field(ge=0, le=2**31 - 1)]
-Long = Annotated[Text, Field(max_length=200_000)]
+LongText = Annotated[Text, Field(max_length=200_000)]
 Sentence = Annotated[Text, Field(min_length=1, max_length=4000)]
 
 
-class MessageIn(Wire):
+class MessageIn(ApiModel):
     role: Role
-    content: Long
+    content: LongText
     name: Label | None = None
     at: Instant | None = None
 
@@ -33,19 +32,19 @@ class MessageIn(Wire):
         return NewMessage(role=self.role, content=self.content, name=self.name, at=self.at)
 
 
-class EntityIn(Wire):
+class EntityPatchIn(ApiModel):
     id: Id
     kind: Label
     name: Id | None = None
 
 
-class DependencyIn(Wire):
+class DependencyIn(ApiModel):
     source: Annotated[Id, Field(alias="from")]
     target: Annotated[Id, Field(alias="to")]
     rel: Label | None = None
 
 
-class ToolResultIn(Wire):
+class ToolResultIn(ApiModel):
     """What a tool gave back; a structured field that is left out was not given."""
 
     id: Id
@@ -53,7 +52,7 @@ class ToolResultIn(Wire):
     ids: Ids | None = None
     types: Ids | None = None
     count: Count | None = None
-    entities: Annotated[list[EntityIn], Field(max_length=1000)] = Field(default_factory=list)
+    entities: Annotated[list[EntityPatchIn], Field(max_length=1000)] = Field(default_factory=list)
     dependencies: Annotated[list[DependencyIn], Field(max_length=1000)] = Field(default_factory=list)
     output: Json = None
 
@@ -72,11 +71,11 @@ class ToolResultIn(Wire):
         )
 
 
-MOST_PARTS = 5_000
+MAX_PARTS = 5_000
 """Ids, types, entities and dependencies in all tool results of a turn: more would take longer than a request may."""
 
 
-def _few_parts(results: Any) -> Any:
+def _check_part_count(results: Any) -> Any:
     """The tool results as they came, unless they have too many parts in all: counted before any of them is read."""
     if isinstance(results, list):
         parts = [
@@ -86,15 +85,15 @@ def _few_parts(results: Any) -> Any:
             for name in ("ids", "types", "entities", "dependencies")
             if isinstance(part := one.get(name), list)
         ]
-        if sum(map(len, parts)) > MOST_PARTS:
-            raise ValueError(f"has more than {MOST_PARTS:,} ids, types, entities and dependencies in all")
+        if sum(map(len, parts)) > MAX_PARTS:
+            raise ValueError(f"has more than {MAX_PARTS:,} ids, types, entities and dependencies in all")
     return results
 
 
 ToolResultsIn = Annotated[
     list[ToolResultIn],
-    BeforeValidator(_few_parts),
-    Field(max_length=200, description=f"At most {MOST_PARTS:,} ids, types, entities and dependencies in all of them."),
+    BeforeValidator(_check_part_count),
+    Field(max_length=200, description=f"At most {MAX_PARTS:,} ids, types, entities and dependencies in all of them."),
 ]
 
 
@@ -121,7 +120,7 @@ class ExpectationIn(BaseModel):
         )
 
 
-class TurnIn(Wire):
+class TurnIn(ApiModel):
     """A turn that the application ran itself."""
 
     user_id: Name
@@ -131,8 +130,8 @@ class TurnIn(Wire):
     tool_results: ToolResultsIn = Field(default_factory=list)
     expectations: Annotated[list[ExpectationIn], Field(max_length=200)] = Field(default_factory=list)
 
-    def as_incoming(self) -> Incoming:
-        return Incoming(
+    def as_incoming(self) -> NewTurn:
+        return NewTurn(
             user_name=self.user_id,
             messages=tuple(one.as_new() for one in self.messages),
             session_id=self.session_id,
@@ -141,12 +140,12 @@ class TurnIn(Wire):
         )
 
 
-class QueuedOut(Wire):
+class QueuedOut(ApiModel):
     job_id: str
     status: ReflectionStatus
 
 
-class RecordedOut(Wire):
+class RecordedOut(ApiModel):
     """A turn that is stored, and what it changed at once."""
 
     turn_id: str
@@ -155,7 +154,7 @@ class RecordedOut(Wire):
     reflection: QueuedOut
 
 
-class MessageOut(Wire):
+class MessageOut(ApiModel):
     id: str
     role: Role
     content: str
@@ -163,11 +162,11 @@ class MessageOut(Wire):
     at: Instant
 
     @classmethod
-    def of(cls, said: Said) -> Self:
+    def from_said(cls, said: TurnMessage) -> Self:
         return cls(id=said.message_id, role=said.role, content=said.content, name=said.name, at=said.at)
 
 
-class SectionOut(Wire):
+class SectionOut(ApiModel):
     stored: int
     updated: int
     skipped: int
@@ -176,12 +175,12 @@ class SectionOut(Wire):
     error: str | None = None
 
 
-class RejectionOut(Wire):
+class RejectionOut(ApiModel):
     what: str
     why: str
 
 
-class ReflectionOut(Wire):
+class ReflectionOut(ApiModel):
     """How far the reflection is and what it did; a section that found nothing says so with zeros."""
 
     job_id: str
@@ -193,7 +192,7 @@ class ReflectionOut(Wire):
     error: str | None
 
     @classmethod
-    def of(cls, reflection: Reflection, labels: tuple[str, ...]) -> Self:
+    def from_reflection(cls, reflection: Reflection, labels: tuple[str, ...]) -> Self:
         blank = SectionOut(stored=0, updated=0, skipped=0, rejected=0, due=False)
         told = {
             label: SectionOut(
@@ -212,17 +211,17 @@ class ReflectionOut(Wire):
             attempts=reflection.attempts,
             sections={label: told.get(label, blank) for label in dict.fromkeys([*labels, *told])},
             rejected=[RejectionOut(what=one.what, why=one.why) for one in reflection.rejected],
-            usage=UsageOut.of(reflection.usage) if reflection.usage else None,
+            usage=UsageOut.from_usage(reflection.usage) if reflection.usage else None,
             error=reflection.error,
         )
 
 
-class TurnErrorOut(Wire):
+class TurnErrorOut(ApiModel):
     code: str
     detail: str
 
 
-class TurnOut(Wire):
+class TurnOut(ApiModel):
     """A turn with how far it and its reflection are."""
 
     id: str
@@ -233,7 +232,7 @@ class TurnOut(Wire):
     seq: int
     at: Instant
     status: TurnStatus
-    origin: Origin
+    origin: TurnOrigin
     messages: list[MessageOut]
     usage: UsageOut | None
     total_usage: UsageOut | None
@@ -242,7 +241,7 @@ class TurnOut(Wire):
     reflection: ReflectionOut | None
 
     @classmethod
-    def of(cls, stored: StoredTurn, reflection: Reflection | None, labels: tuple[str, ...]) -> Self:
+    def from_turn(cls, stored: StoredTurn, reflection: Reflection | None, labels: tuple[str, ...]) -> Self:
         turn, error = stored.turn, stored.error
         spent = [one for one in (stored.usage, reflection.usage if reflection else None) if one is not None]
         return cls(
@@ -255,10 +254,10 @@ class TurnOut(Wire):
             at=turn.at,
             status=stored.status,
             origin=stored.origin,
-            messages=[MessageOut.of(said) for said in turn.messages],
-            usage=UsageOut.of(stored.usage) if stored.usage else None,
-            total_usage=UsageOut.of(reduce(Usage.plus, spent)) if spent else None,
+            messages=[MessageOut.from_said(said) for said in turn.messages],
+            usage=UsageOut.from_usage(stored.usage) if stored.usage else None,
+            total_usage=UsageOut.from_usage(reduce(Usage.plus, spent)) if spent else None,
             error=TurnErrorOut(code=error.code, detail=error.detail) if error else None,
             recited=stored.recited,
-            reflection=ReflectionOut.of(reflection, labels) if reflection else None,
+            reflection=ReflectionOut.from_reflection(reflection, labels) if reflection else None,
         )

@@ -8,44 +8,42 @@ from pydantic import Field, ValidationError
 from starlette.responses import StreamingResponse
 
 from mnemon.access.grants import Grant
-from mnemon.api.door import Door, documented, needs
-from mnemon.api.json_route import JsonRoute, sent_as_json
+from mnemon.api.door import Door, JsonRoute, needs, responses_for, sent_as_json
 from mnemon.api.memory_shapes import EntityIn
-from mnemon.api.wire import HeldName, Instant, Label, Name, Wire, Words
-from mnemon.custody.export import chunks, export_file
+from mnemon.api.models import ApiModel, ExistingName, Instant, Label, Name, NonEmptyText
+from mnemon.custody.export import export_to_file, file_chunks
 from mnemon.custody.forget_person import forget_person
-from mnemon.custody.receipt import Receipt
+from mnemon.custody.ledger import Receipt
 from mnemon.db.tx import Tx
 from mnemon.errors import Invalid, WrongMediaType
+from mnemon.input_checks import check_text
 from mnemon.memory.fact import EntityType, FactType, MemoryType
-from mnemon.memory.seed import SeedEntry, entries_of
-from mnemon.memory.spine import Part, SpineVersion
-from mnemon.memory.turnstile import one_at_a_time
+from mnemon.memory.person_lock import lock_people
+from mnemon.memory.spine import SpinePart, SpineVersion
 from mnemon.memory.upkeep import store as upkeep
-from mnemon.memory.upkeep.seeding import Seeded, load, profile
+from mnemon.memory.upkeep.seed import SeedEntry, SeedResult, apply_seed, parse_profile, seed_entries
 from mnemon.sessions.people import ensure_person
-from mnemon.storable import as_sent
-from mnemon.vectors.embed import embed_texts
+from mnemon.vectors.text_vectors import embed_texts
 
 router = APIRouter(prefix="/api/users", tags=["users"], route_class=JsonRoute)
-_HOW = "May contain `/`, percent-encoded as `%2F` or not."
-NewUser = Annotated[Name, Path(description=_HOW)]
+_PATH_HINT = "May contain `/`, percent-encoded as `%2F` or not."
+NewUserId = Annotated[Name, Path(description=_PATH_HINT)]
 """Routed as a path: a server decodes `%2F` before anybody looks for the route."""
-User = Annotated[HeldName, Path(description=_HOW)]
+UserId = Annotated[ExistingName, Path(description=_PATH_HINT)]
 """Someone who may be known already, under whatever name."""
-MOST_ENTRIES = 1000
+MAX_SEED_ENTRIES = 1000
 
 
-class SeedEntryIn(Wire):
+class SeedEntryIn(ApiModel):
     type: MemoryType = MemoryType.PROFILE
-    content: Words
+    content: NonEmptyText
     entity: EntityIn | None = None
     fact_type: FactType = FactType.FACT
     attribute: Label | None = None
     importance: Annotated[int, Field(ge=0, le=3)] | None = None
     pinned: bool | None = None
 
-    def entry(self) -> SeedEntry:
+    def as_entry(self) -> SeedEntry:
         return SeedEntry(
             content=self.content.strip(),
             type=self.type,
@@ -58,7 +56,7 @@ class SeedEntryIn(Wire):
         )
 
     @classmethod
-    def of(cls, entry: SeedEntry) -> Self:
+    def from_entry(cls, entry: SeedEntry) -> Self:
         about = (entry.entity_type, entry.entity_label)
         return cls(
             type=entry.type,
@@ -71,19 +69,19 @@ class SeedEntryIn(Wire):
         )
 
 
-class SeedIn(Wire):
-    profile: Annotated[list[SeedEntryIn | Words], Field(max_length=MOST_ENTRIES)]
+class SeedIn(ApiModel):
+    profile: Annotated[list[SeedEntryIn | NonEmptyText], Field(max_length=MAX_SEED_ENTRIES)]
 
-    def entries(self) -> tuple[SeedEntry, ...]:
-        return tuple(SeedEntry(content=one.strip()) if isinstance(one, str) else one.entry() for one in self.profile)
+    def as_entries(self) -> tuple[SeedEntry, ...]:
+        return tuple(SeedEntry(content=one.strip()) if isinstance(one, str) else one.as_entry() for one in self.profile)
 
 
-class SeedOut(Wire):
+class SeedOut(ApiModel):
     profile: list[SeedEntryIn]
     loaded_at: Instant
 
 
-class SeededOut(Wire):
+class SeededOut(ApiModel):
     profile: list[SeedEntryIn]
     stored: int
     updated: int
@@ -91,9 +89,9 @@ class SeededOut(Wire):
     archived: int
 
     @classmethod
-    def of(cls, seeded: Seeded) -> Self:
+    def from_seeding(cls, seeded: SeedResult) -> Self:
         return cls(
-            profile=[SeedEntryIn.of(entry) for entry in seeded.entries],
+            profile=[SeedEntryIn.from_entry(entry) for entry in seeded.entries],
             stored=seeded.stored,
             updated=seeded.updated,
             skipped=seeded.skipped,
@@ -101,19 +99,19 @@ class SeededOut(Wire):
         )
 
 
-class SpineOut(Wire):
+class SpineOut(ApiModel):
     version: int
-    content: dict[Part, list[str]]
+    content: dict[SpinePart, list[str]]
     message_count: int
     made_by: str
     sources: list[str]
     created_at: Instant
 
     @classmethod
-    def of(cls, spine: SpineVersion) -> Self:
+    def from_spine(cls, spine: SpineVersion) -> Self:
         return cls(
             version=spine.version,
-            content={part: [line.text for line in spine.lines.get(part, ())] for part in Part},
+            content={part: [line.text for line in spine.lines.get(part, ())] for part in SpinePart},
             message_count=spine.message_count,
             made_by=spine.made_by,
             sources=list(spine.sources),
@@ -121,7 +119,7 @@ class SpineOut(Wire):
         )
 
 
-class ReceiptOut(Wire):
+class ReceiptOut(ApiModel):
     id: str
     at: Instant
     removed: dict[str, int]
@@ -134,7 +132,7 @@ class ReceiptOut(Wire):
     total: int
 
     @classmethod
-    def of(cls, receipt: Receipt) -> Self:
+    def from_receipt(cls, receipt: Receipt) -> Self:
         return cls(
             id=receipt.id,
             at=receipt.at,
@@ -172,7 +170,7 @@ _SEED_BODY: dict[str, Any] = {
                 "schema": {
                     "type": "object",
                     "required": ["profile"],
-                    "properties": {"profile": {"type": "array", "maxItems": MOST_ENTRIES, "items": _SEED_ENTRY}},
+                    "properties": {"profile": {"type": "array", "maxItems": MAX_SEED_ENTRIES, "items": _SEED_ENTRY}},
                 }
             },
             "text/plain": {"schema": {"type": "string", "description": "A fact a line."}},
@@ -181,7 +179,7 @@ _SEED_BODY: dict[str, Any] = {
 }
 
 
-async def _seed_of(door: Door) -> tuple[SeedEntry, ...]:
+async def _read_seed_body(door: Door) -> tuple[SeedEntry, ...]:
     """The entries of the request's body: JSON, or plain text with a fact a line."""
     body = await door.request.body()
     if door.request.headers.get("content-type", "").partition(";")[0].strip().lower() != "text/plain":
@@ -190,54 +188,54 @@ async def _seed_of(door: Door) -> tuple[SeedEntry, ...]:
                 "A seed is JSON, or text with a fact a line. Send `Content-Type: application/json`, or `text/plain`."
             )
         try:
-            return SeedIn.model_validate_json(body).entries()
+            return SeedIn.model_validate_json(body).as_entries()
         except ValidationError as error:
             raise RequestValidationError(
                 [{**fault, "loc": ("body", *fault["loc"])} for fault in error.errors(include_url=False)]
             ) from None
     try:
-        entries = entries_of(as_sent(body.decode()))
+        entries = parse_profile(check_text(body.decode()))
     except ValueError:
         raise Invalid("The text is not valid UTF-8, or has a NUL character.", code="bad_text") from None
-    if len(entries) > MOST_ENTRIES or any(len(entry.content) > 20_000 for entry in entries):
-        raise Invalid(f"A seed has at most {MOST_ENTRIES} facts of 20,000 characters.", code="seed_too_large")
+    if len(entries) > MAX_SEED_ENTRIES or any(len(entry.content) > 20_000 for entry in entries):
+        raise Invalid(f"A seed has at most {MAX_SEED_ENTRIES} facts of 20,000 characters.", code="seed_too_large")
     return entries
 
 
-@router.put("/{user_id:any}/seed", responses=documented(SeededOut), openapi_extra=_SEED_BODY)
-async def put_seed(user_id: NewUser, door: Annotated[Door, needs(Grant.MEMORY_WRITE)]) -> Response:
+@router.put("/{user_id:any}/seed", responses=responses_for(SeededOut), openapi_extra=_SEED_BODY)
+async def put_seed(user_id: NewUserId, door: Annotated[Door, needs(Grant.MEMORY_WRITE)]) -> Response:
     """The person's profile is loaded; loading the same again changes nothing."""
-    scope, entries = door.person(user_id), await _seed_of(door)
-    vectors = await embed_texts(door.basement.embedder, [entry.content for entry in entries])
+    scope, entries = door.person_scope(user_id), await _read_seed_body(door)
+    vectors = await embed_texts(door.services.embedder, [entry.content for entry in entries])
 
-    async def effect(tx: Tx) -> Seeded:
+    async def store_seed(tx: Tx) -> SeedResult:
         await ensure_person(tx, scope.org_id, user_id)
-        return await load(tx, scope, entries, vectors=vectors)
+        return await apply_seed(tx, scope, entries, vectors=vectors)
 
-    async with one_at_a_time(door.basement.db, [scope.user]):
-        return await door.write(effect, SeededOut.of)
+    async with lock_people(door.services.db, [scope.user]):
+        return await door.write(store_seed, SeededOut.from_seeding)
 
 
-@router.get("/{user_id:any}/seed", responses=documented(SeedOut | None))
-async def get_seed(user_id: User, door: Annotated[Door, needs(Grant.MEMORY_READ)]) -> Response:
+@router.get("/{user_id:any}/seed", responses=responses_for(SeedOut | None))
+async def get_seed(user_id: UserId, door: Annotated[Door, needs(Grant.MEMORY_READ)]) -> Response:
     """The profile as it was loaded; null when there is none."""
-    scope = door.person(user_id)
+    scope = door.person_scope(user_id)
     async with door.tx() as tx:
-        seed, entries = await upkeep.seed(tx, scope), await profile(tx, scope)
-    shown = [SeedEntryIn.of(entry) for entry in entries]
+        seed, entries = await upkeep.get_seed(tx, scope), await seed_entries(tx, scope)
+    shown = [SeedEntryIn.from_entry(entry) for entry in entries]
     return door.reply(SeedOut(profile=shown, loaded_at=seed.loaded_at) if seed else None)
 
 
-@router.get("/{user_id:any}/spine", responses=documented(SpineOut | None))
-async def get_spine(user_id: User, door: Annotated[Door, needs(Grant.MEMORY_READ)]) -> Response:
+@router.get("/{user_id:any}/spine", responses=responses_for(SpineOut | None))
+async def get_spine(user_id: UserId, door: Annotated[Door, needs(Grant.MEMORY_READ)]) -> Response:
     """The long-term summary; null before the first."""
     async with door.tx() as tx:
-        spine = await upkeep.latest_spine(tx, door.person(user_id))
-    return door.reply(SpineOut.of(spine) if spine else None)
+        spine = await upkeep.latest_spine(tx, door.person_scope(user_id))
+    return door.reply(SpineOut.from_spine(spine) if spine else None)
 
 
-_NDJSON: dict[int | str, Any] = {
-    **documented(),
+_NDJSON_RESPONSES: dict[int | str, Any] = {
+    **responses_for(),
     200: {
         "description": "A line of JSON per row.",
         "content": {"application/x-ndjson": {"schema": {"type": "string"}}},
@@ -245,22 +243,22 @@ _NDJSON: dict[int | str, Any] = {
 }
 
 
-@router.get("/{user_id:any}/export", responses=_NDJSON, response_class=Response)
-async def export_user(user_id: User, door: Annotated[Door, needs(Grant.CUSTODY)]) -> Response:
+@router.get("/{user_id:any}/export", responses=_NDJSON_RESPONSES, response_class=Response)
+async def export_user(user_id: UserId, door: Annotated[Door, needs(Grant.CUSTODY)]) -> Response:
     """Everything that is kept of the person, as of one moment."""
     # It writes nothing, but takes everything out.
-    file = await export_file(door.basement.db, door.person(user_id), record=door.audit)
-    return StreamingResponse(chunks(file), media_type="application/x-ndjson")
+    file = await export_to_file(door.services.db, door.person_scope(user_id), record=door.audit_write)
+    return StreamingResponse(file_chunks(file), media_type="application/x-ndjson")
 
 
-@router.delete("/{user_id:any}", responses=documented(ReceiptOut))
-async def forget_user(user_id: User, door: Annotated[Door, needs(Grant.CUSTODY)]) -> Response:
+@router.delete("/{user_id:any}", responses=responses_for(ReceiptOut))
+async def forget_user(user_id: UserId, door: Annotated[Door, needs(Grant.CUSTODY)]) -> Response:
     """The person is forgotten; the receipt counts what was removed, per table."""
-    scope = door.person(user_id)
+    scope = door.person_scope(user_id)
 
-    async def effect(tx: Tx) -> Receipt:
+    async def remove_person(tx: Tx) -> Receipt:
         receipt = await forget_person(tx, scope)
         door.concerned.clear()  # the receipt names nobody, and nothing that is kept shall
         return receipt
 
-    return await door.write(effect, ReceiptOut.of)
+    return await door.write(remove_person, ReceiptOut.from_receipt)

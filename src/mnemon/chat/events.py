@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass
 
-from mnemon.agentstate.journal import Update
+from mnemon.agentstate.journal import StateUpdate
 from mnemon.llm.protocol import Json, ToolRequest, Usage
 
 
 @dataclass(frozen=True, kw_only=True)
-class Began:
+class TurnStarted:
     """The turn is stored."""
 
     turn_id: str
@@ -15,7 +15,7 @@ class Began:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Delta:
+class ReplyDelta:
     """A piece of the reply."""
 
     text: str
@@ -38,14 +38,14 @@ class ToolReturned:
 
 
 @dataclass(frozen=True, kw_only=True)
-class StateChanged:
+class AgentStateChanged:
     """The session's agent state changed."""
 
-    update: Update
+    update: StateUpdate
 
 
 @dataclass(frozen=True, kw_only=True)
-class Done:
+class ReplyDone:
     """The reply is complete and sealed; with `tool_calls` the caller runs the calls and comes back."""
 
     turn_id: str
@@ -59,7 +59,7 @@ class Done:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Failed:
+class ReplyFailed:
     """There is no complete reply; what was said so far is kept."""
 
     turn_id: str
@@ -67,4 +67,4 @@ class Failed:
     detail: str
 
 
-Event = Began | Delta | ToolCalled | ToolReturned | StateChanged | Done | Failed
+ChatEvent = TurnStarted | ReplyDelta | ToolCalled | ToolReturned | AgentStateChanged | ReplyDone | ReplyFailed

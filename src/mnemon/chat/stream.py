@@ -7,60 +7,62 @@ from contextlib import contextmanager
 
 import structlog
 
-from mnemon.basement import Basement
-from mnemon.chat.answer import Answer
-from mnemon.chat.asking import Begun, Prompt
-from mnemon.chat.begin import LEASE
-from mnemon.chat.events import Began, Done, Event, Failed
-from mnemon.chat.seal import OnSeal, Outcome, seal
-from mnemon.chat.toolcall import Tools
+from mnemon.chat.begin import TURN_LEASE
+from mnemon.chat.events import ChatEvent, ReplyDone, ReplyFailed, TurnStarted
+from mnemon.chat.reply import ReplyGenerator
+from mnemon.chat.request import StartedTurn, TurnPrompt
+from mnemon.chat.seal import OnSeal, ReplyOutcome, seal_turn
+from mnemon.chat.tool_calls import ToolsByName
 from mnemon.errors import Unavailable
-from mnemon.jobs.store import postpone
-from mnemon.reflection.job import REFLECTION
+from mnemon.event_loop import PriorityTicket
+from mnemon.jobs.store import postpone_work
+from mnemon.reflection.job import REFLECTION_KIND
+from mnemon.services import Services
 from mnemon.sessions import turns
 from mnemon.sessions.lifecycle import TurnStatus
-from mnemon.sessions.people import keep_person
+from mnemon.sessions.people import lock_person_shared
 from mnemon.supervisor import Backoff, keep_running
-from mnemon.way import Ahead
 
 log = structlog.get_logger(__name__)
 _SEAL_TRIES = 6
-_NOT_SEALED = "The reply could not be stored: the database went away. Your message is kept; look at the turn shortly."
+_NOT_SEALED_DETAIL = (
+    "The reply could not be stored: the database went away. Your message is kept; look at the turn shortly."
+)
 
 
-class Stream:
+class ReplyStream:
     """One reply, as one listener hears it: asked for, then stored, then heard."""
 
-    def __init__(self, basement: Basement, tools: Tools, ahead: Ahead) -> None:
-        self._basement = basement
+    def __init__(self, services: Services, tools: ToolsByName, ahead: PriorityTicket) -> None:
+        self._basement = services
         self._tools = tools
         self._ahead = ahead
-        self._heard: asyncio.Queue[Event] = asyncio.Queue()
-        self._stored: asyncio.Future[Begun] = asyncio.get_running_loop().create_future()
+        self._heard: asyncio.Queue[ChatEvent] = asyncio.Queue()
+        self._stored: asyncio.Future[StartedTurn] = asyncio.get_running_loop().create_future()
         self._on_seal: OnSeal | None = None
         self._keeper: asyncio.Task[None] | None = None
-        self._answer: Answer | None = None
+        self._answer: ReplyGenerator | None = None
         self.task: asyncio.Task[None] | None = None
         self.sealing = False
         """From here on the reply is complete or given up, and nothing may stop its storing."""
 
     @property
-    def begun(self) -> Begun:
+    def started_turn(self) -> StartedTurn:
         return self._stored.result()
 
     @property
     def turn_id(self) -> str:
-        return self.begun.turn.id
+        return self.started_turn.turn.id
 
     @property
     def session_id(self) -> str:
-        return self.begun.turn.session_id
+        return self.started_turn.turn.session_id
 
-    def ask(self, prompt: Prompt) -> None:
+    def ask_model(self, prompt: TurnPrompt) -> None:
         """The model begins to answer. Nobody hears it before the message is stored."""
-        self.task = asyncio.create_task(self._run(prompt))
+        self.task = asyncio.create_task(self._run_reply(prompt))
 
-    def stored(self, begun: Begun, on_seal: OnSeal | None = None) -> None:
+    def confirm_stored(self, begun: StartedTurn, on_seal: OnSeal | None = None) -> None:
         """The message is kept, come what may: the reply may be heard."""
         self._on_seal = on_seal
         self._keeper = asyncio.create_task(
@@ -68,85 +70,87 @@ class Stream:
         )
         self._stored.set_result(begun)
         if self.task is None or self.task.done():
-            self._emit(self._not_sealed())
+            self._emit_event(self._seal_failure())
         elif not self._heard.empty():
-            self._ahead.passed()
+            self._ahead.release_priority()
 
-    def forsake(self) -> None:
+    def abandon_unstored(self) -> None:
         """Unless it was stored, there is nothing to answer."""
         if self._stored.cancel():
-            self._ahead.passed()
+            self._ahead.release_priority()
             if self.task is not None:
                 self.task.cancel()
 
-    def leave(self, *, server_stops: bool = False) -> None:
+    def interrupt_reply(self, *, server_stops: bool = False) -> None:
         """Nobody waits for more: the reply stops here, and what was said so far is sealed as interrupted."""
         if self._answer is not None:
             self._answer.server_stops = server_stops
         if self.task is not None and not self.sealing:
             self.task.cancel()
 
-    async def events(self) -> AsyncIterator[Event]:
-        """Everything from the beginning to `Done` or `Failed`."""
-        async for some in self.by_and_by():
+    async def iter_events(self) -> AsyncIterator[ChatEvent]:
+        """Everything from the beginning to `ReplyDone` or `ReplyFailed`."""
+        async for some in self.event_batches():
             for event in some:
                 yield event
 
-    async def by_and_by(self) -> AsyncIterator[list[Event]]:
+    async def event_batches(self) -> AsyncIterator[list[ChatEvent]]:
         """The same, always all that is there: what comes together can be sent together."""
-        some: list[Event] = [Began(turn_id=self.turn_id, session_id=self.session_id)]
+        some: list[ChatEvent] = [TurnStarted(turn_id=self.turn_id, session_id=self.session_id)]
         while True:
             while not self._heard.empty():
                 some.append(self._heard.get_nowait())
             yield some
-            if isinstance(some[-1], Done | Failed):
+            if isinstance(some[-1], ReplyDone | ReplyFailed):
                 return
             some = [await self._heard.get()]
 
-    async def _run(self, prompt: Prompt) -> None:
-        last: Event | None = None
+    async def _run_reply(self, prompt: TurnPrompt) -> None:
+        last: ChatEvent | None = None
         try:
-            self._answer = Answer(self._basement, prompt, self._tools, self._emit, self._until_stored)
-            outcome = await self._answer.made()
-            begun = await self._until_stored()
+            self._answer = ReplyGenerator(
+                self._basement, prompt, self._tools, self._emit_event, self._wait_until_stored
+            )
+            outcome = await self._answer.generate_reply()
+            begun = await self._wait_until_stored()
             self.sealing = True
-            last = await _sealed(self._basement, begun, outcome, self._on_seal)
+            last = await _seal_with_retries(self._basement, begun, outcome, self._on_seal)
         finally:
             if self._keeper is not None:
                 self._keeper.cancel()
             if self._stored.done() and not self._stored.cancelled():
-                self._emit(last or self._not_sealed())
+                self._emit_event(last or self._seal_failure())
 
-    async def _until_stored(self) -> Begun:
+    async def _wait_until_stored(self) -> StartedTurn:
         return self._stored.result() if self._stored.done() else await asyncio.shield(self._stored)
 
-    def _not_sealed(self) -> Failed:
-        return Failed(turn_id=self.turn_id, code="internal", detail=_NOT_SEALED)
+    def _seal_failure(self) -> ReplyFailed:
+        return ReplyFailed(turn_id=self.turn_id, code="internal", detail=_NOT_SEALED_DETAIL)
 
-    def _emit(self, event: Event) -> None:
+    def _emit_event(self, event: ChatEvent) -> None:
         self._heard.put_nowait(event)
         if self._stored.done():
-            self._ahead.passed()
+            self._ahead.release_priority()
 
 
-class Streams:
+class ReplyStreams:
     """All replies in the making of this process."""
 
     def __init__(self) -> None:
-        self._running: set[Stream] = set()
+        self._running: set[ReplyStream] = set()
 
     @contextmanager
-    def opening(self, basement: Basement, tools: Tools) -> Iterator[Stream]:
+    def open_stream(self, services: Services, tools: ToolsByName) -> Iterator[ReplyStream]:
         """A reply that is about to be asked for and stored; until its first word, jobs stand back.
 
         One that is not stored when the block ends is forsaken.
         """
-        stream = Stream(basement, tools, basement.db.way.take())
+        stream = ReplyStream(services, tools, services.db.way.begin_request())
         self._running.add(stream)
         try:
             yield stream
         finally:
-            stream.forsake()
+            stream.abandon_unstored()
             if stream.task is None:
                 self._running.discard(stream)
             else:
@@ -155,7 +159,7 @@ class Streams:
     def stop(self) -> None:
         """Seal every reply as far as it came; whoever waits for one is told so."""
         for stream in self._running:
-            stream.leave(server_stops=True)
+            stream.interrupt_reply(server_stops=True)
 
     async def close(self) -> None:
         """Every reply is sealed as far as it came."""
@@ -164,25 +168,27 @@ class Streams:
         await asyncio.gather(*(stream.task for stream in running if stream.task), return_exceptions=True)
 
 
-async def _sealed(basement: Basement, begun: Begun, outcome: Outcome, on_seal: OnSeal | None) -> Event | None:
+async def _seal_with_retries(
+    services: Services, begun: StartedTurn, outcome: ReplyOutcome, on_seal: OnSeal | None
+) -> ChatEvent | None:
     """The turn is sealed, tried for half a minute while it cannot be; then the sweep gives it up."""
     for attempt in range(_SEAL_TRIES):
         try:
-            async with basement.db.tx(begun.turn.scope.org_id) as tx:
-                turn, message_id = await seal(tx, begun, outcome, again=attempt > 0)
+            async with services.db.tx(begun.turn.scope.org_id) as tx:
+                turn, message_id = await seal_turn(tx, begun, outcome, again=attempt > 0)
                 if on_seal is not None:
                     await on_seal(tx, turn, outcome)
         except Unavailable as error:
             log.warning("seal_failed", turn=begun.turn.id, attempt=attempt + 1, error=error.code)
             await asyncio.sleep(min(0.2 * 2**attempt, 5.0))
         else:
-            _write_line(begun, outcome)
+            _log_sealed(begun, outcome)
             return _last_event(begun, outcome, message_id)
     log.error("turn_not_sealed", turn=begun.turn.id, tries=_SEAL_TRIES)
     return None
 
 
-def _write_line(begun: Begun, outcome: Outcome) -> None:
+def _log_sealed(begun: StartedTurn, outcome: ReplyOutcome) -> None:
     log.log(
         logging.WARNING if outcome.status is TurnStatus.FAILED else logging.INFO,
         "turn_sealed",
@@ -197,10 +203,10 @@ def _write_line(begun: Begun, outcome: Outcome) -> None:
     )
 
 
-def _last_event(begun: Begun, outcome: Outcome, message_id: str | None) -> Event:
+def _last_event(begun: StartedTurn, outcome: ReplyOutcome, message_id: str | None) -> ChatEvent:
     turn = begun.turn
     if outcome.status is TurnStatus.ANSWERED:
-        return Done(
+        return ReplyDone(
             turn_id=turn.id,
             session_id=turn.session_id,
             message_id=message_id,
@@ -210,17 +216,17 @@ def _last_event(begun: Begun, outcome: Outcome, message_id: str | None) -> Event
         )
     error = outcome.error
     code, detail = (error.code, error.detail) if error else ("interrupted", "The reply was interrupted.")
-    return Failed(turn_id=turn.id, code=code, detail=f"{detail} Your message is kept in turn {turn.id}.")
+    return ReplyFailed(turn_id=turn.id, code=code, detail=f"{detail} Your message is kept in turn {turn.id}.")
 
 
-async def _keep_lease(basement: Basement, begun: Begun) -> None:
+async def _keep_lease(services: Services, begun: StartedTurn) -> None:
     """Renew the turn's lease while its reply is made, counted in real time however the clock stands."""
     turn = begun.turn
     while True:
-        await asyncio.sleep(LEASE.total_seconds() / 3)
-        async with basement.db.tx(turn.scope.org_id) as tx:
-            until = tx.now + LEASE
+        await asyncio.sleep(TURN_LEASE.total_seconds() / 3)
+        async with services.db.tx(turn.scope.org_id) as tx:
+            until = tx.now + TURN_LEASE
             # The person before the turn, the turn before its work: the order of everyone who locks two of them.
-            await keep_person(tx, turn.scope)
-            if await turns.renew(tx, turn.scope, turn.id, until):
-                await postpone(tx, turn.scope, REFLECTION, turn.id, due_at=until)
+            await lock_person_shared(tx, turn.scope)
+            if await turns.renew_lease(tx, turn.scope, turn.id, until):
+                await postpone_work(tx, turn.scope, REFLECTION_KIND, turn.id, due_at=until)

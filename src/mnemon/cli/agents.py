@@ -6,29 +6,37 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from mnemon.cli.safe_text import safe_markup
-from mnemon.cli.terminal import AsJson, Org, chosen, err, out, print_json, run
+from mnemon.cli.terminal import JsonOption, OrgOption, err, out, print_json, run, settings_from_flags
 
 if TYPE_CHECKING:
-    from mnemon.basement import Basement
-    from mnemon.runs.active_memory import Panel
+    from mnemon.runs.active_memory import MemoryPanel
     from mnemon.runs.agent import Agent
-    from mnemon.runs.decision import Decision
+    from mnemon.runs.decisions import Decision
+    from mnemon.services import Services
 
 agents = typer.Typer(no_args_is_help=True, help="Agents: who they are, what they carry, what they decided.")
 
-Who = Annotated[str, typer.Argument(help="The agent's id, or its name.")]
-Skill = Annotated[Path | None, typer.Option("--skill", help="A SKILL.md file.", exists=True, dir_okay=False)]
-Prompt = Annotated[str | None, typer.Option("--prompt", help="What a run asks by default.")]
-Schedule = Annotated[str | None, typer.Option("--schedule", help="Cron, in UTC: '0 * * * *'. An empty text: none.")]
-Role = Annotated[str | None, typer.Option("--role", help="solo, lead or specialist.")]
-Team = Annotated[str | None, typer.Option("--team", help="Ids of a lead's specialists, comma-separated.")]
-Card = Annotated[str | None, typer.Option("--card", help="The card its runs fill; `mnemon agents cards` lists them.")]
-Adapter = Annotated[str | None, typer.Option("--adapter", help="model or claude-cli.")]
-Memory = Annotated[
+AgentArgument = Annotated[str, typer.Argument(help="The agent's id, or its name.")]
+SkillOption = Annotated[Path | None, typer.Option("--skill", help="A SKILL.md file.", exists=True, dir_okay=False)]
+PromptOption = Annotated[str | None, typer.Option("--prompt", help="What a run asks by default.")]
+ScheduleOption = Annotated[
+    str | None, typer.Option("--schedule", help="Cron, in UTC: '0 * * * *'. An empty text: none.")
+]
+RoleOption = Annotated[str | None, typer.Option("--role", help="solo, lead or specialist.")]
+TeamOption = Annotated[str | None, typer.Option("--team", help="Ids of a lead's specialists, comma-separated.")]
+CardOption = Annotated[
+    str | None, typer.Option("--card", help="The card its runs fill; `mnemon agents cards` lists them.")
+]
+AdapterOption = Annotated[str | None, typer.Option("--adapter", help="model or claude-cli.")]
+MemoryOption = Annotated[
     bool | None, typer.Option("--memory/--no-memory", help="Active Memory: chat and runs share a session.")
 ]
-ReadOnly = Annotated[bool | None, typer.Option("--read-only/--extend", help="Runs see the session, do not extend it.")]
-Review = Annotated[bool | None, typer.Option("--review/--no-review", help="A run begins with its last decisions.")]
+ReadOnlyOption = Annotated[
+    bool | None, typer.Option("--read-only/--extend", help="Runs see the session, do not extend it.")
+]
+ReviewOption = Annotated[
+    bool | None, typer.Option("--review/--no-review", help="A run begins with its last decisions.")
+]
 
 
 def register(app: typer.Typer) -> None:
@@ -37,22 +45,22 @@ def register(app: typer.Typer) -> None:
 
 
 @agents.command("list")
-def list_agents(org: Org = "local", as_json: AsJson = False) -> None:
+def list_agents(org: OrgOption = "local", as_json: JsonOption = False) -> None:
     """List the agents and what they carry."""
-    from mnemon.cli.agent_words import agent_json, agents_table
-    from mnemon.cli.house import opened_house, organization
+    from mnemon.cli.agent_output import agent_json, agents_table
+    from mnemon.cli.services import open_services, require_organization
     from mnemon.runs import agent_store
     from mnemon.runs import agents as rules
 
-    async def work() -> "list[tuple[Agent, Panel]]":
-        async with opened_house(chosen()) as house:
-            scope = await organization(house, org)
+    async def load_agents() -> "list[tuple[Agent, MemoryPanel]]":
+        async with open_services(settings_from_flags()) as house:
+            scope = await require_organization(house, org)
             async with house.db.tx(scope.org_id) as tx:
-                found = await agent_store.agents(scope, tx, most=1000)
-                panels = await rules.panels(tx, scope, found)
+                found = await agent_store.list_agents(scope, tx, most=1000)
+                panels = await rules.list_memory_panels(tx, scope, found)
         return [(agent, panels[agent.id]) for agent in found]
 
-    found = run(work())
+    found = run(load_agents())
     if as_json:
         print_json([agent_json(agent, panel) for agent, panel in found])
     elif found:
@@ -64,77 +72,79 @@ def list_agents(org: Org = "local", as_json: AsJson = False) -> None:
 @agents.command("create")
 def create(
     name: str,
-    skill: Skill = None,
-    prompt: Prompt = None,
-    schedule: Schedule = None,
-    role: Role = None,
-    team: Team = None,
-    card: Card = None,
-    adapter: Adapter = None,
-    memory: Memory = None,
-    read_only: ReadOnly = None,
-    review: Review = None,
-    org: Org = "local",
-    as_json: AsJson = False,
+    skill: SkillOption = None,
+    prompt: PromptOption = None,
+    schedule: ScheduleOption = None,
+    role: RoleOption = None,
+    team: TeamOption = None,
+    card: CardOption = None,
+    adapter: AdapterOption = None,
+    memory: MemoryOption = None,
+    read_only: ReadOnlyOption = None,
+    review: ReviewOption = None,
+    org: OrgOption = "local",
+    as_json: JsonOption = False,
 ) -> None:
     """Make an agent."""
     from mnemon.runs import agents as rules
-    from mnemon.runs.agent import Draft
+    from mnemon.runs.agent import AgentDraft
 
-    changes = _changes(skill, prompt, schedule, role, team, card, adapter)
-    config = _config(memory, read_only, review)
+    changes = _draft_changes(skill, prompt, schedule, role, team, card, adapter)
+    config = _config_changes(memory, read_only, review)
 
-    async def work(house: "Basement", scope: Any, tx: Any) -> "Agent":
-        draft = _drafted(Draft(name=name), changes, config)
-        return await rules.create_agent(tx, scope, draft, _cards(house))
+    async def create_agent(house: "Services", scope: Any, tx: Any) -> "Agent":
+        draft = _apply_changes(AgentDraft(name=name), changes, config)
+        return await rules.create_agent(tx, scope, draft, _load_cards(house))
 
-    _tell(_in_house(org, work, writes="agents create"), "is made.", as_json)
+    _print_agent(_run_in_transaction(org, create_agent, writes="agents create"), "is made.", as_json)
 
 
 @agents.command("edit")
 def edit(
-    who: Who,
+    who: AgentArgument,
     name: Annotated[str | None, typer.Option("--name")] = None,
-    skill: Skill = None,
-    prompt: Prompt = None,
-    schedule: Schedule = None,
-    role: Role = None,
-    team: Team = None,
-    card: Card = None,
-    adapter: Adapter = None,
-    memory: Memory = None,
-    read_only: ReadOnly = None,
-    review: Review = None,
-    org: Org = "local",
-    as_json: AsJson = False,
+    skill: SkillOption = None,
+    prompt: PromptOption = None,
+    schedule: ScheduleOption = None,
+    role: RoleOption = None,
+    team: TeamOption = None,
+    card: CardOption = None,
+    adapter: AdapterOption = None,
+    memory: MemoryOption = None,
+    read_only: ReadOnlyOption = None,
+    review: ReviewOption = None,
+    org: OrgOption = "local",
+    as_json: JsonOption = False,
 ) -> None:
     """Change an agent. Enabling its memory is a fresh start."""
     from mnemon.runs import agents as rules
 
-    changes = _changes(skill, prompt, schedule, role, team, card, adapter) | ({"name": name} if name else {})
-    config = _config(memory, read_only, review)
+    changes = _draft_changes(skill, prompt, schedule, role, team, card, adapter) | ({"name": name} if name else {})
+    config = _config_changes(memory, read_only, review)
 
-    async def work(house: "Basement", scope: Any, tx: Any) -> "Agent":
-        agent = await _named(scope, tx, who)
-        draft = _drafted(rules.drafted(agent), changes, config)
-        return await rules.edit_agent(tx, scope, agent.id, draft, _cards(house))
+    async def edit_agent(house: "Services", scope: Any, tx: Any) -> "Agent":
+        agent = await _find_agent(scope, tx, who)
+        draft = _apply_changes(rules.draft_from(agent), changes, config)
+        return await rules.edit_agent(tx, scope, agent.id, draft, _load_cards(house))
 
-    _tell(_in_house(org, work, writes="agents edit"), "is changed.", as_json)
+    _print_agent(_run_in_transaction(org, edit_agent, writes="agents edit"), "is changed.", as_json)
 
 
 @agents.command("show")
-def show(who: Who, org: Org = "local", as_json: AsJson = False) -> None:
+def show(who: AgentArgument, org: OrgOption = "local", as_json: JsonOption = False) -> None:
     """Show an agent, its memory and its last decisions."""
-    from mnemon.cli.agent_words import agent_json, agent_page, decision_json
+    from mnemon.cli.agent_output import agent_json, agent_page, decision_json
     from mnemon.runs import agents as rules
-    from mnemon.runs.decisions import decisions_for
+    from mnemon.runs.decisions import list_agent_decisions
 
-    async def work(house: "Basement", scope: Any, tx: Any) -> "tuple[Agent, Panel, tuple[Decision, ...]]":
-        agent = await _named(scope, tx, who)
-        panels = await rules.panels(tx, scope, [agent])
-        return agent, panels[agent.id], await decisions_for(tx, scope, agent.id)
+    async def load_agent_details(
+        house: "Services", scope: Any, tx: Any
+    ) -> "tuple[Agent, MemoryPanel, tuple[Decision, ...]]":
+        agent = await _find_agent(scope, tx, who)
+        panels = await rules.list_memory_panels(tx, scope, [agent])
+        return agent, panels[agent.id], await list_agent_decisions(tx, scope, agent.id)
 
-    agent, panel, decided = _in_house(org, work)
+    agent, panel, decided = _run_in_transaction(org, load_agent_details)
     if as_json:
         print_json({**agent_json(agent, panel), "decisions": [decision_json(one) for one in decided]})
     else:
@@ -142,23 +152,23 @@ def show(who: Who, org: Org = "local", as_json: AsJson = False) -> None:
 
 
 @agents.command("reset")
-def reset(who: Who, org: Org = "local", as_json: AsJson = False) -> None:
+def reset(who: AgentArgument, org: OrgOption = "local", as_json: JsonOption = False) -> None:
     """Reset an agent's memory: the next run starts fresh, the chat stays visible."""
     from mnemon.runs import agents as rules
 
-    async def work(house: "Basement", scope: Any, tx: Any) -> "Agent":
-        agent = await _named(scope, tx, who)
+    async def reset_memory(house: "Services", scope: Any, tx: Any) -> "Agent":
+        agent = await _find_agent(scope, tx, who)
         return await rules.reset_memory(tx, scope, agent.id)
 
-    _tell(_in_house(org, work, writes="agents reset"), "carries nothing any more.", as_json)
+    _print_agent(_run_in_transaction(org, reset_memory, writes="agents reset"), "carries nothing any more.", as_json)
 
 
 @agents.command("delete")
 def delete(
-    who: Who,
+    who: AgentArgument,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
-    org: Org = "local",
-    as_json: AsJson = False,
+    org: OrgOption = "local",
+    as_json: JsonOption = False,
 ) -> None:
     """Remove an agent with its runs and its chat."""
     from mnemon.runs import agents as rules
@@ -166,21 +176,21 @@ def delete(
     if not yes:
         typer.confirm(f"Remove {who} with all its runs and its chat?", abort=True, err=True)
 
-    async def work(house: "Basement", scope: Any, tx: Any) -> "Agent":
-        agent = await _named(scope, tx, who)
+    async def delete_agent(house: "Services", scope: Any, tx: Any) -> "Agent":
+        agent = await _find_agent(scope, tx, who)
         await rules.delete_agent(tx, scope, agent.id)
         return agent
 
-    _tell(_in_house(org, work, writes="agents delete"), "is removed.", as_json)
+    _print_agent(_run_in_transaction(org, delete_agent, writes="agents delete"), "is removed.", as_json)
 
 
 @agents.command("cards")
-def cards(as_json: AsJson = False) -> None:
+def cards(as_json: JsonOption = False) -> None:
     """List the card types."""
-    from mnemon.cli.agent_words import card_json, cards_table
+    from mnemon.cli.agent_output import card_json, cards_table
     from mnemon.runs.card import load_cards
 
-    found = list(load_cards(chosen().cards_dir).values())
+    found = list(load_cards(settings_from_flags().cards_dir).values())
     if as_json:
         print_json([card_json(card) for card in found])
     else:
@@ -189,75 +199,75 @@ def cards(as_json: AsJson = False) -> None:
 
 @agents.command("run")
 def start(
-    who: Who,
+    who: AgentArgument,
     prompt: Annotated[str | None, typer.Option("--prompt", help="Ask this instead of the default prompt.")] = None,
-    org: Org = "local",
-    as_json: AsJson = False,
+    org: OrgOption = "local",
+    as_json: JsonOption = False,
 ) -> None:
     """Send an agent to work and watch it."""
-    from mnemon.cli.runs import followed
-    from mnemon.runs.ask import ask_run
+    from mnemon.cli.runs import follow_run
+    from mnemon.runs.run_requests import request_run
 
-    async def ask(house: "Basement", scope: Any, tx: Any) -> str:
-        agent = await _named(scope, tx, who)
-        return (await ask_run(tx, scope, agent.id, prompt)).id
+    async def submit_run(house: "Services", scope: Any, tx: Any) -> str:
+        agent = await _find_agent(scope, tx, who)
+        return (await request_run(tx, scope, agent.id, prompt)).id
 
-    followed(org, ask, as_json=as_json, writes="agents run")
+    follow_run(org, submit_run, as_json=as_json, writes="agents run")
 
 
 @agents.command("chat")
 def chat(
-    who: Who,
+    who: AgentArgument,
     message: Annotated[str | None, typer.Argument(help="What to say; left out, a conversation begins.")] = None,
-    org: Org = "local",
-    as_json: AsJson = False,
+    org: OrgOption = "local",
+    as_json: JsonOption = False,
 ) -> None:
     """Talk to an agent."""
-    from mnemon.cli.agent_chat import conversation
+    from mnemon.cli.terminal_chat import run_conversation
 
     if message is None and as_json:
         err.print("[bold red]error[/] --json needs a message.")
         raise typer.Exit(2)
-    run(conversation(org, who, message, as_json=as_json))
+    run(run_conversation(org, who, message, as_json=as_json))
 
 
-def _in_house(org: str, work: Any, *, writes: str | None = None) -> Any:
+def _run_in_transaction(org: str, work: Any, *, writes: str | None = None) -> Any:
     """The work's result, in one transaction of the organization; a command that writes is named for the audit log."""
     from mnemon.access.audit import record_command
-    from mnemon.cli.house import opened_house, organization
+    from mnemon.cli.services import open_services, require_organization
 
-    async def inside() -> Any:
-        async with opened_house(chosen()) as house:
-            scope = await organization(house, org)
+    async def run_work() -> Any:
+        async with open_services(settings_from_flags()) as house:
+            scope = await require_organization(house, org)
             async with house.db.tx(scope.org_id) as tx:
                 done = await work(house, scope, tx)
                 if writes is not None:
                     record_command(tx, scope, writes, done.id)
                 return done
 
-    return run(inside())
+    return run(run_work())
 
 
-async def _named(scope: Any, tx: Any, who: str) -> "Agent":
-    from mnemon.cli.agent_words import named
+async def _find_agent(scope: Any, tx: Any, who: str) -> "Agent":
+    from mnemon.cli.agent_output import find_agent
 
-    return await named(scope, tx, who)
+    return await find_agent(scope, tx, who)
 
 
-def _tell(agent: "Agent", what: str, as_json: bool) -> None:
+def _print_agent(agent: "Agent", what: str, as_json: bool) -> None:
     if as_json:
         print_json({"id": agent.id, "name": agent.name})
     else:
         out.print(f"[bold]{safe_markup(agent.name)}[/] {what} [dim]{agent.id}[/]")
 
 
-def _cards(house: "Basement") -> Any:
+def _load_cards(house: "Services") -> Any:
     from mnemon.runs.card import load_cards
 
     return load_cards(house.settings.cards_dir)
 
 
-def _changes(
+def _draft_changes(
     skill: Path | None,
     prompt: str | None,
     schedule: str | None,
@@ -279,21 +289,21 @@ def _changes(
     return changes if schedule is None else changes | {"schedule": schedule.strip() or None}
 
 
-def _config(memory: bool | None, read_only: bool | None, review: bool | None) -> dict[str, Any]:
+def _config_changes(memory: bool | None, read_only: bool | None, review: bool | None) -> dict[str, Any]:
     given = {"memoryEnabled": memory, "memoryReadOnly": read_only, "reviewDecisions": review}
     return {name: value for name, value in given.items() if value is not None}
 
 
-def _drafted(draft: Any, changes: dict[str, Any], config: dict[str, Any]) -> Any:
+def _apply_changes(draft: Any, changes: dict[str, Any], config: dict[str, Any]) -> Any:
     """The draft with the changes, each checked as the wire checks it."""
     from dataclasses import replace
 
     from mnemon.errors import Invalid
-    from mnemon.runs.agent import Adapter, AgentRole, read_config
+    from mnemon.runs.agent import Adapter, AgentRole, parse_config
 
     for name, kind in (("role", AgentRole), ("adapter", Adapter)):
         if name in changes:
             if changes[name] not in set(kind):
                 raise Invalid(f"--{name} takes one of: {', '.join(kind)}.")
             changes[name] = kind(changes[name])
-    return replace(draft, **changes, config=read_config(config, draft.config))
+    return replace(draft, **changes, config=parse_config(config, draft.config))

@@ -5,16 +5,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from mnemon.cli.safe_text import safe_markup
-from mnemon.cli.terminal import AsJson, Org, chosen, err, out, print_json, run, told
+from mnemon.cli.terminal import JsonOption, OrgOption, err, out, print_json, report_errors, run, settings_from_flags
 
 if TYPE_CHECKING:
-    from mnemon.access.chain import ChainBreak
-    from mnemon.access.heads import LogHead
+    from mnemon.access.audit_chain import ChainBreak, LogHead
 
 audit = typer.Typer(no_args_is_help=True, help="The audit log: who wrote what, in chains that show tampering.")
 
-Head = Annotated[str | None, typer.Option("--head", help="A head that `mnemon audit head` printed before.")]
-HeadFile = Annotated[
+HeadOption = Annotated[str | None, typer.Option("--head", help="A head that `mnemon audit head` printed before.")]
+HeadFileOption = Annotated[
     typer.FileText | None,
     typer.Option("--head-file", metavar="PATH", help="The same in a file; - reads it from standard input."),
 ]
@@ -26,63 +25,63 @@ def register(app: typer.Typer) -> None:
 
 
 @audit.command("head")
-def head(org: Org = "local", as_json: AsJson = False) -> None:
+def head(org: OrgOption = "local", as_json: JsonOption = False) -> None:
     """Print the heads of the log's lanes, to be kept elsewhere: `mnemon audit verify --head` compares them."""
     from mnemon.access.audit import log_head
-    from mnemon.cli.house import opened_house, organization
+    from mnemon.cli.services import open_services, require_organization
 
-    async def work() -> "LogHead":
-        async with opened_house(chosen()) as house:
-            scope = await organization(house, org)
+    async def load_head() -> "LogHead":
+        async with open_services(settings_from_flags()) as house:
+            scope = await require_organization(house, org)
             async with house.db.tx(org) as tx:
                 return await log_head(tx, scope)
 
-    found = run(work())
+    found = run(load_head())
     if as_json:
-        print_json({"org": org, **_as_json(found)})
+        print_json({"org": org, **_head_json(found)})
     else:
         out.print(str(found), soft_wrap=True)
 
 
 @audit.command("verify")
 def verify(
-    head: Head = None,
-    head_file: HeadFile = None,
-    org: Org = "local",
-    as_json: AsJson = False,
+    head: HeadOption = None,
+    head_file: HeadFileOption = None,
+    org: OrgOption = "local",
+    as_json: JsonOption = False,
 ) -> None:
     """Verify that no entry was edited, removed, inserted, moved or swapped; exits with 1 where one was."""
     from mnemon.access.audit import verify_log
-    from mnemon.cli.checkup.audit_log import WHAT_TO_DO, in_words, short_form
-    from mnemon.cli.house import opened_house, organization
+    from mnemon.cli.checkup.audit_log import WHAT_TO_DO, describe_break, head_summary
+    from mnemon.cli.services import open_services, require_organization
 
-    exported = _exported(head, head_file)
+    exported = _parse_head_options(head, head_file)
 
-    async def work() -> "tuple[LogHead, ChainBreak | None]":
-        async with opened_house(chosen()) as house:
-            scope = await organization(house, org)
+    async def verify_chains() -> "tuple[LogHead, ChainBreak | None]":
+        async with open_services(settings_from_flags()) as house:
+            scope = await require_organization(house, org)
             async with house.db.tx(org) as tx:
                 return await verify_log(tx, scope, exported=exported)
 
-    reached, broken = run(work())
+    reached, broken = run(verify_chains())
     if as_json:
         place = {"lane": broken.lane, "seq": broken.seq, "id": broken.id} if broken else {}
         shown = {**place, "meaning": broken.meaning} if broken else None
-        print_json({"org": org, "ok": broken is None, **_as_json(reached), "broken": shown})
+        print_json({"org": org, "ok": broken is None, **_head_json(reached), "broken": shown})
     elif broken is not None:
-        out.print(safe_markup(in_words(org, broken)), soft_wrap=True)
+        out.print(safe_markup(describe_break(org, broken)), soft_wrap=True)
         err.print(f"[dim]What to do:[/] {safe_markup(WHAT_TO_DO)}", soft_wrap=True)
     else:
-        out.print(f"The log holds: {safe_markup(short_form(reached))}.", soft_wrap=True)
+        out.print(f"The log holds: {safe_markup(head_summary(reached))}.", soft_wrap=True)
     raise typer.Exit(0 if broken is None else 1)
 
 
-def _exported(head: str | None, head_file: typer.FileText | None) -> "LogHead | None":
+def _parse_head_options(head: str | None, head_file: typer.FileText | None) -> "LogHead | None":
     """The head that was kept elsewhere; None where none was given."""
-    from mnemon.access.heads import parse_head
+    from mnemon.access.audit_chain import parse_head
     from mnemon.errors import Invalid
 
-    with told():
+    with report_errors():
         if head is not None and head_file is not None:
             raise Invalid("Give --head or --head-file, not both.", code="two_audit_heads")
         if head_file is not None:
@@ -93,6 +92,6 @@ def _exported(head: str | None, head_file: typer.FileText | None) -> "LogHead | 
         return None if head is None else parse_head(head)
 
 
-def _as_json(found: "LogHead") -> dict[str, object]:
-    lanes = [{"lane": lane, "entries": one.seq, "hash": one.hash.hex()} for lane, one in found.filled.items()]
-    return {"entries": found.entries, "lanes": lanes, "head": str(found), "fingerprint": found.fingerprint}
+def _head_json(found: "LogHead") -> dict[str, object]:
+    lanes = [{"lane": lane, "entries": one.seq, "hash": one.hash.hex()} for lane, one in found.filled_lanes.items()]
+    return {"entries": found.entry_count, "lanes": lanes, "head": str(found), "fingerprint": found.fingerprint}

@@ -9,51 +9,50 @@ from typing import TYPE_CHECKING, Annotated, Protocol
 import typer
 
 from mnemon.cli.safe_text import safe_markup
-from mnemon.cli.serve import DatabaseUrl, DataDir
-from mnemon.cli.terminal import AsJson, chosen, err, out, print_json, run, told
+from mnemon.cli.serve import DatabaseUrlOption, DataDirOption
+from mnemon.cli.terminal import JsonOption, err, out, print_json, report_errors, run, settings_from_flags
 
 if TYPE_CHECKING:
-    from mnemon.basement import Basement
-    from mnemon.db.contents import Contents
-    from mnemon.db.dump import Archive
+    from mnemon.db.backup import BackupArchive, DatabaseContents
+    from mnemon.services import Services
     from mnemon.settings import Settings
 
-_MOMENTS = 10
-_MOMENT_S = 0.2
-File = Annotated[Path, typer.Argument(help="The backup's file.")]
+_DISCONNECT_TRIES = 10
+_DISCONNECT_WAIT_S = 0.2
+FileArgument = Annotated[Path, typer.Argument(help="The backup's file.")]
 
 
 class Survivor(Protocol):
     """What has to outlive the database that a restore replaces, such as the ledger of what was forgotten."""
 
-    async def take(self, url: str) -> None:
+    async def read_from(self, url: str) -> None:
         """Remembers it from the database that is about to be replaced; not called when there is none."""
         ...
 
-    async def give(self, basement: "Basement") -> str:
+    async def apply_to(self, services: "Services") -> str:
         """Applies it to the restored database; says in a sentence what that did."""
         ...
 
 
-def _ledger() -> Survivor:
-    from mnemon.custody.survivor import LedgerSurvivor
+def _ledger_survivor() -> Survivor:
+    from mnemon.custody.replay import LedgerCarryover
 
-    return LedgerSurvivor()
-
-
-def _revocations() -> Survivor:
-    from mnemon.access.survivor import RevocationSurvivor
-
-    return RevocationSurvivor()
+    return LedgerCarryover()
 
 
-def _withdrawals() -> Survivor:
+def _revocation_survivor() -> Survivor:
+    from mnemon.access.carryover import RevocationCarryover
+
+    return RevocationCarryover()
+
+
+def _withdrawal_survivor() -> Survivor:
     from mnemon.memory.sources.survivor import WithdrawalSurvivor
 
     return WithdrawalSurvivor()
 
 
-SURVIVORS: tuple[Callable[[], Survivor], ...] = (_ledger, _revocations, _withdrawals)
+SURVIVORS: tuple[Callable[[], Survivor], ...] = (_ledger_survivor, _revocation_survivor, _withdrawal_survivor)
 """Makes each thing that outlives a restore."""
 
 
@@ -64,18 +63,18 @@ def register(app: typer.Typer) -> None:
 
 
 def backup(
-    file: File,
+    file: FileArgument,
     force: Annotated[bool, typer.Option("--force", help="Replace the file if it exists.")] = False,
-    data_dir: DataDir = None,
-    database_url: DatabaseUrl = None,
-    as_json: AsJson = False,
+    data_dir: DataDirOption = None,
+    database_url: DatabaseUrlOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Write the whole database into one file, as of one moment; a running server may go on."""
-    settings = chosen(data_dir=data_dir, database_url=database_url)
-    with told():
+    settings = settings_from_flags(data_dir=data_dir, database_url=database_url)
+    with report_errors():
         _refuse_existing(file, force)
     began = time.monotonic()
-    tables = run(_backup(settings, file))
+    tables = run(_write_backup(settings, file))
     size, seconds = file.stat().st_size, time.monotonic() - began
     if as_json:
         print_json({"file": str(file), "bytes": size, "tables": tables, "seconds": round(seconds, 2)})
@@ -94,30 +93,30 @@ def _refuse_existing(file: Path, force: bool) -> None:
         raise Conflict(f"{file} exists. Name another file, or add --force to replace it.")
 
 
-async def _backup(settings: "Settings", file: Path) -> int:
-    from mnemon.cli.house import database_url, session_url
-    from mnemon.db.dump import dump, read_archive, tools_for
+async def _write_backup(settings: "Settings", file: Path) -> int:
+    from mnemon.cli.services import ensure_database, session_url
+    from mnemon.db.backup import dump_database, find_tools, read_archive
 
-    async with database_url(settings) as url:
+    async with ensure_database(settings) as url:
         owner = session_url(settings, url)
-        tools = await tools_for(owner, settings.postgres_bin_dir)
+        tools = await find_tools(owner, settings.postgres_bin_dir)
         with err.status("writing") as status:
-            await dump(owner, file, tools, lambda words: status.update(f"writing: {words}"))
+            await dump_database(owner, file, tools, lambda words: status.update(f"writing: {words}"))
         # A backup that cannot be read is none: reading it back is part of making it.
         return len((await read_archive(file, tools)).tables)
 
 
 def restore(
-    file: File,
+    file: FileArgument,
     force: Annotated[bool, typer.Option("--force", help="Replace a database that holds something.")] = False,
-    data_dir: DataDir = None,
-    database_url: DatabaseUrl = None,
-    as_json: AsJson = False,
+    data_dir: DataDirOption = None,
+    database_url: DatabaseUrlOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Bring the database back from a file that `mnemon backup` wrote; all of it, or nothing is changed."""
-    settings = chosen(data_dir=data_dir, database_url=database_url)
+    settings = settings_from_flags(data_dir=data_dir, database_url=database_url)
     began = time.monotonic()
-    archive, notes = run(_restore(settings, file, force))
+    archive, notes = run(_restore_backup(settings, file, force))
     seconds = time.monotonic() - began
     if as_json:
         shown = {"file": str(file), "tables": len(archive.tables), "seconds": round(seconds, 2), "notes": notes}
@@ -126,58 +125,58 @@ def restore(
     out.print(f"{len(archive.tables)} tables are back, in {seconds:.1f} s.")
     for note in notes:
         out.print(note, markup=False, soft_wrap=True)
-    from mnemon.cli.welcome import command_prefix
+    from mnemon.cli.startup import command_prefix
 
     prefix = command_prefix(data_dir, database_url)
     err.print(f"[dim]Go on with:[/] {safe_markup(prefix)}mnemon serve", soft_wrap=True)
 
 
-async def _restore(settings: "Settings", file: Path, force: bool) -> "tuple[Archive, list[str]]":
-    from mnemon.app import opened
-    from mnemon.cli.house import bring_up_to_date, database_url, session_url
-    from mnemon.db.dump import load, read_archive, tools_for
-    from mnemon.db.migrate import refuse_what_differs, shipped
+async def _restore_backup(settings: "Settings", file: Path, force: bool) -> "tuple[BackupArchive, list[str]]":
+    from mnemon.app import make_services
+    from mnemon.cli.services import ensure_database, migrate_to_current, session_url
+    from mnemon.db.backup import find_tools, load_archive, read_archive
+    from mnemon.db.migrate import check_applied, shipped_migrations
 
-    async with database_url(settings, create=True) as url:
+    async with ensure_database(settings, create=True) as url:
         owner = session_url(settings, url)
-        tools = await tools_for(owner, settings.postgres_bin_dir)
+        tools = await find_tools(owner, settings.postgres_bin_dir)
         archive = await read_archive(file, tools)
-        refuse_what_differs(shipped(), dict(archive.migrations))
-        survivors = await _make_way(owner, force)
+        check_applied(shipped_migrations(), dict(archive.migrations))
+        survivors = await _prepare_restore(owner, force)
         with err.status("restoring") as status:
             say = lambda words: status.update(f"restoring: {words}")  # noqa: E731 - one line, used once
-            await load(owner, file, tools, say, total=len(archive.tables))
-        await bring_up_to_date(settings, url)
-        async with opened(settings, url) as basement:
-            notes = await after_restore(basement, survivors)
-            await _record_restore(basement)
+            await load_archive(owner, file, tools, say, total=len(archive.tables))
+        await migrate_to_current(settings, url)
+        async with make_services(settings, url) as services:
+            notes = await apply_survivors(services, survivors)
+            await _record_restore(services)
             return archive, notes
 
 
-async def _record_restore(basement: "Basement") -> None:
+async def _record_restore(services: "Services") -> None:
     """Every organization's audit log says that a backup was brought back after its entries before."""
     from mnemon.access.audit import record_command
-    from mnemon.access.organizations import organizations
-    from mnemon.cli.operator import operator_tx
+    from mnemon.access.organizations import list_organizations
+    from mnemon.cli.services import operator_tx
     from mnemon.scope import Scope
 
-    async with operator_tx(basement) as tx:
-        everyone = [one.name for one in await organizations(tx)]
+    async with operator_tx(services) as tx:
+        everyone = [one.name for one in await list_organizations(tx)]
     for name in everyone:
-        async with basement.db.tx(name) as tx:
+        async with services.db.tx(name) as tx:
             record_command(tx, Scope(org_id=name), "restore")
 
 
-async def after_restore(basement: "Basement", survivors: "list[Survivor]") -> list[str]:
+async def apply_survivors(services: "Services", survivors: "list[Survivor]") -> list[str]:
     """The restored database has what outlived the old one; a sentence for each."""
-    return [await survivor.give(basement) for survivor in survivors]
+    return [await survivor.apply_to(services) for survivor in survivors]
 
 
-async def _make_way(url: str, force: bool) -> "list[Survivor]":
+async def _prepare_restore(url: str, force: bool) -> "list[Survivor]":
     """Nobody is connected, nothing is lost without --force, and what must survive is taken along."""
     from mnemon.errors import Conflict
 
-    there = await _left_alone(url)
+    there = await _wait_for_disconnects(url)
     if there.others:
         raise Conflict(
             f"{there.others} other connections use this database. "
@@ -191,17 +190,17 @@ async def _make_way(url: str, force: bool) -> "list[Survivor]":
     survivors = [make() for make in SURVIVORS]
     if there.rows:
         for survivor in survivors:
-            await survivor.take(url)
+            await survivor.read_from(url)
     return survivors
 
 
-async def _left_alone(url: str) -> "Contents":
+async def _wait_for_disconnects(url: str) -> "DatabaseContents":
     """What the database holds, once those who have just hung up are gone: the server needs a moment to notice."""
-    from mnemon.db.contents import contents
+    from mnemon.db.backup import count_contents
 
-    for _ in range(_MOMENTS):
-        there = await contents(url)
+    for _ in range(_DISCONNECT_TRIES):
+        there = await count_contents(url)
         if not there.others:
             break
-        await asyncio.sleep(_MOMENT_S)
+        await asyncio.sleep(_DISCONNECT_WAIT_S)
     return there

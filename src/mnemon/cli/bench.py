@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from mnemon.cli.safe_text import safe_markup
-from mnemon.cli.terminal import AsJson, chosen, err, out, print_json, run
+from mnemon.cli.terminal import JsonOption, err, out, print_json, run, settings_from_flags
 
 if TYPE_CHECKING:
-    from mnemon.cli.benchmarks.figures import Figures
-    from mnemon.cli.benchmarks.locomo import Conversation
+    from mnemon.cli.benchmarks.figures import BenchmarkFigures
+    from mnemon.cli.benchmarks.locomo import LocomoConversation
     from mnemon.settings import Settings
 
-DATA = Path("../shared/data/locomo-dev.json")
+DEFAULT_DATA = Path("../shared/data/locomo-dev.json")
 
 
 def register(app: typer.Typer) -> None:
@@ -27,84 +27,84 @@ def register(app: typer.Typer) -> None:
 def bench(
     data: Annotated[
         Path, typer.Option(help="Conversations in LoCoMo's format; left out if there is no such file.")
-    ] = DATA,
+    ] = DEFAULT_DATA,
     sizes: Annotated[str, typer.Option(help="Memories of the people whose recall is timed.")] = "100,1000,10000,100000",
     rows: Annotated[int, typer.Option(min=0, help="Memories in the whole database while it is timed.")] = 1_000_000,
     peers: Annotated[bool, typer.Option(help="Measure other stores too, where they are installed.")] = True,
     peer_sizes: Annotated[str, typer.Option(help="Texts the other stores are timed with.")] = "1000,10000",
     report: Annotated[Path, typer.Option(help="Folder for tables and plots.")] = Path("docs/benchmarks"),
-    as_json: AsJson = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Measure recall: how well it finds evidence, how fast, and other stores beside it. Takes about 25 minutes."""
-    timed, others = _numbers(sizes), _numbers(peer_sizes)
-    settings = chosen()
-    from mnemon.cli.benchmarks.figures import Figures
-    from mnemon.cli.benchmarks.locomo import load
-    from mnemon.cli.benchmarks.targets import targets
+    timed, others = _parse_numbers(sizes), _parse_numbers(peer_sizes)
+    settings = settings_from_flags()
+    from mnemon.cli.benchmarks.figures import BenchmarkFigures
+    from mnemon.cli.benchmarks.locomo import load_conversations
+    from mnemon.cli.benchmarks.targets import evaluate_targets
 
-    talks = load(data) if data.exists() else []
+    talks = load_conversations(data) if data.exists() else []
     if not talks:
         err.print("[dim]There is no --data: quality is left out. docs/recall.md says where to get conversations.[/]")
-    figures = Figures()
-    written = run(_measured(settings, talks, timed, rows, others if peers else None, figures, report))
+    figures = BenchmarkFigures()
+    written = run(_run_benchmarks(settings, talks, timed, rows, others if peers else None, figures, report))
     if as_json:
-        print_json({"report": [str(path) for path in written], "figures": _plain(figures)})
+        print_json({"report": [str(path) for path in written], "figures": _figures_json(figures)})
         return
-    for one in targets(figures):
+    for one in evaluate_targets(figures):
         if one.measured is not None:
-            sign = "reached" if one.reached else "NOT reached"
+            sign = "reached" if one.is_reached else "NOT reached"
             out.print(f"{sign}: {one.name} {one.measured:.3f} (target {one.wanted:g})")
     out.print("Written: " + ", ".join(map(str, written)))
 
 
-async def _measured(
+async def _run_benchmarks(
     settings: "Settings",
-    talks: "list[Conversation]",
+    talks: "list[LocomoConversation]",
     sizes: list[int],
     rows: int,
     peer_sizes: list[int] | None,
-    figures: "Figures",
+    figures: "BenchmarkFigures",
     folder: Path,
 ) -> list[Path]:
-    from mnemon.app import opened
+    from mnemon.app import make_services
     from mnemon.cli.benchmarks import doors, machine, report
     from mnemon.cli.benchmarks import figures as measuring
-    from mnemon.cli.house import bring_up_to_date
+    from mnemon.cli.services import migrate_to_current
     from mnemon.clock import SystemClock
 
-    clock, before = SystemClock(), machine.load()
+    clock, before = SystemClock(), machine.load_average()
     began = clock.now()
-    async with _scratch(settings) as (url, peers_url):
-        await bring_up_to_date(settings, url)
-        here = machine.machine(url)
-        async with opened(settings, url) as basement, doors.answering(basement) as client:
+    async with _scratch_databases(settings) as (url, peers_url):
+        await migrate_to_current(settings, url)
+        here = machine.describe_machine(url)
+        async with make_services(settings, url) as services, doors.bench_client(services) as client:
             if talks:
-                await measuring.measure_quality(basement, client, talks, figures, _say)
+                await measuring.measure_quality(services, client, talks, figures, _print_progress)
             if sizes:
-                await measuring.measure_speed(basement, client, sizes, rows, figures, _say)
+                await measuring.measure_speed(services, client, sizes, rows, figures, _print_progress)
             if peer_sizes is not None:
-                await measuring.measure_peers(basement, peers_url, talks, peer_sizes, figures, _say)
-    taken = report.Run(
+                await measuring.measure_peers(services, peers_url, talks, peer_sizes, figures, _print_progress)
+    taken = report.BenchmarkRun(
         machine=here,
         began=began,
         ended=clock.now(),
         load_before=before,
-        load_after=machine.load(),
+        load_after=machine.load_average(),
         embedder=settings.embedder,
     )
-    return report.write(figures, folder, taken)
+    return report.write_report(figures, folder, taken)
 
 
 @asynccontextmanager
-async def _scratch(settings: "Settings") -> AsyncIterator[tuple[str, str]]:
+async def _scratch_databases(settings: "Settings") -> AsyncIterator[tuple[str, str]]:
     """Two databases beside the one in force, for Mnemon and for the peers, gone afterwards."""
     import psycopg
     from psycopg.conninfo import make_conninfo
 
-    from mnemon.cli.house import database_url
+    from mnemon.cli.services import ensure_database
 
     async with (
-        database_url(settings) as url,
+        ensure_database(settings) as url,
         await psycopg.AsyncConnection.connect(url, autocommit=True) as connection,
     ):
         names = [f"mnemon_bench_{secrets.token_hex(4)}" for _ in range(2)]
@@ -120,20 +120,20 @@ async def _scratch(settings: "Settings") -> AsyncIterator[tuple[str, str]]:
                 await connection.execute(f'drop database if exists "{name}" with (force)')
 
 
-def _numbers(text: str) -> list[int]:
+def _parse_numbers(text: str) -> list[int]:
     try:
         return [int(one) for one in text.split(",") if one.strip()]
     except ValueError as error:
         raise typer.BadParameter(f"{text!r} is not a list of numbers like 100,1000") from error
 
 
-def _plain(figures: "Figures") -> dict[str, object]:
+def _figures_json(figures: "BenchmarkFigures") -> dict[str, object]:
     from dataclasses import asdict
 
     return asdict(figures)
 
 
-def _say(words: str) -> None:
+def _print_progress(words: str) -> None:
     from mnemon.clock import SystemClock
 
     err.print(f"[dim]{SystemClock().now():%H:%M:%S} {safe_markup(words)}[/]")

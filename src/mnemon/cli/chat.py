@@ -5,10 +5,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from mnemon.cli.safe_text import safe_markup
-from mnemon.cli.terminal import AsJson, Org, Persona, User, chosen, err, print_json, print_piece, run
+from mnemon.cli.terminal import (
+    JsonOption,
+    OrgOption,
+    PersonaOption,
+    UserOption,
+    err,
+    print_json,
+    print_piece,
+    run,
+    settings_from_flags,
+)
 
 if TYPE_CHECKING:
-    from mnemon.cli.talk import Talk
+    from mnemon.cli.terminal_chat import TerminalChat
 
 _HELP = "/memory what is remembered · /context what the agent is given · /why what the last reply rests on · /quit"
 
@@ -20,35 +30,35 @@ def register(app: typer.Typer) -> None:
 
 def chat(
     message: Annotated[str | None, typer.Argument(help="One message; left out, a conversation begins.")] = None,
-    user: User = "me",
-    persona: Persona = None,
-    org: Org = "local",
-    as_json: AsJson = False,
+    user: UserOption = "me",
+    persona: PersonaOption = None,
+    org: OrgOption = "local",
+    as_json: JsonOption = False,
 ) -> None:
     """Talk with an agent that remembers; `/memory`, `/context` and `/why` show how."""
-    from mnemon.cli.talk import talking
+    from mnemon.cli.terminal_chat import open_chat
 
-    async def work() -> dict[str, Any] | None:
-        async with talking(chosen(), org, user, persona) as talk:
+    async def run_chat() -> dict[str, Any] | None:
+        async with open_chat(settings_from_flags(), org, user, persona) as talk:
             if message is not None:
-                return await _once(talk, message, as_json)
-            await _converse(talk)
+                return await _send_single_message(talk, message, as_json)
+            await _run_conversation(talk)
             return None
 
-    reply = run(work())
+    reply = run(run_chat())
     if as_json and reply is not None:
         print_json(reply)
 
 
-async def _once(talk: "Talk", message: str, as_json: bool) -> dict[str, Any]:
+async def _send_single_message(talk: "TerminalChat", message: str, as_json: bool) -> dict[str, Any]:
     """One message and its reply, streamed for people and whole for programs."""
-    reply = await talk.say(message, _ignore if as_json else print_piece)
+    reply = await talk.send_message(message, _discard_text if as_json else print_piece)
     if not as_json:
         print_piece("\n")
     return reply
 
 
-async def _converse(talk: "Talk") -> None:
+async def _run_conversation(talk: "TerminalChat") -> None:
     import asyncio
 
     err.print(f"Talking with [bold]{safe_markup(talk.model)}[/] as {safe_markup(talk.user)}. {_HELP}", soft_wrap=True)
@@ -71,20 +81,20 @@ async def _converse(talk: "Talk") -> None:
             case [command, *_] if command.startswith("/"):
                 err.print(_HELP)
             case _:
-                await _said(talk, line)
+                await _send_message(talk, line)
 
 
-async def _said(talk: "Talk", line: str) -> None:
+async def _send_message(talk: "TerminalChat", line: str) -> None:
     """The reply, or why there is none; the conversation goes on."""
     from mnemon.errors import MnemonError
 
     try:
-        await talk.say(line, print_piece)
+        await talk.send_message(line, print_piece)
     except MnemonError as error:
         err.print(f"[bold red]error[/] {safe_markup(error.detail)}", soft_wrap=True)
     else:
         print_piece("\n")
 
 
-def _ignore(text: str) -> None:
+def _discard_text(text: str) -> None:
     """A program reads the whole reply at the end."""

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from mnemon.cli.safe_text import safe_json, safe_markup, safe_text
-from mnemon.cli.terminal import AsJson, Org, chosen, err, out, print_json, run, told
+from mnemon.cli.terminal import JsonOption, OrgOption, err, out, print_json, report_errors, run, settings_from_flags
 
 if TYPE_CHECKING:
-    from mnemon.basement import Basement
-    from mnemon.custody.intake import Imported
-    from mnemon.custody.receipt import Receipt
+    from mnemon.custody.import_person import ImportResult
+    from mnemon.custody.ledger import Receipt
+    from mnemon.services import Services
 
 
 def register(app: typer.Typer) -> None:
@@ -32,11 +32,11 @@ def export(
         Path | None, typer.Argument(metavar="[FILE]", help="Where to write; left out: to the terminal or pipe.")
     ] = None,
     named: Annotated[str | None, typer.Option("--user", help="The person, instead of the argument USER.")] = None,
-    org: Org = "local",
-    as_json: AsJson = False,
+    org: OrgOption = "local",
+    as_json: JsonOption = False,
 ) -> None:
     """Write everything that is kept of a person, a line of JSON per row."""
-    with told():
+    with report_errors():
         user, file = _whom_and_where(person_or_file, into, named)
     _export(user, file, org, as_json)
 
@@ -54,19 +54,21 @@ def _whom_and_where(first: str | None, second: Path | None, named: str | None) -
 
 def _export(user: str, file: Path | None, org: str, as_json: bool) -> None:
     from mnemon.access.audit import record_command
-    from mnemon.cli.house import opened_house, organization
-    from mnemon.custody.export import chunks, export_file
-    from mnemon.scope import person
+    from mnemon.cli.services import open_services, require_organization
+    from mnemon.custody.export import export_to_file, file_chunks
+    from mnemon.scope import person_scope
 
     async def work() -> int:
-        async with opened_house(chosen()) as house:
-            scope = await organization(house, org)
-            whose = person(org, user)
-            made = await export_file(house.db, whose, record=lambda tx: record_command(tx, scope, "export", whose.user))
+        async with open_services(settings_from_flags()) as house:
+            scope = await require_organization(house, org)
+            whose = person_scope(org, user)
+            made = await export_to_file(
+                house.db, whose, record=lambda tx: record_command(tx, scope, "export", whose.user)
+            )
         if file is None:
-            return sum(sys.stdout.buffer.write(piece.encode()) for piece in _safe_pieces(chunks(made)))
+            return sum(sys.stdout.buffer.write(piece.encode()) for piece in _safe_pieces(file_chunks(made)))
         with file.open("wb") as sink:
-            return sum(sink.write(piece) for piece in chunks(made))
+            return sum(sink.write(piece) for piece in file_chunks(made))
 
     size = run(work())
     if file and as_json:
@@ -86,24 +88,24 @@ def _safe_pieces(pieces: Iterable[bytes]) -> Iterator[str]:
 def import_(
     file: Annotated[Path, typer.Argument(help="A file that `mnemon export` wrote.", exists=True, dir_okay=False)],
     user: Annotated[str | None, typer.Option("--user", help="For whom; left out: whom the export names.")] = None,
-    org: Org = "local",
-    as_json: AsJson = False,
+    org: OrgOption = "local",
+    as_json: JsonOption = False,
 ) -> None:
     """Bring a person's export in: all of it, or nothing is changed."""
     from mnemon.access.audit import record_command
-    from mnemon.cli.house import opened_house, organization
-    from mnemon.custody.intake import take_in
-    from mnemon.scope import person
+    from mnemon.cli.services import open_services, require_organization
+    from mnemon.custody.import_person import import_person
+    from mnemon.scope import person_scope
 
-    async def work() -> "Imported":
-        async with opened_house(chosen(), migrated=True) as house:
-            scope = await organization(house, org)
+    async def import_rows() -> "ImportResult":
+        async with open_services(settings_from_flags(), migrated=True) as house:
+            scope = await require_organization(house, org)
             async with house.db.tx(org) as tx:
-                done = await take_in(tx, org, _lines(file), user_id=user)
-                record_command(tx, scope, "import", person(org, done.user_id).user)
+                done = await import_person(tx, org, _read_lines(file), user_id=user)
+                record_command(tx, scope, "import", person_scope(org, done.user_id).user)
                 return done
 
-    done = run(work())
+    done = run(import_rows())
     if as_json:
         print_json({"userId": done.user_id, "stored": done.stored, "kept": done.kept})
         return
@@ -111,7 +113,7 @@ def import_(
     out.print(f"{rows:,} rows of {safe_markup(done.user_id)} came in; {kept:,} were there already.")
 
 
-async def _lines(file: Path) -> AsyncIterator[bytes]:
+async def _read_lines(file: Path) -> AsyncIterator[bytes]:
     with file.open("rb") as source:
         for line in source:
             yield line
@@ -121,13 +123,13 @@ def forget(
     memory: Annotated[str | None, typer.Argument(help="A memory's id: mem_…")] = None,
     user: Annotated[str | None, typer.Option("--user", help="Forget this person, with everything.")] = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
-    org: Org = "local",
-    as_json: AsJson = False,
+    org: OrgOption = "local",
+    as_json: JsonOption = False,
 ) -> None:
     """Forget a memory or a whole person, everywhere, and count what went."""
     from mnemon.errors import Invalid
 
-    with told():
+    with report_errors():
         if (memory is None) == (user is None):
             raise Invalid(
                 "Name a memory (`mnemon forget mem_…`) or a person (`mnemon forget --user NAME`), one of them."
@@ -139,57 +141,59 @@ def forget(
             run(_assert_held(memory, org))
         what = f"{user} and everything of theirs" if user else memory
         typer.confirm(safe_text(f"Forget {what} for good?"), abort=True, err=True)
-    _show(run(_forget(memory, user, org)), as_json)
+    _print_receipt(run(_forget_target(memory, user, org)), as_json)
 
 
 async def _assert_held(memory: str, org: str) -> None:
     """Raise NotFound before anybody is asked about a memory that is not there."""
-    from mnemon.cli.house import opened_house, organization
-    from mnemon.memory.browse import locate
+    from mnemon.cli.services import open_services, require_organization
+    from mnemon.memory.browse import scope_of_memory
 
-    async with opened_house(chosen()) as house:
-        scope = await organization(house, org)
+    async with open_services(settings_from_flags()) as house:
+        scope = await require_organization(house, org)
         async with house.db.tx(org) as tx:
-            await locate(tx, scope, memory)
+            await scope_of_memory(tx, scope, memory)
 
 
-async def _forget(memory: str | None, user: str | None, org: str) -> "Receipt":
+async def _forget_target(memory: str | None, user: str | None, org: str) -> "Receipt":
     from mnemon.access.audit import record_command
-    from mnemon.cli.house import opened_house, organization
+    from mnemon.cli.services import open_services, require_organization
     from mnemon.custody.forget_memory import forget_memory
     from mnemon.custody.forget_person import forget_person
-    from mnemon.memory.browse import locate
-    from mnemon.scope import Scope, person
+    from mnemon.memory.browse import scope_of_memory
+    from mnemon.scope import Scope, person_scope
 
-    async with opened_house(chosen()) as house:
-        scope = await organization(house, org)
+    async with open_services(settings_from_flags()) as house:
+        scope = await require_organization(house, org)
         async with house.db.tx(org) as tx:
             if user is not None:
-                receipt = await forget_person(tx, person(org, user))
+                receipt = await forget_person(tx, person_scope(org, user))
             else:
-                receipt = await forget_memory(tx, await locate(tx, Scope(org_id=org), str(memory)), str(memory))
+                receipt = await forget_memory(
+                    tx, await scope_of_memory(tx, Scope(org_id=org), str(memory)), str(memory)
+                )
             record_command(tx, scope, "forget", memory, receipt.id)
-        await _keep_ledger(house, org)
+        await _write_ledger(house, org)
     return receipt
 
 
-async def _keep_ledger(house: "Basement", org: str) -> None:
+async def _write_ledger(house: "Services", org: str) -> None:
     """The ledger's file is up to date, whether or not a worker runs."""
     from mnemon.custody import ledger
 
     async with house.db.tx(org) as tx:
-        entries = await ledger.entries(tx, org)
-    ledger.keep_in_file(house.settings.data_dir / ledger.FILE, entries)
+        entries = await ledger.list_entries(tx, org)
+    ledger.append_to_file(house.settings.data_dir / ledger.LEDGER_FILE, entries)
 
 
-def _show(receipt: "Receipt", as_json: bool) -> None:
-    from mnemon.clock import iso
+def _print_receipt(receipt: "Receipt", as_json: bool) -> None:
+    from mnemon.clock import format_time
 
     if as_json:
         plain: dict[str, Any] = {
             "id": receipt.id,
-            "at": iso(receipt.at),
-            **receipt.plain(),
+            "at": format_time(receipt.at),
+            **receipt.stored_counts(),
             "reasons": receipt.reasons,
             "keptIds": receipt.kept_ids,
             "total": receipt.total,

@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING
 import typer
 
 from mnemon.cli.safe_text import safe_markup
-from mnemon.cli.serve import DatabaseUrl, DataDir
-from mnemon.cli.terminal import AsJson, Org, chosen, err, out, print_json, run
+from mnemon.cli.serve import DatabaseUrlOption, DataDirOption
+from mnemon.cli.terminal import JsonOption, OrgOption, err, out, print_json, run, settings_from_flags
 
 if TYPE_CHECKING:
-    from mnemon.basement import Basement
+    from mnemon.services import Services
     from mnemon.settings import Settings
 
-WEEKS = 5
+STORY_WEEKS = 5
 SATURDAY = 5
-RESERVED = timedelta(minutes=5)
+RESERVATION = timedelta(minutes=5)
 """How long the organization stays the story's own without a sign of life."""
-Hold = Callable[[], Awaitable[None]]
+RenewReservation = Callable[[], Awaitable[None]]
 
 
 def register(app: typer.Typer) -> None:
@@ -28,11 +28,14 @@ def register(app: typer.Typer) -> None:
 
 
 def demo(
-    org: Org = "demo", data_dir: DataDir = None, database_url: DatabaseUrl = None, as_json: AsJson = False
+    org: OrgOption = "demo",
+    data_dir: DataDirOption = None,
+    database_url: DatabaseUrlOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Fill an organization with a story of five weeks, to see the console at work. Takes about half a minute."""
-    settings = chosen(data_dir=data_dir, database_url=database_url)
-    steps, link = run(_play(settings, org))
+    settings = settings_from_flags(data_dir=data_dir, database_url=database_url)
+    steps, link = run(_play_demo(settings, org))
     if as_json:
         print_json({"org": org, "steps": steps, "url": link})
         return
@@ -45,99 +48,98 @@ def demo(
     err.print("[dim]No server yet? Start one in another terminal:[/] mnemon serve")
 
 
-async def _play(settings: "Settings", org: str) -> tuple[int, str]:
+async def _play_demo(settings: "Settings", org: str) -> tuple[int, str]:
     from mnemon.access.audit import record_command
-    from mnemon.access.organizations import check_name
-    from mnemon.access.signin import make_link
-    from mnemon.app import opened
-    from mnemon.cli.house import bring_up_to_date, database_url
-    from mnemon.cli.operator import assert_embedder
+    from mnemon.access.organizations import check_organization_name
+    from mnemon.access.signin import create_link
+    from mnemon.app import make_services
     from mnemon.cli.serve import assert_role
-    from mnemon.cli.serving import Address, running_server
+    from mnemon.cli.server_address import ServerAddress, running_server
+    from mnemon.cli.services import assert_embedder, ensure_database, migrate_to_current
     from mnemon.logs import configure_logs
     from mnemon.scope import Scope
 
     configure_logs("ERROR")
-    check_name(org)
-    async with database_url(settings, create=True) as url:
-        await bring_up_to_date(settings, url)
-        async with opened(settings, url) as basement:
-            await assert_role(basement)
-            await assert_embedder(basement)
-            async with _to_ourselves(basement, org) as hold:
-                steps = await _told(basement, url, org, hold)
-            async with basement.db.tx(org) as tx:
-                token = await make_link(tx, Scope(org_id=org), actor="operator")
+    check_organization_name(org)
+    async with ensure_database(settings, create=True) as url:
+        await migrate_to_current(settings, url)
+        async with make_services(settings, url) as services:
+            await assert_role(services)
+            await assert_embedder(services)
+            async with _reserve_organization(services, org) as hold:
+                steps = await _play_steps(services, url, org, hold)
+            async with services.db.tx(org) as tx:
+                token = await create_link(tx, Scope(org_id=org), actor="operator")
                 record_command(tx, Scope(org_id=org), "demo: console link")
-    served = running_server(settings.data_dir) or Address(host=settings.host, port=settings.port)
+    served = running_server(settings.data_dir) or ServerAddress(host=settings.host, port=settings.port)
     return steps, f"{served.url}/sign-in/{token}"
 
 
-async def _told(basement: "Basement", url: str, org: str, hold: Hold) -> int:
+async def _play_steps(services: "Services", url: str, org: str, hold: RenewReservation) -> int:
     """The story is played; how many steps it had."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-    from mnemon.cli.story.stage import staged
+    from mnemon.cli.story.player import open_player
     from mnemon.cli.story.steps import read_story
 
-    now = basement.clock.now()
+    now = services.clock.now()
     begin = first_midnight(now)
     story = read_story()
     steps = [step for step in story.steps if begin + step.after <= now]
     columns = (TextColumn("{task.description:<18}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    async with staged(basement, url, org, story, begin) as stage:
+    async with open_player(services, url, org, story, begin) as stage:
         with Progress(*columns, console=err) as progress:
             task = progress.add_task("Introducing", total=len(steps))
-            await stage.introduce()
+            await stage.create_participants()
             for step in steps:
                 progress.update(task, description=f"{begin + step.after:%a %d %b %H:%M}")
-                await stage.play(step, begin)
+                await stage.play_step(step, begin)
                 await hold()
                 progress.advance(task)
-        await stage.close(now)
+        await stage.finish_story(now)
     return len(steps)
 
 
 def first_midnight(now: datetime) -> datetime:
     """The Monday the story begins, so that its last Friday has passed: on a weekend it is this week's."""
     monday = now - timedelta(days=now.weekday())
-    weeks = WEEKS if now.weekday() < SATURDAY else WEEKS - 1
+    weeks = STORY_WEEKS if now.weekday() < SATURDAY else STORY_WEEKS - 1
     return monday.replace(hour=0, minute=0, second=0, microsecond=0) - timedelta(weeks=weeks)
 
 
 @asynccontextmanager
-async def _to_ourselves(basement: "Basement", org: str) -> AsyncIterator[Hold]:
+async def _reserve_organization(services: "Services", org: str) -> AsyncIterator[RenewReservation]:
     """The organization exists, is empty, and no other worker takes its work: it would answer without the script."""
     from mnemon.access.organizations import create_organization
     from mnemon.errors import Conflict
-    from mnemon.jobs.store import renew, reserve, settle
+    from mnemon.jobs.store import renew_lease, reserve_organization, settle_work
     from mnemon.jobs.work import LeaseLost
-    from mnemon.runs.agent_store import agents
+    from mnemon.runs.agent_store import list_agents
     from mnemon.scope import Scope
-    from mnemon.sessions.survey.survey import people
+    from mnemon.sessions.overview import list_people
 
     scope = Scope(org_id=org)
-    async with basement.db.tx(org) as tx:
+    async with services.db.tx(org) as tx:
         await create_organization(tx)
-        filled = bool(await people(tx, scope, most=1) or await agents(scope, tx, most=1))
+        filled = bool(await list_people(tx, scope, most=1) or await list_agents(scope, tx, most=1))
     if filled:
         raise Conflict(
             f"The organization {org} has data already, and the demo mixes with nobody's. "
             f"Look at it with `mnemon console --org {org}`, or fill another: `mnemon demo --org {org}-2`."
         )
-    async with basement.db.tx(org) as tx:
-        ours = await reserve(tx, scope, lease_until=tx.now + RESERVED)
+    async with services.db.tx(org) as tx:
+        ours = await reserve_organization(tx, scope, lease_until=tx.now + RESERVATION)
     if ours is None:
         raise Conflict(f"Another `mnemon demo` is filling {org} at this moment. Wait for it.")
 
-    async def hold() -> None:
-        async with basement.db.tx(org) as tx:
-            if not await renew(tx, ours, tx.now + RESERVED):
+    async def renew_reservation() -> None:
+        async with services.db.tx(org) as tx:
+            if not await renew_lease(tx, ours, tx.now + RESERVATION):
                 raise LeaseLost(f"The story stood still for too long, and {org} is no longer its own. Fill another.")
 
     try:
-        yield hold
+        yield renew_reservation
     finally:
         with suppress(LeaseLost):
-            async with basement.db.tx(org) as tx:
-                await settle(tx, ours)
+            async with services.db.tx(org) as tx:
+                await settle_work(tx, ours)

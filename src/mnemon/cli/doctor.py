@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 import typer
 
 from mnemon.cli.safe_text import safe_markup
-from mnemon.cli.serve import DatabaseUrl, DataDir
-from mnemon.cli.terminal import AsJson, out, print_json
+from mnemon.cli.serve import DatabaseUrlOption, DataDirOption
+from mnemon.cli.terminal import JsonOption, out, print_json
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from mnemon.cli.checkup.check import Check
     from mnemon.settings import Settings
 
-LOOK = {"ok": "[green]ok  [/]", "warn": "[yellow]warn[/]", "fail": "[red]fail[/]"}
+STATE_LABELS = {"ok": "[green]ok  [/]", "warn": "[yellow]warn[/]", "fail": "[red]fail[/]"}
 
 
 def register(app: typer.Typer) -> None:
@@ -22,111 +22,111 @@ def register(app: typer.Typer) -> None:
     app.command("doctor")(doctor)
 
 
-def doctor(data_dir: DataDir = None, database_url: DatabaseUrl = None, as_json: AsJson = False) -> None:
+def doctor(data_dir: DataDirOption = None, database_url: DatabaseUrlOption = None, as_json: JsonOption = False) -> None:
     """Look at everything that can be wrong, and print the line that mends it."""
     import asyncio
 
-    found = asyncio.run(_examine(data_dir=data_dir, database_url=database_url))
+    found = asyncio.run(_run_checks(data_dir=data_dir, database_url=database_url))
     bad = [one for one in found if one.state == "fail"]
     if as_json:
         lines = [{"name": one.name, "state": one.state, "detail": one.detail, "fix": one.fix} for one in found]
         print_json({"ok": not bad, "checks": lines})
     else:
-        _show(found)
+        _print_checks(found)
     raise typer.Exit(1 if bad else 0)
 
 
-def _show(found: "list[Check]") -> None:
+def _print_checks(found: "list[Check]") -> None:
     for one in found:
-        out.print(f"{LOOK[one.state]} [bold]{one.name:<15}[/] {safe_markup(one.detail)}", soft_wrap=True)
+        out.print(f"{STATE_LABELS[one.state]} [bold]{one.name:<15}[/] {safe_markup(one.detail)}", soft_wrap=True)
         if one.fix:
             out.print(f"     {'':<15} [cyan]{safe_markup(one.fix)}[/]", soft_wrap=True)
-    counts = {state: sum(one.state == state for one in found) for state in LOOK}
+    counts = {state: sum(one.state == state for one in found) for state in STATE_LABELS}
     warnings = "1 warning" if counts["warn"] == 1 else f"{counts['warn']} warnings"
     out.print(f"\n{counts['ok']} ok, {warnings}, {counts['fail']} failed.")
 
 
-async def _examine(**flags: object) -> "list[Check]":
+async def _run_checks(**flags: object) -> "list[Check]":
     import os
     from pathlib import Path
 
     from mnemon.cli.checkup import machine, models
-    from mnemon.cli.checkup.check import failed
+    from mnemon.cli.checkup.check import fail_from_error
     from mnemon.errors import Misconfigured
     from mnemon.settings import load_settings
 
-    found = [machine.python()]
+    found = [machine.check_python()]
     try:
         settings = load_settings(**flags)
     except Misconfigured as error:
-        return [*found, failed("settings", error)]
-    found.append(machine.variables(os.environ, Path.cwd()))
-    found += [one async for one in _database(settings)]
-    found += machine.listening(settings)
-    found += [models.model(settings), await models.embedder(settings)]
-    found += [one async for one in models.clock(settings)]
-    found += models.paths(settings)
-    return [*found, machine.completion(Path.home(), os.environ.get("SHELL", ""))]
+        return [*found, fail_from_error("settings", error)]
+    found.append(machine.check_setting_names(os.environ, Path.cwd()))
+    found += [one async for one in _check_database(settings)]
+    found += machine.check_listening(settings)
+    found += [models.check_model(settings), await models.check_embedder(settings)]
+    found += [one async for one in models.check_clock(settings)]
+    found += models.check_paths(settings)
+    return [*found, machine.check_completion(Path.home(), os.environ.get("SHELL", ""))]
 
 
-async def _database(settings: "Settings") -> "AsyncIterator[Check]":
+async def _check_database(settings: "Settings") -> "AsyncIterator[Check]":
     from mnemon.cli.checkup import database, machine
-    from mnemon.cli.checkup.check import failed
-    from mnemon.cli.house import database_url
+    from mnemon.cli.checkup.check import fail_from_error
+    from mnemon.cli.services import ensure_database
     from mnemon.errors import MnemonError
 
     if settings.database_url is None:
-        for one in machine.data_dir(settings.data_dir):
+        for one in machine.check_data_dir(settings.data_dir):
             yield one
-        programs, binaries = database.programs(settings)
+        programs, binaries = database.check_programs(settings)
         yield programs
         if binaries is None:
             return
-        state, there = database.cluster(settings, binaries)
+        state, there = database.check_embedded_cluster(settings, binaries)
         yield state
         if not there:
             return
     try:
-        async with database_url(settings) as url:
-            async for one in _look_into(settings, url):
+        async with ensure_database(settings) as url:
+            async for one in _check_connected(settings, url):
                 yield one
     except MnemonError as error:
-        yield failed("database", error)
+        yield fail_from_error("database", error)
 
 
-async def _look_into(settings: "Settings", url: str) -> "AsyncIterator[Check]":
+async def _check_connected(settings: "Settings", url: str) -> "AsyncIterator[Check]":
     import psycopg
 
     from mnemon.cli.checkup import audit_log, database, models, pooler
     from mnemon.cli.checkup.check import Check, fail
-    from mnemon.db.explain import explain
+    from mnemon.db.connect import explain_error
 
     embedded = settings.database_url is None
-    async with database.connected(url, embedded=embedded) as connection:
+    async with database.connect_or_explain(url, embedded=embedded) as connection:
         if isinstance(connection, Check):
             yield connection
             return
         try:
-            yield await database.server(connection, url)
-            schema, complete = await database.schema(connection)
+            yield await database.check_postgres(connection, url)
+            schema, complete = await database.check_schema(connection)
             yield schema
             usable = complete
             if complete:
-                rights = await database.privileges(connection)
+                rights = await database.check_privileges(connection)
                 usable = rights.state == "ok"
                 yield rights
-            if settings.prepared_statements and (refused := await pooler.named_statements(url)) is not None:
+            if settings.prepared_statements and (refused := await pooler.check_named_statements(url)) is not None:
                 yield refused
                 return
         except psycopg.Error as error:
-            yield fail("database", explain(error, url, embedded=embedded))
+            yield fail("database", explain_error(error, url, embedded=embedded))
             return
     clock, prepared = models.usable_clock(settings), settings.prepared_statements
     if usable:
         owns, embedder = settings.migration_url is None, models.embedder_name(settings)
-        async for one in database.inside(url, clock, owns=owns, embedder=embedder, prepared=prepared):
+        async for one in database.check_contents(url, clock, owns=owns, embedder=embedder, prepared=prepared):
             yield one
     if complete:  # by the owner, whatever the server's role may do
         owner_url = settings.migration_url.get_secret_value() if settings.migration_url else url
-        async for one in audit_log.chains(owner_url, clock, prepared=prepared):
+        async for one in audit_log.check_chains(owner_url, clock, prepared=prepared):
             yield one

@@ -5,15 +5,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from mnemon.cli.terminal import AsJson, Org, chosen, err, out, print_json, run
+from mnemon.cli.terminal import JsonOption, OrgOption, err, out, print_json, run, settings_from_flags
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from mnemon.engagement.delta import Entry
     from mnemon.engagement.document import Engagement, Hypothesis
+    from mnemon.engagement.journal import EngagementEntry
 
-_BAR = 20
+_BAR_WIDTH = 20
 
 
 def register(app: typer.Typer) -> None:
@@ -22,58 +22,58 @@ def register(app: typer.Typer) -> None:
 
 
 def show(
-    org: Org = "local",
+    org: OrgOption = "local",
     history: Annotated[bool, typer.Option("--history", help="Every change, with who, when and why.")] = False,
     archived: Annotated[bool, typer.Option("--archived", help="Also what was given up or answered.")] = False,
     as_of: Annotated[str | None, typer.Option("--as-of", help="As it was at this ISO-8601 time.")] = None,
-    as_json: AsJson = False,
+    as_json: JsonOption = False,
 ) -> None:
     """What is believed about the organization, why, and what is not known yet."""
     from mnemon.engagement.shape import ChangeShape, EngagementShape
 
     if history:
-        entries = run(_entries(org))
+        entries = run(_load_entries(org))
         if as_json:
-            print_json([ChangeShape.of(entry).model_dump(mode="json", by_alias=True) for entry in entries])
+            print_json([ChangeShape.from_entry(entry).model_dump(mode="json", by_alias=True) for entry in entries])
         else:
-            out.print(_history(entries))
+            out.print(_history_table(entries))
         return
-    document = run(_document(org, as_of))
+    document = run(_load_document(org, as_of))
     if as_json:
-        shape = None if document is None else EngagementShape.of(document, expand=True, archived=archived)
+        shape = None if document is None else EngagementShape.from_document(document, expand=True, archived=archived)
         print_json(None if shape is None else shape.as_json())
     elif document is None:
         err.print("Nothing is known about this organization yet. It begins with its first conversation: `mnemon chat`.")
     else:
-        for part in _page(org, document, archived=archived):
+        for part in _render_document(org, document, archived=archived):
             out.print(part)
 
 
-async def _document(org: str, as_of: str | None) -> "Engagement | None":
-    from mnemon.cli.house import opened_house, organization
-    from mnemon.engagement.reading import engagement
+async def _load_document(org: str, as_of: str | None) -> "Engagement | None":
+    from mnemon.cli.services import open_services, require_organization
+    from mnemon.engagement.reading import load_document
 
-    at = None if as_of is None else _time(as_of)
-    async with opened_house(chosen()) as house:
-        scope = await organization(house, org)
+    at = None if as_of is None else _parse_as_of(as_of)
+    async with open_services(settings_from_flags()) as house:
+        scope = await require_organization(house, org)
         async with house.db.tx(scope.org_id) as tx:
-            return await engagement(tx, scope, at)
+            return await load_document(tx, scope, at)
 
 
-async def _entries(org: str) -> "list[Entry]":
-    from mnemon.cli.house import opened_house, organization
-    from mnemon.engagement.reading import history
+async def _load_entries(org: str) -> "list[EngagementEntry]":
+    from mnemon.cli.services import open_services, require_organization
+    from mnemon.engagement.reading import list_history
 
-    found: list[Entry] = []
-    async with opened_house(chosen()) as house:
-        scope = await organization(house, org)
+    found: list[EngagementEntry] = []
+    async with open_services(settings_from_flags()) as house:
+        scope = await require_organization(house, org)
         async with house.db.tx(scope.org_id) as tx:
-            while page := await history(tx, scope, after=found[-1].seq if found else 0, most=500):
+            while page := await list_history(tx, scope, after=found[-1].seq if found else 0, most=500):
                 found += page
     return found
 
 
-def _time(text: str) -> datetime:
+def _parse_as_of(text: str) -> datetime:
     from mnemon.clock import parse_time
     from mnemon.errors import Invalid
 
@@ -83,62 +83,66 @@ def _time(text: str) -> datetime:
         raise Invalid(f"{text!r} is no ISO-8601 time. Write it like 2026-04-12T15:22:00Z.") from None
 
 
-def _page(org: str, document: "Engagement", *, archived: bool) -> "list[RenderableType]":
+def _render_document(org: str, document: "Engagement", *, archived: bool) -> "list[RenderableType]":
     from rich.padding import Padding
     from rich.rule import Rule
     from rich.text import Text
 
-    from mnemon.engagement.lifecycle import source_of
-    from mnemon.engagement.week import week
+    from mnemon.engagement.lifecycle import format_source
+    from mnemon.engagement.week import week_rules
 
-    row = week(document.week)
+    row = week_rules(document.week)
     parts: list[RenderableType] = [
         Rule(Text(f"Engagement of {org} · week {document.week}, {row.work}", style="bold"), align="left"),
         Text(f"The next week needs {row.needs}.", style="dim"),
         Padding(Text("Hypotheses", style="bold"), (1, 0, 0, 0)),
     ]
-    parts += [block for each in document.open for block in _hypothesis(each)] or [Text("  none yet", style="dim")]
+    parts += [block for each in document.open_hypotheses for block in _render_hypothesis(each)] or [
+        Text("  none yet", style="dim")
+    ]
     parts.append(Padding(Text("Unknowns", style="bold"), (1, 0, 0, 0)))
     parts += [
-        _hanging("?", Text.assemble(each.question, "\n", (each.why_it_matters, "dim")), "yellow")
+        _hanging_indent("?", Text.assemble(each.question, "\n", (each.why_it_matters, "dim")), "yellow")
         for each in document.open_unknowns
     ] or [Text("  none open", style="dim")]
     parts.append(Padding(Text("Findings", style="bold"), (1, 0, 0, 0)))
     parts += [
-        _hanging("✓", Text.assemble(each.statement, "\n", (source_of(each), "dim")), "green")
+        _hanging_indent("✓", Text.assemble(each.statement, "\n", (format_source(each), "dim")), "green")
         for each in document.findings
     ] or [Text("  none yet", style="dim")]
-    return parts + (_over(document) if archived else [])
+    return parts + (_render_archived(document) if archived else [])
 
 
-def _over(document: "Engagement") -> "list[RenderableType]":
+def _render_archived(document: "Engagement") -> "list[RenderableType]":
     from rich.padding import Padding
     from rich.text import Text
 
     parts: list[RenderableType] = [Padding(Text("Archived", style="bold"), (1, 0, 0, 0))]
     parts += [
-        _hanging("×", Text.assemble(each.statement, "\n", (each.note or "", "dim")), "dim")
-        for each in document.archived
+        _hanging_indent("×", Text.assemble(each.statement, "\n", (each.note or "", "dim")), "dim")
+        for each in document.archived_hypotheses
     ] or [Text("  none", style="dim")]
     parts.append(Padding(Text("Answered", style="bold"), (1, 0, 0, 0)))
     parts += [
-        _hanging("=", Text.assemble(each.question, "\n", (f"{each.answer.who}: “{each.answer.quote}”", "dim")), "green")
+        _hanging_indent(
+            "=", Text.assemble(each.question, "\n", (f"{each.answer.who}: “{each.answer.quote}”", "dim")), "green"
+        )
         for each in document.answered
         if each.answer is not None
     ] or [Text("  none", style="dim")]
     return parts
 
 
-def _hypothesis(hypothesis: "Hypothesis") -> "list[RenderableType]":
+def _render_hypothesis(hypothesis: "Hypothesis") -> "list[RenderableType]":
     from rich.text import Text
 
-    from mnemon.engagement.lifecycle import confidence_of, would_resolve
-    from mnemon.evidence.confidence import Stance, shown
+    from mnemon.engagement.lifecycle import confidence_of, resolution_text
+    from mnemon.evidence.confidence import Stance, round_confidence
 
-    value = shown(confidence_of(hypothesis))
-    filled = round(value * _BAR)
+    value = round_confidence(confidence_of(hypothesis))
+    filled = round(value * _BAR_WIDTH)
     body = Text.assemble(
-        ("█" * filled, "cyan"), ("░" * (_BAR - filled), "dim"), f" {value:.2f}  ", hypothesis.statement
+        ("█" * filled, "cyan"), ("░" * (_BAR_WIDTH - filled), "dim"), f" {value:.2f}  ", hypothesis.statement
     )
     if hypothesis.reopened:
         body.append("  (reopened)", style="yellow")
@@ -146,12 +150,12 @@ def _hypothesis(hypothesis: "Hypothesis") -> "list[RenderableType]":
         sign, style = ("+", "green") if line.stance is Stance.SUPPORTS else ("−", "red")
         body.append(f"\n{sign} ", style=style).append(line.line)
         body.append(f"  {line.source}, {line.at:%Y-%m-%d}, {line.strength}", style="dim")
-    if mixed := would_resolve(hypothesis):
+    if mixed := resolution_text(hypothesis):
         body.append("\n± mixed; this would resolve it: ", style="yellow").append(mixed)
-    return [_hanging("•", body, "cyan")]
+    return [_hanging_indent("•", body, "cyan")]
 
 
-def _hanging(mark: str, body: Any, style: str) -> "RenderableType":
+def _hanging_indent(mark: str, body: Any, style: str) -> "RenderableType":
     """The body beside its mark, its further lines under its first."""
     from rich.table import Table
     from rich.text import Text
@@ -163,7 +167,7 @@ def _hanging(mark: str, body: Any, style: str) -> "RenderableType":
     return grid
 
 
-def _history(entries: "list[Entry]") -> "RenderableType":
+def _history_table(entries: "list[EngagementEntry]") -> "RenderableType":
     from rich import box
     from rich.table import Table
     from rich.text import Text
@@ -173,27 +177,34 @@ def _history(entries: "list[Entry]") -> "RenderableType":
         table.add_column(title, justify="right" if title == "seq" else "left", overflow="fold")
     named: dict[str, str] = {}
     for entry in entries:
-        change = Text.assemble((entry.delta.kind, "bold"), " ", _about(entry, named))
+        change = Text.assemble((entry.delta.kind, "bold"), " ", _change_subject(entry, named))
         why = Text.assemble(entry.reason, (f"\n{entry.turn_id}" if entry.turn_id else "", "dim"))
         table.add_row(str(entry.seq), f"{entry.at.astimezone(UTC):%Y-%m-%d %H:%M}", Text(entry.who), change, why)
     return table
 
 
-def _about(entry: "Entry", named: dict[str, str]) -> str:
+def _change_subject(entry: "EngagementEntry", named: dict[str, str]) -> str:
     """What a change is about: the claim or question, remembered by its id from where it was first told."""
-    from mnemon.engagement.delta import Advanced, Answered, Collected, Formed, Opened, Wondered
+    from mnemon.engagement.journal import (
+        EngagementOpened,
+        EvidenceCollected,
+        HypothesisFormed,
+        UnknownAnswered,
+        UnknownAsked,
+        WeekAdvanced,
+    )
 
     delta = entry.delta
-    if isinstance(delta, Opened):
+    if isinstance(delta, EngagementOpened):
         return "the engagement"
-    if isinstance(delta, Advanced):
+    if isinstance(delta, WeekAdvanced):
         return f"to week {delta.week}"
-    if isinstance(delta, Formed):
+    if isinstance(delta, HypothesisFormed):
         named[delta.hypothesis] = delta.statement
-    elif isinstance(delta, Wondered):
+    elif isinstance(delta, UnknownAsked):
         named[delta.unknown] = delta.question
-    if isinstance(delta, Collected):
+    if isinstance(delta, EvidenceCollected):
         return delta.evidence.line
-    if isinstance(delta, Answered | Wondered):
+    if isinstance(delta, UnknownAnswered | UnknownAsked):
         return named.get(delta.unknown, delta.unknown)
     return named.get(delta.hypothesis, delta.hypothesis)

@@ -5,17 +5,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from mnemon.cli.safe_text import safe_markup
-from mnemon.cli.terminal import AsJson, Org, chosen, out, print_json, run
+from mnemon.cli.terminal import JsonOption, OrgOption, out, print_json, run, settings_from_flags
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from mnemon.basement import Basement
     from mnemon.jobs.work import Job
     from mnemon.scope import Scope
+    from mnemon.services import Services
 
 jobs = typer.Typer(no_args_is_help=True, help="Jobs: work that is queued, running or parked.")
-_PAGE = 200
+_PAGE_SIZE = 200
 
 
 def register(app: typer.Typer) -> None:
@@ -28,29 +28,29 @@ def list_jobs(
     status: Annotated[str | None, typer.Option("--status", help="queued, running or parked.")] = None,
     kind: Annotated[str | None, typer.Option("--kind", help="Only this kind, such as reflect.")] = None,
     limit: Annotated[int, typer.Option(min=1, max=1000)] = 50,
-    org: Org = "local",
-    as_json: AsJson = False,
+    org: OrgOption = "local",
+    as_json: JsonOption = False,
 ) -> None:
     """List jobs, oldest first; those that are done are gone."""
-    from mnemon.cli.house import opened_house, organization
+    from mnemon.cli.services import open_services, require_organization
     from mnemon.errors import Invalid
     from mnemon.jobs import store
-    from mnemon.jobs.work import Status
+    from mnemon.jobs.work import WorkStatus
 
-    async def work() -> "list[Job]":
-        if status is not None and status not in set(Status):
-            raise Invalid(f"--status takes one of: {', '.join(Status)}.")
-        wanted = Status(status) if status else None
-        async with opened_house(chosen()) as house:
-            scope = await organization(house, org)
+    async def load_jobs() -> "list[Job]":
+        if status is not None and status not in set(WorkStatus):
+            raise Invalid(f"--status takes one of: {', '.join(WorkStatus)}.")
+        wanted = WorkStatus(status) if status else None
+        async with open_services(settings_from_flags()) as house:
+            scope = await require_organization(house, org)
             async with house.db.tx(scope.org_id) as tx:
-                return await store.jobs(tx, scope, most=limit, status=wanted, kind=kind)
+                return await store.list_jobs(tx, scope, most=limit, status=wanted, kind=kind)
 
-    found = run(work())
+    found = run(load_jobs())
     if as_json:
-        print_json([_plain(job) for job in found])
+        print_json([_job_json(job) for job in found])
     elif found:
-        _show(found)
+        _print_jobs(found)
     else:
         out.print(
             f"No {status or 'waiting, running or parked'} jobs{safe_markup(f' of the kind {kind}' if kind else '')}."
@@ -61,61 +61,61 @@ def list_jobs(
 def retry(
     job_ids: Annotated[list[str] | None, typer.Argument(help="The jobs' ids.", metavar="[ID]...")] = None,
     parked: Annotated[bool, typer.Option("--parked", help="Every parked job of the organization.")] = False,
-    org: Org = "local",
-    as_json: AsJson = False,
+    org: OrgOption = "local",
+    as_json: JsonOption = False,
 ) -> None:
     """Make jobs due at once, with all their tries. Mend the cause first: `mnemon jobs list` has it."""
-    from mnemon.cli.house import opened_house, organization
+    from mnemon.cli.services import open_services, require_organization
     from mnemon.errors import Invalid
 
-    async def work() -> list[str]:
+    async def retry_jobs() -> list[str]:
         if bool(job_ids) == parked:
             raise Invalid("Name the jobs to run again, or --parked for every parked one: `mnemon jobs retry --parked`.")
-        async with opened_house(chosen()) as house:
-            scope = await organization(house, org)
-            wanted = job_ids or [job.id async for job in _parked(house, scope)]
+        async with open_services(settings_from_flags()) as house:
+            scope = await require_organization(house, org)
+            wanted = job_ids or [job.id async for job in _parked_jobs(house, scope)]
             for job_id in wanted:
-                await _retry(house, scope, job_id)
+                await _retry_job(house, scope, job_id)
             return wanted
 
-    done = run(work())
+    done = run(retry_jobs())
     if as_json:
         print_json({"retried": done})
     else:
-        out.print("There are no parked jobs." if not done else f"{len(done)} {_jobs(len(done))} due now.")
+        out.print("There are no parked jobs." if not done else f"{len(done)} {_jobs_phrase(len(done))} due now.")
 
 
-async def _parked(house: "Basement", scope: "Scope") -> "AsyncIterator[Job]":
+async def _parked_jobs(house: "Services", scope: "Scope") -> "AsyncIterator[Job]":
     from mnemon.jobs import store
-    from mnemon.jobs.work import Status
+    from mnemon.jobs.work import WorkStatus
 
     after = ""
     while True:
         async with house.db.tx(scope.org_id) as tx:
-            page = await store.jobs(tx, scope, after=after, most=_PAGE, status=Status.PARKED)
+            page = await store.list_jobs(tx, scope, after=after, most=_PAGE_SIZE, status=WorkStatus.PARKED)
         for job in page:
             yield job
-        if len(page) < _PAGE:
+        if len(page) < _PAGE_SIZE:
             return
         after = page[-1].id
 
 
-async def _retry(house: "Basement", scope: "Scope", job_id: str) -> None:
+async def _retry_job(house: "Services", scope: "Scope", job_id: str) -> None:
     """Make one job due, in a transaction of its own, so that no two of them are locked together."""
     from mnemon.errors import Conflict, NotFound
     from mnemon.jobs import store
 
     async with house.db.tx(scope.org_id) as tx:
-        if await store.retry(tx, scope, job_id):
+        if await store.retry_job(tx, scope, job_id):
             return
-        if await store.job(tx, scope, job_id) is None:
+        if await store.load_job(tx, scope, job_id) is None:
             raise NotFound(f"job as {job_id}")
         raise Conflict(f"{job_id} is running now. Wait for it to finish.", code="job_running")
 
 
-def _plain(job: "Job") -> dict[str, Any]:
+def _job_json(job: "Job") -> dict[str, Any]:
     """The job as the API gives it."""
-    from mnemon.clock import iso
+    from mnemon.clock import format_time
 
     return {
         "id": job.id,
@@ -123,15 +123,15 @@ def _plain(job: "Job") -> dict[str, Any]:
         "key": job.key,
         "status": job.status,
         "attempts": job.attempts,
-        "enqueuedAt": iso(job.enqueued_at),
-        "dueAt": iso(job.due_at),
-        "parkedAt": iso(job.parked_at) if job.parked_at else None,
+        "enqueuedAt": format_time(job.enqueued_at),
+        "dueAt": format_time(job.due_at),
+        "parkedAt": format_time(job.parked_at) if job.parked_at else None,
         "error": job.error,
         "waitsFor": job.waits_for,
     }
 
 
-def _show(found: "list[Job]") -> None:
+def _print_jobs(found: "list[Job]") -> None:
     for job in found:
         tries = f"{job.attempts} {'try' if job.attempts == 1 else 'tries'}"
         kind, status = safe_markup(job.kind.ljust(12)), safe_markup(job.status.ljust(8))
@@ -142,5 +142,5 @@ def _show(found: "list[Job]") -> None:
             out.print(f"     [dim]{safe_markup(job.error)}[/]", soft_wrap=True)
 
 
-def _jobs(number: int) -> str:
+def _jobs_phrase(number: int) -> str:
     return "job is" if number == 1 else "jobs are"

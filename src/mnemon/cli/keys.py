@@ -6,27 +6,27 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from mnemon.cli.safe_text import safe_markup
-from mnemon.cli.terminal import AsJson, Org, chosen, out, print_json, run
+from mnemon.cli.terminal import JsonOption, OrgOption, out, print_json, run, settings_from_flags
 
 if TYPE_CHECKING:
-    from mnemon.access.principal import Key
+    from mnemon.access.grants import Key
 
 orgs = typer.Typer(no_args_is_help=True, help="Organizations: the walls between tenants.")
 keys = typer.Typer(no_args_is_help=True, help="Keys: who may come in, and what for.")
 
 
 @orgs.command("create")
-def create_org(name: str, as_json: AsJson = False) -> None:
+def create_org(name: str, as_json: JsonOption = False) -> None:
     """Make an organization."""
-    from mnemon.access.organizations import check_name, create_organization
-    from mnemon.cli.house import opened_house
+    from mnemon.access.organizations import check_organization_name, create_organization
+    from mnemon.cli.services import open_services
 
-    async def work() -> bool:
-        check_name(name)
-        async with opened_house(chosen(), migrated=True) as house, house.db.tx(name) as tx:
+    async def make_organization() -> bool:
+        check_organization_name(name)
+        async with open_services(settings_from_flags(), migrated=True) as house, house.db.tx(name) as tx:
             return await create_organization(tx)
 
-    made = run(work())
+    made = run(make_organization())
     if as_json:
         print_json({"org": name, "created": made})
     else:
@@ -34,20 +34,20 @@ def create_org(name: str, as_json: AsJson = False) -> None:
 
 
 @orgs.command("list")
-def list_orgs(as_json: AsJson = False) -> None:
+def list_orgs(as_json: JsonOption = False) -> None:
     """List every organization of this server."""
-    from mnemon.access.organizations import organizations
+    from mnemon.access.organizations import list_organizations
     from mnemon.access.store import Organization
-    from mnemon.cli.house import opened_house
-    from mnemon.clock import iso
+    from mnemon.cli.services import open_services
+    from mnemon.clock import format_time
 
-    async def work() -> list[Organization]:
-        async with opened_house(chosen()) as house, house.db.owner_tx() as tx:
-            return await organizations(tx)
+    async def load_organizations() -> list[Organization]:
+        async with open_services(settings_from_flags()) as house, house.db.owner_tx() as tx:
+            return await list_organizations(tx)
 
-    found = run(work())
+    found = run(load_organizations())
     if as_json:
-        print_json([{"org": org.name, "createdAt": iso(org.created_at), "keys": org.keys} for org in found])
+        print_json([{"org": org.name, "createdAt": format_time(org.created_at), "keys": org.keys} for org in found])
         return
     for org in found:
         out.print(f"{safe_markup(org.name):<40} {org.keys:>3} keys   since {org.created_at:%Y-%m-%d}")
@@ -56,7 +56,7 @@ def list_orgs(as_json: AsJson = False) -> None:
 @keys.command("create")
 def create(
     name: Annotated[str, typer.Option("--name", help="Where the key is used.")],
-    org: Org = "local",
+    org: OrgOption = "local",
     scopes: Annotated[
         str | None,
         typer.Option(
@@ -69,25 +69,25 @@ def create(
         int | None,
         typer.Option("--expires-in-days", min=1, max=36500, help="Days until the key ends. Left out: it does not."),
     ] = None,
-    as_json: AsJson = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Make a key. It is shown this once."""
     from mnemon.access.audit import record_command
     from mnemon.access.grants import parse_grants
     from mnemon.access.keys import create_key
-    from mnemon.cli.house import opened_house, organization
+    from mnemon.cli.services import open_services, require_organization
 
-    async def work() -> tuple[str, str]:
+    async def make_key() -> tuple[str, str]:
         grants = None if scopes is None else parse_grants(scopes.split(","))
-        async with opened_house(chosen(), migrated=True) as house:
-            scope = await organization(house, org)
+        async with open_services(settings_from_flags(), migrated=True) as house:
+            scope = await require_organization(house, org)
             async with house.db.tx(scope.org_id) as tx:
                 expires = tx.now + timedelta(days=expires_in_days) if expires_in_days else None
                 key, text = await create_key(tx, scope, name=name, grants=grants, bound_user=user, expires_at=expires)
                 record_command(tx, scope, "keys create", key.id)
             return key.id, text
 
-    key_id, text = run(work())
+    key_id, text = run(make_key())
     if as_json:
         print_json({"id": key_id, "key": text, "org": org})
     else:
@@ -95,19 +95,19 @@ def create(
 
 
 @keys.command("list")
-def list_keys(org: Org = "local", as_json: AsJson = False) -> None:
+def list_keys(org: OrgOption = "local", as_json: JsonOption = False) -> None:
     """List the organization's keys; the secrets are not kept."""
     from mnemon.access import store
-    from mnemon.cli.house import opened_house, organization
-    from mnemon.clock import iso
+    from mnemon.cli.services import open_services, require_organization
+    from mnemon.clock import format_time
 
-    async def work() -> "list[Key]":
-        async with opened_house(chosen()) as house:
-            scope = await organization(house, org)
+    async def load_keys() -> "list[Key]":
+        async with open_services(settings_from_flags()) as house:
+            scope = await require_organization(house, org)
             async with house.db.tx(scope.org_id) as tx:
-                return await store.keys(scope, tx)
+                return await store.list_keys(scope, tx)
 
-    found = run(work())
+    found = run(load_keys())
     if as_json:
         shown = [
             {
@@ -115,28 +115,28 @@ def list_keys(org: Org = "local", as_json: AsJson = False) -> None:
                 "name": key.name,
                 "scopes": sorted(key.grants),
                 "userId": key.bound_user,
-                "createdAt": iso(key.created_at),
-                "expiresAt": iso(key.expires_at) if key.expires_at else None,
-                "revokedAt": iso(key.revoked_at) if key.revoked_at else None,
-                "usedAt": iso(key.used_at) if key.used_at else None,
+                "createdAt": format_time(key.created_at),
+                "expiresAt": format_time(key.expires_at) if key.expires_at else None,
+                "revokedAt": format_time(key.revoked_at) if key.revoked_at else None,
+                "usedAt": format_time(key.used_at) if key.used_at else None,
             }
             for key in found
         ]
         print_json(shown)
         return
     for key in found:
-        out.print(f"{key.id}  {safe_markup(key.name):<24} {safe_markup(_state(key))}", soft_wrap=True)
-        out.print(f"[dim]    may {safe_markup(_may(key))}[/]", soft_wrap=True)
+        out.print(f"{key.id}  {safe_markup(key.name):<24} {safe_markup(_key_state(key))}", soft_wrap=True)
+        out.print(f"[dim]    may {safe_markup(_key_grants(key))}[/]", soft_wrap=True)
 
 
-def _state(key: "Key") -> str:
+def _key_state(key: "Key") -> str:
     used = f"last used {key.used_at:%Y-%m-%d}" if key.used_at else "not used yet"
     ends = f"expires {key.expires_at:%Y-%m-%d}" if key.expires_at else "never expires"
     bound = "" if key.bound_user is None else f", only for {key.bound_user}"
     return f"{f'revoked {key.revoked_at:%Y-%m-%d}' if key.revoked_at else f'{used}, {ends}'}{bound}"
 
 
-def _may(key: "Key") -> str:
+def _key_grants(key: "Key") -> str:
     """What the key may do now, in the words of `--scopes`."""
     from mnemon.access.grants import ALL_GRANTS, effective_grants
 
@@ -145,20 +145,20 @@ def _may(key: "Key") -> str:
 
 
 @keys.command("revoke")
-def revoke(key_id: str, org: Org = "local", as_json: AsJson = False) -> None:
+def revoke(key_id: str, org: OrgOption = "local", as_json: JsonOption = False) -> None:
     """Make a key open nothing any more."""
     from mnemon.access.audit import record_command
     from mnemon.access.keys import revoke_key
-    from mnemon.cli.house import opened_house, organization
+    from mnemon.cli.services import open_services, require_organization
 
-    async def work() -> None:
-        async with opened_house(chosen()) as house:
-            scope = await organization(house, org)
+    async def revoke_and_record() -> None:
+        async with open_services(settings_from_flags()) as house:
+            scope = await require_organization(house, org)
             async with house.db.tx(scope.org_id) as tx:
                 await revoke_key(tx, scope, key_id)
                 record_command(tx, scope, "keys revoke", key_id)
 
-    run(work())
+    run(revoke_and_record())
     if as_json:
         print_json({"id": key_id, "revoked": True})
     else:

@@ -20,7 +20,7 @@ app = typer.Typer(
 )
 
 
-def _version(wanted: bool) -> None:
+def _print_version(wanted: bool) -> None:
     if wanted:
         from importlib.metadata import version
 
@@ -30,12 +30,12 @@ def _version(wanted: bool) -> None:
 
 @app.callback()
 def _options(
-    version: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Print it."),
+    version: bool = typer.Option(False, "--version", callback=_print_version, is_eager=True, help="Print it."),
 ) -> None:
     """Options of the program itself."""
 
 
-COMMANDS = (
+COMMAND_MODULES = (
     "agents",
     "audit",
     "backup",
@@ -58,7 +58,7 @@ COMMANDS = (
 serve.register(app)
 app.add_typer(keys.orgs, name="orgs")
 app.add_typer(keys.keys, name="keys")
-for _name in COMMANDS:
+for _name in COMMAND_MODULES:
     importlib.import_module(f"mnemon.cli.{_name}").register(app)
 
 

@@ -7,26 +7,35 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from mnemon.cli.safe_text import safe_markup
-from mnemon.cli.terminal import AsJson, Org, Persona, User, chosen, out, print_json, run
+from mnemon.cli.terminal import (
+    JsonOption,
+    OrgOption,
+    PersonaOption,
+    UserOption,
+    out,
+    print_json,
+    run,
+    settings_from_flags,
+)
 
 if TYPE_CHECKING:
-    from mnemon.memory.memory import Memory
-    from mnemon.memory.recall.query import Heard, Hit, Recalled
-    from mnemon.memory.state import Stated
+    from mnemon.memory.memory import StoredMemory
+    from mnemon.memory.recall.query import FoundMessage, RecallHit, RecallResult
+    from mnemon.memory.statements import StatementResult
     from mnemon.memory.todos.todo import Todo
     from mnemon.scope import Scope
 
-_BAR = 16
+_BAR_WIDTH = 16
 
 
-class Type(StrEnum):
+class MemoryTypeChoice(StrEnum):
     PROFILE = "PROFILE"
     PEOPLE = "PEOPLE"
     PROJECT = "PROJECT"
     OPEN_LOOP = "OPEN_LOOP"
 
 
-class How(StrEnum):
+class RankingChoice(StrEnum):
     HYBRID = "hybrid"
     BLENDED = "blended"
     SIMILARITY = "similarity"
@@ -40,68 +49,68 @@ def register(app: typer.Typer) -> None:
 
 def remember(
     content: Annotated[str, typer.Argument(help='What to remember: "Lives in Austin".')],
-    user: User = "me",
-    persona: Persona = None,
-    kind: Annotated[Type, typer.Option("--type", "-t", case_sensitive=False)] = Type.PROFILE,
+    user: UserOption = "me",
+    persona: PersonaOption = None,
+    kind: Annotated[MemoryTypeChoice, typer.Option("--type", "-t", case_sensitive=False)] = MemoryTypeChoice.PROFILE,
     about: Annotated[str | None, typer.Option("--about", help="Who or what: `person:John Doe`, `org:Acme`.")] = None,
     fact_type: Annotated[
         str, typer.Option("--fact-type", help="fact, preference, relationship, friction, habit.")
     ] = "fact",
     attribute: Annotated[str | None, typer.Option(help="What it is a value of; a new value replaces the old.")] = None,
     pin: Annotated[bool, typer.Option("--pin", help="Always keep it in mind.")] = False,
-    org: Org = "local",
-    as_json: AsJson = False,
+    org: OrgOption = "local",
+    as_json: JsonOption = False,
 ) -> None:
     """Remember something about a person."""
     from mnemon.access.audit import record_command
-    from mnemon.cli.house import opened_house
-    from mnemon.memory.state import state, vectors_for
-    from mnemon.scope import person
+    from mnemon.cli.services import open_services
+    from mnemon.memory.statements import embed_statements, store_statements
+    from mnemon.scope import person_scope
 
-    async def work() -> "Stated":
-        scope = person(org, user, persona)
-        statement = _statement(content, user, scope, kind, about, fact_type, attribute, pin)
-        async with opened_house(chosen(), migrated=True) as house:
-            await _there(house, org)
-            vectors = await vectors_for(house.embedder, [statement])
+    async def store_statement() -> "StatementResult":
+        scope = person_scope(org, user, persona)
+        statement = _build_statement(content, user, scope, kind, about, fact_type, attribute, pin)
+        async with open_services(settings_from_flags(), migrated=True) as house:
+            await _ensure_organization(house, org)
+            vectors = await embed_statements(house.embedder, [statement])
             async with house.db.tx(org) as tx:
-                made = (await state(tx, [statement], vectors=vectors))[0]
+                made = (await store_statements(tx, [statement], vectors=vectors))[0]
                 record_command(tx, scope, "remember", made.thing.id, scope.user_id)
                 return made
 
-    made = run(work())
+    made = run(store_statement())
     if as_json:
-        print_json({"outcome": made.outcome, **_plain(made.thing, user)})
+        print_json({"outcome": made.outcome, **_item_json(made.thing, user)})
     else:
-        _say(made)
+        _print_outcome(made)
 
 
 def recall(
     query: Annotated[str, typer.Argument(help='What to look for: "where does Anna live".')],
-    user: User = "me",
-    persona: Persona = None,
+    user: UserOption = "me",
+    persona: PersonaOption = None,
     why: Annotated[bool, typer.Option("--why", help="Show what each score is made of.")] = False,
     messages: Annotated[bool, typer.Option("--messages", help="Search what was said as well.")] = False,
-    ranking: Annotated[How, typer.Option("--ranking")] = How.HYBRID,
+    ranking: Annotated[RankingChoice, typer.Option("--ranking")] = RankingChoice.HYBRID,
     as_of: Annotated[str | None, typer.Option("--as-of", help="What was held then: 2026-04-12T15:22:00Z.")] = None,
     limit: Annotated[int, typer.Option(min=1, max=200)] = 10,
-    org: Org = "local",
-    as_json: AsJson = False,
+    org: OrgOption = "local",
+    as_json: JsonOption = False,
 ) -> None:
     """Recall what is known, best first."""
-    from mnemon.cli.house import opened_house
+    from mnemon.cli.services import open_services
     from mnemon.memory.ranking import Ranking
-    from mnemon.memory.recall.query import Query, RecallKind
+    from mnemon.memory.recall.query import RecallKind, RecallQuery
     from mnemon.memory.recall.search import search
-    from mnemon.scope import person
-    from mnemon.vectors.embed import embed_query
+    from mnemon.scope import person_scope
+    from mnemon.vectors.text_vectors import embed_query
 
-    async def work() -> "tuple[Recalled, datetime]":
-        then = _time(as_of)
-        async with opened_house(chosen(), migrated=True) as house:
-            await _there(house, org)
+    async def search_memories() -> "tuple[RecallResult, datetime]":
+        then = _parse_as_of(as_of)
+        async with open_services(settings_from_flags(), migrated=True) as house:
+            await _ensure_organization(house, org)
             kinds = {RecallKind.MEMORIES} | ({RecallKind.MESSAGES} if messages else set())
-            wanted = Query(
+            wanted = RecallQuery(
                 text=query,
                 vector=await embed_query(house.embedder, query),
                 model=house.embedder.model,
@@ -111,42 +120,44 @@ def recall(
                 as_of=then,
             )
             async with house.db.tx(org) as tx:
-                return await search(tx, person(org, user, persona), wanted), tx.now
+                return await search(tx, person_scope(org, user, persona), wanted), tx.now
 
-    found, now = run(work())
+    found, now = run(search_memories())
     if as_json:
-        print_json(_found(found, user))
+        print_json(_recall_json(found, user))
     else:
-        _show(found, now, why=why)
+        _print_hits(found, now, why=why)
 
 
-def _statement(
+def _build_statement(
     content: str,
     user: str,
     scope: "Scope",
-    kind: Type,
+    kind: MemoryTypeChoice,
     about: str | None,
     fact_type: str,
     attribute: str | None,
     pin: bool,
 ) -> Any:
     from mnemon.errors import Invalid
-    from mnemon.memory.fact import Entity, EntityType, Fact, FactType, MemoryType
-    from mnemon.memory.state import Statement
-    from mnemon.memory.todos.store import Draft
-    from mnemon.memory.todos.todo import kind_of
+    from mnemon.memory.fact import EntityType, Fact, FactEntity, FactType, MemoryType
+    from mnemon.memory.statements import MemoryStatement
+    from mnemon.memory.todos.store import NewTodo
+    from mnemon.memory.todos.todo import infer_todo_kind
 
     if not content.strip() or fact_type not in set(FactType):
         raise Invalid(f"Say something, and take a fact type out of: {', '.join(FactType)}.")
-    if kind is Type.OPEN_LOOP:
-        says: Fact | Draft = Draft(kind=kind_of(content, FactType(fact_type)), content=content, source="cli")
-        return Statement(external=user, scope=scope, says=says)
+    if kind is MemoryTypeChoice.OPEN_LOOP:
+        says: Fact | NewTodo = NewTodo(
+            kind=infer_todo_kind(content, FactType(fact_type)), content=content, source="cli"
+        )
+        return MemoryStatement(external=user, scope=scope, says=says)
     entity = None
     if about is not None:
         named, _, label = about.partition(":")
         if named not in set(EntityType) or not label.strip():
             raise Invalid(f"--about takes a type and a name, like `person:John Doe`; types: {', '.join(EntityType)}.")
-        entity = Entity(type=EntityType(named), label=label.strip())
+        entity = FactEntity(type=EntityType(named), label=label.strip())
     says = Fact(
         type=MemoryType(kind),
         content=content,
@@ -157,23 +168,22 @@ def _statement(
         source="cli",
         private=scope.persona_id is not None,
     )
-    return Statement(external=user, scope=scope, says=says)
+    return MemoryStatement(external=user, scope=scope, says=says)
 
 
-async def _there(house: Any, org: str) -> None:
+async def _ensure_organization(house: Any, org: str) -> None:
     """The organization exists, `local` being made on first use, and stored vectors are of this embedder."""
     from mnemon.access.organizations import create_organization
-    from mnemon.cli.house import organization
-    from mnemon.cli.operator import assert_embedder
+    from mnemon.cli.services import assert_embedder, require_organization
 
     await assert_embedder(house)
     if org == "local":
         async with house.db.tx(org) as tx:
             await create_organization(tx)
-    await organization(house, org)
+    await require_organization(house, org)
 
 
-def _time(text: str | None) -> datetime | None:
+def _parse_as_of(text: str | None) -> datetime | None:
     from mnemon.clock import parse_time
     from mnemon.errors import Invalid
 
@@ -183,46 +193,51 @@ def _time(text: str | None) -> datetime | None:
         raise Invalid("--as-of takes an ISO time, like 2026-04-12 or 2026-04-12T15:22:00Z.") from None
 
 
-def _plain(thing: "Memory | Todo | Heard", user: str) -> dict[str, Any]:
+def _item_json(thing: "StoredMemory | Todo | FoundMessage", user: str) -> dict[str, Any]:
     """The thing as JSON, as the API gives it."""
     from mnemon.api.memory_shapes import MemoryOut, TodoOut
     from mnemon.api.recall import message_hit
-    from mnemon.memory.memory import Memory
+    from mnemon.memory.memory import StoredMemory
     from mnemon.memory.todos.todo import Todo
 
     shape: MemoryOut | TodoOut | Any
-    if isinstance(thing, Memory):
-        shape = MemoryOut.of(thing, user)
+    if isinstance(thing, StoredMemory):
+        shape = MemoryOut.from_memory(thing, user)
     else:
-        shape = TodoOut.of(thing, user) if isinstance(thing, Todo) else message_hit(thing)
+        shape = TodoOut.from_todo(thing, user) if isinstance(thing, Todo) else message_hit(thing)
     plain: dict[str, Any] = shape.model_dump(mode="json", by_alias=True)
     return plain
 
 
-def _found(found: "Recalled", user: str) -> dict[str, Any]:
-    from mnemon.memory.memory import Memory
+def _recall_json(found: "RecallResult", user: str) -> dict[str, Any]:
+    from mnemon.memory.memory import StoredMemory
 
-    def hit(one: "Hit") -> dict[str, Any]:
-        noun = "memory" if isinstance(one.found, Memory) else "message"
-        return {noun: _plain(one.found, user), "score": one.score, "why": dict(one.parts), "weights": dict(one.weights)}
+    def hit_json(one: "RecallHit") -> dict[str, Any]:
+        noun = "memory" if isinstance(one.found, StoredMemory) else "message"
+        return {
+            noun: _item_json(one.found, user),
+            "score": one.score,
+            "why": dict(one.parts),
+            "weights": dict(one.weights),
+        }
 
     cards = [{"key": c.key, "label": c.label, "facts": list(c.facts), "text": c.text} for c in found.cards]
-    return {"results": [hit(one) for one in found.hits], "entityCards": cards}
+    return {"results": [hit_json(one) for one in found.hits], "entityCards": cards}
 
 
-def _say(made: "Stated") -> None:
-    from mnemon.memory.memory import Memory
+def _print_outcome(made: "StatementResult") -> None:
+    from mnemon.memory.memory import StoredMemory
 
     word = {"created": "Remembered", "updated": "Updated"}[made.outcome]
     out.print(f"[bold green]{word}[/] {safe_markup(made.thing.content)}")
-    if isinstance(made.thing, Memory):
+    if isinstance(made.thing, StoredMemory):
         times = "once" if made.thing.mentions == 1 else f"{made.thing.mentions} times"
         out.print(f"[dim]{safe_markup(made.thing.memory_key)} · said {times} · {made.thing.id}[/]")
     else:
         out.print(f"[dim]todo · {made.thing.kind} · {made.thing.id}[/]")
 
 
-def _show(found: "Recalled", now: datetime, *, why: bool) -> None:
+def _print_hits(found: "RecallResult", now: datetime, *, why: bool) -> None:
     if not found.hits:
         out.print('Nothing is remembered about that yet. Try: [bold]mnemon remember "Lives in Austin"[/]')
         return
@@ -231,20 +246,20 @@ def _show(found: "Recalled", now: datetime, *, why: bool) -> None:
     if found.cards:
         out.print()
     for place, hit in enumerate(found.hits, start=1):
-        out.print(f"[bold]{place:>2}[/]  {hit.score:6.3f}  {safe_markup(_words(hit))}", soft_wrap=True)
-        out.print(f"            [dim]{safe_markup(_context(hit, now))}[/]", soft_wrap=True)
+        out.print(f"[bold]{place:>2}[/]  {hit.score:6.3f}  {safe_markup(_hit_text(hit))}", soft_wrap=True)
+        out.print(f"            [dim]{safe_markup(_hit_details(hit, now))}[/]", soft_wrap=True)
         if why:
-            _explain(hit)
+            _print_score_parts(hit)
 
 
-def _words(hit: "Hit") -> str:
+def _hit_text(hit: "RecallHit") -> str:
     """What was found; what is not the person's own has the mark that a prompt gives it."""
-    from mnemon.memory.memory import Memory
+    from mnemon.memory.memory import StoredMemory
 
-    return hit.found.line if isinstance(hit.found, Memory) else hit.found.content
+    return hit.found.line if isinstance(hit.found, StoredMemory) else hit.found.content
 
 
-def _who_said(heard: "Heard") -> str:
+def _speaker_text(heard: "FoundMessage") -> str:
     """The speaker; a tool is called one, whatever name its caller gave it."""
     from mnemon.memory.trust import Trust, source_mark
     from mnemon.turn import Role, speaker_of
@@ -254,30 +269,30 @@ def _who_said(heard: "Heard") -> str:
     return f"{speaker_of(heard.role, heard.name)} said so"
 
 
-def _context(hit: "Hit", now: datetime) -> str:
-    from mnemon.memory.memory import Memory
+def _hit_details(hit: "RecallHit", now: datetime) -> str:
+    from mnemon.memory.memory import StoredMemory
 
     one = hit.found
-    if not isinstance(one, Memory):
-        return f"{_who_said(one)} · {_ago(one.at, now)}"
+    if not isinstance(one, StoredMemory):
+        return f"{_speaker_text(one)} · {_format_age(one.at, now)}"
     about = f" · {one.entity_label}" if one.entity_label else ""
     pinned = " · pinned" if one.pinned else ""
-    return f"{one.type}{about} · importance {one.importance}{pinned} · {_ago(one.updated_at, now)} · {one.id}"
+    return f"{one.type}{about} · importance {one.importance}{pinned} · {_format_age(one.updated_at, now)} · {one.id}"
 
 
-def _explain(hit: "Hit") -> None:
+def _print_score_parts(hit: "RecallHit") -> None:
     """The parts of the score, one line each, as long as it weighs."""
     most = max((abs(hit.weights[name] * part) for name, part in hit.parts.items()), default=0.0) or 1.0
     for name, part in hit.parts.items():
         share = hit.weights[name] * part
-        bar = "█" * round(_BAR * abs(share) / most)
+        bar = "█" * round(_BAR_WIDTH * abs(share) / most)
         colour = "red" if share < 0 else "green"
         out.print(
-            f"            {name:<11}[{colour}]{bar:<{_BAR}}[/] {part:7.3f} × {hit.weights[name]:.2f} = {share:7.3f}"
+            f"            {name:<11}[{colour}]{bar:<{_BAR_WIDTH}}[/] {part:7.3f} × {hit.weights[name]:.2f} = {share:7.3f}"
         )
 
 
-def _ago(at: datetime, now: datetime) -> str:
+def _format_age(at: datetime, now: datetime) -> str:
     seconds = max(0, int((now - at).total_seconds()))
     for unit, size in (("d", 86_400), ("h", 3_600), ("m", 60)):
         if seconds >= size:

@@ -11,38 +11,38 @@ from typing import TYPE_CHECKING
 import typer
 
 from mnemon.cli.terminal import run
-from mnemon.jobs.isolation import Isolation, Order
+from mnemon.jobs.isolation import ChildOrder, Isolation
 from mnemon.settings import Settings, plain_values
 
 if TYPE_CHECKING:
-    from mnemon.basement import Basement
-    from mnemon.jobs.isolated import Parent
+    from mnemon.jobs.child import ParentWorker
+    from mnemon.services import Services
 
 
-def isolation_of(basement: "Basement") -> Isolation:
+def isolation_of(services: "Services") -> Isolation:
     """How the workers of this program run an item in a process of its own."""
     return Isolation(
         command=(sys.executable, "-P", "-m", "mnemon.cli.one_item"),  # -P: nothing is imported from where we stand
-        opening={"settings": plain_values(basement.settings), "database_url": basement.db.url},
+        opening={"settings": plain_values(services.settings), "database_url": services.db.url},
     )
 
 
 def main() -> None:
     """Run the item that the worker names and end."""
-    from mnemon.jobs.isolated import Parent
+    from mnemon.jobs.child import ParentWorker
 
-    parent = Parent()
-    order = parent.take_order()
+    parent = ParentWorker()
+    order = parent.receive_order()
     try:
-        run(_work(parent, order))
+        run(_run_item(parent, order))
     except typer.Exit as refused:  # in words on stderr already
         sys.exit(refused.exit_code)
 
 
-async def _work(parent: "Parent", order: Order) -> None:
-    from mnemon.app import kinds
-    from mnemon.cli.house import opened_beside
-    from mnemon.jobs.isolated import run_order
+async def _run_item(parent: "ParentWorker", order: ChildOrder) -> None:
+    from mnemon.app import all_job_kinds
+    from mnemon.cli.services import open_services_at
+    from mnemon.jobs.child import run_order
     from mnemon.logs import configure_logs
     from mnemon.spans import start_spans
 
@@ -50,8 +50,8 @@ async def _work(parent: "Parent", order: Order) -> None:
     configure_logs(settings.log_level)
     if settings.otel:
         start_spans()
-    async with opened_beside(settings, order.opening["database_url"]) as basement:
-        await run_order(order, parent, basement.db, basement.clock, kinds(basement))
+    async with open_services_at(settings, order.opening["database_url"]) as services:
+        await run_order(order, parent, services.db, services.clock, all_job_kinds(services))
 
 
 if __name__ == "__main__":

@@ -7,21 +7,23 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from mnemon.cli.safe_text import safe_markup
-from mnemon.cli.terminal import AsJson, chosen, err, out, print_json, run
+from mnemon.cli.terminal import JsonOption, err, out, print_json, run, settings_from_flags
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bars
 
-    from mnemon.basement import Basement
+    from mnemon.services import Services
     from mnemon.settings import Settings
-    from mnemon.vectors.reembed import Progress, Report
+    from mnemon.vectors.reembed import ReembedProgress, ReportProgress
 
-To = Annotated[str | None, typer.Option("--to", help="The embedder to move to, instead of MNEMON_EMBEDDER.")]
-DropOld = Annotated[bool, typer.Option("--drop-old", help="Delete vectors of other models afterwards.")]
+EmbedderOption = Annotated[
+    str | None, typer.Option("--to", help="The embedder to move to, instead of MNEMON_EMBEDDER.")
+]
+DropOldOption = Annotated[bool, typer.Option("--drop-old", help="Delete vectors of other models afterwards.")]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Moved:
+class ReembedResult:
     """What a run did."""
 
     model: str
@@ -37,10 +39,10 @@ def register(app: typer.Typer) -> None:
     app.command("reembed")(reembed)
 
 
-def reembed(to: To = None, drop_old: DropOld = False, as_json: AsJson = False) -> None:
+def reembed(to: EmbedderOption = None, drop_old: DropOldOption = False, as_json: JsonOption = False) -> None:
     """Move all embeddings to another model while serving. Can be stopped and run again."""
-    settings = chosen(embedder=to) if to else chosen()
-    moved = run(_moved(settings, drop_old))
+    settings = settings_from_flags(embedder=to) if to else settings_from_flags()
+    moved = run(_reembed_organizations(settings, drop_old))
     if as_json:
         print_json(vars(moved))
         return
@@ -53,23 +55,26 @@ def reembed(to: To = None, drop_old: DropOld = False, as_json: AsJson = False) -
         out.print(f"Now restart the server with MNEMON_EMBEDDER={safe_markup(settings.embedder)}.")
 
 
-async def _moved(settings: "Settings", drop_old: bool) -> Moved:
-    from mnemon.access.organizations import organizations
-    from mnemon.app import texts
-    from mnemon.cli.house import opened_house
-    from mnemon.cli.operator import operator_tx
-    from mnemon.vectors.active import others
-    from mnemon.vectors.reembed import drop_others
+async def _reembed_organizations(settings: "Settings", drop_old: bool) -> ReembedResult:
+    from mnemon.access.organizations import list_organizations
+    from mnemon.app import embeddable_texts
+    from mnemon.cli.services import open_services, operator_tx
+    from mnemon.vectors.active_model import list_other_models
+    from mnemon.vectors.reembed import delete_other_vectors
 
     began = time.perf_counter()
-    async with opened_house(settings) as basement:
-        async with operator_tx(basement) as tx:
-            behind = await others(tx, basement.embedder.model)
-            everyone = [organization.name for organization in await organizations(tx)]
-        made = await _with_progress(basement, list(behind))
-        dropped = sum([await drop_others(basement, texts(), org_id) for org_id in everyone]) if drop_old else 0
-        return Moved(
-            model=basement.embedder.model,
+    async with open_services(settings) as services:
+        async with operator_tx(services) as tx:
+            behind = await list_other_models(tx, services.embedder.model)
+            everyone = [organization.name for organization in await list_organizations(tx)]
+        made = await _reembed_with_progress(services, list(behind))
+        dropped = (
+            sum([await delete_other_vectors(services, embeddable_texts(), org_id) for org_id in everyone])
+            if drop_old
+            else 0
+        )
+        return ReembedResult(
+            model=services.embedder.model,
             organizations=len(behind),
             vectors=made,
             dropped=dropped,
@@ -77,26 +82,26 @@ async def _moved(settings: "Settings", drop_old: bool) -> Moved:
         )
 
 
-async def _with_progress(basement: "Basement", org_ids: list[str]) -> int:
+async def _reembed_with_progress(services: "Services", org_ids: list[str]) -> int:
     """Every organization's vectors are moved, under a bar with a count; how many were made."""
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
     from rich.progress import Progress as Bars
 
-    from mnemon.app import texts
-    from mnemon.vectors.reembed import reembed
+    from mnemon.app import embeddable_texts
+    from mnemon.vectors.reembed import reembed_org
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     made = 0
     with Bars(*columns, console=err) as bars:
         for org_id in org_ids:
-            made += await reembed(basement, texts(), org_id, _drawn_by(bars, org_id))
+            made += await reembed_org(services, embeddable_texts(), org_id, _progress_reporter(bars, org_id))
     return made
 
 
-def _drawn_by(bars: "Bars", org_id: str) -> "Report":
+def _progress_reporter(bars: "Bars", org_id: str) -> "ReportProgress":
     task = bars.add_task(org_id, total=None)
 
-    def report(progress: "Progress") -> None:
+    def update_bar(progress: "ReembedProgress") -> None:
         bars.update(task, completed=progress.done, total=progress.texts)
 
-    return report
+    return update_bar

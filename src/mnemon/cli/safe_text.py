@@ -13,7 +13,7 @@ from rich.console import Console, ConsoleOptions, RenderableType
 from rich.markup import escape
 from rich.segment import Segment
 
-from mnemon.outside import reads_outside_text
+from mnemon.untrusted_text import reads_outside_text
 
 _UNSAFE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 
@@ -21,7 +21,7 @@ _UNSAFE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u202
 @reads_outside_text
 def safe_text(text: str) -> str:
     """The text with every character that a terminal would obey replaced by one that it shows."""
-    return _UNSAFE.sub(_picture, text) if _UNSAFE.search(text) else text
+    return _UNSAFE.sub(_control_picture, text) if _UNSAFE.search(text) else text
 
 
 def safe_markup(text: object) -> str:
@@ -54,7 +54,7 @@ def _safe_segments(segments: Iterable[Segment]) -> Iterator[Segment]:
         yield one if safe.text == one.text else safe
 
 
-def _picture(found: re.Match[str]) -> str:
+def _control_picture(found: re.Match[str]) -> str:
     """The control picture of a C0 character or DEL; the replacement character for what has none."""
     code = ord(found[0])
     return chr(0x2400 + code) if code < 0x20 else "␡" if code == 0x7F else "\ufffd"

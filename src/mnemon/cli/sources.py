@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from mnemon.cli.safe_text import safe_text
-from mnemon.cli.terminal import AsJson, Org, chosen, err, out, print_json, run, told
+from mnemon.cli.terminal import JsonOption, OrgOption, err, out, print_json, report_errors, run, settings_from_flags
 
 if TYPE_CHECKING:
     from mnemon.db.tx import Tx
-    from mnemon.memory.memory import Memory
+    from mnemon.memory.memory import StoredMemory
     from mnemon.memory.sources.overview import SourceOverview
     from mnemon.memory.sources.withdrawal import Withdrawal
 
-MOST_LISTED = 200
+MAX_LISTED = 200
 
 
 def register(app: typer.Typer) -> None:
@@ -26,8 +26,8 @@ def register(app: typer.Typer) -> None:
 def sources(
     user: Annotated[str, typer.Argument(help="The person, as your application calls them.")],
     source: Annotated[str | None, typer.Argument(help="List what this source said, instead of counts.")] = None,
-    org: Org = "local",
-    as_json: AsJson = False,
+    org: OrgOption = "local",
+    as_json: JsonOption = False,
 ) -> None:
     """List the sources of what is held about a person, or what one of them said.
 
@@ -35,17 +35,17 @@ def sources(
     summary of several memories of theirs. Others are named as the application or tool named itself.
     """
     if source is not None:
-        said, overview = run(_said(user, source, org))
-        _show_said(said, overview, user, as_json)
+        said, overview = run(_load_memories(user, source, org))
+        _print_memories(said, overview, user, as_json)
         return
-    found = run(_overviews(user, org))
+    found = run(_load_overviews(user, org))
     if as_json:
-        print_json([_plain_overview(one) for one in found])
+        print_json([_overview_json(one) for one in found])
         return
-    from mnemon.memory.sources.names import shown_name
+    from mnemon.memory.sources.overview import printable_name
 
     for one in found:
-        out.print(f"{shown_name(one.origin)}  {one.trust}  {_counts(one)}", markup=False, soft_wrap=True)
+        out.print(f"{printable_name(one.origin)}  {one.trust}  {_counts_text(one)}", markup=False, soft_wrap=True)
     if found:
         err.print("[dim]See what one of them said, or take it back:[/] mnemon sources NAME SOURCE", soft_wrap=True)
         err.print("[dim]                                           [/] mnemon withdraw SOURCE --user NAME")
@@ -58,13 +58,13 @@ def withdraw(
     user: Annotated[str | None, typer.Option("--user", help="The person, as your application calls them.")] = None,
     everyone: Annotated[bool, typer.Option("--everyone", help="From every person of the organization.")] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
-    org: Org = "local",
-    as_json: AsJson = False,
+    org: OrgOption = "local",
+    as_json: JsonOption = False,
 ) -> None:
     """Take back everything one source said; what it had replaced is held again."""
     from mnemon.errors import Invalid
 
-    with told():
+    with report_errors():
         if (user is None) != everyone:
             raise Invalid("Name the person (`--user NAME`), or take it back from everybody (`--everyone`).")
         if user is not None and not user.strip():
@@ -72,93 +72,89 @@ def withdraw(
         if not yes and not sys.stdin.isatty():
             raise Invalid("Nothing was taken back: there is no terminal to ask at. Add --yes.")
     if not yes:
-        typer.confirm(safe_text(run(_question(source, user, org))), abort=True, err=True)
-    _show_receipt(run(_withdraw(source, user, org)), as_json)
+        typer.confirm(safe_text(run(_confirm_question(source, user, org))), abort=True, err=True)
+    _print_receipt(run(_withdraw_source(source, user, org)), as_json)
 
 
-async def _overviews(user: str, org: str) -> "list[SourceOverview]":
-    from mnemon.cli.house import opened_house, organization
+async def _load_overviews(user: str, org: str) -> "list[SourceOverview]":
+    from mnemon.cli.services import open_services, require_organization
     from mnemon.memory.sources.overview import source_overviews
-    from mnemon.scope import person
+    from mnemon.scope import person_scope
 
-    async with opened_house(chosen()) as house:
-        await organization(house, org)
+    async with open_services(settings_from_flags()) as house:
+        await require_organization(house, org)
         async with house.db.tx(org) as tx:
-            return await source_overviews(tx, person(org, user))
+            return await source_overviews(tx, person_scope(org, user))
 
 
-async def _said(user: str, source: str, org: str) -> "tuple[list[Memory], SourceOverview | None]":
+async def _load_memories(user: str, source: str, org: str) -> "tuple[list[StoredMemory], SourceOverview | None]":
     """What the source said that can be listed, and the counts of all it said."""
-    from mnemon.cli.house import opened_house, organization
-    from mnemon.memory.sources.names import meant_name
-    from mnemon.memory.sources.overview import said_by, source_names, source_overviews
-    from mnemon.scope import person
+    from mnemon.cli.services import open_services, require_organization
+    from mnemon.memory.sources.overview import memories_of_source, resolve_source_name, source_names, source_overviews
+    from mnemon.scope import person_scope
 
-    async with opened_house(chosen()) as house:
-        await organization(house, org)
+    async with open_services(settings_from_flags()) as house:
+        await require_organization(house, org)
         async with house.db.tx(org) as tx:
-            scope = person(org, user)
-            meant = meant_name(source, await source_names(tx, scope))
-            found = await said_by(tx, scope, meant, most=MOST_LISTED)
+            scope = person_scope(org, user)
+            meant = resolve_source_name(source, await source_names(tx, scope))
+            found = await memories_of_source(tx, scope, meant, most=MAX_LISTED)
             overviews = {one.origin: one for one in await source_overviews(tx, scope)}
             return found, overviews.get(meant)
 
 
-async def _question(source: str, user: str | None, org: str) -> str:
+async def _confirm_question(source: str, user: str | None, org: str) -> str:
     """What is about to be taken back, counted, and whether to."""
-    from mnemon.cli.house import opened_house, organization
-    from mnemon.memory.sources.names import meant_name, shown_name
-    from mnemon.memory.sources.overview import source_names, what_stands
-    from mnemon.scope import Scope, person
+    from mnemon.cli.services import open_services, require_organization
+    from mnemon.memory.sources.overview import preview_withdrawal, printable_name, resolve_source_name, source_names
+    from mnemon.scope import Scope, person_scope
 
-    async with opened_house(chosen(), migrated=True) as house:
-        await organization(house, org)
+    async with open_services(settings_from_flags(), migrated=True) as house:
+        await require_organization(house, org)
         async with house.db.tx(org) as tx:
-            scope = Scope(org_id=org) if user is None else person(org, user)
-            meant = meant_name(source, await source_names(tx, scope))
-            counted = await what_stands(tx, scope, meant)
+            scope = Scope(org_id=org) if user is None else person_scope(org, user)
+            meant = resolve_source_name(source, await source_names(tx, scope))
+            counted = await preview_withdrawal(tx, scope, meant)
     of_whom = f"{counted.people:,} people" if user is None else user
     what = f"{counted.memories:,} memories, {counted.versions:,} past versions and {counted.todos:,} open todos"
-    return f"{shown_name(meant)} said {what} about {of_whom}. Take them back?"
+    return f"{printable_name(meant)} said {what} about {of_whom}. Take them back?"
 
 
-async def _withdraw(source: str, user: str | None, org: str) -> "Withdrawal":
+async def _withdraw_source(source: str, user: str | None, org: str) -> "Withdrawal":
     from mnemon.access.audit import record_command
-    from mnemon.cli.house import opened_house, organization
-    from mnemon.memory.sources.everyone import withdraw_from_everyone
-    from mnemon.memory.sources.names import meant_name
-    from mnemon.memory.sources.overview import source_names
-    from mnemon.memory.sources.withdrawal import withdraw_source
-    from mnemon.scope import Scope, person
+    from mnemon.cli.services import open_services, require_organization
+    from mnemon.memory.sources.overview import resolve_source_name, source_names
+    from mnemon.memory.sources.withdrawal import withdraw_from_everyone, withdraw_source
+    from mnemon.scope import Scope, person_scope
 
-    def record(tx: "Tx", whose: Scope, receipt: str) -> None:
+    def record_withdrawal(tx: "Tx", whose: Scope, receipt: str) -> None:
         record_command(tx, whose, "withdraw", receipt, whose.user)
 
-    async with opened_house(chosen(), migrated=True) as house:
-        await organization(house, org)
-        scope = Scope(org_id=org) if user is None else person(org, user)
+    async with open_services(settings_from_flags(), migrated=True) as house:
+        await require_organization(house, org)
+        scope = Scope(org_id=org) if user is None else person_scope(org, user)
         async with house.db.tx(org) as tx:
-            meant = meant_name(source, await source_names(tx, scope))
+            meant = resolve_source_name(source, await source_names(tx, scope))
             if user is not None:
                 done = await withdraw_source(tx, scope, meant)
-                record(tx, scope, done.id)
+                record_withdrawal(tx, scope, done.id)
                 return done
-        return await withdraw_from_everyone(house.db, scope, meant, record)
+        return await withdraw_from_everyone(house.db, scope, meant, record_withdrawal)
 
 
-def _plain_overview(one: "SourceOverview") -> dict[str, Any]:
-    from mnemon.clock import iso
+def _overview_json(one: "SourceOverview") -> dict[str, Any]:
+    from mnemon.clock import format_time
 
     counts = {name: getattr(one, name) for name in ("active", "claims", "archived", "past", "todos")}
-    return {"origin": one.origin, "trustLevel": one.trust, **counts, "lastAt": iso(one.last_at)}
+    return {"origin": one.origin, "trustLevel": one.trust, **counts, "lastAt": format_time(one.last_at)}
 
 
-def _counts(one: "SourceOverview") -> str:
+def _counts_text(one: "SourceOverview") -> str:
     held = f"{one.active:,} active ({one.claims:,} claims), {one.archived:,} archived"
     return f"{held}, {one.past:,} past, {one.todos:,} todos"
 
 
-def _show_said(found: "list[Memory]", overview: "SourceOverview | None", user: str, as_json: bool) -> None:
+def _print_memories(found: "list[StoredMemory]", overview: "SourceOverview | None", user: str, as_json: bool) -> None:
     if as_json:
         print_json(
             [{"id": m.id, "content": m.content, "status": m.status, "claimOf": m.claim_of, "origin": m.origin}
@@ -168,13 +164,13 @@ def _show_said(found: "list[Memory]", overview: "SourceOverview | None", user: s
         for m in found:
             state = "claim" if m.claim_of and m.status == "ACTIVE" else m.status.lower()
             out.print(f"{m.id}  {state:<8}  {m.content}", markup=False, soft_wrap=True)
-    if len(found) == MOST_LISTED:
-        err.print(f"[dim]The latest {MOST_LISTED} are shown; GET /api/memories?source= pages through all of them.[/]")
+    if len(found) == MAX_LISTED:
+        err.print(f"[dim]The latest {MAX_LISTED} are shown; GET /api/memories?source= pages through all of them.[/]")
     if unlisted := _unlisted(found, overview, user):
         err.print(safe_text(unlisted), markup=False, soft_wrap=True)
 
 
-def _unlisted(found: "list[Memory]", overview: "SourceOverview | None", user: str) -> str:
+def _unlisted(found: "list[StoredMemory]", overview: "SourceOverview | None", user: str) -> str:
     """Say what else the source said that is not among its memories; empty where there is nothing to add."""
     counts = []
     if overview and overview.past:
@@ -187,11 +183,11 @@ def _unlisted(found: "list[Memory]", overview: "SourceOverview | None", user: st
     return f"No memory about {user} is from this source now. {left}"
 
 
-def _show_receipt(done: "Withdrawal", as_json: bool) -> None:
-    from mnemon.clock import iso
+def _print_receipt(done: "Withdrawal", as_json: bool) -> None:
+    from mnemon.clock import format_time
 
     if as_json:
-        print_json({**vars(done), "source": done.origin, "at": iso(done.at), "total": done.total})
+        print_json({**vars(done), "source": done.origin, "at": format_time(done.at), "total": done.total})
         return
     gone = f"{len(done.archived):,} archived, {len(done.restored):,} restored to what they said before"
     people = "1 person" if done.people == 1 else f"{done.people:,} people"

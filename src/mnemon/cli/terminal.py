@@ -12,7 +12,7 @@ import typer
 from mnemon import errors
 from mnemon.cli.safe_text import SafeConsole, safe_json, safe_markup, safe_text
 from mnemon.errors import MnemonError
-from mnemon.storable import name_as_sent
+from mnemon.input_checks import check_name
 
 if TYPE_CHECKING:
     from mnemon.settings import Settings
@@ -32,17 +32,17 @@ def check_option_name(name: str | None) -> str | None:
     if not name.strip():
         raise typer.BadParameter("is empty; name somebody, or leave the option out")
     try:
-        return name_as_sent(name)
+        return check_name(name)
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
 
 
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
-Org = Annotated[str, typer.Option("--org", help="The organization.", envvar="MNEMON_ORG")]
-User = Annotated[
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
+OrgOption = Annotated[str, typer.Option("--org", help="The organization.", envvar="MNEMON_ORG")]
+UserOption = Annotated[
     str, typer.Option("--user", "-u", help="The person.", envvar="MNEMON_USER", callback=check_option_name)
 ]
-Persona = Annotated[
+PersonaOption = Annotated[
     str | None,
     typer.Option("--persona", "-p", help="The persona the person speaks with.", callback=check_option_name),
 ]
@@ -68,21 +68,21 @@ def print_piece(text: str) -> None:
     sys.stdout.flush()
 
 
-def chosen(**flags: Any) -> "Settings":
+def settings_from_flags(**flags: Any) -> "Settings":
     """The settings in force with these flags on top; an unusable one is a sentence and an exit code."""
     from mnemon.settings import load_settings
 
-    with told():
+    with report_errors():
         return load_settings(**flags)
 
 
 def run(work: Coroutine[Any, Any, R]) -> R:
     """Runs the work; an error of ours becomes a sentence on stderr and an exit code, never a traceback."""
-    with told(), asyncio.Runner(loop_factory=_loop) as runner:
+    with report_errors(), asyncio.Runner(loop_factory=_new_event_loop) as runner:
         return runner.run(work)
 
 
-def _loop() -> asyncio.AbstractEventLoop:
+def _new_event_loop() -> asyncio.AbstractEventLoop:
     """uvloop where it is installed; it does the same with less time."""
     try:
         import uvloop
@@ -92,7 +92,7 @@ def _loop() -> asyncio.AbstractEventLoop:
 
 
 @contextmanager
-def told() -> Iterator[None]:
+def report_errors() -> Iterator[None]:
     """Errors of ours inside leave as a sentence and an exit code."""
     try:
         yield
@@ -108,7 +108,7 @@ def exit_code(error: MnemonError) -> int:
     return next((code for kind, code in EXIT_CODES if isinstance(error, kind)), 1)
 
 
-async def quietly(work: Awaitable[R], words: str) -> R:
+async def wait_with_spinner(work: Awaitable[R], words: str) -> R:
     """Waits for the work behind a spinner on a terminal."""
     with err.status(words):
         return await work

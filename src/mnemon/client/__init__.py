@@ -5,8 +5,7 @@ The one package whose `__init__` gives names: it is what other people's programs
 
 from mnemon.client.asynchronous import Mnemon
 from mnemon.client.errors import ApiError, ClientError, Unreachable
-from mnemon.client.expectation import Verified
-from mnemon.client.sse import Event
+from mnemon.client.events import Event, Verified
 from mnemon.client.sync import SyncMnemon
 
 __all__ = ["ApiError", "ClientError", "Event", "Mnemon", "SyncMnemon", "Unreachable", "Verified"]

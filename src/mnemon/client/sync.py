@@ -12,7 +12,7 @@ from urllib.parse import quote
 import httpx2
 
 from mnemon.client.errors import ApiError, Unreachable
-from mnemon.client.expectation import Verifications, Verified
+from mnemon.client.events import Event, Reader, Verifications, Verified
 from mnemon.client.shapes import (
     Agent,
     Context,
@@ -30,10 +30,9 @@ from mnemon.client.shapes import (
     Run,
     ToolResult,
 )
-from mnemon.client.sse import Event, Reader
 
 RETRIED = frozenset({429, 502, 503, 504})
-_LONGEST_WAIT_S = 10.0
+_MAX_WAIT_S = 10.0
 
 
 class Transport:
@@ -68,12 +67,12 @@ class Transport:
             except httpx2.TransportError as error:
                 if attempt == self._retries:
                     raise Unreachable(f"{self._http.base_url} did not answer: {error}") from error
-                _wait(attempt, None)
+                _wait_before_retry(attempt, None)
                 continue
-            if attempt < self._retries and _passing(response):
-                _wait(attempt, response.headers.get("Retry-After"))
+            if attempt < self._retries and _may_retry(response):
+                _wait_before_retry(attempt, response.headers.get("Retry-After"))
                 continue
-            return _read(response)
+            return _read_response(response)
         raise AssertionError("the last attempt returns or raises")
 
     @contextmanager
@@ -85,8 +84,8 @@ class Transport:
             with self._http.stream(method, path, json=body, headers=dict(headers or {})) as response:
                 if response.status_code >= 400:
                     response.read()
-                    _read(response)
-                yield _events(response)
+                    _read_response(response)
+                yield _iter_events(response)
         except httpx2.TransportError as error:
             raise Unreachable(f"the stream from {self._http.base_url} broke off: {error}") from error
 
@@ -95,13 +94,13 @@ class Transport:
         with self._http.stream("GET", path) as response:
             if response.status_code >= 400:
                 response.read()
-                _read(response)
+                _read_response(response)
             for line in response.iter_lines():
                 if line:
                     yield line
 
 
-def _events(response: httpx2.Response) -> Iterator[Event]:
+def _iter_events(response: httpx2.Response) -> Iterator[Event]:
     reader = Reader()
     for line in response.iter_lines():
         event = reader.take(line)
@@ -109,20 +108,20 @@ def _events(response: httpx2.Response) -> Iterator[Event]:
             yield event
 
 
-def _wait(attempt: int, told: str | None) -> None:
+def _wait_before_retry(attempt: int, told: str | None) -> None:
     seconds = float(told) if told and told.isdigit() else 0.2 * 2**attempt
     spread = 0.5 + random.random() / 2  # noqa: S311  jitter, not a secret
-    time.sleep(min(seconds, _LONGEST_WAIT_S) * spread)
+    time.sleep(min(seconds, _MAX_WAIT_S) * spread)
 
 
-def _passing(response: httpx2.Response) -> bool:
+def _may_retry(response: httpx2.Response) -> bool:
     """Whether the same request may succeed in a moment."""
     if response.status_code == 409:
         return bool(response.json().get("code") == "idempotency_in_progress")
     return response.status_code in RETRIED
 
 
-def _read(response: httpx2.Response) -> Any:
+def _read_response(response: httpx2.Response) -> Any:
     if response.status_code >= 400:
         kind = response.headers.get("content-type", "")
         problem = response.json() if "json" in kind else {"code": "unknown", "detail": response.text[:300]}
@@ -166,13 +165,13 @@ class SyncMnemon:
 
     def chat(self, message: str, *, session_id: str | None = None, **who: str) -> Reply:
         """The reply, with memory applied."""
-        body = self._who(who, sessionId=session_id, message=message, stream=False)
-        return cast("Reply", self._data("POST", "/api/chat", body))
+        body = self._body_for(who, sessionId=session_id, message=message, stream=False)
+        return cast("Reply", self._request_data("POST", "/api/chat", body))
 
     @contextmanager
     def stream(self, message: str, *, session_id: str | None = None, **who: str) -> Iterator[Iterator[Event]]:
         """The reply as it comes: `with m.stream("…") as events: for event in events: …`."""
-        body = self._who(who, sessionId=session_id, message=message, stream=True)
+        body = self._body_for(who, sessionId=session_id, message=message, stream=True)
         with self._transport.stream("POST", "/api/chat", body=body) as events:
             yield events
 
@@ -186,23 +185,23 @@ class SyncMnemon:
         **who: str,
     ) -> Recorded:
         """A turn that the application ran itself is recorded and will be reflected."""
-        body = self._who(who, sessionId=session_id, messages=list(messages))
+        body = self._body_for(who, sessionId=session_id, messages=list(messages))
         if tool_results:
             body["toolResults"] = list(tool_results)
         if expectations:
             body["expectations"] = list(expectations)
-        return cast("Recorded", self._data("POST", "/api/turns", body))
+        return cast("Recorded", self._request_data("POST", "/api/turns", body))
 
     def turn_report(self, turn_id: str) -> dict[str, Any]:
         """The turn and what reflection did with it."""
-        return cast("dict[str, Any]", self._data("GET", f"/api/turns/{turn_id}"))
+        return cast("dict[str, Any]", self._request_data("GET", f"/api/turns/{turn_id}"))
 
     def context(
         self, query: str, *, session_id: str | None = None, budget_tokens: int | None = None, **who: str
     ) -> Context:
         """Exactly what a chat turn would be given."""
-        body = self._who(who, sessionId=session_id, query=query, budgetTokens=budget_tokens)
-        return cast("Context", self._data("POST", "/api/context", body))
+        body = self._body_for(who, sessionId=session_id, query=query, budgetTokens=budget_tokens)
+        return cast("Context", self._request_data("POST", "/api/context", body))
 
     # Memory
 
@@ -219,11 +218,11 @@ class SyncMnemon:
         **who: str,
     ) -> Memory:
         """The fact is stored; one with the same key is updated and its earlier version kept."""
-        body = self._who(
+        body = self._body_for(
             who, type=type, content=content, entity=entity, factType=fact_type, attribute=attribute, pinned=pinned,
             importance=importance,
         )  # fmt: skip
-        return cast("Memory", self._data("POST", "/api/memories", body))
+        return cast("Memory", self._request_data("POST", "/api/memories", body))
 
     def recall(
         self,
@@ -236,37 +235,37 @@ class SyncMnemon:
         **who: str,
     ) -> Found:
         """What memory knows about the query, best first, with the parts of each score."""
-        body = self._who(
+        body = self._body_for(
             who, query=query, limit=limit, ranking=ranking, kinds=list(kinds) if kinds else None, asOf=as_of
         )
-        return cast("Found", self._data("POST", "/api/memories/search", body))
+        return cast("Found", self._request_data("POST", "/api/memories/search", body))
 
     def memories(self, *, limit: int = 50, **query: Any) -> Iterator[Memory]:
         """Every memory that the filters let through, page by page."""
         asked = {"userId": self.user_id, "personaId": self.persona_id, **query}
-        for memory in self._pages("/api/memories", asked, limit):
+        for memory in self._iter_pages("/api/memories", asked, limit):
             yield cast("Memory", memory)
 
     def memory(self, memory_id: str) -> Memory:
         """One memory."""
-        return cast("Memory", self._data("GET", f"/api/memories/{memory_id}"))
+        return cast("Memory", self._request_data("GET", f"/api/memories/{memory_id}"))
 
     def change_memory(self, memory_id: str, **changes: Any) -> Memory:
         """The memory is changed: content, importance, pinned, status, with a reason."""
-        return cast("Memory", self._data("PATCH", f"/api/memories/{memory_id}", changes))
+        return cast("Memory", self._request_data("PATCH", f"/api/memories/{memory_id}", changes))
 
     def forget(self, memory_id: str) -> dict[str, Any]:
         """The memory is gone, everywhere; the receipt counts what went."""
-        return cast("dict[str, Any]", self._data("DELETE", f"/api/memories/{memory_id}"))
+        return cast("dict[str, Any]", self._request_data("DELETE", f"/api/memories/{memory_id}"))
 
     def forget_person(self, user_id: str) -> dict[str, Any]:
         """The person is gone, everywhere; the receipt counts what went."""
-        return cast("dict[str, Any]", self._data("DELETE", f"/api/users/{quote(user_id, safe='')}"))
+        return cast("dict[str, Any]", self._request_data("DELETE", f"/api/users/{quote(user_id, safe='')}"))
 
     def todos(self, **query: Any) -> list[dict[str, Any]]:
         """Commitments, habits, threads and frictions."""
         asked = {"userId": self.user_id, "personaId": self.persona_id, **query}
-        return [todo for todo in self._pages("/api/todos", asked, 100)]
+        return [todo for todo in self._iter_pages("/api/todos", asked, 100)]
 
     def export(self, user_id: str) -> Iterator[str]:
         """Everything about the person, a line of JSON each."""
@@ -278,17 +277,17 @@ class SyncMnemon:
     def sessions(self, **query: Any) -> list[dict[str, Any]]:
         """The person's sessions."""
         asked = {"userId": self.user_id, "personaId": self.persona_id, **query}
-        return [session for session in self._pages("/api/sessions", asked, 100)]
+        return [session for session in self._iter_pages("/api/sessions", asked, 100)]
 
     def agent_state(self, session_id: str) -> dict[str, Any]:
         """What the agent holds true in this session, with its version."""
-        return cast("dict[str, Any]", self._data("GET", f"/api/sessions/{session_id}/agent-state"))
+        return cast("dict[str, Any]", self._request_data("GET", f"/api/sessions/{session_id}/agent-state"))
 
     def patch_agent_state(self, session_id: str, update: Mapping[str, Any], *, version: int) -> dict[str, Any]:
         """The delta is applied, if this version is still current."""
         headers = {"If-Match": f'"{version}"'}
         path = f"/api/sessions/{session_id}/agent-state"
-        return cast("dict[str, Any]", self._data("PATCH", path, dict(update), headers=headers))
+        return cast("dict[str, Any]", self._request_data("PATCH", path, dict(update), headers=headers))
 
     def events(self, session_id: str, *, after: str | None = None) -> Iterator[Event]:
         """Agent state updates of the session, endlessly; a broken stream is taken up where it broke."""
@@ -302,7 +301,7 @@ class SyncMnemon:
                         if event.kind != "error":  # the stream's last: opening it again works, or raises the reason
                             yield event
             except Unreachable:
-                self._ready()
+                self._wait_until_ready()
 
     def verifications(self, session_id: str, *, after: str | None = None) -> Iterator[Verified]:
         """`expectation_verified`, endlessly: each expectation once, when it is confirmed or fails."""
@@ -315,74 +314,75 @@ class SyncMnemon:
 
     def engagement(self, **query: Any) -> Engagement | None:
         """Hypotheses, unknowns and findings; None before the first session."""
-        return cast("Engagement | None", self._data("GET", "/api/engagement", query=query))
+        return cast("Engagement | None", self._request_data("GET", "/api/engagement", query=query))
 
     def create_agent(self, **agent: Any) -> Agent:
         """An agent is made."""
-        return cast("Agent", self._data("POST", "/api/agents", agent))
+        return cast("Agent", self._request_data("POST", "/api/agents", agent))
 
     def agents(self) -> list[Agent]:
         """The organization's agents."""
-        return [agent for agent in self._pages("/api/agents", {}, 100)]
+        return [agent for agent in self._iter_pages("/api/agents", {}, 100)]
 
     def run(self, agent_id: str, prompt: str | None = None) -> Run:
         """A run is queued."""
         body = {} if prompt is None else {"prompt": prompt}
-        return cast("Run", self._data("POST", f"/api/agents/{agent_id}/runs", body))
+        return cast("Run", self._request_data("POST", f"/api/agents/{agent_id}/runs", body))
 
     def run_status(self, run_id: str) -> Run:
         """The run as it stands."""
-        return cast("Run", self._data("GET", f"/api/runs/{run_id}"))
+        return cast("Run", self._request_data("GET", f"/api/runs/{run_id}"))
 
     def re_examine(self, run_id: str) -> Run:
         """A run that looks at the decision again is queued."""
-        return cast("Run", self._data("POST", f"/api/runs/{run_id}/re-examine"))
+        return cast("Run", self._request_data("POST", f"/api/runs/{run_id}/re-examine"))
 
     def resolve(self, run_id: str, outcome: str, note: str | None = None) -> Run:
         """What came of the decision is recorded."""
         body = {"outcome": outcome} if note is None else {"outcome": outcome, "note": note}
-        return cast("Run", self._data("POST", f"/api/runs/{run_id}/resolve", body))
+        return cast("Run", self._request_data("POST", f"/api/runs/{run_id}/resolve", body))
 
     def decisions(self, agent_id: str, limit: int = 5) -> list[dict[str, Any]]:
         """The agent's last decisions, a line each."""
         return cast(
-            "list[dict[str, Any]]", self._data("GET", f"/api/agents/{agent_id}/decisions", query={"limit": limit})
+            "list[dict[str, Any]]",
+            self._request_data("GET", f"/api/agents/{agent_id}/decisions", query={"limit": limit}),
         )
 
     # Notes
 
     def write_notes(self, changes: Sequence[Mapping[str, Any]], **who: str) -> list[dict[str, Any]]:
         """All changes are made, or none: `{"op": "put", "namespace": [...], "key": ..., "value": ...}` and others."""
-        body = {"userId": self._owner(who), "changes": list(changes)}
-        return cast("list[dict[str, Any]]", (self._data("POST", "/api/notes/write", body))["results"])
+        body = {"userId": self._notes_owner(who), "changes": list(changes)}
+        return cast("list[dict[str, Any]]", (self._request_data("POST", "/api/notes/write", body))["results"])
 
     def read_notes(
         self, addresses: Sequence[tuple[Sequence[str], str]], *, refresh: bool = False, **who: str
     ) -> list[Note | None]:
         """The notes by namespace and key, None for one that is not there."""
         asked = [{"namespace": list(namespace), "key": key} for namespace, key in addresses]
-        body = {"userId": self._owner(who), "notes": asked, "refresh": refresh}
-        return cast("list[Note | None]", (self._data("POST", "/api/notes/read", body))["notes"])
+        body = {"userId": self._notes_owner(who), "notes": asked, "refresh": refresh}
+        return cast("list[Note | None]", (self._request_data("POST", "/api/notes/read", body))["notes"])
 
     def search_notes(self, namespace: Sequence[str] = (), *, user_id: str | None = None, **asked: Any) -> list[Note]:
         """Notes below the namespace that meet every condition; with a query or a vector, nearest first."""
         who = {} if user_id is None else {"user_id": user_id}
-        body = {"userId": self._owner(who), "namespace": list(namespace), **asked}
-        return cast("list[Note]", (self._data("POST", "/api/notes/search", body))["notes"])
+        body = {"userId": self._notes_owner(who), "namespace": list(namespace), **asked}
+        return cast("list[Note]", (self._request_data("POST", "/api/notes/search", body))["notes"])
 
     def note_namespaces(self, *, user_id: str | None = None, **asked: Any) -> list[list[str]]:
         """The namespaces that hold something and fit the patterns."""
         who = {} if user_id is None else {"user_id": user_id}
-        body = {"userId": self._owner(who), **asked}
-        return cast("list[list[str]]", (self._data("POST", "/api/notes/namespaces", body))["namespaces"])
+        body = {"userId": self._notes_owner(who), **asked}
+        return cast("list[list[str]]", (self._request_data("POST", "/api/notes/namespaces", body))["namespaces"])
 
     # The wire
 
     def request(self, method: str, path: str, body: Any = None, **query: Any) -> Any:
         """Any route of the API; gives its `data`."""
-        return self._data(method, path, body, query=query)
+        return self._request_data(method, path, body, query=query)
 
-    def _data(
+    def _request_data(
         self,
         method: str,
         path: str,
@@ -394,7 +394,7 @@ class SyncMnemon:
         answer = self._transport.send(method, path, body=body, query=query, headers=headers)
         return answer["data"] if isinstance(answer, dict) and "data" in answer else answer
 
-    def _pages(self, path: str, query: Mapping[str, Any], limit: int) -> Iterator[Any]:
+    def _iter_pages(self, path: str, query: Mapping[str, Any], limit: int) -> Iterator[Any]:
         cursor: str | None = None
         while True:
             answer = self._transport.send("GET", path, query={**query, "limit": limit, "cursor": cursor})
@@ -404,16 +404,16 @@ class SyncMnemon:
             if cursor is None:
                 return
 
-    def _ready(self) -> None:
+    def _wait_until_ready(self) -> None:
         self._transport.send("GET", "/readyz")
 
-    def _owner(self, who: Mapping[str, str]) -> str:
+    def _notes_owner(self, who: Mapping[str, str]) -> str:
         owner = who.get("user_id", self.user_id)
         if owner is None:
             raise ValueError("Whose notes? Name a person: SyncMnemon(..., user_id=...) or user_id=... with the call.")
         return owner
 
-    def _who(self, who: Mapping[str, str], **fields: Any) -> dict[str, Any]:
+    def _body_for(self, who: Mapping[str, str], **fields: Any) -> dict[str, Any]:
         """The body with the person and persona that are meant, and without what was not given."""
         named = {"userId": who.get("user_id", self.user_id), "personaId": who.get("persona_id", self.persona_id)}
         return {name: value for name, value in {**named, **fields}.items() if value is not None}

@@ -10,11 +10,11 @@ from typing import Any
 import httpx2
 
 from mnemon.client.errors import ApiError, Unreachable
+from mnemon.client.events import Event, Reader
 from mnemon.client.loops import PerLoop
-from mnemon.client.sse import Event, Reader
 
 RETRIED = frozenset({429, 502, 503, 504})
-_LONGEST_WAIT_S = 10.0
+_MAX_WAIT_S = 10.0
 
 
 class AsyncTransport:
@@ -49,12 +49,12 @@ class AsyncTransport:
             except httpx2.TransportError as error:
                 if attempt == self._retries:
                     raise Unreachable(f"{self._http.base_url} did not answer: {error}") from error
-                await _wait(attempt, None)
+                await _wait_before_retry(attempt, None)
                 continue
-            if attempt < self._retries and _passing(response):
-                await _wait(attempt, response.headers.get("Retry-After"))
+            if attempt < self._retries and _may_retry(response):
+                await _wait_before_retry(attempt, response.headers.get("Retry-After"))
                 continue
-            return _read(response)
+            return _read_response(response)
         raise AssertionError("the last attempt returns or raises")
 
     @asynccontextmanager
@@ -66,8 +66,8 @@ class AsyncTransport:
             async with self._http.stream(method, path, json=body, headers=dict(headers or {})) as response:
                 if response.status_code >= 400:
                     await response.aread()
-                    _read(response)
-                yield _events(response)
+                    _read_response(response)
+                yield _iter_events(response)
         except httpx2.TransportError as error:
             raise Unreachable(f"the stream from {self._http.base_url} broke off: {error}") from error
 
@@ -76,13 +76,13 @@ class AsyncTransport:
         async with self._http.stream("GET", path) as response:
             if response.status_code >= 400:
                 await response.aread()
-                _read(response)
+                _read_response(response)
             async for line in response.aiter_lines():
                 if line:
                     yield line
 
 
-async def _events(response: httpx2.Response) -> AsyncIterator[Event]:
+async def _iter_events(response: httpx2.Response) -> AsyncIterator[Event]:
     reader = Reader()
     async for line in response.aiter_lines():
         event = reader.take(line)
@@ -90,20 +90,20 @@ async def _events(response: httpx2.Response) -> AsyncIterator[Event]:
             yield event
 
 
-async def _wait(attempt: int, told: str | None) -> None:
+async def _wait_before_retry(attempt: int, told: str | None) -> None:
     seconds = float(told) if told and told.isdigit() else 0.2 * 2**attempt
     spread = 0.5 + random.random() / 2  # noqa: S311  jitter, not a secret
-    await asyncio.sleep(min(seconds, _LONGEST_WAIT_S) * spread)
+    await asyncio.sleep(min(seconds, _MAX_WAIT_S) * spread)
 
 
-def _passing(response: httpx2.Response) -> bool:
+def _may_retry(response: httpx2.Response) -> bool:
     """Whether the same request may succeed in a moment."""
     if response.status_code == 409:
         return bool(response.json().get("code") == "idempotency_in_progress")
     return response.status_code in RETRIED
 
 
-def _read(response: httpx2.Response) -> Any:
+def _read_response(response: httpx2.Response) -> Any:
     if response.status_code >= 400:
         kind = response.headers.get("content-type", "")
         problem = response.json() if "json" in kind else {"code": "unknown", "detail": response.text[:300]}

@@ -5,48 +5,47 @@ from dataclasses import dataclass
 from fastapi import APIRouter
 
 from mnemon.access.grants import Grant
-from mnemon.agentstate.hit_rate import hit_rates
-from mnemon.console.plot import Spot, reliability_spots
-from mnemon.console.shell import Shown, page
-from mnemon.console.visit import Visit
+from mnemon.agentstate.store import load_hit_rates
+from mnemon.console.charts import ReliabilityPoint, reliability_points
+from mnemon.console.page_request import PageRequest
+from mnemon.console.pages import PageContent, page
 from mnemon.runs import agent_store
 from mnemon.runs.agents import get_agent
-from mnemon.runs.calibration import Calibration
+from mnemon.runs.calibration import Calibration, load_track_record
 from mnemon.runs.card import load_cards
-from mnemon.runs.track_record import track_record
 
 router = APIRouter()
 
 
 @dataclass(frozen=True, kw_only=True)
-class Group:
+class CalibrationGroup:
     """One agent's decisions of one card type."""
 
     agent: str
     card: str
     found: Calibration
-    stated: tuple[Spot, ...]
-    convictions: tuple[Spot, ...]
+    stated: tuple[ReliabilityPoint, ...]
+    convictions: tuple[ReliabilityPoint, ...]
 
 
 @page(router, "/calibration", "calibration.html", grant=Grant.AGENTS_READ)
-async def calibration(visit: Visit) -> Shown:
+async def calibration(visit: PageRequest) -> PageContent:
     """Reliability and Brier score over all, and per agent and card type; the hit rate of expectations."""
     agent_id = visit.asked("agent") or None
-    cards = load_cards(visit.basement.settings.cards_dir)
+    cards = load_cards(visit.services.settings.cards_dir)
     async with visit.tx() as tx:
         if agent_id:
-            await get_agent(tx, visit.org, agent_id)
-        record = await track_record(tx, visit.org, cards, agent_id)
-        agents = {agent.id: agent.name for agent in await agent_store.agents(visit.org, tx, most=200)}
-        total, actions = await hit_rates(tx, visit.org)
+            await get_agent(tx, visit.org_scope, agent_id)
+        record = await load_track_record(tx, visit.org_scope, cards, agent_id)
+        agents = {agent.id: agent.name for agent in await agent_store.list_agents(visit.org_scope, tx, most=200)}
+        total, actions = await load_hit_rates(tx, visit.org_scope)
     groups = [
-        Group(
+        CalibrationGroup(
             agent=agents.get(str(found.agent_id), str(found.agent_id)),
             card=cards[str(found.card_type)].title,
             found=found,
-            stated=reliability_spots(found.stated),
-            convictions=reliability_spots(found.convictions),
+            stated=reliability_points(found.stated),
+            convictions=reliability_points(found.convictions),
         )
         for found in record.groups
     ]
@@ -60,4 +59,4 @@ async def calibration(visit: Visit) -> Shown:
             for one in (total, *actions)
         ],
     }
-    return Shown(title="Calibration", data=data)
+    return PageContent(title="Calibration", data=data)

@@ -5,30 +5,29 @@ from typing import Any
 from fastapi import APIRouter
 
 from mnemon.access.grants import Grant
-from mnemon.console.shell import Shown, page
-from mnemon.console.stack import stacked
-from mnemon.console.visit import Visit
-from mnemon.console.whom import scope_of, whom
-from mnemon.context.assemble import Context, given
-from mnemon.vectors.embed import embed_query
+from mnemon.console.charts import stacked_bars
+from mnemon.console.page_request import PageRequest, load_person_filter, scope_of
+from mnemon.console.pages import PageContent, page
+from mnemon.context.assemble import AssembledContext, preview_context
+from mnemon.vectors.text_vectors import embed_query
 
 router = APIRouter()
-MOST_TOKENS = 200_000
+MAX_TOKENS = 200_000
 
 
 @page(router, "/context", "context.html", grant=Grant.CHAT)
-async def context(visit: Visit) -> Shown:
+async def context(visit: PageRequest) -> PageContent:
     """The layers of the prompt with their shares of it."""
     text = visit.asked("q")
-    budget = max(200, visit.number("budget", visit.basement.settings.context_budget_tokens, most=MOST_TOKENS))
-    vector = await embed_query(visit.basement.embedder, text) if text else None
-    made: Context | None = None
+    budget = max(200, visit.query_number("budget", visit.services.settings.context_budget_tokens, most=MAX_TOKENS))
+    vector = await embed_query(visit.services.embedder, text) if text else None
+    made: AssembledContext | None = None
     async with visit.tx() as tx:
-        chosen = await whom(visit, tx)
+        chosen = await load_person_filter(visit, tx)
         if text and chosen.user:
-            made = await given(
+            made = await preview_context(
                 tx,
-                visit.basement,
+                visit.services,
                 scope_of(visit, chosen),
                 text,
                 vector,
@@ -36,11 +35,17 @@ async def context(visit: Visit) -> Shown:
                 sees_engagement=visit.principal.may(Grant.ENGAGEMENT_READ),
                 budget=budget,
             )
-    data = {"q": text, "budget": budget, "whom": chosen, "made": None if made is None else _shown(made), "now": tx.now}
-    return Shown(title="Context", data=data)
+    data = {
+        "q": text,
+        "budget": budget,
+        "whom": chosen,
+        "made": None if made is None else _context_data(made),
+        "now": tx.now,
+    }
+    return PageContent(title="Context", data=data)
 
 
-def _shown(made: Context) -> dict[str, Any]:
+def _context_data(made: AssembledContext) -> dict[str, Any]:
     pack = made.pack
     shares = {layer.name: float(layer.tokens) for layer in pack.layers}
     texts = {(layer.name, item.sources): item.text for layer in made.layers for item in layer.items}
@@ -59,7 +64,7 @@ def _shown(made: Context) -> dict[str, Any]:
             }
             for layer in pack.layers
         ],
-        "bar": stacked([shares])[0],
+        "bar": stacked_bars([shares])[0],
         "left_out": [
             {
                 "layer": one.layer,

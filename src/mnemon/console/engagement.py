@@ -8,29 +8,35 @@ from typing import Any
 from fastapi import APIRouter
 
 from mnemon.access.grants import Grant
-from mnemon.clock import iso, parse_time
-from mnemon.console.live import pulse
-from mnemon.console.plot import Course, confidence_course
-from mnemon.console.shell import Shown, page
-from mnemon.console.visit import Visit
+from mnemon.clock import format_time, parse_time
+from mnemon.console.charts import LineChart, confidence_chart
+from mnemon.console.live import live_topic
+from mnemon.console.page_request import PageRequest
+from mnemon.console.pages import PageContent, page
 from mnemon.db.tx import Tx
 from mnemon.engagement import reading, store
-from mnemon.engagement.delta import Entry
-from mnemon.engagement.document import Engagement, Hypothesis, Stage
-from mnemon.engagement.lifecycle import confidence_of, is_mixed, outstanding, source_of, would_resolve
-from mnemon.engagement.week import week
+from mnemon.engagement.document import Engagement, Hypothesis, HypothesisStage
+from mnemon.engagement.journal import EngagementEntry
+from mnemon.engagement.lifecycle import (
+    confidence_of,
+    format_source,
+    is_mixed,
+    outstanding_contradictions,
+    resolution_text,
+)
+from mnemon.engagement.week import week_rules
 from mnemon.errors import NotFound
-from mnemon.evidence.confidence import shown
+from mnemon.evidence.confidence import round_confidence
 from mnemon.scope import Scope
 from mnemon.sessions import turns
 
 router = APIRouter()
-MOST_CHANGES = 5000
-RECENT = 12
+MAX_CHANGES = 5000
+RECENT_CHANGES = 12
 
 
 @dataclass(frozen=True, kw_only=True)
-class Held:
+class HypothesisCard:
     """A hypothesis as its card shows it."""
 
     hypothesis: Hypothesis
@@ -41,11 +47,11 @@ class Held:
     """Ids of contradictions that nothing has settled."""
     source: str
     """Who said the strongest of it, and when."""
-    course: Course
+    course: LineChart
 
 
 @dataclass(frozen=True, kw_only=True)
-class Moment:
+class JournalMoment:
     """Which moment is shown."""
 
     step: int
@@ -56,102 +62,104 @@ class Moment:
 
 
 @page(router, "/engagement", "engagement.html", grant=Grant.ENGAGEMENT_READ)
-async def board(visit: Visit) -> Shown:
+async def board(visit: PageRequest) -> PageContent:
     """Hypotheses by stage, unknowns, and the journal up to the moment asked for."""
     async with visit.tx() as tx:
-        journal = await reading.history(tx, visit.org, after=0, most=MOST_CHANGES)
-        moment = _moment(visit, journal)
-        document = await reading.engagement(tx, visit.org, moment.at)
+        journal = await reading.list_history(tx, visit.org_scope, after=0, most=MAX_CHANGES)
+        moment = _requested_moment(visit, journal)
+        document = await reading.load_document(tx, visit.org_scope, moment.at)
     until = moment.at or tx.now
-    held = [_held(each, until, visit, small=True) for each in document.hypotheses] if document else []
-    columns = {stage.value: [one for one in held if one.hypothesis.stage is stage] for stage in Stage}
+    held = [_hypothesis_card(each, until, visit, small=True) for each in document.hypotheses] if document else []
+    columns = {stage.value: [one for one in held if one.hypothesis.stage is stage] for stage in HypothesisStage}
     changes = [entry for entry in journal if moment.at is None or entry.at <= moment.at]
     data = {
         "columns": columns,
         "document": document,
-        "week": {"work": week(document.week).work, "needs": week(document.week).needs} if document else None,
+        "week": {"work": week_rules(document.week).work, "needs": week_rules(document.week).needs}
+        if document
+        else None,
         "moment": moment,
-        "changes": [_change(entry, document) for entry in reversed(changes[-RECENT:])],
+        "changes": [_change_data(entry, document) for entry in reversed(changes[-RECENT_CHANGES:])],
         "count": len(changes),
         "now": tx.now,
     }
-    return Shown(title="Engagement", data=data)
+    return PageContent(title="Engagement", data=data)
 
 
 @page(router, "/engagement/{hypothesis_id}", "hypothesis.html", grant=Grant.ENGAGEMENT_READ)
-async def hypothesis(visit: Visit, hypothesis_id: str) -> Shown:
+async def hypothesis(visit: PageRequest, hypothesis_id: str) -> PageContent:
     """One hypothesis: its confidence over time, and every line of evidence with its quote and its turn."""
     async with visit.tx() as tx:
-        journal = await reading.history(tx, visit.org, after=0, most=MOST_CHANGES)
-        moment = _moment(visit, journal)
-        document = await reading.engagement(tx, visit.org, moment.at)
-        found = document.hypothesis(hypothesis_id) if document else None
+        journal = await reading.list_history(tx, visit.org_scope, after=0, most=MAX_CHANGES)
+        moment = _requested_moment(visit, journal)
+        document = await reading.load_document(tx, visit.org_scope, moment.at)
+        found = document.find_hypothesis(hypothesis_id) if document else None
         if document is None or found is None:
             raise NotFound("hypothesis")
-        sessions = await _sessions(tx, visit.org, [line.turn_id for line in found.evidence])
+        sessions = await _session_ids(tx, visit.org_scope, [line.turn_id for line in found.evidence])
     mine = [entry for entry in journal if getattr(entry.delta, "hypothesis", None) == hypothesis_id]
     data = {
-        "held": _held(found, moment.at or tx.now, visit, small=False),
-        "threshold": _threshold(visit),
+        "held": _hypothesis_card(found, moment.at or tx.now, visit, small=False),
+        "threshold": _promotion_threshold(visit),
         "sessions": sessions,
         "moment": moment,
-        "changes": [_change(entry, document) for entry in mine if moment.at is None or entry.at <= moment.at],
+        "changes": [_change_data(entry, document) for entry in mine if moment.at is None or entry.at <= moment.at],
         "now": tx.now,
     }
-    return Shown(title=found.statement, data=data)
+    return PageContent(title=found.statement, data=data)
 
 
-@pulse("engagement", grant=Grant.ENGAGEMENT_READ)
-async def _pulse(tx: Tx, scope: Scope, argument: str) -> str:
-    return str((await store.read(tx, scope)).seq)
+@live_topic("engagement", grant=Grant.ENGAGEMENT_READ)
+async def _engagement_version(tx: Tx, scope: Scope, argument: str) -> str:
+    return str((await store.load_engagement(tx, scope)).seq)
 
 
-def _moment(visit: Visit, journal: Sequence[Entry]) -> Moment:
+def _requested_moment(visit: PageRequest, journal: Sequence[EngagementEntry]) -> JournalMoment:
     """The moment of the address: `asOf`, a time, or `step`, a place on the slider; otherwise now."""
     moments = sorted({entry.at for entry in journal})
-    asked = _time(visit.asked("asOf"))
+    asked = _time_or_none(visit.asked("asOf"))
     if asked is not None:
-        return Moment(step=sum(at <= asked for at in moments), steps=len(moments), at=asked)
-    step = visit.number("step", len(moments), most=len(moments)) if moments else 0
+        return JournalMoment(step=sum(at <= asked for at in moments), steps=len(moments), at=asked)
+    step = visit.query_number("step", len(moments), most=len(moments)) if moments else 0
     if step >= len(moments):
-        return Moment(step=len(moments), steps=len(moments), at=None)
-    return Moment(step=step, steps=len(moments), at=moments[max(step, 1) - 1])
+        return JournalMoment(step=len(moments), steps=len(moments), at=None)
+    return JournalMoment(step=step, steps=len(moments), at=moments[max(step, 1) - 1])
 
 
-def _time(text: str) -> datetime | None:
+def _time_or_none(text: str) -> datetime | None:
     try:
         return parse_time(text) if text else None
     except (ValueError, OverflowError):
         return None
 
 
-def _threshold(visit: Visit) -> float:
-    return visit.basement.settings.promotion_threshold
+def _promotion_threshold(visit: PageRequest) -> float:
+    return visit.services.settings.promotion_threshold
 
 
-def _held(found: Hypothesis, until: datetime, visit: Visit, *, small: bool) -> Held:
+def _hypothesis_card(found: Hypothesis, until: datetime, visit: PageRequest, *, small: bool) -> HypothesisCard:
     size = {"width": 240, "height": 56} if small else {"width": 960, "height": 180}
     over = found.archived_at or until
-    return Held(
+    return HypothesisCard(
         hypothesis=found,
-        confidence=shown(confidence_of(found)),
+        confidence=round_confidence(confidence_of(found)),
         mixed=is_mixed(found.evidence),
-        would_resolve=would_resolve(found),
-        outstanding=tuple(line.id for line in outstanding(found.evidence)),
-        source=source_of(found),
-        course=confidence_course(found, min(until, over), threshold=_threshold(visit), **size),
+        would_resolve=resolution_text(found),
+        outstanding=tuple(line.id for line in outstanding_contradictions(found.evidence)),
+        source=format_source(found),
+        course=confidence_chart(found, min(until, over), threshold=_promotion_threshold(visit), **size),
     )
 
 
-def _change(entry: Entry, document: Engagement | None) -> dict[str, Any]:
+def _change_data(entry: EngagementEntry, document: Engagement | None) -> dict[str, Any]:
     """A change of the journal in words, with the hypothesis it moved."""
     target = getattr(entry.delta, "hypothesis", None)
-    moved = document.hypothesis(target) if document and target else None
-    about = moved.statement if moved else _question(entry, document)
+    moved = document.find_hypothesis(target) if document and target else None
+    about = moved.statement if moved else _unknown_question(entry, document)
     return {
         "seq": entry.seq,
         "at": entry.at,
-        "asOf": iso(entry.at),
+        "asOf": format_time(entry.at),
         "kind": entry.delta.kind,
         "who": entry.who,
         "reason": entry.reason.removeprefix(entry.delta.kind).lstrip(" ;:,"),
@@ -160,13 +168,13 @@ def _change(entry: Entry, document: Engagement | None) -> dict[str, Any]:
     }
 
 
-def _question(entry: Entry, document: Engagement | None) -> str:
+def _unknown_question(entry: EngagementEntry, document: Engagement | None) -> str:
     """The question of an unknown that the change asked or answered."""
     target = getattr(entry.delta, "unknown", None)
     return next((one.question for one in document.unknowns if one.id == target), "") if document and target else ""
 
 
-async def _sessions(tx: Tx, scope: Scope, turn_ids: Sequence[str]) -> dict[str, str]:
+async def _session_ids(tx: Tx, scope: Scope, turn_ids: Sequence[str]) -> dict[str, str]:
     """The session of each turn that is still there."""
-    found = {turn_id: await turns.find(tx, scope, turn_id) for turn_id in dict.fromkeys(turn_ids)}
+    found = {turn_id: await turns.find_turn(tx, scope, turn_id) for turn_id in dict.fromkeys(turn_ids)}
     return {turn_id: stored.turn.session_id for turn_id, stored in found.items() if stored is not None}

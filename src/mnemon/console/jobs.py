@@ -3,47 +3,47 @@
 from fastapi import APIRouter
 
 from mnemon.access.grants import Grant
-from mnemon.console.shell import Shown, Went, action, page
-from mnemon.console.visit import Visit
+from mnemon.console.page_request import PageRequest
+from mnemon.console.pages import ActionRedirect, PageContent, action, page
 from mnemon.db.tx import Tx
 from mnemon.errors import NotFound
 from mnemon.jobs import store
-from mnemon.jobs.work import Status
-from mnemon.memory.vectors.store import MemoryTexts
-from mnemon.notes.vectors import NoteTexts
-from mnemon.reflection.store import reflected
+from mnemon.jobs.work import WorkStatus
+from mnemon.memory.vector_store import MemoryTexts
+from mnemon.notes.upkeep import NoteTexts
+from mnemon.reflection.store import count_reflected
 
 router = APIRouter()
-MOST = 200
+MAX_JOBS = 200
 
 
 @page(router, "/jobs", "jobs.html", grant=Grant.JOBS)
-async def jobs(visit: Visit) -> Shown:
+async def jobs(visit: PageRequest) -> PageContent:
     """The organization's work, with how much of each, and how far what goes on behind it is."""
     wanted, kind = visit.asked("status"), visit.asked("kind")
-    status = Status(wanted) if wanted in set(Status) else None
+    status = WorkStatus(wanted) if wanted in set(WorkStatus) else None
     async with visit.tx() as tx:
-        shown = await store.jobs(tx, visit.org, most=MOST, status=status, kind=kind or None)
-        kinds = await store.kinds(tx, visit.org)
-        progress = await _progress(visit, tx)
+        shown = await store.list_jobs(tx, visit.org_scope, most=MAX_JOBS, status=status, kind=kind or None)
+        kinds = await store.kind_counts(tx, visit.org_scope)
+        progress = await _background_progress(visit, tx)
     data = {
         "jobs": shown,
-        "counts": {one.value: sum(numbers[one] for numbers in kinds.values()) for one in Status},
+        "counts": {one.value: sum(numbers[one] for numbers in kinds.values()) for one in WorkStatus},
         "kinds": {name: sum(numbers.values()) for name, numbers in kinds.items()},
         "progress": progress,
         "status": wanted,
         "kind": kind,
         "now": tx.now,
-        "most": MOST,
+        "most": MAX_JOBS,
     }
-    return Shown(title="Jobs", data=data)
+    return PageContent(title="Jobs", data=data)
 
 
-async def _progress(visit: Visit, tx: Tx) -> list[dict[str, object]]:
+async def _background_progress(visit: PageRequest, tx: Tx) -> list[dict[str, object]]:
     """What is worked off over and over: turns that are reflected, texts that have their vector."""
-    done, every = await reflected(tx, visit.org)
-    model = visit.basement.embedder.model
-    counted = [await texts.counted(tx, visit.org, model) for texts in (MemoryTexts(), NoteTexts())]
+    done, every = await count_reflected(tx, visit.org_scope)
+    model = visit.services.embedder.model
+    counted = [await texts.count_vectors(tx, visit.org_scope, model) for texts in (MemoryTexts(), NoteTexts())]
     vectors, texts = sum(one.done for one in counted), sum(one.texts for one in counted)
     return [
         {"what": "Turns reflected", "done": done, "of": every},
@@ -52,10 +52,10 @@ async def _progress(visit: Visit, tx: Tx) -> list[dict[str, object]]:
 
 
 @action(router, "/jobs/{job_id}/retry", grant=Grant.JOBS_WRITE)
-async def retry(visit: Visit, form: dict[str, str], job_id: str) -> Went:
+async def retry(visit: PageRequest, form: dict[str, str], job_id: str) -> ActionRedirect:
     """The job is due at once, with all its tries."""
     async with visit.tx() as tx:
-        if not await store.retry(tx, visit.org, job_id):
+        if not await store.retry_job(tx, visit.org_scope, job_id):
             raise NotFound("job that waits")
-        visit.note(tx, "run job again", job_id)
-    return Went(to="/jobs", notice="The job runs again now.")
+        visit.audit_write(tx, "run job again", job_id)
+    return ActionRedirect(to="/jobs", notice="The job runs again now.")

@@ -15,62 +15,64 @@ from starlette.responses import StreamingResponse
 
 from mnemon.access import signin
 from mnemon.access.grants import Grant
-from mnemon.access.watch import server_stops
-from mnemon.console.visit import Visit, visitor
+from mnemon.access.keys import server_stops
+from mnemon.console.page_request import PageRequest, admit_request
 from mnemon.db.tx import Tx
 from mnemon.errors import MnemonError, NotAllowed, NotFound, Unauthenticated, Unavailable
 from mnemon.jobs import store as jobs
 from mnemon.scope import Scope
 
 router = APIRouter(include_in_schema=False)
-EVERY_S = 1.0
-KEEPALIVE = 15
+POLL_INTERVAL_S = 1.0
+KEEPALIVE_POLLS = 15
 
-Pulse = Callable[[Tx, Scope, str], Awaitable[str]]
-_pulses: dict[str, tuple[Pulse, Grant]] = {}
+VersionQuery = Callable[[Tx, Scope, str], Awaitable[str]]
+_topics: dict[str, tuple[VersionQuery, Grant]] = {}
 
 
-def pulse(topic: str, *, grant: Grant) -> Callable[[Pulse], Pulse]:
+def live_topic(topic: str, *, grant: Grant) -> Callable[[VersionQuery], VersionQuery]:
     """Registers what `topic` or `topic:argument` beats with, and the scope of the page that listens to it."""
 
-    def register(function: Pulse) -> Pulse:
-        _pulses[topic] = (function, grant)
+    def register_topic(function: VersionQuery) -> VersionQuery:
+        _topics[topic] = (function, grant)
         return function
 
-    return register
+    return register_topic
 
 
-def topics() -> frozenset[str]:
+def topic_names() -> frozenset[str]:
     """Every topic there is."""
-    return frozenset(_pulses)
+    return frozenset(_topics)
 
 
-@pulse("jobs", grant=Grant.JOBS)
-async def _jobs(tx: Tx, scope: Scope, argument: str) -> str:
-    found = await jobs.jobs(tx, scope, most=200)
+@live_topic("jobs", grant=Grant.JOBS)
+async def _jobs_version(tx: Tx, scope: Scope, argument: str) -> str:
+    found = await jobs.list_jobs(tx, scope, most=200)
     return "|".join(f"{job.id}{job.status}{job.attempts}" for job in found)
 
 
 @router.get("/live")
 async def live(request: Request, topic: str) -> Response:
     """A stream of `changed` events for one topic, until the session ends or the key that opened it does."""
-    visit = await visitor(request)
+    visit = await admit_request(request)
     name, _, argument = topic.partition(":")
-    if name not in _pulses:
+    if name not in _topics:
         raise NotFound("topic")
-    beat, grant = _pulses[name]
-    visit.require(grant)
+    beat, grant = _topics[name]
+    visit.require_grant(grant)
     seen = request.headers.get("Last-Event-ID", "")
-    return StreamingResponse(_changes(visit, beat, grant, argument, seen), media_type="text/event-stream")
+    return StreamingResponse(_stream_changes(visit, beat, grant, argument, seen), media_type="text/event-stream")
 
 
-async def _changes(visit: Visit, beat: Pulse, grant: Grant, argument: str, seen: str) -> AsyncIterator[str]:
+async def _stream_changes(
+    visit: PageRequest, beat: VersionQuery, grant: Grant, argument: str, seen: str
+) -> AsyncIterator[str]:
     yield "retry: 1000\n\n"
     quiet = 0
     closing: asyncio.Event = visit.request.app.state.closing
     while not closing.is_set():
         try:
-            now = await _digest(visit, beat, grant, argument)
+            now = await _version_digest(visit, beat, grant, argument)
         except (Unauthenticated, NotAllowed) as error:
             yield _last(error)
             return
@@ -80,10 +82,10 @@ async def _changes(visit: Visit, beat: Pulse, grant: Grant, argument: str, seen:
             seen, quiet = now, 0
             yield f"event: {kind}\nid: {now}\ndata: \n\n"
         quiet += 1
-        if quiet % KEEPALIVE == 0:
+        if quiet % KEEPALIVE_POLLS == 0:
             yield ": still here\n\n"
         with suppress(TimeoutError):
-            async with asyncio.timeout(EVERY_S):
+            async with asyncio.timeout(POLL_INTERVAL_S):
                 await closing.wait()
     yield _last(server_stops())
 
@@ -93,12 +95,12 @@ def _last(error: MnemonError) -> str:
     return f"event: error\ndata: {json.dumps({'code': error.code, 'detail': error.detail})}\n\n"
 
 
-async def _digest(visit: Visit, beat: Pulse, grant: Grant, argument: str) -> str | None:
+async def _version_digest(visit: PageRequest, beat: VersionQuery, grant: Grant, argument: str) -> str | None:
     """Give the pulse's hash; None while the database is away. Raises where the session may not hear it any more."""
     try:
         async with visit.tx() as tx:
-            visit.principal = await signin.session(tx, visit.org, visit.secret)
-            visit.require(grant)
-            return sha256((await beat(tx, visit.org, argument)).encode()).hexdigest()[:16]
+            visit.principal = await signin.authenticate_session(tx, visit.org_scope, visit.secret)
+            visit.require_grant(grant)
+            return sha256((await beat(tx, visit.org_scope, argument)).encode()).hexdigest()[:16]
     except Unavailable:
         return None

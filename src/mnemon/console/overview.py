@@ -7,26 +7,26 @@ from fastapi import APIRouter
 
 from mnemon.access import store as access
 from mnemon.access.grants import Grant
-from mnemon.console.live import pulse
-from mnemon.console.shell import Shown, page
-from mnemon.console.visit import Visit
+from mnemon.console.live import live_topic
+from mnemon.console.page_request import PageRequest
+from mnemon.console.pages import PageContent, page
 from mnemon.db.tx import Tx
 from mnemon.jobs import store as jobs
-from mnemon.jobs.work import Status
-from mnemon.memory.recall.tally import Tally
-from mnemon.memory.survey import survey as memories
+from mnemon.jobs.work import WorkStatus
+from mnemon.memory import survey as memories
+from mnemon.memory.recall.search import RecallCounter
 from mnemon.reflection import store as reflections
 from mnemon.scope import Scope
-from mnemon.sessions.survey import survey as sessions
+from mnemon.sessions import overview as sessions
 
 router = APIRouter()
-DAYS = 30
-LATE = timedelta(minutes=2)
+CHART_DAYS = 30
+OVERDUE_AFTER = timedelta(minutes=2)
 """Work that is due for longer than this is not being taken."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Day:
+class OverviewDay:
     """One day of the charts."""
 
     day: date
@@ -36,53 +36,55 @@ class Day:
 
 
 @page(router, "/", "overview.html", grant=Grant.MEMORY_READ)
-async def overview(visit: Visit) -> Shown:
+async def overview(visit: PageRequest) -> PageContent:
     """How the organization's memory is doing."""
     async with visit.tx() as tx:
-        held = await memories.counts(tx, visit.org)
-        said = await sessions.counts(tx, visit.org)
-        work = await jobs.standing(tx, visit.org)
-        behind = await reflections.waiting(tx, visit.org)
-        days = await _days(tx, visit.org)
-        latest = await sessions.sessions(tx, visit.org, most=6)
-        keys = [key for key in await access.keys(visit.org, tx) if key.revoked_at is None]
-    models = visit.basement
+        held = await memories.count_memories(tx, visit.org_scope)
+        said = await sessions.count_conversations(tx, visit.org_scope)
+        work = await jobs.status_counts(tx, visit.org_scope)
+        behind = await reflections.reflection_backlog(tx, visit.org_scope)
+        days = await _load_days(tx, visit.org_scope)
+        latest = await sessions.list_sessions(tx, visit.org_scope, most=6)
+        keys = [key for key in await access.list_keys(visit.org_scope, tx) if key.revoked_at is None]
+    models = visit.services
     data = {
-        "health": _health(work, tx.now),
+        "health": _health_status(work, tx.now),
         "held": held,
         "said": said,
         "jobs": {status.value: count for status, (count, _) in work.items()},
         "behind": behind,
         "days": days,
         "latest": latest,
-        "steps": _steps(keys=len(keys), turns=said.turns, memories=held.active, recalls=sum(d.recalls for d in days)),
+        "steps": _first_steps(
+            keys=len(keys), turns=said.turns, memories=held.active, recalls=sum(d.recalls for d in days)
+        ),
         "model": models.llm.name,
         "offline": models.llm.offline,
         "embedder": models.embedder.model,
         "now": tx.now,
     }
-    return Shown(title="Overview", data=data)
+    return PageContent(title="Overview", data=data)
 
 
-@pulse("overview", grant=Grant.MEMORY_READ)
-async def _pulse(tx: Tx, scope: Scope, argument: str) -> str:
-    work = await jobs.standing(tx, scope)
-    return f"{await sessions.pulse(tx, scope)}|{await reflections.waiting(tx, scope)}|{work}"
+@live_topic("overview", grant=Grant.MEMORY_READ)
+async def _overview_version(tx: Tx, scope: Scope, argument: str) -> str:
+    work = await jobs.status_counts(tx, scope)
+    return f"{await sessions.change_token(tx, scope)}|{await reflections.reflection_backlog(tx, scope)}|{work}"
 
 
-async def _days(tx: Tx, scope: Scope) -> list[Day]:
+async def _load_days(tx: Tx, scope: Scope) -> list[OverviewDay]:
     """The last days, each there whether anything happened or not."""
     today = tx.now.astimezone(UTC).date()
-    first = today - timedelta(days=DAYS - 1)
+    first = today - timedelta(days=CHART_DAYS - 1)
     since = datetime.combine(first, time(), UTC)
-    said = {one.day: one for one in await sessions.days(tx, scope, since)}
-    recalls = await tx.attached.get(Tally).days(tx, scope, first)
+    said = {one.day: one for one in await sessions.list_daily_usage(tx, scope, since)}
+    recalls = await tx.attached.get_or_create(RecallCounter).recalls_by_day(tx, scope, first)
     tokens = {day: one.input_tokens + one.output_tokens for day, one in said.items()}
-    for spent in await reflections.spent(tx, scope, since):
+    for spent in await reflections.daily_usage(tx, scope, since):
         tokens[spent.day] = tokens.get(spent.day, 0) + spent.input_tokens + spent.output_tokens
-    every = [first + timedelta(days=number) for number in range(DAYS)]
+    every = [first + timedelta(days=number) for number in range(CHART_DAYS)]
     return [
-        Day(
+        OverviewDay(
             day=day,
             turns=said[day].turns if day in said else 0,
             recalls=recalls.get(day, 0),
@@ -92,17 +94,17 @@ async def _days(tx: Tx, scope: Scope) -> list[Day]:
     ]
 
 
-def _health(work: dict[Status, tuple[int, datetime | None]], now: datetime) -> dict[str, str]:
+def _health_status(work: dict[WorkStatus, tuple[int, datetime | None]], now: datetime) -> dict[str, str]:
     """In a word and a sentence whether anything needs a hand."""
-    waiting, oldest = work[Status.QUEUED]
-    if waiting and oldest is not None and now - oldest > LATE:
+    waiting, oldest = work[WorkStatus.QUEUED]
+    if waiting and oldest is not None and now - oldest > OVERDUE_AFTER:
         return {"tone": "red", "word": "stalled", "says": "Work is due and nobody takes it. Is a worker running?"}
-    if work[Status.PARKED][0]:
+    if work[WorkStatus.PARKED][0]:
         return {"tone": "amber", "word": "needs a look", "says": "Some jobs ran out of tries and are parked."}
     return {"tone": "green", "word": "well", "says": "The database answers and work is being taken."}
 
 
-def _steps(*, keys: int, turns: int, memories: int, recalls: int) -> list[dict[str, object]]:
+def _first_steps(*, keys: int, turns: int, memories: int, recalls: int) -> list[dict[str, object]]:
     """What to do first, each with the command that does it; none once something is remembered."""
     steps: list[dict[str, object]] = [
         {"done": keys > 0, "what": "Make a key for your application", "how": "mnemon keys create --name my-app"},

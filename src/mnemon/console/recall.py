@@ -7,44 +7,48 @@ from fastapi import APIRouter
 
 from mnemon.access.grants import Grant
 from mnemon.clock import parse_time
-from mnemon.console.sheet import refusal
-from mnemon.console.shell import Shown, page
-from mnemon.console.stack import Bar, stacked
-from mnemon.console.visit import Visit
-from mnemon.console.whom import Whom, scope_of, whom
+from mnemon.console.charts import ScoreBar, stacked_bars
+from mnemon.console.forms import form_refusal
+from mnemon.console.page_request import PageRequest, PersonFilter, load_person_filter, scope_of
+from mnemon.console.pages import PageContent, page
 from mnemon.errors import Invalid
 from mnemon.memory.ranking import Ranking
-from mnemon.memory.recall.left_out import left_out
-from mnemon.memory.recall.query import Hit, Query, Recalled, RecallKind
+from mnemon.memory.recall.query import RecallHit, RecallKind, RecallQuery, RecallResult
 from mnemon.memory.recall.search import search
-from mnemon.vectors.embed import embed_query
+from mnemon.memory.recall.store import list_left_out
+from mnemon.vectors.text_vectors import embed_query
 
 router = APIRouter()
-BELOW = 8
+SHOWN_BELOW_LIMIT = 8
 """How many of those that came after the cut are shown."""
 
 
 @page(router, "/recall", "recall.html", grant=Grant.MEMORY_READ)
-async def recall(visit: Visit) -> Shown:
+async def recall(visit: PageRequest) -> PageContent:
     """The query's hits under one ranking, or under two side by side."""
-    text, limit = visit.asked("q"), visit.number("limit", 8, most=50)
-    as_of = _moment(visit)
-    vector = await embed_query(visit.basement.embedder, text) if text else None
+    text, limit = visit.asked("q"), visit.query_number("limit", 8, most=50)
+    as_of = _parse_as_of(visit)
+    vector = await embed_query(visit.services.embedder, text) if text else None
     async with visit.tx() as tx:
-        chosen = await whom(visit, tx)
+        chosen = await load_person_filter(visit, tx)
         columns: list[dict[str, Any]] = []
         missing: list[Any] = []
         if text and chosen.user and not visit.refused:
             scope = scope_of(visit, chosen)
-            for ranking in _rankings(visit):
-                query = _query(visit, text, vector, ranking, limit + BELOW, as_of)
-                columns.append(_column(ranking, await search(tx, scope, query), limit))
-            missing = await left_out(tx, scope, query)
-    return Shown(title="Recall", data=_data(visit, chosen, limit, _crossed(columns), missing, tx.now))
+            for ranking in _requested_rankings(visit):
+                query = _build_query(visit, text, vector, ranking, limit + SHOWN_BELOW_LIMIT, as_of)
+                columns.append(_ranking_column(ranking, await search(tx, scope, query), limit))
+            missing = await list_left_out(tx, scope, query)
+    return PageContent(title="Recall", data=_recall_data(visit, chosen, limit, _link_columns(columns), missing, tx.now))
 
 
-def _data(
-    visit: Visit, chosen: Whom, limit: int, columns: list[dict[str, Any]], missing: list[Any], now: datetime
+def _recall_data(
+    visit: PageRequest,
+    chosen: PersonFilter,
+    limit: int,
+    columns: list[dict[str, Any]],
+    missing: list[Any],
+    now: datetime,
 ) -> dict[str, Any]:
     return {
         "asked": {name: visit.asked(name) for name in ("q", "ranking", "versus", "as_of", "kinds")},
@@ -57,7 +61,7 @@ def _data(
     }
 
 
-def _rankings(visit: Visit) -> list[Ranking]:
+def _requested_rankings(visit: PageRequest) -> list[Ranking]:
     """The ranking asked for and the one to compare it with."""
     known = {one.value: one for one in Ranking}
     first = known.get(visit.asked("ranking"), Ranking.HYBRID)
@@ -65,12 +69,14 @@ def _rankings(visit: Visit) -> list[Ranking]:
     return [first] if second in (None, first) else [first, second]
 
 
-def _query(visit: Visit, text: str, vector: Any, ranking: Ranking, limit: int, as_of: datetime | None) -> Query:
+def _build_query(
+    visit: PageRequest, text: str, vector: Any, ranking: Ranking, limit: int, as_of: datetime | None
+) -> RecallQuery:
     kinds = frozenset(RecallKind) if visit.asked("kinds") == "both" else frozenset({RecallKind.MEMORIES})
-    return Query(
+    return RecallQuery(
         text=text,
         vector=vector,
-        model=visit.basement.embedder.model,
+        model=visit.services.embedder.model,
         ranking=ranking,
         kinds=kinds,
         limit=limit,
@@ -78,7 +84,7 @@ def _query(visit: Visit, text: str, vector: Any, ranking: Ranking, limit: int, a
     )
 
 
-def _moment(visit: Visit) -> datetime | None:
+def _parse_as_of(visit: PageRequest) -> datetime | None:
     """The end of a day that is named, or the moment; anything else is refused beside the field."""
     word = visit.asked("as_of")
     if not word:
@@ -87,13 +93,13 @@ def _moment(visit: Visit) -> datetime | None:
         return parse_time(f"{word}T23:59:59Z" if len(word) == len("2026-04-12") else word)
     except (ValueError, OverflowError):
         wrong = Invalid("“As of” takes a day like 2026-04-12, or a time in ISO form.", code="bad_time")
-        visit.refused = refusal("/recall", {"as_of": word}, wrong, "as_of")
+        visit.refused = form_refusal("/recall", {"as_of": word}, wrong, "as_of")
         return None
 
 
-def _column(ranking: Ranking, found: Recalled, limit: int) -> dict[str, Any]:
-    bars = stacked([{name: hit.weights[name] * part for name, part in hit.parts.items()} for hit in found.hits])
-    lines = [_line(place, hit, bar) for place, (hit, bar) in enumerate(zip(found.hits, bars, strict=True), start=1)]
+def _ranking_column(ranking: Ranking, found: RecallResult, limit: int) -> dict[str, Any]:
+    bars = stacked_bars([{name: hit.weights[name] * part for name, part in hit.parts.items()} for hit in found.hits])
+    lines = [_hit_line(place, hit, bar) for place, (hit, bar) in enumerate(zip(found.hits, bars, strict=True), start=1)]
     return {
         "ranking": ranking.value,
         "weights": dict(found.hits[0].weights) if found.hits else {},
@@ -104,7 +110,7 @@ def _column(ranking: Ranking, found: Recalled, limit: int) -> dict[str, Any]:
     }
 
 
-def _line(place: int, hit: Hit, bar: Bar) -> dict[str, Any]:
+def _hit_line(place: int, hit: RecallHit, bar: ScoreBar) -> dict[str, Any]:
     return {
         "place": place,
         "found": hit.found,
@@ -116,7 +122,7 @@ def _line(place: int, hit: Hit, bar: Bar) -> dict[str, Any]:
     }
 
 
-def _crossed(columns: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _link_columns(columns: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Of two columns, each hit knows its place in the other."""
     if len(columns) == 2:
         places = [{line["found"].id: line["place"] for line in (*c["hits"], *c["below"])} for c in columns]

@@ -6,25 +6,25 @@ from dataclasses import dataclass
 from fastapi import APIRouter
 
 from mnemon.access.grants import Grant
-from mnemon.console.live import pulse
-from mnemon.console.runs import Conviction, conviction
-from mnemon.console.shell import Shown, page
-from mnemon.console.visit import Visit
+from mnemon.console.live import live_topic
+from mnemon.console.page_request import PageRequest
+from mnemon.console.pages import PageContent, page
+from mnemon.console.runs import Conviction, conviction_of
 from mnemon.db.tx import Tx
 from mnemon.errors import NotFound
 from mnemon.runs import agent_store, store
 from mnemon.runs.card import RE_EXAMINATION, CardDefinition, load_cards
-from mnemon.runs.re_examination import why_not
+from mnemon.runs.re_examination import not_re_examinable_reason
 from mnemon.runs.run import ResolutionStatus, Run, RunStatus
 from mnemon.runs.store import RunFilter
 from mnemon.scope import Scope
 
 router = APIRouter()
-SIZE = 50
+PAGE_SIZE = 50
 
 
 @dataclass(frozen=True, kw_only=True)
-class Row:
+class ResultRow:
     """One decision of the table."""
 
     run: Run
@@ -40,7 +40,7 @@ class Row:
         return self.convictions[-1] if self.convictions else None
 
 
-def plural(card_type: str) -> str:
+def plural_name(card_type: str) -> str:
     """The card type as its page is named: `trade-decisions`, `research-theses`."""
     if card_type.endswith("sis"):
         return card_type[:-2] + "es"
@@ -50,15 +50,15 @@ def plural(card_type: str) -> str:
 
 
 @page(router, "/results/{kind}", "results.html", grant=Grant.AGENTS_READ)
-async def results(visit: Visit, kind: str) -> Shown:
+async def results(visit: PageRequest, kind: str) -> PageContent:
     """The decisions of one card type, newest first."""
-    cards = load_cards(visit.basement.settings.cards_dir)
-    kinds = {plural(name): name for name in cards if name != RE_EXAMINATION}
+    cards = load_cards(visit.services.settings.cards_dir)
+    kinds = {plural_name(name): name for name in cards if name != RE_EXAMINATION}
     if kind not in kinds:
         raise NotFound(f"results page {kind[:60]}; there are {', '.join(sorted(kinds))}")
     card = cards[kinds[kind]]
     agent_id, status = visit.asked("agent"), visit.asked("status")
-    before = visit.number("before", 0, most=2**31 - 1) or None
+    before = visit.query_number("before", 0, most=2**31 - 1) or None
     wanted = RunFilter(
         agent_id=agent_id or None,
         card_type=card.type,
@@ -66,9 +66,9 @@ async def results(visit: Visit, kind: str) -> Shown:
         resolution=ResolutionStatus(status) if status in set(ResolutionStatus) else None,
     )
     async with visit.tx() as tx:
-        found = await store.runs(visit.org, tx, wanted, before=before, most=SIZE + 1)
-        rows = await _rows(tx, visit.org, [run for _, run in found[:SIZE]], card)
-        agents = await agent_store.agents(visit.org, tx, most=200)
+        found = await store.list_runs(visit.org_scope, tx, wanted, before=before, most=PAGE_SIZE + 1)
+        rows = await _load_rows(tx, visit.org_scope, [run for _, run in found[:PAGE_SIZE]], card)
+        agents = await agent_store.list_agents(visit.org_scope, tx, most=200)
     data = {
         "kind": kind,
         "kinds": {path: path.replace("-", " ").capitalize() for path in kinds},
@@ -78,38 +78,38 @@ async def results(visit: Visit, kind: str) -> Shown:
         "agents": {agent.id: agent.name for agent in agents if agent.card_type == card.type},
         "asked": {"agent": agent_id, "status": status},
         "statuses": [one.value for one in ResolutionStatus],
-        "more": found[SIZE - 1][0] if len(found) > SIZE else None,
+        "more": found[PAGE_SIZE - 1][0] if len(found) > PAGE_SIZE else None,
         "now": tx.now,
     }
-    return Shown(title=kind.replace("-", " ").capitalize(), data=data)
+    return PageContent(title=kind.replace("-", " ").capitalize(), data=data)
 
 
-@pulse("results", grant=Grant.AGENTS_READ)
-async def _pulse(tx: Tx, scope: Scope, argument: str) -> str:
-    found = await store.runs(scope, tx, RunFilter(), most=SIZE)
+@live_topic("results", grant=Grant.AGENTS_READ)
+async def _results_version(tx: Tx, scope: Scope, argument: str) -> str:
+    found = await store.list_runs(scope, tx, RunFilter(), most=PAGE_SIZE)
     return "|".join(f"{run.id}{run.status}{run.outcome}" for _, run in found)
 
 
-async def _rows(tx: Tx, scope: Scope, found: list[Run], card: CardDefinition) -> list[Row]:
+async def _load_rows(tx: Tx, scope: Scope, found: list[Run], card: CardDefinition) -> list[ResultRow]:
     again: dict[str, list[Conviction]] = defaultdict(list)
-    for one in await store.re_examinations(scope, tx, [run.id for run in found]):
-        made = conviction(one)
+    for one in await store.list_re_examinations(scope, tx, [run.id for run in found]):
+        made = conviction_of(one)
         if made.score is not None:
             again[str(one.parent_run_id)].append(made)
-    agents = {agent.id: agent.name for agent in await agent_store.team_of(scope, tx, [run.agent_id for run in found])}
+    agents = {agent.id: agent.name for agent in await agent_store.list_team(scope, tx, [run.agent_id for run in found])}
     return [
-        Row(
+        ResultRow(
             run=run,
             agent=agents.get(run.agent_id, ""),
             tone=card.tone_of(run.result or {}),
-            confidence=_confidence(run, card),
+            confidence=_stated_confidence(run, card),
             convictions=tuple(again[run.id]),
-            re_examinable=why_not(run, card) is None,
+            re_examinable=not_re_examinable_reason(run, card) is None,
         )
         for run in found
     ]
 
 
-def _confidence(run: Run, card: CardDefinition) -> float | None:
+def _stated_confidence(run: Run, card: CardDefinition) -> float | None:
     stated = (run.result or {}).get(card.confidence) if card.confidence else None
     return float(stated) if isinstance(stated, int | float) else None

@@ -8,27 +8,27 @@ from typing import Any
 from fastapi import APIRouter
 
 from mnemon.access.grants import Grant
-from mnemon.console.live import pulse
-from mnemon.console.paper import plain
-from mnemon.console.plot import Course, conviction_course
-from mnemon.console.sheet import check
-from mnemon.console.shell import Shown, Went, action, page
-from mnemon.console.visit import Visit
+from mnemon.console.charts import LineChart, conviction_chart
+from mnemon.console.forms import check_fields
+from mnemon.console.live import live_topic
+from mnemon.console.page_request import PageRequest
+from mnemon.console.pages import ActionRedirect, PageContent, action, page
+from mnemon.console.rendering import spaced_name
 from mnemon.db.tx import Tx
 from mnemon.runs import store
-from mnemon.runs.adapter import EventType
+from mnemon.runs.adapter import RunEventType
 from mnemon.runs.agents import get_agent
-from mnemon.runs.ask import ask_re_examination, cancel_run, get_run
-from mnemon.runs.card import CardDefinition, Cards, load_cards
-from mnemon.runs.re_examination import why_not
-from mnemon.runs.run import OVER, ResolutionStatus, Run, RunStatus
-from mnemon.runs.settlement import resolve_by_hand
-from mnemon.runs.store import Recorded
+from mnemon.runs.card import CardDefinition, CardTypes, load_cards
+from mnemon.runs.decision_outcomes import resolve_manually
+from mnemon.runs.re_examination import not_re_examinable_reason
+from mnemon.runs.run import FINAL_STATUSES, ResolutionStatus, Run, RunStatus
+from mnemon.runs.run_requests import cancel_run, get_run, request_re_examination
+from mnemon.runs.store import RecordedEvent
 from mnemon.scope import Scope
 
 router = APIRouter()
-MOST_EVENTS = 2000
-MOST_AGAIN = 200
+MAX_EVENTS = 2000
+MAX_RE_EXAMINATIONS = 200
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +44,7 @@ class Conviction:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Line:
+class RunEventLine:
     """An event as it is read; pieces of one reply stand together."""
 
     at: datetime
@@ -54,81 +54,83 @@ class Line:
 
 
 @page(router, "/runs/{run_id}", "run.html", grant=Grant.AGENTS_READ)
-async def run(visit: Visit, run_id: str) -> Shown:
+async def run(visit: PageRequest, run_id: str) -> PageContent:
     """The run with its agent, its events and the history of its decision."""
     async with visit.tx() as tx:
-        found = await get_run(tx, visit.org, run_id)
-        agent = await get_agent(tx, visit.org, found.agent_id)
-        events = await store.events(visit.org, tx, run_id, most=MOST_EVENTS)
-        again = await store.re_examinations(visit.org, tx, [run_id], most=MOST_AGAIN)
-        parent = await store.run(visit.org, tx, found.parent_run_id) if found.parent_run_id else None
-    card = _cards(visit).get(found.card_type)
-    history = [conviction(one) for one in again]
+        found = await get_run(tx, visit.org_scope, run_id)
+        agent = await get_agent(tx, visit.org_scope, found.agent_id)
+        events = await store.list_events(visit.org_scope, tx, run_id, most=MAX_EVENTS)
+        again = await store.list_re_examinations(visit.org_scope, tx, [run_id], most=MAX_RE_EXAMINATIONS)
+        parent = await store.find_run(visit.org_scope, tx, found.parent_run_id) if found.parent_run_id else None
+    card = _load_cards(visit).get(found.card_type)
+    history = [conviction_of(one) for one in again]
     data = {
         "run": found,
         "agent": {"id": agent.id, "name": agent.name},
-        "card": card.in_order(found.result) if card and found.result else found.result,
+        "card": card.order_values(found.result) if card and found.result else found.result,
         "tone": card.tone_of(found.result) if card and found.result else "neutral",
         "card_title": card.title if card else found.card_type,
-        "lines": together(events),
+        "lines": join_deltas(events),
         "history": history,
-        "course": course_of(history),
+        "course": history_chart(history),
         "parent": parent,
-        "re_examinable": why_not(found, card) is None,
+        "re_examinable": not_re_examinable_reason(found, card) is None,
         "resolvable": found.resolution_status is ResolutionStatus.OPEN,
-        "outcomes": _outcomes(card),
-        "over": found.status in OVER,
+        "outcomes": _known_outcomes(card),
+        "over": found.status in FINAL_STATUSES,
         "now": tx.now,
     }
-    return Shown(title=found.headline or f"{agent.name}, {found.kind.value}", data=data)
+    return PageContent(title=found.headline or f"{agent.name}, {found.kind.value}", data=data)
 
 
 @action(router, "/runs/{run_id}/re-examine", grant=Grant.AGENTS_WRITE)
-async def re_examine(visit: Visit, form: dict[str, str], run_id: str) -> Went:
+async def re_examine(visit: PageRequest, form: dict[str, str], run_id: str) -> ActionRedirect:
     """A run of the same agent waits that looks at the decision again."""
     async with visit.tx() as tx:
-        made = await ask_re_examination(tx, visit.org, run_id, _cards(visit))
-        visit.note(tx, "re-examine run", run_id)
-    return Went(to=back(form, f"/runs/{made.id}"), notice="Queued. Its conviction joins the history when it is done.")
+        made = await request_re_examination(tx, visit.org_scope, run_id, _load_cards(visit))
+        visit.audit_write(tx, "re-examine run", run_id)
+    return ActionRedirect(
+        to=return_path(form, f"/runs/{made.id}"), notice="Queued. Its conviction joins the history when it is done."
+    )
 
 
 @action(router, "/runs/{run_id}/resolve", grant=Grant.AGENTS_WRITE, field="outcome")
-async def resolve(visit: Visit, form: dict[str, str], run_id: str) -> Went:
+async def resolve(visit: PageRequest, form: dict[str, str], run_id: str) -> ActionRedirect:
     """The decision has ended with the outcome of the form."""
     outcome, note = form.get("outcome", "").strip(), form.get("note", "").strip()
-    check(
+    check_fields(
         outcome="" if 1 <= len(outcome) <= 60 else "Name the outcome, in at most 60 characters.",
         note="" if len(note) <= 2000 else "A note has at most 2000 characters.",
     )
     async with visit.tx() as tx:
-        found = await get_run(tx, visit.org, run_id)
-        outcome = named(outcome, _outcomes(_cards(visit).get(found.card_type)))
-        await resolve_by_hand(tx, visit.org, run_id, outcome, note or None, _cards(visit))
-        visit.note(tx, "resolve run", run_id)
-    return Went(to=back(form, f"/runs/{run_id}"), notice=f"Resolved: {plain(outcome)}.")
+        found = await get_run(tx, visit.org_scope, run_id)
+        outcome = known_outcome(outcome, _known_outcomes(_load_cards(visit).get(found.card_type)))
+        await resolve_manually(tx, visit.org_scope, run_id, outcome, note or None, _load_cards(visit))
+        visit.audit_write(tx, "resolve run", run_id)
+    return ActionRedirect(to=return_path(form, f"/runs/{run_id}"), notice=f"Resolved: {spaced_name(outcome)}.")
 
 
 @action(router, "/runs/{run_id}/cancel", grant=Grant.AGENTS_WRITE)
-async def cancel(visit: Visit, form: dict[str, str], run_id: str) -> Went:
+async def cancel(visit: PageRequest, form: dict[str, str], run_id: str) -> ActionRedirect:
     """The run is cancelled."""
     async with visit.tx() as tx:
-        await cancel_run(tx, visit.org, run_id)
-        visit.note(tx, "cancel run", run_id)
-    return Went(to=f"/runs/{run_id}", notice="Cancelled. Nothing of it is kept in the agent's memory.")
+        await cancel_run(tx, visit.org_scope, run_id)
+        visit.audit_write(tx, "cancel run", run_id)
+    return ActionRedirect(to=f"/runs/{run_id}", notice="Cancelled. Nothing of it is kept in the agent's memory.")
 
 
-@pulse("run", grant=Grant.AGENTS_READ)
-async def _pulse(tx: Tx, scope: Scope, argument: str) -> str:
-    found = await store.run(scope, tx, argument)
+@live_topic("run", grant=Grant.AGENTS_READ)
+async def _run_version(tx: Tx, scope: Scope, argument: str) -> str:
+    found = await store.find_run(scope, tx, argument)
     if found is None:
         return "gone"
-    again = await store.re_examinations(scope, tx, [argument], most=MOST_AGAIN)
-    events = [] if found.status in OVER else await store.events(scope, tx, argument, most=MOST_EVENTS)
+    again = await store.list_re_examinations(scope, tx, [argument], most=MAX_RE_EXAMINATIONS)
+    events = [] if found.status in FINAL_STATUSES else await store.list_events(scope, tx, argument, most=MAX_EVENTS)
     last = events[-1].seq if events else 0
     return "|".join([found.status, str(found.outcome), str(last), *(f"{one.id}{one.status}" for one in again)])
 
 
-def conviction(again: Run) -> Conviction:
+def conviction_of(again: Run) -> Conviction:
     """The re-examination as a line of its parent's history."""
     result = again.result or {}
     score = result.get("conviction_score")
@@ -142,39 +144,39 @@ def conviction(again: Run) -> Conviction:
     )
 
 
-def course_of(history: Sequence[Conviction]) -> Course | None:
+def history_chart(history: Sequence[Conviction]) -> LineChart | None:
     """The convictions as a line; None for fewer than two."""
     scores = [(f"{one.score}: {one.notes}", one.score / 100) for one in history if one.score is not None]
-    return conviction_course(scores) if len(scores) > 1 else None
+    return conviction_chart(scores) if len(scores) > 1 else None
 
 
-def together(events: Sequence[Recorded]) -> list[Line]:
+def join_deltas(events: Sequence[RecordedEvent]) -> list[RunEventLine]:
     """The events, with the pieces of one reply joined to what they say."""
-    lines: list[Line] = []
+    lines: list[RunEventLine] = []
     for event in events:
-        piece = str(event.data.get("text", "")) if event.type == EventType.DELTA else ""
-        if piece and lines and lines[-1].type == EventType.DELTA:
+        piece = str(event.data.get("text", "")) if event.type == RunEventType.DELTA else ""
+        if piece and lines and lines[-1].type == RunEventType.DELTA:
             before = lines.pop()
-            lines.append(Line(at=before.at, type=before.type, data={}, text=before.text + piece))
+            lines.append(RunEventLine(at=before.at, type=before.type, data={}, text=before.text + piece))
         else:
-            lines.append(Line(at=event.at, type=event.type, data={} if piece else event.data, text=piece))
+            lines.append(RunEventLine(at=event.at, type=event.type, data={} if piece else event.data, text=piece))
     return lines
 
 
-def back(form: dict[str, str], otherwise: str) -> str:
+def return_path(form: dict[str, str], otherwise: str) -> str:
     """The results page the form came from, or elsewhere."""
     asked = form.get("back", "")
     return asked if asked.startswith("/results/") else otherwise
 
 
-def named(outcome: str, known: Sequence[str]) -> str:
+def known_outcome(outcome: str, known: Sequence[str]) -> str:
     """The known outcome that was said in other words, take profit for `take_profit`; otherwise what was said."""
-    return next((one for one in known if plain(one) == plain(outcome.lower())), outcome)
+    return next((one for one in known if spaced_name(one) == spaced_name(outcome.lower())), outcome)
 
 
-def _outcomes(card: CardDefinition | None) -> list[str]:
+def _known_outcomes(card: CardDefinition | None) -> list[str]:
     return [*card.resolution.right, *card.resolution.wrong] if card else []
 
 
-def _cards(visit: Visit) -> Cards:
-    return load_cards(visit.basement.settings.cards_dir)
+def _load_cards(visit: PageRequest) -> CardTypes:
+    return load_cards(visit.services.settings.cards_dir)

@@ -9,27 +9,27 @@ from starlette.responses import StreamingResponse
 from mnemon.access import keys as access_keys
 from mnemon.access import store as access
 from mnemon.access.grants import DEFAULT_PERSONAL_IN_ORDER, Grant, parse_grants
-from mnemon.console.sheet import check
-from mnemon.console.shell import Shown, Went, action, download, page
-from mnemon.console.visit import Visit
-from mnemon.custody.export import chunks, export_file
+from mnemon.console.forms import check_fields
+from mnemon.console.page_request import PageRequest
+from mnemon.console.pages import ActionRedirect, PageContent, action, download, page
+from mnemon.custody.export import export_to_file, file_chunks
 from mnemon.custody.forget_person import forget_person
 from mnemon.errors import Invalid
-from mnemon.sessions.personas import EngagementUse, find_persona, put_persona
-from mnemon.sessions.survey import survey
-from mnemon.storable import name_as_sent
+from mnemon.input_checks import check_name
+from mnemon.sessions import overview
+from mnemon.sessions.people import EngagementUse, find_persona, put_persona
 
 router = APIRouter()
-AUDIT = 100
-MOST_PEOPLE = 500
-MOST_DAYS = 36_500
-LONGEST_PROMPT = 8000
+AUDIT_PAGE_SIZE = 100
+MAX_PEOPLE = 500
+MAX_DAYS = 36_500
+MAX_PROMPT_CHARS = 8000
 
 
 @page(router, "/settings", "settings.html", grant=Grant.MEMORY_READ)
-async def settings(visit: Visit) -> Shown:
+async def settings(visit: PageRequest) -> PageContent:
     """The models in force and whoever is signed in."""
-    house = visit.basement
+    house = visit.services
     data = {
         "models": [
             {"for": "Replies in chat", "name": house.llm.name, "offline": house.llm.offline},
@@ -37,16 +37,16 @@ async def settings(visit: Visit) -> Shown:
             {"for": "Embeddings", "name": house.embedder.model, "offline": house.settings.embedder == "local"},
         ],
         "offline": house.llm.offline,
-        "in_force": _in_force(visit),
+        "in_force": _settings_summary(visit),
         "actor": visit.principal.key_id,
         "grants": sorted(visit.principal.grants),
     }
-    return Shown(title="Settings", data=data)
+    return PageContent(title="Settings", data=data)
 
 
-def _in_force(visit: Visit) -> dict[str, str]:
+def _settings_summary(visit: PageRequest) -> dict[str, str]:
     """What the operator chose and people ask about; no secret is among it."""
-    chosen = visit.basement.settings
+    chosen = visit.services.settings
     return {
         "A session ends after": f"{chosen.session_boundary.total_seconds() / 60:.0f} minutes of silence",
         "It is taken up again within": f"{chosen.resume_window.total_seconds() / 3600:.0f} hours",
@@ -59,43 +59,43 @@ def _in_force(visit: Visit) -> dict[str, str]:
 
 
 @page(router, "/settings/keys", "settings_keys.html", grant=Grant.ADMIN)
-async def keys(visit: Visit) -> Shown:
+async def keys(visit: PageRequest) -> PageContent:
     """Every key, without its secret."""
     async with visit.tx() as tx:
-        found = await access.keys(visit.org, tx)
+        found = await access.list_keys(visit.org_scope, tx)
     live = [key for key in found if key.revoked_at is None]
     gone = [key for key in found if key.revoked_at is not None]
     default = ", ".join(DEFAULT_PERSONAL_IN_ORDER)
     data = {"live": live, "gone": gone, "grants": list(Grant), "default_bound": default, "now": tx.now}
-    return Shown(title="Keys", data=data)
+    return PageContent(title="Keys", data=data)
 
 
 @action(router, "/settings/keys", grant=Grant.ADMIN, template="settings_key.html", field="name")
-async def make_key(visit: Visit, form: dict[str, str]) -> Shown:
+async def make_key(visit: PageRequest, form: dict[str, str]) -> PageContent:
     """A new key, whose text is shown this once."""
     ticked = [word.removeprefix("grant:") for word in form if word.startswith("grant:")]
     everything = form.get("everything") == "yes"
     name, user, days = (form.get(word, "").strip() for word in ("name", "user", "days"))
-    countable = days.isascii() and days.isdigit() and len(days) <= 5 and 0 < int(days) <= MOST_DAYS
-    check(
+    countable = days.isascii() and days.isdigit() and len(days) <= 5 and 0 < int(days) <= MAX_DAYS
+    check_fields(
         name="" if 1 <= len(name) <= 200 else "Name where the key is used, in at most 200 characters.",
         user=_user_fault(form.get("user", "")),
-        days="" if countable or not days else f"A whole number of days from 1 to {MOST_DAYS}, or nothing for never.",
+        days="" if countable or not days else f"A whole number of days from 1 to {MAX_DAYS}, or nothing for never.",
         everything="" if everything != bool(ticked) else "Tick what the key may do, or everything: one of the two.",
     )
     grants = None if everything else parse_grants(ticked)
     async with visit.tx() as tx:
         key, text = await access_keys.create_key(
             tx,
-            visit.org,
+            visit.org_scope,
             name=name,
             grants=grants,
             bound_user=user or None,
             expires_at=tx.now + timedelta(days=int(days)) if days else None,
             maker=visit.principal,
         )
-        visit.note(tx, "create key", key.id)
-    return Shown(title="A new key", data={"key": key, "text": text})
+        visit.audit_write(tx, "create key", key.id)
+    return PageContent(title="A new key", data={"key": key, "text": text})
 
 
 def _user_fault(typed: str) -> str:
@@ -109,85 +109,89 @@ def _user_fault(typed: str) -> str:
 
 
 @action(router, "/settings/keys/{key_id}/revoke", grant=Grant.ADMIN)
-async def revoke_key(visit: Visit, form: dict[str, str], key_id: str) -> Went:
+async def revoke_key(visit: PageRequest, form: dict[str, str], key_id: str) -> ActionRedirect:
     """The key opens nothing any more."""
     async with visit.tx() as tx:
-        await access_keys.revoke_key(tx, visit.org, key_id)
-        visit.note(tx, "revoke key", key_id)
-    return Went(to="/settings/keys", notice="Revoked. Whoever uses the key is refused from now on.")
+        await access_keys.revoke_key(tx, visit.org_scope, key_id)
+        visit.audit_write(tx, "revoke key", key_id)
+    return ActionRedirect(to="/settings/keys", notice="Revoked. Whoever uses the key is refused from now on.")
 
 
 @page(router, "/settings/personas", "settings_personas.html", grant=Grant.MEMORY_READ)
-async def personas(visit: Visit) -> Shown:
+async def personas(visit: PageRequest) -> PageContent:
     """The personas that were described; one of them, or a new one, to edit."""
     async with visit.tx() as tx:
-        found = await survey.personas(tx, visit.org)
-        edited = await find_persona(tx, visit.org, visit.asked("edit")) if visit.asked("edit") else None
-    return Shown(title="Personas", data={"personas": found, "edited": edited, "now": tx.now})
+        found = await overview.list_personas(tx, visit.org_scope)
+        edited = await find_persona(tx, visit.org_scope, visit.asked("edit")) if visit.asked("edit") else None
+    return PageContent(title="Personas", data={"personas": found, "edited": edited, "now": tx.now})
 
 
 @action(router, "/settings/personas", grant=Grant.PERSONAS_WRITE)
-async def save_persona(visit: Visit, form: dict[str, str]) -> Went:
+async def save_persona(visit: PageRequest, form: dict[str, str]) -> ActionRedirect:
     """The persona is as the form says."""
     persona_id, name, prompt = form.get("id", "").strip(), form.get("name", "").strip(), form.get("prompt", "")
-    check(
+    check_fields(
         id=_persona_fault(persona_id),
         name="" if 1 <= len(name) <= 200 else "A persona needs a name of at most 200 characters.",
-        prompt="" if len(prompt) <= LONGEST_PROMPT else f"A prompt has at most {LONGEST_PROMPT} characters.",
+        prompt="" if len(prompt) <= MAX_PROMPT_CHARS else f"A prompt has at most {MAX_PROMPT_CHARS} characters.",
     )
     use = EngagementUse.SHARED if form.get("engagement") == "shared" else EngagementUse.OFF
     async with visit.tx() as tx:
-        await put_persona(tx, visit.org, persona_id, name=name, prompt=prompt, engagement=use)
-        visit.note(tx, "describe persona", persona_id)
-    return Went(to="/settings/personas", notice=f"{name} is described.")
+        await put_persona(tx, visit.org_scope, persona_id, name=name, prompt=prompt, engagement=use)
+        visit.audit_write(tx, "describe persona", persona_id)
+    return ActionRedirect(to="/settings/personas", notice=f"{name} is described.")
 
 
 def _persona_fault(typed: str) -> str:
     if not 1 <= len(typed) <= 200:
         return "A persona needs an id of at most 200 characters."
     try:
-        name_as_sent(typed)
+        check_name(typed)
     except ValueError as error:
         return f"The id {error}."
     return ""
 
 
 @page(router, "/settings/privacy", "settings_privacy.html", grant=Grant.CUSTODY)
-async def privacy(visit: Visit) -> Shown:
+async def privacy(visit: PageRequest) -> PageContent:
     """Take out or forget all that is kept of a person."""
     async with visit.tx() as tx:
-        people = await survey.people(tx, visit.org, most=MOST_PEOPLE, words=visit.asked("q") or None)
-    data = {"people": people, "most": MOST_PEOPLE, "q": visit.asked("q"), "user": visit.asked("user")}
-    return Shown(title="Privacy", data=data)
+        people = await overview.list_people(tx, visit.org_scope, most=MAX_PEOPLE, words=visit.asked("q") or None)
+    data = {"people": people, "most": MAX_PEOPLE, "q": visit.asked("q"), "user": visit.asked("user")}
+    return PageContent(title="Privacy", data=data)
 
 
 @download(router, "/settings/privacy/export", grant=Grant.CUSTODY)
-async def export(visit: Visit) -> Response:
+async def export(visit: PageRequest) -> Response:
     """All that is kept of a person, as a file."""
-    person = visit.person(visit.asked("user"))
-    file = await export_file(visit.basement.db, person, record=lambda tx: visit.note(tx, "export person", person.user))
+    person = visit.person_scope(visit.asked("user"))
+    file = await export_to_file(
+        visit.services.db, person, record=lambda tx: visit.audit_write(tx, "export person", person.user)
+    )
     named = {"Content-Disposition": 'attachment; filename="mnemon-export.ndjson"'}
-    return StreamingResponse(chunks(file), media_type="application/x-ndjson", headers=named)
+    return StreamingResponse(file_chunks(file), media_type="application/x-ndjson", headers=named)
 
 
 @action(router, "/settings/privacy/forget", grant=Grant.CUSTODY, template="settings_receipt.html", field="user")
-async def forget(visit: Visit, form: dict[str, str]) -> Shown:
+async def forget(visit: PageRequest, form: dict[str, str]) -> PageContent:
     """Nothing of the person is left, once their name was typed; the receipt counts what went."""
     user, again = form.get("user", ""), form.get("confirm", "")
-    check(
+    check_fields(
         user="" if user.strip() else "Nothing was forgotten: name the person.",
         confirm="" if again.strip() == user.strip() else "Nothing was forgotten: type the person's name to confirm.",
     )
     async with visit.tx() as tx:
-        receipt = await forget_person(tx, visit.person(user))
-        visit.note(tx, "forget person", receipt.id)
-    return Shown(title="Forgotten", data={"receipt": receipt, "total": receipt.total})
+        receipt = await forget_person(tx, visit.person_scope(user))
+        visit.audit_write(tx, "forget person", receipt.id)
+    return PageContent(title="Forgotten", data={"receipt": receipt, "total": receipt.total})
 
 
 @page(router, "/settings/audit", "settings_audit.html", grant=Grant.ADMIN)
-async def audit(visit: Visit) -> Shown:
+async def audit(visit: PageRequest) -> PageContent:
     """Who did what, newest first."""
     async with visit.tx() as tx:
-        found = await access.audit(visit.org, tx, before=visit.asked("before") or None, most=AUDIT + 1)
-    data: dict[str, Any] = {"entries": found[:AUDIT], "more": len(found) > AUDIT, "now": tx.now}
-    return Shown(title="Audit log", data=data)
+        found = await access.list_audit_entries(
+            visit.org_scope, tx, before=visit.asked("before") or None, most=AUDIT_PAGE_SIZE + 1
+        )
+    data: dict[str, Any] = {"entries": found[:AUDIT_PAGE_SIZE], "more": len(found) > AUDIT_PAGE_SIZE, "now": tx.now}
+    return PageContent(title="Audit log", data=data)

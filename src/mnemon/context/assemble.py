@@ -4,23 +4,23 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mnemon.basement import Basement
-from mnemon.context.layers import read
-from mnemon.context.pack import Pack, pack
+from mnemon.context.layers import read_layers
+from mnemon.context.pack import ContextPack, pack_layers
 from mnemon.db.tx import Tx
-from mnemon.layer import Ask, Layer
+from mnemon.layer import Layer, LayerRequest
 from mnemon.scope import Scope
-from mnemon.sessions.close import boundary_of
+from mnemon.services import Services
+from mnemon.sessions.close import boundary_from_settings
 from mnemon.settings import Settings
-from mnemon.turn import Said
+from mnemon.turn import TurnMessage
 
 
 @dataclass(frozen=True, kw_only=True)
-class Context:
+class AssembledContext:
     """Everything before the new message."""
 
-    pack: Pack
-    recent: tuple[Said, ...]
+    pack: ContextPack
+    recent: tuple[TurnMessage, ...]
     """The session's last messages, given verbatim after the system prompt."""
     layers: tuple[Layer, ...]
     """As the rooms gave them, before the budget."""
@@ -28,23 +28,23 @@ class Context:
     """The session that runs; None when the message would begin one."""
 
 
-async def assembled(
+async def assemble_context(
     tx: Tx,
-    ask: Ask,
+    ask: LayerRequest,
     settings: Settings,
     *,
     budget: int | None = None,
     turn_id: str | None = None,
-) -> Context:
+) -> AssembledContext:
     """The context for this question; where the turn is stored already, its own messages stay apart."""
-    found = await read(tx, ask, boundary_of(settings), turn_id)
-    packed = pack(found.layers, budget or settings.context_budget_tokens)
-    return Context(pack=packed, recent=found.recent, layers=found.layers, session_id=found.session_id)
+    found = await read_layers(tx, ask, boundary_from_settings(settings), turn_id)
+    packed = pack_layers(found.layers, budget or settings.context_budget_tokens)
+    return AssembledContext(pack=packed, recent=found.recent, layers=found.layers, session_id=found.session_id)
 
 
-async def given(
+async def preview_context(
     tx: Tx,
-    basement: Basement,
+    services: Services,
     scope: Scope,
     query: str,
     vector: np.ndarray | None,
@@ -53,9 +53,9 @@ async def given(
     sees_engagement: bool,
     session_id: str | None = None,
     budget: int | None = None,
-) -> Context:
+) -> AssembledContext:
     """What a chat turn would be given if this message came now."""
-    ask = Ask(
+    ask = LayerRequest(
         scope=scope,
         query=query,
         vector=vector,
@@ -63,7 +63,7 @@ async def given(
         session_id=session_id,
         sees_agent_state=sees_agent_state,
         sees_engagement=sees_engagement,
-        model=basement.embedder.model,
-        ranking=basement.settings.chat_ranking,
+        model=services.embedder.model,
+        ranking=services.settings.chat_ranking,
     )
-    return await assembled(tx, ask, basement.settings, budget=budget)
+    return await assemble_context(tx, ask, services.settings, budget=budget)

@@ -1,11 +1,25 @@
-"""The context pack: layers cut to their budgets and joined to the system prompt."""
+"""The context pack: layers cut to their budgets and joined to the system prompt.
 
+How many tokens a text takes, estimated without any provider's tokenizer.
+"""
+
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mnemon.context.tokens import estimate_tokens
-from mnemon.fence import fenced, item_line
-from mnemon.layer import Item, Layer
+from mnemon.layer import Layer, LayerItem
+from mnemon.untrusted_text import fence_layer, item_line, reads_outside_text
+
+
+@reads_outside_text
+def estimate_tokens(text: str) -> int:
+    """A quarter of a token per character, and more for what is not ASCII: a little above what common tokenizers count.
+
+    English prose measures 4 to 4.5 characters a token, Chinese about one, so the estimate errs on the safe side.
+    """
+    extra_bytes = len(text.encode("utf-8", "surrogatepass")) - len(text)
+    return math.ceil(len(text) / 4 + extra_bytes / 3)
+
 
 _FRAME_TOKENS = 12
 """What a layer's heading and fence take besides its opening and items."""
@@ -23,7 +37,7 @@ class PackedLayer:
 
 
 @dataclass(frozen=True, kw_only=True)
-class LeftOut:
+class OmittedItem:
     """An item that did not fit."""
 
     layer: str
@@ -34,43 +48,48 @@ class LeftOut:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Pack:
+class ContextPack:
     """What the model is given before the conversation."""
 
     system: str
     tokens: int
     layers: tuple[PackedLayer, ...]
-    left_out: tuple[LeftOut, ...]
+    left_out: tuple[OmittedItem, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Kept:
+class _KeptItem:
     layer: int
     place: int
-    item: Item
+    item: LayerItem
     tokens: int
 
 
-def pack(layers: Sequence[Layer], budget: int) -> Pack:
+def pack_layers(layers: Sequence[Layer], budget: int) -> ContextPack:
     """The layers within the budget: items of the lowest value go first, and the pack says which went."""
-    left_out: list[LeftOut] = []
-    kept: list[_Kept] = []
+    left_out: list[OmittedItem] = []
+    kept: list[_KeptItem] = []
     for index, layer in enumerate(layers):
-        kept += _within_layer(index, layer, left_out)
-    kept = _within_budget(layers, kept, budget, left_out)
-    packed = [_render(layer, [one.item for one in kept if one.layer == index]) for index, layer in enumerate(layers)]
+        kept += _fit_layer(index, layer, left_out)
+    kept = _fit_budget(layers, kept, budget, left_out)
+    packed = [
+        _render_layer(layer, [one.item for one in kept if one.layer == index]) for index, layer in enumerate(layers)
+    ]
     shown = tuple(layer for layer in packed if layer.text)
     system = "\n\n".join(layer.text for layer in shown)
-    return Pack(system=system, tokens=sum(layer.tokens for layer in shown), layers=shown, left_out=tuple(left_out))
+    return ContextPack(
+        system=system, tokens=sum(layer.tokens for layer in shown), layers=shown, left_out=tuple(left_out)
+    )
 
 
-def _within_layer(index: int, layer: Layer, left_out: list[LeftOut]) -> list[_Kept]:
+def _fit_layer(index: int, layer: Layer, left_out: list[OmittedItem]) -> list[_KeptItem]:
     """The layer's items of the highest value that fit its own budget, in the order they came."""
     room = layer.budget - estimate_tokens(layer.opening) - _FRAME_TOKENS
     entries = [
-        _Kept(layer=index, place=place, item=item, tokens=_cost(layer, item)) for place, item in enumerate(layer.items)
+        _KeptItem(layer=index, place=place, item=item, tokens=_item_tokens(layer, item))
+        for place, item in enumerate(layer.items)
     ]
-    kept: list[_Kept] = []
+    kept: list[_KeptItem] = []
     there: set[str] = set()
     # What needs another item comes after all others, so that it is there only beside it.
     for one in sorted(entries, key=lambda one: (one.item.needs is not None, -one.item.value, one.place)):
@@ -79,27 +98,29 @@ def _within_layer(index: int, layer: Layer, left_out: list[LeftOut]) -> list[_Ke
             there.update(one.item.sources)
             kept.append(one)
         else:
-            left_out.append(_left(layer, one, "layer_budget"))
+            left_out.append(_omitted_item(layer, one, "layer_budget"))
     return sorted(kept, key=lambda one: one.place)
 
 
-def _within_budget(layers: Sequence[Layer], kept: list[_Kept], budget: int, left_out: list[LeftOut]) -> list[_Kept]:
+def _fit_budget(
+    layers: Sequence[Layer], kept: list[_KeptItem], budget: int, left_out: list[OmittedItem]
+) -> list[_KeptItem]:
     """What remains when the cheapest in value have gone, as far as needed to fit the whole budget."""
     staying = list(kept)
-    while staying and _total(layers, staying) > budget:
+    while staying and _total_tokens(layers, staying) > budget:
         going = min(staying, key=lambda one: (one.item.value, -one.layer, -one.place))
-        for one in (going, *_needing(going, staying)):
+        for one in (going, *_dependent_items(going, staying)):
             staying.remove(one)
-            left_out.append(_left(layers[one.layer], one, "budget"))
+            left_out.append(_omitted_item(layers[one.layer], one, "budget"))
     return staying
 
 
-def _needing(gone: _Kept, kept: Sequence[_Kept]) -> list[_Kept]:
+def _dependent_items(gone: _KeptItem, kept: Sequence[_KeptItem]) -> list[_KeptItem]:
     """What stands in the same layer only beside the one that goes."""
     return [one for one in kept if one.layer == gone.layer and one.item.needs in gone.item.sources]
 
 
-def _total(layers: Sequence[Layer], kept: Sequence[_Kept]) -> int:
+def _total_tokens(layers: Sequence[Layer], kept: Sequence[_KeptItem]) -> int:
     """What the layers take with these items."""
     total = sum(one.tokens for one in kept)
     with_items = {one.layer for one in kept}
@@ -109,24 +130,24 @@ def _total(layers: Sequence[Layer], kept: Sequence[_Kept]) -> int:
     return total
 
 
-def _cost(layer: Layer, item: Item) -> int:
-    return estimate_tokens(_entry(layer, item)) + 1
+def _item_tokens(layer: Layer, item: LayerItem) -> int:
+    return estimate_tokens(_format_item(layer, item)) + 1
 
 
-def _entry(layer: Layer, item: Item) -> str:
+def _format_item(layer: Layer, item: LayerItem) -> str:
     return item_line(item.text) if layer.recalled else item.text
 
 
-def _left(layer: Layer, one: _Kept, why: str) -> LeftOut:
-    return LeftOut(layer=layer.name, sources=one.item.sources, tokens=one.tokens, why=why)
+def _omitted_item(layer: Layer, one: _KeptItem, why: str) -> OmittedItem:
+    return OmittedItem(layer=layer.name, sources=one.item.sources, tokens=one.tokens, why=why)
 
 
-def _render(layer: Layer, items: Sequence[Item]) -> PackedLayer:
+def _render_layer(layer: Layer, items: Sequence[LayerItem]) -> PackedLayer:
     """The layer's text; empty when its items were all cut, or when it has nothing to say at all."""
     parts = [layer.opening] if layer.opening else []
-    lines = [_entry(layer, item) for item in items]
+    lines = [_format_item(layer, item) for item in items]
     if lines:
-        parts.append(fenced(layer.name, lines) if layer.recalled else "\n".join(lines))
+        parts.append(fence_layer(layer.name, lines) if layer.recalled else "\n".join(lines))
     elif layer.items:
         parts = []
     text = "\n".join([f"## {layer.title}", *parts]) if parts else ""

@@ -6,39 +6,38 @@ from datetime import datetime
 
 import structlog
 
-from mnemon.agentstate import forget as agentstate
-from mnemon.custody import ledger, outbox
-from mnemon.custody.catalog import SQL
-from mnemon.custody.ledger import Entry
-from mnemon.custody.receipt import Receipt, Tally
-from mnemon.custody.redaction import cover_everywhere
-from mnemon.custody.traces import Span, Traces, cover_spans, marks_of
+from mnemon.agentstate import journal as agentstate
+from mnemon.custody import ledger
+from mnemon.custody import ledger as outbox
+from mnemon.custody.ledger import ForgetTally, LedgerEntry, Receipt
+from mnemon.custody.redaction import redact_everywhere
+from mnemon.custody.tables import SQL
+from mnemon.custody.traces import ForgottenTraces, TextSpan, distinctive_words, redact_spans
 from mnemon.db.tx import Row, Tx
 from mnemon.engagement import forget as engagement
 from mnemon.errors import NotFound
-from mnemon.jobs.store import enqueue
+from mnemon.jobs.store import enqueue_work
 from mnemon.memory import spine
 from mnemon.memory import store as memories
-from mnemon.memory.edit import bring_back
+from mnemon.memory.edit import restore_memory
 from mnemon.memory.fact import CURATED_FOLD
-from mnemon.memory.keys import held_key
+from mnemon.memory.keys import original_key
 from mnemon.memory.lifecycle import ArchiveReason
-from mnemon.memory.seed import SeedEntry
-from mnemon.memory.tombstones.stone import content_stone, place_stone, quote_stone
-from mnemon.memory.tombstones.store import lay
+from mnemon.memory.tombstones import content_tombstone, place_tombstone, quote_tombstone, store_tombstones
 from mnemon.memory.trust import Trust
-from mnemon.memory.upkeep import seeding
+from mnemon.memory.upkeep import seed
 from mnemon.memory.upkeep import store as upkeep
-from mnemon.memory.upkeep.enqueue import after_forgetting
+from mnemon.memory.upkeep.schedule import enqueue_after_forgetting
+from mnemon.memory.upkeep.seed import SeedEntry
 from mnemon.scope import Scope
-from mnemon.sessions.record import CLOSE
-from mnemon.vectors.work import enqueue_embedding
+from mnemon.sessions.record import CLOSE_SESSION
+from mnemon.vectors.active_model import enqueue_embedding
 
 log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Doomed:
+class ForgetTarget:
     """What is about to be forgotten."""
 
     memories: tuple[Row, ...]
@@ -48,13 +47,13 @@ class Doomed:
     """Where it was said."""
 
     @property
-    def ids(self) -> list[str]:
+    def memory_ids(self) -> list[str]:
         return [str(row["id"]) for row in self.memories]
 
     @property
-    def removed(self) -> list[str]:
+    def removed_ids(self) -> list[str]:
         """Ids of everything that goes, folds included."""
-        return [*self.ids, *(str(row["id"]) for row in self.folds)]
+        return [*self.memory_ids, *(str(row["id"]) for row in self.folds)]
 
     @property
     def contents(self) -> list[str]:
@@ -66,21 +65,21 @@ class Doomed:
         return [str(row["quote"]) for row in self.grounds]
 
     @property
-    def spans(self) -> tuple[Span, ...]:
-        return tuple(Span(message_id=r["message_id"], start=r["starts"], end=r["ends"]) for r in self.grounds)
+    def spans(self) -> tuple[TextSpan, ...]:
+        return tuple(TextSpan(message_id=r["message_id"], start=r["starts"], end=r["ends"]) for r in self.grounds)
 
-    def traces(self, kept: Sequence[str]) -> Traces:
+    def traces_besides(self, kept: Sequence[str]) -> ForgottenTraces:
         """What to look for elsewhere, given what other memories say."""
         texts = [*self.contents, *self.quotes]
         texts += [text for row in self.folds for text in (row["content"], *row["earlier"])]
         more = [row[name] or "" for row in self.memories for name in ("entity_label", "note")]
-        return Traces(phrases=tuple(texts), marks=marks_of([*texts, *more], kept))
+        return ForgottenTraces(phrases=tuple(texts), marks=distinctive_words([*texts, *more], kept))
 
-    def stones(self, scope: Scope) -> frozenset[bytes]:
-        keys = {row["id"]: row["claim_of"] or held_key(row["memory_key"]) for row in self.memories}
-        stones = {content_stone(scope, text) for text in self.contents}
-        stones |= {quote_stone(scope, text) for text in self.quotes}
-        return frozenset(stones | {place_stone(scope, r["turn_id"], keys[r["memory_id"]]) for r in self.grounds})
+    def tombstone_hashes(self, scope: Scope) -> frozenset[bytes]:
+        keys = {row["id"]: row["claim_of"] or original_key(row["memory_key"]) for row in self.memories}
+        stones = {content_tombstone(scope, text) for text in self.contents}
+        stones |= {quote_tombstone(scope, text) for text in self.quotes}
+        return frozenset(stones | {place_tombstone(scope, r["turn_id"], keys[r["memory_id"]]) for r in self.grounds})
 
 
 async def forget_memory(tx: Tx, scope: Scope, memory_id: str) -> Receipt:
@@ -95,122 +94,124 @@ async def forget_memories(
     tx: Tx, scope: Scope, memory_ids: Sequence[str], *, entry_id: str, at: datetime
 ) -> Receipt | None:
     """The same for several under one entry of the ledger; None when none of them is there."""
-    tally = Tally()
-    tx.later(SQL["await_holders"], **_owner(scope))
-    await tx.maybe(SQL["lock_person"], **_owner(scope))
-    doomed = await _gather(tx, scope, memory_ids)
+    tally = ForgetTally()
+    tx.defer(SQL["await_holders"], **_owner_params(scope))
+    await tx.fetch_one_or_none(SQL["lock_person"], **_owner_params(scope))
+    doomed = await _load_target(tx, scope, memory_ids)
     if not doomed.memories:
         return None
-    kept = await _kept_texts(tx, scope, doomed.removed)
-    entry = Entry(
+    kept = await _load_kept_texts(tx, scope, doomed.removed_ids)
+    entry = LedgerEntry(
         org_id=scope.org_id,
         id=entry_id,
         kind="memory",
         subject=scope.user,
         at=at,
-        memory_ids=tuple(doomed.ids),
+        memory_ids=tuple(doomed.memory_ids),
         spans=doomed.spans,
-        stones=tuple(sorted(doomed.stones(scope))),
+        stones=tuple(sorted(doomed.tombstone_hashes(scope))),
     )
-    await _remove(tx, scope, doomed, tally)
+    await _remove_memories(tx, scope, doomed, tally)
     await _redact_engagement(tx, scope, doomed, tally)
-    await _clear_spines(tx, scope, doomed.removed, tally)
-    await clear(tx, scope, doomed.traces(kept), entry, tally)
-    receipt = tally.receipt(entry.id, tx.now)
-    await ledger.add(tx, entry, receipt)
+    await _clear_spines(tx, scope, doomed.removed_ids, tally)
+    await clear_traces(tx, scope, doomed.traces_besides(kept), entry, tally)
+    receipt = tally.make_receipt(entry.id, tx.now)
+    await ledger.add_entry(tx, entry, receipt)
     covered = sum(receipt.redacted.values())
     log.info("memory_forgotten", user=scope.user, receipt=receipt.id, removed=receipt.total, redacted=covered)
-    await outbox.enqueue_keeping(tx, scope)
+    await outbox.enqueue_ledger_copy(tx, scope)
     return receipt
 
 
-async def clear(tx: Tx, scope: Scope, traces: Traces, entry: Entry, tally: Tally) -> None:
+async def clear_traces(tx: Tx, scope: Scope, traces: ForgottenTraces, entry: LedgerEntry, tally: ForgetTally) -> None:
     """Spans are covered, derived text is rebuilt or dropped, traces are covered everywhere, tombstones lie."""
-    revision = int((await tx.one(SQL["lock_person"], **_owner(scope)))["revision"])
-    copies, touched = await _cover_messages(tx, scope, entry.spans, revision)
+    revision = int((await tx.fetch_one(SQL["lock_person"], **_owner_params(scope)))["revision"])
+    copies, touched = await _redact_messages(tx, scope, entry.spans, revision)
     tally.redacted["messages"] += len(touched)
-    await _drop_summaries(tx, scope, touched, tally)
+    await _delete_summaries(tx, scope, touched, tally)
     await _clear_seed(tx, scope, traces)
-    whole = Traces(phrases=traces.phrases, marks=traces.marks, copies=copies)
-    covered = await cover_everywhere(tx, scope, whole, entry.memory_ids, tally)
+    whole = ForgottenTraces(phrases=traces.phrases, marks=traces.marks, copies=copies)
+    covered = await redact_everywhere(tx, scope, whole, entry.memory_ids, tally)
     changed = [row["id"] for row in touched] + covered.messages
-    tally.removed["embeddings"] += await tx.run(SQL["drop_message_embeddings"], **_owner(scope), ids=changed)
+    tally.removed["embeddings"] += await tx.execute(SQL["drop_message_embeddings"], **_owner_params(scope), ids=changed)
     for namespace, key in covered.notes:
-        where = {**_owner(scope), "namespace": namespace, "key": key}
-        tally.removed["note_vectors"] += await tx.run(SQL["drop_note_vectors"], **where)
+        where = {**_owner_params(scope), "namespace": namespace, "key": key}
+        tally.removed["note_vectors"] += await tx.execute(SQL["drop_note_vectors"], **where)
     if tally.redacted["agent_state_journal"]:
-        await agentstate.refold(tx, scope, tx.now)
-    await lay(tx, scope, entry.stones, at=entry.at)
+        await agentstate.refold_documents(tx, scope, tx.now)
+    await store_tombstones(tx, scope, entry.stones, at=entry.at)
     await enqueue_embedding(tx, scope)
-    await after_forgetting(tx, scope)
+    await enqueue_after_forgetting(tx, scope)
 
 
-async def _gather(tx: Tx, scope: Scope, ids: Sequence[str]) -> Doomed:
+async def _load_target(tx: Tx, scope: Scope, ids: Sequence[str]) -> ForgetTarget:
     """The memories; with a fold also what it was folded from, which says the same."""
     wanted, found = list(ids), []
     while wanted:
-        rows = await tx.all(SQL["memories"], **_owner(scope), ids=wanted)
+        rows = await tx.fetch_all(SQL["memories"], **_owner_params(scope), ids=wanted)
         found += rows
         known = {row["id"] for row in found}
         folds = [row for row in rows if row["source"] == CURATED_FOLD]
         wanted = [one for row in folds for one in row["sources"] if one not in known]
     ids = [row["id"] for row in found]
-    grounds = await tx.all(SQL["provenance"], **_owner(scope), ids=ids)
-    return Doomed(memories=tuple(found), folds=tuple(await _folds_of(tx, scope, ids)), grounds=tuple(grounds))
+    grounds = await tx.fetch_all(SQL["provenance"], **_owner_params(scope), ids=ids)
+    return ForgetTarget(memories=tuple(found), folds=tuple(await _load_folds(tx, scope, ids)), grounds=tuple(grounds))
 
 
-async def _folds_of(tx: Tx, scope: Scope, ids: Sequence[str]) -> list[Row]:
+async def _load_folds(tx: Tx, scope: Scope, ids: Sequence[str]) -> list[Row]:
     """Folds made from any of these, and folds made from those."""
     known, found = set(ids), []
     wanted = list(ids)
     while wanted:
-        made = [row["id"] for row in await tx.all(SQL["folds_of"], **_owner(scope), ids=wanted)]
+        made = [row["id"] for row in await tx.fetch_all(SQL["folds_of"], **_owner_params(scope), ids=wanted)]
         wanted = [one for one in made if one not in known]
         known |= set(wanted)
-        found += await tx.all(SQL["memories"], **_owner(scope), ids=wanted)
+        found += await tx.fetch_all(SQL["memories"], **_owner_params(scope), ids=wanted)
     return found
 
 
-async def _kept_texts(tx: Tx, scope: Scope, ids: Sequence[str]) -> list[str]:
-    rows = await tx.all(SQL["kept_texts"], **_owner(scope), ids=list(ids))
+async def _load_kept_texts(tx: Tx, scope: Scope, ids: Sequence[str]) -> list[str]:
+    rows = await tx.fetch_all(SQL["kept_texts"], **_owner_params(scope), ids=list(ids))
     return [text for row in rows for text in (row["content"], row["entity_label"] or "", *row["earlier"])]
 
 
-async def _remove(tx: Tx, scope: Scope, doomed: Doomed, tally: Tally) -> None:
-    await _bring_back_fragments(tx, scope, doomed)
-    await _delete(tx, scope, doomed.removed, tally)
+async def _remove_memories(tx: Tx, scope: Scope, doomed: ForgetTarget, tally: ForgetTally) -> None:
+    await _restore_fragments(tx, scope, doomed)
+    await _delete_memory_rows(tx, scope, doomed.removed_ids, tally)
     refs = {ref for row in doomed.memories for ref in row["entity_refs"]}
-    used = {row["ref"] for row in await tx.all(SQL["refs_in_use"], **_owner(scope))}
+    used = {row["ref"] for row in await tx.fetch_all(SQL["refs_in_use"], **_owner_params(scope))}
     gone = sorted(refs - used)
     for name, statement in (
         ("entity_aliases", "drop_aliases"),
         ("entity_merges", "drop_merges"),
         ("entities_kept_apart", "drop_kept_apart"),
     ):
-        tally.removed[name] += await tx.run(SQL[statement], **_owner(scope), keys=gone)
+        tally.removed[name] += await tx.execute(SQL[statement], **_owner_params(scope), keys=gone)
 
 
-async def _delete(tx: Tx, scope: Scope, ids: Sequence[str], tally: Tally) -> None:
+async def _delete_memory_rows(tx: Tx, scope: Scope, ids: Sequence[str], tally: ForgetTally) -> None:
     for name, statement in (
         ("embeddings", "drop_embeddings"),
         ("memory_provenance", "drop_provenance"),
         ("memory_versions", "drop_versions"),
         ("memories", "drop_memories"),
     ):
-        tally.removed[name] += await tx.run(SQL[statement], **_owner(scope), ids=list(ids))
+        tally.removed[name] += await tx.execute(SQL[statement], **_owner_params(scope), ids=list(ids))
 
 
-async def _bring_back_fragments(tx: Tx, scope: Scope, doomed: Doomed) -> None:
+async def _restore_fragments(tx: Tx, scope: Scope, doomed: ForgetTarget) -> None:
     """What stood in a fold that goes stands for itself again."""
-    others = {one for row in doomed.folds for one in row["sources"]} - set(doomed.removed)
+    others = {one for row in doomed.folds for one in row["sources"]} - set(doomed.removed_ids)
     for one in await memories.by_ids(tx, scope, sorted(others)):
         if one.archive_reason is ArchiveReason.FOLDED:
-            await bring_back(tx, scope, one.id, reason="a fragment of its fold was forgotten", source=Trust.OPERATOR)
+            await restore_memory(
+                tx, scope, one.id, reason="a fragment of its fold was forgotten", source=Trust.OPERATOR
+            )
 
 
-async def _redact_engagement(tx: Tx, scope: Scope, doomed: Doomed, tally: Tally) -> None:
+async def _redact_engagement(tx: Tx, scope: Scope, doomed: ForgetTarget, tally: ForgetTally) -> None:
     for row in doomed.grounds:
-        tally.removed["engagement_journal"] += await engagement.redact(
+        tally.removed["engagement_journal"] += await engagement.redact_quote(
             tx,
             scope,
             tx.now,
@@ -222,51 +223,53 @@ async def _redact_engagement(tx: Tx, scope: Scope, doomed: Doomed, tally: Tally)
         )
 
 
-async def _cover_messages(
-    tx: Tx, scope: Scope, spans: Iterable[Span], revision: int
+async def _redact_messages(
+    tx: Tx, scope: Scope, spans: Iterable[TextSpan], revision: int
 ) -> tuple[tuple[tuple[str, str], ...], list[Row]]:
-    by_message: dict[str, list[Span]] = {}
+    by_message: dict[str, list[TextSpan]] = {}
     for span in spans:
         by_message.setdefault(span.message_id, []).append(span)
-    rows = await tx.all(SQL["messages"], **_owner(scope), ids=list(by_message))
+    rows = await tx.fetch_all(SQL["messages"], **_owner_params(scope), ids=list(by_message))
     copies = []
     for row in rows:
-        covered = cover_spans(row["content"], by_message[row["id"]])
+        covered = redact_spans(row["content"], by_message[row["id"]])
         copies.append((str(row["content"]), covered))
-        await tx.run(SQL["rewrite_message"], **_owner(scope), id=row["id"], content=covered, revision=revision)
+        await tx.execute(
+            SQL["rewrite_message"], **_owner_params(scope), id=row["id"], content=covered, revision=revision
+        )
     return tuple(copies), rows
 
 
-async def _drop_summaries(tx: Tx, scope: Scope, touched: Sequence[Row], tally: Tally) -> None:
+async def _delete_summaries(tx: Tx, scope: Scope, touched: Sequence[Row], tally: ForgetTally) -> None:
     """Summaries made from the messages are dropped; a session's is written anew from what is left."""
     ids = [row[name] for row in touched for name in ("id", "turn_id")]
     sessions = sorted({row["session_id"] for row in touched})
-    rolling = await tx.all(SQL["drop_rolling_summaries"], **_owner(scope), ids=ids)
+    rolling = await tx.fetch_all(SQL["drop_rolling_summaries"], **_owner_params(scope), ids=ids)
     tally.removed["rolling_summaries"] += len(rolling)
     personas = sorted({row["persona"] for row in rolling})
-    await tx.run(SQL["reset_rolling_summary"], **_owner(scope), personas=personas)
-    for row in await tx.all(SQL["drop_session_summaries"], **_owner(scope), ids=ids, sessions=sessions):
+    await tx.execute(SQL["reset_rolling_summary"], **_owner_params(scope), personas=personas)
+    for row in await tx.fetch_all(SQL["drop_session_summaries"], **_owner_params(scope), ids=ids, sessions=sessions):
         tally.redacted["sessions"] += 1
-        await enqueue(tx, scope, CLOSE, row["id"])
+        await enqueue_work(tx, scope, CLOSE_SESSION, row["id"])
 
 
-async def _clear_spines(tx: Tx, scope: Scope, ids: Sequence[str], tally: Tally) -> None:
+async def _clear_spines(tx: Tx, scope: Scope, ids: Sequence[str], tally: ForgetTally) -> None:
     for version in await upkeep.spines_from(tx, scope, ids):
-        await upkeep.rewrite_spine(tx, scope, spine.without(version, ids))
+        await upkeep.rewrite_spine(tx, scope, spine.without_forgotten(version, ids))
         tally.redacted["spines"] += 1
 
 
-async def _clear_seed(tx: Tx, scope: Scope, traces: Traces) -> None:
+async def _clear_seed(tx: Tx, scope: Scope, traces: ForgottenTraces) -> None:
     """An entry of the seed that says what is forgotten is taken out of it."""
-    before = await seeding.profile(tx, scope)
-    after = [entry for entry in before if not _says(entry, traces)]
+    before = await seed.seed_entries(tx, scope)
+    after = [entry for entry in before if not _mentions_trace(entry, traces)]
     if len(after) < len(before):
-        await seeding.keep(tx, scope, after)
+        await seed.store_seed(tx, scope, after)
 
 
-def _says(entry: SeedEntry, traces: Traces) -> bool:
-    return traces.covered(entry.content) != entry.content
+def _mentions_trace(entry: SeedEntry, traces: ForgottenTraces) -> bool:
+    return traces.redact_text(entry.content) != entry.content
 
 
-def _owner(scope: Scope) -> dict[str, str]:
+def _owner_params(scope: Scope) -> dict[str, str]:
     return {"org_id": scope.org_id, "user_id": scope.user}

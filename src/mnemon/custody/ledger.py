@@ -1,31 +1,104 @@
 """The ledger of forgetting: ids, offsets and hashes, so that a restored backup can be brought up to it.
 
 It stands in the database and, since a restore replaces that, in a file of the data directory as well.
+
+What was removed, counted: the answer to every forgetting.
+
+Keeping the ledger in a file beside the database, so that it outlives a restore.
 """
 
+import asyncio
 import base64
 import json
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal
 
 from psycopg.types.json import Jsonb
 
-from mnemon.clock import iso, parse_time
-from mnemon.custody.catalog import SQL
-from mnemon.custody.receipt import Receipt
-from mnemon.custody.traces import Span
+from mnemon.clock import format_time, parse_time
+from mnemon.custody.tables import SQL
+from mnemon.custody.traces import TextSpan
 from mnemon.db.tx import Row, Tx
+from mnemon.jobs.kind import Attempt, JobKind
+from mnemon.jobs.store import enqueue_work
 from mnemon.scope import Scope
+from mnemon.services import Services
 
-FILE = "forgotten.ndjson"
-_PAGE = 1000
+UNCHANGEABLE_REASON = "The result of a run that succeeded stands as it was made; deleting its agent removes it."
+COMMON_NAME_REASON = (
+    "The person's name is an ordinary word there and may mean somebody else; look at these rows yourself: `keptIds` "
+    "names them."
+)
+MAX_KEPT_IDS = 100
+"""Ids of kept rows that a receipt names, per table."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Entry:
+class Receipt:
+    """What one forgetting did."""
+
+    id: str
+    at: datetime
+    removed: dict[str, int] = field(default_factory=dict)
+    """Rows that are gone, per table; every table that was looked at is there, with 0 where there was nothing."""
+    redacted: dict[str, int] = field(default_factory=dict)
+    """Rows in which words were covered, per table."""
+    kept: dict[str, int] = field(default_factory=dict)
+    """Rows that were left as they are, per table or `table.column`; `reasons` says why."""
+    kept_ids: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """Which ones, the first of them: the columns of a row's key, without its organization, joined by `/`."""
+
+    @property
+    def total(self) -> int:
+        return sum(self.removed.values())
+
+    @property
+    def reasons(self) -> dict[str, str]:
+        """Why something was kept, for each entry of `kept`."""
+        return {name: UNCHANGEABLE_REASON if "." in name else COMMON_NAME_REASON for name in self.kept}
+
+    def stored_counts(self) -> dict[str, Any]:
+        """As stored in the ledger: numbers alone."""
+        return {"removed": self.removed, "redacted": self.redacted, "kept": self.kept}
+
+
+class ForgetTally:
+    """Counts while a forgetting goes on."""
+
+    def __init__(self) -> None:
+        self.removed: Counter[str] = Counter()
+        self.redacted: Counter[str] = Counter()
+        self.kept: Counter[str] = Counter()
+        self._kept_ids: dict[str, list[str]] = {}
+
+    def count_kept(self, place: str, key: Sequence[object]) -> None:
+        """Count a row that stays as it is, and remember which one."""
+        self.kept[place] += 1
+        named = self._kept_ids.setdefault(place, [])
+        if len(named) < MAX_KEPT_IDS:
+            named.append("/".join(map(str, key)))
+
+    def make_receipt(self, entry_id: str, at: datetime) -> Receipt:
+        return Receipt(
+            id=entry_id,
+            at=at,
+            removed=dict(sorted(self.removed.items())),
+            redacted={table: n for table, n in sorted(self.redacted.items()) if n},
+            kept={table: n for table, n in sorted(self.kept.items()) if n},
+            kept_ids={place: tuple(ids) for place, ids in sorted(self._kept_ids.items())},
+        )
+
+
+LEDGER_FILE = "forgotten.ndjson"
+_PAGE_ENTRIES = 1000
+
+
+@dataclass(frozen=True, kw_only=True)
+class LedgerEntry:
     """One forgetting, without a word of what was forgotten."""
 
     org_id: str
@@ -35,7 +108,7 @@ class Entry:
     """The person's internal id."""
     at: datetime
     memory_ids: tuple[str, ...] = ()
-    spans: tuple[Span, ...] = ()
+    spans: tuple[TextSpan, ...] = ()
     stones: tuple[bytes, ...] = ()
 
     @property
@@ -43,9 +116,9 @@ class Entry:
         return Scope(org_id=self.org_id, user_id=self.subject)
 
 
-async def add(tx: Tx, entry: Entry, receipt: Receipt) -> None:
+async def add_entry(tx: Tx, entry: LedgerEntry, receipt: Receipt) -> None:
     """The forgetting is on record; once more changes nothing."""
-    await tx.run(
+    await tx.execute(
         SQL["add_entry"],
         org_id=entry.org_id,
         id=entry.id,
@@ -54,81 +127,100 @@ async def add(tx: Tx, entry: Entry, receipt: Receipt) -> None:
         memory_ids=list(entry.memory_ids),
         spans=Jsonb([vars(span) for span in entry.spans]),
         stones=list(entry.stones),
-        receipt=Jsonb(receipt.plain()),
+        receipt=Jsonb(receipt.stored_counts()),
         at=entry.at,
     )
 
 
-async def entries(tx: Tx, org_id: str, *, after: str = "", subject: str | None = None) -> list[Entry]:
+async def list_entries(tx: Tx, org_id: str, *, after: str = "", subject: str | None = None) -> list[LedgerEntry]:
     """The organization's entries in their order, after an id."""
-    found: list[Entry] = []
+    found: list[LedgerEntry] = []
     while True:
-        rows = await tx.all(SQL["entries"], org_id=org_id, after=after, subject=subject, most=_PAGE)
-        found += [entry_of(row) for row in rows]
-        if len(rows) < _PAGE:
+        rows = await tx.fetch_all(SQL["entries"], org_id=org_id, after=after, subject=subject, most=_PAGE_ENTRIES)
+        found += [entry_from_row(row) for row in rows]
+        if len(rows) < _PAGE_ENTRIES:
             return found
         after = rows[-1]["id"]
 
 
-def entry_of(row: Row) -> Entry:
+def entry_from_row(row: Row) -> LedgerEntry:
     """The entry that a row of `forgotten` stands for."""
-    return Entry(
+    return LedgerEntry(
         org_id=row["org_id"],
         id=row["id"],
         kind=row["kind"],
         subject=row["subject"],
         at=row["at"],
         memory_ids=tuple(row["memory_ids"]),
-        spans=tuple(Span(**span) for span in row["spans"]),
+        spans=tuple(TextSpan(**span) for span in row["spans"]),
         stones=tuple(bytes(stone) for stone in row["stones"]),
     )
 
 
-def keep_in_file(path: Path, wanted: Iterable[Entry]) -> int:
+def append_to_file(path: Path, wanted: Iterable[LedgerEntry]) -> int:
     """The file has every entry; gives how many were new to it. Entries are only ever appended."""
-    known = {entry.id for entry in from_file(path)}
+    known = {entry.id for entry in load_file(path)}
     new = [entry for entry in wanted if entry.id not in known]
     if new:
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("a", encoding="utf-8") as file:
-            file.writelines(json.dumps(_plain(entry)) + "\n" for entry in new)
+            file.writelines(json.dumps(_entry_to_json(entry)) + "\n" for entry in new)
     return len(new)
 
 
-def from_file(path: Path) -> list[Entry]:
+def load_file(path: Path) -> list[LedgerEntry]:
     """The entries of the file; a last line that a crash cut short is passed over."""
     if not path.exists():
         return []
     found = []
     for line in path.read_text(encoding="utf-8").splitlines():
         try:
-            found.append(_entry(json.loads(line)))
+            found.append(_entry_from_json(json.loads(line)))
         except (ValueError, KeyError, TypeError):
             continue
     return found
 
 
-def _plain(entry: Entry) -> dict[str, Any]:
+def _entry_to_json(entry: LedgerEntry) -> dict[str, Any]:
     return {
         "org": entry.org_id,
         "id": entry.id,
         "kind": entry.kind,
         "subject": entry.subject,
-        "at": iso(entry.at),
+        "at": format_time(entry.at),
         "memories": list(entry.memory_ids),
         "spans": [[span.message_id, span.start, span.end] for span in entry.spans],
         "stones": [base64.b64encode(stone).decode() for stone in entry.stones],
     }
 
 
-def _entry(plain: dict[str, Any]) -> Entry:
-    return Entry(
+def _entry_from_json(plain: dict[str, Any]) -> LedgerEntry:
+    return LedgerEntry(
         org_id=plain["org"],
         id=plain["id"],
         kind=plain["kind"],
         subject=plain["subject"],
         at=parse_time(plain["at"]),
         memory_ids=tuple(plain["memories"]),
-        spans=tuple(Span(message_id=name, start=start, end=end) for name, start, end in plain["spans"]),
+        spans=tuple(TextSpan(message_id=name, start=start, end=end) for name, start, end in plain["spans"]),
         stones=tuple(base64.b64decode(stone) for stone in plain["stones"]),
     )
+
+
+KEEP_LEDGER = "keep_ledger"
+
+
+async def enqueue_ledger_copy(tx: Tx, scope: Scope) -> None:
+    """The organization's ledger will be in the file soon."""
+    await enqueue_work(tx, scope, KEEP_LEDGER, scope.org_id)
+
+
+def job_kinds(services: Services) -> tuple[JobKind, ...]:
+    """The work of this file."""
+
+    async def copy_ledger(attempt: Attempt) -> None:
+        async with services.db.tx(attempt.scope.org_id) as tx:
+            entries = await list_entries(tx, attempt.scope.org_id)
+        await asyncio.to_thread(append_to_file, services.settings.data_dir / LEDGER_FILE, entries)
+
+    return (JobKind(name=KEEP_LEDGER, run=copy_ledger),)

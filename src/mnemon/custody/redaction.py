@@ -5,28 +5,28 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mnemon.custody import rows
-from mnemon.custody.catalog import OWNER, SQL, UNTOUCHED, Table, tables
-from mnemon.custody.receipt import Tally
-from mnemon.custody.traces import Traces
+from mnemon.custody import tables
+from mnemon.custody.ledger import ForgetTally
+from mnemon.custody.tables import OWNER_COLUMNS, SQL, UNREDACTED_TABLES, OwnedTable, owned_tables
+from mnemon.custody.traces import ForgottenTraces
 from mnemon.db.tx import Row, Tx
 from mnemon.scope import Scope
 
-OWN_RULES = frozenset({
+WHOLE_ROW_TABLES = frozenset({
     "users", "memories", "memory_versions", "embeddings", "tombstones", "entity_aliases", "entity_merges",
     "entities_kept_apart",
 })  # fmt: skip
 """Tables whose rows are kept or removed as a whole: what another memory says is that memory's."""
-UNCHANGEABLE = {"runs": ("result", "headline")}
+UNCHANGEABLE_COLUMNS = {"runs": ("result", "headline")}
 """Columns that a trigger keeps as they are once the run has succeeded."""
-NOTES = frozenset({"notes", "note_texts"})
-_PHRASES_AT_ONCE = 200
+NOTE_TABLES = frozenset({"notes", "note_texts"})
+_PHRASES_PER_QUERY = 200
 """More in one pattern would make PostgreSQL's matcher slow."""
-_OWN_WORDS = frozenset({"user", "tool"})
+_VERBATIM_ROLES = frozenset({"user", "tool"})
 
 
 @dataclass(frozen=True, kw_only=True)
-class Covered:
+class RedactedRows:
     """What changed and had vectors, which still tell of it."""
 
     messages: list[str]
@@ -34,102 +34,110 @@ class Covered:
     """By namespace and key."""
 
 
-async def cover_everywhere(tx: Tx, scope: Scope, traces: Traces, memory_ids: Collection[str], tally: Tally) -> Covered:
+async def redact_everywhere(
+    tx: Tx, scope: Scope, traces: ForgottenTraces, memory_ids: Collection[str], tally: ForgetTally
+) -> RedactedRows:
     """No text of the person's has a trace, nor one of the organization's a certain one.
 
     `memory_ids` are what is forgotten: a kept reply that shows one of them shows its id alone.
     """
-    found = Covered(messages=[], notes=[])
-    for table in await tables(tx):
-        if table.name in UNTOUCHED or table.name in OWN_RULES or not table.texts:
+    found = RedactedRows(messages=[], notes=[])
+    for table in await owned_tables(tx):
+        if table.name in UNREDACTED_TABLES or table.name in WHOLE_ROW_TABLES or not table.text_columns:
             continue
-        if table.of_person:
-            changed = await _cover_table(tx, scope, table, traces, tally)
+        if table.is_personal:
+            changed = await _redact_table(tx, scope, table, traces, tally)
             found.messages.extend(str(row["id"]) for row in changed if table.name == "messages")
-            found.notes.extend((row["namespace"], row["key"]) for row in changed if table.name in NOTES)
+            found.notes.extend((row["namespace"], row["key"]) for row in changed if table.name in NOTE_TABLES)
         else:
-            await _cover_table(tx, scope, table, traces.strong(), tally)
-    await _cover_replies(tx, scope, traces, memory_ids, tally)
+            await _redact_table(tx, scope, table, traces.certain_traces(), tally)
+    await _redact_replies(tx, scope, traces, memory_ids, tally)
     return found
 
 
-async def cover_organization(tx: Tx, scope: Scope, person: str, texts: Collection[str], tally: Tally) -> None:
+async def redact_organization(tx: Tx, scope: Scope, person: str, texts: Collection[str], tally: ForgetTally) -> None:
     """Cover what the organization's tables, its agents' chats and runs above all, hold of a person who is forgotten.
 
     `person` is what the caller names them; where that is an ordinary word it may be anybody's, so rows with it are left
     as they are and counted as kept.
     """
-    named = Traces(phrases=(person,))
-    certain = Traces(phrases=tuple(texts)).strong().phrases + (named.phrases if named.hints else ())
-    for table in await tables(tx):
-        if table.of_person or table.name in UNTOUCHED or not table.texts:
+    named = ForgottenTraces(phrases=(person,))
+    certain = ForgottenTraces(phrases=tuple(texts)).certain_traces().phrases + (
+        named.phrases if named.search_hints else ()
+    )
+    for table in await owned_tables(tx):
+        if table.is_personal or table.name in UNREDACTED_TABLES or not table.text_columns:
             continue
-        for start in range(0, len(certain), _PHRASES_AT_ONCE):
-            traces = Traces(phrases=certain[start : start + _PHRASES_AT_ONCE])
-            await _cover_table(tx, scope, table, traces, tally)
-        if not named.hints:
-            for row in await rows.naming(tx, scope, table, person):
-                tally.keep(table.name, _id_of(table, row))
+        for start in range(0, len(certain), _PHRASES_PER_QUERY):
+            traces = ForgottenTraces(phrases=certain[start : start + _PHRASES_PER_QUERY])
+            await _redact_table(tx, scope, table, traces, tally)
+        if not named.search_hints:
+            for row in await tables.rows_naming(tx, scope, table, person):
+                tally.count_kept(table.name, _row_key(table, row))
 
 
-async def _cover_table(tx: Tx, scope: Scope, table: Table, traces: Traces, tally: Tally) -> list[Row]:
+async def _redact_table(
+    tx: Tx, scope: Scope, table: OwnedTable, traces: ForgottenTraces, tally: ForgetTally
+) -> list[Row]:
     tally.redacted[table.name] += 0
-    if not traces.hints:
+    if not traces.search_hints:
         return []
     done = []
-    for row in await rows.mentioning(tx, scope, table, traces.hints):
-        sentences = not (table.name == "messages" and row["role"] in _OWN_WORDS)
-        changed = {c: new for c in table.texts if (new := _covered(traces, row[c], sentences)) != row[c]}
-        fixed = [column for column in UNCHANGEABLE.get(table.name, ()) if column in changed]
+    for row in await tables.rows_mentioning(tx, scope, table, traces.search_hints):
+        sentences = not (table.name == "messages" and row["role"] in _VERBATIM_ROLES)
+        changed = {c: new for c in table.text_columns if (new := _redact_value(traces, row[c], sentences)) != row[c]}
+        fixed = [column for column in UNCHANGEABLE_COLUMNS.get(table.name, ()) if column in changed]
         for column in fixed:
             del changed[column]
-            tally.keep(f"{table.name}.{column}", _id_of(table, row))
+            tally.count_kept(f"{table.name}.{column}", _row_key(table, row))
         if changed:
-            await rows.rewrite(tx, scope, table, row, changed)
+            await tables.update_row(tx, scope, table, row, changed)
             tally.redacted[table.name] += 1
             done.append(row)
     return done
 
 
-def _id_of(table: Table, row: Row) -> list[object]:
-    return [row[column] for column in table.key if column not in OWNER]
+def _row_key(table: OwnedTable, row: Row) -> list[object]:
+    return [row[column] for column in table.key if column not in OWNER_COLUMNS]
 
 
-def _covered(traces: Traces, value: Any, sentences: bool) -> Any:
-    return traces.covered_json(value, sentences=sentences)
+def _redact_value(traces: ForgottenTraces, value: Any, sentences: bool) -> Any:
+    return traces.redact_json(value, sentences=sentences)
 
 
-async def _cover_replies(tx: Tx, scope: Scope, traces: Traces, memory_ids: Collection[str], tally: Tally) -> None:
+async def _redact_replies(
+    tx: Tx, scope: Scope, traces: ForgottenTraces, memory_ids: Collection[str], tally: ForgetTally
+) -> None:
     """A kept reply goes on answering its retry, without the forgotten words; the person's own lose weak traces too."""
-    certain = traces.strong()
-    for row in await tx.all(SQL["replies"], org_id=scope.org_id):
+    certain = traces.certain_traces()
+    for row in await tx.fetch_all(SQL["replies"], org_id=scope.org_id):
         if row["body"] is None:
             continue
-        body = _json(bytes(row["body"]))
+        body = _decode_body(bytes(row["body"]))
         looked_for = traces if scope.user in row["concerns"] else certain
-        covered = looked_for.covered_json(_bare(body, memory_ids))
+        covered = looked_for.redact_json(_strip_forgotten(body, memory_ids))
         if covered != body:
             await _rewrite_reply(tx, scope, row, covered, row["concerns"])
             tally.redacted["replies"] += 1
 
 
-def _bare(value: Any, memory_ids: Collection[str]) -> Any:
+def _strip_forgotten(value: Any, memory_ids: Collection[str]) -> Any:
     """The value with every object of a forgotten memory reduced to its id."""
     if isinstance(value, list):
-        return [_bare(one, memory_ids) for one in value]
+        return [_strip_forgotten(one, memory_ids) for one in value]
     if not isinstance(value, dict):
         return value
     if isinstance(value.get("id"), str) and value["id"] in memory_ids:
         return {"id": value["id"], "forgotten": True}
-    return {name: _bare(one, memory_ids) for name, one in value.items()}
+    return {name: _strip_forgotten(one, memory_ids) for name, one in value.items()}
 
 
-async def blank_replies(tx: Tx, scope: Scope, names: Sequence[str], tally: Tally) -> None:
+async def blank_replies(tx: Tx, scope: Scope, names: Sequence[str], tally: ForgetTally) -> None:
     """Replies that concern the person, or name any of these ids, say nothing any more."""
     wanted = frozenset(names)
-    for row in await tx.all(SQL["replies"], org_id=scope.org_id):
-        body = None if row["body"] is None else _json(bytes(row["body"]))
-        about = scope.user in row["concerns"] or row["subject"] in wanted or bool(wanted & _strings(body))
+    for row in await tx.fetch_all(SQL["replies"], org_id=scope.org_id):
+        body = None if row["body"] is None else _decode_body(bytes(row["body"]))
+        about = scope.user in row["concerns"] or row["subject"] in wanted or bool(wanted & _strings_in(body))
         if not about:
             continue
         if body is not None:
@@ -141,18 +149,18 @@ async def blank_replies(tx: Tx, scope: Scope, names: Sequence[str], tally: Tally
 async def _rewrite_reply(tx: Tx, scope: Scope, row: Row, body: Any, concerns: Sequence[str]) -> None:
     text = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
     names = {"org_id": scope.org_id, "caller": row["caller"], "key": row["key"]}
-    await tx.run(SQL["rewrite_reply"], **names, body=text, concerns=list(concerns))
+    await tx.execute(SQL["rewrite_reply"], **names, body=text, concerns=list(concerns))
 
 
-def _json(body: bytes) -> Any:
+def _decode_body(body: bytes) -> Any:
     try:
         return json.loads(body)
     except ValueError:
         return body.decode(errors="replace")
 
 
-def _strings(value: Any) -> frozenset[str]:
+def _strings_in(value: Any) -> frozenset[str]:
     if isinstance(value, str):
         return frozenset({value})
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return frozenset(text for one in inner for text in _strings(one))
+    return frozenset(text for one in inner for text in _strings_in(one))

@@ -1,25 +1,34 @@
-"""Forgetting again what was forgotten before: after a restore, and when an old export comes in."""
+"""Forgetting again what was forgotten before: after a restore, and when an old export comes in.
 
-from collections.abc import Iterable
+What of custody outlives a restore: the ledger, taken along from the old database and applied to the restored one.
+"""
+
+import asyncio
+from collections.abc import Collection, Iterable
+from datetime import datetime
+
+from psycopg.rows import dict_row
 
 from mnemon.custody import ledger
-from mnemon.custody.catalog import SQL
-from mnemon.custody.forget_memory import clear, forget_memories
+from mnemon.custody.forget_memory import clear_traces, forget_memories
 from mnemon.custody.forget_person import forget_person
-from mnemon.custody.ledger import Entry
-from mnemon.custody.receipt import Tally
-from mnemon.custody.traces import Traces
+from mnemon.custody.ledger import ForgetTally, LedgerEntry, entry_from_row
+from mnemon.custody.tables import SQL
+from mnemon.custody.traces import ForgottenTraces
+from mnemon.db.backup import delete_gap, load_gap, read_gap, record_gap
+from mnemon.db.connect import open_connection
 from mnemon.db.database import Database
 from mnemon.db.tx import Tx
 from mnemon.errors import NotFound
+from mnemon.services import Services
 
 
-async def replay(db: Database, entries: Iterable[Entry]) -> int:
+async def replay_entries(db: Database, entries: Iterable[LedgerEntry]) -> int:
     """The database holds nothing that the entries forgot; gives how many were new to it."""
     done = 0
     for entry in sorted(entries, key=lambda one: (one.org_id, one.id)):
         async with db.tx(entry.org_id) as tx:
-            known = {one.id for one in await ledger.entries(tx, entry.org_id, subject=entry.subject)}
+            known = {one.id for one in await ledger.list_entries(tx, entry.org_id, subject=entry.subject)}
             if entry.id in known:
                 continue
             await forget_again(tx, entry)
@@ -27,16 +36,100 @@ async def replay(db: Database, entries: Iterable[Entry]) -> int:
     return done
 
 
-async def forget_again(tx: Tx, entry: Entry) -> None:
+async def forget_again(tx: Tx, entry: LedgerEntry) -> None:
     """What the entry forgot is forgotten here as well, and the entry is in the ledger."""
     if entry.kind == "person":
         try:
             await forget_person(tx, entry.scope, entry_id=entry.id)
         except NotFound:
-            await ledger.add(tx, entry, Tally().receipt(entry.id, tx.now))
+            await ledger.add_entry(tx, entry, ForgetTally().make_receipt(entry.id, tx.now))
         return
-    if await tx.maybe(SQL["lock_person"], org_id=entry.org_id, user_id=entry.subject) is not None:
+    if await tx.fetch_one_or_none(SQL["lock_person"], org_id=entry.org_id, user_id=entry.subject) is not None:
         await forget_memories(tx, entry.scope, entry.memory_ids, entry_id=entry.id, at=entry.at)
         # The memory itself may be younger than the backup while the message it came from is not.
-        await clear(tx, entry.scope, Traces(phrases=()), entry, Tally())
-    await ledger.add(tx, entry, Tally().receipt(entry.id, tx.now))
+        await clear_traces(tx, entry.scope, ForgottenTraces(phrases=()), entry, ForgetTally())
+    await ledger.add_entry(tx, entry, ForgetTally().make_receipt(entry.id, tx.now))
+
+
+_COPY_HINT = (
+    "If the old data directory still exists, copy the file from it and restore again with --force: what the file lists "
+    "is then forgotten again."
+)
+
+
+class LedgerCarryover:
+    """Carries the ledger over a restore, so that what was forgotten since the backup stays forgotten."""
+
+    def __init__(self) -> None:
+        self._entries: dict[str, LedgerEntry] = {}
+        self._found = False
+        self._gap: datetime | None = None
+
+    async def read_from(self, url: str) -> None:
+        """The entries of the database that is about to be replaced are remembered."""
+        async with await open_connection(url) as connection, connection.cursor(row_factory=dict_row) as cursor:
+            there = await (await cursor.execute("select to_regclass('forgotten') as name")).fetchone()
+            if there is None or there["name"] is None:
+                return
+            self._found = True
+            self._gap = await read_gap(connection, "forgettings")
+            # Every organization's: the operator restores all of them at once.
+            async for row in await cursor.execute("select * from forgotten order by org_id, id"):
+                entry = entry_from_row(row)
+                self._entries[entry.id] = entry
+
+    async def apply_to(self, services: Services) -> str:
+        """What was forgotten since the backup is forgotten again; those entries and the file's."""
+        path = services.settings.data_dir / ledger.LEDGER_FILE
+        there = path.exists()
+        kept = await asyncio.to_thread(ledger.load_file, path)
+        gap = self._gap if self._found else await _load_backup_gap(services)
+        known = (self._found or there) if gap is None else await self._file_fills_gap(services, kept, gap)
+        entries = {**{entry.id: entry for entry in kept}, **self._entries}
+        again = await replay_entries(services.db, entries.values())
+        await asyncio.to_thread(ledger.append_to_file, path, entries.values())
+        async with services.db.tx(None) as tx:
+            if known:
+                await delete_gap(tx, "forgettings")
+            else:
+                await record_gap(tx, "forgettings", gap or tx.now)
+        return _summary_text(again, warning="" if known else self._warning_text())
+
+    async def _file_fills_gap(self, services: Services, kept: Collection[LedgerEntry], gap: datetime) -> bool:
+        """Whether the file has what a database lacks that was itself restored without a ledger.
+
+        Such a database knows only what it forgot since. A file with older entries, which neither it nor the backup has,
+        was copied from where they were made.
+        """
+        for entry in kept:
+            if entry.id not in self._entries and entry.at < gap:
+                async with services.db.tx(entry.org_id) as tx:
+                    in_backup = await ledger.list_entries(tx, entry.org_id, subject=entry.subject)
+                if entry.id not in {one.id for one in in_backup}:
+                    return True
+        return False
+
+    def _warning_text(self) -> str:
+        if self._found:
+            return (
+                "The database that this one replaces had itself been restored without the ledger of forgettings: what "
+                f"was forgotten before that may be back, and {ledger.LEDGER_FILE} in the data directory does not list it. "
+                f"{_COPY_HINT}"
+            )
+        return (
+            f"No ledger of forgettings was found, neither a database that this one replaces nor {ledger.LEDGER_FILE} in "
+            f"the data directory: what was forgotten since the backup may be back. {_COPY_HINT}"
+        )
+
+
+async def _load_backup_gap(services: Services) -> datetime | None:
+    """Since when the restored database itself lacks the ledger, because its backup was made of one that did."""
+    async with services.db.tx(None) as tx:
+        return await load_gap(tx, "forgettings")
+
+
+def _summary_text(again: int, *, warning: str) -> str:
+    if again:
+        done = "1 forgetting since the backup was" if again == 1 else f"{again} forgettings since the backup were"
+        return " ".join(filter(None, (f"{done} carried out again.", warning)))
+    return warning or "Nothing had been forgotten since the backup."

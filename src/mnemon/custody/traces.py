@@ -12,32 +12,32 @@ from functools import cached_property
 from importlib import resources
 from typing import Any
 
-from mnemon.outside import reads_outside_text
+from mnemon.untrusted_text import reads_outside_text
 
-COVER = "█"
+REDACTION_CHAR = "█"
 _WORD = re.compile(r"[^\W_]+")
 _SENTENCE = re.compile(r"[^.!?\n。！？]+[.!?\n。！？]*")
 _YEAR = re.compile(r"(19|20)\d\d")
-_FARTHEST_APART = 6
+_MAX_WORD_GAP = 6
 """Characters between two words of a phrase."""
-_STARTS_ALIKE = 50
+_MIN_COPY_CHARS = 50
 """A text of at least this length that begins a covered message is a cut copy of it."""
 
 
-def _common() -> frozenset[str]:
+def _load_common_words() -> frozenset[str]:
     return frozenset((resources.files(__package__) / "common_words.txt").read_text(encoding="utf-8").split())
 
 
-COMMON = _common()
+COMMON_WORDS = _load_common_words()
 
 
 @reads_outside_text
-def words(text: str) -> list[str]:
+def words_of(text: str) -> list[str]:
     """The words of a text, in lower case."""
     return [word.lower() for word in _WORD.findall(text)]
 
 
-def strange(word: str) -> bool:
+def is_distinctive(word: str) -> bool:
     """Whether a word is hardly ever said by chance: digits among letters, or a long number."""
     has_digit = any(character.isdigit() for character in word)
     if word.isdigit():
@@ -46,20 +46,24 @@ def strange(word: str) -> bool:
 
 
 @reads_outside_text
-def marks_of(forgotten: Iterable[str], kept: Iterable[str]) -> frozenset[str]:
+def distinctive_words(forgotten: Iterable[str], kept: Iterable[str]) -> frozenset[str]:
     """The words that only what is forgotten has."""
-    elsewhere = {word for text in kept for word in words(text)}
-    return frozenset(word for text in forgotten for word in words(text) if _telling(word) and word not in elsewhere)
+    elsewhere = {word for text in kept for word in words_of(text)}
+    return frozenset(
+        word for text in forgotten for word in words_of(text) if _can_identify(word) and word not in elsewhere
+    )
 
 
-def _telling(word: str) -> bool:
+def _can_identify(word: str) -> bool:
     if word.isdigit():
         return len(word) >= 4 and _YEAR.fullmatch(word) is None
-    return strange(word) or (len(word) >= 4 and word not in COMMON) or (len(word) >= 2 and not word.isascii())
+    return (
+        is_distinctive(word) or (len(word) >= 4 and word not in COMMON_WORDS) or (len(word) >= 2 and not word.isascii())
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
-class Span:
+class TextSpan:
     """A place in a text."""
 
     start: int
@@ -69,7 +73,7 @@ class Span:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Traces:
+class ForgottenTraces:
     """What to look for and cover."""
 
     phrases: tuple[str, ...]
@@ -78,10 +82,10 @@ class Traces:
     """Messages before and after, so that a cut copy of one is covered in the same places."""
 
     @cached_property
-    def _runs(self) -> tuple[str, ...]:
+    def _phrase_runs(self) -> tuple[str, ...]:
         """The phrases that say enough, as runs of folded words."""
         found = {tuple(_WORD.findall(phrase)) for phrase in self.phrases}
-        return tuple(_run(map(str.casefold, one)) for one in sorted(found) if _says_enough(one))
+        return tuple(_word_run(map(str.casefold, one)) for one in sorted(found) if _is_specific_enough(one))
 
     @cached_property
     def _folded_marks(self) -> frozenset[str]:
@@ -91,91 +95,93 @@ class Traces:
         return word.lower() in self.marks or word.casefold() in self._folded_marks
 
     @cached_property
-    def hints(self) -> tuple[str, ...]:
+    def search_hints(self) -> tuple[str, ...]:
         """Words of which at least one stands in every text that has a trace; for finding such texts quickly."""
-        longest = {max(found, key=len) for phrase in self.phrases if (found := words(phrase)) and _says_enough(found)}
+        longest = {
+            max(found, key=len) for phrase in self.phrases if (found := words_of(phrase)) and _is_specific_enough(found)
+        }
         spelt = longest | self.marks
         return tuple(sorted({form for word in spelt for form in (word, word.upper(), word.title())}))
 
-    def strong(self) -> "Traces":
+    def certain_traces(self) -> "ForgottenTraces":
         """Only what could not be anyone else's: for texts of the organization that others have their part in."""
-        phrases = tuple(p for p in self.phrases if len(words(p)) >= 4 or any(map(strange, words(p))))
-        return Traces(phrases=phrases, marks=frozenset(filter(strange, self.marks)), copies=self.copies)
+        phrases = tuple(p for p in self.phrases if len(words_of(p)) >= 4 or any(map(is_distinctive, words_of(p))))
+        return ForgottenTraces(phrases=phrases, marks=frozenset(filter(is_distinctive, self.marks)), copies=self.copies)
 
     @reads_outside_text
-    def covered(self, text: str, *, sentences: bool = True) -> str:
+    def redact_text(self, text: str, *, sentences: bool = True) -> str:
         """The text without a trace. A mark covers its whole sentence, or in a person's own words itself alone."""
         for before, after in self.copies:
-            if len(text) >= _STARTS_ALIKE and before.startswith(text):
+            if len(text) >= _MIN_COPY_CHARS and before.startswith(text):
                 return after[: len(text)]
-        text = cover_spans(text, [*self._phrases_in(text)])
-        marked = [Span(start=w.start(), end=w.end()) for w in _WORD.finditer(text) if self._is_marked(w[0])]
+        text = redact_spans(text, [*self._find_phrases(text)])
+        marked = [TextSpan(start=w.start(), end=w.end()) for w in _WORD.finditer(text) if self._is_marked(w[0])]
         if not marked or not sentences:
-            return cover_spans(text, marked)
-        return _SENTENCE.sub(lambda found: cover(found[0]) if self.has_mark(found[0]) else found[0], text)
+            return redact_spans(text, marked)
+        return _SENTENCE.sub(lambda found: blank_out(found[0]) if self.has_mark(found[0]) else found[0], text)
 
     def has_mark(self, text: str) -> bool:
         """Whether a word of the text is a mark."""
         return any(map(self._is_marked, _WORD.findall(text)))
 
-    def _phrases_in(self, text: str) -> Iterator[Span]:
+    def _find_phrases(self, text: str) -> Iterator[TextSpan]:
         """Where a phrase stands, whatever is between its words and however it is cased.
 
         The text's words are written as one run and the phrases looked for in that, which takes the same time whatever
         they are; a pattern of a phrase takes the product of both lengths where the text nearly repeats it.
         """
         found = list(_WORD.finditer(text))
-        run, places, ends = _run_of_text(found)
-        for phrase in self._runs:
+        run, places, ends = _text_run(found)
+        for phrase in self._phrase_runs:
             at = run.find(phrase)
             while at >= 0:
                 first, last = bisect_left(places, at + 1), bisect_left(places, at + len(phrase)) - 1
-                yield Span(start=found[first].start(), end=found[last].end())
+                yield TextSpan(start=found[first].start(), end=found[last].end())
                 at = run.find(phrase, ends[last])
 
-    def covered_json(self, value: Any, *, sentences: bool = True) -> Any:
+    def redact_json(self, value: Any, *, sentences: bool = True) -> Any:
         """The JSON value with every text in it covered."""
         if isinstance(value, str):
-            return self.covered(value, sentences=sentences)
+            return self.redact_text(value, sentences=sentences)
         if isinstance(value, list):
-            return [self.covered_json(one, sentences=sentences) for one in value]
+            return [self.redact_json(one, sentences=sentences) for one in value]
         if isinstance(value, dict):
-            return {name: self.covered_json(one, sentences=sentences) for name, one in value.items()}
+            return {name: self.redact_json(one, sentences=sentences) for name, one in value.items()}
         return value
 
 
 @reads_outside_text
-def cover(text: str) -> str:
+def blank_out(text: str) -> str:
     """As many covers as characters; line breaks stay."""
-    return "".join("\n" if character == "\n" else COVER for character in text)
+    return "".join("\n" if character == "\n" else REDACTION_CHAR for character in text)
 
 
-def cover_spans(text: str, spans: Sequence[Span]) -> str:
+def redact_spans(text: str, spans: Sequence[TextSpan]) -> str:
     """The text with these places covered."""
     pieces, at = [], 0
     for span in sorted(spans, key=lambda one: one.start):
         start, end = max(at, span.start), max(at, span.end)
-        pieces += [text[at:start], cover(text[start:end])]
+        pieces += [text[at:start], blank_out(text[start:end])]
         at = end
     return "".join([*pieces, text[at:]])
 
 
-def _says_enough(found: Sequence[str]) -> bool:
-    return len(found) >= 2 or any(strange(word.lower()) or len(word) >= 8 for word in found)
+def _is_specific_enough(found: Sequence[str]) -> bool:
+    return len(found) >= 2 or any(is_distinctive(word.lower()) or len(word) >= 8 for word in found)
 
 
-def _run(found: Iterable[str]) -> str:
+def _word_run(found: Iterable[str]) -> str:
     return f" {' '.join(found)} "
 
 
-def _run_of_text(found: Sequence[re.Match[str]]) -> tuple[str, list[int], list[int]]:
+def _text_run(found: Sequence[re.Match[str]]) -> tuple[str, list[int], list[int]]:
     """The words as one run, each word's place in it, and the place where a search goes on after it.
 
     A phrase's words stand at most six characters apart; where the text has more between two, the run is broken.
     """
     pieces, places, ends, at, before = [" "], [], [], 1, None
     for match in found:
-        if before is not None and match.start() - before > _FARTHEST_APART:
+        if before is not None and match.start() - before > _MAX_WORD_GAP:
             pieces.append("\n ")
             at += 2
         word = match[0].casefold()

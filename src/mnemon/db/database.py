@@ -1,36 +1,64 @@
-"""The pool of connections, and the one way to begin a transaction."""
+"""The pool of connections, and the one way to begin a transaction.
 
+What hears notifications.
+"""
+
+import asyncio
 import re
-from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
 from datetime import datetime
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 import psycopg
 import structlog
+from psycopg import Notify
 from psycopg.rows import dict_row
 
 from mnemon.clock import Clock
-from mnemon.db.attached import Attached
-from mnemon.db.connecting import SESSION, connect, connection_options
-from mnemon.db.line import Line
-from mnemon.db.listening import Listener, Silence
-from mnemon.db.outages import BUSY, known_outage, outage
-from mnemon.db.pool import DOWN_WAIT_S, NoConnection, Pool
-from mnemon.db.tx import Row, Tx
-from mnemon.db.wire import ROUND_LIMIT_S, Asked, Unanswered, Wire, plain
+from mnemon.db.connect import SESSION_SETTINGS, connection_options, open_connection
+from mnemon.db.lazy_transaction import LazyTransaction
+from mnemon.db.outages import NO_CONNECTION_DETAIL, find_outage, translate_error
+from mnemon.db.pipeline import ROUND_LIMIT_S, PipelinedConnection, RoundTimeout, Statement, plain_statement
+from mnemon.db.pool import DOWN_WAIT_S, ConnectionPool, NoConnection
+from mnemon.db.tx import Row, SharedObjects, Tx
 from mnemon.errors import DatabaseDown
+from mnemon.event_loop import RequestPriority
 from mnemon.spans import span
-from mnemon.way import RightOfWay
+
+
+class Listener(Protocol):
+    """Gives notifications as they come; the driver's connection is one."""
+
+    def notifies(self, *, timeout: float | None = None, stop_after: int | None = None) -> AsyncGenerator[Notify]:
+        """Give each notification, for at most `timeout` seconds."""
+        ...
+
+
+class SilentListener:
+    """Hears nothing, where a pooler would not pass notifications on: who waits for one looks by itself now and then."""
+
+    async def notifies(
+        self,
+        *,
+        timeout: float | None = None,  # noqa: ASYNC109  the driver's own signature
+        stop_after: int | None = None,
+    ) -> AsyncGenerator[Notify]:
+        """Wait as long as a listener would."""
+        nothing: asyncio.Queue[Notify] = asyncio.Queue()
+        with suppress(TimeoutError):
+            while True:
+                yield await asyncio.wait_for(nothing.get(), timeout)
+
 
 log = structlog.get_logger(__name__)
 
-ORG_NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?")
+ORG_NAME_PATTERN = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?")
 """An organization's name: safe in a key, a URL and a literal `SET LOCAL`."""
 
 CONNECT_TIMEOUT_S = 5
-_FILL_A_FILE = """
+_SPILL_TO_DISK_SQL = """
 select count(*) from (select repeat('x', 100) || n as line from generate_series(1, 10000) n order by line desc) lines
 """
 """A megabyte that is sorted in 64 KB of memory: PostgreSQL writes it to a temporary file."""
@@ -52,13 +80,13 @@ class Database:
         timeout_s: float = 30.0,
         prepared: bool = True,
         listen_url: str | None = None,
-        attached: Attached | None = None,
-        connection_class: type[Wire] = Wire,
+        attached: SharedObjects | None = None,
+        connection_class: type[PipelinedConnection] = PipelinedConnection,
     ) -> None:
         self.url = url
-        self.attached = attached or Attached()
+        self.attached = attached or SharedObjects()
         """What rooms keep in process beside it."""
-        self.way = RightOfWay()
+        self.way = RequestPriority()
         """Who goes first among those who use it."""
         self.disk_full = False
         """Whether a statement has failed for want of disk space since `check_disk` last found some."""
@@ -66,7 +94,7 @@ class Database:
         self._timeout_s = timeout_s
         self._prepared = prepared
         self._listen_url = listen_url or (url if prepared else None)
-        self._pool = Pool(partial(self._connect, connection_class), size=pool_size)
+        self._pool = ConnectionPool(partial(self._open_connection, connection_class), size=pool_size)
 
     def now(self) -> datetime:
         """The moment a transaction beginning now would be stamped with."""
@@ -82,7 +110,7 @@ class Database:
         """All connections are closed."""
         await self._pool.close()
 
-    async def _connect(self, connection_class: type[Wire]) -> Wire:
+    async def _open_connection(self, connection_class: type[PipelinedConnection]) -> PipelinedConnection:
         options = connection_options(self.url, connect_timeout_s=CONNECT_TIMEOUT_S, session=self._prepared)
         # The driver would prepare statements itself, and at a rollback it drops all of them, ours too.
         wire = await connection_class.connect(
@@ -99,56 +127,58 @@ class Database:
         as long as everybody else.
         """
         with span("transaction", org=org_id or ""):
-            async with self._transaction(self._begin(org_id), within_s) as line:
-                yield self._tx(line, org_id)
+            async with self._lazy_transaction(self._begin_statements(org_id), within_s) as line:
+                yield self._make_tx(line, org_id)
 
     @asynccontextmanager
     async def owner_tx(self) -> AsyncIterator[Tx]:
         """A transaction as the login itself, which row-level security may not bind: for operators' commands only."""
-        async with self._transaction([plain("BEGIN"), *self._settings()], None) as line:
-            yield self._tx(line, None)
+        async with self._lazy_transaction([plain_statement("BEGIN"), *self._session_statements()], None) as line:
+            yield self._make_tx(line, None)
 
-    def _tx(self, line: Line, org_id: str | None) -> Tx:
+    def _make_tx(self, line: LazyTransaction, org_id: str | None) -> Tx:
         return Tx(line, org_id=org_id, now=self._clock.now(), way=self.way, attached=self.attached)
 
-    async def glance(self, org_id: str, sql: str, /, *, within_s: float | None = None, **params: Any) -> list[Row]:
+    async def read_once(self, org_id: str, sql: str, /, *, within_s: float | None = None, **params: Any) -> list[Row]:
         """What one reading statement gives, in a transaction that is a single round trip: for what is asked always."""
-        asked = Asked(sql, params)
+        asked = Statement(sql, params)
         with span("transaction", org=org_id):
-            async with self._transaction(self._begin(org_id, "BEGIN READ ONLY"), within_s) as line:
-                await line.glance(asked)
+            async with self._lazy_transaction(self._begin_statements(org_id, "BEGIN READ ONLY"), within_s) as line:
+                await line.read_once(asked)
         return asked.rows
 
     async def check_disk(self, within_s: float) -> None:
         """Raise DatabaseDown while the database's disk is full; else note that it has room."""
         async with self.tx(None, within_s=within_s) as tx:
-            tx.later("set local work_mem = '64kB'")
-            await tx.all(_FILL_A_FILE)
+            tx.defer("set local work_mem = '64kB'")
+            await tx.fetch_all(_SPILL_TO_DISK_SQL)
         self.disk_full = False
 
-    def _begin(self, org_id: str | None, begin: str = "BEGIN") -> list[Asked]:
+    def _begin_statements(self, org_id: str | None, begin: str = "BEGIN") -> list[Statement]:
         """Begin, role and organization, sent as one; literals, since Citus does not see `set_config`."""
-        if org_id is not None and ORG_NAME.fullmatch(org_id) is None:
+        if org_id is not None and ORG_NAME_PATTERN.fullmatch(org_id) is None:
             raise ValueError("not an organization's name")
         return [
-            plain(begin),
-            *self._settings(),
-            plain("SET LOCAL ROLE mnemon_app"),
-            plain(f"SET LOCAL mnemon.org = '{org_id or ''}'"),
+            plain_statement(begin),
+            *self._session_statements(),
+            plain_statement("SET LOCAL ROLE mnemon_app"),
+            plain_statement(f"SET LOCAL mnemon.org = '{org_id or ''}'"),
         ]
 
-    def _settings(self) -> list[Asked]:
+    def _session_statements(self) -> list[Statement]:
         """What a connection of our own was given for good when it was made, and a pooler's may not have."""
         if self._prepared:
             return []
-        return [plain(f"SET LOCAL {name} = '{value}'") for name, value in SESSION.items()]
+        return [plain_statement(f"SET LOCAL {name} = '{value}'") for name, value in SESSION_SETTINGS.items()]
 
     @asynccontextmanager
-    async def _transaction(self, begin: Sequence[Asked], within_s: float | None) -> AsyncIterator[Line]:
+    async def _lazy_transaction(
+        self, begin: Sequence[Statement], within_s: float | None
+    ) -> AsyncIterator[LazyTransaction]:
         """A line whose transaction begins so. What it is about is committed at the end, or undone by an exception."""
-        take = partial(self._connection, within_s)
-        line = Line(begin, take=take, give=self._pool.give, tries=self._pool.size)
-        with self._told_apart():
+        take = partial(self._borrow_connection, within_s)
+        line = LazyTransaction(begin, take=take, give=self._pool.return_connection, tries=self._pool.size)
+        with self._translate_errors():
             try:
                 yield line
                 await line.commit()
@@ -157,29 +187,29 @@ class Database:
                 await line.roll_back()
                 raise
             finally:
-                line.leave()
+                line.release_connection()
 
-    async def _connection(self, within_s: float | None) -> Wire:
+    async def _borrow_connection(self, within_s: float | None) -> PipelinedConnection:
         longest = DOWN_WAIT_S if self._pool.down else self._timeout_s
-        wire = await self._pool.take(longest if within_s is None else min(within_s, longest))
+        wire = await self._pool.borrow_connection(longest if within_s is None else min(within_s, longest))
         wire.limit_s = ROUND_LIMIT_S if within_s is None else min(within_s, ROUND_LIMIT_S)
         return wire
 
     @contextmanager
-    def _told_apart(self) -> Iterator[None]:
+    def _translate_errors(self) -> Iterator[None]:
         """Whatever the driver raises inside is told as what it means."""
         try:
             yield
         except NoConnection as error:
             refusal = self._pool.refusal
-            known = known_outage(refusal) if refusal is not None else None
-            raise (known.error() if known is not None else DatabaseDown(BUSY)) from error
+            known = find_outage(refusal) if refusal is not None else None
+            raise (known.make_error() if known is not None else DatabaseDown(NO_CONNECTION_DETAIL)) from error
         except psycopg.Error as error:
-            if isinstance(error, Unanswered):
+            if isinstance(error, RoundTimeout):
                 self._pool.down = True
             if isinstance(error, psycopg.errors.DiskFull):
                 self.disk_full = True
-            told = outage(error)
+            told = translate_error(error)
             if told is None:
                 raise
             raise told from error
@@ -188,10 +218,10 @@ class Database:
     async def listen(self, channel: str) -> AsyncIterator[Listener]:
         """A connection of its own that hears the channel's notifications."""
         if self._listen_url is None:
-            yield Silence()
+            yield SilentListener()
             return
-        with self._told_apart():
-            connection = await connect(self._listen_url)
+        with self._translate_errors():
+            connection = await open_connection(self._listen_url)
             try:
                 await connection.execute(f'LISTEN "{channel}"')
                 yield connection

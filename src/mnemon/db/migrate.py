@@ -2,6 +2,8 @@
 
 Afterwards the role `mnemon_app` may read and write every table but the append-only ones, and row-level security stands
 on every table that has an owner, so that a new table is covered by itself.
+
+The role the server works as: row-level security binds it, which keeps tenants apart, and it may use the tables.
 """
 
 import re
@@ -18,20 +20,20 @@ import psycopg
 import structlog
 from psycopg import sql
 
-from mnemon.db.connecting import connect
-from mnemon.db.explain import check_server
+from mnemon.db.connect import check_server, open_connection
+from mnemon.db.tx import Tx
 from mnemon.errors import Misconfigured
 
 log = structlog.get_logger(__name__)
 
 APP_ROLE = "mnemon_app"
-_LOCK = 0x6D6E656D
-_FILE = re.compile(r"(?P<number>\d{4})_(?P<name>[a-z0-9_]+)\.sql")
+_LOCK_ID = 0x6D6E656D
+_FILE_PATTERN = re.compile(r"(?P<number>\d{4})_(?P<name>[a-z0-9_]+)\.sql")
 
-UNSCOPED = frozenset({"work", "workers", "restore_gaps"})
+UNSCOPED_TABLES = frozenset({"work", "workers", "restore_gaps"})
 """Tables of the whole installation: ids and times only."""
 
-READ_ONLY = frozenset({"audit", "audit_heads"})
+READ_ONLY_TABLES = frozenset({"audit", "audit_heads"})
 """Tables that the application's role reads and a procedure of the owner writes."""
 
 
@@ -48,10 +50,10 @@ class Migration:
         return sha256(self.sql.encode()).hexdigest()
 
 
-def shipped() -> tuple[Migration, ...]:
+def shipped_migrations() -> tuple[Migration, ...]:
     """Every migration in the package, by number; a number is used once."""
     found = sorted(
-        (migration for room in files("mnemon").iterdir() if room.is_dir() for migration in _of_room(room)),
+        (migration for room in files("mnemon").iterdir() if room.is_dir() for migration in _room_migrations(room)),
         key=lambda migration: migration.number,
     )
     numbers = [migration.number for migration in found]
@@ -60,56 +62,56 @@ def shipped() -> tuple[Migration, ...]:
     return tuple(found)
 
 
-def _of_room(room: Traversable) -> list[Migration]:
+def _room_migrations(room: Traversable) -> list[Migration]:
     folder = room.joinpath("migrations")
     if not folder.is_dir():
         return []
     return [
         Migration(number=int(match["number"]), name=match["name"], sql=file.read_text(encoding="utf-8"))
         for file in folder.iterdir()
-        if (match := _FILE.fullmatch(file.name))
+        if (match := _FILE_PATTERN.fullmatch(file.name))
     ]
 
 
-async def migrate(
+async def migrate_database(
     url: str, now: datetime, *, steps: Sequence[Migration] | None = None, login: str | None = None
 ) -> list[Migration]:
     """The database has the schema of this version; gives the migrations that were applied now.
 
     `login` is the role the server signs in with, when it is not the one that owns the tables.
     """
-    wanted = shipped() if steps is None else tuple(steps)
-    async with await connect(url) as connection:
+    wanted = shipped_migrations() if steps is None else tuple(steps)
+    async with await open_connection(url) as connection:
         await check_server(connection)
-        async with _locked(connection):
-            await _prepare(connection, login)
-            refuse_what_differs(wanted, await applied(connection))
-        new = [step for step in wanted if await _apply(connection, step, now)]
-        async with _locked(connection):
-            await _secure(connection)
+        async with _migration_lock(connection):
+            await _prepare_database(connection, login)
+            check_applied(wanted, await applied_migrations(connection))
+        new = [step for step in wanted if await _apply_migration(connection, step, now)]
+        async with _migration_lock(connection):
+            await _secure_tables(connection)
             await _secure_procedures(connection)
         return new
 
 
 @asynccontextmanager
-async def _locked(connection: psycopg.AsyncConnection) -> AsyncIterator[None]:
+async def _migration_lock(connection: psycopg.AsyncConnection) -> AsyncIterator[None]:
     """A transaction that only one migrating process is in at a time.
 
     The lock ends with the transaction: one of the session would stay with a pooler's connection for ever.
     """
     async with connection.transaction():
-        await connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
+        await connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK_ID,))
         yield
 
 
-async def pending(url: str) -> list[Migration]:
+async def pending_migrations(url: str) -> list[Migration]:
     """The migrations that this version has and the database has not."""
-    async with await connect(url) as connection:
-        done = await applied(connection)
-        return [step for step in shipped() if step.number not in done]
+    async with await open_connection(url) as connection:
+        done = await applied_migrations(connection)
+        return [step for step in shipped_migrations() if step.number not in done]
 
 
-async def _prepare(connection: psycopg.AsyncConnection, login: str | None) -> None:
+async def _prepare_database(connection: psycopg.AsyncConnection, login: str | None) -> None:
     await connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
     await connection.execute(
         "CREATE TABLE IF NOT EXISTS schema_migrations "
@@ -117,14 +119,14 @@ async def _prepare(connection: psycopg.AsyncConnection, login: str | None) -> No
     )
     exists = await connection.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", (APP_ROLE,))
     if await exists.fetchone() is None:
-        await _make_role(connection)
+        await _create_role(connection)
     for member in ("CURRENT_USER", login):
         if member is not None:
             name = sql.SQL("CURRENT_USER") if member == "CURRENT_USER" else sql.Identifier(member)
             await connection.execute(sql.SQL("GRANT {} TO {}").format(sql.Identifier(APP_ROLE), name))
 
 
-async def _make_role(connection: psycopg.AsyncConnection) -> None:
+async def _create_role(connection: psycopg.AsyncConnection) -> None:
     """The role exists; another database of the same cluster may be making it at this moment."""
     try:
         async with connection.transaction():
@@ -135,7 +137,7 @@ async def _make_role(connection: psycopg.AsyncConnection) -> None:
         return
 
 
-async def applied(connection: psycopg.AsyncConnection) -> dict[int, str]:
+async def applied_migrations(connection: psycopg.AsyncConnection) -> dict[int, str]:
     """Number and digest of every migration the database has; none before the first."""
     row = await (await connection.execute("SELECT to_regclass('schema_migrations')")).fetchone()
     if row is None or row[0] is None:
@@ -144,7 +146,7 @@ async def applied(connection: psycopg.AsyncConnection) -> dict[int, str]:
     return {int(number): str(digest) for number, digest in rows}
 
 
-def refuse_what_differs(wanted: Sequence[Migration], done: dict[int, str]) -> None:
+def check_applied(wanted: Sequence[Migration], done: dict[int, str]) -> None:
     """Every migration that was applied is one of this version, unchanged."""
     known = {step.number: step for step in wanted}
     for number, digest in sorted(done.items()):
@@ -161,11 +163,11 @@ def refuse_what_differs(wanted: Sequence[Migration], done: dict[int, str]) -> No
             )
 
 
-async def _apply(connection: psycopg.AsyncConnection, step: Migration, now: datetime) -> bool:
+async def _apply_migration(connection: psycopg.AsyncConnection, step: Migration, now: datetime) -> bool:
     """The step is applied; False where it was before, perhaps by another process that migrates at the same time."""
     began = time.perf_counter()
-    async with _locked(connection):
-        if step.number in await applied(connection):
+    async with _migration_lock(connection):
+        if step.number in await applied_migrations(connection):
             return False
         await connection.execute(step.sql)
         await connection.execute(
@@ -177,7 +179,7 @@ async def _apply(connection: psycopg.AsyncConnection, step: Migration, now: date
     return True
 
 
-async def _secure(connection: psycopg.AsyncConnection) -> None:
+async def _secure_tables(connection: psycopg.AsyncConnection) -> None:
     """Grants for the application's role, and a policy on every table that has an owner."""
     rows = await (
         await connection.execute(
@@ -194,14 +196,14 @@ async def _secure(connection: psycopg.AsyncConnection) -> None:
         if name == "schema_migrations":
             await connection.execute(sql.SQL("GRANT SELECT ON {} TO {}").format(table, role))
             continue
-        if not owned and name not in UNSCOPED:
+        if not owned and name not in UNSCOPED_TABLES:
             continue
-        if name in READ_ONLY:
+        if name in READ_ONLY_TABLES:
             await connection.execute(sql.SQL("REVOKE ALL ON {} FROM {}").format(table, role))
             await connection.execute(sql.SQL("GRANT SELECT ON {} TO {}").format(table, role))
         else:
             await connection.execute(sql.SQL("GRANT SELECT, INSERT, UPDATE, DELETE ON {} TO {}").format(table, role))
-        if name in UNSCOPED:
+        if name in UNSCOPED_TABLES:
             continue
         if not secured:
             await connection.execute(sql.SQL("ALTER TABLE {} ENABLE ROW LEVEL SECURITY").format(table))
@@ -227,3 +229,49 @@ async def _secure_procedures(connection: psycopg.AsyncConnection) -> None:
         procedure, role = sql.SQL(signature), sql.Identifier(APP_ROLE)
         await connection.execute(sql.SQL("REVOKE ALL ON PROCEDURE {} FROM PUBLIC").format(procedure))
         await connection.execute(sql.SQL("GRANT EXECUTE ON PROCEDURE {} TO {}").format(procedure, role))
+
+
+_ROLE_SQL = """
+select r.rolsuper or r.rolbypassrls as exempt, r.rolname,
+  (select count(*) from pg_class c where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p')
+    and pg_has_role(r.oid, c.relowner, 'usage')) as owned,
+  (select count(*) from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attname = 'org_id'
+    where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p')
+    and c.relname <> 'work' and not c.relrowsecurity) as open
+from pg_roles r where r.rolname = current_user
+"""
+
+
+_UNUSABLE_TABLES_SQL = """
+select c.relname::text as name from pg_class c
+where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p')
+  and (c.relname in ('work', 'workers') or exists (
+    select from pg_attribute a where a.attrelid = c.oid and a.attname = 'org_id' and not a.attisdropped))
+  and not (has_schema_privilege('mnemon_app', 'public', 'usage')
+    and has_table_privilege('mnemon_app', c.oid, 'select')
+    and case when c.relname in ('audit', 'audit_heads')  -- written by a procedure alone
+      then coalesce(has_function_privilege('mnemon_app', to_regproc('public.append_audit'), 'execute'), true)
+      else has_table_privilege('mnemon_app', c.oid, 'insert') and has_table_privilege('mnemon_app', c.oid, 'update')
+        and has_table_privilege('mnemon_app', c.oid, 'delete') end)
+order by 1
+"""
+
+
+async def unusable_tables(connection: psycopg.AsyncConnection) -> list[str]:
+    """Name the tables that the role mnemon_app may not read and write; none where there is no such role yet."""
+    role = await (await connection.execute("select to_regrole('mnemon_app')")).fetchone()
+    if role is None or role[0] is None:
+        return []
+    return [str(name) for (name,) in await (await connection.execute(_UNUSABLE_TABLES_SQL)).fetchall()]
+
+
+async def check_role(tx: Tx) -> None:
+    """The transaction's role neither owns a table nor bypasses row-level security, and every tenant table has it."""
+    row = await tx.fetch_one(_ROLE_SQL)
+    if row["exempt"] or row["owned"]:
+        raise Misconfigured(
+            f"The server's role {row['rolname']} is not bound by row-level security, so organizations would not be "
+            "kept apart. Run `mnemon migrate` with the owner's URL; it makes the role mnemon_app as it must be."
+        )
+    if row["open"]:
+        raise Misconfigured(f"{row['open']} tables have no row-level security. Run `mnemon migrate`.")

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import psycopg
 
-from mnemon.db.connecting import IDLE_TIMEOUT, STATEMENT_TIMEOUT
-from mnemon.db.line import CommitLost
-from mnemon.db.wire import Unanswered
+from mnemon.db.connect import IDLE_TIMEOUT, STATEMENT_TIMEOUT
+from mnemon.db.lazy_transaction import CommitLost
+from mnemon.db.pipeline import RoundTimeout
 from mnemon.errors import Contended, DatabaseDown, Unavailable
 
 
@@ -27,7 +27,7 @@ class Outage:
     """The stable code; None for the class's own."""
     detail: str
 
-    def error(self) -> Unavailable:
+    def make_error(self) -> Unavailable:
         """Make the error that callers see."""
         return self.kind(self.detail, code=self.code)
 
@@ -99,34 +99,34 @@ OUTAGES = (
         "Set MNEMON_PREPARED_STATEMENTS=false, or connect without the pooler.",
     ),
 )
-BUSY = "The database did not give a connection in time. Try again shortly; `mnemon doctor` tells why."
-LOST = "The connection to the database was lost. Try again shortly; `mnemon doctor` tells why."
-UNKNOWN = (
+NO_CONNECTION_DETAIL = "The database did not give a connection in time. Try again shortly; `mnemon doctor` tells why."
+CONNECTION_LOST_DETAIL = "The connection to the database was lost. Try again shortly; `mnemon doctor` tells why."
+OUTCOME_UNKNOWN_DETAIL = (
     "The connection to the database was lost during COMMIT, so this may or may not have been stored. Repeat it with "
     "the same Idempotency-Key: it takes effect once."
 )
 
 
-def outage(error: psycopg.Error) -> Unavailable | None:
+def translate_error(error: psycopg.Error) -> Unavailable | None:
     """Give the error for callers, or None where the database is well and the mistake is ours."""
     if isinstance(error, CommitLost):
-        return DatabaseDown(UNKNOWN, code="outcome_unknown")
-    if isinstance(error, Unanswered):
+        return DatabaseDown(OUTCOME_UNKNOWN_DETAIL, code="outcome_unknown")
+    if isinstance(error, RoundTimeout):
         return DatabaseDown(
             f"The database did not answer in {error.seconds:g} s. Try again shortly; `mnemon doctor` tells why."
         )
     # A row that row-level security keeps out has the same SQLSTATE as a missing grant, and is a mistake of ours.
     if error.diag.source_function == "ExecWithCheckOptions":
         return None
-    known = known_outage(error)
+    known = find_outage(error)
     if known is not None:
-        return known.error()
+        return known.make_error()
     if isinstance(error, psycopg.OperationalError | psycopg.InterfaceError):
-        return DatabaseDown(LOST)
+        return DatabaseDown(CONNECTION_LOST_DETAIL)
     return None
 
 
-def known_outage(error: psycopg.Error) -> Outage | None:
+def find_outage(error: psycopg.Error) -> Outage | None:
     """Find the outage that this error is a case of."""
     words = "" if error.sqlstate else str(error)
     for one in OUTAGES:

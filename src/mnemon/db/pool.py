@@ -12,13 +12,13 @@ from collections.abc import Awaitable, Callable
 import psycopg
 from psycopg.pq import TransactionStatus
 
-from mnemon.db.wire import Wire
+from mnemon.db.pipeline import PipelinedConnection
 
-IDLE_S = 600.0
+MAX_IDLE_S = 600.0
 """A connection that nobody needed for so long is closed; the last one stays."""
-LIFETIME_S = 3600.0
+MAX_LIFETIME_S = 3600.0
 """A connection older than this is not lent again, since a backend's caches only grow."""
-PATIENCE_S = 2.0
+DOWN_AFTER_S = 2.0
 """How long connecting may fail, as it does while the server restarts, before the server counts as down."""
 DOWN_WAIT_S = 2.0
 """Longest wait for a connection while the server is down."""
@@ -30,7 +30,7 @@ class NoConnection(psycopg.OperationalError):
     """No connection came back in time, and none could be made."""
 
 
-class Pool:
+class ConnectionPool:
     """At most `size` connections, made when somebody waits for one.
 
     Whoever asked first is served first. While connecting fails, one task goes on trying for as long as somebody waits.
@@ -38,11 +38,11 @@ class Pool:
 
     def __init__(
         self,
-        make: Callable[[], Awaitable[Wire]],
+        make: Callable[[], Awaitable[PipelinedConnection]],
         *,
         size: int,
-        idle_s: float = IDLE_S,
-        lifetime_s: float = LIFETIME_S,
+        idle_s: float = MAX_IDLE_S,
+        lifetime_s: float = MAX_LIFETIME_S,
     ) -> None:
         self.size = size
         self.down = False
@@ -53,32 +53,36 @@ class Pool:
         self._idle_s = idle_s
         self._lifetime_s = lifetime_s
         self._closed = True
-        self._made: dict[Wire, float] = {}  # every open connection, lent or not, and when it was made
-        self._idle: deque[tuple[Wire, float]] = deque()  # and since when; the one used last is at the right
-        self._waiting: dict[asyncio.Future[Wire], asyncio.Timeout] = {}  # in the order in which they asked
+        self._made: dict[PipelinedConnection, float] = {}  # every open connection, lent or not, and when it was made
+        self._idle: deque[tuple[PipelinedConnection, float]] = (
+            deque()
+        )  # and since when; the one used last is at the right
+        self._waiting: dict[
+            asyncio.Future[PipelinedConnection], asyncio.Timeout
+        ] = {}  # in the order in which they asked
         self._making: set[asyncio.Task[None]] = set()
         self._failing_since: float | None = None
         self._tidying: asyncio.TimerHandle | None = None
 
     @property
-    def made(self) -> int:
+    def open_count(self) -> int:
         """How many connections there are."""
         return len(self._made)
 
     @property
-    def idle(self) -> int:
+    def idle_count(self) -> int:
         """How many of them are not lent."""
         return len(self._idle)
 
     @property
-    def waiting(self) -> int:
+    def waiting_count(self) -> int:
         """How many tasks wait for one."""
         return len(self._waiting)
 
     def open(self) -> None:
         """Lend connections from now on, and begin to make the first."""
         self._closed = False
-        self._make_one_more()
+        self._open_one()
 
     async def close(self) -> None:
         """Close every connection: those that are lent when they come back. Whoever waits gets an error."""
@@ -93,9 +97,9 @@ class Pool:
             task.cancel()
         await asyncio.gather(*making, return_exceptions=True)
         while self._idle:
-            self._drop(self._idle.pop()[0])
+            self._close_connection(self._idle.pop()[0])
 
-    async def take(self, wait_s: float) -> Wire:
+    async def borrow_connection(self, wait_s: float) -> PipelinedConnection:
         """Lend a connection; `give` it back. Raise NoConnection when there is none within so many seconds."""
         if self._closed:
             raise NoConnection("the pool is closed")
@@ -103,69 +107,71 @@ class Pool:
             wire, _ = self._idle.pop()
             if self._is_usable(wire):
                 return wire
-            self._drop(wire)
-        waiter: asyncio.Future[Wire] = asyncio.get_running_loop().create_future()
+            self._close_connection(wire)
+        waiter: asyncio.Future[PipelinedConnection] = asyncio.get_running_loop().create_future()
         try:
             async with asyncio.timeout(wait_s) as limit:
                 self._waiting[waiter] = limit
-                self._make_more()
+                self._open_wanted()
                 try:
                     return await waiter
                 except asyncio.CancelledError:
                     if waiter.done() and not waiter.cancelled() and waiter.exception() is None:
-                        self.give(waiter.result())  # it came in the same turn of the loop as the cancellation
+                        self.return_connection(
+                            waiter.result()
+                        )  # it came in the same turn of the loop as the cancellation
                     raise
                 finally:
                     self._waiting.pop(waiter, None)
         except TimeoutError:
             raise NoConnection(f"no connection within {wait_s:g} s") from None
 
-    def give(self, wire: Wire) -> None:
+    def return_connection(self, wire: PipelinedConnection) -> None:
         """Take a connection back, and hand it to whoever has waited longest."""
         if self._closed or not self._is_usable(wire):
-            self._drop(wire)
-            self._make_more()
+            self._close_connection(wire)
+            self._open_wanted()
             return
         waiter = next((one for one in self._waiting if not one.done()), None)
         if waiter is not None:
             del self._waiting[waiter]
             waiter.set_result(wire)
             return
-        self._idle.append((wire, _now()))
+        self._idle.append((wire, _loop_time()))
         if len(self._idle) > 1 and self._tidying is None:
-            self._tidying = asyncio.get_running_loop().call_later(self._idle_s, self._tidy)
+            self._tidying = asyncio.get_running_loop().call_later(self._idle_s, self._close_idle)
 
-    def _is_usable(self, wire: Wire) -> bool:
+    def _is_usable(self, wire: PipelinedConnection) -> bool:
         at_rest = wire.pgconn.transaction_status == TransactionStatus.IDLE
-        return at_rest and _now() - self._made[wire] < self._lifetime_s
+        return at_rest and _loop_time() - self._made[wire] < self._lifetime_s
 
-    def _drop(self, wire: Wire) -> None:
+    def _close_connection(self, wire: PipelinedConnection) -> None:
         del self._made[wire]
         wire.pgconn.finish()  # what `wire.close()` does, without being awaited
 
-    def _make_more(self) -> None:
+    def _open_wanted(self) -> None:
         """Make as many connections as are waited for and allowed, while that works."""
         if self._closed or (self._failing_since is not None and self._making):
             return
         wanted = len(self._waiting) - len(self._making)
         allowed = self.size - len(self._made) - len(self._making)
         for _ in range(min(wanted, allowed)):
-            self._make_one_more()
+            self._open_one()
 
-    def _make_one_more(self) -> None:
-        self._making.add(asyncio.create_task(self._add_one()))
+    def _open_one(self) -> None:
+        self._making.add(asyncio.create_task(self._add_connection()))
 
-    async def _add_one(self) -> None:
+    async def _add_connection(self) -> None:
         task = asyncio.current_task()
         assert task is not None
         try:
-            await self._connect()
+            await self._connect_with_retry()
         finally:
             # At once and not by a callback: whoever asks next must not take it for one that is still trying.
             self._making.discard(task)
-        self._make_more()
+        self._open_wanted()
 
-    async def _connect(self) -> None:
+    async def _connect_with_retry(self) -> None:
         retry_s = _FIRST_RETRY_S
         while True:
             try:
@@ -178,30 +184,30 @@ class Pool:
                 retry_s = min(2 * retry_s, _LONGEST_RETRY_S)
                 continue
             self.down, self.refusal, self._failing_since = False, None, None
-            self._made[wire] = _now()
-            self.give(wire)
+            self._made[wire] = _loop_time()
+            self.return_connection(wire)
             return
 
     def _note_refusal(self, error: psycopg.Error) -> None:
-        now = _now()
+        now = _loop_time()
         self.refusal = error
         self._failing_since = now if self._failing_since is None else self._failing_since
-        if now - self._failing_since < PATIENCE_S or self.down:
+        if now - self._failing_since < DOWN_AFTER_S or self.down:
             return
         self.down = True
         for limit in self._waiting.values():
             if not limit.expired():
                 limit.reschedule(min(limit.when() or now, now + DOWN_WAIT_S))
 
-    def _tidy(self) -> None:
+    def _close_idle(self) -> None:
         """Close what was not used for long."""
         self._tidying = None
-        while len(self._idle) > 1 and _now() - self._idle[0][1] >= self._idle_s:
-            self._drop(self._idle.popleft()[0])
+        while len(self._idle) > 1 and _loop_time() - self._idle[0][1] >= self._idle_s:
+            self._close_connection(self._idle.popleft()[0])
         if len(self._idle) > 1:
-            rest_s = self._idle_s - (_now() - self._idle[0][1])
-            self._tidying = asyncio.get_running_loop().call_later(rest_s, self._tidy)
+            rest_s = self._idle_s - (_loop_time() - self._idle[0][1])
+            self._tidying = asyncio.get_running_loop().call_later(rest_s, self._close_idle)
 
 
-def _now() -> float:
+def _loop_time() -> float:
     return asyncio.get_running_loop().time()

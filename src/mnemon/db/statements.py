@@ -1,13 +1,23 @@
-"""Named SQL statements, read from the `queries.sql` beside the module that asks."""
+"""Named SQL statements, read from the `queries.sql` beside the module that asks.
+
+The log's line for a round of statements that took long.
+
+The statements that one connection has prepared, the latest used last.
+"""
 
 import re
-from collections.abc import Mapping
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache, lru_cache
+from hashlib import sha256
 from importlib.resources import files
+from typing import NamedTuple
 
-_NAME = re.compile(r"^-- name: (?P<name>[a-z][a-z0-9_]*)\s*$", re.MULTILINE)
+import structlog
+
+_NAME_LINE = re.compile(r"^-- name: (?P<name>[a-z][a-z0-9_]*)\s*$", re.MULTILINE)
 _COMMENT = re.compile(r"--[^\n]*")
-_DOES = re.compile(
+_WRITING_WORDS = re.compile(
     r"\b(?:insert|update|delete|merge|truncate|create|alter|drop|lock|set|call|for\s+(?:no\s+key\s+)?(?:update|share)|for\s+key"
     r"|pg_notify|pg_advisory\w*|set_config|nextval)\b",
     re.IGNORECASE,
@@ -15,21 +25,21 @@ _DOES = re.compile(
 """Words of a statement that may write or lock."""
 _PLACEHOLDER = re.compile(r"%\((\w+)\)s|%%")
 _LABEL_CHARS = 60
-_NAMES: dict[str, str] = {}
+_LABELS: dict[str, str] = {}
 """Package and name of every statement that was read, by its text."""
 
 
 @cache
-def statements(package: str) -> Mapping[str, str]:
+def load_statements(package: str) -> Mapping[str, str]:
     """The package's statements by name: `SQL = statements(__package__)`, then `tx.all(SQL["current"], …)`."""
-    found = parse(files(package).joinpath("queries.sql").read_text(encoding="utf-8"))
-    _NAMES.update({sql: f"{package.removeprefix('mnemon.')}:{name}" for name, sql in found.items()})
+    found = parse_statements(files(package).joinpath("queries.sql").read_text(encoding="utf-8"))
+    _LABELS.update({sql: f"{package.removeprefix('mnemon.')}:{name}" for name, sql in found.items()})
     return found
 
 
-def parse(text: str) -> dict[str, str]:
+def parse_statements(text: str) -> dict[str, str]:
     """Statements by name; each begins with a line `-- name: …`, and a comment below it says what it gives."""
-    marks = list(_NAME.finditer(text))
+    marks = list(_NAME_LINE.finditer(text))
     found: dict[str, str] = {}
     for mark, following in zip(marks, [*marks[1:], None], strict=True):
         name = mark["name"]
@@ -40,27 +50,108 @@ def parse(text: str) -> dict[str, str]:
 
 
 @lru_cache(maxsize=2_000)
-def positional(sql: str) -> tuple[bytes, tuple[str, ...]]:
+def positional_query(sql: str) -> tuple[bytes, tuple[str, ...]]:
     """The statement with `$1`, `$2` … in place of `%(name)s`, as PostgreSQL takes it, and the names in that order."""
     places: dict[str, int] = {}
 
-    def place(found: re.Match[str]) -> str:
+    def number_placeholder(found: re.Match[str]) -> str:
         name = found[1]
         return "%" if name is None else f"${places.setdefault(name, len(places) + 1)}"
 
-    return _PLACEHOLDER.sub(place, sql).encode(), tuple(places)
+    return _PLACEHOLDER.sub(number_placeholder, sql).encode(), tuple(places)
 
 
 @lru_cache(maxsize=2_000)
-def only_reads(sql: str) -> bool:
+def is_read_only(sql: str) -> bool:
     """Whether the statement surely writes nothing and locks no row; told by its words, and in doubt it does."""
-    return _DOES.search(_COMMENT.sub("", sql)) is None
+    return _WRITING_WORDS.search(_COMMENT.sub("", sql)) is None
 
 
 def statement_label(sql: str) -> str:
     """Say which statement it is, for a log: its package and name, or else its first words up to any literal."""
-    named = _NAMES.get(sql)
+    named = _LABELS.get(sql)
     if named is not None:
         return named
     words = " ".join(_COMMENT.sub("", sql).partition("'")[0].split())
     return words if len(words) <= _LABEL_CHARS else f"{words[:_LABEL_CHARS]}…"
+
+
+log = structlog.get_logger(__name__)
+
+SLOW_S = 1.0
+_MAX_LABELS = 5
+
+
+def warn_slow(statements: Sequence[str], seconds: float) -> None:
+    """Warn of a round that took longer than `SLOW_S`: which statements were in it, never their values."""
+    labels = list(dict.fromkeys(statement_label(sql) for sql in statements))
+    asked = [label for label in labels if not label.startswith(("BEGIN", "SET LOCAL"))] or labels
+    log.warning(
+        "slow_statement", statement=", ".join(asked[:_MAX_LABELS]), statements=len(statements), ms=round(seconds * 1000)
+    )
+
+
+MAX_PREPARED = 200
+
+PreparedKey = tuple[bytes, tuple[int, ...]]
+"""A statement and the types of its values."""
+
+
+class StatementChange(NamedTuple):
+    """Something that is sent to the server to prepare a statement, or to drop one."""
+
+    key: PreparedKey
+    name: bytes
+    dropped: bool
+
+
+class PreparedStatements:
+    """Knows what the server will have when everything planned so far has succeeded.
+
+    A round is planned while it is written. What the server then did not do is taken back by `undo`, so that between two
+    rounds this is exactly what the server has.
+    """
+
+    def __init__(self, most: int = MAX_PREPARED) -> None:
+        self._most = most
+        self._names: OrderedDict[PreparedKey, bytes] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def __contains__(self, key: PreparedKey) -> bool:
+        return key in self._names
+
+    def plan_use(self, key: PreparedKey) -> tuple[bytes, list[StatementChange]]:
+        """Give the statement's name and the changes that must be sent ahead of it; from here on they count as done."""
+        known = self._names.get(key)
+        if known is not None:
+            self._names.move_to_end(key)
+            return known, []
+        changes = []
+        while len(self._names) >= self._most:
+            unused, name = self._names.popitem(last=False)
+            changes.append(StatementChange(unused, name, dropped=True))
+        name = statement_name(key)
+        self._names[key] = name
+        changes.append(StatementChange(key, name, dropped=False))
+        return name, changes
+
+    def undo_changes(self, changes: Iterable[StatementChange]) -> None:
+        """Take back planned changes that the server did not carry out, the last one first."""
+        for change in changes:
+            if change.dropped:
+                self._names[change.key] = change.name
+                self._names.move_to_end(change.key, last=False)
+            else:
+                del self._names[change.key]
+
+
+def statement_name(key: PreparedKey) -> bytes:
+    """Name a statement after its text and types.
+
+    Wherever the name is known it then means the same statement: a pooler that mixes up connections can cause an error,
+    but never the execution of another statement.
+    """
+    query, types = key
+    return b"mnemon_" + sha256(query + repr(types).encode()).hexdigest()[:24].encode()

@@ -2,11 +2,13 @@
 
 from urllib.parse import urlsplit
 
-from mnemon.embedding.protocol import Embedder
+from mnemon.embedding.embedder import Embedder
 from mnemon.errors import Misconfigured
 
 
-def connect(name: str, *, base_url: str | None = None, api_key: str | None = None, timeout: float = 10.0) -> Embedder:
+def connect_embedder(
+    name: str, *, base_url: str | None = None, api_key: str | None = None, timeout: float = 10.0
+) -> Embedder:
     """The embedder that `MNEMON_EMBEDDER` names: `local`, `minilm`, `openai:model[@dimension]` or `fake`."""
     vendor, colon, model = name.partition(":")
     if name == "local":
@@ -14,7 +16,7 @@ def connect(name: str, *, base_url: str | None = None, api_key: str | None = Non
 
         return LocalEmbedder()
     if name == "minilm":
-        from mnemon.embedding.cache import CachedEmbedder
+        from mnemon.embedding.embedder import CachedEmbedder
         from mnemon.embedding.minilm import MiniLmEmbedder
 
         return CachedEmbedder(MiniLmEmbedder())
@@ -23,16 +25,16 @@ def connect(name: str, *, base_url: str | None = None, api_key: str | None = Non
 
         return FakeEmbedder()
     if vendor == "openai" and colon and model:
-        return _endpoint(model, base_url or None, api_key or None, timeout)
+        return _connect_endpoint(model, base_url or None, api_key or None, timeout)
     raise Misconfigured(
         f"MNEMON_EMBEDDER={name!r} is not known. Use local, minilm, openai:model or openai:model@dimension."
     )
 
 
-def _endpoint(model: str, base_url: str | None, api_key: str | None, timeout: float) -> Embedder:
+def _connect_endpoint(model: str, base_url: str | None, api_key: str | None, timeout: float) -> Embedder:
     import httpx2
 
-    from mnemon.embedding.cache import CachedEmbedder
+    from mnemon.embedding.embedder import CachedEmbedder
     from mnemon.embedding.endpoint import EndpointEmbedder
 
     size = model.rpartition("@")[2] if "@" in model else "1"

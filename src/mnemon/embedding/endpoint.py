@@ -1,16 +1,75 @@
-"""An embedder behind any OpenAI-compatible endpoint."""
+"""An embedder behind any OpenAI-compatible endpoint.
+
+One line in the log for each request to an embedding endpoint: how many texts, how it ended. No text, no key.
+"""
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import httpx2
 import numpy as np
+import structlog
 
-from mnemon.embedding.call_log import EmbeddingCall
-from mnemon.embedding.unit import to_unit
+from mnemon.embedding.embedder import scale_to_unit
 from mnemon.errors import ModelDown
+
+log = structlog.get_logger(__name__)
+
+_OUTCOME_BY_CODE = {
+    "model_refused": ("refused", "check MNEMON_EMBEDDER_API_KEY and MNEMON_EMBEDDER"),
+    "model_answer_unusable": ("bad_answer", "check MNEMON_EMBEDDER, its dimension included"),
+    "model_unavailable": ("unavailable", "check MNEMON_EMBEDDER_BASE_URL and that the server runs"),
+}
+"""By the error's code: the outcome, and what a person should do."""
+
+
+class EmbeddingCall:
+    """One request, all its tries included."""
+
+    def __init__(self, model: str, texts: int) -> None:
+        self._began = time.monotonic()
+        self._model = model
+        self._texts = texts
+        self.tries = 0
+        self.status: int | None = None
+        """The HTTP status of the last try."""
+
+    @property
+    def elapsed_s(self) -> float:
+        """How long it has taken so far."""
+        return time.monotonic() - self._began
+
+    @contextmanager
+    def log_when_done(self) -> Iterator["EmbeddingCall"]:
+        """Write the line when the request was answered or given up; one that was cancelled leaves none."""
+        try:
+            yield self
+        except ModelDown as error:
+            outcome, step = _OUTCOME_BY_CODE[error.code]
+            log.warning(
+                "embedding_call",
+                model=self._model,
+                texts=self._texts,
+                outcome=outcome,
+                ms=round(self.elapsed_s * 1000, 1),
+                tries=self.tries,
+                status=self.status,
+                next_step=step,
+            )
+            raise
+        log.info(
+            "embedding_call",
+            model=self._model,
+            texts=self._texts,
+            outcome="ok",
+            ms=round(self.elapsed_s * 1000, 1),
+            tries=self.tries,
+            status=self.status,
+        )
+
 
 OPENAI_URL = "https://api.openai.com/v1"
 KNOWN_DIMENSIONS = {
@@ -18,12 +77,12 @@ KNOWN_DIMENSIONS = {
     "text-embedding-3-large": 3072,
     "text-embedding-ada-002": 1536,
 }
-AT_ONCE = 128
+BATCH_SIZE = 128
 """Texts in one request."""
-LONGEST_TEXT = 20_000
+MAX_TEXT_CHARS = 20_000
 """Characters sent of one text; providers refuse a text beyond their own limit."""
-TRIES = 3
-REST = 5.0
+MAX_TRIES = 3
+REST_S = 5.0
 """Seconds after a failure during which it fails at once: while it is down, nobody waits for it again and again."""
 
 
@@ -52,37 +111,37 @@ class EndpointEmbedder:
         if not texts:
             return np.zeros((0, self.dimension), dtype=np.float32)
         if time.monotonic() < self._resting_until:
-            raise ModelDown(f"{self.model} failed a moment ago and is left alone for {REST:g} s. Try again then.")
+            raise ModelDown(f"{self.model} failed a moment ago and is left alone for {REST_S:g} s. Try again then.")
         try:
-            batches = [await self._batch(texts[n : n + AT_ONCE]) for n in range(0, len(texts), AT_ONCE)]
+            batches = [await self._embed_batch(texts[n : n + BATCH_SIZE]) for n in range(0, len(texts), BATCH_SIZE)]
         except ModelDown:
-            self._resting_until = time.monotonic() + REST
+            self._resting_until = time.monotonic() + REST_S
             raise
         return np.concatenate(batches)
 
-    async def _batch(self, texts: Sequence[str]) -> np.ndarray:
+    async def _embed_batch(self, texts: Sequence[str]) -> np.ndarray:
         """One request's vectors, asked for again while that may help."""
         # Endpoints refuse an empty text; a blank has no words either, and its row is put to zero below.
-        body: dict[str, Any] = {"model": self._asked, "input": [text[:LONGEST_TEXT] or " " for text in texts]}
+        body: dict[str, Any] = {"model": self._asked, "input": [text[:MAX_TEXT_CHARS] or " " for text in texts]}
         if self._size:
             body["dimensions"] = self._size
-        with EmbeddingCall(self.model, len(texts)).logged() as call:
+        with EmbeddingCall(self.model, len(texts)).log_when_done() as call:
             while True:
                 call.tries += 1
-                response = await self._sent(body, self._timeout - call.seconds)
+                response = await self._post_request(body, self._timeout - call.elapsed_s)
                 call.status = response.status_code if response is not None else None
                 if response is not None and response.status_code < 400:
-                    return self._vectors(response, texts)
+                    return self._parse_vectors(response, texts)
                 if response is not None and response.status_code < 500 and response.status_code != 429:
-                    raise self._refused(response)
-                wait = _wait(response, call.tries - 1)
-                if call.tries == TRIES or wait >= self._timeout - call.seconds:
+                    raise self._refused_error(response)
+                wait = _retry_delay(response, call.tries - 1)
+                if call.tries == MAX_TRIES or wait >= self._timeout - call.elapsed_s:
                     break
                 await asyncio.sleep(wait)
             said = f"status {call.status}" if call.status is not None else "no answer"
             raise ModelDown(f"{self.model} is not available ({said}). Check MNEMON_EMBEDDER_BASE_URL.")
 
-    async def _sent(self, body: dict[str, Any], left: float) -> httpx2.Response | None:
+    async def _post_request(self, body: dict[str, Any], left: float) -> httpx2.Response | None:
         """The response, or None where the connection failed or took too long."""
         try:
             async with asyncio.timeout(max(0.001, left)):
@@ -90,29 +149,29 @@ class EndpointEmbedder:
         except (httpx2.TransportError, TimeoutError):
             return None
 
-    def _vectors(self, response: httpx2.Response, texts: Sequence[str]) -> np.ndarray:
+    def _parse_vectors(self, response: httpx2.Response, texts: Sequence[str]) -> np.ndarray:
         try:
             data = sorted(response.json()["data"], key=lambda row: row["index"])
             made = np.array([row["embedding"] for row in data], dtype=np.float32)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise self._unusable("it is not a list of vectors") from error
+            raise self._unusable_error("it is not a list of vectors") from error
         if made.ndim != 2 or len(made) != len(texts) or not np.isfinite(made).all():
-            raise self._unusable(f"it has the shape {made.shape} for {len(texts)} texts")
+            raise self._unusable_error(f"it has the shape {made.shape} for {len(texts)} texts")
         if self.dimension not in (0, made.shape[1]):
-            raise self._unusable(f"its vectors have {made.shape[1]} dimensions, not {self.dimension}")
+            raise self._unusable_error(f"its vectors have {made.shape[1]} dimensions, not {self.dimension}")
         self.dimension = made.shape[1]
         made[[not text.strip() for text in texts]] = 0
-        return to_unit(made)
+        return scale_to_unit(made)
 
-    def _unusable(self, why: str) -> ModelDown:
+    def _unusable_error(self, why: str) -> ModelDown:
         detail = f"{self.model} gave an answer that cannot be used: {why}. Check MNEMON_EMBEDDER."
         return ModelDown(detail, code="model_answer_unusable")
 
-    def _refused(self, response: httpx2.Response) -> ModelDown:
+    def _refused_error(self, response: httpx2.Response) -> ModelDown:
         detail = f"{self.model} refused ({response.status_code}). Check MNEMON_EMBEDDER and MNEMON_EMBEDDER_API_KEY."
         return ModelDown(detail, code="model_refused")
 
 
-def _wait(response: httpx2.Response | None, tried: int) -> float:
+def _retry_delay(response: httpx2.Response | None, tried: int) -> float:
     asked = response.headers.get("retry-after", "") if response is not None else ""
     return float(asked) if asked.isdigit() else float(0.25 * 2**tried)

@@ -6,16 +6,16 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mnemon.embedding.unit import to_unit
+from mnemon.embedding.embedder import scale_to_unit
 
-DIMENSION = 64
-_WORD = re.compile(r"\w+")
+FAKE_DIMENSION = 64
+_WORD_PATTERN = re.compile(r"\w+")
 
 
 class FakeEmbedder:
     """Hashes words into places."""
 
-    def __init__(self, *, dimension: int = DIMENSION) -> None:
+    def __init__(self, *, dimension: int = FAKE_DIMENSION) -> None:
         self.dimension = dimension
         self.model = f"fake-{dimension}"
 
@@ -25,12 +25,12 @@ class FakeEmbedder:
     async def embed(self, texts: Sequence[str]) -> np.ndarray:
         made = np.zeros((len(texts), self.dimension), dtype=np.float32)
         for row, text in zip(made, texts, strict=True):
-            for word in _WORD.findall(text.lower()):
-                _add(row, word)
-        return to_unit(made)
+            for word in _WORD_PATTERN.findall(text.lower()):
+                _add_word(row, word)
+        return scale_to_unit(made)
 
 
-def _add(row: np.ndarray, word: str) -> None:
+def _add_word(row: np.ndarray, word: str) -> None:
     digest = hashlib.sha256(word.encode()).digest()
     for place in range(0, 16, 4):
         number = int.from_bytes(digest[place : place + 4], "big")

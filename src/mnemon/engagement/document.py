@@ -6,23 +6,23 @@ from enum import StrEnum
 
 from pydantic import TypeAdapter
 
-from mnemon.evidence.line import EvidenceLine
+from mnemon.evidence.confidence import EvidenceLine
 
-MOST_OPEN = 20
+MAX_OPEN = 20
 """Hypotheses that can be open at a time."""
-MOST_FINDINGS = 60
-MOST_EVIDENCE = 30
-"""Evidence lines of one hypothesis. Contradictions have `ROOM_TO_CONTRADICT` more: support must not keep them out."""
-ROOM_TO_CONTRADICT = 10
-MOST_UNKNOWNS = 40
+MAX_FINDINGS = 60
+MAX_EVIDENCE = 30
+"""Evidence lines of one hypothesis. Contradictions have `EXTRA_CONTRADICTIONS` more: support must not keep them out."""
+EXTRA_CONTRADICTIONS = 10
+MAX_UNKNOWNS = 40
 """Questions that can be open at a time."""
-KEPT_ARCHIVED = 40
+MAX_ARCHIVED = 40
 """Archived hypotheses the document still shows; the journal has them all."""
-KEPT_ANSWERED = 40
+MAX_ANSWERED = 40
 """Answered unknowns the document still shows; the journal has them all."""
 
 
-class Stage(StrEnum):
+class HypothesisStage(StrEnum):
     """Where a hypothesis stands; `lifecycle` draws how it moves."""
 
     FORMED = "formed"
@@ -49,7 +49,7 @@ class Hypothesis:
     formed_at: datetime
     formed_in: str
     """The turn that formed it."""
-    stage: Stage = Stage.FORMED
+    stage: HypothesisStage = HypothesisStage.FORMED
     evidence: tuple[EvidenceLine, ...] = ()
     would_resolve: str | None = None
     """What would settle mixed evidence, as the reflection named it."""
@@ -66,11 +66,11 @@ class Hypothesis:
 
     @property
     def is_open(self) -> bool:
-        return self.stage not in (Stage.FINDING, Stage.ARCHIVED)
+        return self.stage not in (HypothesisStage.FINDING, HypothesisStage.ARCHIVED)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Answer:
+class UnknownAnswer:
     """The evidence that answered an unknown."""
 
     quote: str
@@ -92,7 +92,7 @@ class Unknown:
     why_it_matters: str
     """Why answering it changes the recommendation."""
     asked_at: datetime
-    answer: Answer | None = None
+    answer: UnknownAnswer | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,16 +113,16 @@ class Engagement:
     """Entries since the week began."""
 
     @property
-    def open(self) -> tuple[Hypothesis, ...]:
+    def open_hypotheses(self) -> tuple[Hypothesis, ...]:
         return tuple(each for each in self.hypotheses if each.is_open)
 
     @property
     def findings(self) -> tuple[Hypothesis, ...]:
-        return tuple(each for each in self.hypotheses if each.stage is Stage.FINDING)
+        return tuple(each for each in self.hypotheses if each.stage is HypothesisStage.FINDING)
 
     @property
-    def archived(self) -> tuple[Hypothesis, ...]:
-        return tuple(each for each in self.hypotheses if each.stage is Stage.ARCHIVED)
+    def archived_hypotheses(self) -> tuple[Hypothesis, ...]:
+        return tuple(each for each in self.hypotheses if each.stage is HypothesisStage.ARCHIVED)
 
     @property
     def open_unknowns(self) -> tuple[Unknown, ...]:
@@ -132,9 +132,9 @@ class Engagement:
     def answered(self) -> tuple[Unknown, ...]:
         return tuple(each for each in self.unknowns if each.answer is not None)
 
-    def hypothesis(self, hypothesis_id: str) -> Hypothesis | None:
+    def find_hypothesis(self, hypothesis_id: str) -> Hypothesis | None:
         return next((each for each in self.hypotheses if each.id == hypothesis_id), None)
 
 
-DOCUMENT: TypeAdapter[Engagement] = TypeAdapter(Engagement)
+ENGAGEMENT_ADAPTER: TypeAdapter[Engagement] = TypeAdapter(Engagement)
 """The document as JSON and back."""

@@ -7,17 +7,26 @@ from datetime import datetime
 
 from mnemon.db.tx import Tx
 from mnemon.engagement import gates, store
-from mnemon.engagement.delta import Advanced, Answered, Archived, Collected, Entry, Formed, Resolvable, Wondered
 from mnemon.engagement.document import Engagement
-from mnemon.engagement.fold import apply
-from mnemon.engagement.settle import mended
-from mnemon.engagement.store import Held
-from mnemon.outside import reads_outside_text
+from mnemon.engagement.hypotheses import reopening_entries
+from mnemon.engagement.journal import (
+    EngagementEntry,
+    EvidenceCollected,
+    HypothesisArchived,
+    HypothesisFormed,
+    ResolutionNamed,
+    UnknownAnswered,
+    UnknownAsked,
+    WeekAdvanced,
+    apply_entry,
+)
+from mnemon.engagement.store import StoredEngagement
 from mnemon.scope import Scope
+from mnemon.untrusted_text import reads_outside_text
 
-_WORD = re.compile(r"\w+")
-_LONG = re.compile(r"[^\W_]{5,}")
-_COMMON = frozenset(
+_WORD_PATTERN = re.compile(r"\w+")
+_LONG_WORD = re.compile(r"[^\W_]{5,}")
+_COMMON_WORDS = frozenset(
     [
         "about",
         "above",
@@ -56,14 +65,14 @@ _COMMON = frozenset(
 
 async def forget_person(tx: Tx, scope: Scope, now: datetime) -> dict[str, int]:
     """Nothing that came from the person's turns is left; counts what was removed, per table."""
-    held = await store.lock(tx, scope)
-    entries, turns = await store.forget_person(tx, scope)
+    held = await store.lock_engagement(tx, scope)
+    entries, turns = await store.delete_person(tx, scope)
     if entries or turns:
-        await _refold(tx, scope, now, Held(document=None, seq=held.seq, heard=held.heard - turns))
+        await _refold_from(tx, scope, now, StoredEngagement(document=None, seq=held.seq, heard=held.heard - turns))
     return {"engagement_journal": entries, "engagement_turns": turns}
 
 
-async def redact(
+async def redact_quote(
     tx: Tx,
     scope: Scope,
     now: datetime,
@@ -75,84 +84,84 @@ async def redact(
     text: str,
 ) -> int:
     """The quote is in no entry: what cites it goes, and what its turn derived from it. How many entries went."""
-    held = await store.lock(tx, scope)
+    held = await store.lock_engagement(tx, scope)
     gone = [
         entry.seq
-        async for entry in store.journal(tx, scope)
-        if _cites(entry, message_id, start, end)
-        or (entry.user_id == scope.user and _repeats(entry, text))
-        or (entry.turn_id == turn_id and _derives(entry, text))
+        async for entry in store.iterate_journal(tx, scope)
+        if _is_citing(entry, message_id, start, end)
+        or (entry.user_id == scope.user and _is_repeating(entry, text))
+        or (entry.turn_id == turn_id and _may_derive(entry, text))
     ]
     if not gone:
         return 0
-    removed = await store.forget_entries(tx, scope, gone)
-    await _refold(tx, scope, now, held)
+    removed = await store.delete_entries(tx, scope, gone)
+    await _refold_from(tx, scope, now, held)
     return removed
 
 
-async def refold(tx: Tx, scope: Scope, now: datetime) -> None:
+async def refold_document(tx: Tx, scope: Scope, now: datetime) -> None:
     """The document is the fold of the journal as that stands now."""
-    await _refold(tx, scope, now, await store.lock(tx, scope))
+    await _refold_from(tx, scope, now, await store.lock_engagement(tx, scope))
 
 
-async def _refold(tx: Tx, scope: Scope, now: datetime, held: Held) -> None:
+async def _refold_from(tx: Tx, scope: Scope, now: datetime, held: StoredEngagement) -> None:
     document: Engagement | None = None
-    async for entry in store.journal(tx, scope):
-        document = apply(document, entry)
-    mends = mended(document, now, held.seq) if document else []
+    async for entry in store.iterate_journal(tx, scope):
+        document = apply_entry(document, entry)
+    mends = reopening_entries(document, now, held.seq) if document else []
     for entry in mends:
-        document = apply(document, entry)
-    await store.append(tx, scope, mends)
+        document = apply_entry(document, entry)
+    await store.append_entries(tx, scope, mends)
     # The version moves although entries went: whoever holds the old one must see that it is no longer current.
     seq = mends[-1].seq if mends else held.seq + 1
-    await store.keep(tx, scope, Held(document=document, seq=seq, heard=held.heard))
+    await store.store_engagement(tx, scope, StoredEngagement(document=document, seq=seq, heard=held.heard))
 
 
-def _cites(entry: Entry, message_id: str, start: int, end: int) -> bool:
+def _is_citing(entry: EngagementEntry, message_id: str, start: int, end: int) -> bool:
     delta = entry.delta
-    if isinstance(delta, Collected):
+    if isinstance(delta, EvidenceCollected):
         cited = (delta.evidence.message_id, delta.evidence.start, delta.evidence.end)
-    elif isinstance(delta, Answered):
+    elif isinstance(delta, UnknownAnswered):
         cited = (delta.answer.message_id, delta.answer.start, delta.answer.end)
     else:
         return False
     return cited[0] == message_id and cited[1] < end and start < cited[2]
 
 
-def _repeats(entry: Entry, text: str) -> bool:
+def _is_repeating(entry: EngagementEntry, text: str) -> bool:
     """Whether an entry of the same person has the very words, from whatever turn; a single plain word is too little."""
-    wanted = gates.normal(text)
+    wanted = gates.normalize_words(text)
     if len(wanted.split()) < 2 and not any(sign.isdigit() for sign in wanted):
         return False
-    return any(f" {wanted} " in f" {gates.normal(part)} " for part in _texts(entry))
+    return any(f" {wanted} " in f" {gates.normalize_words(part)} " for part in _entry_texts(entry))
 
 
-def _derives(entry: Entry, text: str) -> bool:
+def _may_derive(entry: EngagementEntry, text: str) -> bool:
     """Whether an entry of the same turn may carry the content in other words: it shares a telling word or number."""
-    telling = _telling(text)
-    return any(telling & _telling(part) for part in _texts(entry))
+    telling = _telling_words(text)
+    return any(telling & _telling_words(part) for part in _entry_texts(entry))
 
 
 @reads_outside_text
-def _telling(text: str) -> set[str]:
+def _telling_words(text: str) -> set[str]:
     """The words of five letters and more, and those with a digit in them."""
-    numbered = (word for word in _WORD.findall(text) if any(sign.isdigit() for sign in word))
-    return {word.casefold() for word in (*_LONG.findall(text), *numbered)} - _COMMON
+    numbered = (word for word in _WORD_PATTERN.findall(text) if any(sign.isdigit() for sign in word))
+    return {word.casefold() for word in (*_LONG_WORD.findall(text), *numbered)} - _COMMON_WORDS
 
 
-def _texts(entry: Entry) -> Iterator[str]:
+def _entry_texts(entry: EngagementEntry) -> Iterator[str]:
     delta = entry.delta
-    if isinstance(delta, Collected):
+    if isinstance(delta, EvidenceCollected):
         yield from (delta.evidence.line, delta.evidence.quote)
-    elif isinstance(delta, Formed):
+    elif isinstance(delta, HypothesisFormed):
         yield from (delta.statement, delta.falsified_by)
-    elif isinstance(delta, Wondered):
+    elif isinstance(delta, UnknownAsked):
         yield from (delta.question, delta.why_it_matters)
-    elif isinstance(delta, Answered):
+    elif isinstance(delta, UnknownAnswered):
         yield delta.answer.quote
-    elif isinstance(delta, Resolvable):
+    elif isinstance(delta, ResolutionNamed):
         yield delta.text
-    elif isinstance(delta, Archived):
+    elif isinstance(delta, HypothesisArchived):
         yield delta.note
-    elif isinstance(delta, Advanced):
+    elif isinstance(delta, WeekAdvanced):
         yield entry.reason

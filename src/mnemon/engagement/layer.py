@@ -5,41 +5,47 @@ from collections.abc import Iterator
 from mnemon.db.tx import Tx
 from mnemon.engagement import store, week
 from mnemon.engagement.document import Engagement, Hypothesis
-from mnemon.engagement.lifecycle import confidence_of, source_of, would_resolve
-from mnemon.evidence.confidence import Stance, shown
-from mnemon.layer import Ask, Item, Layer
-from mnemon.sessions.personas import takes_part_in_engagement
+from mnemon.engagement.lifecycle import confidence_of, format_source, resolution_text
+from mnemon.evidence.confidence import Stance, round_confidence
+from mnemon.layer import Layer, LayerItem, LayerRequest
+from mnemon.sessions.people import takes_part_in_engagement
 
-FIRST_SESSION = (
+FIRST_SESSION_TEXT = (
     "This is the first session of the engagement, week 1: nothing is known about this organization yet. Begin with "
     "orientation: who is who, what hurts, what has been tried. Form no hypothesis before there is enough to state one "
     "that could be shown wrong."
 )
 BUDGET = 700
-_SHOWN_LINES = 4
+_MAX_SHOWN_LINES = 4
 
 
-async def engagement(tx: Tx, ask: Ask) -> Layer:
+async def engagement_layer(tx: Tx, ask: LayerRequest) -> Layer:
     """The state, with the week's bias; before the first session a short preamble.
 
     Empty where it is switched off, and for a caller who may not read it.
     """
     if not ask.sees_engagement or not await takes_part_in_engagement(tx, ask.scope):
         return Layer(name="L8", title="Engagement", budget=BUDGET)
-    document = (await store.read(tx, ask.scope)).document
+    document = (await store.load_engagement(tx, ask.scope)).document
     if document is None:
-        return Layer(name="L8", title="Engagement", opening=FIRST_SESSION, budget=BUDGET)
-    return layer(document)
+        return Layer(name="L8", title="Engagement", opening=FIRST_SESSION_TEXT, budget=BUDGET)
+    return document_layer(document)
 
 
-def layer(document: Engagement) -> Layer:
+def document_layer(document: Engagement) -> Layer:
     """The layer of a document: findings and what is mixed are worth most, then what is most certain."""
-    return Layer(name="L8", title="Engagement", opening=opening(document), items=tuple(_items(document)), budget=BUDGET)
+    return Layer(
+        name="L8",
+        title="Engagement",
+        opening=layer_opening(document),
+        items=tuple(_layer_items(document)),
+        budget=BUDGET,
+    )
 
 
-def opening(document: Engagement) -> str:
+def layer_opening(document: Engagement) -> str:
     """Which week it is, how that biases the reply and why, and how the state is to be used."""
-    row = week.week(document.week)
+    row = week.week_rules(document.week)
     return (
         f"The engagement is in week {document.week} ({row.work}). {row.bias} Use what follows to calibrate your "
         "reasoning; do not recite it. Attribute a figure to who shared it. A number in brackets is the confidence that "
@@ -47,30 +53,30 @@ def opening(document: Engagement) -> str:
     )
 
 
-def _items(document: Engagement) -> Iterator[Item]:
+def _layer_items(document: Engagement) -> Iterator[LayerItem]:
     for finding in document.findings:
-        text = f"Finding: {finding.statement} ({source_of(finding)})"
-        yield Item(text=text, sources=_sources(finding), value=2.0)
-    for hypothesis in document.open:
-        mixed = would_resolve(hypothesis)
+        text = f"Finding: {finding.statement} ({format_source(finding)})"
+        yield LayerItem(text=text, sources=_source_ids(finding), value=2.0)
+    for hypothesis in document.open_hypotheses:
+        mixed = resolution_text(hypothesis)
         value = 1.8 if mixed else 1.0 + confidence_of(hypothesis) / 2
-        yield Item(text=_hypothesis(hypothesis, mixed), sources=_sources(hypothesis), value=value)
+        yield LayerItem(text=_format_hypothesis(hypothesis, mixed), sources=_source_ids(hypothesis), value=value)
     for unknown in document.open_unknowns:
         text = f"Unknown: {unknown.question} It matters: {unknown.why_it_matters}"
-        yield Item(text=text, sources=(unknown.id,), value=0.9)
+        yield LayerItem(text=text, sources=(unknown.id,), value=0.9)
 
 
-def _hypothesis(hypothesis: Hypothesis, mixed: str | None) -> str:
-    lines = [f"Hypothesis [{shown(confidence_of(hypothesis)):.2f}]: {hypothesis.statement}"]
+def _format_hypothesis(hypothesis: Hypothesis, mixed: str | None) -> str:
+    lines = [f"Hypothesis [{round_confidence(confidence_of(hypothesis)):.2f}]: {hypothesis.statement}"]
     if hypothesis.reopened:
         lines.append("It was a finding and was reopened.")
     if mixed:
         lines.append(f"Evidence is mixed; this would resolve it: {mixed}")
-    for line in hypothesis.evidence[-_SHOWN_LINES:]:
+    for line in hypothesis.evidence[-_MAX_SHOWN_LINES:]:
         sign = "for" if line.stance is Stance.SUPPORTS else "against"
         lines.append(f"{sign} ({line.source}, {line.at:%Y-%m-%d}): {line.line}")
     return "\n".join(lines)
 
 
-def _sources(hypothesis: Hypothesis) -> tuple[str, ...]:
+def _source_ids(hypothesis: Hypothesis) -> tuple[str, ...]:
     return (hypothesis.id, *(line.id for line in hypothesis.evidence))

@@ -1,5 +1,10 @@
-"""What the doors read: the engagement now, on a day, its history, and whether a reply recites it."""
+"""What the doors read: the engagement now, on a day, its history, and whether a reply recites it.
 
+Whether a reply recites the engagement instead of reasoning with it.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Any
 
@@ -7,53 +12,88 @@ from prometheus_client import Counter
 
 from mnemon.db.tx import Tx
 from mnemon.engagement import store
-from mnemon.engagement.delta import Entry
 from mnemon.engagement.document import Engagement
-from mnemon.engagement.fold import apply
-from mnemon.engagement.recital import recited, texts_of
+from mnemon.engagement.journal import EngagementEntry, apply_entry
 from mnemon.engagement.shape import EngagementShape
-from mnemon.engagement.store import Held
+from mnemon.engagement.store import StoredEngagement
 from mnemon.scope import Scope
-from mnemon.sessions.personas import takes_part_in_engagement
+from mnemon.sessions.people import takes_part_in_engagement
+from mnemon.untrusted_text import reads_outside_text
 
-RECITED = Counter("mnemon_recited_replies", "Replies that repeat eight or more words of the engagement in a row.")
+RECITED_WORDS = 8
+"""Words in a row that make a recital."""
+_MAX_REPLY_CHARS = 20_000
+"""Characters of a reply that are looked through, on the event loop."""
+_WORD_PATTERN = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 
 
-async def at(tx: Tx, scope: Scope, moment: datetime | None = None) -> Held:
+@reads_outside_text
+def find_recited_words(reply: str, texts: Iterable[str], run: int = RECITED_WORDS) -> str | None:
+    """The first run of that many words that the reply has in common with one of the texts, as in the reply."""
+    known: set[tuple[str, ...]] = set()
+    for text in texts:
+        words = [match.group().casefold().replace("’", "'") for match in _WORD_PATTERN.finditer(text)]
+        known.update(zip(*(words[place:] for place in range(run)), strict=False))
+    if not known:
+        return None
+    found = list(_WORD_PATTERN.finditer(reply[:_MAX_REPLY_CHARS]))
+    words = [match.group().casefold().replace("’", "'") for match in found]
+    for place in range(len(words) - run + 1):
+        if tuple(words[place : place + run]) in known:
+            return reply[found[place].start() : found[place + run - 1].end()]
+    return None
+
+
+def document_texts(document: Engagement) -> Iterator[str]:
+    """Every sentence of the state that a reply could recite."""
+    for hypothesis in document.hypotheses:
+        yield from (hypothesis.statement, hypothesis.falsified_by)
+        yield from (text for text in (hypothesis.would_resolve, hypothesis.note) if text)
+        yield from (line.line for line in hypothesis.evidence)
+    for unknown in document.unknowns:
+        yield from (unknown.question, unknown.why_it_matters)
+
+
+RECITED_REPLIES = Counter(
+    "mnemon_recited_replies", "Replies that repeat eight or more words of the engagement in a row."
+)
+
+
+async def load_engagement_at(tx: Tx, scope: Scope, moment: datetime | None = None) -> StoredEngagement:
     """What is believed now, or what was believed at that moment, with its version."""
-    held = await store.read(tx, scope)
+    held = await store.load_engagement(tx, scope)
     if moment is None:
         return held
     document, seq = None, 0
-    async for entry in store.journal(tx, scope, until=moment):
-        document, seq = apply(document, entry), entry.seq
-    return Held(document=document, seq=seq, heard=held.heard)
+    async for entry in store.iterate_journal(tx, scope, until=moment):
+        document, seq = apply_entry(document, entry), entry.seq
+    return StoredEngagement(document=document, seq=seq, heard=held.heard)
 
 
-async def engagement(tx: Tx, scope: Scope, as_of: datetime | None = None) -> Engagement | None:
+async def load_document(tx: Tx, scope: Scope, as_of: datetime | None = None) -> Engagement | None:
     """What is believed now, or what was believed at that time; None before the first session."""
-    return (await at(tx, scope, as_of)).document
+    return (await load_engagement_at(tx, scope, as_of)).document
 
 
-async def shown_to(tx: Tx, scope: Scope) -> dict[str, Any] | None:
+async def load_tool_view(tx: Tx, scope: Scope) -> dict[str, Any] | None:
     """The engagement as an agent's tool shows it; None before the first session and where the persona takes no part."""
     if not await takes_part_in_engagement(tx, scope):
         return None
-    document = await engagement(tx, scope)
-    return None if document is None else EngagementShape.of(document, expand=True).as_json()
+    document = await load_document(tx, scope)
+    return None if document is None else EngagementShape.from_document(document, expand=True).as_json()
 
 
-async def history(tx: Tx, scope: Scope, *, after: int, most: int) -> list[Entry]:
+async def list_history(tx: Tx, scope: Scope, *, after: int, most: int) -> list[EngagementEntry]:
     """Every change after a place, oldest first, with its turn and reason."""
-    return await store.entries(tx, scope, after=after, most=most)
+    return await store.list_entries(tx, scope, after=after, most=most)
 
 
-async def recital(tx: Tx, scope: Scope, reply: str) -> str | None:
+async def find_recital(tx: Tx, scope: Scope, reply: str) -> str | None:
     """The run of words with which the reply recites the state its persona was shown; None when it does not."""
     if not await takes_part_in_engagement(tx, scope):
         return None
-    document = await engagement(tx, scope)
-    found = None if document is None else recited(reply, texts_of(document))
+    document = await load_document(tx, scope)
+    found = None if document is None else find_recited_words(reply, document_texts(document))
     if found is not None:
-        RECITED.inc()
+        RECITED_REPLIES.inc()
     return found

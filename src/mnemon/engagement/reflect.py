@@ -1,25 +1,66 @@
-"""The reflection's section `engagement`: what a turn adds to what is believed about the organization."""
+"""The reflection's section `engagement`: what a turn adds to what is believed about the organization.
 
+The engagement section by rules: questions that a person says are open, with the reason they give. Nothing else.
+
+Precision before recall. A hypothesis, a stance or a strength is a judgement that no rule here can make.
+"""
+
+import re
 from collections.abc import Iterator
 from functools import partial
 
 from pydantic import BaseModel
 
-from mnemon.aside import read_aside
 from mnemon.db.tx import Tx
-from mnemon.engagement import offline, store, week
-from mnemon.engagement.answer import EngagementReflection
+from mnemon.engagement import store, week
+from mnemon.engagement.apply_proposal import apply_proposal
 from mnemon.engagement.document import Engagement, Hypothesis
-from mnemon.engagement.lifecycle import confidence_of, is_mixed, outstanding
-from mnemon.engagement.scales import Rules
-from mnemon.engagement.store import Held
-from mnemon.engagement.weigh import weigh
-from mnemon.evidence.confidence import shown
-from mnemon.evidence.privacy import in_confidence
-from mnemon.section import Brief, Report, Section
-from mnemon.sessions.personas import takes_part_in_engagement
+from mnemon.engagement.lifecycle import confidence_of, is_mixed, outstanding_contradictions
+from mnemon.engagement.proposal import EngagementProposal, EngagementReflection, UnknownProposal
+from mnemon.engagement.proposal_applier import EngagementRules
+from mnemon.engagement.store import StoredEngagement
+from mnemon.event_loop import run_off_loop
+from mnemon.evidence.confidence import round_confidence
+from mnemon.evidence.privacy import is_confidential_turn
+from mnemon.section import Brief, Section, SectionResult
+from mnemon.sessions.people import takes_part_in_engagement
 from mnemon.settings import Settings
 from mnemon.turn import Turn
+from mnemon.untrusted_text import reads_outside_text
+
+_MAX_SENTENCE_CHARS = 1_000
+"""Characters of a sentence that is read: more than a question and a reason can have."""
+_SENTENCE_PATTERN = re.compile(r"[^.!?\n]+[.!?]?")
+_UNKNOWN_PATTERN = re.compile(
+    r"^\W*(?:honestly,?\s+|but\s+|and\s+|so\s+)?(?:we|i|nobody\s+here|none\s+of\s+us)\s+(?:still\s+|really\s+)?"
+    r"(?:(?:don['’]t|do\s+not)\s+know|know[s]?)\s+(?P<question>(?:whether|why|how|who|what|when|where|which)\s+[^,;]{8,200}?)"
+    r",?\s+(?:and|which|it|that)\s+(?:it\s+|that\s+)?(?:matters|is\s+important)\s+because\s+(?P<why>.{8,200}?)[.!]?\s*$",
+    re.IGNORECASE,
+)
+_NOBODY_KNOWS = re.compile(r"\b(?:nobody\s+here|none\s+of\s+us)\s+knows?\b", re.IGNORECASE)
+_NOT_KNOWN = re.compile(r"\b(?:don['’]t|do\s+not)\s+know\b", re.IGNORECASE)
+
+
+@reads_outside_text
+def read_unknowns(turn: Turn) -> EngagementProposal:
+    """The unknowns that the person stated with their reason, in their words."""
+    unknowns = []
+    for spoken in _SENTENCE_PATTERN.findall(turn.user_text):
+        # White space single and the length bounded: on a run of it the pattern takes the square of its length.
+        sentence = " ".join(spoken.split())
+        found = _UNKNOWN_PATTERN.match(sentence) if len(sentence) <= _MAX_SENTENCE_CHARS else None
+        if found is None or sentence.endswith("?"):
+            continue
+        if not _NOBODY_KNOWS.search(sentence) and not _NOT_KNOWN.search(sentence):
+            continue
+        question, why = found["question"].strip(), found["why"].strip()
+        unknowns.append(
+            UnknownProposal(
+                question=f"{question[0].upper()}{question[1:]}?", why_it_matters=f"{why[0].upper()}{why[1:]}."
+            )
+        )
+    return EngagementProposal(unknowns=unknowns)
+
 
 INSTRUCTIONS = """\
 `engagement` is what is believed about the organization's situation. Propose only what this turn changes.
@@ -46,29 +87,29 @@ class EngagementSection:
     label = "engagement"
     answer: type[BaseModel] = EngagementReflection
 
-    def __init__(self, rules: Rules | None = None) -> None:
-        self._rules = rules or Rules()
+    def __init__(self, rules: EngagementRules | None = None) -> None:
+        self._rules = rules or EngagementRules()
 
-    async def brief(self, tx: Tx, turn: Turn) -> Brief | None:
+    async def prepare_brief(self, tx: Tx, turn: Turn) -> Brief | None:
         """The state with its ids; None where the turn takes no part."""
-        if not await _takes_part(tx, turn):
+        if not await _may_enter(tx, turn):
             return None
-        held = await store.read(tx, turn.scope)
-        return Brief(instructions=INSTRUCTIONS, state="\n".join(_shown(held)))
+        held = await store.load_engagement(tx, turn.scope)
+        return Brief(instructions=INSTRUCTIONS, state="\n".join(_format_state(held)))
 
-    def by_rule(self, turn: Turn, brief: Brief) -> BaseModel:
-        return EngagementReflection(engagement=offline.read(turn))
+    def answer_by_rule(self, turn: Turn, brief: Brief) -> BaseModel:
+        return EngagementReflection(engagement=read_unknowns(turn))
 
-    async def apply(self, tx: Tx, turn: Turn, answer: BaseModel) -> Report:
+    async def apply_answer(self, tx: Tx, turn: Turn, answer: BaseModel) -> SectionResult:
         """What passes the gates against the state as it is now stands in the journal; a second time changes nothing."""
         assert isinstance(answer, EngagementReflection)
-        if not await _takes_part(tx, turn):
-            return Report()
-        held = await store.lock(tx, turn.scope)
-        fresh = await store.hear(tx, turn.scope, turn)
+        if not await _may_enter(tx, turn):
+            return SectionResult()
+        held = await store.lock_engagement(tx, turn.scope)
+        fresh = await store.insert_turn(tx, turn.scope, turn)
         heard = held.heard + (1 if fresh else 0)
         weighed = partial(
-            weigh,
+            apply_proposal,
             held.document,
             answer.engagement,
             turn=turn,
@@ -77,48 +118,48 @@ class EngagementSection:
             rules=self._rules,
             new_id=tx.new_id,
         )
-        outcome = await read_aside(turn.size, weighed)
-        await store.append(tx, turn.scope, outcome.entries)
+        outcome = await run_off_loop(turn.size, weighed)
+        await store.append_entries(tx, turn.scope, outcome.entries)
         seq = outcome.entries[-1].seq if outcome.entries else held.seq
-        await store.keep(tx, turn.scope, Held(document=outcome.document, seq=seq, heard=heard))
+        await store.store_engagement(tx, turn.scope, StoredEngagement(document=outcome.document, seq=seq, heard=heard))
         return outcome.report
 
 
 SECTIONS: tuple[Section, ...] = (EngagementSection(),)
 
 
-def sections(settings: Settings) -> tuple[Section, ...]:
+def make_sections(settings: Settings) -> tuple[Section, ...]:
     """The section under these settings."""
-    rules = Rules(
+    rules = EngagementRules(
         promotion_threshold=settings.promotion_threshold, first_hypothesis_turns=settings.first_hypothesis_turns
     )
     return (EngagementSection(rules),)
 
 
-async def _takes_part(tx: Tx, turn: Turn) -> bool:
+async def _may_enter(tx: Tx, turn: Turn) -> bool:
     """Whether the turn may enter: a person spoke, not in confidence, to a persona that shares in engagement."""
-    if not turn.user_text.strip() or in_confidence(turn):
+    if not turn.user_text.strip() or is_confidential_turn(turn):
         return False
     return await takes_part_in_engagement(tx, turn.scope)
 
 
-def _shown(held: Held) -> Iterator[str]:
+def _format_state(held: StoredEngagement) -> Iterator[str]:
     document = held.document or Engagement()
-    row = week.week(document.week)
+    row = week.week_rules(document.week)
     yield f"Week {document.week} ({row.work}); {held.heard} user turns so far. To advance it needs {row.needs}."
-    yield from _hypotheses("Hypotheses", document.open)
-    yield from _hypotheses("Findings", document.findings)
+    yield from _format_hypotheses("Hypotheses", document.open_hypotheses)
+    yield from _format_hypotheses("Findings", document.findings)
     yield "Unknowns:" if document.open_unknowns else "Unknowns: none."
     for unknown in document.open_unknowns:
         yield f"- {unknown.id}: {unknown.question} ({unknown.why_it_matters})"
 
 
-def _hypotheses(title: str, hypotheses: tuple[Hypothesis, ...]) -> Iterator[str]:
+def _format_hypotheses(title: str, hypotheses: tuple[Hypothesis, ...]) -> Iterator[str]:
     yield f"{title}:" if hypotheses else f"{title}: none."
     for each in hypotheses:
         mixed = ", mixed" if is_mixed(each.evidence) else ""
-        yield f"- {each.id} [{shown(confidence_of(each)):.2f}{mixed}]: {each.statement}"
-        waiting = {line.id for line in outstanding(each.evidence)}
+        yield f"- {each.id} [{round_confidence(confidence_of(each)):.2f}{mixed}]: {each.statement}"
+        waiting = {line.id for line in outstanding_contradictions(each.evidence)}
         for line in each.evidence:
             open_ = ", outstanding" if line.id in waiting else ""
             yield f"  - {line.id} {line.stance}, {line.strength}{open_} ({line.source}): {line.line}"

@@ -5,19 +5,24 @@ from typing import Any, Self
 from pydantic import BaseModel, ConfigDict
 from pydantic.alias_generators import to_camel
 
-from mnemon.clock import iso
-from mnemon.engagement.delta import DELTA, Entry
-from mnemon.engagement.document import Engagement, Hypothesis, Stage, Unknown
-from mnemon.engagement.lifecycle import confidence_of, is_mixed, outstanding, source_of, would_resolve
-from mnemon.evidence.confidence import Stance, Strength, shown
-from mnemon.evidence.line import EvidenceLine
+from mnemon.clock import format_time
+from mnemon.engagement.document import Engagement, Hypothesis, HypothesisStage, Unknown
+from mnemon.engagement.journal import DELTA_ADAPTER, EngagementEntry
+from mnemon.engagement.lifecycle import (
+    confidence_of,
+    format_source,
+    is_mixed,
+    outstanding_contradictions,
+    resolution_text,
+)
+from mnemon.evidence.confidence import EvidenceLine, Stance, Strength, round_confidence
 
 
-class _Shape(BaseModel):
+class _CamelModel(BaseModel):
     model_config = ConfigDict(alias_generator=to_camel, validate_by_name=True, frozen=True)
 
 
-class EvidenceShape(_Shape):
+class EvidenceShape(_CamelModel):
     """An evidence line with what stands behind it."""
 
     id: str
@@ -34,7 +39,7 @@ class EvidenceShape(_Shape):
     outstanding: bool
 
     @classmethod
-    def of(cls, line: EvidenceLine, *, outstanding: bool) -> Self:
+    def from_line(cls, line: EvidenceLine, *, outstanding: bool) -> Self:
         return cls(
             id=line.id,
             line=line.line,
@@ -43,7 +48,7 @@ class EvidenceShape(_Shape):
             stance=line.stance,
             strength=line.strength,
             who=line.who,
-            at=iso(line.at),
+            at=format_time(line.at),
             turn_id=line.turn_id,
             message_id=line.message_id,
             resolves=list(line.resolves),
@@ -51,30 +56,30 @@ class EvidenceShape(_Shape):
         )
 
 
-class HypothesisShape(_Shape):
+class HypothesisShape(_CamelModel):
     id: str
     statement: str
     confidence: float
     evidence: list[str] | list[EvidenceShape]
     falsified_by: str
-    stage: Stage
+    stage: HypothesisStage
     mixed: bool
     would_resolve: str | None
     formed_at: str
     reopened: int
 
     @classmethod
-    def of(cls, hypothesis: Hypothesis, *, expand: bool) -> Self:
+    def from_hypothesis(cls, hypothesis: Hypothesis, *, expand: bool) -> Self:
         return cls(
             id=hypothesis.id,
             statement=hypothesis.statement,
-            confidence=shown(confidence_of(hypothesis)),
-            evidence=_evidence(hypothesis, expand=expand),
+            confidence=round_confidence(confidence_of(hypothesis)),
+            evidence=_evidence_of(hypothesis, expand=expand),
             falsified_by=hypothesis.falsified_by,
             stage=hypothesis.stage,
             mixed=is_mixed(hypothesis.evidence),
-            would_resolve=would_resolve(hypothesis),
-            formed_at=iso(hypothesis.formed_at),
+            would_resolve=resolution_text(hypothesis),
+            formed_at=format_time(hypothesis.formed_at),
             reopened=hypothesis.reopened,
         )
 
@@ -84,13 +89,13 @@ class ArchivedShape(HypothesisShape):
     archived_at: str | None
 
     @classmethod
-    def of(cls, hypothesis: Hypothesis, *, expand: bool) -> Self:
-        plain = HypothesisShape.of(hypothesis, expand=expand)
-        archived_at = iso(hypothesis.archived_at) if hypothesis.archived_at else None
+    def from_hypothesis(cls, hypothesis: Hypothesis, *, expand: bool) -> Self:
+        plain = HypothesisShape.from_hypothesis(hypothesis, expand=expand)
+        archived_at = format_time(hypothesis.archived_at) if hypothesis.archived_at else None
         return cls(**plain.model_dump(), note=hypothesis.note or "", archived_at=archived_at)
 
 
-class FindingShape(_Shape):
+class FindingShape(_CamelModel):
     id: str
     statement: str
     source: str
@@ -99,18 +104,18 @@ class FindingShape(_Shape):
     evidence: list[str] | list[EvidenceShape]
 
     @classmethod
-    def of(cls, finding: Hypothesis, *, expand: bool) -> Self:
+    def from_hypothesis(cls, finding: Hypothesis, *, expand: bool) -> Self:
         return cls(
             id=finding.id,
             statement=finding.statement,
-            source=source_of(finding),
-            recorded_at=iso(finding.promoted_at or finding.formed_at),
-            confidence=shown(confidence_of(finding)),
-            evidence=_evidence(finding, expand=expand),
+            source=format_source(finding),
+            recorded_at=format_time(finding.promoted_at or finding.formed_at),
+            confidence=round_confidence(confidence_of(finding)),
+            evidence=_evidence_of(finding, expand=expand),
         )
 
 
-class AnswerShape(_Shape):
+class AnswerShape(_CamelModel):
     quote: str
     who: str
     at: str
@@ -118,7 +123,7 @@ class AnswerShape(_Shape):
     message_id: str
 
 
-class UnknownShape(_Shape):
+class UnknownShape(_CamelModel):
     id: str
     question: str
     why_it_matters: str
@@ -126,26 +131,26 @@ class UnknownShape(_Shape):
     answer: AnswerShape | None = None
 
     @classmethod
-    def of(cls, unknown: Unknown) -> Self:
+    def from_unknown(cls, unknown: Unknown) -> Self:
         shape = cls(
             id=unknown.id,
             question=unknown.question,
             why_it_matters=unknown.why_it_matters,
-            asked_at=iso(unknown.asked_at),
+            asked_at=format_time(unknown.asked_at),
         )
         if unknown.answer is None:
             return shape
         answer = AnswerShape(
             quote=unknown.answer.quote,
             who=unknown.answer.who,
-            at=iso(unknown.answer.at),
+            at=format_time(unknown.answer.at),
             turn_id=unknown.answer.turn_id,
             message_id=unknown.answer.message_id,
         )
         return shape.model_copy(update={"answer": answer})
 
 
-class EngagementShape(_Shape):
+class EngagementShape(_CamelModel):
     """`weekNumber, hypotheses, unknowns, findings`; on request also what is over: `archived` and `answered`."""
 
     week_number: int
@@ -156,16 +161,18 @@ class EngagementShape(_Shape):
     answered: list[UnknownShape] | None = None
 
     @classmethod
-    def of(cls, document: Engagement, *, expand: bool = False, archived: bool = False) -> Self:
+    def from_document(cls, document: Engagement, *, expand: bool = False, archived: bool = False) -> Self:
         over: dict[str, Any] = {}
         if archived:
-            over["archived"] = [ArchivedShape.of(each, expand=expand) for each in document.archived]
-            over["answered"] = [UnknownShape.of(each) for each in document.answered]
+            over["archived"] = [
+                ArchivedShape.from_hypothesis(each, expand=expand) for each in document.archived_hypotheses
+            ]
+            over["answered"] = [UnknownShape.from_unknown(each) for each in document.answered]
         return cls(
             week_number=document.week,
-            hypotheses=[HypothesisShape.of(each, expand=expand) for each in document.open],
-            unknowns=[UnknownShape.of(each) for each in document.open_unknowns],
-            findings=[FindingShape.of(each, expand=expand) for each in document.findings],
+            hypotheses=[HypothesisShape.from_hypothesis(each, expand=expand) for each in document.open_hypotheses],
+            unknowns=[UnknownShape.from_unknown(each) for each in document.open_unknowns],
+            findings=[FindingShape.from_hypothesis(each, expand=expand) for each in document.findings],
             **over,
         )
 
@@ -174,7 +181,7 @@ class EngagementShape(_Shape):
         return self.model_dump(mode="json", by_alias=True, exclude_unset=True)
 
 
-class ChangeShape(_Shape):
+class ChangeShape(_CamelModel):
     """One change with its turn and reason."""
 
     seq: int
@@ -186,12 +193,12 @@ class ChangeShape(_Shape):
     change: dict[str, Any]
 
     @classmethod
-    def of(cls, entry: Entry) -> Self:
-        change = _camel(DELTA.dump_python(entry.delta, mode="json"))
+    def from_entry(cls, entry: EngagementEntry) -> Self:
+        change = _camel_keys(DELTA_ADAPTER.dump_python(entry.delta, mode="json"))
         kind = str(change.pop("kind"))
         return cls(
             seq=entry.seq,
-            at=iso(entry.at),
+            at=format_time(entry.at),
             kind=kind,
             who=entry.who,
             turn_id=entry.turn_id,
@@ -200,14 +207,14 @@ class ChangeShape(_Shape):
         )
 
 
-def _evidence(hypothesis: Hypothesis, *, expand: bool) -> list[str] | list[EvidenceShape]:
+def _evidence_of(hypothesis: Hypothesis, *, expand: bool) -> list[str] | list[EvidenceShape]:
     if not expand:
         return [line.line for line in hypothesis.evidence]
-    waiting = {line.id for line in outstanding(hypothesis.evidence)}
-    return [EvidenceShape.of(line, outstanding=line.id in waiting) for line in hypothesis.evidence]
+    waiting = {line.id for line in outstanding_contradictions(hypothesis.evidence)}
+    return [EvidenceShape.from_line(line, outstanding=line.id in waiting) for line in hypothesis.evidence]
 
 
-def _camel(value: Any) -> Any:
+def _camel_keys(value: Any) -> Any:
     if isinstance(value, dict):
-        return {to_camel(name): _camel(inner) for name, inner in value.items()}
-    return [_camel(inner) for inner in value] if isinstance(value, list) else value
+        return {to_camel(name): _camel_keys(inner) for name, inner in value.items()}
+    return [_camel_keys(inner) for inner in value] if isinstance(value, list) else value

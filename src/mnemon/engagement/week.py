@@ -3,11 +3,11 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from mnemon.engagement.document import Engagement, Hypothesis, Stage
+from mnemon.engagement.document import Engagement, Hypothesis, HypothesisStage
 
 
 @dataclass(frozen=True, kw_only=True)
-class Week:
+class WeekRules:
     """One row of the week table."""
 
     work: str
@@ -20,71 +20,71 @@ class Week:
     """The same as a rule over the document and the user turns heard."""
 
 
-def _oriented(document: Engagement, heard: int) -> bool:
+def _is_orientation_done(document: Engagement, heard: int) -> bool:
     return heard >= 3 and bool(document.unknowns or document.hypotheses)
 
 
-def _hypothesized(document: Engagement, heard: int) -> bool:
+def _has_evidence(document: Engagement, heard: int) -> bool:
     return any(each.evidence for each in document.hypotheses)
 
 
-def _weighed(document: Engagement, heard: int) -> bool:
+def _has_enough_evidence(document: Engagement, heard: int) -> bool:
     return sum(len(each.evidence) for each in document.hypotheses) >= 2
 
 
-def _decided(document: Engagement, heard: int) -> bool:
+def _is_synthesis_done(document: Engagement, heard: int) -> bool:
     over = any(_is_over(each) for each in document.hypotheses) or bool(document.answered)
     return over and document.changed_in_week > 0
 
 
 def _is_over(hypothesis: Hypothesis) -> bool:
-    return hypothesis.stage in (Stage.FINDING, Stage.ARCHIVED)
+    return hypothesis.stage in (HypothesisStage.FINDING, HypothesisStage.ARCHIVED)
 
 
-TABLE = (
-    Week(
+WEEK_TABLE = (
+    WeekRules(
         work="orientation",
         bias=(
             "Ask orientation questions and frame tightly: too little is known to judge. Gather who, what and where "
             "before any claim."
         ),
         needs="three user turns, and at least one unknown or hypothesis on record",
-        is_done=_oriented,
+        is_done=_is_orientation_done,
     ),
-    Week(
+    WeekRules(
         work="hypothesis collection",
         bias=(
             "Ask what would support or falsify each hypothesis and keep framings tight: claims are still being formed."
         ),
         needs="at least one hypothesis with an evidence line",
-        is_done=_hypothesized,
+        is_done=_has_evidence,
     ),
-    Week(
+    WeekRules(
         work="testing",
         bias="Chase evidence that would move a hypothesis either way, and the open unknowns: claims are being tested.",
         needs="at least two evidence lines in all",
-        is_done=_weighed,
+        is_done=_has_enough_evidence,
     ),
-    Week(
+    WeekRules(
         work="synthesis",
         bias=(
             "Synthesize and recommend, resting on findings, and be explicit about what remains uncertain: most of the "
             "evidence that will come has come."
         ),
         needs="a finding, an archived hypothesis or an answered unknown, and a change since the week began",
-        is_done=_decided,
+        is_done=_is_synthesis_done,
     ),
 )
 
 
-def week(number: int) -> Week:
+def week_rules(number: int) -> WeekRules:
     """The row for a week; every week past the table is one more of synthesis."""
-    return TABLE[min(number, len(TABLE)) - 1]
+    return WEEK_TABLE[min(number, len(WEEK_TABLE)) - 1]
 
 
-def veto(document: Engagement, heard: int) -> str | None:
+def advance_veto(document: Engagement, heard: int) -> str | None:
     """Why the week may not advance; None when its work is done."""
-    row = week(document.week)
+    row = week_rules(document.week)
     if row.is_done(document, heard):
         return None
     return f"week {document.week} ({row.work}) is not done: it needs {row.needs}"

@@ -7,8 +7,8 @@ from fractions import Fraction
 from functools import lru_cache
 
 from mnemon.evidence import numeral
-from mnemon.evidence.reference import without_references
-from mnemon.outside import blocks, reads_outside_text
+from mnemon.evidence.reference import mask_references
+from mnemon.untrusted_text import reads_outside_text, text_blocks
 
 SHARE = "share"
 """Unit of percentages and fractions: 25% and a quarter are the same figure."""
@@ -53,18 +53,20 @@ _CODES = "|".join(f"(?P<before_{name}>{pattern})" for name, pattern in CURRENCIE
 _AFTER = "|".join(f"(?P<after_{name}>{pattern})" for name, pattern in _UNITS.items())
 _SIGNS = "|".join(sorted(numeral.SCALE_SIGNS.keys() - {"mm"}, key=len, reverse=True)) + "|(?-i:MM)"
 _SCALES = "|".join(numeral.SCALE_WORDS)
-_VULGAR = "".join(numeral.VULGAR)
-_PARTS = "|".join(sorted(numeral.PARTS, key=len, reverse=True))
+_VULGAR = "".join(numeral.VULGAR_FRACTIONS)
+_PARTS = "|".join(sorted(numeral.FRACTION_WORDS, key=len, reverse=True))
 
 _QUANTITY = re.compile(
     rf"(?:(?<![\w])(?:{_CODES})\s?)?"
-    rf"(?:(?P<vulgar>(?:(?<!\d)\d+)?[{_VULGAR}])|(?<![\w.])(?P<over>\d+/\d+)(?![\w/])|(?<![\w])(?P<digits>{numeral.DIGITS})"
-    rf"|\b(?P<words>{numeral.WORDS}))"
+    rf"(?:(?P<vulgar>(?:(?<!\d)\d+)?[{_VULGAR}])|(?<![\w.])(?P<over>\d+/\d+)(?![\w/])|(?<![\w])(?P<digits>{numeral.DIGITS_PATTERN})"
+    rf"|\b(?P<words>{numeral.WORDS_PATTERN}))"
     rf"(?:(?P<sign>{_SIGNS}|\s(?-i:[KMBT]|MM|[Bb]n|[Mm]n|Mio|Mrd))(?![a-z])|[\s-]?(?P<scale>{_SCALES})\b)?"
     rf"(?:[\s-]?(?:{_AFTER})(?!\w)|(?P<suffix>[a-z]+))?",
     re.IGNORECASE,
 )
-_PART = re.compile(rf"\b(?P<count>an?|\d+|{'|'.join(numeral.UNITS)})[\s-]+(?P<part>{_PARTS})\b(?!-)", re.IGNORECASE)
+_PART = re.compile(
+    rf"\b(?P<count>an?|\d+|{'|'.join(numeral.UNIT_WORDS)})[\s-]+(?P<part>{_PARTS})\b(?!-)", re.IGNORECASE
+)
 _A_PART_GOES_ON = re.compile(
     r"\s*(?:$|[.,;:!?)]|(?:of|the|less|more|lower|higher|fewer|cheaper|faster|slower)\b)", re.IGNORECASE
 )
@@ -113,48 +115,48 @@ class Figure:
 
 @reads_outside_text
 @lru_cache(maxsize=4)
-def figures(text: str) -> tuple[Figure, ...]:
+def find_figures(text: str) -> tuple[Figure, ...]:
     """Every figure in the text, in order; dates, times, ordinals and references are none."""
     found: list[Figure] = []
     at = 0
-    for block in blocks(text):
-        found += (replace(one, start=one.start + at, end=one.end + at) if at else one for one in _in_block(block))
+    for block in text_blocks(text):
+        found += (replace(one, start=one.start + at, end=one.end + at) if at else one for one in _block_figures(block))
         at += len(block)
     return tuple(found)
 
 
-def _in_block(text: str) -> Iterator[Figure]:
-    masked = without_references(text)
+def _block_figures(text: str) -> Iterator[Figure]:
+    masked = mask_references(text)
     found: list[Figure] = []
-    for figure in sorted(_candidates(masked), key=lambda each: (each.start, -each.end)):
+    for figure in sorted(_figure_candidates(masked), key=lambda each: (each.start, -each.end)):
         if not found or figure.start >= found[-1].end:
             found.append(figure)
-    named = (replace(each, text=text[each.start : each.end]) for each in _joined(found, masked))
+    named = (replace(each, text=text[each.start : each.end]) for each in _join_neighbours(found, masked))
     yield from (each for each in named if each.text.lower() != "one")  # alone it is a pronoun more often than a count
 
 
-def preceding(text: str, figure: Figure) -> str:
+def text_before(text: str, figure: Figure) -> str:
     """The few words before the figure: enough to see what it is said to be."""
     return text[max(0, figure.start - 40) : figure.start]
 
 
-def _candidates(text: str) -> Iterator[Figure]:
+def _figure_candidates(text: str) -> Iterator[Figure]:
     for match in _PART.finditer(text):
-        if (share := _share(match, text)) is not None:
-            yield _figure(match, share, SHARE)
+        if (share := _share_value(match, text)) is not None:
+            yield _build_figure(match, share, SHARE)
     for match in _HALF.finditer(text):
-        yield _figure(match, Fraction(1, 2), SHARE)
+        yield _build_figure(match, Fraction(1, 2), SHARE)
     for times, pattern in _MULTIPLES:
         for match in pattern.finditer(text):
-            yield _figure(match, Fraction(times), TIMES)
+            yield _build_figure(match, Fraction(times), TIMES)
     for match in _TIMES_BEFORE.finditer(text):
-        yield _figure(match, Fraction(int(match["times"])), TIMES)
+        yield _build_figure(match, Fraction(int(match["times"])), TIMES)
     for match in _QUANTITY.finditer(text):
-        if (figure := _quantity(match)) is not None:
+        if (figure := _parse_quantity(match)) is not None:
             yield figure
 
 
-def _share(match: re.Match[str], text: str) -> Fraction | None:
+def _share_value(match: re.Match[str], text: str) -> Fraction | None:
     """The part that "two thirds" or "by a third" names; None where "a third" is an ordinal or a quarter a time."""
     count, part = match["count"].lower(), match["part"].lower()
     if part in {"half", "halves"} and count in {"a", "an"}:
@@ -164,36 +166,36 @@ def _share(match: re.Match[str], text: str) -> Fraction | None:
         goes_on = (_OF if part == "quarter" else _A_PART_GOES_ON).match(text, match.end())
         if not by and not goes_on:
             return None
-        return Fraction(1, numeral.PARTS[part])
-    value = Fraction(numeral.whole(count)) if count.isdigit() else Fraction(numeral.UNITS[count])
+        return Fraction(1, numeral.FRACTION_WORDS[part])
+    value = Fraction(numeral.parse_integer(count)) if count.isdigit() else Fraction(numeral.UNIT_WORDS[count])
     if part.endswith("s") or value == 1:
-        return value / numeral.PARTS[part]
+        return value / numeral.FRACTION_WORDS[part]
     return None
 
 
-def _quantity(match: re.Match[str]) -> Figure | None:
-    value = _value(match)
+def _parse_quantity(match: re.Match[str]) -> Figure | None:
+    value = _number_value(match)
     if value is None:
         return None
-    unit = _unit(match)
+    unit = _unit_of(match)
     if match["over"] and unit is None:
-        return _figure(match, value, SHARE)
-    scale = _scale(match)
+        return _build_figure(match, value, SHARE)
+    scale = _scale_of(match)
     if match["words"] and not match["scale"] and not match["sign"]:
-        return _in_words(match, value, unit, scale)
+        return _worded_figure(match, value, unit, scale)
     if unit in {"percent", "permille"}:
-        return _figure(match, value * scale / (100 if unit == "percent" else 1000), SHARE)
-    return replace(_figure(match, value * scale, unit), scale=scale)
+        return _build_figure(match, value * scale / (100 if unit == "percent" else 1000), SHARE)
+    return replace(_build_figure(match, value * scale, unit), scale=scale)
 
 
-def _in_words(match: re.Match[str], value: Fraction, unit: str | None, scale: int) -> Figure:
+def _worded_figure(match: re.Match[str], value: Fraction, unit: str | None, scale: int) -> Figure:
     """A number in words holds its scale already."""
     if unit in {"percent", "permille"}:
-        return _figure(match, value / (100 if unit == "percent" else 1000), SHARE)
-    return replace(_figure(match, value, unit), scale=scale)
+        return _build_figure(match, value / (100 if unit == "percent" else 1000), SHARE)
+    return replace(_build_figure(match, value, unit), scale=scale)
 
 
-def _scale(match: re.Match[str]) -> int:
+def _scale_of(match: re.Match[str]) -> int:
     if match["sign"]:
         return numeral.SCALE_SIGNS[match["sign"].strip().lower()]
     if match["scale"]:
@@ -202,20 +204,20 @@ def _scale(match: re.Match[str]) -> int:
     return numeral.SCALE_WORDS.get(last, 1)
 
 
-def _value(match: re.Match[str]) -> Fraction | None:
+def _number_value(match: re.Match[str]) -> Fraction | None:
     if match["vulgar"]:
         whole = match["vulgar"][:-1]
-        return Fraction(numeral.whole(whole) if whole else 0) + numeral.VULGAR[match["vulgar"][-1]]
+        return Fraction(numeral.parse_integer(whole) if whole else 0) + numeral.VULGAR_FRACTIONS[match["vulgar"][-1]]
     if match["over"]:
         top, bottom = match["over"].split("/")
-        parts = numeral.whole(bottom)
-        return Fraction(numeral.whole(top), parts) if parts else None
+        parts = numeral.parse_integer(bottom)
+        return Fraction(numeral.parse_integer(top), parts) if parts else None
     if match["digits"]:
-        return numeral.digits(match["digits"])
-    return numeral.words(match["words"])
+        return numeral.parse_digits(match["digits"])
+    return numeral.parse_words(match["words"])
 
 
-def _unit(match: re.Match[str]) -> str | None:
+def _unit_of(match: re.Match[str]) -> str | None:
     """What the number counts: the currency before it, or else the word after it."""
     number = next(group for group in ("digits", "words", "vulgar", "over") if match[group])
     if match.start(number) > match.start():
@@ -226,23 +228,23 @@ def _unit(match: re.Match[str]) -> str | None:
     return match["suffix"].lower() if match["suffix"] else None
 
 
-def _figure(match: re.Match[str], value: Fraction, unit: str | None) -> Figure:
+def _build_figure(match: re.Match[str], value: Fraction, unit: str | None) -> Figure:
     return Figure(low=value, high=value, unit=unit, start=match.start(), end=match.end(), text="")
 
 
-def _joined(found: list[Figure], text: str) -> Iterator[Figure]:
+def _join_neighbours(found: list[Figure], text: str) -> Iterator[Figure]:
     """Neighbours that together name a range or a share ("9 in 10") become one figure."""
     at = 0
     while at < len(found):
         first, second = found[at], found[at + 1] if at + 1 < len(found) else None
-        pair = _pair(first, second, text) if second else ()
+        pair = _join_pair(first, second, text) if second else ()
         yield from pair or (first,)
         at += 2 if pair else 1
 
 
-def _pair(first: Figure, second: Figure, text: str) -> tuple[Figure, ...]:
+def _join_pair(first: Figure, second: Figure, text: str) -> tuple[Figure, ...]:
     """What two neighbours name together; nothing when they have nothing to do with each other."""
-    gap, before = text[first.end : second.start], preceding(text, first)
+    gap, before = text[first.end : second.start], text_before(text, first)
     if _OUT_OF.fullmatch(gap) and first.unit is None and second.unit is None and second.low:
         share = first.low / second.low
         return (replace(first, low=share, high=share, unit=SHARE, end=second.end),)
@@ -255,7 +257,7 @@ def _pair(first: Figure, second: Figure, text: str) -> tuple[Figure, ...]:
     return (replace(first, high=second.high, end=second.end),)
 
 
-def _shares_scale(first: Figure, second: Figure) -> bool:
+def _is_scale_shared(first: Figure, second: Figure) -> bool:
     """Whether "4 to 5 million" is meant, or "from 5 to 3 million", and not "two hundred to three thousand"."""
     spoken = second.low / second.scale
     if first.scale >= second.scale or first.low >= 1000:
@@ -265,7 +267,7 @@ def _shares_scale(first: Figure, second: Figure) -> bool:
 
 def _same_measure(first: Figure, second: Figure) -> tuple[Figure, Figure]:
     """Both ends of a range in the scale and the unit that only one of them spells."""
-    if _shares_scale(first, second):
+    if _is_scale_shared(first, second):
         value = first.low * second.scale
         first = replace(first, low=value, high=value, scale=second.scale)
     if first.unit is None and second.unit is not None:

@@ -3,7 +3,7 @@
 import re
 from fractions import Fraction
 
-UNITS = {
+UNIT_WORDS = {
     word: value
     for value, word in enumerate(
         [
@@ -30,7 +30,7 @@ UNITS = {
         ]
     )
 }
-TENS = {
+TENS_WORDS = {
     word: value
     for value, word in zip(
         range(20, 100, 10), ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"], strict=True
@@ -62,7 +62,7 @@ SCALE_SIGNS = {
     "tn": 10**12,
     "trn": 10**12,
 }
-VULGAR = {
+VULGAR_FRACTIONS = {
     "½": Fraction(1, 2),
     "⅓": Fraction(1, 3),
     "⅔": Fraction(2, 3),
@@ -79,7 +79,7 @@ VULGAR = {
     "⅝": Fraction(5, 8),
     "⅞": Fraction(7, 8),
 }
-PARTS = {
+FRACTION_WORDS = {
     "half": 2,
     "halves": 2,
     "third": 3,
@@ -100,16 +100,16 @@ PARTS = {
 """The name of a part, and into how many parts it divides the whole."""
 
 _GROUP = r"[,'’\u00a0\u202f\u2009_ ]"
-DIGITS = (
+DIGITS_PATTERN = (
     rf"(?:\d{{1,3}}(?:{_GROUP}\d{{3}})+(?!\d)(?:\.\d+)?"
     r"|\d{1,3}(?:\.\d{3}){2,}(?!\d)(?:,\d+)?"
     r"|\d+(?:[.,]\d+)?(?:[eE][+-]?\d{1,2}(?!\w))?"
     r"|(?<!\d)\.\d+)"
 )
-_WORD = "|".join([*UNITS, *TENS, *SCALE_WORDS])
+_WORD = "|".join([*UNIT_WORDS, *TENS_WORDS, *SCALE_WORDS])
 _SCALE = "|".join(SCALE_WORDS)
 _AFTER_SCALE = "(?:" + "|".join(f"(?<={word})" for word in SCALE_WORDS) + ")"
-WORDS = (
+WORDS_PATTERN = (
     rf"(?:(?:half\s+an?|an?)\s+(?=(?:{_SCALE})\b))?(?:{_WORD})(?:\b|(?=fold\b))"
     rf"(?:(?:[\s-]+|{_AFTER_SCALE}\s+and\s+|\s+point\s+)(?:{_WORD})\b)*"
     rf"(?:\s+and\s+a\s+half\b(?:\s+(?:{_SCALE})\b)?)?"
@@ -121,7 +121,7 @@ _SEPARATOR = re.compile(_GROUP)
 _THOUSANDS = re.compile(rf"{_GROUP}(?=\d{{3}}(?!\d))")
 
 
-def digits(text: str) -> Fraction:
+def parse_digits(text: str) -> Fraction:
     """The value of a number written in digits, with either habit of separators; a longer one is read in part."""
     if len(text) > _LONGEST:
         text = _SEPARATOR.sub("", text[:_LONGEST]).rstrip("eE+-")
@@ -133,12 +133,12 @@ def digits(text: str) -> Fraction:
     return Fraction("".join(str(int(sign)) if sign.isdigit() else sign for sign in text))
 
 
-def whole(text: str) -> int:
+def parse_integer(text: str) -> int:
     """The value of digits alone; a longer number is read in part."""
     return int(text[:_LONGEST])
 
 
-def words(text: str) -> Fraction | None:
+def parse_words(text: str) -> Fraction | None:
     """The value of a number written in words; None for a bare scale ("several hundred"), which names no number."""
     tokens = [token for token in re.split(r"[\s-]+", text.lower()) if token][:_LONGEST]
     if tokens[0] in SCALE_WORDS:
@@ -150,31 +150,31 @@ def words(text: str) -> Fraction | None:
     if "half" in tokens:
         at = tokens.index("half")
         scale = SCALE_WORDS[tokens[at + 1]] if at + 1 < len(tokens) else 1
-        return (_sum(tokens[: at - 2]) + Fraction(1, 2)) * scale
+        return (_sum_words(tokens[: at - 2]) + Fraction(1, 2)) * scale
     if "point" in tokens:
-        return _with_point(tokens)
-    return _sum(tokens)
+        return _parse_decimal_words(tokens)
+    return _sum_words(tokens)
 
 
-def _with_point(tokens: list[str]) -> Fraction:
+def _parse_decimal_words(tokens: list[str]) -> Fraction:
     at = tokens.index("point")
     scale, decimals = 1, ""
     for token in tokens[at + 1 :]:
         if token in SCALE_WORDS:
             scale *= SCALE_WORDS[token]
         else:
-            decimals += str(UNITS.get(token, TENS.get(token, 0)))
-    return (_sum(tokens[:at]) + Fraction(f"0.{decimals or 0}")) * scale
+            decimals += str(UNIT_WORDS.get(token, TENS_WORDS.get(token, 0)))
+    return (_sum_words(tokens[:at]) + Fraction(f"0.{decimals or 0}")) * scale
 
 
-def _sum(tokens: list[str]) -> Fraction:
+def _sum_words(tokens: list[str]) -> Fraction:
     """Words added up the English way: hundreds gather, larger scales close a group."""
     total = group = 0
     for token in tokens:
-        if token in UNITS:
-            group += UNITS[token]
-        elif token in TENS:
-            group += TENS[token]
+        if token in UNIT_WORDS:
+            group += UNIT_WORDS[token]
+        elif token in TENS_WORDS:
+            group += TENS_WORDS[token]
         elif token in {"hundred", "dozen"}:
             group = max(group, 1) * SCALE_WORDS[token]
         elif token in SCALE_WORDS:

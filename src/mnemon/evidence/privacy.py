@@ -3,8 +3,8 @@
 import re
 from functools import lru_cache
 
-from mnemon.outside import blocks, reads_outside_text
 from mnemon.turn import Turn
+from mnemon.untrusted_text import reads_outside_text, text_blocks
 
 _US = r"between\s+(?:us|you\s+and\s+(?:me|i)|the\s+two\s+of\s+us|ourselves)\b"
 _IT = r"(?:this|that|it|these|those|all\s+this|what\s+i\s+(?:say|said|told\s+you))"
@@ -36,9 +36,9 @@ _NOT = re.compile(r"\b(?:not|n['’]t|no\s+longer|isn['’]t|never\s+was)\s+(?:\
 
 @reads_outside_text
 @lru_cache(maxsize=8)
-def said_in_confidence(text: str) -> bool:
+def is_confidential_text(text: str) -> bool:
     """Whether the text asks to stay between the two who speak ("just between us"); "not just between us" does not."""
-    return any(map(_asks_for_confidence, blocks(text)))
+    return any(map(_asks_for_confidence, text_blocks(text)))
 
 
 def _asks_for_confidence(text: str) -> bool:
@@ -48,6 +48,6 @@ def _asks_for_confidence(text: str) -> bool:
     return any(not _NOT.search(text[max(0, found.start() - 24) : found.start()]) for found in _PRIVATE.finditer(text))
 
 
-def in_confidence(turn: Turn) -> bool:
+def is_confidential_turn(turn: Turn) -> bool:
     """Whether anything the person said in the turn was said in confidence; then all of the turn was."""
-    return said_in_confidence(turn.user_text)
+    return is_confidential_text(turn.user_text)

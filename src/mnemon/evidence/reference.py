@@ -5,7 +5,7 @@ Each table is read from top to bottom; a reader extends it by adding a line. Eng
 
 import re
 
-from mnemon.outside import reads_outside_text
+from mnemon.untrusted_text import reads_outside_text
 
 _BLANK = "\x00"
 """Joins nothing: neither a word nor white space."""
@@ -124,7 +124,7 @@ _MASKS = (
 
 
 @reads_outside_text
-def without_references(text: str) -> str:
+def mask_references(text: str) -> str:
     """The text with everything that is no figure blanked out, each character in its place."""
     for mask in _MASKS:
         text = mask.sub(lambda found: _BLANK * len(found.group()), text)

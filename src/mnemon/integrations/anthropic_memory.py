@@ -21,8 +21,8 @@ from mnemon.client import Mnemon
 
 ROOT = "/memories"
 _NAMESPACE = ["anthropic-memory"]
-_MOST = 1000
-_SHOWN_AROUND = 4
+_MAX_NOTES = 1000
+_CONTEXT_LINES = 4
 
 
 class MnemonMemoryTool(BetaAsyncAbstractMemoryTool):
@@ -33,29 +33,29 @@ class MnemonMemoryTool(BetaAsyncAbstractMemoryTool):
         self.client = client
 
     async def view(self, command: BetaMemoryTool20250818ViewCommand) -> str:
-        path = _path(command.path)
-        text = await self._text(path)
+        path = _check_path(command.path)
+        text = await self._read_text(path)
         if text is not None:
             first, last = command.view_range or (1, -1)
-            return f"Here's the content of {path} with line numbers:\n{_numbered(text, first, last)}"
-        paths = await self._below(path)
+            return f"Here's the content of {path} with line numbers:\n{_number_lines(text, first, last)}"
+        paths = await self._paths_below(path)
         if not paths and path != ROOT:
             raise ToolError(f"The path {command.path} does not exist. Please provide a valid path.")
-        listed = sorted({path, *paths, *(up for one in paths for up in _between(path, one))})
+        listed = sorted({path, *paths, *(up for one in paths for up in _parent_directories(path, one))})
         head = f"Here're the files and directories up to 2 levels deep in {path}:"
         return "\n".join([head, *(one for one in listed if one[len(path) :].count("/") <= 2)])
 
     async def create(self, command: BetaMemoryTool20250818CreateCommand) -> str:
-        path = _path(command.path)
-        put = {**_address(path), "op": "put", "value": {"text": command.file_text}, "ifAbsent": True}
+        path = _check_path(command.path)
+        put = {**_note_address(path), "op": "put", "value": {"text": command.file_text}, "ifAbsent": True}
         [made] = await self.client.write_notes([put])
         if not made["count"]:
             raise ToolError(f"File {command.path} already exists")
         return f"File created successfully at: {command.path}"
 
     async def str_replace(self, command: BetaMemoryTool20250818StrReplaceCommand) -> str:
-        path = _path(command.path)
-        text = await self._file(path)
+        path = _check_path(command.path)
+        text = await self._require_file(path)
         places = [n for n, line in enumerate(text.split("\n"), 1) if command.old_str.split("\n")[0] in line]
         count = text.count(command.old_str)
         if count == 0:
@@ -65,41 +65,41 @@ class MnemonMemoryTool(BetaAsyncAbstractMemoryTool):
             raise ToolError(f"Multiple occurrences of old_str `{command.old_str}` in lines: {lines}. Make it unique.")
         at = text[: text.index(command.old_str)].count("\n") + 1
         text = text.replace(command.old_str, command.new_str, 1)
-        await self._write(path, text)
-        around = _numbered(text, max(1, at - _SHOWN_AROUND), at + command.new_str.count("\n") + _SHOWN_AROUND)
+        await self._write_file(path, text)
+        around = _number_lines(text, max(1, at - _CONTEXT_LINES), at + command.new_str.count("\n") + _CONTEXT_LINES)
         return f"The memory file has been edited. Here's the snippet showing the change (with line numbers):\n{around}"
 
     async def insert(self, command: BetaMemoryTool20250818InsertCommand) -> str:
-        path = _path(command.path)
-        lines = (await self._file(path)).split("\n")
+        path = _check_path(command.path)
+        lines = (await self._require_file(path)).split("\n")
         if not 0 <= command.insert_line <= len(lines):
             raise ToolError(f"Invalid `insert_line`: {command.insert_line}. It should be within [0, {len(lines)}].")
         lines[command.insert_line : command.insert_line] = command.insert_text.removesuffix("\n").split("\n")
-        await self._write(path, "\n".join(lines))
+        await self._write_file(path, "\n".join(lines))
         return f"The file {command.path} has been edited."
 
     async def delete(self, command: BetaMemoryTool20250818DeleteCommand) -> str:
-        path = _path(command.path)
+        path = _check_path(command.path)
         if path == ROOT:
             raise ToolError(f"Cannot delete the {ROOT} directory itself")
-        gone = [path] if await self._text(path) is not None else await self._below(path)
+        gone = [path] if await self._read_text(path) is not None else await self._paths_below(path)
         if not gone:
             raise ToolError(f"The path {command.path} does not exist")
-        await self.client.write_notes([{**_address(one), "op": "delete"} for one in gone])
+        await self.client.write_notes([{**_note_address(one), "op": "delete"} for one in gone])
         return f"Successfully deleted {command.path}"
 
     async def rename(self, command: BetaMemoryTool20250818RenameCommand) -> str:
-        old, new = _path(command.old_path), _path(command.new_path)
-        if await self._text(new) is not None or await self._below(new):
+        old, new = _check_path(command.old_path), _check_path(command.new_path)
+        if await self._read_text(new) is not None or await self._paths_below(new):
             raise ToolError(f"The destination {command.new_path} already exists")
-        moved = [old] if await self._text(old) is not None else await self._below(old)
+        moved = [old] if await self._read_text(old) is not None else await self._paths_below(old)
         if not moved:
             raise ToolError(f"The path {command.old_path} does not exist")
         changes: list[dict[str, Any]] = []
         for one in moved:
-            value = {"text": await self._file(one)}
-            changes.append({**_address(new + one[len(old) :]), "op": "put", "value": value})
-            changes.append({**_address(one), "op": "delete"})
+            value = {"text": await self._require_file(one)}
+            changes.append({**_note_address(new + one[len(old) :]), "op": "put", "value": value})
+            changes.append({**_note_address(one), "op": "delete"})
         await self.client.write_notes(changes)
         return f"Successfully renamed {command.old_path} to {command.new_path}"
 
@@ -108,44 +108,44 @@ class MnemonMemoryTool(BetaAsyncAbstractMemoryTool):
         await self.client.write_notes([{"op": "clear", "namespace": _NAMESPACE}])
         return "All memory cleared"
 
-    async def _text(self, path: str) -> str | None:
+    async def _read_text(self, path: str) -> str | None:
         [note] = await self.client.read_notes([(_NAMESPACE, path)])
         return None if note is None else str(note["value"]["text"])
 
-    async def _file(self, path: str) -> str:
-        text = await self._text(path)
+    async def _require_file(self, path: str) -> str:
+        text = await self._read_text(path)
         if text is None:
             raise ToolError(f"The path {path} does not exist. Please provide a valid path.")
         return text
 
-    async def _write(self, path: str, text: str) -> None:
-        await self.client.write_notes([{**_address(path), "op": "put", "value": {"text": text}}])
+    async def _write_file(self, path: str, text: str) -> None:
+        await self.client.write_notes([{**_note_address(path), "op": "put", "value": {"text": text}}])
 
-    async def _below(self, path: str) -> list[str]:
+    async def _paths_below(self, path: str) -> list[str]:
         # "0" follows "/" in the order of characters: everything between is below the directory.
         found = await self.client.search_notes(
-            _NAMESPACE, exact=True, order="key", after=f"{path}/", before=f"{path}0", limit=_MOST
+            _NAMESPACE, exact=True, order="key", after=f"{path}/", before=f"{path}0", limit=_MAX_NOTES
         )
         return [note["key"] for note in found]
 
 
-def _path(given: str) -> str:
+def _check_path(given: str) -> str:
     path = posixpath.normpath(given)
     if path != ROOT and not path.startswith(f"{ROOT}/"):
         raise ToolError(f"Path must start with {ROOT}, got: {given}")
     return path
 
 
-def _address(path: str) -> dict[str, Any]:
+def _note_address(path: str) -> dict[str, Any]:
     return {"namespace": _NAMESPACE, "key": path}
 
 
-def _between(root: str, path: str) -> list[str]:
+def _parent_directories(root: str, path: str) -> list[str]:
     """The directories from the root down to the path."""
     parts = path[len(root) + 1 :].split("/")[:-1]
     return ["/".join([root, *parts[: n + 1]]) for n in range(len(parts))]
 
 
-def _numbered(text: str, first: int, last: int) -> str:
+def _number_lines(text: str, first: int, last: int) -> str:
     lines = list(enumerate(text.split("\n"), 1))[first - 1 : None if last == -1 else last]
     return "\n".join(f"{number:6}\t{line}" for number, line in lines)

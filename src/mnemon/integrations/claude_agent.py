@@ -23,7 +23,7 @@ from mnemon.client.shapes import Note
 from mnemon.integrations.roll import Roll, unwrapped, wrapped
 
 ROOT, SUMMARIES = "claude-agent", "claude-agent-summaries"
-_MOST = 1000
+_PAGE_SIZE = 1000
 
 
 class MnemonSessionStore(SessionStore):
@@ -37,7 +37,7 @@ class MnemonSessionStore(SessionStore):
         """The entries stand at the end, each with a `uuid` once, and the session's summary takes account of them."""
         if not entries:
             return
-        where = _namespace(key)
+        where = _session_namespace(key)
         changes = [
             {"op": "put", "namespace": where, "key": entry.get("uuid"), "value": wrapped(entry), "ifAbsent": True}
             for entry in entries
@@ -48,27 +48,29 @@ class MnemonSessionStore(SessionStore):
         async with self._turn[key["project_key"], key["session_id"]]:
             address = ([SUMMARIES, key["project_key"]], key["session_id"])
             [held] = await self.client.read_notes([address])
-            summary = fold_session_summary(None if held is None else _summary(held), key, entries)
+            summary = fold_session_summary(None if held is None else _summary_entry(held), key, entries)
             put = {"op": "put", "namespace": address[0], "key": address[1], "value": wrapped(summary["data"])}
             await self.client.write_notes([*changes, put])
 
     async def load(self, key: SessionKey) -> list[SessionStoreEntry] | None:
         """The whole transcript; None for one never written."""
-        entries: list[SessionStoreEntry] = await Roll(self.client, _namespace(key)).last()
+        entries: list[SessionStoreEntry] = await Roll(self.client, _session_namespace(key)).last()
         return entries or None
 
     async def list_sessions(self, project_key: str) -> list[SessionStoreListEntry]:
         """The project's sessions with the time of their last entry."""
-        return [{"session_id": note["key"], "mtime": _mtime(note)} for note in await self._summaries(project_key)]
+        return [
+            {"session_id": note["key"], "mtime": _modified_ms(note)} for note in await self._list_summaries(project_key)
+        ]
 
     async def list_session_summaries(self, project_key: str) -> list[SessionSummaryEntry]:
         """The project's summaries."""
-        return [_summary(note) for note in await self._summaries(project_key)]
+        return [_summary_entry(note) for note in await self._list_summaries(project_key)]
 
     async def delete(self, key: SessionKey) -> None:
         """The transcript is gone; a session's own takes its subagents' and its summary along."""
         if key.get("subpath"):
-            await self.client.write_notes([{"op": "clear", "namespace": _namespace(key)}])
+            await self.client.write_notes([{"op": "clear", "namespace": _session_namespace(key)}])
             return
         project, session = key["project_key"], key["session_id"]
         gone: list[dict[str, Any]] = [
@@ -80,27 +82,27 @@ class MnemonSessionStore(SessionStore):
     async def list_subkeys(self, key: SessionListSubkeysKey) -> list[str]:
         """The paths of the session's subagents."""
         prefix = [ROOT, key["project_key"], key["session_id"], "sub"]
-        return [found[-1] for found in await self.client.note_namespaces(prefix=prefix, limit=_MOST)]
+        return [found[-1] for found in await self.client.note_namespaces(prefix=prefix, limit=_PAGE_SIZE)]
 
-    async def _summaries(self, project_key: str) -> list[Note]:
+    async def _list_summaries(self, project_key: str) -> list[Note]:
         found: list[Note] = []
         while True:
             page = await self.client.search_notes(
-                [SUMMARIES, project_key], exact=True, order="key", limit=_MOST, offset=len(found)
+                [SUMMARIES, project_key], exact=True, order="key", limit=_PAGE_SIZE, offset=len(found)
             )
             found += page
-            if len(page) < _MOST:
+            if len(page) < _PAGE_SIZE:
                 return found
 
 
-def _namespace(key: SessionKey) -> list[str]:
+def _session_namespace(key: SessionKey) -> list[str]:
     subpath = key.get("subpath")
     return [ROOT, key["project_key"], key["session_id"], *(["sub", subpath] if subpath else ["main"])]
 
 
-def _mtime(note: Note) -> int:
+def _modified_ms(note: Note) -> int:
     return int(datetime.fromisoformat(note["updatedAt"]).timestamp() * 1000)
 
 
-def _summary(note: Note) -> SessionSummaryEntry:
-    return {"session_id": note["key"], "mtime": _mtime(note), "data": unwrapped(note["value"])}
+def _summary_entry(note: Note) -> SessionSummaryEntry:
+    return {"session_id": note["key"], "mtime": _modified_ms(note), "data": unwrapped(note["value"])}

@@ -12,9 +12,9 @@ from langgraph.store.base.embed import get_text_at_path
 from mnemon.client.shapes import Note
 
 Texts = dict[str, str]
-_KEY = re.compile(r"[\w\s.@:/#+~-]+")
+_FILTER_KEY = re.compile(r"[\w\s.@:/#+~-]+")
 _TESTS = {"$eq": "eq", "$ne": "ne", "$gt": "gt", "$gte": "gte", "$lt": "lt", "$lte": "lte"}
-_ALWAYS = {("lt", math.inf), ("lte", math.inf), ("gt", -math.inf), ("gte", -math.inf)}
+_ALWAYS_TRUE = {("lt", math.inf), ("lte", math.inf), ("gt", -math.inf), ("gte", -math.inf)}
 
 
 class Never(Exception):
@@ -53,7 +53,7 @@ def search_of(op: SearchOp) -> dict[str, Any]:
     """What is asked for a search, apart from its query; raises `Never` for a filter that nothing can meet."""
     return {
         "conditions": [
-            condition for key, wanted in (op.filter or {}).items() for condition in _conditions(key, wanted)
+            condition for key, wanted in (op.filter or {}).items() for condition in _filter_conditions(key, wanted)
         ],
         "limit": max(1, min(op.limit, 1000)),
         "offset": op.offset,
@@ -75,12 +75,12 @@ def listing_of(op: ListNamespacesOp) -> dict[str, Any]:
 
 def item_of(note: Note) -> Item:
     """The note as an item."""
-    return Item(**_fields(note))
+    return Item(**_item_fields(note))
 
 
 def found_of(note: Note) -> SearchItem:
     """The note as something found."""
-    return SearchItem(**_fields(note), score=note["score"])
+    return SearchItem(**_item_fields(note), score=note["score"])
 
 
 def split(ops: Sequence[Op]) -> dict[type, list[tuple[int, Any]]]:
@@ -91,7 +91,7 @@ def split(ops: Sequence[Op]) -> dict[type, list[tuple[int, Any]]]:
     return kinds
 
 
-def _fields(note: Note) -> dict[str, Any]:
+def _item_fields(note: Note) -> dict[str, Any]:
     return {
         "namespace": tuple(note["namespace"]),
         "key": note["key"],
@@ -101,23 +101,23 @@ def _fields(note: Note) -> dict[str, Any]:
     }
 
 
-def _conditions(key: str, wanted: Any) -> Iterator[dict[str, Any]]:
-    if not _KEY.fullmatch(key):
+def _filter_conditions(key: str, wanted: Any) -> Iterator[dict[str, Any]]:
+    if not _FILTER_KEY.fullmatch(key):
         raise ValueError(f"Invalid filter key: {key!r}. Letters, digits and . _ - @ : / # + ~ can stand in one.")
     path = key.split(".")
     if isinstance(wanted, dict) and wanted and all(str(name).startswith("$") for name in wanted):
         for name, value in wanted.items():
             if name not in _TESTS:
                 raise ValueError(f"Unsupported operator: {name}")
-            yield from _condition(path, _TESTS[name], value)
+            yield from _single_condition(path, _TESTS[name], value)
     else:
-        yield from _condition(path, "contains" if isinstance(wanted, dict) else "eq", wanted)
+        yield from _single_condition(path, "contains" if isinstance(wanted, dict) else "eq", wanted)
 
 
-def _condition(path: list[str], test: str, value: Any) -> Iterator[dict[str, Any]]:
+def _single_condition(path: list[str], test: str, value: Any) -> Iterator[dict[str, Any]]:
     """One condition, none for what is always so; JSON has no infinity, and a stored text no NUL."""
     if isinstance(value, float) and not math.isfinite(value):
-        if (test, value) in _ALWAYS or test == "ne":
+        if (test, value) in _ALWAYS_TRUE or test == "ne":
             return
         raise Never
     if isinstance(value, str) and "\0" in value:

@@ -28,7 +28,7 @@ from mnemon.client import Mnemon
 from mnemon.client.shapes import Note
 
 CHECKPOINTS, WRITES = "langgraph-checkpoints", "langgraph-writes"
-_PAGE = 200
+_PAGE_SIZE = 200
 Notes = list[Note]
 """Named out here: inside the saver, `list` is a method."""
 T = TypeVar("T")
@@ -43,13 +43,13 @@ class MnemonSaver(BaseCheckpointSaver[int]):
         self._loop = asyncio.get_running_loop()
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
-        thread, ns, checkpoint_id = _names(config)
+        thread, ns, checkpoint_id = _config_ids(config)
         where = [CHECKPOINTS, thread, ns]
         if checkpoint_id is not None:
             [note] = await self.client.read_notes([(where, checkpoint_id)])
         else:
             note = next(iter(await self.client.search_notes(where, exact=True, order="-key", limit=1)), None)
-        return None if note is None else await self._tuple(note)
+        return None if note is None else await self._checkpoint_tuple(note)
 
     async def alist(
         self,
@@ -59,15 +59,15 @@ class MnemonSaver(BaseCheckpointSaver[int]):
         before: RunnableConfig | None = None,
         limit: int | None = None,
     ) -> AsyncIterator[CheckpointTuple]:
-        where, checkpoint_id = _under(config)
+        where, checkpoint_id = _config_namespace(config)
         before_id = None if before is None else get_checkpoint_id(before)
         left = limit
-        async for note in self._notes(where, conditions=_conditions(filter), before=before_id):
+        async for note in self._iter_notes(where, conditions=_metadata_conditions(filter), before=before_id):
             if left is not None and left <= 0:
                 return
             if checkpoint_id in (None, note["key"]):
                 left = None if left is None else left - 1
-                yield await self._tuple(note)
+                yield await self._checkpoint_tuple(note)
 
     async def aput(
         self,
@@ -76,22 +76,22 @@ class MnemonSaver(BaseCheckpointSaver[int]):
         metadata: CheckpointMetadata,
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
-        thread, ns, parent = _names(config)
+        thread, ns, parent = _config_ids(config)
         whole = get_checkpoint_metadata(config, metadata)
         value = {
             "parent": parent,
-            "checkpoint": self._packed(checkpoint),
-            "metadata": _plain(whole),
-            "exactMetadata": self._packed(whole),
+            "checkpoint": self._pack_value(checkpoint),
+            "metadata": _storable_json(whole),
+            "exactMetadata": self._pack_value(whole),
         }
         put = {"op": "put", "namespace": [CHECKPOINTS, thread, ns], "key": checkpoint["id"], "value": value}
         await self.client.write_notes([put])
-        return _config(thread, ns, checkpoint["id"])
+        return _make_config(thread, ns, checkpoint["id"])
 
     async def aput_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
     ) -> None:
-        thread, ns, checkpoint_id = _names(config)
+        thread, ns, checkpoint_id = _config_ids(config)
         changes = []
         for place, (channel, value) in enumerate(writes):
             index = WRITES_IDX_MAP.get(channel, place)
@@ -100,7 +100,7 @@ class MnemonSaver(BaseCheckpointSaver[int]):
                 "path": task_path,
                 "index": index,
                 "channel": channel,
-                "value": self._packed(value),
+                "value": self._pack_value(value),
             }
             changes.append(
                 {
@@ -115,16 +115,21 @@ class MnemonSaver(BaseCheckpointSaver[int]):
             await self.client.write_notes(changes)
 
     async def adelete_thread(self, thread_id: str) -> None:
-        await self.client.write_notes(_cleared(thread_id))
+        await self.client.write_notes(_clear_changes(thread_id))
 
     async def adelete_for_runs(self, run_ids: Sequence[str]) -> None:
         for run_id in run_ids:
-            found = [note async for note in self._notes([CHECKPOINTS], conditions=_conditions({"run_id": str(run_id)}))]
-            await self._remove(found)
+            found = [
+                note
+                async for note in self._iter_notes(
+                    [CHECKPOINTS], conditions=_metadata_conditions({"run_id": str(run_id)})
+                )
+            ]
+            await self._remove_checkpoints(found)
 
     async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
         for room in (CHECKPOINTS, WRITES):
-            async for note in self._notes([room, source_thread_id], order="place"):
+            async for note in self._iter_notes([room, source_thread_id], order="place"):
                 where = [room, target_thread_id, *note["namespace"][2:]]
                 put = {"op": "put", "namespace": where, "key": note["key"], "value": note["value"]}
                 await self.client.write_notes([put])
@@ -136,49 +141,49 @@ class MnemonSaver(BaseCheckpointSaver[int]):
                 continue
             seen: set[str] = set()
             older: Notes = []
-            async for note in self._notes([CHECKPOINTS, thread]):
+            async for note in self._iter_notes([CHECKPOINTS, thread]):
                 (older if note["namespace"][2] in seen else []).append(note)
                 seen.add(note["namespace"][2])
-            await self._remove(older)
+            await self._remove_checkpoints(older)
 
-    async def _remove(self, notes: Sequence[Note]) -> None:
+    async def _remove_checkpoints(self, notes: Sequence[Note]) -> None:
         for note in notes:
             _, thread, ns = note["namespace"]
             gone = {"op": "delete", "namespace": note["namespace"], "key": note["key"]}
             await self.client.write_notes([gone, {"op": "clear", "namespace": [WRITES, thread, ns, note["key"]]}])
 
-    async def _notes(self, where: Sequence[str], *, order: str = "-key", **asked: Any) -> AsyncIterator[Note]:
+    async def _iter_notes(self, where: Sequence[str], *, order: str = "-key", **asked: Any) -> AsyncIterator[Note]:
         known = {name: value for name, value in asked.items() if value}
         found: Notes = []
         while True:  # read to the end before anything is given out: what a caller deletes must not shift the pages
-            page = await self.client.search_notes(where, order=order, limit=_PAGE, offset=len(found), **known)
+            page = await self.client.search_notes(where, order=order, limit=_PAGE_SIZE, offset=len(found), **known)
             found += page
-            if len(page) < _PAGE:
+            if len(page) < _PAGE_SIZE:
                 break
         for note in found:
             yield note
 
-    async def _tuple(self, note: Note) -> CheckpointTuple:
+    async def _checkpoint_tuple(self, note: Note) -> CheckpointTuple:
         _, thread, ns = note["namespace"]
-        writes = [one async for one in self._notes([WRITES, thread, ns, note["key"]], order="place")]
+        writes = [one async for one in self._iter_notes([WRITES, thread, ns, note["key"]], order="place")]
         held = sorted((one["value"] for one in writes), key=lambda w: writes_sort_key(w["path"], w["task"], w["index"]))
         parent = note["value"]["parent"]
         return CheckpointTuple(
-            config=_config(thread, ns, note["key"]),
-            checkpoint=self._unpacked(note["value"]["checkpoint"]),
-            metadata=self._unpacked(note["value"]["exactMetadata"]),
-            parent_config=_config(thread, ns, parent) if parent else None,
-            pending_writes=[(write["task"], write["channel"], self._unpacked(write["value"])) for write in held],
+            config=_make_config(thread, ns, note["key"]),
+            checkpoint=self._unpack_value(note["value"]["checkpoint"]),
+            metadata=self._unpack_value(note["value"]["exactMetadata"]),
+            parent_config=_make_config(thread, ns, parent) if parent else None,
+            pending_writes=[(write["task"], write["channel"], self._unpack_value(write["value"])) for write in held],
         )
 
-    def _packed(self, value: Any) -> dict[str, str]:
+    def _pack_value(self, value: Any) -> dict[str, str]:
         kind, data = self.serde.dumps_typed(value)
         return {"type": kind, "data": base64.b64encode(data).decode()}
 
-    def _unpacked(self, packed: dict[str, str]) -> Any:
+    def _unpack_value(self, packed: dict[str, str]) -> Any:
         return self.serde.loads_typed((packed["type"], base64.b64decode(packed["data"])))
 
-    def _wait(self, work: Coroutine[Any, Any, T]) -> T:
+    def _run_blocking(self, work: Coroutine[Any, Any, T]) -> T:
         try:
             if asyncio.get_running_loop() is self._loop:
                 work.close()
@@ -188,7 +193,7 @@ class MnemonSaver(BaseCheckpointSaver[int]):
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
     def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
-        return self._wait(self.aget_tuple(config))
+        return self._run_blocking(self.aget_tuple(config))
 
     def list(
         self,
@@ -198,10 +203,10 @@ class MnemonSaver(BaseCheckpointSaver[int]):
         before: RunnableConfig | None = None,
         limit: int | None = None,
     ) -> Iterator[CheckpointTuple]:
-        async def all_of_them() -> Any:
+        async def collect_tuples() -> Any:
             return [one async for one in self.alist(config, filter=filter, before=before, limit=limit)]
 
-        yield from self._wait(all_of_them())
+        yield from self._run_blocking(collect_tuples())
 
     def put(
         self,
@@ -210,23 +215,23 @@ class MnemonSaver(BaseCheckpointSaver[int]):
         metadata: CheckpointMetadata,
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
-        return self._wait(self.aput(config, checkpoint, metadata, new_versions))
+        return self._run_blocking(self.aput(config, checkpoint, metadata, new_versions))
 
     def put_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
     ) -> None:
-        self._wait(self.aput_writes(config, writes, task_id, task_path))
+        self._run_blocking(self.aput_writes(config, writes, task_id, task_path))
 
     def delete_thread(self, thread_id: str) -> None:
-        self._wait(self.adelete_thread(thread_id))
+        self._run_blocking(self.adelete_thread(thread_id))
 
 
-def _names(config: RunnableConfig) -> tuple[str, str, str | None]:
+def _config_ids(config: RunnableConfig) -> tuple[str, str, str | None]:
     named = config["configurable"]
     return str(named["thread_id"]), str(named.get("checkpoint_ns", "")), get_checkpoint_id(config)
 
 
-def _under(config: RunnableConfig | None) -> tuple[Sequence[str], str | None]:
+def _config_namespace(config: RunnableConfig | None) -> tuple[Sequence[str], str | None]:
     """Below which namespace the config's checkpoints are, and the one it names."""
     named = {} if config is None else config.get("configurable", {})
     if "thread_id" not in named:
@@ -237,22 +242,26 @@ def _under(config: RunnableConfig | None) -> tuple[Sequence[str], str | None]:
     return where, None if config is None else get_checkpoint_id(config)
 
 
-def _config(thread: str, ns: str, checkpoint_id: str) -> RunnableConfig:
+def _make_config(thread: str, ns: str, checkpoint_id: str) -> RunnableConfig:
     return {"configurable": {"thread_id": thread, "checkpoint_ns": ns, "checkpoint_id": checkpoint_id}}
 
 
-def _conditions(wanted: dict[str, Any] | None) -> Sequence[dict[str, Any]]:
+def _metadata_conditions(wanted: dict[str, Any] | None) -> Sequence[dict[str, Any]]:
     return [
-        {"path": ["metadata", name], "test": "contains" if isinstance(value, dict) else "eq", "value": _plain(value)}
+        {
+            "path": ["metadata", name],
+            "test": "contains" if isinstance(value, dict) else "eq",
+            "value": _storable_json(value),
+        }
         for name, value in (wanted or {}).items()
     ]
 
 
-def _cleared(thread: str) -> Sequence[dict[str, Any]]:
+def _clear_changes(thread: str) -> Sequence[dict[str, Any]]:
     return [{"op": "clear", "namespace": [room, thread]} for room in (CHECKPOINTS, WRITES)]
 
 
-def _plain(value: Any) -> Any:
+def _storable_json(value: Any) -> Any:
     """As JSON that a database can hold; what is no JSON becomes its text."""
     text = json.dumps(value, default=str, ensure_ascii=True).replace("\\u0000", "")
     return cast("Any", json.loads(text))

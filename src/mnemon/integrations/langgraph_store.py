@@ -24,17 +24,17 @@ from langgraph.store.base.batch import AsyncBatchedBaseStore
 from mnemon.client import Mnemon, SyncMnemon
 from mnemon.integrations import langgraph_ops as as_notes
 
-_AT_ONCE = 500
+_BATCH_SIZE = 500
 
 
-class _Indexed:
+class _IndexedStore:
     """How a store finds by meaning: with embeddings of its own, or with the server's."""
 
     supports_ttl = True
     index_config: IndexConfig | None
     ttl_config: TTLConfig | None
 
-    def _configure(self, index: IndexConfig | None, ttl: TTLConfig | None) -> None:
+    def _configure_index(self, index: IndexConfig | None, ttl: TTLConfig | None) -> None:
         self.index_config = index
         self.ttl_config = ttl
         embed = (index or {}).get("embed")
@@ -42,17 +42,17 @@ class _Indexed:
         named: Any = {**(index or {})}
         self._fields: Sequence[str] = named.get("fields") or named.get("text_fields") or ["$"]
 
-    def _texts(self, puts: Sequence[PutOp]) -> list[as_notes.Texts]:
+    def _index_texts(self, puts: Sequence[PutOp]) -> list[as_notes.Texts]:
         return [as_notes.texts_of(op, self._fields) if self.index_config is not None else {} for op in puts]
 
 
-class MnemonStore(_Indexed, AsyncBatchedBaseStore):
+class MnemonStore(_IndexedStore, AsyncBatchedBaseStore):
     """Items live in the notes of the client's person."""
 
     def __init__(self, client: Mnemon, *, index: IndexConfig | None = None, ttl: TTLConfig | None = None) -> None:
         super().__init__()
         self.client = client
-        self._configure(index, ttl)
+        self._configure_index(index, ttl)
 
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
         """Reads see what was there before the batch's writes."""
@@ -62,14 +62,14 @@ class MnemonStore(_Indexed, AsyncBatchedBaseStore):
         kinds = as_notes.split(asked)
         results: list[Any] = [None] * len(asked)
         if gets := kinds[GetOp]:
-            await self._get(gets, results)
+            await self._read_items(gets, results)
         for place, op in kinds[SearchOp]:
-            results[place] = await self._search(op)
+            results[place] = await self._search_items(op)
         for place, op in kinds[ListNamespacesOp]:
             found = await self.client.note_namespaces(**as_notes.listing_of(op))
             results[place] = [tuple(one) for one in found]
         if puts := [op for _, op in kinds[PutOp]]:
-            changes = await self._changes(puts)
+            changes = await self._put_changes(puts)
             for some in batches(changes):
                 await self.client.write_notes(some)
         return results
@@ -79,7 +79,7 @@ class MnemonStore(_Indexed, AsyncBatchedBaseStore):
         [swept] = await self.client.write_notes([{"op": "sweep"}])
         return int(swept["count"])
 
-    async def _get(self, gets: Sequence[tuple[int, GetOp]], results: list[Any]) -> None:
+    async def _read_items(self, gets: Sequence[tuple[int, GetOp]], results: list[Any]) -> None:
         for refresh in (False, True):
             some = [(place, op) for place, op in gets if bool(op.refresh_ttl) is refresh]
             for part in batches(some):
@@ -87,7 +87,7 @@ class MnemonStore(_Indexed, AsyncBatchedBaseStore):
                 for (place, _), note in zip(part, notes, strict=True):
                     results[place] = None if note is None else as_notes.item_of(note)
 
-    async def _search(self, op: SearchOp) -> list[Any]:
+    async def _search_items(self, op: SearchOp) -> list[Any]:
         try:
             asked = as_notes.search_of(op)
         except as_notes.Never:
@@ -98,8 +98,8 @@ class MnemonStore(_Indexed, AsyncBatchedBaseStore):
             asked["query"] = op.query
         return [as_notes.found_of(note) for note in await self.client.search_notes(op.namespace_prefix, **asked)]
 
-    async def _changes(self, puts: Sequence[PutOp]) -> list[dict[str, Any]]:
-        texts = self._texts(puts)
+    async def _put_changes(self, puts: Sequence[PutOp]) -> list[dict[str, Any]]:
+        texts = self._index_texts(puts)
         if self.embeddings is None:
             return [as_notes.change_of(op, texts=part) for op, part in zip(puts, texts, strict=True)]
         flat = [text for part in texts for text in part.values()]
@@ -107,13 +107,13 @@ class MnemonStore(_Indexed, AsyncBatchedBaseStore):
         return [as_notes.change_of(op, vectors=given(part, made)) for op, part in zip(puts, texts, strict=True)]
 
 
-class SyncMnemonStore(_Indexed, BaseStore):
+class SyncMnemonStore(_IndexedStore, BaseStore):
     """The same for a graph that is not async."""
 
     def __init__(self, client: SyncMnemon, *, index: IndexConfig | None = None, ttl: TTLConfig | None = None) -> None:
         super().__init__()
         self.client = client
-        self._configure(index, ttl)
+        self._configure_index(index, ttl)
 
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
         """The same in a thread, for an async caller."""
@@ -129,14 +129,14 @@ class SyncMnemonStore(_Indexed, BaseStore):
         kinds = as_notes.split(asked)
         results: list[Any] = [None] * len(asked)
         if gets := kinds[GetOp]:
-            self._get(gets, results)
+            self._read_items(gets, results)
         for place, op in kinds[SearchOp]:
-            results[place] = self._search(op)
+            results[place] = self._search_items(op)
         for place, op in kinds[ListNamespacesOp]:
             found = self.client.note_namespaces(**as_notes.listing_of(op))
             results[place] = [tuple(one) for one in found]
         if puts := [op for _, op in kinds[PutOp]]:
-            for some in batches(self._changes(puts)):
+            for some in batches(self._put_changes(puts)):
                 self.client.write_notes(some)
         return results
 
@@ -145,7 +145,7 @@ class SyncMnemonStore(_Indexed, BaseStore):
         [swept] = self.client.write_notes([{"op": "sweep"}])
         return int(swept["count"])
 
-    def _get(self, gets: Sequence[tuple[int, GetOp]], results: list[Any]) -> None:
+    def _read_items(self, gets: Sequence[tuple[int, GetOp]], results: list[Any]) -> None:
         for refresh in (False, True):
             some = [(place, op) for place, op in gets if bool(op.refresh_ttl) is refresh]
             for part in batches(some):
@@ -153,7 +153,7 @@ class SyncMnemonStore(_Indexed, BaseStore):
                 for (place, _), note in zip(part, notes, strict=True):
                     results[place] = None if note is None else as_notes.item_of(note)
 
-    def _search(self, op: SearchOp) -> list[Any]:
+    def _search_items(self, op: SearchOp) -> list[Any]:
         try:
             asked = as_notes.search_of(op)
         except as_notes.Never:
@@ -164,8 +164,8 @@ class SyncMnemonStore(_Indexed, BaseStore):
             asked["query"] = op.query
         return [as_notes.found_of(note) for note in self.client.search_notes(op.namespace_prefix, **asked)]
 
-    def _changes(self, puts: Sequence[PutOp]) -> list[dict[str, Any]]:
-        texts = self._texts(puts)
+    def _put_changes(self, puts: Sequence[PutOp]) -> list[dict[str, Any]]:
+        texts = self._index_texts(puts)
         if self.embeddings is None:
             return [as_notes.change_of(op, texts=part) for op, part in zip(puts, texts, strict=True)]
         flat = [text for part in texts for text in part.values()]
@@ -175,7 +175,7 @@ class SyncMnemonStore(_Indexed, BaseStore):
 
 def batches(things: Sequence[Any]) -> Iterator[Sequence[Any]]:
     """The things, as many at once as a request takes."""
-    return (things[start : start + _AT_ONCE] for start in range(0, len(things), _AT_ONCE))
+    return (things[start : start + _BATCH_SIZE] for start in range(0, len(things), _BATCH_SIZE))
 
 
 def given(parts: as_notes.Texts, made: Iterator[list[float]]) -> dict[str, list[float]]:

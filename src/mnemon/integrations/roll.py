@@ -6,8 +6,8 @@ from typing import Any
 
 from mnemon.client import Mnemon
 
-_AT_ONCE = 500
-_WRAPPED = "$json"
+_BATCH_SIZE = 500
+_WRAPPED_KEY = "$json"
 
 
 class Roll:
@@ -20,8 +20,8 @@ class Roll:
     async def add(self, values: Sequence[Any]) -> None:
         """The values stand at the end."""
         changes = [{"op": "put", "namespace": self.namespace, "value": wrapped(value)} for value in values]
-        for start in range(0, len(changes), _AT_ONCE):
-            await self.client.write_notes(changes[start : start + _AT_ONCE])
+        for start in range(0, len(changes), _BATCH_SIZE):
+            await self.client.write_notes(changes[start : start + _BATCH_SIZE])
 
     async def last(self, count: int | None = None) -> list[Any]:
         """The last so many values, all of them by default, oldest first."""
@@ -29,7 +29,7 @@ class Roll:
             return []
         found: list[Any] = []
         while count is None or len(found) < count:
-            most = _AT_ONCE if count is None else min(_AT_ONCE, count - len(found))
+            most = _BATCH_SIZE if count is None else min(_BATCH_SIZE, count - len(found))
             page = await self.client.search_notes(
                 self.namespace, exact=True, order="-place", limit=most, offset=len(found)
             )
@@ -54,12 +54,12 @@ def wrapped(value: Any) -> Any:
     try:
         text.encode()
     except UnicodeEncodeError:
-        return {_WRAPPED: json.dumps(value)}
-    return {_WRAPPED: json.dumps(value)} if "\\u0000" in text else value
+        return {_WRAPPED_KEY: json.dumps(value)}
+    return {_WRAPPED_KEY: json.dumps(value)} if "\\u0000" in text else value
 
 
 def unwrapped(value: Any) -> Any:
     """What was wrapped."""
-    if isinstance(value, dict) and value.keys() == {_WRAPPED}:
-        return json.loads(value[_WRAPPED])
+    if isinstance(value, dict) and value.keys() == {_WRAPPED_KEY}:
+        return json.loads(value[_WRAPPED_KEY])
     return value

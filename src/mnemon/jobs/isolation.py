@@ -27,15 +27,19 @@ from typing import Any, TypeVar
 from prometheus_client import Counter
 
 from mnemon.errors import MnemonError
-from mnemon.jobs.work import Item, WorkerDied
+from mnemon.jobs.work import WorkerDied, WorkItem
 
 R = TypeVar("R")
 
-STARTED = Counter("mnemon_work_children_total", "Processes started for one work item that had been lost before.")
-DIED = Counter("mnemon_work_children_died_total", "Processes started for one work item that the item ended or froze.")
+CHILDREN_STARTED = Counter(
+    "mnemon_work_children_total", "Processes started for one work item that had been lost before."
+)
+CHILDREN_DIED = Counter(
+    "mnemon_work_children_died_total", "Processes started for one work item that the item ended or froze."
+)
 
 
-class Report(StrEnum):
+class ChildReport(StrEnum):
     """What a child says on its stdout, a line each."""
 
     READY = "ready"
@@ -50,25 +54,25 @@ class ChildNotStarted(MnemonError):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Order:
+class ChildOrder:
     """What a child is told to do."""
 
     parent: int
     """The process that gave the order: without it, the child has nobody to work for."""
-    item: Item
+    item: WorkItem
     """Claimed by the parent, which keeps its lease."""
     opening: Mapping[str, Any] = field(repr=False)
     """What the child needs to open its services; it may hold secrets."""
 
-    def line(self) -> bytes:
+    def to_line(self) -> bytes:
         """Give the order as one line of JSON."""
         return json.dumps({"parent": self.parent, "item": asdict(self.item), "opening": self.opening}).encode() + b"\n"
 
 
-def read_order(line: bytes) -> Order:
+def parse_order(line: bytes) -> ChildOrder:
     """Give the order that the line holds."""
     read = json.loads(line)
-    return Order(parent=read["parent"], item=Item(**read["item"]), opening=read["opening"])
+    return ChildOrder(parent=read["parent"], item=WorkItem(**read["item"]), opening=read["opening"])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,14 +97,14 @@ class Isolation:
 class ItemProcess:
     """The child process of one item, from its start to its end."""
 
-    def __init__(self, isolation: Isolation, item: Item, limit: timedelta) -> None:
+    def __init__(self, isolation: Isolation, item: WorkItem, limit: timedelta) -> None:
         self._isolation = isolation
         self._item = item
         self._running_s = limit.total_seconds() + isolation.grace_s
-        self._last: Report | None = None
+        self._last: ChildReport | None = None
         self._until = asyncio.get_running_loop().time() + isolation.start_s
 
-    def until(self) -> float:
+    def deadline(self) -> float:
         """The loop's time at which the child is given up unless it reports before."""
         return self._until
 
@@ -109,27 +113,29 @@ class ItemProcess:
 
         Cancelled, have the child hand the item back, and raise unless it did.
         """
-        process = await self._start()
-        STARTED.inc()
+        process = await self._start_child()
+        CHILDREN_STARTED.inc()
         try:
-            in_time = await self._follow(process)
+            in_time = await self._follow_reports(process)
         except asyncio.CancelledError:
-            if not await _uncancelled(self._stop(process)):
+            if not await _finish_uncancelled(self._stop_child(process)):
                 raise
             return
         finally:
-            code = await _uncancelled(_reap(process, wait_s=0 if self._late() else self._isolation.end_s))
-        if self._last is Report.OVER:
+            code = await _finish_uncancelled(
+                _reap_child(process, wait_s=0 if self._is_late() else self._isolation.end_s)
+            )
+        if self._last is ChildReport.OVER:
             return
         if self._last is None:
             raise ChildNotStarted("The process in which this item was to run alone did not start; it is tried again.")
-        DIED.inc()
-        raise WorkerDied(died_words(code if in_time else None, self._running_s))
+        CHILDREN_DIED.inc()
+        raise WorkerDied(death_text(code if in_time else None, self._running_s))
 
-    def _late(self) -> bool:
+    def _is_late(self) -> bool:
         return asyncio.get_running_loop().time() >= self._until
 
-    async def _start(self) -> asyncio.subprocess.Process:
+    async def _start_child(self) -> asyncio.subprocess.Process:
         """Start the child and give it its order."""
         try:
             process = await asyncio.create_subprocess_exec(
@@ -141,11 +147,11 @@ class ItemProcess:
         except OSError as error:
             raise ChildNotStarted(f"A process for this item cannot be started: {error.strerror}.") from error
         assert process.stdin is not None
-        order = Order(parent=os.getpid(), item=self._item, opening=self._isolation.opening)
-        process.stdin.write(order.line())  # smaller than the pipe, and never closed: see the head of this file
+        order = ChildOrder(parent=os.getpid(), item=self._item, opening=self._isolation.opening)
+        process.stdin.write(order.to_line())  # smaller than the pipe, and never closed: see the head of this file
         return process
 
-    async def _follow(self, process: asyncio.subprocess.Process) -> bool:
+    async def _follow_reports(self, process: asyncio.subprocess.Process) -> bool:
         """Whether the child ended before its time was up."""
         assert process.stdout is not None
         while True:
@@ -156,26 +162,26 @@ class ItemProcess:
                 return False
             if not line:
                 return True
-            self._note(line)
+            self._record_report(line)
 
-    def _note(self, line: bytes) -> None:
+    def _record_report(self, line: bytes) -> None:
         try:
-            self._last = Report(line.decode(errors="replace").strip())
+            self._last = ChildReport(line.decode(errors="replace").strip())
         except ValueError:
             return
-        wait_s = self._isolation.end_s if self._last is Report.OVER else self._running_s
+        wait_s = self._isolation.end_s if self._last is ChildReport.OVER else self._running_s
         self._until = asyncio.get_running_loop().time() + wait_s
 
-    async def _stop(self, process: asyncio.subprocess.Process) -> bool:
+    async def _stop_child(self, process: asyncio.subprocess.Process) -> bool:
         """Ask the child to hand the item back; whether it wrote an outcome."""
         self._until = asyncio.get_running_loop().time() + self._isolation.stop_s
         with suppress(ProcessLookupError):
             process.terminate()
-        await self._follow(process)
-        return self._last is Report.OVER
+        await self._follow_reports(process)
+        return self._last is ChildReport.OVER
 
 
-def died_words(code: int | None, seconds: float) -> str:
+def death_text(code: int | None, seconds: float) -> str:
     """Tell how the second process was lost: by its exit code, negative for a signal, or None where it froze."""
     if code is None:
         how = f"did not end within {seconds:g} s and was killed"
@@ -196,7 +202,7 @@ def _signal_name(number: int) -> str:
         return "unknown"
 
 
-async def _reap(process: asyncio.subprocess.Process, *, wait_s: float) -> int:
+async def _reap_child(process: asyncio.subprocess.Process, *, wait_s: float) -> int:
     """Give the child's exit code once it is gone; kill it, and all in its session, when it does not go by itself."""
     with suppress(TimeoutError):
         async with asyncio.timeout(wait_s):
@@ -210,7 +216,7 @@ async def _reap(process: asyncio.subprocess.Process, *, wait_s: float) -> int:
     return code
 
 
-async def _uncancelled(work: Coroutine[Any, Any, R]) -> R:
+async def _finish_uncancelled(work: Coroutine[Any, Any, R]) -> R:
     """Give the result of work that has a bound of its own, however often this task is cancelled meanwhile."""
     task = asyncio.ensure_future(work)
     while not task.done():

@@ -9,9 +9,9 @@ from datetime import datetime, timedelta
 from mnemon.clock import SystemClock
 from mnemon.db.database import Database
 from mnemon.errors import Unavailable
-from mnemon.ids import new_id
 from mnemon.jobs import store
 from mnemon.jobs.work import Worker
+from mnemon.scope import new_id
 from mnemon.supervisor import supervise
 
 REPORT_EVERY_S = 5.0
@@ -21,7 +21,7 @@ OVERDUE_AFTER = timedelta(seconds=60)
 """Due work may wait so long before somebody has to be working."""
 
 
-class Presence:
+class WorkerPresence:
     """One runner's report of itself."""
 
     def __init__(self, db: Database, *, slots: int) -> None:
@@ -35,25 +35,27 @@ class Presence:
     def note_claim(self, *, busy: int) -> None:
         """Note that the runner has just looked for work, or had no room for more."""
         now = self._time.now()
-        self.worker = _with(self.worker, seen_at=now, claimed_at=now, busy=busy)
+        self.worker = _updated_worker(self.worker, seen_at=now, claimed_at=now, busy=busy)
 
     @asynccontextmanager
-    async def kept(self) -> AsyncIterator[None]:
+    async def keep_reporting(self) -> AsyncIterator[None]:
         """Report while the block lasts, and take the report back at the end."""
         async with supervise("worker_presence", self._report_forever):
             yield
         with suppress(Unavailable):  # else the report goes stale by itself
             async with self._db.tx(None) as tx:
-                await store.drop_worker(tx, self.worker.worker_id)
+                await store.delete_worker(tx, self.worker.worker_id)
 
     async def _report_forever(self) -> None:
         while True:
             async with self._db.tx(None) as tx:
-                await store.note_worker(tx, _with(self.worker, seen_at=self._time.now()))
+                await store.record_worker(tx, _updated_worker(self.worker, seen_at=self._time.now()))
             await asyncio.sleep(REPORT_EVERY_S)
 
 
-def _with(worker: Worker, *, seen_at: datetime, claimed_at: datetime | None = None, busy: int | None = None) -> Worker:
+def _updated_worker(
+    worker: Worker, *, seen_at: datetime, claimed_at: datetime | None = None, busy: int | None = None
+) -> Worker:
     return Worker(
         worker_id=worker.worker_id,
         started_at=worker.started_at,
@@ -65,7 +67,7 @@ def _with(worker: Worker, *, seen_at: datetime, claimed_at: datetime | None = No
 
 
 @dataclass(frozen=True, kw_only=True)
-class Verdict:
+class WorkerVerdict:
     """Whether work is being done."""
 
     alive: int
@@ -79,7 +81,9 @@ class Verdict:
     """Why the server is not ready, as a code; None when it is."""
 
 
-def judge(workers: Sequence[Worker], *, now: datetime, overdue: timedelta | None, own: Worker | None = None) -> Verdict:
+def judge_workers(
+    workers: Sequence[Worker], *, now: datetime, overdue: timedelta | None, own: Worker | None = None
+) -> WorkerVerdict:
     """Judge the workers' reports.
 
     `overdue` is how long the oldest claimable item has been due; `own` is the worker of this very process, which
@@ -95,7 +99,7 @@ def judge(workers: Sequence[Worker], *, now: datetime, overdue: timedelta | None
         fault = "worker_stuck"
     elif not claiming and overdue is not None and overdue > OVERDUE_AFTER:
         fault = "no_worker"
-    return Verdict(
+    return WorkerVerdict(
         alive=len(alive),
         claiming=len(claiming),
         slots=sum(one.slots for one in claiming),

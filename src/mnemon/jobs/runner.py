@@ -17,22 +17,22 @@ from mnemon.clock import Clock
 from mnemon.db.database import Database
 from mnemon.db.tx import Tx
 from mnemon.errors import MnemonError, Unavailable
+from mnemon.event_loop import is_background
 from mnemon.jobs import store
 from mnemon.jobs.isolation import ChildNotStarted, Isolation, ItemProcess
-from mnemon.jobs.kind import Attempt, Kind
-from mnemon.jobs.presence import Presence
-from mnemon.jobs.work import Item, LeaseLost, WorkerDied, WorkTimedOut
+from mnemon.jobs.kind import Attempt, JobKind
+from mnemon.jobs.presence import WorkerPresence
+from mnemon.jobs.work import LeaseLost, WorkerDied, WorkItem, WorkTimedOut
 from mnemon.spans import span
 from mnemon.supervisor import end_tasks, supervise
-from mnemon.way import stands_back
 
 log = structlog.get_logger(__name__)
 
-POLL_S = 0.5
+POLL_INTERVAL_S = 0.5
 """Seconds between looks at the table when no notification came: the clock may be moved without one."""
-MOST_TIMEOUTS = 2
+MAX_TIMEOUTS = 2
 """Tries in a row that may run out of their time; then the item is parked, whatever tries it has left."""
-MOST_DEATHS = 10
+MAX_DEATHS = 10
 """Workers in a row that may be lost with an item and nobody left to tell how; then it is parked.
 
 After the first such loss a runner with an `Isolation` runs the item in a child process and lives to tell. Nobody is
@@ -46,7 +46,7 @@ async def _do_nothing(attempt: Attempt) -> None:
     """Leave everything to the settling."""
 
 
-_LAPSED = Kind(name=store.RESERVATION, run=_do_nothing)
+_EXPIRED_RESERVATION = JobKind(name=store.RESERVATION, run=_do_nothing)
 """A reservation is only ever claimed when its lease ran out: whoever had it is gone, and so is the row then."""
 
 
@@ -57,7 +57,7 @@ class Runner:
         self,
         db: Database,
         clock: Clock,
-        kinds: Mapping[str, Kind],
+        kinds: Mapping[str, JobKind],
         *,
         concurrency: int = 8,
         only: str | None = None,
@@ -66,7 +66,7 @@ class Runner:
     ) -> None:
         self._db = db
         self._clock = clock
-        self._kinds = {**kinds, store.RESERVATION: _LAPSED}
+        self._kinds = {**kinds, store.RESERVATION: _EXPIRED_RESERVATION}
         self._concurrency = concurrency
         self._only = only  # one organization, reserved or not; None: all that nobody has reserved
         self._isolation = isolation  # None: items that were lost with their worker are run here like all others
@@ -77,15 +77,15 @@ class Runner:
         self._long_running = 0
         self._ended = 0  # tries that are over, however they ended
         self._stopping = False
-        self.presence = Presence(db, slots=concurrency)
+        self.presence = WorkerPresence(db, slots=concurrency)
         """Tells the database, and whoever asks in this process, that the runner is alive and claims."""
 
     @asynccontextmanager
-    async def working(self) -> AsyncIterator[None]:
+    async def run_in_background(self) -> AsyncIterator[None]:
         """Work beside what is done inside; at the end, let what runs finish within the grace."""
         async with AsyncExitStack() as tasks:
-            await tasks.enter_async_context(self.presence.kept())
-            await tasks.enter_async_context(supervise("work_listener", self._listen))
+            await tasks.enter_async_context(self.presence.keep_reporting())
+            await tasks.enter_async_context(supervise("work_listener", self._listen_for_work))
             await tasks.enter_async_context(supervise("work_runner", self.run_forever))
             try:
                 yield
@@ -94,30 +94,30 @@ class Runner:
 
     async def run_forever(self) -> None:
         """Claim and start what is due until stopped; fails when the database does, for the supervisor to go on."""
-        stands_back.set(True)  # for every attempt too: tasks inherit it
+        is_background.set(True)  # for every attempt too: tasks inherit it
         while not self._stopping:
             self._wake.clear()  # whoever calls from here on is heard after this look
-            room = self._room
-            started = await self.take()
+            room = self._free_slots
+            started = await self.claim_and_start()
             self.presence.note_claim(busy=len(self._running))
             if started < room or not room:  # else more may be due
                 # Not `wait_for`: in Python 3.11 it loses a cancellation that comes together with the event.
                 with suppress(TimeoutError):
-                    async with asyncio.timeout(POLL_S):
+                    async with asyncio.timeout(POLL_INTERVAL_S):
                         await self._wake.wait()
         await asyncio.Event().wait()  # stopped: nothing more is claimed, and the supervisor must not begin again
 
-    async def take(self) -> int:
+    async def claim_and_start(self) -> int:
         """Claim as much as there is room for and start it; give how many items that were.
 
         Long work is claimed first and never has more than half of the slots: agents' runs must not keep turns waiting.
         """
         long = {name for name, kind in self._kinds.items() if kind.long}
         free = max(1, self._concurrency // 2) - self._long_running
-        started = await self._claim(sorted(long), min(free, self._room), long=True) if long else 0
-        return started + await self._claim(sorted(self._kinds.keys() - long), self._room, long=False)
+        started = await self._claim_kinds(sorted(long), min(free, self._free_slots), long=True) if long else 0
+        return started + await self._claim_kinds(sorted(self._kinds.keys() - long), self._free_slots, long=False)
 
-    async def _claim(self, kinds: Sequence[str], most: int, *, long: bool) -> int:
+    async def _claim_kinds(self, kinds: Sequence[str], most: int, *, long: bool) -> int:
         """Claim up to so many items of these kinds and start them.
 
         Of items that need a process of their own one is taken at a time, since each costs as much memory as a worker;
@@ -129,38 +129,40 @@ class Runner:
         lost_too = self._isolation is None or long not in self._alone
         async with self._db.tx(None) as tx:
             until = tx.now + max(self._kinds[name].lease for name in kinds)
-            items = await store.claim(tx, kinds=kinds, most=most, lease_until=until, only=self._only, lost_too=lost_too)
+            items = await store.claim_work(
+                tx, kinds=kinds, most=most, lease_until=until, only=self._only, lost_too=lost_too
+            )
             too_many = [item for item in items if self._runs_alone(item)][1:]
             for item in too_many:
-                await store.unclaim(tx, item)
+                await store.unclaim_work(tx, item)
         started = [item for item in items if item not in too_many]
         for item in started:
-            self.start(item)
-        return len(started) + (await self._claim(kinds, most - len(started), long=long) if too_many else 0)
+            self.start_attempt(item)
+        return len(started) + (await self._claim_kinds(kinds, most - len(started), long=long) if too_many else 0)
 
-    def _runs_alone(self, item: Item) -> bool:
+    def _runs_alone(self, item: WorkItem) -> bool:
         """Whether the item was lost with its worker and therefore is to be run in a process of its own."""
         return self._isolation is not None and item.deaths > 0 and item.kind != store.RESERVATION
 
-    def start(self, item: Item) -> asyncio.Task[None]:
+    def start_attempt(self, item: WorkItem) -> asyncio.Task[None]:
         """Begin a try of an item that was claimed."""
         long = self._kinds[item.kind].long
-        task = asyncio.create_task(self._attempt(item))
+        task = asyncio.create_task(self._run_attempt(item))
         self._running.add(task)
         if self._runs_alone(item):
             self._alone.add(long)
             task.add_done_callback(lambda _: self._alone.discard(long))
         if long:
             self._long_running += 1
-            task.add_done_callback(self._finished_long)
-        task.add_done_callback(self._finished)
+            task.add_done_callback(self._on_long_end)
+        task.add_done_callback(self._on_attempt_end)
         return task
 
-    def _finished_long(self, task: asyncio.Task[None]) -> None:
+    def _on_long_end(self, task: asyncio.Task[None]) -> None:
         self._long_running -= 1
 
     @property
-    def _room(self) -> int:
+    def _free_slots(self) -> int:
         return self._concurrency - len(self._running)
 
     async def drain(self) -> int:
@@ -168,7 +170,7 @@ class Runner:
         total = 0
         while True:
             before = self._ended
-            started = await self.take()
+            started = await self.claim_and_start()
             total += started
             if self._running:
                 await asyncio.wait(self._running, return_when=asyncio.FIRST_COMPLETED)
@@ -183,7 +185,7 @@ class Runner:
             await asyncio.wait(self._running, timeout=grace_s)
         await end_tasks(*self._running, again_s=5.0)  # what is handed back is written first
 
-    def _finished(self, task: asyncio.Task[None]) -> None:
+    def _on_attempt_end(self, task: asyncio.Task[None]) -> None:
         self._running.discard(task)
         self._ended += 1
         self._wake.set()
@@ -192,45 +194,45 @@ class Runner:
             # the item is claimed again.
             log.error("work_lost", error=type(error).__name__, exc_info=error)
 
-    async def _attempt(self, item: Item) -> None:
+    async def _run_attempt(self, item: WorkItem) -> None:
         """Run one try of the item and write down how it ended."""
         kind = self._kinds[item.kind]
-        words = _words_about(item)
+        words = _item_log(item)
         started = asyncio.get_running_loop().time()
         outcome: str | None = "left_to_lease"
         detail = None
         try:
-            outcome = await self._run(item, kind)
+            outcome = await self._run_item(item, kind)
         except asyncio.CancelledError:
             outcome = "handed_back"
-            await self._record(item, lambda tx: _hand_back(tx, item))
+            await self._write_with_retry(item, lambda tx: _hand_back(tx, item))
             raise
         except LeaseLost:
             outcome = "taken_over"
         except Exception as error:  # the job boundary: whatever a handler raises becomes a retry or a parked row
             detail = error
-            outcome = await self._fail(item, kind, error)
+            outcome = await self._record_failure(item, kind, error)
         finally:
             ms = round((asyncio.get_running_loop().time() - started) * 1000, 1)
             if outcome is not None:
                 _log_outcome(words.bind(ms=ms), outcome, detail)
 
-    async def _run(self, item: Item, kind: Kind) -> str | None:
+    async def _run_item(self, item: WorkItem, kind: JobKind) -> str | None:
         """Run the item here or in a child process; give its outcome, or None where the child wrote and logged it."""
-        if item.deaths >= MOST_DEATHS:
+        if item.deaths >= MAX_DEATHS:
             raise WorkerDied(
                 f"Its worker died or froze {item.deaths} times in a row while it had this item; it is not tried again."
             )
         if self._isolation is None or not self._runs_alone(item):
-            return await self._handle(item, kind)
-        words = _words_about(item)
+            return await self._run_handler(item, kind)
+        words = _item_log(item)
         words.info("work_isolated", time_limit_s=kind.time_limit.total_seconds())
         child = ItemProcess(self._isolation, item, kind.time_limit)
-        async with supervise("lease_keeper", lambda: self._keep_lease(item, kind.lease, child.until)):
+        async with supervise("lease_keeper", lambda: self._keep_lease(item, kind.lease, child.deadline)):
             await child.run()
         return None
 
-    async def _handle(self, item: Item, kind: Kind) -> str:
+    async def _run_handler(self, item: WorkItem, kind: JobKind) -> str:
         """Run the handler under its lease and its time limit, then settle the item unless the handler did."""
         limit = kind.time_limit
         bound = asyncio.timeout(limit.total_seconds())
@@ -244,7 +246,7 @@ class Runner:
                     ):
                         await kind.run(attempt)
                     if not attempt.settled:
-                        await self._settle(item)
+                        await self._settle_work(item)
                     return "repeated" if attempt.repeated else "done"
             except TimeoutError as error:
                 if not bound.expired():
@@ -253,32 +255,32 @@ class Runner:
                     f"It took longer than {limit.total_seconds():g} s without progress and was stopped."
                 ) from error
 
-    async def _settle(self, item: Item) -> None:
+    async def _settle_work(self, item: WorkItem) -> None:
         async with self._db.tx(item.org_id) as tx:
-            await store.settle(tx, item)
+            await store.settle_work(tx, item)
 
-    async def _fail(self, item: Item, kind: Kind, error: Exception) -> str:
+    async def _record_failure(self, item: WorkItem, kind: JobKind, error: Exception) -> str:
         """Make the failed item due again after its backoff, or park it after its last try; give which."""
         # The row holds no content, so an error that is not ours is named by its type alone.
         said = f"{error.code}: {error.detail}" if isinstance(error, MnemonError) else type(error).__name__
         deaths = _deaths_after(item, error)
-        last = isinstance(error, WorkerDied) or (isinstance(error, WorkTimedOut) and deaths >= MOST_TIMEOUTS)
-        delay = None if last else kind.retry.delay(item.attempts, random.random())  # noqa: S311  jitter, not a secret
+        last = isinstance(error, WorkerDied) or (isinstance(error, WorkTimedOut) and deaths >= MAX_TIMEOUTS)
+        delay = None if last else kind.retry.delay_after(item.attempts, random.random())  # noqa: S311  jitter, not a secret
 
-        async def write(tx: Tx) -> None:
+        async def write_outcome(tx: Tx) -> None:
             if delay is not None:
                 due_at = tx.now + delay
-                await store.release(tx, item, due_at=due_at, attempts=item.attempts, error=said, deaths=deaths)
+                await store.release_work(tx, item, due_at=due_at, attempts=item.attempts, error=said, deaths=deaths)
                 return
             if kind.on_park is not None:  # before the work's own row: that is locked last everywhere
                 await kind.on_park(tx, item, said)
-            await store.park(tx, item, said)
+            await store.park_work(tx, item, said)
 
-        if not await self._record(item, write):
+        if not await self._write_with_retry(item, write_outcome):
             return "left_to_lease"
         return "parked" if delay is None else "failed"
 
-    async def _record(self, item: Item, write: Callable[[Tx], Awaitable[None]]) -> bool:
+    async def _write_with_retry(self, item: WorkItem, write: Callable[[Tx], Awaitable[None]]) -> bool:
         """Write an outcome, trying again while the database is away; whether it stands.
 
         Given up, the item stays leased: when its lease runs out, any runner claims it.
@@ -295,7 +297,7 @@ class Runner:
                 return True
         return False
 
-    async def _keep_lease(self, item: Item, lease: timedelta, until: Callable[[], float | None]) -> None:
+    async def _keep_lease(self, item: WorkItem, lease: timedelta, until: Callable[[], float | None]) -> None:
         """Renew the lease while the try is within its time limit; a try that is over cancels this.
 
         Past the limit the try was told to stop. One that does not must not keep the item from other runners for ever.
@@ -307,10 +309,10 @@ class Runner:
             if end is None or end <= asyncio.get_running_loop().time():
                 break
             async with self._db.tx(item.org_id) as tx:
-                kept = await store.renew(tx, item, tx.now + lease)
+                kept = await store.renew_lease(tx, item, tx.now + lease)
         await asyncio.Event().wait()  # nothing left to keep; to return would mean to be started again
 
-    async def _listen(self) -> None:
+    async def _listen_for_work(self) -> None:
         """Wake the runner when work is enqueued, by whichever process."""
         async with self._db.listen("mnemon_work") as connection:
             self._wake.set()  # what was said while nobody listened
@@ -318,19 +320,19 @@ class Runner:
                 self._wake.set()
 
 
-async def _hand_back(tx: Tx, item: Item) -> None:
+async def _hand_back(tx: Tx, item: WorkItem) -> None:
     """Queue the item again without counting the try: the runner stops, and nothing was learnt about the item."""
-    await store.release(tx, item, due_at=tx.now, attempts=item.attempts - 1, error=None, deaths=item.deaths)
+    await store.release_work(tx, item, due_at=tx.now, attempts=item.attempts - 1, error=None, deaths=item.deaths)
 
 
-def _deaths_after(item: Item, error: Exception) -> int:
+def _deaths_after(item: WorkItem, error: Exception) -> int:
     """How often in a row the item has cost a worker, this failure included."""
     if isinstance(error, WorkTimedOut):
         return item.deaths + 1
     return item.deaths if isinstance(error, ChildNotStarted) else 0
 
 
-def _words_about(item: Item) -> structlog.stdlib.BoundLogger:
+def _item_log(item: WorkItem) -> structlog.stdlib.BoundLogger:
     """Give a log that names the item."""
     words: structlog.stdlib.BoundLogger = log.bind(
         kind=item.kind, key=item.key, org=item.org_id, job=item.job_id, attempt=item.attempts

@@ -20,7 +20,7 @@ from enum import StrEnum
 from mnemon.errors import MnemonError
 
 
-class Status(StrEnum):
+class WorkStatus(StrEnum):
     QUEUED = "queued"
     RUNNING = "running"
     PARKED = "parked"
@@ -45,7 +45,7 @@ class WorkerDied(MnemonError):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Item:
+class WorkItem:
     """A claimed row. The token fences: it is newer than every earlier claim's."""
 
     org_id: str
@@ -66,7 +66,7 @@ class Job:
     id: str
     kind: str
     key: str
-    status: Status
+    status: WorkStatus
     attempts: int
     enqueued_at: datetime
     due_at: datetime
@@ -94,7 +94,7 @@ class Worker:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Retry:
+class WorkRetryPolicy:
     """How failures of a kind are treated."""
 
     max_attempts: int = 8
@@ -104,7 +104,7 @@ class Retry:
     """By how much each wait is longer than the one before: with eight tries, about a quarter of an hour in all, so that
     a short outage of a model or a right parks nothing."""
 
-    def delay(self, attempts: int, chance: float) -> timedelta | None:
+    def delay_after(self, attempts: int, chance: float) -> timedelta | None:
         """How long to wait after this many tries; None when there is none left.
 
         Grows up to the most; `chance` in [0, 1) spreads it over the upper half, so that failures do not keep step.
@@ -115,8 +115,8 @@ class Retry:
         return timedelta(seconds=min(grown, self.most.total_seconds()) * (0.5 + chance / 2))
 
 
-def status_of(*, parked_at: datetime | None, lease_until: datetime | None) -> Status:
+def work_status(*, parked_at: datetime | None, lease_until: datetime | None) -> WorkStatus:
     """Parked wins over leased, leased over queued."""
     if parked_at is not None:
-        return Status.PARKED
-    return Status.RUNNING if lease_until is not None else Status.QUEUED
+        return WorkStatus.PARKED
+    return WorkStatus.RUNNING if lease_until is not None else WorkStatus.QUEUED

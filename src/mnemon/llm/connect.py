@@ -3,58 +3,63 @@
 from typing import TYPE_CHECKING
 
 from mnemon.errors import Misconfigured
-from mnemon.llm.offline import NAME, OfflineLlm
-from mnemon.llm.patience import Patience
+from mnemon.llm.offline import OFFLINE_NAME, OfflineLlm
 from mnemon.llm.protocol import Llm
+from mnemon.llm.vendor import RetryPolicy
 
 if TYPE_CHECKING:
-    from mnemon.way import RightOfWay
+    from mnemon.event_loop import RequestPriority
 
-_ANY = "Use openai:…, anthropic:…, google:…, ollama:… or offline."
+_KNOWN_VENDORS = "Use openai:…, anthropic:…, google:…, ollama:… or offline."
 
 
-def connect(
+def connect_llm(
     name: str,
     *,
     base_url: str | None = None,
     api_key: str | None = None,
     timeout: float = 60.0,
     longest_reply: int = 200_000,
-    way: "RightOfWay | None" = None,
+    way: "RequestPriority | None" = None,
 ) -> Llm:
     """The model that `MNEMON_MODEL` names, metered. Nothing is sent yet; a wrong name is `Misconfigured`.
 
     Questions of jobs let pass whoever has the right of way.
     """
-    from mnemon.llm.meter import Metered
+    from mnemon.llm.meter import MeteredLlm
 
-    if name == NAME:
-        return Metered(OfflineLlm())
+    if name == OFFLINE_NAME:
+        return MeteredLlm(OfflineLlm())
     vendor, colon, model = name.partition(":")
     if not colon or not model:
-        raise Misconfigured(f"MNEMON_MODEL={name!r} names no provider. {_ANY}")
-    patience = Patience(timeout=timeout, whole_reply=max(600.0, timeout), longest_reply=longest_reply)
-    return Metered(_remote(vendor, model, base_url or None, api_key or None, patience, way))
+        raise Misconfigured(f"MNEMON_MODEL={name!r} names no provider. {_KNOWN_VENDORS}")
+    patience = RetryPolicy(timeout=timeout, whole_reply=max(600.0, timeout), longest_reply=longest_reply)
+    return MeteredLlm(_connect_remote(vendor, model, base_url or None, api_key or None, patience, way))
 
 
-def _remote(
-    vendor: str, model: str, base_url: str | None, api_key: str | None, patience: Patience, way: "RightOfWay | None"
+def _connect_remote(
+    vendor: str,
+    model: str,
+    base_url: str | None,
+    api_key: str | None,
+    patience: RetryPolicy,
+    way: "RequestPriority | None",
 ) -> Llm:
     from mnemon.llm.remote import RemoteLlm
-    from mnemon.llm.vendor import Vendor
+    from mnemon.llm.vendor import LlmVendor
 
-    made: Vendor
+    made: LlmVendor
     timeout = patience.timeout
     match vendor:
         case "openai" | "ollama":
-            from mnemon.llm.completions.asking import completions
+            from mnemon.llm.completions.vendor import connect_completions
 
-            made = completions(vendor, model, base_url=base_url, api_key=api_key, timeout=timeout)
+            made = connect_completions(vendor, model, base_url=base_url, api_key=api_key, timeout=timeout)
         case "anthropic" | "google":
             # The vendors' libraries take seconds to import: only now, when one is used.
-            from mnemon.llm.library.asking import through_library
+            from mnemon.llm.pydantic_ai_vendor import connect_library
 
-            made = through_library(vendor, model, base_url=base_url, api_key=api_key, timeout=timeout)
+            made = connect_library(vendor, model, base_url=base_url, api_key=api_key, timeout=timeout)
         case _:
-            raise Misconfigured(f"MNEMON_MODEL names an unknown provider, {vendor!r}. {_ANY}")
+            raise Misconfigured(f"MNEMON_MODEL names an unknown provider, {vendor!r}. {_KNOWN_VENDORS}")
     return RemoteLlm(f"{vendor}:{model}", made, patience, way)

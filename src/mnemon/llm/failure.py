@@ -7,13 +7,13 @@ import httpx2
 
 from mnemon.errors import ModelDown
 
-UNAVAILABLE = "model_unavailable"
-UNUSABLE = "model_answer_unusable"
-REFUSED = "model_refused"
-_RETRIED_STATUS = {408, 409, 425, 429}
+UNAVAILABLE_CODE = "model_unavailable"
+UNUSABLE_CODE = "model_answer_unusable"
+REFUSED_CODE = "model_refused"
+_RETRIED_STATUSES = {408, 409, 425, 429}
 
 
-class Rejected(Exception):
+class VendorRejected(Exception):
     """The server answered with an error: by its status, or inside a stream that had begun well."""
 
     def __init__(self, status: int, cause: str, *, after: float | None = None, spent: bool = False) -> None:
@@ -25,22 +25,22 @@ class Rejected(Exception):
         """Whether what was paid for is used up, so that waiting does not help."""
 
 
-class Declined(Exception):
+class AnswerDeclined(Exception):
     """The vendor's content filter stopped the answer."""
 
 
-class Unaskable(Exception):
+class UnsupportedRequest(Exception):
     """This model cannot be asked so; says why."""
 
 
-class NoModel(ValueError):
+class NotAModel(ValueError):
     """A web page came, so what answers at that address is no model."""
 
 
-RAISED: tuple[type[Exception], ...] = (
-    Rejected,
-    Declined,
-    Unaskable,
+REQUEST_ERRORS: tuple[type[Exception], ...] = (
+    VendorRejected,
+    AnswerDeclined,
+    UnsupportedRequest,
     httpx2.HTTPError,
     httpx2.InvalidURL,
     OSError,
@@ -74,7 +74,7 @@ class CallOutcome(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Failure:
+class ModelFailure:
     """One request that failed."""
 
     detail: str
@@ -90,97 +90,107 @@ class Failure:
     after: float | None = None
     """Seconds the server asked to wait."""
 
-    def error(self) -> ModelDown:
+    def to_error(self) -> ModelDown:
         return ModelDown(self.detail, code=self.code)
 
 
-def failure_of(error: Exception, model: str, timeout: float) -> Failure:
+def classify_failure(error: Exception, model: str, timeout: float) -> ModelFailure:
     """What to make of an exception that a request raised."""
     match error:
         case httpx2.ConnectTimeout():
-            return _unreachable(model, "it did not take the connection")
+            return _unreachable_failure(model, "it did not take the connection")
         case TimeoutError() | httpx2.TimeoutException():
-            return too_slow(model, timeout)
+            return timeout_failure(model, timeout)
         case httpx2.TransportError() | OSError():
-            return _unreachable(model, cause_of(error))
-        case Rejected():
-            return _from_status(error, model)
-        case Declined():
+            return _unreachable_failure(model, short_cause(error))
+        case VendorRejected():
+            return _status_failure(error, model)
+        case AnswerDeclined():
             detail = f"{model} declined to answer: its content filter stopped it. Rephrase, or use another model."
-            return _refused(detail, "use another model if its content filter stops this often")
-        case Unaskable():
-            return _refused(f"{model} cannot be asked so: {error}", "look at what the caller asked for")
-        case NoModel():
-            return no_model(model)
+            return _refused_failure(detail, "use another model if its content filter stops this often")
+        case UnsupportedRequest():
+            return _refused_failure(f"{model} cannot be asked so: {error}", "look at what the caller asked for")
+        case NotAModel():
+            return not_a_model_failure(model)
         case _:
-            return unusable(model, cause_of(error))
+            return unusable_failure(model, short_cause(error))
 
 
-def too_slow(model: str, timeout: float) -> Failure:
+def timeout_failure(model: str, timeout: float) -> ModelFailure:
     """No answer within the bound."""
     detail = f"{model} did not answer within {timeout:g} s. Try again, or raise MNEMON_MODEL_TIMEOUT_S."
     step = "raise MNEMON_MODEL_TIMEOUT_S, use a faster model, or check that the model's server answers at all"
-    return Failure(detail=detail, code=UNAVAILABLE, outcome=CallOutcome.TIMEOUT, next_step=step, again=True)
+    return ModelFailure(detail=detail, code=UNAVAILABLE_CODE, outcome=CallOutcome.TIMEOUT, next_step=step, again=True)
 
 
-def unusable(model: str, why: str) -> Failure:
+def unusable_failure(model: str, why: str) -> ModelFailure:
     """An answer came, and it is not one."""
     detail = f"{model} gave an answer that cannot be used: {why}. Ask again, or use another model."
     step = "nothing if it is rare; otherwise use a model that keeps to a JSON schema"
-    return Failure(detail=detail, code=UNUSABLE, outcome=CallOutcome.BAD_ANSWER, next_step=step, again=False)
+    return ModelFailure(detail=detail, code=UNUSABLE_CODE, outcome=CallOutcome.BAD_ANSWER, next_step=step, again=False)
 
 
-def no_model(model: str) -> Failure:
+def not_a_model_failure(model: str) -> ModelFailure:
     """A web page came in place of an answer."""
     step = "check MNEMON_MODEL_BASE_URL: what answers there is no model"
     detail = f"{model} gave an answer that cannot be used: it is a web page. {step[0].upper()}{step[1:]}."
-    return Failure(detail=detail, code=UNUSABLE, outcome=CallOutcome.BAD_ANSWER, next_step=step, again=False)
+    return ModelFailure(detail=detail, code=UNUSABLE_CODE, outcome=CallOutcome.BAD_ANSWER, next_step=step, again=False)
 
 
-def broken_off(model: str, why: str) -> Failure:
+def cut_off_failure(model: str, why: str) -> ModelFailure:
     """The reply began and did not end."""
     detail = f"{model} broke off in the middle of its reply ({why}). Ask again."
     step = "nothing if it is rare; otherwise look at the network and the model's server"
-    return Failure(detail=detail, code=UNAVAILABLE, outcome=CallOutcome.CUT, next_step=step, again=False)
+    return ModelFailure(detail=detail, code=UNAVAILABLE_CODE, outcome=CallOutcome.CUT, next_step=step, again=False)
 
 
-def cause_of(error: Exception) -> str:
+def short_cause(error: Exception) -> str:
     """The error's first line, short: it may quote what the server sent."""
     lines = str(error).strip().splitlines()
     return (lines[0] if lines else type(error).__name__)[:200]
 
 
-def _unreachable(model: str, cause: str) -> Failure:
+def _unreachable_failure(model: str, cause: str) -> ModelFailure:
     detail = f"{model} cannot be reached ({cause}). Check MNEMON_MODEL_BASE_URL and that the server runs."
     step = "check MNEMON_MODEL_BASE_URL and that the model's server runs"
-    return Failure(detail=detail, code=UNAVAILABLE, outcome=CallOutcome.UNAVAILABLE, next_step=step, again=True)
-
-
-def _refused(detail: str, next_step: str, status: int | None = None) -> Failure:
-    outcome = CallOutcome.REFUSED
-    return Failure(detail=detail, code=REFUSED, outcome=outcome, next_step=next_step, status=status, again=False)
-
-
-def _busy(detail: str, next_step: str, error: Rejected, *, again: bool) -> Failure:
-    outcome, status, after = CallOutcome.UNAVAILABLE, error.status, error.after
-    return Failure(
-        detail=detail, code=UNAVAILABLE, outcome=outcome, next_step=next_step, status=status, again=again, after=after
+    return ModelFailure(
+        detail=detail, code=UNAVAILABLE_CODE, outcome=CallOutcome.UNAVAILABLE, next_step=step, again=True
     )
 
 
-def _from_status(error: Rejected, model: str) -> Failure:
+def _refused_failure(detail: str, next_step: str, status: int | None = None) -> ModelFailure:
+    outcome = CallOutcome.REFUSED
+    return ModelFailure(
+        detail=detail, code=REFUSED_CODE, outcome=outcome, next_step=next_step, status=status, again=False
+    )
+
+
+def _busy_failure(detail: str, next_step: str, error: VendorRejected, *, again: bool) -> ModelFailure:
+    outcome, status, after = CallOutcome.UNAVAILABLE, error.status, error.after
+    return ModelFailure(
+        detail=detail,
+        code=UNAVAILABLE_CODE,
+        outcome=outcome,
+        next_step=next_step,
+        status=status,
+        again=again,
+        after=after,
+    )
+
+
+def _status_failure(error: VendorRejected, model: str) -> ModelFailure:
     status = error.status
     if status in (401, 403):
         detail = f"{model} refused the key ({status}). Set MNEMON_MODEL_API_KEY to one that is valid."
-        return _refused(detail, "check MNEMON_MODEL_API_KEY", status)
+        return _refused_failure(detail, "check MNEMON_MODEL_API_KEY", status)
     if status == 404:
         detail = f"{model} is not known there (404). Check MNEMON_MODEL and MNEMON_MODEL_BASE_URL."
-        return _refused(detail, "check MNEMON_MODEL and MNEMON_MODEL_BASE_URL", status)
+        return _refused_failure(detail, "check MNEMON_MODEL and MNEMON_MODEL_BASE_URL", status)
     if status == 429 or error.spent:
         detail = f"{model} takes no more requests now (429). Wait, or raise the quota there."
-        return _busy(detail, "wait, or raise the quota at the model's provider", error, again=not error.spent)
-    if status >= 500 or status in _RETRIED_STATUS:
+        return _busy_failure(detail, "wait, or raise the quota at the model's provider", error, again=not error.spent)
+    if status >= 500 or status in _RETRIED_STATUSES:
         detail = f"{model} failed with status {status}. Try again later."
-        return _busy(detail, "look at the model's server, or its provider's status page", error, again=True)
-    detail = f"{model} rejected the request ({status}): {cause_of(error)}"
-    return _refused(detail, "check that MNEMON_MODEL takes a JSON schema and this much text", status)
+        return _busy_failure(detail, "look at the model's server, or its provider's status page", error, again=True)
+    detail = f"{model} rejected the request ({status}): {short_cause(error)}"
+    return _refused_failure(detail, "check that MNEMON_MODEL takes a JSON schema and this much text", status)

@@ -1,4 +1,7 @@
-"""Counts every call to a model for `/metrics`: calls, tokens and seconds, by model and purpose."""
+"""Counts every call to a model for `/metrics`: calls, tokens and seconds, by model and purpose.
+
+What calls cost in money, at the providers' list prices as they ship with us; no network is asked.
+"""
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
@@ -6,12 +9,13 @@ from contextlib import aclosing
 from prometheus_client import Counter, Histogram
 
 from mnemon.errors import ModelDown
-from mnemon.llm.protocol import Answer, ChatEvent, ChatRequest, Finished, Llm, Purpose, Question, Usage
+from mnemon.llm.offline import OFFLINE_NAME as OFFLINE
+from mnemon.llm.protocol import ChatEvent, Llm, LlmAnswer, LlmChatRequest, LlmQuestion, Purpose, ReplyFinished, Usage
 from mnemon.spans import span
 
-CALLS = Counter("mnemon_model_calls", "Calls to a language model.", ("model", "purpose", "outcome"))
-TOKENS = Counter("mnemon_model_tokens", "Tokens that calls used.", ("model", "purpose", "kind"))
-SECONDS = Histogram(
+MODEL_CALLS = Counter("mnemon_model_calls", "Calls to a language model.", ("model", "purpose", "outcome"))
+MODEL_TOKENS = Counter("mnemon_model_tokens", "Tokens that calls used.", ("model", "purpose", "kind"))
+MODEL_SECONDS = Histogram(
     "mnemon_model_seconds",
     "Seconds a call took, retries included.",
     ("model", "purpose"),
@@ -19,7 +23,7 @@ SECONDS = Histogram(
 )
 
 
-class Metered:
+class MeteredLlm:
     """The same model, counted."""
 
     def __init__(self, llm: Llm) -> None:
@@ -30,33 +34,55 @@ class Metered:
     async def close(self) -> None:
         await self._llm.close()
 
-    async def answer(self, question: Question) -> Answer:
+    async def answer(self, question: LlmQuestion) -> LlmAnswer:
         try:
             with span("model", model=self.name, purpose=question.purpose, title=question.title):
                 answer = await self._llm.answer(question)
         except ModelDown as error:
-            self._failed(question.purpose, error)
+            self._count_failure(question.purpose, error)
             raise
-        self._spent(question.purpose, answer.usage)
+        self._count_success(question.purpose, answer.usage)
         return answer
 
-    async def chat(self, request: ChatRequest) -> AsyncGenerator[ChatEvent, None]:
+    async def chat(self, request: LlmChatRequest) -> AsyncGenerator[ChatEvent, None]:
         try:
             async with aclosing(self._llm.chat(request)) as events:
                 async for event in events:
-                    if isinstance(event, Finished):
-                        self._spent(request.purpose, event.usage)
+                    if isinstance(event, ReplyFinished):
+                        self._count_success(request.purpose, event.usage)
                     yield event
         except ModelDown as error:
-            self._failed(request.purpose, error)
+            self._count_failure(request.purpose, error)
             raise
 
-    def _spent(self, purpose: Purpose, usage: Usage) -> None:
-        CALLS.labels(self.name, purpose, "ok").inc()
-        SECONDS.labels(self.name, purpose).observe(usage.latency_ms / 1000)
+    def _count_success(self, purpose: Purpose, usage: Usage) -> None:
+        MODEL_CALLS.labels(self.name, purpose, "ok").inc()
+        MODEL_SECONDS.labels(self.name, purpose).observe(usage.latency_ms / 1000)
         spent = {"input": usage.input_tokens, "output": usage.output_tokens, "cached": usage.cached_tokens}
         for kind, tokens in spent.items():
-            TOKENS.labels(self.name, purpose, kind).inc(tokens)
+            MODEL_TOKENS.labels(self.name, purpose, kind).inc(tokens)
 
-    def _failed(self, purpose: Purpose, error: ModelDown) -> None:
-        CALLS.labels(self.name, purpose, error.code).inc()
+    def _count_failure(self, purpose: Purpose, error: ModelDown) -> None:
+        MODEL_CALLS.labels(self.name, purpose, error.code).inc()
+
+
+PRICED_PROVIDERS = {"openai": "openai", "anthropic": "anthropic", "google": "google"}
+
+
+def cost_usd(usage: Usage) -> float | None:
+    """Dollars for these tokens; None when no price is known for the model, which a local one's never is."""
+    if usage.model == OFFLINE:
+        return 0.0
+    provider, _, model = usage.model.partition(":")
+    if provider not in PRICED_PROVIDERS or not model:
+        return None
+    from genai_prices import Usage as Tokens
+    from genai_prices import calc_price
+
+    tokens = Tokens(
+        input_tokens=usage.input_tokens, output_tokens=usage.output_tokens, cache_read_tokens=usage.cached_tokens
+    )
+    try:
+        return float(calc_price(tokens, model, provider_id=PRICED_PROVIDERS[provider]).total_price)
+    except LookupError:
+        return None

@@ -3,30 +3,30 @@
 import json
 from collections.abc import AsyncGenerator
 
-from mnemon.llm.protocol import Answer, ChatEvent, ChatRequest, Finished, Question, Text, Usage
+from mnemon.llm.protocol import ChatEvent, LlmAnswer, LlmChatRequest, LlmQuestion, ReplyFinished, TextPiece, Usage
 
-NAME = "offline"
+OFFLINE_NAME = "offline"
 
 
 class OfflineLlm:
     """Answers by rule."""
 
-    name = NAME
+    name = OFFLINE_NAME
     offline = True
 
     async def close(self) -> None:
         """There was nothing open."""
 
-    async def answer(self, question: Question) -> Answer:
-        from mnemon.aside import read_aside  # with asyncio: `mnemon --help` does without
+    async def answer(self, question: LlmQuestion) -> LlmAnswer:
+        from mnemon.event_loop import run_off_loop  # with asyncio: `mnemon --help` does without
 
-        value = await read_aside(len(question.prompt), question.by_rule)
-        return Answer(value=value, text=json.dumps(value, ensure_ascii=False), usage=Usage(model=NAME))
+        value = await run_off_loop(len(question.prompt), question.by_rule)
+        return LlmAnswer(value=value, text=json.dumps(value, ensure_ascii=False), usage=Usage(model=OFFLINE_NAME))
 
-    async def chat(self, request: ChatRequest) -> AsyncGenerator[ChatEvent, None]:
-        from mnemon.aside import read_aside  # with asyncio: `mnemon --help` does without
+    async def chat(self, request: LlmChatRequest) -> AsyncGenerator[ChatEvent, None]:
+        from mnemon.event_loop import run_off_loop  # with asyncio: `mnemon --help` does without
 
-        told = await read_aside(sum(len(message.content) for message in request.messages), request.by_rule)
+        told = await run_off_loop(sum(len(message.content) for message in request.messages), request.by_rule)
         for line in told.splitlines(keepends=True):
-            yield Text(text=line)
-        yield Finished(usage=Usage(model=NAME))
+            yield TextPiece(text=line)
+        yield ReplyFinished(usage=Usage(model=OFFLINE_NAME))

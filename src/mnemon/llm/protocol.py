@@ -43,7 +43,7 @@ class Usage:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Question:
+class LlmQuestion:
     """A structured answer is wanted."""
 
     title: str
@@ -58,7 +58,7 @@ class Question:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Answer:
+class LlmAnswer:
     """What came back: the object as parsed, not yet validated beyond being an object."""
 
     value: Json
@@ -77,7 +77,7 @@ class ToolRequest:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Message:
+class LlmMessage:
     """One message of a conversation with a model."""
 
     role: str
@@ -101,11 +101,11 @@ class ToolSpec:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ChatRequest:
+class LlmChatRequest:
     """A reply is wanted: one model request, no tool loop."""
 
     system: str
-    messages: tuple[Message, ...]
+    messages: tuple[LlmMessage, ...]
     tools: tuple[ToolSpec, ...] = ()
     purpose: Purpose = Purpose.CHAT
     by_rule: Callable[[], str]
@@ -115,14 +115,14 @@ class ChatRequest:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Text:
+class TextPiece:
     """A piece of the reply."""
 
     text: str
 
 
 @dataclass(frozen=True, kw_only=True)
-class Finished:
+class ReplyFinished:
     """The reply is complete."""
 
     usage: Usage
@@ -132,7 +132,7 @@ class Finished:
     """Whether it was longer than we take, and was cut."""
 
 
-ChatEvent = Text | ToolRequest | Finished
+ChatEvent = TextPiece | ToolRequest | ReplyFinished
 
 
 class Llm(Protocol):
@@ -142,9 +142,9 @@ class Llm(Protocol):
     """As named in the settings, `openai:gpt-…` or `offline`."""
     offline: bool
 
-    async def answer(self, question: Question) -> Answer: ...
+    async def answer(self, question: LlmQuestion) -> LlmAnswer: ...
 
-    def chat(self, request: ChatRequest) -> AsyncGenerator[ChatEvent, None]: ...
+    def chat(self, request: LlmChatRequest) -> AsyncGenerator[ChatEvent, None]: ...
 
     async def close(self) -> None:
         """Its connections are closed; at the end of the process."""

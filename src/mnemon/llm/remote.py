@@ -8,13 +8,30 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import replace
 
+from mnemon.event_loop import RequestPriority
+from mnemon.input_checks import storable_json, storable_text
 from mnemon.llm.call_log import ModelCall
-from mnemon.llm.failure import RAISED, Failure, broken_off, cause_of, failure_of, too_slow, unusable
-from mnemon.llm.patience import Patience
-from mnemon.llm.protocol import Answer, ChatEvent, ChatRequest, Finished, Json, Question, Text, ToolRequest, Usage
-from mnemon.llm.vendor import Piece, Said, Vendor
-from mnemon.storable import storable, storable_json
-from mnemon.way import RightOfWay
+from mnemon.llm.failure import (
+    REQUEST_ERRORS,
+    ModelFailure,
+    classify_failure,
+    cut_off_failure,
+    short_cause,
+    timeout_failure,
+    unusable_failure,
+)
+from mnemon.llm.protocol import (
+    ChatEvent,
+    Json,
+    LlmAnswer,
+    LlmChatRequest,
+    LlmQuestion,
+    ReplyFinished,
+    TextPiece,
+    ToolRequest,
+    Usage,
+)
+from mnemon.llm.vendor import LlmVendor, RawAnswer, ReplyPiece, RetryPolicy
 
 
 class RemoteLlm:
@@ -22,9 +39,9 @@ class RemoteLlm:
 
     offline = False
 
-    def __init__(self, name: str, vendor: Vendor, patience: Patience, way: RightOfWay | None = None) -> None:
+    def __init__(self, name: str, vendor: LlmVendor, patience: RetryPolicy, way: RequestPriority | None = None) -> None:
         self.name = name
-        self._way = way or RightOfWay()
+        self._way = way or RequestPriority()
         self._vendor = vendor
         self._patience = patience
 
@@ -32,76 +49,78 @@ class RemoteLlm:
         """Its connections are closed."""
         await self._vendor.close()
 
-    async def answer(self, question: Question) -> Answer:
-        await self._way.clear()
-        with ModelCall(self.name, question.purpose, question.title).logged() as call:
-            said = await self._within_patience(question, call)
-            text = storable(said.text)
+    async def answer(self, question: LlmQuestion) -> LlmAnswer:
+        await self._way.yield_to_requests()
+        with ModelCall(self.name, question.purpose, question.title).log_when_done() as call:
+            said = await self._answer_with_retries(question, call)
+            text = storable_text(said.text)
             value = parse_object(text)
             if value is None:
                 why = "it was cut at the length limit" if said.cut else "it is not a JSON object"
-                raise call.failed(unusable(self.name, why))
-            return Answer(value=value, text=text, usage=call.succeeded(said.usage))
+                raise call.record_failure(unusable_failure(self.name, why))
+            return LlmAnswer(value=value, text=text, usage=call.record_success(said.usage))
 
-    async def _within_patience(self, question: Question, call: ModelCall) -> Said:
+    async def _answer_with_retries(self, question: LlmQuestion, call: ModelCall) -> RawAnswer:
         """The answer to the first request that succeeds."""
         timeout = self._patience.timeout
         while call.tries < self._patience.tries:
             call.tries += 1
             try:
-                async with asyncio.timeout(self._left(call.began)):
-                    return await self._vendor.said(question)
-            except RAISED as error:
-                await self._wait_or_raise(failure_of(error, self.name, timeout), call, error)
-        raise call.failed(too_slow(self.name, timeout))
+                async with asyncio.timeout(self._seconds_left(call.began)):
+                    return await self._vendor.request_answer(question)
+            except REQUEST_ERRORS as error:
+                await self._delay_or_raise(classify_failure(error, self.name, timeout), call, error)
+        raise call.record_failure(timeout_failure(self.name, timeout))
 
-    async def chat(self, request: ChatRequest) -> AsyncGenerator[ChatEvent, None]:
-        with ModelCall(self.name, request.purpose).logged() as call:
+    async def chat(self, request: LlmChatRequest) -> AsyncGenerator[ChatEvent, None]:
+        with ModelCall(self.name, request.purpose).log_when_done() as call:
             while call.tries < self._patience.tries:
                 call.tries += 1
                 said = False
                 try:
-                    async with aclosing(self._once(request, call)) as events:
+                    async with aclosing(self._stream_once(request, call)) as events:
                         async for event in events:
                             said = True
                             yield event
                     return
-                except RAISED as error:
+                except REQUEST_ERRORS as error:
                     if said:
-                        raise call.failed(broken_off(self.name, cause_of(error)), error) from error
-                    await self._wait_or_raise(failure_of(error, self.name, self._patience.timeout), call, error)
+                        raise call.record_failure(cut_off_failure(self.name, short_cause(error)), error) from error
+                    await self._delay_or_raise(classify_failure(error, self.name, self._patience.timeout), call, error)
 
-    async def _once(self, request: ChatRequest, call: ModelCall) -> AsyncGenerator[ChatEvent, None]:
+    async def _stream_once(self, request: LlmChatRequest, call: ModelCall) -> AsyncGenerator[ChatEvent, None]:
         """One request's events, fit for a database; no more text than the longest reply has."""
         ended = stirred = False
         left = self._patience.longest_reply
-        async with aclosing(self._in_time(self._vendor.pieces(request), call.began)) as pieces:
+        async with aclosing(self._pieces_in_time(self._vendor.stream_reply(request), call.began)) as pieces:
             async for piece in pieces:
                 stirred = True
                 match piece:
-                    case Text(text=text) if len(text) > left:
-                        yield Text(text=storable(text[:left]))
-                        yield Finished(usage=call.succeeded(Usage()), reason="length", cut=True)
+                    case TextPiece(text=text) if len(text) > left:
+                        yield TextPiece(text=storable_text(text[:left]))
+                        yield ReplyFinished(usage=call.record_success(Usage()), reason="length", cut=True)
                         return
-                    case Text(text=text):
+                    case TextPiece(text=text):
                         left -= len(text)
-                        yield Text(text=storable(text))
+                        yield TextPiece(text=storable_text(text))
                     case ToolRequest():
                         yield replace(piece, arguments=storable_json(piece.arguments))
-                    case Finished():
+                    case ReplyFinished():
                         ended = True
-                        yield replace(piece, usage=call.succeeded(piece.usage))
+                        yield replace(piece, usage=call.record_success(piece.usage))
         if not ended:
             raise ValueError("it stopped coming" if stirred else "it is empty")
 
-    async def _in_time(self, pieces: AsyncGenerator[Piece, None], began: float) -> AsyncGenerator[Piece, None]:
+    async def _pieces_in_time(
+        self, pieces: AsyncGenerator[ReplyPiece, None], began: float
+    ) -> AsyncGenerator[ReplyPiece, None]:
         """The pieces: the first within the timeout, the last within the bound of a whole reply.
 
         Only what waits for a piece is ever stopped, never the listener who has one.
         """
         now = asyncio.get_running_loop().time()
         last = now + self._patience.whole_reply
-        until = min(last, now + self._left(began))
+        until = min(last, now + self._seconds_left(began))
         async with aclosing(pieces):
             while True:
                 try:
@@ -112,15 +131,15 @@ class RemoteLlm:
                 until = last
                 yield piece
 
-    def _left(self, began: float) -> float:
+    def _seconds_left(self, began: float) -> float:
         """Seconds until the answer, or the first piece, is late."""
         return max(0.001, self._patience.timeout - (time.perf_counter() - began))
 
-    async def _wait_or_raise(self, failure: Failure, call: ModelCall, error: Exception) -> None:
+    async def _delay_or_raise(self, failure: ModelFailure, call: ModelCall, error: Exception) -> None:
         """Returns when it is time to try again."""
         remaining = self._patience.timeout - (time.perf_counter() - call.began)
         wait = (
-            self._patience.wait(
+            self._patience.next_delay(
                 tried=call.tries,
                 remaining=remaining,
                 asked=failure.after,
@@ -130,7 +149,7 @@ class RemoteLlm:
             else None
         )
         if wait is None:
-            raise call.failed(failure, error)
+            raise call.record_failure(failure, error)
         call.status = failure.status
         await asyncio.sleep(wait)
 

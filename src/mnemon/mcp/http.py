@@ -14,7 +14,6 @@ from starlette.responses import JSONResponse
 from starlette.types import Message, Receive, Scope, Send
 
 from mnemon.access.rate import RateLimit
-from mnemon.basement import Basement
 from mnemon.errors import (
     Invalid,
     Misdirected,
@@ -26,11 +25,12 @@ from mnemon.errors import (
     WrongMediaType,
 )
 from mnemon.logs import note_error
-from mnemon.mcp.caller import Visitor, from_request
+from mnemon.mcp.caller import McpCaller, authenticate_request
 from mnemon.mcp.server import make_server
+from mnemon.services import Services
 from mnemon.settings import Settings
 
-_LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+_LOOPBACK_NAMES = ("127.0.0.1", "localhost", "[::1]")
 
 
 class McpDoor:
@@ -40,24 +40,24 @@ class McpDoor:
     """
 
     def __init__(
-        self, basement: Basement, rate_limit: RateLimit, *, manager: StreamableHTTPSessionManager | None = None
+        self, services: Services, rate_limit: RateLimit, *, manager: StreamableHTTPSessionManager | None = None
     ) -> None:
-        self._basement = basement
+        self._basement = services
         self._rate_limit = rate_limit
-        self._manager = manager or spoken(
-            make_server(basement, known), basement.settings, stateless=True, json_response=True
+        self._manager = manager or session_manager(
+            make_server(services, checked_caller), services.settings, stateless=True, json_response=True
         )
 
-    def running(self) -> AbstractAsyncContextManager[None]:
+    def lifespan(self) -> AbstractAsyncContextManager[None]:
         """For the application's lifespan: requests are answered inside."""
         return self._manager.run()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        check_request(Request(scope), loopback=self._basement.settings.loopback)  # refused as by the other doors
+        check_request(Request(scope), loopback=self._basement.settings.is_loopback)  # refused as by the other doors
         try:
-            visitor = await from_request(Request(scope), self._basement, self._rate_limit)
+            visitor = await authenticate_request(Request(scope), self._basement, self._rate_limit)
         except MnemonError as error:
-            await _refusal(error)(scope, receive, send)
+            await _refusal_response(error)(scope, receive, send)
             return
         scope.setdefault("state", {})["visitor"] = visitor
         # The library takes a client that leaves within its body for a fault of its own: here it is none.
@@ -98,7 +98,7 @@ def check_origin(headers: Headers, *, loopback: bool) -> None:
     origin = headers.get("origin")
     if origin is None:
         return
-    site = _site(origin)
+    site = _origin_site(origin)
     own = _is_loopback(site) if loopback else site == headers.get("host", "").lower()
     if not own:
         raise NotAllowed(
@@ -108,7 +108,7 @@ def check_origin(headers: Headers, *, loopback: bool) -> None:
         )
 
 
-def _site(origin: str) -> str:
+def _origin_site(origin: str) -> str:
     """Give the host and port that an Origin names; nothing for `null` and what is no address."""
     try:
         return urlsplit(origin).netloc.lower()
@@ -120,17 +120,20 @@ def _is_loopback(site: str) -> bool:
     """Whether this is a loopback name, with or without a port."""
     return any(
         site == name or (site.startswith(f"{name}:") and site.removeprefix(f"{name}:").isdecimal())
-        for name in _LOOPBACK
+        for name in _LOOPBACK_NAMES
     )
 
 
-def spoken(server: "Server[Any]", settings: Settings, **options: Any) -> StreamableHTTPSessionManager:
+def session_manager(server: "Server[Any]", settings: Settings, **options: Any) -> StreamableHTTPSessionManager:
     """The server behind streamable HTTP; on loopback, only for hosts and origins that are loopback too."""
     security = TransportSecuritySettings(
-        enable_dns_rebinding_protection=settings.loopback,
-        allowed_hosts=[f"{name}{port}" for name in _LOOPBACK for port in ("", ":*")],
+        enable_dns_rebinding_protection=settings.is_loopback,
+        allowed_hosts=[f"{name}{port}" for name in _LOOPBACK_NAMES for port in ("", ":*")],
         allowed_origins=[
-            f"{scheme}://{name}{port}" for scheme in ("http", "https") for name in _LOOPBACK for port in ("", ":*")
+            f"{scheme}://{name}{port}"
+            for scheme in ("http", "https")
+            for name in _LOOPBACK_NAMES
+            for port in ("", ":*")
         ],
     )
     return StreamableHTTPSessionManager(
@@ -138,15 +141,15 @@ def spoken(server: "Server[Any]", settings: Settings, **options: Any) -> Streama
     )
 
 
-async def known(ctx: ServerRequestContext[Any, Any]) -> Visitor:
+async def checked_caller(ctx: ServerRequestContext[Any, Any]) -> McpCaller:
     """The visitor that the door checked for this very request."""
     request = ctx.request
     assert isinstance(request, Request)
-    visitor: Visitor = request.state.visitor
+    visitor: McpCaller = request.state.visitor
     return visitor
 
 
-def _refusal(error: MnemonError) -> JSONResponse:
+def _refusal_response(error: MnemonError) -> JSONResponse:
     """As the protocol wants it: a JSON-RPC error with the status of the cause."""
     note_error(error)
     match error:

@@ -9,23 +9,23 @@ from mnemon.clock import parse_time
 from mnemon.db.tx import Tx
 from mnemon.errors import Malformed, NotFound
 from mnemon.memory import store
-from mnemon.memory.claims import in_order_of_trust
+from mnemon.memory.claims import sort_by_trust
 from mnemon.memory.entities.store import load_aliases
-from mnemon.memory.lifecycle import Status
-from mnemon.memory.memory import Memory, Version
+from mnemon.memory.lifecycle import ArchiveStatus
+from mnemon.memory.memory import MemoryVersion, StoredMemory
 from mnemon.scope import Scope
 
 
-async def locate(tx: Tx, scope: Scope, memory_id: str) -> Scope:
+async def scope_of_memory(tx: Tx, scope: Scope, memory_id: str) -> Scope:
     """The scope of the person whose memory it is; not found for another organization's, or another person's where
     the scope names one."""
-    user_id = await store.owner(tx, scope, memory_id)
+    user_id = await store.owner_of(tx, scope, memory_id)
     if user_id is None or scope.user_id not in (None, user_id):
         raise NotFound("memory")
     return Scope(org_id=scope.org_id, user_id=user_id, persona_id=scope.persona_id)
 
 
-async def get(tx: Tx, scope: Scope, memory_id: str) -> Memory:
+async def get_memory(tx: Tx, scope: Scope, memory_id: str) -> StoredMemory:
     """The person's memory with where it was said."""
     found = await store.by_ids(tx, scope, [memory_id])
     if not found:
@@ -33,20 +33,22 @@ async def get(tx: Tx, scope: Scope, memory_id: str) -> Memory:
     return (await store.with_provenance(tx, scope, found))[0]
 
 
-async def listed(tx: Tx, scope: Scope, wanted: store.Filter, *, entity: str | None = None, most: int) -> list[Memory]:
+async def list_memories(
+    tx: Tx, scope: Scope, wanted: store.MemoryFilter, *, entity: str | None = None, most: int
+) -> list[StoredMemory]:
     """A page of memories, newest first; `entity` is a key under any of its aliases."""
     if entity is not None:
         aliases = await load_aliases(tx, scope)
-        wanted = replace(wanted, entities=(entity, *aliases.members(entity)))
-    return await store.with_provenance(tx, scope, await store.listed(tx, scope, wanted, most=most))
+        wanted = replace(wanted, entities=(entity, *aliases.member_keys(entity)))
+    return await store.with_provenance(tx, scope, await store.list_memories(tx, scope, wanted, most=most))
 
 
-async def history(tx: Tx, scope: Scope, memory_id: str) -> Sequence[Version]:
+async def list_versions(tx: Tx, scope: Scope, memory_id: str) -> Sequence[MemoryVersion]:
     """Every version in the order it held, the current one last."""
-    memory = await get(tx, scope, memory_id)
+    memory = await get_memory(tx, scope, memory_id)
     recorded = (await store.past_versions(tx, scope, [memory_id])).get(memory_id, ())
     past = [one for one in recorded if not one.is_repeat]
-    current = Version(
+    current = MemoryVersion(
         number=memory.version,
         content=memory.content,
         importance=memory.importance,
@@ -64,29 +66,29 @@ async def history(tx: Tx, scope: Scope, memory_id: str) -> Sequence[Version]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class BesideMemory:
+class Contradictions:
     """What stands beside a memory under its key."""
 
-    contradicted: Memory | None
+    contradicted: StoredMemory | None
     """What a claim contradicts, where that is held."""
-    claims: tuple[Memory, ...]
+    claims: tuple[StoredMemory, ...]
     """Claims that contradict it, the most trusted first."""
 
 
-async def beside_memory(tx: Tx, scope: Scope, memory: Memory) -> BesideMemory:
+async def contradictions_of(tx: Tx, scope: Scope, memory: StoredMemory) -> Contradictions:
     """What a claim contradicts, or the claims that contradict a memory."""
     rows = await store.under_key(tx, scope, memory.claim_of or memory.memory_key)
-    seen = [one for one in rows if one.status is Status.ACTIVE and one.persona_id in (None, memory.persona_id)]
+    seen = [one for one in rows if one.status is ArchiveStatus.ACTIVE and one.persona_id in (None, memory.persona_id)]
     if memory.claim_of is None:
-        mine = [one for one in rows if one.status is Status.ACTIVE and one.claim_of is not None]
+        mine = [one for one in rows if one.status is ArchiveStatus.ACTIVE and one.claim_of is not None]
         shown = mine if memory.persona_id is None else [one for one in mine if one.persona_id == memory.persona_id]
-        return BesideMemory(contradicted=None, claims=tuple(in_order_of_trust(shown)))
+        return Contradictions(contradicted=None, claims=tuple(sort_by_trust(shown)))
     facts = [one for one in seen if one.claim_of is None]
     own = next((one for one in facts if one.persona_id == memory.persona_id), None)
-    return BesideMemory(contradicted=own or next(iter(facts), None), claims=())
+    return Contradictions(contradicted=own or next(iter(facts), None), claims=())
 
 
-class Placed(Protocol):
+class Listable(Protocol):
     """What lists are ordered by."""
 
     @property
@@ -96,12 +98,12 @@ class Placed(Protocol):
     def created_at(self) -> datetime: ...
 
 
-def position_of(one: Placed) -> str:
+def cursor_of(one: Listable) -> str:
     """Its place in a list that is newest first."""
     return f"{one.created_at.isoformat()} {one.id}"
 
 
-def place_of(position: str | None) -> tuple[datetime, str] | None:
+def parse_cursor(position: str | None) -> tuple[datetime, str] | None:
     """The place a position names."""
     if position is None:
         return None

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Protocol, TypeVar
 
-from mnemon.memory.ranking import Ranked
+from mnemon.memory.ranking import RankedItem
 from mnemon.memory.trust import Trust, outranks, trust_rank
 
 
@@ -30,7 +30,7 @@ S = TypeVar("S", bound=Claimable)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Beside:
+class ClaimGroups:
     """The claims beside each memory."""
 
     claims: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -40,7 +40,7 @@ class Beside:
     """Claims that stand for themselves, because what they contradict is not held."""
 
     @property
-    def followers(self) -> frozenset[str]:
+    def follower_ids(self) -> frozenset[str]:
         """Ids of the claims that are shown after another memory, or not at all."""
         return frozenset(one for some in self.claims.values() for one in some)
 
@@ -49,17 +49,17 @@ class Beside:
 class ShownClaims:
     """A ranking together with the claims that are shown."""
 
-    ranked: tuple[Ranked, ...]
+    ranked: tuple[RankedItem, ...]
     beside: Mapping[str, str]
     """Id of each shown claim to the id of the memory before it."""
     further: Mapping[str, int]
     """How many claims beside a shown memory are not shown, where there are any."""
 
 
-NO_CLAIMS = Beside()
+NO_CLAIMS = ClaimGroups()
 
 
-def claims_beside(held: Iterable[Claimable]) -> Beside:
+def group_claims(held: Iterable[Claimable]) -> ClaimGroups:
     """Find what each claim contradicts among what is held: what is said to its own persona first, then to everyone."""
     known = list(held)
     claims = [one for one in known if one.claim_of is not None]
@@ -71,41 +71,41 @@ def claims_beside(held: Iterable[Claimable]) -> Beside:
     }
     groups: dict[str, list[Claimable]] = {}
     without: dict[str, list[Claimable]] = {}
-    for claim in in_order_of_trust(claims):
-        fact = _contradicted(claim, facts)
+    for claim in sort_by_trust(claims):
+        fact = _find_contradicted(claim, facts)
         if fact is None:
             without.setdefault(str(claim.claim_of), []).append(claim)
         else:
             groups.setdefault(fact.id, []).append(claim)
     for first, *others in without.values():
         groups[first.id] = others
-    return Beside(
+    return ClaimGroups(
         claims={leader: tuple(one.id for one in some) for leader, some in groups.items()},
         unheld=frozenset(some[0].id for some in without.values()),
     )
 
 
-def in_order_of_trust(claims: Iterable[S]) -> list[S]:
+def sort_by_trust(claims: Iterable[S]) -> list[S]:
     """Sort by the highest trust, then the newest."""
     return sorted(claims, key=lambda one: (-trust_rank(one.trust), -one.updated_at.timestamp(), one.id))
 
 
-def _contradicted(claim: Claimable, facts: Mapping[tuple[str | None, str], Claimable]) -> Claimable | None:
+def _find_contradicted(claim: Claimable, facts: Mapping[tuple[str | None, str], Claimable]) -> Claimable | None:
     places = dict.fromkeys(((claim.persona_id, str(claim.claim_of)), (None, str(claim.claim_of))))
     held = [facts[place] for place in places if place in facts]
     return next((one for one in held if outranks(one.trust, claim.trust)), held[0] if held else None)
 
 
-def show_claims(ranked: Sequence[Ranked], beside: Beside, *, limit: int, extra: int = 0) -> ShownClaims:
+def show_claims(ranked: Sequence[RankedItem], beside: ClaimGroups, *, limit: int, extra: int = 0) -> ShownClaims:
     """Show at most one claim directly after each memory that is shown, in the places the memories leave.
 
     Claims are not ranked: what is shown besides them is what would be shown without them. `extra` places are for
     claims alone.
     """
-    followers = beside.followers
+    followers = beside.follower_ids
     leading = [one for one in ranked if one.id not in followers][:limit]
     room = limit - len(leading) + extra
-    shown: list[Ranked] = []
+    shown: list[RankedItem] = []
     of: dict[str, str] = {}
     further: dict[str, int] = {}
     for one in leading:

@@ -6,39 +6,41 @@ from dataclasses import dataclass, replace
 from mnemon.db.tx import Tx
 from mnemon.errors import Conflict, NotFound
 from mnemon.memory import store
-from mnemon.memory.fact import API, Entity, Fact
+from mnemon.memory.fact import API, Fact, FactEntity
 from mnemon.memory.importance import CRITICAL
 from mnemon.memory.keys import withdrawn_key
-from mnemon.memory.lifecycle import ArchiveReason, Status, archive, restore
-from mnemon.memory.memory import Memory, Version
-from mnemon.memory.plan import Change, Outcome, rewritten
-from mnemon.memory.remember import keep_vectors, remember
+from mnemon.memory.lifecycle import ArchiveReason, ArchiveStatus, status_after_archive, status_after_restore
+from mnemon.memory.memory import MemoryVersion, StoredMemory
+from mnemon.memory.plan import MemoryChange, MemoryOutcome, rewrite_content
+from mnemon.memory.remember import remember_facts, store_vectors
 from mnemon.memory.trust import outranks, trust_of
 from mnemon.scope import Scope
 from mnemon.sessions.people import bump_revision
-from mnemon.vectors.embed import Vectors
+from mnemon.vectors.text_vectors import TextVectors
 
-EDITED = "its text was changed by hand and is held by another memory"
+EDITED_NOTE = "its text was changed by hand and is held by another memory"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Edit:
+class MemoryEdit:
     """What is to change; None leaves it as it is."""
 
     content: str | None = None
     importance: int | None = None
     pinned: bool | None = None
-    status: Status | None = None
+    status: ArchiveStatus | None = None
     reason: str | None = None
     """Why; for archiving one of the archive reasons, else in words."""
     source: str = API
     """Who asks for it: nothing of a more trusted source is changed, and a new text is their statement."""
 
 
-async def change(tx: Tx, scope: Scope, memory_id: str, edit: Edit, *, vectors: Vectors | None = None) -> Memory:
+async def edit_memory(
+    tx: Tx, scope: Scope, memory_id: str, edit: MemoryEdit, *, vectors: TextVectors | None = None
+) -> StoredMemory:
     """The memory is as the edit says; a text it replaces is kept as a version."""
     revision = await bump_revision(tx, scope, asked_for="memory")
-    held = await _held(tx, scope, memory_id)
+    held = await _load_memory(tx, scope, memory_id)
     refuse_if_outranked(held, edit.source)
     refuse_if_replaced(held, edit.status)
     if edit.pinned and held.claim_of is not None:
@@ -46,12 +48,12 @@ async def change(tx: Tx, scope: Scope, memory_id: str, edit: Edit, *, vectors: V
             "A claim cannot be pinned: a more trusted source says otherwise. State it as the person's own fact first.",
             code="claim",
         )
-    made = Change(outcome=Outcome.UPDATED, memory=held)
+    made = MemoryChange(outcome=MemoryOutcome.UPDATED, memory=held)
     if edit.content is not None and edit.content != held.content:
         if held.claim_of is not None:
-            return await _restated(tx, scope, held, edit, vectors)
-        made = rewritten(held, edit.content, at=tx.now, reason=edit.reason, revision=revision)
-        made = replace(made, memory=_said_by(made.memory, edit.source))
+            return await _restate_claim(tx, scope, held, edit, vectors)
+        made = rewrite_content(held, edit.content, at=tx.now, reason=edit.reason, revision=revision)
+        made = replace(made, memory=_attribute_to(made.memory, edit.source))
     pinned = made.memory.pinned if edit.pinned is None else edit.pinned
     importance = made.memory.importance if edit.importance is None else edit.importance
     memory = replace(
@@ -62,14 +64,14 @@ async def change(tx: Tx, scope: Scope, memory_id: str, edit: Edit, *, vectors: V
         revision=revision,
         updated_at=tx.now,
     )
-    memory = _with_status(memory, edit, tx)
+    memory = _apply_status(memory, edit, tx)
     made = replace(made, memory=memory)
-    await store.write(tx, scope, [made])
-    await keep_vectors(tx, scope, [made], vectors, revision=revision)
+    await store.write_changes(tx, scope, [made])
+    await store_vectors(tx, scope, [made], vectors, revision=revision)
     return (await store.with_provenance(tx, scope, [memory]))[0]
 
 
-def refuse_if_outranked(held: Memory, source: str) -> None:
+def refuse_if_outranked(held: StoredMemory, source: str) -> None:
     """Raise Conflict where the memory comes from a more trusted source than the change does."""
     if outranks(held.trust, trust_of(source)):
         raise Conflict(
@@ -79,9 +81,9 @@ def refuse_if_outranked(held: Memory, source: str) -> None:
         )
 
 
-def refuse_if_replaced(held: Memory, status: Status | None) -> None:
+def refuse_if_replaced(held: StoredMemory, status: ArchiveStatus | None) -> None:
     """Raise Conflict where a withdrawn memory is to be active again and another one has its place."""
-    if status is Status.ACTIVE and held.memory_key.endswith(withdrawn_key("", held.id)):
+    if status is ArchiveStatus.ACTIVE and held.memory_key.endswith(withdrawn_key("", held.id)):
         raise Conflict(
             "The source of this memory was withdrawn, and another memory has its place. State it again with "
             "`POST /api/memories`.",
@@ -89,17 +91,19 @@ def refuse_if_replaced(held: Memory, status: Status | None) -> None:
         )
 
 
-def _said_by(memory: Memory, source: str) -> Memory:
+def _attribute_to(memory: StoredMemory, source: str) -> StoredMemory:
     """The memory as a statement of who wrote its text anew: nobody else said these words."""
     return replace(memory, source=source, origin=source, trust=trust_of(source))
 
 
-async def _restated(tx: Tx, scope: Scope, claim: Memory, edit: Edit, vectors: Vectors | None) -> Memory:
+async def _restate_claim(
+    tx: Tx, scope: Scope, claim: StoredMemory, edit: MemoryEdit, vectors: TextVectors | None
+) -> StoredMemory:
     """A claim's new text is a statement of who edits it: it takes over what the claim contradicts, or stays a claim.
 
     Gives the memory that holds the text; a claim that is not this one is archived.
     """
-    about = Entity(type=claim.entity_type, label=claim.entity_label) if claim.entity_label else None
+    about = FactEntity(type=claim.entity_type, label=claim.entity_label) if claim.entity_label else None
     fact = Fact(
         type=claim.type,
         content=edit.content or claim.content,
@@ -110,56 +114,56 @@ async def _restated(tx: Tx, scope: Scope, claim: Memory, edit: Edit, vectors: Ve
         source=edit.source,
         private=claim.persona_id is not None,
     )
-    [kept] = await remember(tx, replace(scope, persona_id=claim.persona_id), [fact], vectors=vectors)
+    [kept] = await remember_facts(tx, replace(scope, persona_id=claim.persona_id), [fact], vectors=vectors)
     if kept.memory.id != claim.id:
-        await archive_many(tx, scope, [claim.id], ArchiveReason.OUTDATED, note=edit.reason or EDITED)
+        await archive_memories(tx, scope, [claim.id], ArchiveReason.OUTDATED, note=edit.reason or EDITED_NOTE)
     rest = replace(edit, content=None, pinned=None, importance=None)
-    return await change(tx, scope, kept.memory.id, rest) if edit.status else kept.memory
+    return await edit_memory(tx, scope, kept.memory.id, rest) if edit.status else kept.memory
 
 
-def _with_status(memory: Memory, edit: Edit, tx: Tx) -> Memory:
-    if edit.status is Status.ACTIVE and memory.status is Status.ARCHIVED:
-        return _active(memory)
-    if edit.pinned and edit.status is None and memory.status is Status.ARCHIVED:
+def _apply_status(memory: StoredMemory, edit: MemoryEdit, tx: Tx) -> StoredMemory:
+    if edit.status is ArchiveStatus.ACTIVE and memory.status is ArchiveStatus.ARCHIVED:
+        return _activate_memory(memory)
+    if edit.pinned and edit.status is None and memory.status is ArchiveStatus.ARCHIVED:
         raise Conflict("An archived memory cannot be pinned. Restore it first (`status: ACTIVE`).", code="archived")
-    if edit.status is Status.ARCHIVED:
-        return _archived(memory, archive_reason(edit.reason), tx)
+    if edit.status is ArchiveStatus.ARCHIVED:
+        return _archive_memory(memory, parse_archive_reason(edit.reason), tx)
     return memory
 
 
-def archive_reason(reason: str | None) -> ArchiveReason:
+def parse_archive_reason(reason: str | None) -> ArchiveReason:
     """The archive reason that is named; a reason in other words, or none, means it is unwanted."""
     known = (reason or "").strip().lower()
     return ArchiveReason(known) if known in set(ArchiveReason) else ArchiveReason.UNWANTED
 
 
-def _archived(memory: Memory, reason: ArchiveReason, tx: Tx) -> Memory:
-    status = archive(pinned=memory.pinned)
+def _archive_memory(memory: StoredMemory, reason: ArchiveReason, tx: Tx) -> StoredMemory:
+    status = status_after_archive(pinned=memory.pinned)
     since = memory.archived_at or tx.now
     return replace(memory, status=status, archive_reason=reason, archived_at=since, valid_to=since)
 
 
-def _active(memory: Memory) -> Memory:
-    status = restore(memory.status)
+def _activate_memory(memory: StoredMemory) -> StoredMemory:
+    status = status_after_restore(memory.status)
     return replace(memory, status=status, archive_reason=None, archived_at=None, valid_to=None)
 
 
-async def archive_many(
+async def archive_memories(
     tx: Tx, scope: Scope, memory_ids: Sequence[str], reason: ArchiveReason, *, note: str | None = None
-) -> list[Memory]:
+) -> list[StoredMemory]:
     """The memories are archived for the reason; pinned and already archived ones are left as they are and not given."""
     revision = await bump_revision(tx, scope, asked_for="memory")
     held = await store.by_ids(tx, scope, memory_ids)
     done = [
-        replace(_archived(one, reason, tx), note=note, revision=revision)
+        replace(_archive_memory(one, reason, tx), note=note, revision=revision)
         for one in held
-        if not one.pinned and one.status is Status.ACTIVE
+        if not one.pinned and one.status is ArchiveStatus.ACTIVE
     ]
-    await store.write(tx, scope, [Change(outcome=Outcome.UPDATED, memory=one) for one in done])
+    await store.write_changes(tx, scope, [MemoryChange(outcome=MemoryOutcome.UPDATED, memory=one) for one in done])
     return done
 
 
-async def bring_back(
+async def restore_memory(
     tx: Tx,
     scope: Scope,
     memory_id: str,
@@ -167,41 +171,41 @@ async def bring_back(
     version: int | None = None,
     reason: str | None = None,
     source: str = API,
-    vectors: Vectors | None = None,
-) -> Memory:
+    vectors: TextVectors | None = None,
+) -> StoredMemory:
     """An archived memory is active again; with a version's number, its text is what is held."""
     revision = await bump_revision(tx, scope, asked_for="memory")
-    held = await _held(tx, scope, memory_id)
+    held = await _load_memory(tx, scope, memory_id)
     refuse_if_outranked(held, source)
-    refuse_if_replaced(held, Status.ACTIVE)
-    made = Change(outcome=Outcome.UPDATED, memory=held)
+    refuse_if_replaced(held, ArchiveStatus.ACTIVE)
+    made = MemoryChange(outcome=MemoryOutcome.UPDATED, memory=held)
     if version is not None:
-        earlier = await _version(tx, scope, held, version)
+        earlier = await _find_version(tx, scope, held, version)
         if earlier is not None and earlier.content != held.content:
-            made = rewritten(held, earlier.content, at=tx.now, reason=reason, revision=revision)
+            made = rewrite_content(held, earlier.content, at=tx.now, reason=reason, revision=revision)
             if outranks(held.trust, earlier.trust):
-                said = _said_by(made.memory, source)  # who brings it back vouches for it
+                said = _attribute_to(made.memory, source)  # who brings it back vouches for it
             else:
                 said = replace(made.memory, source=earlier.source, origin=earlier.origin, trust=earlier.trust)
             made = replace(made, memory=said)
     memory = made.memory
-    if memory.status is Status.ARCHIVED or version is None:
-        memory = _active(memory)
+    if memory.status is ArchiveStatus.ARCHIVED or version is None:
+        memory = _activate_memory(memory)
     memory = replace(memory, revision=revision, updated_at=tx.now, note=reason)
     made = replace(made, memory=memory)
-    await store.write(tx, scope, [made])
-    await keep_vectors(tx, scope, [made], vectors, revision=revision)
+    await store.write_changes(tx, scope, [made])
+    await store_vectors(tx, scope, [made], vectors, revision=revision)
     return (await store.with_provenance(tx, scope, [memory]))[0]
 
 
-async def _held(tx: Tx, scope: Scope, memory_id: str) -> Memory:
+async def _load_memory(tx: Tx, scope: Scope, memory_id: str) -> StoredMemory:
     held = await store.by_ids(tx, scope, [memory_id])
     if not held:
         raise NotFound("memory")
     return held[0]
 
 
-async def _version(tx: Tx, scope: Scope, held: Memory, number: int) -> Version | None:
+async def _find_version(tx: Tx, scope: Scope, held: StoredMemory, number: int) -> MemoryVersion | None:
     """The past version of that number; None for the current one."""
     if number == held.version:
         return None

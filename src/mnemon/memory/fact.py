@@ -40,7 +40,7 @@ API = "api"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Entity:
+class FactEntity:
     """Someone or something a fact is about, as it was named."""
 
     type: EntityType
@@ -48,7 +48,7 @@ class Entity:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ground:
+class QuoteLocation:
     """Where a fact was said: the message, the place in it, and the words."""
 
     turn_id: str
@@ -67,7 +67,7 @@ class Fact:
 
     type: MemoryType
     content: str
-    entity: Entity | None = None
+    entity: FactEntity | None = None
     """None: the person themselves is meant."""
     fact_type: FactType = FactType.FACT
     attribute: str | None = None
@@ -84,17 +84,17 @@ class Fact:
     """Who said it, where that is finer than the source: `tool:crm` for what a tool gave back; None: its source."""
     private: bool = False
     """Only for the persona it was told to."""
-    ground: Ground | None = None
+    ground: QuoteLocation | None = None
     sources: tuple[str, ...] = ()
     """Ids of the memories it was folded from."""
 
     @property
-    def said(self) -> str | None:
+    def quoted_text(self) -> str | None:
         """The words it rests on; None when an application states it."""
         return self.ground.quote if self.ground else None
 
     @property
-    def deserved_trust(self) -> Trust:
+    def effective_trust(self) -> Trust:
         return self.trust or trust_of(self.source)
 
     @property

@@ -1,9 +1,12 @@
-"""How important and how certain a fact is: computed from what was said, never taken over from a model."""
+"""How important and how certain a fact is: computed from what was said, never taken over from a model.
+
+Importance grows with use: what comes up again in further sessions matters more than what came up once.
+"""
 
 import re
 
 from mnemon.memory.fact import EntityType, Fact, FactType, MemoryType
-from mnemon.memory.slug import slug
+from mnemon.memory.keys import make_slug
 from mnemon.memory.trust import speaks_for_person
 
 TRIVIAL, STANDARD, SIGNIFICANT, CRITICAL = 0, 1, 2, 3
@@ -12,7 +15,7 @@ _IDENTITY_ATTRIBUTES = frozenset({
     "name", "full_name", "first_name", "last_name", "called", "pronouns", "role", "job", "job_title", "occupation",
     "profession", "title",
 })  # fmt: skip
-_IDENTITY = re.compile(
+_IDENTITY_PHRASE = re.compile(
     r"\b(my (full |first |last )?name is|call me|i am called|i'm called|name is|goes by|my pronouns"
     r"|i work as|i'm working as|i am working as|works as|my (job|profession|occupation|role) is)\b",
     re.IGNORECASE,
@@ -22,7 +25,7 @@ _KEY_FACT = re.compile(
     r"|birthday|deadline|launch\w*|due (on|by|in)|ceo|cto|cfo|founder|cofounder|co-founder)\b",
     re.IGNORECASE,
 )
-_PASSING = re.compile(
+_PASSING_REMARK = re.compile(
     r"\b(today|tonight|right now|at the moment|this (morning|afternoon|evening)|just now|a bit|kind of"
     r"|sort of|for lunch|for dinner|for breakfast)\b",
     re.IGNORECASE,
@@ -39,7 +42,7 @@ def importance_of(fact: Fact) -> int:
 
     Without the words it was taken from (an application states the fact) only its fields decide.
     """
-    said = fact.said
+    said = fact.quoted_text
     if fact.pinned:
         return CRITICAL
     if fact.importance is not None:
@@ -54,26 +57,39 @@ def importance_of(fact: Fact) -> int:
         return SIGNIFICANT
     if fact.fact_type in {FactType.HABIT, FactType.PREFERENCE}:
         return STANDARD
-    return TRIVIAL if _PASSING.search(said) else STANDARD
+    return TRIVIAL if _PASSING_REMARK.search(said) else STANDARD
 
 
 def _is_identity(fact: Fact, said: str | None) -> bool:
     about_self = fact.type is MemoryType.PROFILE and (fact.entity is None or fact.entity.type is EntityType.PERSON)
     if not about_self:
         return False
-    if fact.attribute and slug(fact.attribute) in _IDENTITY_ATTRIBUTES:
+    if fact.attribute and make_slug(fact.attribute) in _IDENTITY_ATTRIBUTES:
         return True
-    return said is not None and _IDENTITY.search(said) is not None
+    return said is not None and _IDENTITY_PHRASE.search(said) is not None
 
 
 def confidence_of(fact: Fact) -> float:
     """How sure it is that the fact was meant: stated by the application 1, plain words .9, hedged .6; a tool's less."""
     if fact.confidence is not None:
         return fact.confidence
-    own, said = speaks_for_person(fact.deserved_trust), fact.said
+    own, said = speaks_for_person(fact.effective_trust), fact.quoted_text
     if said is None:
         return 1.0 if own else 0.7
     hedged = _HEDGE.search(said) is not None
     if not own:
         return 0.4 if hedged else 0.6
     return 0.6 if hedged else 0.9
+
+
+SESSIONS_UNTIL_SIGNIFICANT = 3
+"""Distinct sessions that mention a fact before it counts as significant."""
+
+
+def importance_after_use(importance: int, *, sessions: int) -> int:
+    """The importance of a fact that this many distinct sessions mention: 1 becomes 2, nothing else moves.
+
+    Only identity and pins are critical, so use alone never makes a 3; what was judged trivial stays so until it is said
+    in words that are not in passing.
+    """
+    return SIGNIFICANT if importance == STANDARD and sessions >= SESSIONS_UNTIL_SIGNIFICANT else importance

@@ -1,18 +1,65 @@
-"""Keys: what an entity is called in the store, and what makes two facts the same fact."""
+"""Keys: what an entity is called in the store, and what makes two facts the same fact.
+
+The slug: a name written so that its spellings by case, spacing and punctuation are one.
+"""
 
 import hashlib
+import unicodedata
 
-from mnemon.memory.fact import Entity, EntityType, Fact, FactType, MemoryType
-from mnemon.memory.slug import slug
-from mnemon.outside import normal_form, reads_outside_text
+from mnemon.memory.fact import EntityType, Fact, FactEntity, FactType, MemoryType
+from mnemon.untrusted_text import normalize_text, reads_outside_text
+
+_SEPARATORS = {"Zs", "Zl", "Zp", "Pd", "Pc"}
+_VARIATION_SELECTORS = (range(0xFE00, 0xFE10), range(0xE0100, 0xE01F0))
+
+
+@reads_outside_text
+def make_slug(name: str) -> str:
+    """Lowercase, punctuation removed, spaces and hyphens as single underscores; letters of every script stay.
+
+    A name without a letter or digit ("🚀") gets a hash, so that two such names do not become one.
+    """
+    if name.isascii() and (plain := "_".join(filter(None, name.lower().translate(_ASCII_SLUGS).split("_")))):
+        return plain
+    text = normalize_text("NFKC", name).lower()
+    words = "".join(_slug_character(character) for character in text).split("_")
+    joined = normalize_text("NFKC", "_".join(filter(None, map(_without_stray_marks, words))))
+    if joined or not name.strip():
+        return joined
+    digest = hashlib.sha256(normalize_text("NFKC", name.strip()).encode("utf-8", "surrogatepass"))
+    return f"x{digest.hexdigest()[:12]}"
+
+
+def _slug_character(character: str) -> str:
+    category = unicodedata.category(character)
+    if category[0] in "LN":
+        return character
+    if category in _SEPARATORS or character.isspace():
+        return "_"
+    # Accents and vowel signs belong to the letter before them; emoji style selectors are marks only by category.
+    if category[0] == "M" and not any(ord(character) in span for span in _VARIATION_SELECTORS):
+        return character
+    return ""
+
+
+def _without_stray_marks(word: str) -> str:
+    start = 0
+    while start < len(word) and unicodedata.category(word[start])[0] == "M":
+        start += 1
+    return word[start:]
+
+
+_ASCII_SLUGS = {number: _slug_character(chr(number)) for number in range(128)}
+"""What stays of each plain character: most names are made of these alone."""
+
 
 SELF = "self"
 _SENTENCE_ENDS = " \t\n.!?;,。！？"
 
 
-def entity_key(entity: Entity) -> str:
+def entity_key(entity: FactEntity) -> str:
     """`person:john_doe` for the person called "John Doe"."""
-    return f"{entity.type}:{slug(entity.label)}"
+    return f"{entity.type}:{make_slug(entity.label)}"
 
 
 def split_key(key: str) -> tuple[str, str]:
@@ -26,7 +73,7 @@ def memory_key(
     type: MemoryType,  # noqa: A002 (the field's name on the wire)
     fact_type: FactType,
     content: str,
-    entity: Entity | None = None,
+    entity: FactEntity | None = None,
     attribute: str | None = None,
 ) -> str:
     """`people|person|john_doe|relationship`, with `|attribute` appended when the fact names one.
@@ -35,9 +82,9 @@ def memory_key(
     attribute, so that nothing is overwritten.
     """
     entity_type = entity.type if entity else EntityType.PERSON
-    primary = slug(entity.label) if entity else SELF
+    primary = make_slug(entity.label) if entity else SELF
     parts = [type.lower(), entity_type, primary, fact_type]
-    named = slug(attribute) if attribute else ""
+    named = make_slug(attribute) if attribute else ""
     if named:
         parts.append(named)
     elif entity is None:
@@ -45,7 +92,7 @@ def memory_key(
     return "|".join(parts)
 
 
-def key_of(fact: Fact) -> str:
+def key_of_fact(fact: Fact) -> str:
     """The key under which a fact is stored."""
     return memory_key(
         type=fact.type,
@@ -58,12 +105,12 @@ def key_of(fact: Fact) -> str:
 
 def claim_key(fact: Fact) -> str:
     """The key under which a fact stands as its source's claim, beside what a more trusted source says."""
-    return f"{key_of(fact)}|claim|{fact.deserved_trust}|{fact.said_by.casefold()}"
+    return f"{key_of_fact(fact)}|claim|{fact.effective_trust}|{fact.said_by.casefold()}"
 
 
-def earlier_claim_key(fact: Fact) -> str:
+def legacy_claim_key(fact: Fact) -> str:
     """The key an earlier release gave the claim, under which sources with similar names shared one."""
-    return f"{key_of(fact)}|claim|{fact.deserved_trust}|{slug(fact.said_by)}"
+    return f"{key_of_fact(fact)}|claim|{fact.effective_trust}|{make_slug(fact.said_by)}"
 
 
 def withdrawn_key(key: str, memory_id: str) -> str:
@@ -71,18 +118,18 @@ def withdrawn_key(key: str, memory_id: str) -> str:
     return f"{key}|withdrawn|{memory_id}"
 
 
-def held_key(key: str) -> str:
+def original_key(key: str) -> str:
     """The key that a memory had before it was withdrawn and another one took its place."""
     return key.rpartition("|withdrawn|mem_")[0] or key
 
 
 @reads_outside_text
-def normalized(content: str) -> str:
+def normalize_content(content: str) -> str:
     """The content without what does not change its meaning: case, spacing, closing punctuation."""
-    folded = normal_form("NFKC", content).casefold()
-    return normal_form("NFKC", " ".join(folded.split())).strip(_SENTENCE_ENDS)
+    folded = normalize_text("NFKC", content).casefold()
+    return normalize_text("NFKC", " ".join(folded.split())).strip(_SENTENCE_ENDS)
 
 
 def content_hash(content: str) -> str:
     """Sixteen hex digits that are the same for contents that say the same in the same words."""
-    return hashlib.sha256(normalized(content).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    return hashlib.sha256(normalize_content(content).encode("utf-8", "surrogatepass")).hexdigest()[:16]

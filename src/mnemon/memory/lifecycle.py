@@ -21,10 +21,10 @@ from datetime import datetime
 from enum import StrEnum
 
 from mnemon.errors import Conflict
-from mnemon.memory.keys import normalized
+from mnemon.memory.keys import normalize_content
 
 
-class Status(StrEnum):
+class ArchiveStatus(StrEnum):
     ACTIVE = "ACTIVE"
     ARCHIVED = "ARCHIVED"
 
@@ -46,24 +46,24 @@ SET_ASIDE = "said before a more trusted source said otherwise"
 """The note of a claim that would not be one, had a withdrawn source never spoken."""
 
 
-def archive(*, pinned: bool) -> Status:
+def status_after_archive(*, pinned: bool) -> ArchiveStatus:
     """The status after archiving; refused for a pinned memory."""
     if pinned:
         raise Conflict("A pinned memory is never archived. Unpin it first (`pinned: false`).", code="pinned")
-    return Status.ARCHIVED
+    return ArchiveStatus.ARCHIVED
 
 
-def restore(status: Status) -> Status:
+def status_after_restore(status: ArchiveStatus) -> ArchiveStatus:
     """The status after restoring; refused for a memory that is not archived."""
-    if status is Status.ACTIVE:
+    if status is ArchiveStatus.ACTIVE:
         raise Conflict(
             "This memory is not archived. To bring back an earlier version, name its number (`version`).",
             code="not_archived",
         )
-    return Status.ACTIVE
+    return ArchiveStatus.ACTIVE
 
 
-def revives(reason: ArchiveReason, *, same_words: bool, extracted: bool) -> bool:
+def may_revive(reason: ArchiveReason, *, same_words: bool, extracted: bool) -> bool:
     """Whether stating an archived fact again makes it active.
 
     An application that states it means it. What a reflection finds again does not undo a judgement: the wrong, the
@@ -75,7 +75,7 @@ def revives(reason: ArchiveReason, *, same_words: bool, extracted: bool) -> bool
 
 
 @dataclass(frozen=True, kw_only=True)
-class Span:
+class VersionSpan:
     """One version's place in time."""
 
     number: int
@@ -98,7 +98,7 @@ class Supersede:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Past:
+class InsertPast:
     """It is older than what is held: it becomes a past version."""
 
     valid_from: datetime
@@ -108,7 +108,7 @@ class Past:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Split:
+class SplitCurrent:
     """It is something else, said between two statements of what is held: what is held was interrupted by it."""
 
     valid_from: datetime
@@ -117,7 +117,7 @@ class Split:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Extend:
+class ExtendBack:
     """It says that a later version was true earlier already."""
 
     number: int
@@ -125,33 +125,33 @@ class Extend:
     before: int | None
 
 
-Placement = Repeat | Supersede | Past | Split | Extend
+Placement = Repeat | Supersede | InsertPast | SplitCurrent | ExtendBack
 
 
-def same_words(one: str, other: str) -> bool:
+def has_same_words(one: str, other: str) -> bool:
     """Whether two contents differ in nothing but case, spacing and closing punctuation."""
-    return one == other or normalized(one) == normalized(other)
+    return one == other or normalize_content(one) == normalize_content(other)
 
 
-def place(timeline: Sequence[Span], content: str, at: datetime) -> Placement:
+def place_statement(timeline: Sequence[VersionSpan], content: str, at: datetime) -> Placement:
     """Where a statement that holds since `at` belongs. The timeline is in order of time; its last is current."""
     current = timeline[-1]
     if at < current.valid_from:
         return _place_before(timeline, content, at)
-    if same_words(content, current.content):
+    if has_same_words(content, current.content):
         return Repeat()
     if at >= current.stated_at:
         return Supersede(valid_from=at)
-    return Split(valid_from=at, valid_to=current.stated_at)
+    return SplitCurrent(valid_from=at, valid_to=current.stated_at)
 
 
-def _place_before(timeline: Sequence[Span], content: str, at: datetime) -> Placement:
+def _place_before(timeline: Sequence[VersionSpan], content: str, at: datetime) -> Placement:
     later = next(index for index, span in enumerate(timeline) if span.valid_from > at)
     following = timeline[later]
     earlier = timeline[later - 1] if later else None
-    if earlier and same_words(content, earlier.content):
+    if earlier and has_same_words(content, earlier.content):
         return Repeat()
     before = earlier.number if earlier else None
-    if same_words(content, following.content):
-        return Extend(number=following.number, valid_from=at, before=before)
-    return Past(valid_from=at, valid_to=following.valid_from, before=before)
+    if has_same_words(content, following.content):
+        return ExtendBack(number=following.number, valid_from=at, before=before)
+    return InsertPast(valid_from=at, valid_to=following.valid_from, before=before)

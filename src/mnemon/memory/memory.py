@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from mnemon.memory.fact import EntityType, FactType, MemoryType
-from mnemon.memory.lifecycle import SET_ASIDE, WITHDRAWN, ArchiveReason, Status
+from mnemon.memory.lifecycle import SET_ASIDE, WITHDRAWN, ArchiveReason, ArchiveStatus
 from mnemon.memory.trust import Trust, source_mark, speaks_for_person
 
 
@@ -19,7 +19,7 @@ class Provenance:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Memory:
+class StoredMemory:
     """What is known now under one key, for one person, to everyone or to one persona."""
 
     id: str
@@ -44,7 +44,7 @@ class Memory:
     trust: Trust
     claim_of: str | None
     """The key of what a more trusted source says, beside which it stands as a claim; None: it stands for itself."""
-    status: Status
+    status: ArchiveStatus
     archive_reason: ArchiveReason | None
     archived_at: datetime | None
     note: str | None
@@ -91,9 +91,9 @@ class Memory:
     @property
     def line(self) -> str:
         """The memory as a prompt and a card show it: what is not the person's own is marked with its source."""
-        return self.line_with(0)
+        return self.line_with_claims(0)
 
-    def line_with(self, further_claims: int) -> str:
+    def line_with_claims(self, further_claims: int) -> str:
         """The same, where so many further claims contradict what this one contradicts."""
         if self.mark is None:
             return self.content
@@ -104,7 +104,7 @@ class Memory:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Version:
+class MemoryVersion:
     """What was held true under a key for a time."""
 
     number: int

@@ -7,34 +7,34 @@ from enum import StrEnum
 
 from mnemon.memory.fact import EntityType, Fact
 from mnemon.memory.importance import confidence_of, importance_of
-from mnemon.memory.keys import claim_key, entity_key, key_of
+from mnemon.memory.keys import claim_key, entity_key, key_of_fact
 from mnemon.memory.lifecycle import (
     WITHDRAWN,
-    Extend,
-    Past,
+    ArchiveStatus,
+    ExtendBack,
+    InsertPast,
     Placement,
     Repeat,
-    Span,
-    Split,
-    Status,
+    SplitCurrent,
     Supersede,
-    place,
-    revives,
-    same_words,
+    VersionSpan,
+    has_same_words,
+    may_revive,
+    place_statement,
 )
-from mnemon.memory.memory import Memory, Version
-from mnemon.memory.repeats import record_before, record_repeat, version_saying
+from mnemon.memory.memory import MemoryVersion, StoredMemory
+from mnemon.memory.repeats import record_repeat, record_replaced_version, version_from_fact
 from mnemon.memory.trust import Trust, outranks
 
 
-class Outcome(StrEnum):
+class MemoryOutcome(StrEnum):
     CREATED = "created"
     UPDATED = "updated"
     SKIPPED = "skipped"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Stamp:
+class WriteStamp:
     """The circumstances of a write."""
 
     at: datetime
@@ -46,13 +46,13 @@ class Stamp:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Change:
+class MemoryChange:
     """What is to be written for one statement."""
 
-    outcome: Outcome
-    memory: Memory
+    outcome: MemoryOutcome
+    memory: StoredMemory
     """As it stands afterwards."""
-    versions: tuple[Version, ...] = ()
+    versions: tuple[MemoryVersion, ...] = ()
     """Past versions to add."""
     moved: Mapping[int, tuple[datetime | None, datetime | None]] = field(default_factory=dict)
     """Past versions whose validity changes: number to new (from, to), None where it stays."""
@@ -66,17 +66,17 @@ class Change:
     """Numbers of past versions that count as never said."""
 
 
-def create(
+def create_memory(
     fact: Fact,
-    stamp: Stamp,
+    stamp: WriteStamp,
     *,
     id: str,  # noqa: A002
     persona_id: str | None,
     claim_of: str | None = None,
-) -> Change:
+) -> MemoryChange:
     """A fact nothing is held about yet becomes a memory; with `claim_of`, a claim beside what that key holds."""
     valid_from = fact.valid_from or stamp.at
-    memory = Memory(
+    memory = StoredMemory(
         id=id,
         persona_id=persona_id,
         type=fact.type,
@@ -88,12 +88,12 @@ def create(
         attribute=fact.attribute,
         importance=importance_of(fact),
         pinned=bool(fact.pinned),
-        memory_key=claim_key(fact) if claim_of else key_of(fact),
+        memory_key=claim_key(fact) if claim_of else key_of_fact(fact),
         source=fact.source,
         origin=fact.said_by,
-        trust=fact.deserved_trust,
+        trust=fact.effective_trust,
         claim_of=claim_of,
-        status=Status.ACTIVE,
+        status=ArchiveStatus.ACTIVE,
         archive_reason=None,
         archived_at=None,
         note=None,
@@ -109,63 +109,69 @@ def create(
         updated_at=stamp.at,
         revision=stamp.revision,
     )
-    return Change(outcome=Outcome.CREATED, memory=memory)
+    return MemoryChange(outcome=MemoryOutcome.CREATED, memory=memory)
 
 
-def yields(fact: Fact, held: Memory, past: tuple[Version, ...], at: datetime) -> Change | None:
+def skip_if_known(fact: Fact, held: StoredMemory, past: tuple[MemoryVersion, ...], at: datetime) -> MemoryChange | None:
     """What a fact does that says what a more trusted memory says already: nothing. None when it says something else.
 
     A less trusted repeat changes neither words nor times nor weight, so that no later statement of the person's finds
     its place in time taken. It is on record for the case that the more trusted source is taken back.
     """
-    if not same_words(fact.content, held.content):
+    if not has_same_words(fact.content, held.content):
         return None
     if held.archive_reason is None:
         said = record_repeat(past, fact, at)
         why = f"known already from a more trusted source: {held.trust}"
-        return Change(outcome=Outcome.SKIPPED, memory=held, versions=said.versions, moved=said.moved, why=why)
-    if revives(held.archive_reason, same_words=True, extracted=True):
+        return MemoryChange(
+            outcome=MemoryOutcome.SKIPPED, memory=held, versions=said.versions, moved=said.moved, why=why
+        )
+    if may_revive(held.archive_reason, same_words=True, extracted=True):
         return None
-    return Change(outcome=Outcome.SKIPPED, memory=held, why=f"archived as {held.archive_reason}")
+    return MemoryChange(outcome=MemoryOutcome.SKIPPED, memory=held, why=f"archived as {held.archive_reason}")
 
 
-def update(held: Memory, past: tuple[Version, ...], fact: Fact, stamp: Stamp, *, extracted: bool) -> Change:
+def update_memory(
+    held: StoredMemory, past: tuple[MemoryVersion, ...], fact: Fact, stamp: WriteStamp, *, extracted: bool
+) -> MemoryChange:
     """A fact about which something is held repeats it, replaces it, or takes its place in its history.
 
     The fact is trusted as much as what is held, or more; one that is trusted less becomes a claim of its own.
     """
-    if outranks(held.trust, fact.deserved_trust) and not held.is_withdrawn:
-        raise ValueError(f"a statement of {fact.deserved_trust} cannot change a memory of {held.trust}")
+    if outranks(held.trust, fact.effective_trust) and not held.is_withdrawn:
+        raise ValueError(f"a statement of {fact.effective_trust} cannot change a memory of {held.trust}")
     at = fact.valid_from or stamp.at
     if held.is_withdrawn:
-        return state_anew(held, fact, stamp)
+        return replace_withdrawn(held, fact, stamp)
     if held.archive_reason and held.archived_at and stamp.at >= held.archived_at:
-        same = same_words(fact.content, held.content)
-        if not revives(held.archive_reason, same_words=same, extracted=extracted):
-            return Change(outcome=Outcome.SKIPPED, memory=held, why=f"archived as {held.archive_reason}")
-        held = replace(held, status=Status.ACTIVE, archive_reason=None, archived_at=None, valid_to=None)
-    if outranks(fact.deserved_trust, held.trust) and not _kept_by_equals(past, fact.deserved_trust, at):
-        return _taken_over(held, past, fact, at, stamp)
+        same = has_same_words(fact.content, held.content)
+        if not may_revive(held.archive_reason, same_words=same, extracted=extracted):
+            return MemoryChange(outcome=MemoryOutcome.SKIPPED, memory=held, why=f"archived as {held.archive_reason}")
+        held = replace(held, status=ArchiveStatus.ACTIVE, archive_reason=None, archived_at=None, valid_to=None)
+    if outranks(fact.effective_trust, held.trust) and not _has_later_equal(past, fact.effective_trust, at):
+        return _take_over(held, past, fact, at, stamp)
     spans = [
-        Span(number=one.number, content=one.content, valid_from=one.valid_from, stated_at=one.valid_from)
+        VersionSpan(number=one.number, content=one.content, valid_from=one.valid_from, stated_at=one.valid_from)
         for one in past
         if not one.is_repeat
     ]
-    spans.append(Span(number=held.version, content=held.content, valid_from=held.valid_from, stated_at=held.stated_at))
-    placed = place(spans, fact.content, at)
+    spans.append(
+        VersionSpan(number=held.version, content=held.content, valid_from=held.valid_from, stated_at=held.stated_at)
+    )
+    placed = place_statement(spans, fact.content, at)
     # A repeat of a past version says nothing about what is held now.
     current = isinstance(placed, Supersede) or (isinstance(placed, Repeat) and at >= held.valid_from)
-    stated = _restated(held, fact, stamp, current=current)
-    change = _placed(stated, held, fact, placed, at, stamp)
+    stated = _add_mention(held, fact, stamp, current=current)
+    change = _apply_placement(stated, held, fact, placed, at, stamp)
     if isinstance(placed, Repeat) and current and fact.said_by != held.origin:
         said = record_repeat(past, fact, at)
         return replace(change, versions=said.versions, moved=said.moved)
     return change
 
 
-def state_anew(held: Memory, fact: Fact, stamp: Stamp) -> Change:
+def replace_withdrawn(held: StoredMemory, fact: Fact, stamp: WriteStamp) -> MemoryChange:
     """A fact takes the place of one that counts as never said: nothing of that one but its history stays."""
-    fresh = create(fact, stamp, id=held.id, persona_id=held.persona_id, claim_of=held.claim_of).memory
+    fresh = create_memory(fact, stamp, id=held.id, persona_id=held.persona_id, claim_of=held.claim_of).memory
     memory = replace(
         fresh,
         memory_key=held.memory_key,
@@ -174,51 +180,53 @@ def state_anew(held: Memory, fact: Fact, stamp: Stamp) -> Change:
         versions=held.versions + 1,
     )
     version = version_of(held, number=held.version, until=held.valid_from, reason=WITHDRAWN)
-    return Change(outcome=Outcome.UPDATED, memory=memory, versions=(version,), displaced=held.version)
+    return MemoryChange(outcome=MemoryOutcome.UPDATED, memory=memory, versions=(version,), displaced=held.version)
 
 
-def _kept_by_equals(past: tuple[Version, ...], trust: Trust, at: datetime) -> bool:
+def _has_later_equal(past: tuple[MemoryVersion, ...], trust: Trust, at: datetime) -> bool:
     """Whether a version that is trusted as much held after that time, so that the order of times decides."""
     return any(one.valid_to is not None and one.valid_to > at and not outranks(trust, one.trust) for one in past)
 
 
-def _taken_over(held: Memory, past: tuple[Version, ...], fact: Fact, at: datetime, stamp: Stamp) -> Change:
+def _take_over(
+    held: StoredMemory, past: tuple[MemoryVersion, ...], fact: Fact, at: datetime, stamp: WriteStamp
+) -> MemoryChange:
     """A more trusted statement is what is held, whatever time the less trusted one claimed to hold from.
 
     Otherwise a tool could date its statement into the future and keep the person's next one out.
     """
-    stated = _restated(held, fact, stamp, current=True)
+    stated = _add_mention(held, fact, stamp, current=True)
     # What less trusted sources said of the time since then never held: it stays on record with no time of its own.
     moved = {
         one.number: (None, max(at, one.valid_from))
         for one in past
         if one.valid_to is not None and one.valid_to > max(at, one.valid_from)
     }
-    if same_words(fact.content, held.content):
+    if has_same_words(fact.content, held.content):
         memory = replace(
             stated,
             content=fact.content,
             source=fact.source,
             origin=fact.said_by,
-            trust=fact.deserved_trust,
+            trust=fact.effective_trust,
             valid_from=min(held.valid_from, at),
             stated_at=at,
         )
         said = version_of(held, number=held.version, until=held.valid_from, reason=None)
-        before = record_before(past, replace(said, recorded_at=held.stated_at))
+        before = record_replaced_version(past, replace(said, recorded_at=held.stated_at))
         # The time since when it holds stays the other's, so its own first statement is on record too.
         own = record_repeat((*past, before), fact, at)
-        return Change(
-            outcome=Outcome.UPDATED,
+        return MemoryChange(
+            outcome=MemoryOutcome.UPDATED,
             memory=memory,
             versions=(before, *own.versions),
             moved={**moved, **own.moved},
             reworded=memory.content != held.content,
         )
-    return replace(_superseded(stated, held, fact, at, stamp), moved=moved)
+    return replace(_supersede_memory(stated, held, fact, at, stamp), moved=moved)
 
 
-def _restated(held: Memory, fact: Fact, stamp: Stamp, *, current: bool) -> Memory:
+def _add_mention(held: StoredMemory, fact: Fact, stamp: WriteStamp, *, current: bool) -> StoredMemory:
     """What one more statement changes whatever it says; its own figures count only when it is what is held now."""
     again = replace(
         held,
@@ -228,48 +236,54 @@ def _restated(held: Memory, fact: Fact, stamp: Stamp, *, current: bool) -> Memor
     )
     if not current:
         return again
-    pinned = held.status is Status.ACTIVE and (held.pinned if fact.pinned is None else fact.pinned)
+    pinned = held.status is ArchiveStatus.ACTIVE and (held.pinned if fact.pinned is None else fact.pinned)
     weight = fact.importance if fact.importance is not None else max(held.importance, importance_of(fact))
     sure = fact.confidence if fact.confidence is not None else max(held.confidence, confidence_of(fact))
     return replace(again, pinned=pinned, importance=3 if pinned else weight, confidence=sure)
 
 
-def _placed(stated: Memory, held: Memory, fact: Fact, placed: Placement, at: datetime, stamp: Stamp) -> Change:
+def _apply_placement(
+    stated: StoredMemory, held: StoredMemory, fact: Fact, placed: Placement, at: datetime, stamp: WriteStamp
+) -> MemoryChange:
     match placed:
         case Repeat():
             latest = at >= held.stated_at
             content = fact.content if latest else held.content
             memory = replace(stated, content=content, stated_at=max(held.stated_at, at))
-            return Change(outcome=Outcome.UPDATED, memory=memory, reworded=memory.content != held.content)
+            return MemoryChange(outcome=MemoryOutcome.UPDATED, memory=memory, reworded=memory.content != held.content)
         case Supersede(valid_from=since):
-            return _superseded(stated, held, fact, since, stamp)
-        case Past(valid_from=since, valid_to=until, before=before):
+            return _supersede_memory(stated, held, fact, since, stamp)
+        case InsertPast(valid_from=since, valid_to=until, before=before):
             number = held.versions + 1
             moved = {} if before is None else {before: (None, since)}
-            version = version_saying(fact, number, since=since, until=until, recorded_at=stamp.now)
-            return Change(
-                outcome=Outcome.UPDATED, memory=replace(stated, versions=number), versions=(version,), moved=moved
+            version = version_from_fact(fact, number, since=since, until=until, recorded_at=stamp.now)
+            return MemoryChange(
+                outcome=MemoryOutcome.UPDATED, memory=replace(stated, versions=number), versions=(version,), moved=moved
             )
-        case Split(valid_from=since, valid_to=until):
+        case SplitCurrent(valid_from=since, valid_to=until):
             first = version_of(held, number=held.versions + 1, until=since, reason=None)
-            second = version_saying(fact, held.versions + 2, since=since, until=until, recorded_at=stamp.now)
+            second = version_from_fact(fact, held.versions + 2, since=since, until=until, recorded_at=stamp.now)
             memory = replace(stated, valid_from=until, versions=held.versions + 2)
-            return Change(outcome=Outcome.UPDATED, memory=memory, versions=(first, second))
-        case Extend(number=number, valid_from=since, before=before):
+            return MemoryChange(outcome=MemoryOutcome.UPDATED, memory=memory, versions=(first, second))
+        case ExtendBack(number=number, valid_from=since, before=before):
             moved = {} if before is None else {before: (None, since)}
             if number == held.version:
-                return Change(outcome=Outcome.UPDATED, memory=replace(stated, valid_from=since), moved=moved)
-            return Change(outcome=Outcome.UPDATED, memory=stated, moved={**moved, number: (since, None)})
+                return MemoryChange(
+                    outcome=MemoryOutcome.UPDATED, memory=replace(stated, valid_from=since), moved=moved
+                )
+            return MemoryChange(outcome=MemoryOutcome.UPDATED, memory=stated, moved={**moved, number: (since, None)})
 
 
-def _superseded(stated: Memory, held: Memory, fact: Fact, since: datetime, stamp: Stamp) -> Change:
+def _supersede_memory(
+    stated: StoredMemory, held: StoredMemory, fact: Fact, since: datetime, stamp: WriteStamp
+) -> MemoryChange:
     memory = replace(
         stated,
         content=fact.content,
         entity_label=fact.entity.label if fact.entity else held.entity_label,
         source=fact.source,
         origin=fact.said_by,
-        trust=fact.deserved_trust,
+        trust=fact.effective_trust,
         confidence=confidence_of(fact),
         valid_from=since,
         stated_at=since,
@@ -278,10 +292,12 @@ def _superseded(stated: Memory, held: Memory, fact: Fact, since: datetime, stamp
         sources=fact.sources or held.sources,
     )
     version = version_of(held, number=held.version, until=max(since, held.valid_from), reason=None)
-    return Change(outcome=Outcome.UPDATED, memory=memory, versions=(version,), displaced=held.version)
+    return MemoryChange(outcome=MemoryOutcome.UPDATED, memory=memory, versions=(version,), displaced=held.version)
 
 
-def rewritten(held: Memory, content: str, *, at: datetime, reason: str | None, revision: int) -> Change:
+def rewrite_content(
+    held: StoredMemory, content: str, *, at: datetime, reason: str | None, revision: int
+) -> MemoryChange:
     """The text is changed by hand; the earlier one is kept as a version that held until now."""
     since = max(at, held.valid_from)
     memory = replace(
@@ -296,12 +312,12 @@ def rewritten(held: Memory, content: str, *, at: datetime, reason: str | None, r
         revision=revision,
     )
     version = version_of(held, number=held.version, until=since, reason=reason)
-    return Change(outcome=Outcome.UPDATED, memory=memory, versions=(version,), displaced=held.version)
+    return MemoryChange(outcome=MemoryOutcome.UPDATED, memory=memory, versions=(version,), displaced=held.version)
 
 
-def version_of(held: Memory, *, number: int, until: datetime, reason: str | None) -> Version:
+def version_of(held: StoredMemory, *, number: int, until: datetime, reason: str | None) -> MemoryVersion:
     """Give what is held as a version that held until then."""
-    return Version(
+    return MemoryVersion(
         number=number,
         content=held.content,
         importance=held.importance,

@@ -11,19 +11,18 @@ from enum import StrEnum
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from mnemon.fence import item_line
 from mnemon.memory.fact import MemoryType
-from mnemon.memory.grounding import grounding_fault
-from mnemon.memory.memory import Memory
+from mnemon.memory.memory import StoredMemory
 from mnemon.memory.trust import speaks_for_person
-from mnemon.memory.words import terms
+from mnemon.memory.words import grounding_fault, terms
 from mnemon.section import Rejection
+from mnemon.untrusted_text import item_line
 
-DUE_AFTER = 20
+MESSAGES_UNTIL_DUE = 20
 """A spine is due when more messages than this came since the last."""
-_LINES = 12
-_LONGEST = 300
-_SHARE = 0.7
+_MOST_LINES = 12
+_LONGEST_LINE = 300
+_GROUNDED_SHARE = 0.7
 
 SYSTEM = (
     "You keep the long-term summary of a person that every conversation begins with. Use only what stands in the "
@@ -32,7 +31,7 @@ SYSTEM = (
 )
 
 
-class Part(StrEnum):
+class SpinePart(StrEnum):
     """A section of the spine."""
 
     PROFILE = "PROFILE"
@@ -52,11 +51,11 @@ class Spine(BaseModel):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Source:
+class SpineSource:
     """One thing a spine may be made from."""
 
     id: str
-    part: Part
+    part: SpinePart
     """The section it speaks to."""
     text: str
     weight: float
@@ -64,7 +63,7 @@ class Source:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Line:
+class SpineLine:
     text: str
     sources: tuple[str, ...]
     """Ids of what it was made from; when one is forgotten, so is the line."""
@@ -75,7 +74,7 @@ class SpineVersion:
     """One version of a person's spine."""
 
     version: int
-    lines: Mapping[Part, tuple[Line, ...]]
+    lines: Mapping[SpinePart, tuple[SpineLine, ...]]
     message_count: int
     """The person's messages since the spine before."""
     total_messages: int
@@ -90,19 +89,19 @@ class SpineVersion:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Grounded:
+class GroundedLines:
     """What of an answer stands."""
 
-    lines: Mapping[Part, tuple[Line, ...]]
+    lines: Mapping[SpinePart, tuple[SpineLine, ...]]
     rejected: tuple[Rejection, ...] = field(default=())
 
 
-def due(messages_since: int) -> bool:
+def is_due(messages_since: int) -> bool:
     """Whether enough was said since the last spine."""
-    return messages_since > DUE_AFTER
+    return messages_since > MESSAGES_UNTIL_DUE
 
 
-def of_memory(memory: Memory) -> Source | None:
+def source_of_memory(memory: StoredMemory) -> SpineSource | None:
     """The memory as material; None when it is private to a persona, or not the person's own.
 
     A line of the spine is written anew and carries no mark, so what would need one stays out.
@@ -110,65 +109,67 @@ def of_memory(memory: Memory) -> Source | None:
     if memory.persona_id is not None or not speaks_for_person(memory.trust):
         return None
     part = {
-        MemoryType.PROFILE: Part.PROFILE,
-        MemoryType.PEOPLE: Part.PEOPLE,
-        MemoryType.PROJECT: Part.PROJECTS,
+        MemoryType.PROFILE: SpinePart.PROFILE,
+        MemoryType.PEOPLE: SpinePart.PEOPLE,
+        MemoryType.PROJECT: SpinePart.PROJECTS,
     }[memory.type]
     weight = memory.importance + min(memory.mentions, 10) / 10
-    return Source(id=memory.id, part=part, text=memory.content, weight=weight)
+    return SpineSource(id=memory.id, part=part, text=memory.content, weight=weight)
 
 
-def prompt(material: Sequence[Source]) -> str:
+def render_prompt(material: Sequence[SpineSource]) -> str:
     """The material, section by section."""
     lines = ["Material (section: what is known):"]
-    lines += [item_line(f"{one.part}: {one.text}") for one in _ordered(material)]
+    lines += [item_line(f"{one.part}: {one.text}") for one in _sort_sources(material)]
     return "\n".join(lines)
 
 
-def by_rule(material: Sequence[Source]) -> Spine:
+def spine_by_rule(material: Sequence[SpineSource]) -> Spine:
     """The spine rules give: the weightiest material of each section, word for word."""
-    chosen: dict[str, list[str]] = {part.value: [] for part in Part}
-    for one in _ordered(material):
+    chosen: dict[str, list[str]] = {part.value: [] for part in SpinePart}
+    for one in _sort_sources(material):
         lines = chosen[one.part.value]
-        if len(lines) < _LINES and one.text not in lines:
+        if len(lines) < _MOST_LINES and one.text not in lines:
             lines.append(one.text)
     return Spine.model_validate(chosen)
 
 
-def grounded(answer: Spine, material: Sequence[Source]) -> Grounded:
+def ground_lines(answer: Spine, material: Sequence[SpineSource]) -> GroundedLines:
     """The lines that say what the material says, each with its sources; the rest is rejected by name."""
-    lines: dict[Part, tuple[Line, ...]] = {}
+    lines: dict[SpinePart, tuple[SpineLine, ...]] = {}
     rejected: list[Rejection] = []
-    for part in Part:
-        kept: list[Line] = []
+    for part in SpinePart:
+        kept: list[SpineLine] = []
         for text in getattr(answer, part.value):
-            flat = " ".join(text.split())[:_LONGEST]
+            flat = " ".join(text.split())[:_LONGEST_LINE]
             sources = _sources_of(flat, material)
-            fault = grounding_fault(flat, [one.text for one in sources], share=_SHARE) if flat else "an empty line"
+            fault = (
+                grounding_fault(flat, [one.text for one in sources], share=_GROUNDED_SHARE) if flat else "an empty line"
+            )
             if fault:
                 rejected.append(Rejection(what=f"{part}: {flat[:80]}", why=fault))
-            elif len(kept) < _LINES:
-                kept.append(Line(text=flat, sources=tuple(one.id for one in sources)))
+            elif len(kept) < _MOST_LINES:
+                kept.append(SpineLine(text=flat, sources=tuple(one.id for one in sources)))
         lines[part] = tuple(kept)
-    return Grounded(lines=lines, rejected=tuple(rejected))
+    return GroundedLines(lines=lines, rejected=tuple(rejected))
 
 
-def without(version: SpineVersion, forgotten: Iterable[str]) -> SpineVersion:
+def without_forgotten(version: SpineVersion, forgotten: Iterable[str]) -> SpineVersion:
     """The version with every line dropped that was made from something forgotten."""
     gone = frozenset(forgotten)
     kept = {part: tuple(li for li in lines if not gone & set(li.sources)) for part, lines in version.lines.items()}
     return replace(version, lines=kept)
 
 
-def _sources_of(line: str, material: Sequence[Source]) -> list[Source]:
+def _sources_of(line: str, material: Sequence[SpineSource]) -> list[SpineSource]:
     """Everything the line could have been made from: exact text alone, else all that share a telling word."""
-    exact = [one for one in material if " ".join(one.text.split())[:_LONGEST] == line]
+    exact = [one for one in material if " ".join(one.text.split())[:_LONGEST_LINE] == line]
     if exact:
         return exact
     words = set(terms(line))
     return [one for one in material if words & set(terms(one.text))]
 
 
-def _ordered(material: Sequence[Source]) -> list[Source]:
-    parts = list(Part)
+def _sort_sources(material: Sequence[SpineSource]) -> list[SpineSource]:
+    parts = list(SpinePart)
     return sorted(material, key=lambda one: (parts.index(one.part), -one.weight, one.id))

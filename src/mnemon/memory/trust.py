@@ -30,7 +30,7 @@ class Trust(StrEnum):
 CoarseTrust = Literal["person", "external"]
 """The trust as `trust` on the wire says it; `trustLevel` says which of the six it is."""
 _RANKS = {level: -place for place, level in enumerate(Trust)}
-_NAMED: dict[str, Trust] = {
+_TRUST_BY_NAME: dict[str, Trust] = {
     **dict.fromkeys(("operator",), Trust.OPERATOR),
     **dict.fromkeys(
         ("api", "app", "application", "chat", "cli", "console", "person", "self", "user", "shadow_extraction",
@@ -40,7 +40,7 @@ _NAMED: dict[str, Trust] = {
     **dict.fromkeys(("agent", "ai", "assistant", "llm", "model", "persona"), Trust.AGENT),
 }  # fmt: skip
 """Sources that are trusted only by their exact name, alone or before a colon: `user:ann`, never `user_upload`."""
-_FAMILIES: dict[str, Trust] = {
+_TRUST_BY_FAMILY: dict[str, Trust] = {
     **dict.fromkeys(("function", "mcp", "plugin", "tool"), Trust.TOOL),
     **dict.fromkeys(
         ("attachment", "document", "email", "file", "page", "pdf", "rag", "url", "web", "website"), Trust.DOCUMENT
@@ -60,12 +60,12 @@ def trust_rank(level: Trust) -> int:
     return _RANKS[level]
 
 
-def lower_of(one: Trust, other: Trust) -> Trust:
+def less_trusted(one: Trust, other: Trust) -> Trust:
     """The one that is trusted less."""
     return other if outranks(one, other) else one
 
 
-def highest(levels: list[Trust]) -> Trust:
+def highest_trust(levels: list[Trust]) -> Trust:
     """The most trusted of the levels; unknown when there is none."""
     return max(levels, key=_RANKS.__getitem__, default=Trust.UNKNOWN)
 
@@ -84,12 +84,12 @@ def trust_of(source: str) -> Trust:
     """The trust that a declared source has by the table; what is not in it is unknown, never the person."""
     name = source.strip().lower().replace("-", "_")
     head = name.partition(":")[0]
-    if head in _NAMED:
-        return _NAMED[head]
-    return _FAMILIES.get(head.partition("_")[0].removesuffix("s"), Trust.UNKNOWN)
+    if head in _TRUST_BY_NAME:
+        return _TRUST_BY_NAME[head]
+    return _TRUST_BY_FAMILY.get(head.partition("_")[0].removesuffix("s"), Trust.UNKNOWN)
 
 
-def trust_as_held(source: str, coarse: str) -> Trust:
+def legacy_trust_of(source: str, coarse: str) -> Trust:
     """The trust of a row from before trust was an order, by its source and the word it was stored with."""
     level = trust_of(source)
     if coarse == "external":

@@ -1,4 +1,7 @@
-"""Words of a text as recall compares them: stemmed, without stop words; and how well a text covers a query."""
+"""Words of a text as recall compares them: stemmed, without stop words; and how well a text covers a query.
+
+Whether a text says only what its sources say: the gate for text that is made from memories.
+"""
 
 import math
 import re
@@ -8,19 +11,21 @@ from collections.abc import Iterable, Sequence
 
 import Stemmer
 
-from mnemon.outside import normal_form, reads_outside_text
+from mnemon.evidence.number_gate import number_fault
+from mnemon.memory.keys import normalize_content
+from mnemon.untrusted_text import normalize_text, reads_outside_text
 
 _WORD = re.compile(r"[^\W_]+", re.UNICODE)
 
 
-class _OwnStemmer(threading.local):
+class _ThreadStemmer(threading.local):
     """A stemmer for each thread: it has inner state and must not be called by two at once."""
 
     def __init__(self) -> None:
         self.stem_word = Stemmer.Stemmer("english").stemWord
 
 
-_STEMMER = _OwnStemmer()
+_STEMMER = _ThreadStemmer()
 STOP_WORDS = frozenset(
     _WORD.findall(
         "a an and are as at be been but by can could did do does for from had has have he her hers him his how i if in "
@@ -37,15 +42,15 @@ LONGEST_INDEXED = 50_000
 _LONGEST_FORM = 18
 """Characters that one may become in its normal form (U+FDFA)."""
 MOST_QUERY_TERMS = 256
-_QUERY_END = 4_000
+_QUERY_END_CHARS = 4_000
 """Characters at either end of a long query."""
 _CHARACTERS_OF_A_ROW = 500
 """Characters whose terms take about as long as everything else about a row of recall."""
-_ASCII = {number: " " for number in range(128) if not chr(number).isalnum()}
+_ASCII_SEPARATORS = {number: " " for number in range(128) if not chr(number).isalnum()}
 """What is not a letter or digit stands between words; most texts are of these characters alone."""
 
 
-class _Stems(dict[str, str]):
+class _StemCache(dict[str, str]):
     """Words met so far and their stems; empty for stop words. Forgets everything when it has grown too large."""
 
     def __missing__(self, word: str) -> str:
@@ -59,7 +64,7 @@ class _Stems(dict[str, str]):
         return known
 
 
-_STEMS = _Stems()
+_STEMS = _StemCache()
 
 
 def stem(word: str) -> str:
@@ -67,23 +72,23 @@ def stem(word: str) -> str:
     return str(_STEMMER.stem_word(word)) if word.isalpha() and len(word) > 2 else word
 
 
-def stems(words: str) -> frozenset[str]:
+def stem_words(words: str) -> frozenset[str]:
     """The stems of the words, stop words too."""
     return frozenset(map(stem, words.split()))
 
 
-def _words(text: str) -> list[str]:
+def _split_words(text: str) -> list[str]:
     """The words of a text, folded, without a possessive's ending."""
     if text.isascii():
-        return text.lower().replace("'s", "").translate(_ASCII).split()
-    plain = normal_form("NFKC", text).replace("’s", "")
+        return text.lower().replace("'s", "").translate(_ASCII_SEPARATORS).split()
+    plain = normalize_text("NFKC", text).replace("’s", "")
     return _WORD.findall(plain.casefold().replace("'s", ""))
 
 
 @reads_outside_text
 def terms(text: str, *, bare: bool = False) -> list[str]:
     """The stemmed words of a text, in order; stop words only when there is nothing else, and never when `bare`."""
-    words = _words(text)
+    words = _split_words(text)
     return [known for word in words if (known := _STEMS[word])] or ([] if bare else [stem(word) for word in words])
 
 
@@ -92,11 +97,11 @@ def indexed_terms(text: str) -> list[str]:
     """The terms by which recall finds a text: of a very long one, those at its beginning."""
     if len(text) > LONGEST_INDEXED // _LONGEST_FORM:
         text = text[:LONGEST_INDEXED]
-        text = text if text.isascii() else normal_form("NFKC", text)[:LONGEST_INDEXED]
+        text = text if text.isascii() else normalize_text("NFKC", text)[:LONGEST_INDEXED]
     return terms(text)
 
 
-def _counted(text: str) -> tuple[dict[str, int], int]:
+def _term_counts(text: str) -> tuple[dict[str, int], int]:
     words = indexed_terms(text)
     return Counter(words), len(words)
 
@@ -107,8 +112,8 @@ def query_terms(text: str) -> list[str]:
 
     Each is looked for in everything that is held, so their number must not grow with what a caller sends.
     """
-    if len(text) > 2 * _QUERY_END:
-        text = f"{text[:_QUERY_END]} {text[-_QUERY_END:]}"
+    if len(text) > 2 * _QUERY_END_CHARS:
+        text = f"{text[:_QUERY_END_CHARS]} {text[-_QUERY_END_CHARS:]}"
     found = list(dict.fromkeys(terms(text)))
     half = MOST_QUERY_TERMS // 2
     return found if len(found) <= MOST_QUERY_TERMS else [*found[:half], *found[-half:]]
@@ -120,16 +125,16 @@ def reading_effort(texts: Iterable[str | None]) -> int:
 
 
 @reads_outside_text
-def bm25(query: str, texts: Sequence[str]) -> list[float]:
+def bm25_scores(query: str, texts: Sequence[str]) -> list[float]:
     """How well each text matches the query among these texts; 0 where no word is shared."""
     wanted = query_terms(query)
-    counted = list(map(_counted, texts))
-    weights = _weights(wanted, [counts for counts, _ in counted])
+    counted = list(map(_term_counts, texts))
+    weights = _term_weights(wanted, [counts for counts, _ in counted])
     average = sum(length for _, length in counted) / max(1, len(counted)) or 1.0
-    return [_saturated(wanted, weights, counts, length / average) for counts, length in counted]
+    return [_bm25_score(wanted, weights, counts, length / average) for counts, length in counted]
 
 
-def _saturated(
+def _bm25_score(
     wanted: Sequence[str], weights: dict[str, float], counts: dict[str, int], relative_length: float
 ) -> float:
     damp = _K1 * (1 - _B + _B * relative_length)
@@ -138,18 +143,45 @@ def _saturated(
 
 
 @reads_outside_text
-def coverage(query: str, texts: Sequence[str]) -> list[float]:
+def query_coverage(query: str, texts: Sequence[str]) -> list[float]:
     """The share of the query's words, weighted by rarity among these texts, that each text holds: 0 to 1."""
     wanted = query_terms(query)
-    counted = [counts for counts, _ in map(_counted, texts)]
-    weights = _weights(wanted, counted)
+    counted = [counts for counts, _ in map(_term_counts, texts)]
+    weights = _term_weights(wanted, counted)
     total = sum(weights.values())
     if not total:
         return [0.0] * len(texts)
     return [sum(weights[word] for word in wanted if word in counts) / total for counts in counted]
 
 
-def _weights(wanted: Sequence[str], counted: Sequence[dict[str, int]]) -> dict[str, float]:
+def _term_weights(wanted: Sequence[str], counted: Sequence[dict[str, int]]) -> dict[str, float]:
     size = len(counted)
     holds = {word: sum(word in counts for counts in counted) for word in wanted}
     return {word: math.log(1 + (size - held + 0.5) / (held + 0.5)) for word, held in holds.items()}
+
+
+_CONNECTIVES = frozenset(terms("also both while too likewise including such as whereas plus"))
+
+
+def ungrounded_terms(text: str, sources: Sequence[str]) -> tuple[str, ...]:
+    """The stems of the text that stand in none of the sources; none when it adds nothing."""
+    said = {term for source in sources for term in terms(source)}
+    return tuple(
+        dict.fromkeys(t for t in terms(text) if t not in said and t not in _CONNECTIVES and t not in STOP_WORDS)
+    )
+
+
+def grounding_fault(text: str, sources: Sequence[str], *, share: float = 1.0) -> str | None:
+    """Why the text may not stand for its sources; None when it may. `share` of its words must be theirs."""
+    if normalize_content(text) in {normalize_content(source) for source in sources}:
+        return None
+    fault = number_fault(text, sources)
+    if fault:
+        return fault
+    words = [term for term in dict.fromkeys(terms(text)) if term not in STOP_WORDS]
+    if not words:
+        return "it says nothing"
+    new = ungrounded_terms(text, sources)
+    if len(new) > (1.0 - share) * len(words):
+        return "its sources do not say: " + ", ".join(new[:5])
+    return None

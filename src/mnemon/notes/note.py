@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-CALLER = "caller"
+CALLER_MODEL = "caller"
 """The model of vectors that a program made itself."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Note:
+class StoredNote:
     """JSON that a program keeps for a person."""
 
     namespace: tuple[str, ...]
@@ -31,7 +31,7 @@ class Note:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Put:
+class PutNote:
     """The note is to hold this."""
 
     namespace: tuple[str, ...]
@@ -44,11 +44,11 @@ class Put:
     """For each part that is found by meaning, its words; one without a vector gets it later."""
     vectors: Mapping[str, np.ndarray | Sequence[float]] = field(default_factory=dict)
     """For each part, its vector."""
-    model: str = CALLER
+    model: str = CALLER_MODEL
 
 
 @dataclass(frozen=True, kw_only=True)
-class Delete:
+class DeleteNote:
     """The note is to be gone."""
 
     namespace: tuple[str, ...]
@@ -56,39 +56,39 @@ class Delete:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Clear:
+class ClearNamespace:
     """Everything in the namespace and below it is to be gone."""
 
     namespace: tuple[str, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Pop:
+class PopNote:
     """The last note of the namespace is to be gone, and given back."""
 
     namespace: tuple[str, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sweep:
+class SweepExpired:
     """What has expired is to be gone."""
 
 
-Change = Put | Delete | Clear | Pop | Sweep
+NoteChange = PutNote | DeleteNote | ClearNamespace | PopNote | SweepExpired
 
 
 @dataclass(frozen=True, kw_only=True)
-class Changed:
+class NoteChangeResult:
     """What a change did."""
 
     count: int
     """Notes written or removed."""
     key: str | None = None
-    note: Note | None = None
+    note: StoredNote | None = None
     """What was popped."""
 
 
-class Order(StrEnum):
+class NoteOrder(StrEnum):
     """How found notes are ordered where no query says so."""
 
     KEY = "key"
@@ -98,7 +98,7 @@ class Order(StrEnum):
     LATEST = "-updated"
 
 
-class Test(StrEnum):
+class NoteTest(StrEnum):
     """How a value is held against a condition."""
 
     EQ = "eq"
@@ -111,26 +111,26 @@ class Test(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Condition:
+class NoteCondition:
     """What must be true of the value at a path."""
 
     path: tuple[str, ...]
-    test: Test
+    test: NoteTest
     value: Any
 
 
 @dataclass(frozen=True, kw_only=True)
-class Search:
+class NoteSearch:
     """What is looked for."""
 
     namespace: tuple[str, ...] = ()
     exact: bool = False
     """Only this namespace, not those below it."""
-    conditions: Sequence[Condition] = ()
+    conditions: Sequence[NoteCondition] = ()
     vector: np.ndarray | Sequence[float] | None = None
     """Nearest first."""
-    model: str = CALLER
-    order: Order = Order.LATEST
+    model: str = CALLER_MODEL
+    order: NoteOrder = NoteOrder.LATEST
     before: str | None = None
     """Only keys below this one."""
     after: str | None = None

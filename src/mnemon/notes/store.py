@@ -6,56 +6,70 @@ from typing import Any
 
 from psycopg.types.json import Jsonb
 
-from mnemon.db.statements import statements
+from mnemon.db.statements import load_statements
 from mnemon.db.tx import Row, Tx
-from mnemon.notes.note import CALLER, Change, Changed, Clear, Delete, Note, Pop, Put, Search
-from mnemon.notes.sweep import enqueue_sweep
+from mnemon.notes.note import (
+    CALLER_MODEL,
+    ClearNamespace,
+    DeleteNote,
+    NoteChange,
+    NoteChangeResult,
+    NoteSearch,
+    PopNote,
+    PutNote,
+    StoredNote,
+)
+from mnemon.notes.upkeep import enqueue_sweep
 from mnemon.scope import Scope
-from mnemon.vectors import active
-from mnemon.vectors.literal import literal
-from mnemon.vectors.work import enqueue_embedding
+from mnemon.vectors import active_model
+from mnemon.vectors.active_model import enqueue_embedding
+from mnemon.vectors.text_vectors import vector_literal
 
-SQL = statements("mnemon.notes")
+SQL = load_statements("mnemon.notes")
 
 
-async def change(scope: Scope, tx: Tx, changes: Sequence[Change]) -> list[Changed]:
+async def apply_changes(scope: Scope, tx: Tx, changes: Sequence[NoteChange]) -> list[NoteChangeResult]:
     """All changes are made, in their order; a note that has expired is no obstacle to a new one."""
-    puts = [one for one in changes if isinstance(one, Put)]
+    puts = [one for one in changes if isinstance(one, PutNote)]
     if puts:
-        await tx.run(SQL["sweep"], **_owner(scope), now=tx.now)
-    made = [await _made(scope, tx, one) for one in changes]
-    await _look_after(scope, tx, puts)
+        await tx.execute(SQL["sweep"], **_owner_params(scope), now=tx.now)
+    made = [await _apply_change(scope, tx, one) for one in changes]
+    await _enqueue_upkeep(scope, tx, puts)
     return made
 
 
-async def _look_after(scope: Scope, tx: Tx, puts: Sequence[Put]) -> None:
+async def _enqueue_upkeep(scope: Scope, tx: Tx, puts: Sequence[PutNote]) -> None:
     """What was put gets the vectors it lacks, and is swept when its time is over."""
-    if any(one.model != CALLER and one.vectors for one in puts):
-        await active.begin(tx, scope, next(one.model for one in puts if one.model != CALLER and one.vectors))
+    if any(one.model != CALLER_MODEL and one.vectors for one in puts):
+        await active_model.activate_first_model(
+            tx, scope, next(one.model for one in puts if one.model != CALLER_MODEL and one.vectors)
+        )
     if any(one.texts.keys() - one.vectors.keys() for one in puts):
         await enqueue_embedding(tx, scope)
     if ttls := [one.ttl_s for one in puts if one.ttl_s is not None]:
         await enqueue_sweep(tx, scope, tx.now + timedelta(seconds=min(ttls)))
 
 
-async def _made(scope: Scope, tx: Tx, wanted: Change) -> Changed:
-    if isinstance(wanted, Put):
-        return await _put(scope, tx, wanted)
-    owner = _owner(scope)
-    if isinstance(wanted, Delete):
-        return Changed(count=await tx.run(SQL["delete"], **owner, namespace=[*wanted.namespace], key=wanted.key))
-    if isinstance(wanted, Clear):
-        return Changed(count=await tx.run(SQL["clear"], **owner, namespace=[*wanted.namespace]))
-    if isinstance(wanted, Pop):
-        row = await tx.maybe(SQL["pop"], **owner, namespace=[*wanted.namespace], now=tx.now)
-        return Changed(count=int(row is not None), note=None if row is None else _note(row))
-    return Changed(count=await tx.run(SQL["sweep"], **owner, now=tx.now))
+async def _apply_change(scope: Scope, tx: Tx, wanted: NoteChange) -> NoteChangeResult:
+    if isinstance(wanted, PutNote):
+        return await _put_note(scope, tx, wanted)
+    owner = _owner_params(scope)
+    if isinstance(wanted, DeleteNote):
+        return NoteChangeResult(
+            count=await tx.execute(SQL["delete"], **owner, namespace=[*wanted.namespace], key=wanted.key)
+        )
+    if isinstance(wanted, ClearNamespace):
+        return NoteChangeResult(count=await tx.execute(SQL["clear"], **owner, namespace=[*wanted.namespace]))
+    if isinstance(wanted, PopNote):
+        row = await tx.fetch_one_or_none(SQL["pop"], **owner, namespace=[*wanted.namespace], now=tx.now)
+        return NoteChangeResult(count=int(row is not None), note=None if row is None else _note_from_row(row))
+    return NoteChangeResult(count=await tx.execute(SQL["sweep"], **owner, now=tx.now))
 
 
-async def _put(scope: Scope, tx: Tx, put: Put) -> Changed:
-    owner, key = _owner(scope), put.key if put.key is not None else tx.new_id("nte")
+async def _put_note(scope: Scope, tx: Tx, put: PutNote) -> NoteChangeResult:
+    owner, key = _owner_params(scope), put.key if put.key is not None else tx.new_id("nte")
     where = {**owner, "namespace": [*put.namespace], "key": key}
-    count = await tx.run(
+    count = await tx.execute(
         SQL["put_if_absent" if put.if_absent else "put"],
         **where,
         value=Jsonb(put.value),
@@ -64,37 +78,37 @@ async def _put(scope: Scope, tx: Tx, put: Put) -> Changed:
         now=tx.now,
     )
     if count:
-        await tx.run(SQL["drop_vectors"], **where)
-        await tx.run(SQL["drop_texts"], **where)
+        await tx.execute(SQL["drop_vectors"], **where)
+        await tx.execute(SQL["drop_texts"], **where)
         for part, content in put.texts.items():
-            await tx.run(SQL["add_text"], **where, part=part, content=content)
+            await tx.execute(SQL["add_text"], **where, part=part, content=content)
         for part, vector in put.vectors.items():
-            await tx.run(SQL["add_vector"], **where, model=put.model, part=part, vector=literal(vector))
-    return Changed(count=count, key=key)
+            await tx.execute(SQL["add_vector"], **where, model=put.model, part=part, vector=vector_literal(vector))
+    return NoteChangeResult(count=count, key=key)
 
 
-async def read(
+async def read_notes(
     scope: Scope, tx: Tx, wanted: Sequence[tuple[Sequence[str], str]], *, refresh: bool
-) -> list[Note | None]:
+) -> list[StoredNote | None]:
     """Each of the notes, None for one that is not there; with `refresh` they last their whole time again."""
-    owner = _owner(scope)
-    rows = [await tx.maybe(SQL["one"], **owner, namespace=[*ns], key=key, now=tx.now) for ns, key in wanted]
-    found = [None if row is None else _note(row) for row in rows]
+    owner = _owner_params(scope)
+    rows = [await tx.fetch_one_or_none(SQL["one"], **owner, namespace=[*ns], key=key, now=tx.now) for ns, key in wanted]
+    found = [None if row is None else _note_from_row(row) for row in rows]
     if refresh:
-        await _refresh(scope, tx, [note.place for note in found if note is not None])
+        await _refresh_expiry(scope, tx, [note.place for note in found if note is not None])
     return found
 
 
-async def search(scope: Scope, tx: Tx, wanted: Search, *, refresh: bool = False) -> list[Note]:
+async def search_notes(scope: Scope, tx: Tx, wanted: NoteSearch, *, refresh: bool = False) -> list[StoredNote]:
     """The notes that fit."""
     conditions = [{"path": [*c.path], "op": c.test, "value": c.value} for c in wanted.conditions]
-    rows = await tx.all(
+    rows = await tx.fetch_all(
         SQL["search"],
-        **_owner(scope),
+        **_owner_params(scope),
         namespace=[*wanted.namespace],
         exact=wanted.exact,
         conditions=Jsonb(conditions),
-        vector=None if wanted.vector is None else literal(wanted.vector),
+        vector=None if wanted.vector is None else vector_literal(wanted.vector),
         dimension=0 if wanted.vector is None else len(wanted.vector),
         model=wanted.model,
         order=wanted.order,
@@ -104,19 +118,19 @@ async def search(scope: Scope, tx: Tx, wanted: Search, *, refresh: bool = False)
         offset=wanted.offset,
         now=tx.now,
     )
-    found = [_note(row) for row in rows]
+    found = [_note_from_row(row) for row in rows]
     if refresh:
-        await _refresh(scope, tx, [note.place for note in found])
+        await _refresh_expiry(scope, tx, [note.place for note in found])
     return found
 
 
-async def namespaces(
+async def list_namespaces(
     scope: Scope, tx: Tx, *, prefix: Sequence[str], suffix: Sequence[str], depth: int, most: int, offset: int
 ) -> list[tuple[str, ...]]:
     """The namespaces that hold something and fit the patterns, in order."""
-    rows = await tx.all(
+    rows = await tx.fetch_all(
         SQL["namespaces"],
-        **_owner(scope),
+        **_owner_params(scope),
         prefix=[*prefix],
         suffix=[*suffix],
         depth=depth,
@@ -127,18 +141,18 @@ async def namespaces(
     return [tuple(row["namespace"]) for row in rows]
 
 
-async def _refresh(scope: Scope, tx: Tx, places: Sequence[int]) -> None:
+async def _refresh_expiry(scope: Scope, tx: Tx, places: Sequence[int]) -> None:
     if places:
-        await tx.run(SQL["refresh"], **_owner(scope), places=list(places), now=tx.now)
+        await tx.execute(SQL["refresh"], **_owner_params(scope), places=list(places), now=tx.now)
 
 
-def _owner(scope: Scope) -> dict[str, Any]:
+def _owner_params(scope: Scope) -> dict[str, Any]:
     return {"org_id": scope.org_id, "user_id": scope.user}
 
 
-def _note(row: Row) -> Note:
+def _note_from_row(row: Row) -> StoredNote:
     score = row.get("score")
-    return Note(
+    return StoredNote(
         namespace=tuple(row["namespace"]),
         key=row["key"],
         value=row["value"],

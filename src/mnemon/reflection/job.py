@@ -2,6 +2,8 @@
 
 One row per turn, in the lane of its session: turns are reflected in order, one at a time, and a row exists from the
 moment the turn begins, so that a later turn cannot overtake one that is still being answered.
+
+The sections of a reflection, one or more per room, in the order they are asked for, and the work that asks.
 """
 
 import time
@@ -11,60 +13,77 @@ from datetime import datetime, timedelta
 
 from structlog.contextvars import bound_contextvars
 
-from mnemon.basement import Basement
+from mnemon.agentstate.reflect import SECTIONS as AGENT_STATE
 from mnemon.db.tx import Tx
+from mnemon.engagement.reflect import make_sections as engagement
 from mnemon.errors import Conflict, MnemonError, ModelDown, NotFound
-from mnemon.jobs.kind import Attempt, Kind, time_for_model_calls
-from mnemon.jobs.store import enqueue, enqueue_later
-from mnemon.jobs.work import Item, Retry
+from mnemon.jobs.kind import Attempt, JobKind, model_time_limit
+from mnemon.jobs.store import enqueue_work, enqueue_work_deferred
+from mnemon.jobs.work import WorkItem, WorkRetryPolicy
+from mnemon.memory.reflect import SECTIONS as MEMORY
+from mnemon.memory.todos.store import open_todos
 from mnemon.reflection import store
-from mnemon.reflection.lifecycle import ReflectionStatus, may_run_again
-from mnemon.reflection.question import Due
-from mnemon.reflection.reflect import Asked, applied, asked, briefed, tell_all, usable_raw
-from mnemon.reflection.report import Reflection
-from mnemon.reflection.report_log import write_line
+from mnemon.reflection.question import DueSection
+from mnemon.reflection.reflect import (
+    SectionAnswers,
+    apply_answers,
+    ask_model,
+    brief_sections,
+    notify_sections,
+    reusable_answers,
+)
+from mnemon.reflection.report import Reflection, ReflectionStatus, log_reflection, may_run_again
 from mnemon.scope import Scope
 from mnemon.section import Section
+from mnemon.services import Services
 from mnemon.sessions import turns
 from mnemon.sessions.lifecycle import TurnStatus
-from mnemon.sessions.people import hold_person, keep_person
+from mnemon.sessions.people import lock_person, lock_person_shared
+from mnemon.sessions.rolling_summary import RollingSummarySection
 from mnemon.sessions.turns import TurnError
+from mnemon.settings import Settings
 from mnemon.turn import Turn
 
-REFLECTION = "reflection"
+REFLECTION_KIND = "reflection"
 """The kind of work; its key is the turn."""
-_LOST = TurnError(code="interrupted", detail="The process that was answering went away before the reply was complete.")
+_LEASE_EXPIRED = TurnError(
+    code="interrupted", detail="The process that was answering went away before the reply was complete."
+)
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Plan:
     turn: Turn
-    due: list[Due]
+    due: list[DueSection]
     reflection: Reflection
     forgettings: int | None
     """How often something of the person's had been forgotten when the turn was read."""
 
 
-async def queue(tx: Tx, turn: Turn, *, due_at: datetime | None = None) -> str:
+async def enqueue_reflection(tx: Tx, turn: Turn, *, due_at: datetime | None = None) -> str:
     """The turn will be reflected, after its session's earlier turns and not before `due_at`; gives the job's id."""
-    job_id = await enqueue(tx, turn.scope, REFLECTION, turn.id, due_at=due_at, lane=_lane(turn), seq=turn.seq)
-    store.queue(tx, turn.scope, turn.id, job_id)
+    job_id = await enqueue_work(
+        tx, turn.scope, REFLECTION_KIND, turn.id, due_at=due_at, lane=_session_lane(turn), seq=turn.seq
+    )
+    store.mark_queued(tx, turn.scope, turn.id, job_id)
     return job_id
 
 
-def queue_first(tx: Tx, turn: Turn, *, due_at: datetime) -> None:
+def enqueue_with_turn(tx: Tx, turn: Turn, *, due_at: datetime) -> None:
     """The same for a turn that is being stored: nothing of its is queued yet, so both rows leave with the next."""
-    job_id = enqueue_later(tx, turn.scope, REFLECTION, turn.id, due_at=due_at, lane=_lane(turn), seq=turn.seq)
-    store.queue(tx, turn.scope, turn.id, job_id)
+    job_id = enqueue_work_deferred(
+        tx, turn.scope, REFLECTION_KIND, turn.id, due_at=due_at, lane=_session_lane(turn), seq=turn.seq
+    )
+    store.mark_queued(tx, turn.scope, turn.id, job_id)
 
 
-def _lane(turn: Turn) -> str:
+def _session_lane(turn: Turn) -> str:
     return f"session:{turn.session_id}"
 
 
-async def run_again(tx: Tx, scope: Scope, turn_id: str) -> Reflection:
+async def rerun_reflection(tx: Tx, scope: Scope, turn_id: str) -> Reflection:
     """A failed or parked reflection is queued with all its tries."""
-    stored = await turns.find(tx, scope, turn_id)
+    stored = await turns.find_turn(tx, scope, turn_id)
     found = None if stored is None else await store.find(tx, stored.turn.scope, turn_id)
     if stored is None or found is None:
         raise NotFound("turn")
@@ -73,116 +92,134 @@ async def run_again(tx: Tx, scope: Scope, turn_id: str) -> Reflection:
             f"This reflection is {found.status}; only a failed or parked one can be run again.",
             code="reflection_not_failed",
         )
-    await queue(tx, stored.turn)
+    await enqueue_reflection(tx, stored.turn)
     again = await store.find(tx, stored.turn.scope, turn_id)
     assert again is not None
     return again
 
 
-def kinds(basement: Basement, sections: Sequence[Section]) -> tuple[Kind, ...]:
+def kinds_for_sections(services: Services, sections: Sequence[Section]) -> tuple[JobKind, ...]:
     """The work this file does."""
 
-    async def run(attempt: Attempt) -> None:
+    async def run_attempt(attempt: Attempt) -> None:
         with bound_contextvars(turn=attempt.key):
-            await _reflect(basement, attempt, sections)
+            await _reflect_turn(services, attempt, sections)
 
-    async def on_park(tx: Tx, item: Item, error: str) -> None:
-        await store.park(tx, Scope(org_id=item.org_id), item.key, error)
+    async def on_park(tx: Tx, item: WorkItem, error: str) -> None:
+        await store.mark_parked(tx, Scope(org_id=item.org_id), item.key, error)
 
-    retry = Retry(max_attempts=basement.settings.max_attempts)
-    limit = time_for_model_calls(basement.settings.model_timeout_s)
-    return (Kind(name=REFLECTION, run=run, retry=retry, time_limit=limit, on_park=on_park),)
+    retry = WorkRetryPolicy(max_attempts=services.settings.max_attempts)
+    limit = model_time_limit(services.settings.model_timeout_s)
+    return (JobKind(name=REFLECTION_KIND, run=run_attempt, retry=retry, time_limit=limit, on_park=on_park),)
 
 
-async def _reflect(basement: Basement, attempt: Attempt, sections: Sequence[Section]) -> None:
+async def _reflect_turn(services: Services, attempt: Attempt, sections: Sequence[Section]) -> None:
     began = time.perf_counter()
-    async with basement.db.tx(attempt.scope.org_id) as tx:
-        plan = await _plan(tx, attempt, sections)
+    async with services.db.tx(attempt.scope.org_id) as tx:
+        plan = await _make_plan(tx, attempt, sections)
     if plan is None:
         return
-    given = await _ask(basement, attempt, plan)
+    given = await _ask_sections(services, attempt, plan)
     if given.usage is not None:
-        async with basement.db.tx(attempt.scope.org_id) as tx:
-            if not await _hold(tx, attempt, plan):
+        async with services.db.tx(attempt.scope.org_id) as tx:
+            if not await _hold_person_and_work(tx, attempt, plan):
                 return
             usage = given.usage if plan.reflection.usage is None else plan.reflection.usage.plus(given.usage)
-            store.keep_raw(tx, plan.turn.scope, plan.turn.id, dict(given.raw), usage)
-    async with basement.db.tx(attempt.scope.org_id) as tx:
-        if not await _hold(tx, attempt, plan):
+            store.store_raw_answer(tx, plan.turn.scope, plan.turn.id, dict(given.raw), usage)
+    async with services.db.tx(attempt.scope.org_id) as tx:
+        if not await _hold_person_and_work(tx, attempt, plan):
             return
-        made = await applied(tx, plan.turn, plan.due, given, plan.reflection)
+        made = await apply_answers(tx, plan.turn, plan.due, given, plan.reflection)
         done = made.reflection
-        store.report(tx, plan.turn.scope, done)
+        store.store_report(tx, plan.turn.scope, done)
         if done.status is ReflectionStatus.DONE:
             await attempt.settle(tx)
-    write_line(done, given.usage, seconds=time.perf_counter() - began)
+    log_reflection(done, given.usage, seconds=time.perf_counter() - began)
     if made.errors:
         raise made.errors[0] if len(made.errors) == 1 else ExceptionGroup("several sections failed", made.errors)
     if done.status is not ReflectionStatus.DONE:
         raise ModelDown(f"Sections are still open: {', '.join(done.open_sections)}. They are asked for again.")
 
 
-async def _hold(tx: Tx, attempt: Attempt, plan: _Plan) -> bool:
+async def _hold_person_and_work(tx: Tx, attempt: Attempt, plan: _Plan) -> bool:
     """The turn's person and work are ours; whether nothing of theirs was forgotten since the turn was read.
 
     If something was, the answer may hold it: it is dropped and the turn is read again. The person's row is locked
     before the work's, as every writer does: the other way round they would block each other.
     """
-    forgettings, _ = await tx.together(hold_person(tx, plan.turn.scope), attempt.hold(tx))
+    forgettings, _ = await tx.gather(lock_person(tx, plan.turn.scope), attempt.lock_work(tx))
     same = forgettings == plan.forgettings
     if not same:
         await attempt.repeat(tx, after=timedelta(0))
     return same
 
 
-async def _plan(tx: Tx, attempt: Attempt, sections: Sequence[Section]) -> _Plan | None:
+async def _make_plan(tx: Tx, attempt: Attempt, sections: Sequence[Section]) -> _Plan | None:
     """What there is to do; None when there is nothing (any more, or yet)."""
-    stored = await turns.find(tx, attempt.scope, attempt.key)
+    stored = await turns.find_turn(tx, attempt.scope, attempt.key)
     if stored is None:
         await attempt.settle(tx)
         return None
     turn = stored.turn
     # The turn's row before the work's: whoever seals the turn locks them in this order too.
-    forgettings, status, _ = await tx.together(
-        keep_person(tx, turn.scope), turns.locked_status(tx, turn.scope, turn.id), attempt.hold(tx)
+    forgettings, status, _ = await tx.gather(
+        lock_person_shared(tx, turn.scope), turns.lock_turn_status(tx, turn.scope, turn.id), attempt.lock_work(tx)
     )
-    if status is TurnStatus.ANSWERING and not await _is_over(tx, attempt, turn):
+    if status is TurnStatus.ANSWERING and not await _seal_if_expired(tx, attempt, turn):
         return None
-    store.queue(tx, turn.scope, turn.id, attempt.item.job_id)
+    store.mark_queued(tx, turn.scope, turn.id, attempt.item.job_id)
     reflection = await store.find(tx, turn.scope, turn.id)
     assert reflection is not None
     if reflection.status is ReflectionStatus.DONE:
         await attempt.settle(tx)
         return None
-    store.start(tx, turn.scope, turn.id)
-    due, reflection = await briefed(tx, turn, sections, reflection)
+    store.mark_started(tx, turn.scope, turn.id)
+    due, reflection = await brief_sections(tx, turn, sections, reflection)
     return _Plan(turn=turn, due=due, reflection=reflection, forgettings=forgettings)
 
 
-async def _is_over(tx: Tx, attempt: Attempt, turn: Turn) -> bool:
+async def _seal_if_expired(tx: Tx, attempt: Attempt, turn: Turn) -> bool:
     """Whether the turn is sealed now, its lease having run out; one being answered is looked at later."""
     # Read again under the lock: the turn may have been taken up since it was first read.
-    lease_until = await turns.lease_of(tx, turn.scope, turn.id)
+    lease_until = await turns.lock_turn_lease(tx, turn.scope, turn.id)
     if lease_until is not None and lease_until > tx.now:
         await attempt.repeat(tx, after=lease_until - tx.now)
         return False
-    turns.seal(tx, turn.scope, turn.id, TurnStatus.INTERRUPTED, error=_LOST)
+    turns.seal_turn(tx, turn.scope, turn.id, TurnStatus.INTERRUPTED, error=_LEASE_EXPIRED)
     return True
 
 
-async def _ask(basement: Basement, attempt: Attempt, plan: _Plan) -> Asked:
+async def _ask_sections(services: Services, attempt: Attempt, plan: _Plan) -> SectionAnswers:
     if not plan.due:
-        return Asked(raw={}, answers={}, faults={}, usage=None)
+        return SectionAnswers(raw={}, answers={}, faults={}, usage=None)
     try:
-        return await asked(basement.reflector, plan.turn, plan.due, usable_raw(plan.reflection, plan.due))
+        return await ask_model(services.reflector, plan.turn, plan.due, reusable_answers(plan.reflection, plan.due))
     except ModelDown as error:
-        await _failed(basement, attempt, plan, error)
+        await _record_failure(services, attempt, plan, error)
         raise
 
 
-async def _failed(basement: Basement, attempt: Attempt, plan: _Plan, error: MnemonError) -> None:
-    async with basement.db.tx(attempt.scope.org_id) as tx:
-        await hold_person(tx, plan.turn.scope)
-        await attempt.hold(tx)
-        await store.fail(tx, plan.turn.scope, plan.turn.id, f"{error.code}: {error.detail}")
-        await tell_all(tx, plan.turn, plan.due, error.code, error.detail)
+async def _record_failure(services: Services, attempt: Attempt, plan: _Plan, error: MnemonError) -> None:
+    async with services.db.tx(attempt.scope.org_id) as tx:
+        await lock_person(tx, plan.turn.scope)
+        await attempt.lock_work(tx)
+        await store.mark_failed(tx, plan.turn.scope, plan.turn.id, f"{error.code}: {error.detail}")
+        await notify_sections(tx, plan.turn, plan.due, error.code, error.detail)
+
+
+SECTION_LABELS = ("memory", "todos", "engagement", "agentState", "rollingSummary")
+"""Their names in a report, due or not."""
+
+
+def all_sections(settings: Settings) -> tuple[Section, ...]:
+    """Every section there is."""
+    return (*MEMORY, *engagement(settings), *AGENT_STATE, RollingSummarySection(_open_todo_texts))
+
+
+def kinds(services: Services) -> tuple[JobKind, ...]:
+    """The work of reflecting turns."""
+    return kinds_for_sections(services, all_sections(services.settings))
+
+
+async def _open_todo_texts(tx: Tx, scope: Scope) -> Sequence[str]:
+    return [todo.content for todo in await open_todos(tx, scope)]

@@ -9,24 +9,23 @@ import psycopg
 import structlog
 from pydantic import BaseModel, ValidationError
 
-from mnemon.aside import read_aside
 from mnemon.db.tx import Tx
 from mnemon.errors import MnemonError, ModelDown, Unavailable
-from mnemon.evidence.privacy import in_confidence
+from mnemon.event_loop import run_off_loop
+from mnemon.evidence.privacy import is_confidential_turn
+from mnemon.input_checks import storable_json
 from mnemon.jobs.work import LeaseLost
 from mnemon.llm.protocol import Llm, Usage
-from mnemon.reflection.lifecycle import ReflectionStatus
-from mnemon.reflection.question import TITLE, Due, ask, take
-from mnemon.reflection.report import Reflection
-from mnemon.section import Report, Section
-from mnemon.storable import storable_json
+from mnemon.reflection.question import QUESTION_TITLE, DueSection, build_question, parse_answer
+from mnemon.reflection.report import Reflection, ReflectionStatus
+from mnemon.section import Section, SectionResult
 from mnemon.turn import Turn
 
 log = structlog.get_logger(__name__)
 
-APPLIED_LAST = "engagement"
+LAST_APPLIED_SECTION = "engagement"
 """Takes the organization's lock, so it is held for the shortest time."""
-_MACHINE = (
+_INFRASTRUCTURE_ERRORS = (
     psycopg.OperationalError,
     psycopg.InterfaceError,
     psycopg.InternalError,
@@ -35,20 +34,20 @@ _MACHINE = (
     LeaseLost,
 )
 """What ends the whole attempt: the database or the lease is gone, or a right in it, not one section's work."""
-_BAD_ANSWER = (MnemonError, ValidationError)
+_ANSWER_ERRORS = (MnemonError, ValidationError)
 """What rooms raise on purpose about an answer. Texts, numbers and times were bounded when it was validated, so that
 nothing in it can make PostgreSQL or Python raise anything else: whatever else is raised is a fault of ours."""
 
 
 @runtime_checkable
-class HearsFailure(Protocol):
+class FailureListener(Protocol):
     """A section that wants to know when there was no usable answer."""
 
-    async def failed(self, tx: Tx, turn: Turn, reason: str, detail: str) -> None: ...
+    async def record_failure(self, tx: Tx, turn: Turn, reason: str, detail: str) -> None: ...
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
+class SectionAnswers:
     """What the model gave."""
 
     raw: Mapping[str, Any]
@@ -61,7 +60,7 @@ class Asked:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Applied:
+class AppliedAnswers:
     """What came of applying the answers."""
 
     reflection: Reflection
@@ -69,72 +68,76 @@ class Applied:
     """Faults of ours, in the order they came: one for each section that raised what no answer can cause."""
 
 
-async def briefed(
+async def brief_sections(
     tx: Tx, turn: Turn, sections: Sequence[Section], reflection: Reflection
-) -> tuple[list[Due], Reflection]:
+) -> tuple[list[DueSection], Reflection]:
     """The sections still open that have something to ask; the others are reported with zeros."""
-    due: list[Due] = []
+    due: list[DueSection] = []
     # Looked for once, beside the loop; the sections find it kept. They read together and must not wait for a thread.
-    await read_aside(turn.size, partial(in_confidence, turn))
+    await run_off_loop(turn.size, partial(is_confidential_turn, turn))
     open_ones = [section for section in sections if not reflection.is_applied(section.label)]
-    briefs = await tx.together(*(section.brief(tx, turn) for section in open_ones))
+    briefs = await tx.gather(*(section.prepare_brief(tx, turn) for section in open_ones))
     for section, brief in zip(open_ones, briefs, strict=True):
         if brief is None:
-            reflection = reflection.with_section(section.label, Report(), due=False)
+            reflection = reflection.with_section(section.label, SectionResult(), due=False)
         else:
-            due.append(Due(section=section, brief=brief))
+            due.append(DueSection(section=section, brief=brief))
     return due, reflection
 
 
-async def asked(model: Llm, turn: Turn, due: Sequence[Due], kept: Mapping[str, Any]) -> Asked:
+async def ask_model(model: Llm, turn: Turn, due: Sequence[DueSection], kept: Mapping[str, Any]) -> SectionAnswers:
     """One call for all sections, a second for those whose part cannot be used; what was kept is not asked again."""
     earlier = [one for one in due if one.section.name in kept]
-    known = take(earlier, dict(kept))
+    known = parse_answer(earlier, dict(kept))
     fresh = [one for one in due if one.section.name not in kept]
     if not fresh:
-        return Asked(raw=kept, answers=known.valid, faults={}, usage=None)
-    first = await model.answer(await read_aside(turn.size, partial(ask, turn, fresh)))
+        return SectionAnswers(raw=kept, answers=known.valid, faults={}, usage=None)
+    first = await model.answer(await run_off_loop(turn.size, partial(build_question, turn, fresh)))
     value = storable_json(first.value)
-    taken = take(fresh, value)
-    raw = {**kept, **_parts(fresh, value)}
+    taken = parse_answer(fresh, value)
+    raw = {**kept, **_section_parts(fresh, value)}
     answers, usage = {**known.valid, **taken.valid}, first.usage
     if taken.faults:
-        log.info("answer_rejected", model=model.name, title=TITLE, sections=sorted(taken.faults))
+        log.info("answer_rejected", model=model.name, title=QUESTION_TITLE, sections=sorted(taken.faults))
         again = [one for one in fresh if one.section.name in taken.faults]
         try:
-            second = await model.answer(await read_aside(turn.size, partial(ask, turn, again, taken.faults)))
+            second = await model.answer(
+                await run_off_loop(turn.size, partial(build_question, turn, again, taken.faults))
+            )
         except ModelDown:
             pass  # what the first answer gave is not lost for that: the rest stays open, with its faults
         else:
             value = storable_json(second.value)
-            taken = take(again, value)
-            raw |= _parts(again, value)
+            taken = parse_answer(again, value)
+            raw |= _section_parts(again, value)
             answers |= taken.valid
             usage = usage.plus(second.usage)
     if taken.faults:
-        log.warning("answer_rejected", model=model.name, title=TITLE, sections=sorted(taken.faults))
+        log.warning("answer_rejected", model=model.name, title=QUESTION_TITLE, sections=sorted(taken.faults))
     # A part that cannot be used is not kept, so that the next attempt asks for it anew.
     raw = {name: value for name, value in raw.items() if name not in taken.faults}
-    return Asked(raw=raw, answers=answers, faults=taken.faults, usage=usage)
+    return SectionAnswers(raw=raw, answers=answers, faults=taken.faults, usage=usage)
 
 
-async def applied(tx: Tx, turn: Turn, due: Sequence[Due], given: Asked, reflection: Reflection) -> Applied:
+async def apply_answers(
+    tx: Tx, turn: Turn, due: Sequence[DueSection], given: SectionAnswers, reflection: Reflection
+) -> AppliedAnswers:
     """Each section's answer is written in its own savepoint; one that fails, whoever is to blame, costs no other."""
     errors: list[Exception] = []
-    in_order = sorted(due, key=lambda one: one.section.name == APPLIED_LAST)
+    in_order = sorted(due, key=lambda one: one.section.name == LAST_APPLIED_SECTION)
     for one in in_order:
         section = one.section
         if fault := given.faults.get(section.name):
             reflection = reflection.with_fault(section.label, f"The model's answer cannot be used: {fault}")
-            await _tell(tx, section, turn, "invalid_answer", fault)
+            await _notify_section(tx, section, turn, "invalid_answer", fault)
         elif section.name not in given.answers:
-            reflection = reflection.with_section(section.label, Report())
+            reflection = reflection.with_section(section.label, SectionResult())
         else:
-            reflection = await _apply(tx, turn, section, given.answers[section.name], reflection, errors)
-    return Applied(reflection=_concluded(reflection), errors=tuple(errors))
+            reflection = await _apply_section(tx, turn, section, given.answers[section.name], reflection, errors)
+    return AppliedAnswers(reflection=_with_final_status(reflection), errors=tuple(errors))
 
 
-def _concluded(reflection: Reflection) -> Reflection:
+def _with_final_status(reflection: Reflection) -> Reflection:
     """The same, done or failed."""
     still_open = reflection.open_sections
     if not still_open:
@@ -143,39 +146,39 @@ def _concluded(reflection: Reflection) -> Reflection:
     return replace(reflection, status=ReflectionStatus.FAILED, error=told)
 
 
-async def _apply(
+async def _apply_section(
     tx: Tx, turn: Turn, section: Section, answer: BaseModel, reflection: Reflection, errors: list[Exception]
 ) -> Reflection:
     """Apply one section's answer; a fault of ours is added to the errors, to be raised once the others are stored."""
     internal = False
     try:
         async with tx.savepoint():
-            report = await section.apply(tx, turn, answer)
-    except _MACHINE:
+            report = await section.apply_answer(tx, turn, answer)
+    except _INFRASTRUCTURE_ERRORS:
         raise
-    except _BAD_ANSWER as error:
+    except _ANSWER_ERRORS as error:
         detail = error.detail if isinstance(error, MnemonError) else f"{type(error).__name__}: {error}"[:300]
     except Exception as error:  # the section's boundary: the others are stored, then the job's boundary gets it
         errors.append(error)
         internal, detail = True, f"internal: {type(error).__name__}"
     else:
         return reflection.with_section(section.label, report)
-    await _tell(tx, section, turn, "not_applied", detail)
+    await _notify_section(tx, section, turn, "not_applied", detail)
     return reflection.with_fault(section.label, detail, internal=internal)
 
 
-async def tell_all(tx: Tx, turn: Turn, due: Sequence[Due], reason: str, detail: str) -> None:
+async def notify_sections(tx: Tx, turn: Turn, due: Sequence[DueSection], reason: str, detail: str) -> None:
     """Every section that wants to know has heard that there was no answer."""
     for one in due:
-        await _tell(tx, one.section, turn, reason, detail)
+        await _notify_section(tx, one.section, turn, reason, detail)
 
 
-async def _tell(tx: Tx, section: Section, turn: Turn, reason: str, detail: str) -> None:
-    if isinstance(section, HearsFailure):
-        await section.failed(tx, turn, reason, detail)
+async def _notify_section(tx: Tx, section: Section, turn: Turn, reason: str, detail: str) -> None:
+    if isinstance(section, FailureListener):
+        await section.record_failure(tx, turn, reason, detail)
 
 
-def usable_raw(reflection: Reflection, due: Sequence[Due]) -> dict[str, Any]:
+def reusable_answers(reflection: Reflection, due: Sequence[DueSection]) -> dict[str, Any]:
     """What an earlier attempt got and did not come to apply; a part that was bad is asked for anew.
 
     One that a fault of ours kept from being applied is not: asking the model again would mend nothing and cost again.
@@ -185,6 +188,6 @@ def usable_raw(reflection: Reflection, due: Sequence[Due]) -> dict[str, Any]:
     return {name: reflection.raw[name] for name in names if name in reflection.raw}
 
 
-def _parts(due: Sequence[Due], answer: Mapping[str, Any]) -> dict[str, Any]:
+def _section_parts(due: Sequence[DueSection], answer: Mapping[str, Any]) -> dict[str, Any]:
     """Each section's part; one that was left out found nothing, and that is an answer too."""
     return {one.section.name: answer.get(one.section.name) for one in due}

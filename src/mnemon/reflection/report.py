@@ -1,12 +1,60 @@
-"""What a reflection did, section by section, with zeros where there was nothing."""
+"""What a reflection did, section by section, with zeros where there was nothing.
 
+The life of a reflection.
+
+    queued ──► running ──► done
+      ▲         │   ▲
+      │         ▼   │ (tried again later)
+      │        failed
+      │         │
+      │         ▼
+      └─────  parked       (run again by hand; failed ones too)
+
+`failed` means the last attempt failed and another is due; `parked` means no more are tried by themselves. A worker that
+died leaves `running`, and the next one that takes the turn begins it anew. Nothing leaves `done`.
+
+The line that a reflection leaves in the log: what each section stored, by counts, and what the attempt cost.
+"""
+
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from enum import StrEnum
 from typing import Any
 
+import structlog
+
 from mnemon.llm.protocol import Usage
-from mnemon.reflection.lifecycle import ReflectionStatus
-from mnemon.section import Rejection, Report
+from mnemon.section import Rejection, SectionResult
+
+
+class ReflectionStatus(StrEnum):
+    QUEUED = "queued"
+    RUNNING = "running"
+    DONE = "done"
+    FAILED = "failed"
+    PARKED = "parked"
+
+
+_NEXT: dict[ReflectionStatus, frozenset[ReflectionStatus]] = {
+    ReflectionStatus.QUEUED: frozenset({ReflectionStatus.RUNNING}),
+    ReflectionStatus.RUNNING: frozenset(
+        {ReflectionStatus.RUNNING, ReflectionStatus.DONE, ReflectionStatus.FAILED, ReflectionStatus.PARKED}
+    ),
+    ReflectionStatus.DONE: frozenset(),
+    ReflectionStatus.FAILED: frozenset({ReflectionStatus.RUNNING, ReflectionStatus.PARKED, ReflectionStatus.QUEUED}),
+    ReflectionStatus.PARKED: frozenset({ReflectionStatus.QUEUED, ReflectionStatus.RUNNING}),
+}
+
+
+def may_become(status: ReflectionStatus, following: ReflectionStatus) -> bool:
+    """Whether the step is drawn above."""
+    return following in _NEXT[status]
+
+
+def may_run_again(status: ReflectionStatus) -> bool:
+    """Whether somebody may ask for another run."""
+    return ReflectionStatus.QUEUED in _NEXT[status]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +106,7 @@ class Reflection:
         """Whether nothing is left to do for the section."""
         return label in self.sections and self.sections[label].applied
 
-    def with_section(self, label: str, report: Report, *, due: bool = True) -> "Reflection":
+    def with_section(self, label: str, report: SectionResult, *, due: bool = True) -> "Reflection":
         """The same with the section applied."""
         done = SectionReport(
             stored=report.stored,
@@ -84,3 +132,29 @@ class Reflection:
         return {
             label: section.error or "not done yet" for label, section in self.sections.items() if not section.applied
         }
+
+
+log = structlog.get_logger(__name__)
+
+
+def log_reflection(reflection: Reflection, usage: Usage | None, *, seconds: float) -> None:
+    """Log one attempt; `usage` is what it cost, None where an answer was kept from before."""
+    cost = usage or Usage(calls=0)
+    log.log(
+        logging.INFO if reflection.status is ReflectionStatus.DONE else logging.WARNING,
+        "reflection",
+        status=str(reflection.status),
+        sections={label: _section_outcome(section) for label, section in reflection.sections.items() if section.due},
+        rejected=len(reflection.rejected),
+        calls=cost.calls,
+        input_tokens=cost.input_tokens,
+        output_tokens=cost.output_tokens,
+        ms=round(seconds * 1000, 1),
+    )
+
+
+def _section_outcome(section: SectionReport) -> dict[str, int] | str:
+    """Counts; of one that is still open, whose fault that is. Its error's words may quote the answer."""
+    if section.applied:
+        return section.counts
+    return section.error or "internal" if section.internal else "bad_answer"

@@ -7,19 +7,18 @@ from typing import Any
 
 from psycopg.types.json import Jsonb
 
-from mnemon.db.statements import statements
+from mnemon.db.statements import load_statements
 from mnemon.db.tx import Row, Tx
 from mnemon.llm.protocol import Usage
-from mnemon.reflection.lifecycle import ReflectionStatus
-from mnemon.reflection.report import Reflection, SectionReport
+from mnemon.reflection.report import Reflection, ReflectionStatus, SectionReport
 from mnemon.scope import Scope
 from mnemon.section import Rejection
 
-SQL = statements("mnemon.reflection")
+SQL = load_statements("mnemon.reflection")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Waiting:
+class ReflectionBacklog:
     """Reflections that are not done."""
 
     waiting: int
@@ -29,7 +28,7 @@ class Waiting:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Spent:
+class DailyReflectionUsage:
     """What reflections cost on one day of UTC."""
 
     day: date
@@ -37,62 +36,65 @@ class Spent:
     output_tokens: int
 
 
-def queue(tx: Tx, scope: Scope, turn_id: str, job_id: str) -> None:
+def mark_queued(tx: Tx, scope: Scope, turn_id: str, job_id: str) -> None:
     """The turn is to be reflected, from the next statement on; nothing changes for one that is done."""
-    tx.later(SQL["queue_reflection"], **_key(scope, turn_id), job_id=job_id, now=tx.now)
+    tx.defer(SQL["queue_reflection"], **_key_columns(scope, turn_id), job_id=job_id, now=tx.now)
 
 
 async def find(tx: Tx, scope: Scope, turn_id: str) -> Reflection | None:
     """How far the turn's reflection is."""
-    row = await tx.maybe(SQL["reflection"], **_key(scope, turn_id))
-    return None if row is None else _reflection(row)
+    row = await tx.fetch_one_or_none(SQL["reflection"], **_key_columns(scope, turn_id))
+    return None if row is None else _reflection_from_row(row)
 
 
-async def of_turns(tx: Tx, scope: Scope, turn_ids: Sequence[str]) -> dict[str, Reflection]:
+async def find_for_turns(tx: Tx, scope: Scope, turn_ids: Sequence[str]) -> dict[str, Reflection]:
     """How far the reflections of these turns are, by turn."""
     owner = {"org_id": scope.org_id, "user_id": scope.user}
-    rows = await tx.all(SQL["reflections_of_turns"], **owner, turns=list(turn_ids))
-    return {row["turn_id"]: _reflection(row) for row in rows}
+    rows = await tx.fetch_all(SQL["reflections_of_turns"], **owner, turns=list(turn_ids))
+    return {row["turn_id"]: _reflection_from_row(row) for row in rows}
 
 
-async def waiting(tx: Tx, scope: Scope) -> Waiting:
+async def reflection_backlog(tx: Tx, scope: Scope) -> ReflectionBacklog:
     """What the organization's reflections are behind with."""
-    return Waiting(**await tx.one(SQL["waiting"], org_id=scope.org_id))
+    return ReflectionBacklog(**await tx.fetch_one(SQL["waiting"], org_id=scope.org_id))
 
 
-async def reflected(tx: Tx, scope: Scope) -> tuple[int, int]:
+async def count_reflected(tx: Tx, scope: Scope) -> tuple[int, int]:
     """How many of the organization's turns are reflected, and of how many."""
-    every = int((await tx.one(SQL["reflected"], org_id=scope.org_id))["number"])
-    behind = await waiting(tx, scope)
+    every = int((await tx.fetch_one(SQL["reflected"], org_id=scope.org_id))["number"])
+    behind = await reflection_backlog(tx, scope)
     return every - behind.waiting - behind.parked, every
 
 
-async def spent(tx: Tx, scope: Scope, since: datetime) -> list[Spent]:
+async def daily_usage(tx: Tx, scope: Scope, since: datetime) -> list[DailyReflectionUsage]:
     """The days since then on which reflections cost something, oldest first."""
-    return [Spent(**row) for row in await tx.all(SQL["reflection_days"], org_id=scope.org_id, since=since)]
+    return [
+        DailyReflectionUsage(**row)
+        for row in await tx.fetch_all(SQL["reflection_days"], org_id=scope.org_id, since=since)
+    ]
 
 
-def start(tx: Tx, scope: Scope, turn_id: str) -> None:
+def mark_started(tx: Tx, scope: Scope, turn_id: str) -> None:
     """An attempt has begun, from the next statement on."""
-    tx.later(SQL["start_reflection"], **_key(scope, turn_id), now=tx.now)
+    tx.defer(SQL["start_reflection"], **_key_columns(scope, turn_id), now=tx.now)
 
 
-def keep_raw(tx: Tx, scope: Scope, turn_id: str, raw: dict[str, Any], usage: Usage | None) -> None:
+def store_raw_answer(tx: Tx, scope: Scope, turn_id: str, raw: dict[str, Any], usage: Usage | None) -> None:
     """The model's answer is kept, from the next statement on."""
-    tx.later(
+    tx.defer(
         SQL["keep_raw"],
-        **_key(scope, turn_id),
+        **_key_columns(scope, turn_id),
         raw=Jsonb(raw),
         usage=Jsonb(asdict(usage)) if usage else None,
         now=tx.now,
     )
 
 
-def report(tx: Tx, scope: Scope, reflection: Reflection) -> None:
+def store_report(tx: Tx, scope: Scope, reflection: Reflection) -> None:
     """What was applied and what was not stands for everyone to see, from the next statement on."""
-    tx.later(
+    tx.defer(
         SQL["report_reflection"],
-        **_key(scope, reflection.turn_id),
+        **_key_columns(scope, reflection.turn_id),
         status=reflection.status,
         sections=Jsonb({label: asdict(section) for label, section in reflection.sections.items()}),
         rejected=Jsonb([asdict(one) for one in reflection.rejected]),
@@ -101,23 +103,23 @@ def report(tx: Tx, scope: Scope, reflection: Reflection) -> None:
     )
 
 
-async def fail(tx: Tx, scope: Scope, turn_id: str, error: str) -> None:
+async def mark_failed(tx: Tx, scope: Scope, turn_id: str, error: str) -> None:
     """The attempt failed as a whole."""
-    await tx.run(
+    await tx.execute(
         SQL["fail_reflection"],
-        **_key(scope, turn_id),
+        **_key_columns(scope, turn_id),
         status=ReflectionStatus.FAILED,
         error=error,
         now=tx.now,
     )
 
 
-async def park(tx: Tx, scope: Scope, turn_id: str, error: str) -> None:
+async def mark_parked(tx: Tx, scope: Scope, turn_id: str, error: str) -> None:
     """No more attempts are made by themselves."""
-    await tx.run(SQL["park_reflection"], org_id=scope.org_id, turn_id=turn_id, error=error, now=tx.now)
+    await tx.execute(SQL["park_reflection"], org_id=scope.org_id, turn_id=turn_id, error=error, now=tx.now)
 
 
-def _reflection(row: Row) -> Reflection:
+def _reflection_from_row(row: Row) -> Reflection:
     return Reflection(
         turn_id=row["turn_id"],
         job_id=row["job_id"],
@@ -131,5 +133,5 @@ def _reflection(row: Row) -> Reflection:
     )
 
 
-def _key(scope: Scope, turn_id: str) -> dict[str, str]:
+def _key_columns(scope: Scope, turn_id: str) -> dict[str, str]:
     return {"org_id": scope.org_id, "user_id": scope.user, "turn_id": turn_id}

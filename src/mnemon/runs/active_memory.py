@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-WARN_ABOVE = 20
+WARN_ABOVE_RUNS = 20
 
 
 class MemoryStatus(StrEnum):
@@ -26,7 +26,7 @@ class MemoryStatus(StrEnum):
     CARRYING = "Carrying context"
 
 
-class Access(StrEnum):
+class MemoryAccess(StrEnum):
     """What a chat or run may do with the shared session."""
 
     NONE = "none"
@@ -50,10 +50,10 @@ class ActiveMemory:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Start:
+class MemoryStart:
     """What a chat or run was given when it started; it hands this back when it ends."""
 
-    access: Access
+    access: MemoryAccess
     session_id: str | None
     """The session to resume; None begins a new one."""
     generation: int | None
@@ -74,7 +74,7 @@ class WriteBack:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Panel:
+class MemoryPanel:
     """What a person sees of it."""
 
     enabled: bool
@@ -85,36 +85,38 @@ class Panel:
     last_reset_at: datetime | None
 
 
-def toggled(memory: ActiveMemory, *, enabled: bool, now: datetime) -> ActiveMemory:
+def memory_after_toggle(memory: ActiveMemory, *, enabled: bool, now: datetime) -> ActiveMemory:
     """The memory after the toggle was set: enabling is a fresh start, disabling keeps and ignores."""
     if enabled == memory.enabled:
         return memory
     if not enabled:
         return replace(memory, enabled=False)
-    return reset(replace(memory, enabled=True), now=now)
+    return memory_after_reset(replace(memory, enabled=True), now=now)
 
 
-def reset(memory: ActiveMemory, *, now: datetime) -> ActiveMemory:
+def memory_after_reset(memory: ActiveMemory, *, now: datetime) -> ActiveMemory:
     """The memory after a reset: no session, a new generation, the counter's anchor now."""
     return replace(memory, session_id=None, generation=memory.generation + 1, last_reset_at=now, updated_at=None)
 
 
-def start(memory: ActiveMemory, *, read_only: bool) -> Start:
+def memory_start(memory: ActiveMemory, *, read_only: bool) -> MemoryStart:
     """What a chat or run that begins now may see."""
     if not memory.enabled:
-        return Start(access=Access.NONE, session_id=None, generation=None)
-    access = Access.READ if read_only else Access.EXTEND
-    return Start(access=access, session_id=memory.session_id, generation=memory.generation)
+        return MemoryStart(access=MemoryAccess.NONE, session_id=None, generation=None)
+    access = MemoryAccess.READ if read_only else MemoryAccess.EXTEND
+    return MemoryStart(access=access, session_id=memory.session_id, generation=memory.generation)
 
 
-def ended(memory: ActiveMemory, started: Start, *, succeeded: bool, emitted: str | None, now: datetime) -> WriteBack:
+def session_write_back(
+    memory: ActiveMemory, started: MemoryStart, *, succeeded: bool, emitted: str | None, now: datetime
+) -> WriteBack:
     """The memory after a chat or run ended: it takes the emitted session only from a success of this generation."""
-    if started.access is Access.NONE:
+    if started.access is MemoryAccess.NONE:
         return WriteBack(memory=memory, session_id_after=None, kept=False)
-    why_not = _why_not_kept(memory, started, succeeded)
+    why_not = _not_kept_reason(memory, started, succeeded)
     if why_not:
         return WriteBack(memory=memory, session_id_after=None, kept=False, why_not=why_not)
-    if started.access is Access.READ:
+    if started.access is MemoryAccess.READ:
         return WriteBack(memory=memory, session_id_after=started.session_id, kept=False)
     if emitted is None:
         return WriteBack(memory=memory, session_id_after=None, kept=False, why_not="the adapter emitted no session")
@@ -122,33 +124,33 @@ def ended(memory: ActiveMemory, started: Start, *, succeeded: bool, emitted: str
     return WriteBack(memory=after, session_id_after=emitted, kept=True)
 
 
-def counts(started_generation: int | None, memory: ActiveMemory) -> bool:
+def is_since_reset(started_generation: int | None, memory: ActiveMemory) -> bool:
     """Whether a successful run that started in this generation counts as one since the last reset."""
     return started_generation is not None and started_generation == memory.generation
 
 
-def panel(memory: ActiveMemory, *, runs_since_reset: int, now: datetime) -> Panel:
+def memory_panel(memory: ActiveMemory, *, runs_since_reset: int, now: datetime) -> MemoryPanel:
     """What to show: a disabled memory is shown as the next run will find it, fresh."""
     carrying = memory.enabled and memory.session_id is not None
     age = now - memory.updated_at if carrying and memory.updated_at else None
-    return Panel(
+    return MemoryPanel(
         enabled=memory.enabled,
         status=MemoryStatus.CARRYING if carrying else MemoryStatus.FRESH,
         runs_since_reset=runs_since_reset,
-        session_age=age_text(age) if age is not None else None,
-        warning=warning(runs_since_reset) if memory.enabled else None,
+        session_age=format_age(age) if age is not None else None,
+        warning=reset_warning(runs_since_reset) if memory.enabled else None,
         last_reset_at=memory.last_reset_at,
     )
 
 
-def warning(runs_since_reset: int) -> str | None:
+def reset_warning(runs_since_reset: int) -> str | None:
     """The advice to reset once more runs than is good have piled up."""
-    if runs_since_reset <= WARN_ABOVE:
+    if runs_since_reset <= WARN_ABOVE_RUNS:
         return None
     return f"{runs_since_reset} runs since the last reset. Reset the memory to keep runs fast and cheap."
 
 
-def age_text(age: timedelta) -> str:
+def format_age(age: timedelta) -> str:
     """An age in its two largest units, like `2h 15m`; below a minute `0m`."""
     minutes = max(0, int(age.total_seconds() // 60))
     days, rest = divmod(minutes, 24 * 60)
@@ -160,7 +162,7 @@ def age_text(age: timedelta) -> str:
     return f"{minutes}m"
 
 
-def _why_not_kept(memory: ActiveMemory, started: Start, succeeded: bool) -> str | None:
+def _not_kept_reason(memory: ActiveMemory, started: MemoryStart, succeeded: bool) -> str | None:
     if memory.generation != started.generation:
         return "memory was reset or enabled while this was in flight"
     if not memory.enabled:

@@ -6,14 +6,14 @@ from enum import StrEnum
 from typing import Any, Protocol
 
 from mnemon.errors import MnemonError
-from mnemon.llm.protocol import Message
-from mnemon.runs.active_memory import Access
+from mnemon.llm.protocol import LlmMessage
+from mnemon.runs.active_memory import MemoryAccess
 from mnemon.runs.agent import Agent
 from mnemon.runs.card import CardDefinition
 from mnemon.runs.run import RunUsage
 
 
-class EventType(StrEnum):
+class RunEventType(StrEnum):
     """What can be seen of a run while it goes on."""
 
     STATUS = "status"
@@ -35,18 +35,18 @@ class EventType(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Event:
+class RunEvent:
     """One thing that happened."""
 
-    type: EventType
+    type: RunEventType
     data: dict[str, Any]
 
 
-Emit = Callable[[Event], Awaitable[None]]
+EmitEvent = Callable[[RunEvent], Awaitable[None]]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Review:
+class DecisionReview:
     """The agent's own decisions, within its reach for this task."""
 
     read: Callable[[], Awaitable[str]]
@@ -56,7 +56,7 @@ class Review:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Task:
+class AgentTask:
     """Everything an adapter may know."""
 
     org_id: str
@@ -65,14 +65,14 @@ class Task:
     prompt: str
     card: CardDefinition | None
     """The card to fill; None asks for a plain reply."""
-    access: Access = Access.NONE
+    access: MemoryAccess = MemoryAccess.NONE
     session_id: str | None = None
     """The session to carry on; None begins one."""
     fresh_session_id: str = ""
     """The id a new session gets, where the adapter does not choose its own."""
-    history: tuple[Message, ...] = ()
+    history: tuple[LlmMessage, ...] = ()
     """What that session holds, where its transcript is in our store."""
-    review: Review | None = None
+    review: DecisionReview | None = None
     """None: reviewing decisions is not offered."""
     convene: Callable[[], Awaitable[str]] | None = None
     """For a lead: the prompt with what the council reports; asked for once, after the review."""
@@ -81,7 +81,7 @@ class Task:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Outcome:
+class TaskOutcome:
     """How a task ended well."""
 
     reply: str
@@ -89,7 +89,7 @@ class Outcome:
     """The card as the model filled it, not yet checked; None when none was asked for."""
     session_id: str | None
     """The session that now holds this task too; None when none was kept."""
-    transcript: tuple[Message, ...]
+    transcript: tuple[LlmMessage, ...]
     """What to add to our store's transcript of that session; empty where the adapter keeps its own."""
     usage: RunUsage
 
@@ -104,7 +104,7 @@ class RunFailed(MnemonError):
         self.usage = usage or RunUsage()
 
 
-class Driver(Protocol):
+class AgentDriver(Protocol):
     """What drives agents of one adapter. Being cancelled, it leaves nothing running."""
 
-    async def perform(self, task: Task, emit: Emit) -> Outcome: ...
+    async def perform_task(self, task: AgentTask, emit: EmitEvent) -> TaskOutcome: ...

@@ -6,9 +6,9 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from mnemon.errors import Fault, Invalid
+from mnemon.errors import FieldFault, Invalid
 
-MOST_TEAM = 12
+MAX_TEAM = 12
 _MODEL_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@/-]{0,119}")
 
 
@@ -79,7 +79,7 @@ class Agent:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Draft:
+class AgentDraft:
     """What an application says an agent should be."""
 
     name: str
@@ -93,19 +93,19 @@ class Draft:
     config: AdapterConfig = field(default_factory=AdapterConfig)
 
 
-def read_config(given: dict[str, Any], current: AdapterConfig | None = None) -> AdapterConfig:
+def parse_config(given: dict[str, Any], current: AdapterConfig | None = None) -> AdapterConfig:
     """The checked configuration: what is given over what was. Raises Invalid naming every key that will not do."""
     faults = [
-        Fault(pointer=f"/adapterConfig/{key}", detail=f"Unknown. Known: {', '.join(CONFIG_NAMES)}.")
+        FieldFault(pointer=f"/adapterConfig/{key}", detail=f"Unknown. Known: {', '.join(CONFIG_NAMES)}.")
         for key in given
         if key not in CONFIG_NAMES
     ]
     changes: dict[str, Any] = {}
     for key, value in given.items():
         if key in CONFIG_NAMES:
-            why = _fault_of(key, value)
+            why = _config_fault(key, value)
             if why:
-                faults.append(Fault(pointer=f"/adapterConfig/{key}", detail=why))
+                faults.append(FieldFault(pointer=f"/adapterConfig/{key}", detail=why))
             else:
                 changes[CONFIG_NAMES[key]] = value
     if faults:
@@ -114,24 +114,26 @@ def read_config(given: dict[str, Any], current: AdapterConfig | None = None) -> 
     return replace(current or AdapterConfig(), **changes)
 
 
-def write_config(config: AdapterConfig) -> dict[str, Any]:
+def format_config(config: AdapterConfig) -> dict[str, Any]:
     """The configuration as the wire and the table spell it."""
     spelled = {ours: theirs for theirs, ours in CONFIG_NAMES.items()}
     return {spelled[entry.name]: getattr(config, entry.name) for entry in fields(config)}
 
 
-def team_faults(draft: Draft) -> tuple[Fault, ...]:
+def team_faults(draft: AgentDraft) -> tuple[FieldFault, ...]:
     """What is wrong with role and team taken together."""
     if draft.team and draft.role is not AgentRole.LEAD:
-        return (Fault(pointer="/team", detail="Only a lead has a team. Set role to lead or leave the team empty."),)
-    if len(draft.team) > MOST_TEAM:
-        return (Fault(pointer="/team", detail=f"A council has at most {MOST_TEAM} specialists."),)
+        return (
+            FieldFault(pointer="/team", detail="Only a lead has a team. Set role to lead or leave the team empty."),
+        )
+    if len(draft.team) > MAX_TEAM:
+        return (FieldFault(pointer="/team", detail=f"A council has at most {MAX_TEAM} specialists."),)
     if len(set(draft.team)) != len(draft.team):
-        return (Fault(pointer="/team", detail="An agent is named twice."),)
+        return (FieldFault(pointer="/team", detail="An agent is named twice."),)
     return ()
 
 
-def _fault_of(key: str, value: Any) -> str | None:
+def _config_fault(key: str, value: Any) -> str | None:
     if key in {"memoryEnabled", "memoryReadOnly", "reviewDecisions"}:
         return None if isinstance(value, bool) else "Must be true or false."
     if key == "model":

@@ -7,20 +7,20 @@ from typing import Any
 
 from psycopg.types.json import Jsonb
 
-from mnemon.db.statements import statements
+from mnemon.db.statements import load_statements
 from mnemon.db.tx import Row, Tx
-from mnemon.llm.protocol import Message, ToolRequest
+from mnemon.input_checks import storable_json
+from mnemon.llm.protocol import LlmMessage, ToolRequest
 from mnemon.runs.active_memory import ActiveMemory
-from mnemon.runs.agent import Adapter, Agent, AgentRole, Draft, read_config, write_config
+from mnemon.runs.agent import Adapter, Agent, AgentDraft, AgentRole, format_config, parse_config
 from mnemon.runs.run import RunStatus, RunUsage
 from mnemon.scope import Scope
-from mnemon.storable import storable_json
 
-SQL = statements("mnemon.runs")
+SQL = load_statements("mnemon.runs")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Exchange:
+class ChatExchange:
     """One message to an agent and its reply, as stored."""
 
     turn_id: str
@@ -47,18 +47,18 @@ class ChatMessage:
 
 
 async def insert_agent(
-    scope: Scope, tx: Tx, agent_id: str, draft: Draft, memory: ActiveMemory, next_slot: datetime | None
+    scope: Scope, tx: Tx, agent_id: str, draft: AgentDraft, memory: ActiveMemory, next_slot: datetime | None
 ) -> None:
     """The agent exists, with its chat session."""
-    await tx.run(
+    await tx.execute(
         SQL["insert_agent"],
         org_id=scope.org_id,
         agent_id=agent_id,
         now=tx.now,
         next_slot=next_slot,
-        **_draft_row(draft),
+        **_draft_columns(draft),
     )
-    await tx.run(
+    await tx.execute(
         SQL["insert_chat_session"],
         org_id=scope.org_id,
         agent_id=agent_id,
@@ -67,91 +67,93 @@ async def insert_agent(
     )
 
 
-async def update_agent(scope: Scope, tx: Tx, agent_id: str, draft: Draft, next_slot: datetime | None) -> None:
+async def update_agent(scope: Scope, tx: Tx, agent_id: str, draft: AgentDraft, next_slot: datetime | None) -> None:
     """The agent is as the draft says."""
-    await tx.run(
+    await tx.execute(
         SQL["update_agent"],
         org_id=scope.org_id,
         agent_id=agent_id,
         now=tx.now,
         next_slot=next_slot,
-        **_draft_row(draft),
+        **_draft_columns(draft),
     )
 
 
-async def agent(scope: Scope, tx: Tx, agent_id: str, *, locked: bool = False) -> Agent | None:
+async def find_agent(scope: Scope, tx: Tx, agent_id: str, *, locked: bool = False) -> Agent | None:
     """The agent; locked, nobody else changes or wakes it until the transaction ends."""
     name = "agent_locked" if locked else "agent"
-    row = await tx.maybe(SQL[name], org_id=scope.org_id, agent_id=agent_id)
-    return None if row is None else _agent(row)
+    row = await tx.fetch_one_or_none(SQL[name], org_id=scope.org_id, agent_id=agent_id)
+    return None if row is None else _agent_from_row(row)
 
 
-async def next_slot_of(scope: Scope, tx: Tx, agent_id: str) -> datetime | None:
+async def find_next_slot(scope: Scope, tx: Tx, agent_id: str) -> datetime | None:
     """The slot the agent waits for."""
-    row = await tx.maybe(SQL["agent"], org_id=scope.org_id, agent_id=agent_id)
+    row = await tx.fetch_one_or_none(SQL["agent"], org_id=scope.org_id, agent_id=agent_id)
     return None if row is None else row["next_slot"]
 
 
-async def next_slots(scope: Scope, tx: Tx, agent_ids: Sequence[str]) -> dict[str, datetime | None]:
+async def list_next_slots(scope: Scope, tx: Tx, agent_ids: Sequence[str]) -> dict[str, datetime | None]:
     """The slot each of these agents waits for."""
-    rows = await tx.all(SQL["agents_named"], org_id=scope.org_id, agent_ids=list(agent_ids))
+    rows = await tx.fetch_all(SQL["agents_named"], org_id=scope.org_id, agent_ids=list(agent_ids))
     return {row["agent_id"]: row["next_slot"] for row in rows}
 
 
-async def next_in_lane(scope: Scope, tx: Tx, agent_id: str) -> int:
+async def next_lane_seq(scope: Scope, tx: Tx, agent_id: str) -> int:
     """The place of whatever is asked of the agent now, after everything asked before."""
-    return int((await tx.one(SQL["next_in_lane"], org_id=scope.org_id, agent_id=agent_id))["asked"])
+    return int((await tx.fetch_one(SQL["next_in_lane"], org_id=scope.org_id, agent_id=agent_id))["asked"])
 
 
 async def set_next_slot(scope: Scope, tx: Tx, agent_id: str, slot: datetime | None) -> None:
     """The agent waits for this slot."""
-    await tx.run(SQL["set_next_slot"], org_id=scope.org_id, agent_id=agent_id, next_slot=slot)
+    await tx.execute(SQL["set_next_slot"], org_id=scope.org_id, agent_id=agent_id, next_slot=slot)
 
 
-async def agents(scope: Scope, tx: Tx, *, after: str = "", most: int = 50) -> list[Agent]:
+async def list_agents(scope: Scope, tx: Tx, *, after: str = "", most: int = 50) -> list[Agent]:
     """The organization's agents, oldest first."""
-    return [_agent(row) for row in await tx.all(SQL["agents"], org_id=scope.org_id, after=after, most=most)]
+    return [
+        _agent_from_row(row) for row in await tx.fetch_all(SQL["agents"], org_id=scope.org_id, after=after, most=most)
+    ]
 
 
-async def team_of(scope: Scope, tx: Tx, team: Sequence[str]) -> list[Agent]:
+async def list_team(scope: Scope, tx: Tx, team: Sequence[str]) -> list[Agent]:
     """The agents of these ids that exist, in the order given."""
-    rows = await tx.all(SQL["agents_named"], org_id=scope.org_id, agent_ids=list(team))
-    found = {row["agent_id"]: _agent(row) for row in rows}
+    rows = await tx.fetch_all(SQL["agents_named"], org_id=scope.org_id, agent_ids=list(team))
+    found = {row["agent_id"]: _agent_from_row(row) for row in rows}
     return [found[agent_id] for agent_id in team if agent_id in found]
 
 
-async def keep_agents(scope: Scope, tx: Tx, agent_ids: Sequence[str]) -> list[str]:
+async def lock_agents(scope: Scope, tx: Tx, agent_ids: Sequence[str]) -> list[str]:
     """Keep these agents from being deleted until the transaction ends; give those that exist."""
-    rows = await tx.all(SQL["keep_agents"], org_id=scope.org_id, agent_ids=list(agent_ids))
+    rows = await tx.fetch_all(SQL["keep_agents"], org_id=scope.org_id, agent_ids=list(agent_ids))
     return [row["agent_id"] for row in rows]
 
 
 async def delete_agent(scope: Scope, tx: Tx, agent_id: str) -> bool:
     """The agent is gone with everything it did, and sits on no council."""
-    await tx.all(SQL["agent_and_leads_locked"], org_id=scope.org_id, agent_id=agent_id)
-    await tx.run(SQL["leave_teams"], org_id=scope.org_id, agent_id=agent_id)
-    return await tx.run(SQL["delete_agent"], org_id=scope.org_id, agent_id=agent_id) > 0
+    await tx.fetch_all(SQL["agent_and_leads_locked"], org_id=scope.org_id, agent_id=agent_id)
+    await tx.execute(SQL["leave_teams"], org_id=scope.org_id, agent_id=agent_id)
+    return await tx.execute(SQL["delete_agent"], org_id=scope.org_id, agent_id=agent_id) > 0
 
 
-async def memory_locked(scope: Scope, tx: Tx, owner: Agent) -> ActiveMemory:
+async def lock_memory(scope: Scope, tx: Tx, owner: Agent) -> ActiveMemory:
     """The agent's active memory; nobody else writes it until the transaction ends."""
-    row = await tx.one(SQL["chat_session_locked"], org_id=scope.org_id, agent_id=owner.id)
-    return _memory(row, owner)
+    row = await tx.fetch_one(SQL["chat_session_locked"], org_id=scope.org_id, agent_id=owner.id)
+    return _memory_from_row(row, owner)
 
 
-async def memories(scope: Scope, tx: Tx, owners: Sequence[Agent]) -> dict[str, tuple[ActiveMemory, int]]:
+async def list_memories(scope: Scope, tx: Tx, owners: Sequence[Agent]) -> dict[str, tuple[ActiveMemory, int]]:
     """Each agent's active memory with its runs since the last reset; empty for one deleted since it was read."""
     by_id = {owner.id: owner for owner in owners}
-    rows = await tx.all(SQL["chat_sessions"], org_id=scope.org_id, agent_ids=list(by_id))
-    held = {row["agent_id"]: (_memory(row, by_id[row["agent_id"]]), row["runs_since_reset"]) for row in rows}
+    rows = await tx.fetch_all(SQL["chat_sessions"], org_id=scope.org_id, agent_ids=list(by_id))
+    held = {row["agent_id"]: (_memory_from_row(row, by_id[row["agent_id"]]), row["runs_since_reset"]) for row in rows}
     return {key: held.get(key, (ActiveMemory(enabled=owner.config.memory_enabled), 0)) for key, owner in by_id.items()}
 
 
 async def save_memory(scope: Scope, tx: Tx, agent_id: str, before: ActiveMemory, after: ActiveMemory) -> None:
     """The memory is as it became; what a fresh start left behind is gone."""
     if after.generation != before.generation:
-        await tx.run(SQL["drop_transcripts"], org_id=scope.org_id, agent_id=agent_id)
-    await tx.run(
+        await tx.execute(SQL["drop_transcripts"], org_id=scope.org_id, agent_id=agent_id)
+    await tx.execute(
         SQL["update_chat_session"],
         org_id=scope.org_id,
         agent_id=agent_id,
@@ -162,41 +164,41 @@ async def save_memory(scope: Scope, tx: Tx, agent_id: str, before: ActiveMemory,
     )
 
 
-async def transcript(scope: Scope, tx: Tx, agent_id: str, session_id: str | None) -> tuple[Message, ...]:
+async def load_transcript(scope: Scope, tx: Tx, agent_id: str, session_id: str | None) -> tuple[LlmMessage, ...]:
     """What the session holds in our store."""
     if session_id is None:
         return ()
-    rows = await tx.all(SQL["transcript"], org_id=scope.org_id, agent_id=agent_id, session_id=session_id)
-    return tuple(_message(row["message"]) for row in rows)
+    rows = await tx.fetch_all(SQL["transcript"], org_id=scope.org_id, agent_id=agent_id, session_id=session_id)
+    return tuple(_message_from_json(row["message"]) for row in rows)
 
 
-async def extend_transcript(scope: Scope, tx: Tx, agent_id: str, session_id: str, added: Sequence[Message]) -> None:
+async def extend_transcript(scope: Scope, tx: Tx, agent_id: str, session_id: str, added: Sequence[LlmMessage]) -> None:
     """The session holds these messages too."""
     owner = {"org_id": scope.org_id, "agent_id": agent_id, "session_id": session_id}
-    length = (await tx.one(SQL["transcript_length"], **owner))["length"]
+    length = (await tx.fetch_one(SQL["transcript_length"], **owner))["length"]
     rows = [
-        {**owner, "seq": seq, "message": Jsonb(storable_json(_message_row(message))), "now": tx.now}
+        {**owner, "seq": seq, "message": Jsonb(storable_json(_message_to_json(message))), "now": tx.now}
         for seq, message in enumerate(added, length + 1)
     ]
     if rows:
-        await tx.many(SQL["add_to_transcript"], rows)
+        await tx.execute_many(SQL["add_to_transcript"], rows)
 
 
 async def insert_exchange(scope: Scope, tx: Tx, agent_id: str, turn_id: str) -> None:
     """A chat turn waits for its reply."""
-    await tx.run(SQL["insert_exchange"], org_id=scope.org_id, agent_id=agent_id, turn_id=turn_id, now=tx.now)
+    await tx.execute(SQL["insert_exchange"], org_id=scope.org_id, agent_id=agent_id, turn_id=turn_id, now=tx.now)
 
 
-async def exchange(scope: Scope, tx: Tx, turn_id: str, *, locked: bool = False) -> Exchange | None:
+async def find_exchange(scope: Scope, tx: Tx, turn_id: str, *, locked: bool = False) -> ChatExchange | None:
     """A chat turn."""
     name = "exchange_locked" if locked else "exchange"
-    row = await tx.maybe(SQL[name], org_id=scope.org_id, turn_id=turn_id)
-    return None if row is None else _exchange(row)
+    row = await tx.fetch_one_or_none(SQL[name], org_id=scope.org_id, turn_id=turn_id)
+    return None if row is None else _exchange_from_row(row)
 
 
-async def update_exchange(scope: Scope, tx: Tx, changed: Exchange) -> None:
+async def update_exchange(scope: Scope, tx: Tx, changed: ChatExchange) -> None:
     """The chat turn is as given."""
-    await tx.run(
+    await tx.execute(
         SQL["update_exchange"],
         org_id=scope.org_id,
         turn_id=changed.turn_id,
@@ -213,7 +215,7 @@ async def update_exchange(scope: Scope, tx: Tx, changed: Exchange) -> None:
 async def insert_message(scope: Scope, tx: Tx, agent_id: str, turn_id: str, role: str, content: str) -> str:
     """The message is kept; gives its id."""
     message_id = tx.new_id("msg")
-    await tx.run(
+    await tx.execute(
         SQL["insert_message"],
         org_id=scope.org_id,
         message_id=message_id,
@@ -226,31 +228,31 @@ async def insert_message(scope: Scope, tx: Tx, agent_id: str, turn_id: str, role
     return message_id
 
 
-async def messages(scope: Scope, tx: Tx, agent_id: str, *, after: int = 0, most: int = 50) -> list[ChatMessage]:
+async def list_messages(scope: Scope, tx: Tx, agent_id: str, *, after: int = 0, most: int = 50) -> list[ChatMessage]:
     """What was said, oldest first."""
-    rows = await tx.all(SQL["messages"], org_id=scope.org_id, agent_id=agent_id, after=after, most=most)
-    return [_chat_message(row) for row in rows]
+    rows = await tx.fetch_all(SQL["messages"], org_id=scope.org_id, agent_id=agent_id, after=after, most=most)
+    return [_chat_message_from_row(row) for row in rows]
 
 
-async def latest_messages(scope: Scope, tx: Tx, agent_id: str, *, most: int) -> list[ChatMessage]:
+async def list_latest_messages(scope: Scope, tx: Tx, agent_id: str, *, most: int) -> list[ChatMessage]:
     """What was said last, oldest first."""
-    rows = await tx.all(SQL["latest_messages"], org_id=scope.org_id, agent_id=agent_id, most=most)
-    return [_chat_message(row) for row in reversed(rows)]
+    rows = await tx.fetch_all(SQL["latest_messages"], org_id=scope.org_id, agent_id=agent_id, most=most)
+    return [_chat_message_from_row(row) for row in reversed(rows)]
 
 
-async def exchanges(scope: Scope, tx: Tx, agent_id: str, turn_ids: Sequence[str]) -> dict[str, Exchange]:
+async def list_exchanges(scope: Scope, tx: Tx, agent_id: str, turn_ids: Sequence[str]) -> dict[str, ChatExchange]:
     """How far the replies of these turns are."""
-    rows = await tx.all(SQL["exchanges"], org_id=scope.org_id, agent_id=agent_id, turn_ids=list(turn_ids))
-    return {row["turn_id"]: _exchange(row) for row in rows}
+    rows = await tx.fetch_all(SQL["exchanges"], org_id=scope.org_id, agent_id=agent_id, turn_ids=list(turn_ids))
+    return {row["turn_id"]: _exchange_from_row(row) for row in rows}
 
 
-async def message_of_turn(scope: Scope, tx: Tx, turn_id: str, role: str) -> ChatMessage | None:
+async def find_turn_message(scope: Scope, tx: Tx, turn_id: str, role: str) -> ChatMessage | None:
     """What this side said in the turn."""
-    row = await tx.maybe(SQL["message_of_turn"], org_id=scope.org_id, turn_id=turn_id, role=role)
-    return None if row is None else _chat_message(row)
+    row = await tx.fetch_one_or_none(SQL["message_of_turn"], org_id=scope.org_id, turn_id=turn_id, role=role)
+    return None if row is None else _chat_message_from_row(row)
 
 
-def _draft_row(draft: Draft) -> dict[str, Any]:
+def _draft_columns(draft: AgentDraft) -> dict[str, Any]:
     return {
         "name": draft.name,
         "adapter": draft.adapter,
@@ -260,11 +262,11 @@ def _draft_row(draft: Draft) -> dict[str, Any]:
         "role": draft.role,
         "team": list(draft.team),
         "card_type": draft.card_type,
-        "config": Jsonb(write_config(draft.config)),
+        "config": Jsonb(format_config(draft.config)),
     }
 
 
-def _agent(row: Row) -> Agent:
+def _agent_from_row(row: Row) -> Agent:
     return Agent(
         id=row["agent_id"],
         name=row["name"],
@@ -275,13 +277,13 @@ def _agent(row: Row) -> Agent:
         role=AgentRole(row["role"]),
         team=tuple(row["team"]),
         card_type=row["card_type"],
-        config=read_config(row["config"]),
+        config=parse_config(row["config"]),
         created_at=row["created_at"],
         updated_at=row["updated_at"],
     )
 
 
-def _memory(row: Row, owner: Agent) -> ActiveMemory:
+def _memory_from_row(row: Row, owner: Agent) -> ActiveMemory:
     return ActiveMemory(
         enabled=owner.config.memory_enabled,
         session_id=row["session_id"],
@@ -291,8 +293,8 @@ def _memory(row: Row, owner: Agent) -> ActiveMemory:
     )
 
 
-def _exchange(row: Row) -> Exchange:
-    return Exchange(
+def _exchange_from_row(row: Row) -> ChatExchange:
+    return ChatExchange(
         turn_id=row["turn_id"],
         agent_id=row["agent_id"],
         status=RunStatus(row["status"]),
@@ -305,7 +307,7 @@ def _exchange(row: Row) -> Exchange:
     )
 
 
-def _chat_message(row: Row) -> ChatMessage:
+def _chat_message_from_row(row: Row) -> ChatMessage:
     return ChatMessage(
         id=row["message_id"],
         turn_id=row["turn_id"],
@@ -316,7 +318,7 @@ def _chat_message(row: Row) -> ChatMessage:
     )
 
 
-def _message_row(message: Message) -> dict[str, Any]:
+def _message_to_json(message: LlmMessage) -> dict[str, Any]:
     calls = [{"id": c.id, "name": c.name, "arguments": c.arguments} for c in message.tool_requests]
     return {
         "role": message.role,
@@ -327,8 +329,8 @@ def _message_row(message: Message) -> dict[str, Any]:
     }
 
 
-def _message(row: dict[str, Any]) -> Message:
-    return Message(
+def _message_from_json(row: dict[str, Any]) -> LlmMessage:
+    return LlmMessage(
         role=row["role"],
         content=row["content"],
         tool_requests=tuple(ToolRequest(**call) for call in row["toolRequests"]),

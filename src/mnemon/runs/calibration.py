@@ -1,10 +1,21 @@
-"""Calibration: what agents said they were sure of, against what happened."""
+"""Calibration: what agents said they were sure of, against what happened.
 
+What became of an organization's decisions: calibration read from the store.
+"""
+
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-BINS = 10
-ENOUGH = 10
+from mnemon.db.tx import Tx
+from mnemon.runs import store
+from mnemon.runs.card import CardTypes
+from mnemon.runs.resolution import is_right
+from mnemon.runs.run import Run, RunStatus
+from mnemon.scope import Scope
+
+BIN_COUNT = 10
+MIN_FORECASTS = 10
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -17,7 +28,7 @@ class Forecast:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Bin:
+class ReliabilityBin:
     """The forecasts of one range of stated probability."""
 
     start: float
@@ -36,14 +47,14 @@ class Reliability:
     hit_rate: float | None
     brier: float | None
     """Mean squared distance of stated from outcome: 0 is perfect, 0.25 is what always saying a half earns."""
-    bins: tuple[Bin, ...]
+    bins: tuple[ReliabilityBin, ...]
     enough: bool
     note: str | None
     """Says so when there are too few to conclude anything."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Judged:
+class JudgedDecision:
     """A decision that came to its end, as calibration sees it."""
 
     agent_id: str
@@ -68,7 +79,9 @@ class Calibration:
     convictions: Reliability
 
 
-def calibrate(decisions: Sequence[Judged], *, agent_id: str | None = None, card_type: str | None = None) -> Calibration:
+def calibration_of(
+    decisions: Sequence[JudgedDecision], *, agent_id: str | None = None, card_type: str | None = None
+) -> Calibration:
     """The calibration of these decisions together."""
     judged = [decision for decision in decisions if decision.right is not None]
     stated = [Forecast(stated=d.stated, right=bool(d.right)) for d in judged if d.stated is not None]
@@ -78,45 +91,77 @@ def calibrate(decisions: Sequence[Judged], *, agent_id: str | None = None, card_
         card_type=card_type,
         resolved=len(decisions),
         judged=len(judged),
-        stated=reliability(stated),
-        convictions=reliability(later),
+        stated=reliability_of(stated),
+        convictions=reliability_of(later),
     )
 
 
-def by_agent_and_type(decisions: Sequence[Judged]) -> tuple[Calibration, ...]:
+def calibrations_by_group(decisions: Sequence[JudgedDecision]) -> tuple[Calibration, ...]:
     """One calibration per agent and card type, in that order."""
-    groups: dict[tuple[str, str], list[Judged]] = {}
+    groups: dict[tuple[str, str], list[JudgedDecision]] = {}
     for decision in decisions:
         groups.setdefault((decision.agent_id, decision.card_type), []).append(decision)
-    return tuple(calibrate(groups[key], agent_id=key[0], card_type=key[1]) for key in sorted(groups))
+    return tuple(calibration_of(groups[key], agent_id=key[0], card_type=key[1]) for key in sorted(groups))
 
 
-def reliability(forecasts: Iterable[Forecast]) -> Reliability:
+def reliability_of(forecasts: Iterable[Forecast]) -> Reliability:
     """Bins, hit rate and Brier score; fewer than ten forecasts are reported as too few."""
     known = list(forecasts)
     count, right = len(known), sum(forecast.right for forecast in known)
-    enough = count >= ENOUGH
-    note = None if enough else f"Too few: {count} of the {ENOUGH} judged forecasts needed to conclude anything."
-    parts: list[list[Forecast]] = [[] for _ in range(BINS)]
+    enough = count >= MIN_FORECASTS
+    note = None if enough else f"Too few: {count} of the {MIN_FORECASTS} judged forecasts needed to conclude anything."
+    parts: list[list[Forecast]] = [[] for _ in range(BIN_COUNT)]
     for forecast in known:
-        parts[min(int(forecast.stated * BINS), BINS - 1)].append(forecast)
+        parts[min(int(forecast.stated * BIN_COUNT), BIN_COUNT - 1)].append(forecast)
     return Reliability(
         count=count,
         right=right,
         hit_rate=right / count if count else None,
         brier=sum((f.stated - f.right) ** 2 for f in known) / count if count else None,
-        bins=tuple(_bin(place, inside) for place, inside in enumerate(parts)),
+        bins=tuple(_make_bin(place, inside) for place, inside in enumerate(parts)),
         enough=enough,
         note=note,
     )
 
 
-def _bin(place: int, inside: Sequence[Forecast]) -> Bin:
+def _make_bin(place: int, inside: Sequence[Forecast]) -> ReliabilityBin:
     count = len(inside)
-    return Bin(
-        start=place / BINS,
-        end=(place + 1) / BINS,
+    return ReliabilityBin(
+        start=place / BIN_COUNT,
+        end=(place + 1) / BIN_COUNT,
         count=count,
         mean_stated=sum(f.stated for f in inside) / count if count else None,
         share_right=sum(f.right for f in inside) / count if count else None,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrackRecord:
+    """All decisions together, and each agent's by card type."""
+
+    overall: Calibration
+    groups: tuple[Calibration, ...]
+
+
+async def load_track_record(tx: Tx, scope: Scope, cards: CardTypes, agent_id: str | None) -> TrackRecord:
+    """Stated confidence and later convictions against what happened."""
+    ended = await store.list_resolved(scope, tx, agent_id)
+    again = await store.list_re_examinations(scope, tx, [run.id for run in ended])
+    by_parent: dict[str, list[Run]] = defaultdict(list)
+    for run in again:
+        by_parent[str(run.parent_run_id)].append(run)
+    judged = [_judge_decision(run, by_parent[run.id], cards) for run in ended if run.card_type in cards]
+    return TrackRecord(overall=calibration_of(judged, agent_id=agent_id), groups=calibrations_by_group(judged))
+
+
+def _judge_decision(run: store.EndedDecision, again: Sequence[Run], cards: CardTypes) -> JudgedDecision:
+    card = cards[run.card_type]
+    stated = (run.result or {}).get(card.confidence) if card.confidence else None
+    scores = [(later.result or {}).get("conviction_score") for later in again if later.status is RunStatus.SUCCEEDED]
+    return JudgedDecision(
+        agent_id=run.agent_id,
+        card_type=run.card_type,
+        right=is_right(card, run.outcome),
+        stated=float(stated) if isinstance(stated, int | float) else None,
+        convictions=tuple(score / 100 for score in scores if isinstance(score, int | float)),
     )

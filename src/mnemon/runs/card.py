@@ -11,12 +11,12 @@ from typing import Any, Literal
 
 from mnemon.errors import Misconfigured
 
-SHIPPED = Path(__file__).parent / "cards"
+SHIPPED_CARDS_DIR = Path(__file__).parent / "cards"
 RE_EXAMINATION = "re-examination"
-SEPARATOR = " · "
+HEADLINE_SEPARATOR = " · "
 
-Value = str | int | float | bool | list[str] | None
-Values = Mapping[str, Value]
+SlotValue = str | int | float | bool | list[str] | None
+SlotValues = Mapping[str, SlotValue]
 Tone = Literal["positive", "neutral", "negative"]
 
 
@@ -42,7 +42,7 @@ class SlotType(StrEnum):
     """Texts, one line each."""
 
 
-class Rule(StrEnum):
+class ResolutionRule(StrEnum):
     """How a decision of the type comes to its end."""
 
     NONE = "none"
@@ -51,7 +51,7 @@ class Rule(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Slot:
+class CardSlot:
     """One field of a card."""
 
     name: str
@@ -69,7 +69,7 @@ class Slot:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Tones:
+class ToneRules:
     """How a value colours the card: by choice, or for a number by the first step it does not exceed."""
 
     slot: str | None = None
@@ -81,7 +81,7 @@ class Tones:
 class Resolution:
     """When a decision counts as resolved, and which outcomes prove it right or wrong."""
 
-    rule: Rule = Rule.NONE
+    rule: ResolutionRule = ResolutionRule.NONE
     right: tuple[str, ...] = ()
     wrong: tuple[str, ...] = ()
     expires_at: str | None = None
@@ -104,10 +104,10 @@ class CardDefinition:
     """The file's name without `.toml`."""
     title: str
     purpose: str
-    slots: tuple[Slot, ...]
+    slots: tuple[CardSlot, ...]
     headline: tuple[str, ...]
     """Slots whose values, joined, name the decision: `WAIT · range unresolved`."""
-    tone: Tones
+    tone: ToneRules
     subject: str | None
     """The slot that says what the decision is about without saying what was decided."""
     confidence: str | None
@@ -117,17 +117,17 @@ class CardDefinition:
     """Vocabulary of `suggested_action`; empty allows any short uppercase word."""
     resolution: Resolution
 
-    def headline_of(self, values: Values) -> str:
+    def format_headline(self, values: SlotValues) -> str:
         """The decision in a few words."""
-        parts = (_shown(values.get(name)) for name in self.headline)
-        return SEPARATOR.join(part for part in parts if part)
+        parts = (_format_value(values.get(name)) for name in self.headline)
+        return HEADLINE_SEPARATOR.join(part for part in parts if part)
 
-    def in_order(self, values: Values) -> dict[str, Value]:
+    def order_values(self, values: SlotValues) -> dict[str, SlotValue]:
         """The values in the order of the slots, which a stored object does not keep."""
         known = {slot.name: values[slot.name] for slot in self.slots if slot.name in values}
         return {**known, **values}
 
-    def tone_of(self, values: Values) -> Tone:
+    def tone_of(self, values: SlotValues) -> Tone:
         """How the card is coloured; neutral where the file says nothing."""
         value = values.get(self.tone.slot) if self.tone.slot else None
         if isinstance(value, int | float) and not isinstance(value, bool):
@@ -135,26 +135,26 @@ class CardDefinition:
         return dict(self.tone.by_value).get(str(value), "neutral")
 
 
-Cards = Mapping[str, CardDefinition]
+CardTypes = Mapping[str, CardDefinition]
 
 
 @cache
-def load_cards(directory: Path | None = None) -> Cards:
+def load_cards(directory: Path | None = None) -> CardTypes:
     """Every card type: those shipped, then the directory's, which may replace a shipped one. Read once a process."""
-    files = sorted(SHIPPED.glob("*.toml"))
+    files = sorted(SHIPPED_CARDS_DIR.glob("*.toml"))
     if directory is not None:
         if not directory.is_dir():
             raise Misconfigured(f"MNEMON_CARDS_DIR names {directory}, which is no directory. Create it or unset it.")
         files += sorted(directory.glob("*.toml"))
-    cards = {path.stem: read_card(path.stem, path.read_text(encoding="utf-8")) for path in files}
+    cards = {path.stem: parse_card(path.stem, path.read_text(encoding="utf-8")) for path in files}
     return MappingProxyType(cards)
 
 
-def read_card(card_type: str, text: str) -> CardDefinition:
+def parse_card(card_type: str, text: str) -> CardDefinition:
     """The card type that this TOML describes. Raises Misconfigured naming the file and what is wrong with it."""
     try:
-        card = _card(card_type, tomllib.loads(text))
-        _check(card)
+        card = _parse_definition(card_type, tomllib.loads(text))
+        _check_definition(card)
     except (KeyError, TypeError, ValueError) as error:
         raise Misconfigured(
             f"The card type {card_type}.toml is not usable: {error}. docs/agents.md shows the form."
@@ -162,7 +162,7 @@ def read_card(card_type: str, text: str) -> CardDefinition:
     return card
 
 
-def _card(card_type: str, raw: dict[str, Any]) -> CardDefinition:
+def _parse_definition(card_type: str, raw: dict[str, Any]) -> CardDefinition:
     examinable = raw.get("reExaminable", False)
     if examinable is not True and examinable is not False and examinable != "until_resolved":
         raise ValueError('reExaminable is true, false or "until_resolved"')
@@ -170,43 +170,43 @@ def _card(card_type: str, raw: dict[str, Any]) -> CardDefinition:
         type=card_type,
         title=str(raw["title"]),
         purpose=str(raw.get("purpose", "")),
-        slots=tuple(_slot(slot) for slot in raw["slots"]),
+        slots=tuple(_parse_slot(slot) for slot in raw["slots"]),
         headline=tuple(raw["headline"]),
-        tone=_tones(raw.get("tone", {})),
+        tone=_parse_tones(raw.get("tone", {})),
         subject=raw.get("subject"),
         confidence=raw.get("confidence"),
         re_examinable=examinable,
         re_examine_actions=tuple(raw.get("reExamineActions", ())),
-        resolution=_resolution(raw.get("resolution", {})),
+        resolution=_parse_resolution(raw.get("resolution", {})),
     )
 
 
-def _slot(raw: dict[str, Any]) -> Slot:
+def _parse_slot(raw: dict[str, Any]) -> CardSlot:
     given = {**raw, "type": SlotType(raw["type"]), "choices": tuple(raw.get("choices", ()))}
-    return Slot(**given)
+    return CardSlot(**given)
 
 
-def _tones(raw: dict[str, Any]) -> Tones:
+def _parse_tones(raw: dict[str, Any]) -> ToneRules:
     named = {key: value for key, value in raw.items() if key not in {"slot", "steps"}}
     steps = tuple((float(step), tone) for step, tone in raw.get("steps", ()))
     for tone in [*named.values(), *(tone for _, tone in steps)]:
         if tone not in {"positive", "neutral", "negative"}:
             raise ValueError(f"tone {tone!r} is not positive, neutral or negative")
-    return Tones(slot=raw.get("slot"), by_value=tuple(named.items()), steps=steps)
+    return ToneRules(slot=raw.get("slot"), by_value=tuple(named.items()), steps=steps)
 
 
-def _resolution(raw: dict[str, Any]) -> Resolution:
+def _parse_resolution(raw: dict[str, Any]) -> Resolution:
     lists = {"right": tuple(raw.get("right", ())), "wrong": tuple(raw.get("wrong", ()))}
-    return Resolution(**{**raw, **lists, "rule": Rule(raw.get("rule", "none"))})
+    return Resolution(**{**raw, **lists, "rule": ResolutionRule(raw.get("rule", "none"))})
 
 
-def _check(card: CardDefinition) -> None:
+def _check_definition(card: CardDefinition) -> None:
     names = [slot.name for slot in card.slots]
     if len(set(names)) != len(names):
         raise ValueError("two slots have one name")
     rule = card.resolution
     levels = (rule.symbol, rule.side, rule.entry, rule.take_profit, rule.stop_loss)
-    if rule.rule is Rule.PRICE_LEVELS and None in (*levels, rule.long, rule.short):
+    if rule.rule is ResolutionRule.PRICE_LEVELS and None in (*levels, rule.long, rule.short):
         raise ValueError("price_levels needs symbol, side, long, short, entry, take_profit and stop_loss")
     named = (*card.headline, card.subject, card.confidence, card.tone.slot, rule.expires_at, *levels)
     for name in named:
@@ -217,7 +217,7 @@ def _check(card: CardDefinition) -> None:
             raise ValueError(f"slot {slot.name!r}: choices go with type choice")
 
 
-def _shown(value: Value) -> str:
+def _format_value(value: SlotValue) -> str:
     if value is None:
         return ""
     if isinstance(value, list):

@@ -1,23 +1,68 @@
-"""Reading an agent's own decisions: what `get_my_decisions` and the API give."""
+"""Reading an agent's own decisions: what `get_my_decisions` and the API give.
+
+An agent's own decisions, one line each: `2d ago · WAIT · range unresolved`.
+"""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 
 from mnemon.db.tx import Tx
 from mnemon.runs import store
-from mnemon.runs.decision import REVIEWED, Decision, decision
+from mnemon.runs.card import HEADLINE_SEPARATOR
 from mnemon.scope import Scope
 
+REVIEWED_DECISIONS = 5
+REVIEW_TOOL = "get_my_decisions"
+REVIEW_DESCRIPTION = "Your own last decisions, newest first, one line each. Nobody else's."
 
-async def decisions_for(tx: Tx, scope: Scope, agent_id: str, *, limit: int = REVIEWED) -> tuple[Decision, ...]:
+
+@dataclass(frozen=True, kw_only=True)
+class Decision:
+    """A card that a run of the agent filled."""
+
+    run_id: str
+    at: datetime
+    headline: str
+    line: str
+
+
+def decision_as_of(*, run_id: str, at: datetime, headline: str, now: datetime) -> Decision:
+    """The decision with its line as of now."""
+    return Decision(
+        run_id=run_id, at=at, headline=headline, line=f"{format_ago(now - at)}{HEADLINE_SEPARATOR}{headline}"
+    )
+
+
+def format_ago(age: timedelta) -> str:
+    """An age in its largest unit: `2d ago`, `3h ago`, `15m ago`, `just now`."""
+    minutes = int(age.total_seconds() // 60)
+    if minutes < 1:
+        return "just now"
+    if minutes < 60:
+        return f"{minutes}m ago"
+    if minutes < 24 * 60:
+        return f"{minutes // 60}h ago"
+    return f"{minutes // (24 * 60)}d ago"
+
+
+def format_review(decisions: tuple[Decision, ...]) -> str:
+    """What the tool answers."""
+    return "\n".join(entry.line for entry in decisions) or "No decisions yet."
+
+
+async def list_agent_decisions(
+    tx: Tx, scope: Scope, agent_id: str, *, limit: int = REVIEWED_DECISIONS
+) -> tuple[Decision, ...]:
     """The agent's last decisions as of the transaction's time, newest first; nobody else's."""
-    found = await store.decisions(scope, tx, agent_id, most=limit)
-    return tuple(decision(run_id=run_id, at=at, headline=text, now=tx.now) for run_id, at, text in found)
+    found = await store.list_decisions(scope, tx, agent_id, most=limit)
+    return tuple(decision_as_of(run_id=run_id, at=at, headline=text, now=tx.now) for run_id, at, text in found)
 
 
-async def last_decisions(tx: Tx, scope: Scope, agent_ids: Sequence[str]) -> dict[str, Decision]:
+async def last_decision_by_agent(tx: Tx, scope: Scope, agent_ids: Sequence[str]) -> dict[str, Decision]:
     """By agent, its last decision as of the transaction's time, where it made one."""
-    found = await store.last_decisions(scope, tx, agent_ids)
+    found = await store.list_last_decisions(scope, tx, agent_ids)
     return {
-        agent_id: decision(run_id=run_id, at=at, headline=text, now=tx.now)
+        agent_id: decision_as_of(run_id=run_id, at=at, headline=text, now=tx.now)
         for agent_id, (run_id, at, text) in found.items()
     }

@@ -1,20 +1,85 @@
-"""The room's work: waking agents, running runs, answering chats, expiring decisions, clearing away."""
+"""The room's work: waking agents, running runs, answering chats, expiring decisions, clearing away.
 
-from mnemon.basement import Basement
-from mnemon.jobs.kind import Kind
-from mnemon.runs.conversation import Conversation
-from mnemon.runs.execution import Execution
-from mnemon.runs.heartbeat import Heartbeat
-from mnemon.runs.removal import Removal
-from mnemon.runs.settlement import Expiry
+The job that wakes scheduled agents: one work row per agent, due at its next slot.
+"""
+
+from datetime import datetime, timedelta
+
+from mnemon.db.tx import Tx
+from mnemon.jobs.kind import Attempt, JobKind
+from mnemon.runs import agent_store, store
+from mnemon.runs.adapter import RunEvent, RunEventType
+from mnemon.runs.agent import Agent
+from mnemon.runs.agent_chat_job import AgentChatJob
+from mnemon.runs.agents import HEARTBEAT_KIND, AgentRemovalJob
+from mnemon.runs.decision_outcomes import ExpiryJob
+from mnemon.runs.run import RunKind
+from mnemon.runs.run_job import RunJob
+from mnemon.runs.run_requests import enqueue_run
+from mnemon.runs.schedule import due_slot
+from mnemon.scope import Scope
+from mnemon.services import Services
+
+_FALLBACK_PROMPT = "Do what your skill says for this time."
 
 
-def kinds(basement: Basement) -> tuple[Kind, ...]:
+class HeartbeatJob:
+    """Fires slots, each once."""
+
+    def __init__(self, services: Services) -> None:
+        self._db = services.db
+
+    def job_kind(self) -> JobKind:
+        """The kind of work that wakes an agent."""
+        return JobKind(name=HEARTBEAT_KIND, run=self.wake_agent)
+
+    async def wake_agent(self, attempt: Attempt) -> None:
+        """The slot that is due has its run, or is joined to the next because the agent is busy; the next is awaited."""
+        scope = attempt.scope
+        async with self._db.tx(scope.org_id) as tx:
+            agent = await agent_store.find_agent(scope, tx, attempt.key, locked=True)
+            await attempt.lock_work(tx)  # after the agent's row, as everyone who edits its schedule does
+            waiting = await agent_store.find_next_slot(scope, tx, attempt.key)
+            if agent is None or agent.schedule is None or waiting is None:
+                await attempt.settle(tx)
+                return
+            found = due_slot(agent.schedule, waiting_for=waiting, now=tx.now)
+            # A slot that finds the agent busy stays the one waited for, so that the next run counts it in.
+            if found.slot is not None and not await store.is_busy(scope, tx, agent.id):
+                await self._start_run(tx, scope, agent, found.slot, found.skipped)
+                await agent_store.set_next_slot(scope, tx, agent.id, found.next_slot)
+            if found.next_slot is None:
+                await attempt.settle(tx)
+            else:
+                await attempt.repeat(tx, after=max(found.next_slot - tx.now, timedelta(0)))
+
+    async def _start_run(self, tx: Tx, scope: Scope, agent: Agent, slot: datetime, skipped: int) -> None:
+        run_id = tx.new_id("run")
+        fired = await store.insert_run(
+            scope,
+            tx,
+            run_id=run_id,
+            agent_id=agent.id,
+            kind=RunKind.HEARTBEAT,
+            prompt=agent.default_prompt.strip() or _FALLBACK_PROMPT,
+            card_type=agent.card_type,
+            slot=slot,
+        )
+        if not fired:
+            return
+        if skipped:
+            note = f"{skipped} earlier slots were missed; this run stands for them too."
+            event = RunEvent(type=RunEventType.SKIPPED, data={"slots": skipped, "note": note})
+            await store.append_event(scope, tx, run_id, agent.id, event)
+        await enqueue_run(tx, scope, agent, run_id)
+
+
+def job_kinds(services: Services) -> tuple[JobKind, ...]:
     """Every kind of work this room does."""
     return (
-        Conversation(basement).kind(),
-        Execution(basement).kind(),
-        Expiry(basement).kind(),
-        Heartbeat(basement).kind(),
-        Removal(basement).kind(),
+        AgentChatJob(services).job_kind(),
+        RunJob(services).job_kind(),
+        ExpiryJob(services).job_kind(),
+        HeartbeatJob(services).job_kind(),
+        AgentRemovalJob(services).job_kind(),
     )

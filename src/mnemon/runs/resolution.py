@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Literal
 
 from mnemon.clock import parse_time
-from mnemon.runs.card import CardDefinition, Rule, Values
+from mnemon.runs.card import CardDefinition, ResolutionRule, SlotValues
 from mnemon.runs.run import ResolutionStatus
 
 TAKE_PROFIT = "take_profit"
@@ -51,7 +51,7 @@ class Position:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Resolved:
+class ResolvedDecision:
     """The end of a decision."""
 
     status: ResolutionStatus
@@ -60,28 +60,28 @@ class Resolved:
     note: str
 
 
-def opening_status(card: CardDefinition, values: Values) -> ResolutionStatus | None:
+def initial_status(card: CardDefinition, values: SlotValues) -> ResolutionStatus | None:
     """Whether a fresh decision waits for something: a position does, waiting does not, a manual card does."""
-    if card.resolution.rule is Rule.NONE:
+    if card.resolution.rule is ResolutionRule.NONE:
         return None
-    if card.resolution.rule is Rule.PRICE_LEVELS and side_of(card, values) is None:
+    if card.resolution.rule is ResolutionRule.PRICE_LEVELS and position_side(card, values) is None:
         return None
     return ResolutionStatus.OPEN
 
 
-def side_of(card: CardDefinition, values: Values) -> Literal["long", "short"] | None:
+def position_side(card: CardDefinition, values: SlotValues) -> Literal["long", "short"] | None:
     """Which way the position points; None when there is none."""
     side = values.get(card.resolution.side or "")
-    if side is None or card.resolution.rule is not Rule.PRICE_LEVELS:
+    if side is None or card.resolution.rule is not ResolutionRule.PRICE_LEVELS:
         return None
     if side == card.resolution.long:
         return "long"
     return "short" if side == card.resolution.short else None
 
 
-def position_of(card: CardDefinition, values: Values, opened_at: datetime) -> Position | None:
+def position_of(card: CardDefinition, values: SlotValues, opened_at: datetime) -> Position | None:
     """The position a card describes, or None."""
-    rule, side = card.resolution, side_of(card, values)
+    rule, side = card.resolution, position_side(card, values)
     if side is None:
         return None
     gain, loss = values.get(rule.take_profit or ""), values.get(rule.stop_loss or "")
@@ -93,41 +93,41 @@ def position_of(card: CardDefinition, values: Values, opened_at: datetime) -> Po
         take_profit=float(gain),
         stop_loss=float(loss),
         opened_at=opened_at,
-        expires_at=expiry_of(card, values),
+        expires_at=expiry_time(card, values),
     )
 
 
-def expiry_of(card: CardDefinition, values: Values) -> datetime | None:
+def expiry_time(card: CardDefinition, values: SlotValues) -> datetime | None:
     """When the decision stops counting, if it says so."""
     given = values.get(card.resolution.expires_at or "")
     return parse_time(given) if isinstance(given, str) else None
 
 
-def resolve(position: Position, prices: Iterable[Price], now: datetime) -> Resolved | None:
+def resolve_position(position: Position, prices: Iterable[Price], now: datetime) -> ResolvedDecision | None:
     """The end of the position given all known prices, or None while it is open."""
     known = sorted(
         (p for p in prices if p.symbol == position.symbol and p.at >= position.opened_at), key=lambda p: p.at
     )
-    touches = [(price.at, touch) for price in known if (touch := _touch(position, price))]
+    touches = [(price.at, touch) for price in known if (touch := _touched_level(position, price))]
     for at, touch in touches:
         if position.expires_at is not None and at > position.expires_at:
             break
         same = [other for when, other in touches if when == at]
         stop = next((other for other in same if other[0] == STOP_LOSS), touch)
-        return Resolved(status=ResolutionStatus.RESOLVED, outcome=stop[0], at=at, note=stop[1])
+        return ResolvedDecision(status=ResolutionStatus.RESOLVED, outcome=stop[0], at=at, note=stop[1])
     if position.expires_at is not None and now > position.expires_at:
-        return expired(position.expires_at)
+        return expired_resolution(position.expires_at)
     return None
 
 
-def expired(at: datetime) -> Resolved:
+def expired_resolution(at: datetime) -> ResolvedDecision:
     """The end of a decision whose time ran out."""
-    return Resolved(
+    return ResolvedDecision(
         status=ResolutionStatus.EXPIRED, outcome=EXPIRED, at=at, note="neither level was touched before it expired"
     )
 
 
-def verdict(card: CardDefinition, outcome: str | None) -> bool | None:
+def is_right(card: CardDefinition, outcome: str | None) -> bool | None:
     """Whether the outcome proves the decision right (True) or wrong (False); None when it proves neither."""
     said = (outcome or "").strip().casefold()
     if said in card.resolution.right:
@@ -135,7 +135,7 @@ def verdict(card: CardDefinition, outcome: str | None) -> bool | None:
     return False if said in card.resolution.wrong else None
 
 
-def _touch(position: Position, price: Price) -> tuple[str, str] | None:
+def _touched_level(position: Position, price: Price) -> tuple[str, str] | None:
     low, high = price.lowest, price.highest
     if position.side == "long":
         stopped, taken = low <= position.stop_loss, high >= position.take_profit

@@ -16,7 +16,7 @@ from enum import StrEnum
 
 from mnemon.errors import Conflict
 from mnemon.llm.protocol import Usage
-from mnemon.runs.card import Value
+from mnemon.runs.card import SlotValue
 
 
 class RunKind(StrEnum):
@@ -41,7 +41,7 @@ class ResolutionStatus(StrEnum):
     EXPIRED = "expired"
 
 
-_NEXT: dict[RunStatus, frozenset[RunStatus]] = {
+_NEXT_STATUSES: dict[RunStatus, frozenset[RunStatus]] = {
     RunStatus.QUEUED: frozenset({RunStatus.RUNNING, RunStatus.CANCELLED, RunStatus.FAILED}),
     RunStatus.RUNNING: frozenset({RunStatus.SUCCEEDED, RunStatus.FAILED, RunStatus.CANCELLED, RunStatus.QUEUED}),
     RunStatus.SUCCEEDED: frozenset(),
@@ -49,7 +49,7 @@ _NEXT: dict[RunStatus, frozenset[RunStatus]] = {
     RunStatus.CANCELLED: frozenset(),
 }
 
-OVER = frozenset(status for status, following in _NEXT.items() if not following)
+FINAL_STATUSES = frozenset(status for status, following in _NEXT_STATUSES.items() if not following)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,7 +108,7 @@ class Run:
     """The generation of Active Memory it started in; None when memory was off."""
     parent_run_id: str | None = None
     card_type: str
-    result: dict[str, Value] | None = None
+    result: dict[str, SlotValue] | None = None
     headline: str | None = None
     resolution_status: ResolutionStatus | None = None
     outcome: str | None = None
@@ -121,8 +121,8 @@ class Run:
     error: str | None = None
 
 
-def moved(run_id: str, current: RunStatus, to: RunStatus) -> RunStatus:
+def require_transition(run_id: str, current: RunStatus, to: RunStatus) -> RunStatus:
     """The status after the move. Raises Conflict when the run's life does not allow it."""
-    if to not in _NEXT[current]:
+    if to not in _NEXT_STATUSES[current]:
         raise Conflict(f"Run {run_id} is {current} and cannot become {to}.", code="run_over")
     return to

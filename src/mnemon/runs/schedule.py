@@ -10,13 +10,13 @@ from datetime import UTC, datetime, timedelta
 
 from cronsim import CronSim, CronSimError
 
-from mnemon.errors import Fault, Invalid
+from mnemon.errors import FieldFault, Invalid
 
-COUNTED_AT_MOST = 10_000
+MAX_SKIPPED_COUNTED = 10_000
 
 
 @dataclass(frozen=True, kw_only=True)
-class Due:
+class DueSlot:
     """What to do at a wake-up."""
 
     slot: datetime | None
@@ -30,13 +30,13 @@ class Due:
 def check_cron(expression: str) -> None:
     """Raises Invalid unless the expression is cron with five fields and a slot to come."""
     if len(expression.split()) != 5:
-        raise _invalid("it needs five fields: minute, hour, day of month, month, day of week")
+        raise _invalid_schedule("it needs five fields: minute, hour, day of month, month, day of week")
     try:
         next(CronSim(expression, datetime(2024, 1, 1, tzinfo=UTC)))
     except CronSimError as error:
-        raise _invalid(str(error)) from None
+        raise _invalid_schedule(str(error)) from None
     except StopIteration:
-        raise _invalid("no day ever matches it") from None
+        raise _invalid_schedule("no day ever matches it") from None
 
 
 def next_slot(expression: str, after: datetime) -> datetime | None:
@@ -48,23 +48,23 @@ def next_slot(expression: str, after: datetime) -> datetime | None:
     return slot
 
 
-def due(expression: str, *, waiting_for: datetime, now: datetime) -> Due:
+def due_slot(expression: str, *, waiting_for: datetime, now: datetime) -> DueSlot:
     """What the agent that waits for a slot does now: the latest slot that is due, the others counted as skipped."""
     if waiting_for > now:
-        return Due(slot=None, skipped=0, next_slot=waiting_for)
+        return DueSlot(slot=None, skipped=0, next_slot=waiting_for)
     latest, skipped = waiting_for, 0
     following = next_slot(expression, latest)
     while following is not None and following <= now:
-        if skipped >= COUNTED_AT_MOST:
-            latest = _latest_before(expression, now) or following
+        if skipped >= MAX_SKIPPED_COUNTED:
+            latest = _latest_slot(expression, now) or following
             following = next_slot(expression, latest)
             break
         latest, skipped = following, skipped + 1
         following = next_slot(expression, latest)
-    return Due(slot=latest, skipped=skipped, next_slot=following)
+    return DueSlot(slot=latest, skipped=skipped, next_slot=following)
 
 
-def _latest_before(expression: str, now: datetime) -> datetime | None:
+def _latest_slot(expression: str, now: datetime) -> datetime | None:
     """The last slot that is not after now."""
     # CronSim gives what lies strictly before a moment, so it is asked for the next one.
     after = now.astimezone(UTC) + timedelta(microseconds=1)
@@ -75,6 +75,6 @@ def _latest_before(expression: str, now: datetime) -> datetime | None:
     return slot
 
 
-def _invalid(why: str) -> Invalid:
+def _invalid_schedule(why: str) -> Invalid:
     detail = f"The schedule is not a cron expression: {why}. Example: `0 * * * *` is every hour."
-    return Invalid(detail, code="invalid_schedule", faults=(Fault(pointer="/schedule", detail=why),))
+    return Invalid(detail, code="invalid_schedule", faults=(FieldFault(pointer="/schedule", detail=why),))

@@ -1,4 +1,7 @@
-"""Runs, their events and tokens, and prices, as stored."""
+"""Runs, their events and tokens, and prices, as stored.
+
+Locks a run or a chat turn after its agent, the order in which everyone takes them: deleting an agent does so too.
+"""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -7,19 +10,22 @@ from typing import Any
 
 from psycopg.types.json import Jsonb
 
-from mnemon.db.statements import statements
+from mnemon.db.statements import load_statements
 from mnemon.db.tx import Row, Tx
-from mnemon.runs.adapter import Event
-from mnemon.runs.resolution import Price, Resolved
+from mnemon.errors import NotFound
+from mnemon.input_checks import storable_json
+from mnemon.runs import agent_store
+from mnemon.runs.adapter import RunEvent
+from mnemon.runs.agent_store import ChatExchange
+from mnemon.runs.resolution import Price, ResolvedDecision
 from mnemon.runs.run import ResolutionStatus, Run, RunKind, RunStatus, RunUsage
 from mnemon.scope import Scope
-from mnemon.storable import storable_json
 
-SQL = statements("mnemon.runs")
+SQL = load_statements("mnemon.runs")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Recorded:
+class RecordedEvent:
     """An event with its place."""
 
     seq: int
@@ -29,7 +35,7 @@ class Recorded:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ended:
+class EndedDecision:
     """A decision that came to its end, as far as judging it needs."""
 
     id: str
@@ -62,7 +68,7 @@ async def insert_run(
     parent_run_id: str | None = None,
 ) -> bool:
     """The run waits to be run; False when its slot has been fired already."""
-    inserted = await tx.run(
+    inserted = await tx.execute(
         SQL["insert_run"],
         org_id=scope.org_id,
         run_id=run_id,
@@ -77,17 +83,17 @@ async def insert_run(
     return inserted > 0
 
 
-async def run(scope: Scope, tx: Tx, run_id: str, *, locked: bool = False) -> Run | None:
+async def find_run(scope: Scope, tx: Tx, run_id: str, *, locked: bool = False) -> Run | None:
     """The run; locked, nobody else moves it until the transaction ends."""
-    row = await tx.maybe(SQL["run_locked" if locked else "run"], org_id=scope.org_id, run_id=run_id)
-    return None if row is None else _run(row)
+    row = await tx.fetch_one_or_none(SQL["run_locked" if locked else "run"], org_id=scope.org_id, run_id=run_id)
+    return None if row is None else _run_from_row(row)
 
 
-async def runs(
+async def list_runs(
     scope: Scope, tx: Tx, wanted: RunFilter, *, before: int | None = None, most: int = 50
 ) -> list[tuple[int, Run]]:
     """Runs with their place, newest first."""
-    rows = await tx.all(
+    rows = await tx.fetch_all(
         SQL["runs"],
         org_id=scope.org_id,
         before=before,
@@ -97,28 +103,28 @@ async def runs(
         card_type=wanted.card_type,
         resolution=wanted.resolution,
     )
-    return [(row["seq"], _run(row)) for row in rows]
+    return [(row["seq"], _run_from_row(row)) for row in rows]
 
 
-async def re_examinations(scope: Scope, tx: Tx, parent_ids: Sequence[str], *, most: int = 10_000) -> list[Run]:
+async def list_re_examinations(scope: Scope, tx: Tx, parent_ids: Sequence[str], *, most: int = 10_000) -> list[Run]:
     """The re-examinations of these runs, oldest first."""
-    rows = await tx.all(SQL["re_examinations"], org_id=scope.org_id, parent_ids=list(parent_ids), most=most)
-    return [_run(row) for row in rows]
+    rows = await tx.fetch_all(SQL["re_examinations"], org_id=scope.org_id, parent_ids=list(parent_ids), most=most)
+    return [_run_from_row(row) for row in rows]
 
 
-async def busy(scope: Scope, tx: Tx, agent_id: str) -> bool:
+async def is_busy(scope: Scope, tx: Tx, agent_id: str) -> bool:
     """Whether a run of the agent waits or goes on."""
-    return bool((await tx.one(SQL["busy"], org_id=scope.org_id, agent_id=agent_id))["busy"])
+    return bool((await tx.fetch_one(SQL["busy"], org_id=scope.org_id, agent_id=agent_id))["busy"])
 
 
-async def at_work(scope: Scope, tx: Tx, agent_id: str) -> bool:
+async def is_working(scope: Scope, tx: Tx, agent_id: str) -> bool:
     """Whether a run or a chat of the agent goes on."""
-    return bool((await tx.one(SQL["at_work"], org_id=scope.org_id, agent_id=agent_id))["busy"])
+    return bool((await tx.fetch_one(SQL["at_work"], org_id=scope.org_id, agent_id=agent_id))["busy"])
 
 
 async def update_run(scope: Scope, tx: Tx, changed: Run, *, symbol: str | None = None) -> None:
     """The run is as given; `symbol` is the market an open position waits for."""
-    await tx.run(
+    await tx.execute(
         SQL["update_run"],
         org_id=scope.org_id,
         run_id=changed.id,
@@ -137,9 +143,9 @@ async def update_run(scope: Scope, tx: Tx, changed: Run, *, symbol: str | None =
     )
 
 
-async def resolve_run(scope: Scope, tx: Tx, run_id: str, end: Resolved) -> bool:
+async def resolve_run(scope: Scope, tx: Tx, run_id: str, end: ResolvedDecision) -> bool:
     """Whether this ended the decision; False when it had ended before."""
-    touched = await tx.run(
+    touched = await tx.execute(
         SQL["resolve_run"],
         org_id=scope.org_id,
         run_id=run_id,
@@ -151,38 +157,38 @@ async def resolve_run(scope: Scope, tx: Tx, run_id: str, end: Resolved) -> bool:
     return touched > 0
 
 
-async def agents_with_positions(scope: Scope, tx: Tx, symbols: Sequence[str]) -> list[str]:
+async def list_position_holders(scope: Scope, tx: Tx, symbols: Sequence[str]) -> list[str]:
     """The agents that have open trades in these markets."""
-    rows = await tx.all(SQL["agents_with_positions"], org_id=scope.org_id, symbols=list(symbols))
+    rows = await tx.fetch_all(SQL["agents_with_positions"], org_id=scope.org_id, symbols=list(symbols))
     return [row["agent_id"] for row in rows]
 
 
-async def open_positions(scope: Scope, tx: Tx, symbols: Sequence[str], agent_ids: Sequence[str]) -> list[Run]:
+async def lock_agent_positions(scope: Scope, tx: Tx, symbols: Sequence[str], agent_ids: Sequence[str]) -> list[Run]:
     """Open trades of these agents in these markets, nobody else's until the transaction ends."""
     owners = {"org_id": scope.org_id, "agent_ids": list(agent_ids)}
-    return [_run(row) for row in await tx.all(SQL["open_positions"], **owners, symbols=list(symbols))]
+    return [_run_from_row(row) for row in await tx.fetch_all(SQL["open_positions"], **owners, symbols=list(symbols))]
 
 
-async def decisions(scope: Scope, tx: Tx, agent_id: str, *, most: int) -> list[tuple[str, datetime, str]]:
+async def list_decisions(scope: Scope, tx: Tx, agent_id: str, *, most: int) -> list[tuple[str, datetime, str]]:
     """Run, time and headline of the agent's last decisions, newest first."""
-    rows = await tx.all(SQL["decisions"], org_id=scope.org_id, agent_id=agent_id, most=most)
+    rows = await tx.fetch_all(SQL["decisions"], org_id=scope.org_id, agent_id=agent_id, most=most)
     return [(row["run_id"], row["finished_at"], row["headline"] or "") for row in rows]
 
 
-async def last_decisions(scope: Scope, tx: Tx, agent_ids: Sequence[str]) -> dict[str, tuple[str, datetime, str]]:
+async def list_last_decisions(scope: Scope, tx: Tx, agent_ids: Sequence[str]) -> dict[str, tuple[str, datetime, str]]:
     """By agent, run, time and headline of its last decision, where it made one."""
-    rows = await tx.all(SQL["last_decisions"], org_id=scope.org_id, agent_ids=list(agent_ids))
+    rows = await tx.fetch_all(SQL["last_decisions"], org_id=scope.org_id, agent_ids=list(agent_ids))
     return {row["agent_id"]: (row["run_id"], row["finished_at"], row["headline"] or "") for row in rows}
 
 
-async def resolved(scope: Scope, tx: Tx, agent_id: str | None) -> list[Ended]:
+async def list_resolved(scope: Scope, tx: Tx, agent_id: str | None) -> list[EndedDecision]:
     """Every decision that came to its end, oldest first."""
-    return [Ended(**row) for row in await tx.all(SQL["resolved"], org_id=scope.org_id, agent_id=agent_id)]
+    return [EndedDecision(**row) for row in await tx.fetch_all(SQL["resolved"], org_id=scope.org_id, agent_id=agent_id)]
 
 
-async def add_event(scope: Scope, tx: Tx, run_id: str, agent_id: str, event: Event) -> None:
+async def append_event(scope: Scope, tx: Tx, run_id: str, agent_id: str, event: RunEvent) -> None:
     """The event stands after all earlier ones of its run or chat turn."""
-    await tx.run(
+    await tx.execute(
         SQL["add_event"],
         org_id=scope.org_id,
         run_id=run_id,
@@ -193,47 +199,49 @@ async def add_event(scope: Scope, tx: Tx, run_id: str, agent_id: str, event: Eve
     )
 
 
-async def events(scope: Scope, tx: Tx, run_id: str, *, after: int = 0, most: int = 500) -> list[Recorded]:
+async def list_events(scope: Scope, tx: Tx, run_id: str, *, after: int = 0, most: int = 500) -> list[RecordedEvent]:
     """Events of a run or chat turn after a place, in order."""
-    rows = await tx.all(SQL["events"], org_id=scope.org_id, run_id=run_id, after=after, most=most)
-    return [Recorded(**row) for row in rows]
+    rows = await tx.fetch_all(SQL["events"], org_id=scope.org_id, run_id=run_id, after=after, most=most)
+    return [RecordedEvent(**row) for row in rows]
 
 
 async def insert_token(scope: Scope, tx: Tx, digest: bytes, *, run_id: str, agent_id: str) -> None:
     """The token with this hash speaks for the run."""
-    await tx.run(SQL["insert_token"], org_id=scope.org_id, digest=digest, run_id=run_id, agent_id=agent_id)
+    await tx.execute(SQL["insert_token"], org_id=scope.org_id, digest=digest, run_id=run_id, agent_id=agent_id)
 
 
-async def drop_tokens(scope: Scope, tx: Tx, run_id: str) -> None:
+async def delete_tokens(scope: Scope, tx: Tx, run_id: str) -> None:
     """No token speaks for the run any more."""
-    await tx.run(SQL["drop_tokens"], org_id=scope.org_id, run_id=run_id)
+    await tx.execute(SQL["drop_tokens"], org_id=scope.org_id, run_id=run_id)
 
 
-async def token_holder(scope: Scope, tx: Tx, digest: bytes) -> tuple[str, str] | None:
+async def find_token_holder(scope: Scope, tx: Tx, digest: bytes) -> tuple[str, str] | None:
     """The running run and its agent that a token with this hash speaks for."""
-    row = await tx.maybe(SQL["token"], org_id=scope.org_id, digest=digest)
+    row = await tx.fetch_one_or_none(SQL["token"], org_id=scope.org_id, digest=digest)
     return None if row is None else (row["run_id"], row["agent_id"])
 
 
-async def add_prices(scope: Scope, tx: Tx, pushed: Sequence[Price]) -> None:
+async def insert_prices(scope: Scope, tx: Tx, pushed: Sequence[Price]) -> None:
     """The prices are kept, each once, in one order: two pushes of the same prices wait for each other."""
     rows = [
         {"org_id": scope.org_id, "symbol": p.symbol, "at": p.at, "price": p.price, "low": p.lowest, "high": p.highest}
         for p in sorted(pushed, key=lambda p: (p.symbol, p.at, p.price))
     ]
     if rows:
-        await tx.many(SQL["add_price"], rows)
+        await tx.execute_many(SQL["add_price"], rows)
 
 
-async def prices_since(
+async def list_prices(
     scope: Scope, tx: Tx, symbol: str, since: datetime, until: datetime, *, most: int = 100_000
 ) -> list[Price]:
     """The market's prices in this time, oldest first."""
-    rows = await tx.all(SQL["prices_since"], org_id=scope.org_id, symbol=symbol, since=since, until=until, most=most)
+    rows = await tx.fetch_all(
+        SQL["prices_since"], org_id=scope.org_id, symbol=symbol, since=since, until=until, most=most
+    )
     return [Price(**row) for row in rows]
 
 
-def _run(row: Row) -> Run:
+def _run_from_row(row: Row) -> Run:
     return Run(
         id=row["run_id"],
         agent_id=row["agent_id"],
@@ -258,3 +266,35 @@ def _run(row: Row) -> Run:
         finished_at=row["finished_at"],
         error=row["error"],
     )
+
+
+async def find_locked_run(tx: Tx, scope: Scope, run_id: str) -> Run | None:
+    """Lock the run's agent, then the run; None when it is gone."""
+    found = await find_run(scope, tx, run_id)
+    if found is None:
+        return None
+    await agent_store.find_agent(scope, tx, found.agent_id, locked=True)
+    return await find_run(scope, tx, run_id, locked=True)
+
+
+async def lock_run(tx: Tx, scope: Scope, run_id: str) -> Run:
+    """Lock the run's agent, then the run. Raises NotFound."""
+    found = await find_locked_run(tx, scope, run_id)
+    if found is None:
+        raise NotFound("run")
+    return found
+
+
+async def find_locked_exchange(tx: Tx, scope: Scope, turn_id: str) -> ChatExchange | None:
+    """Lock the chat turn's agent, then the turn; None when it is gone."""
+    found = await agent_store.find_exchange(scope, tx, turn_id)
+    if found is None:
+        return None
+    await agent_store.find_agent(scope, tx, found.agent_id, locked=True)
+    return await agent_store.find_exchange(scope, tx, turn_id, locked=True)
+
+
+async def lock_open_positions(tx: Tx, scope: Scope, symbols: list[str]) -> list[Run]:
+    """Lock the open trades in these markets, after their agents in the order of their ids."""
+    owners = await list_position_holders(scope, tx, symbols)
+    return await lock_agent_positions(scope, tx, symbols, await agent_store.lock_agents(scope, tx, owners))

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 from structlog.contextvars import bind_contextvars
 
-from mnemon.db.database import ORG_NAME
+from mnemon.db.database import ORG_NAME_PATTERN
 from mnemon.db.tx import Tx
 from mnemon.errors import Unauthenticated
 from mnemon.runs import agent_store, store
 from mnemon.scope import Scope
 
-_TOKEN = re.compile(r"mnr_(?P<org>[a-z0-9-]{1,40})_(?P<secret>[0-9a-f]{64})")
+_TOKEN_PATTERN = re.compile(r"mnr_(?P<org>[a-z0-9-]{1,40})_(?P<secret>[0-9a-f]{64})")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,10 +27,10 @@ class RunIdentity:
     """Whether `get_my_decisions` is offered; otherwise nothing is."""
 
 
-def split_run_token(bearer: str) -> tuple[str, str] | None:
+def parse_run_token(bearer: str) -> tuple[str, str] | None:
     """The organization and the secret that a run's token carries; None when the text is no such token."""
-    match = _TOKEN.fullmatch(bearer)
-    if match is None or ORG_NAME.fullmatch(match["org"]) is None:
+    match = _TOKEN_PATTERN.fullmatch(bearer)
+    if match is None or ORG_NAME_PATTERN.fullmatch(match["org"]) is None:
         return None
     return match["org"], match["secret"]
 
@@ -38,23 +38,23 @@ def split_run_token(bearer: str) -> tuple[str, str] | None:
 async def issue_token(scope: Scope, tx: Tx, *, run_id: str, agent_id: str) -> str:
     """A fresh token of the run; any earlier one is gone."""
     secret = secrets.token_hex(32)
-    await store.drop_tokens(scope, tx, run_id)
-    await store.insert_token(scope, tx, _digest(secret), run_id=run_id, agent_id=agent_id)
+    await store.delete_tokens(scope, tx, run_id)
+    await store.insert_token(scope, tx, _token_digest(secret), run_id=run_id, agent_id=agent_id)
     return f"mnr_{scope.org_id}_{secret}"
 
 
 async def authenticate_run_token(tx: Tx, secret: str) -> RunIdentity:
     """Whom the secret speaks for, in the transaction's organization. Raises Unauthenticated once its run is over."""
     scope = Scope(org_id=tx.org_id or "")
-    holder = await store.token_holder(scope, tx, _digest(secret))
+    holder = await store.find_token_holder(scope, tx, _token_digest(secret))
     if holder is None:
         raise Unauthenticated("The run's token is not known, or its run is over. A token lives as long as its run.")
     run_id, agent_id = holder
     bind_contextvars(org=scope.org_id, run=run_id)
-    agent = await agent_store.agent(scope, tx, agent_id)
+    agent = await agent_store.find_agent(scope, tx, agent_id)
     reviews = agent is not None and agent.config.review_decisions
     return RunIdentity(scope=scope, agent_id=agent_id, run_id=run_id, reviews=reviews)
 
 
-def _digest(secret: str) -> bytes:
+def _token_digest(secret: str) -> bytes:
     return hashlib.sha256(secret.encode()).digest()

@@ -12,7 +12,7 @@ from mnemon.sessions.session import EndedBy, Session
 
 
 @dataclass(frozen=True, kw_only=True)
-class Boundary:
+class SessionBoundary:
     """The two distances that matter."""
 
     idle: timedelta = timedelta(minutes=30)
@@ -22,62 +22,64 @@ class Boundary:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Continue:
+class ContinueSession:
     """The message belongs to this session."""
 
     session: Session
 
 
 @dataclass(frozen=True, kw_only=True)
-class Begin:
+class BeginSession:
     """The message begins a session."""
 
     resumed_from: str | None
     """The session it takes up."""
 
 
-Placement = Continue | Begin
+Placement = ContinueSession | BeginSession
 
 
-def end_of(session: Session, boundary: Boundary) -> datetime:
+def session_end(session: Session, boundary: SessionBoundary) -> datetime:
     """The moment from which a message no longer belongs to the session."""
     return session.ended_at or session.last_activity_at + boundary.idle
 
 
-def has_ended(session: Session, at: datetime, boundary: Boundary) -> bool:
+def has_ended(session: Session, at: datetime, boundary: SessionBoundary) -> bool:
     """Whether the session is over at this time, marked or not."""
-    return at >= end_of(session, boundary)
+    return at >= session_end(session, boundary)
 
 
-def ending_by_request(session: Session, now: datetime, boundary: Boundary) -> tuple[datetime, EndedBy]:
+def ending_by_request(session: Session, now: datetime, boundary: SessionBoundary) -> tuple[datetime, EndedBy]:
     """When and why a session that is being closed ended: it may have gone stale before."""
     stale_from = session.last_activity_at + boundary.idle
     return (stale_from, EndedBy.IDLE) if now >= stale_from else (now, EndedBy.REQUEST)
 
 
-def takes(session: Session, at: datetime, boundary: Boundary) -> bool:
+def is_in_span(session: Session, at: datetime, boundary: SessionBoundary) -> bool:
     """Whether a message of this time falls into the session's span."""
-    return session.started_at - boundary.idle < at < end_of(session, boundary)
+    return session.started_at - boundary.idle < at < session_end(session, boundary)
 
 
-def place(at: datetime, known: Sequence[Session], boundary: Boundary, named: Session | None = None) -> Placement:
+def place_message(
+    at: datetime, known: Sequence[Session], boundary: SessionBoundary, named: Session | None = None
+) -> Placement:
     """Where a message of this time belongs, given the sessions of its person and persona around it.
 
     A named session that has ended continues as a new one, however long ago that was.
     """
     if named is not None:
-        return Begin(resumed_from=named.id) if has_ended(named, at, boundary) else Continue(session=named)
+        return BeginSession(resumed_from=named.id) if has_ended(named, at, boundary) else ContinueSession(session=named)
     newest_first = sorted(known, key=lambda session: (session.started_at, session.id), reverse=True)
     for session in newest_first:
-        if takes(session, at, boundary):
-            return Continue(session=session)
-    return Begin(resumed_from=_taken_up(at, newest_first, boundary))
+        if is_in_span(session, at, boundary):
+            return ContinueSession(session=session)
+    return BeginSession(resumed_from=_session_to_resume(at, newest_first, boundary))
 
 
-def _taken_up(at: datetime, newest_first: Sequence[Session], boundary: Boundary) -> str | None:
+def _session_to_resume(at: datetime, newest_first: Sequence[Session], boundary: SessionBoundary) -> str | None:
     """The last session that had ended before, if it ended shortly before."""
     for session in newest_first:
-        gap = at - end_of(session, boundary)
+        gap = at - session_end(session, boundary)
         if timedelta(0) <= gap <= boundary.resume:
             return session.id
         if gap > boundary.resume:

@@ -3,118 +3,118 @@
 from dataclasses import replace
 from datetime import timedelta
 
-from mnemon.basement import Basement
 from mnemon.db.tx import Tx
 from mnemon.errors import NotFound
-from mnemon.fence import verbatim
-from mnemon.jobs.kind import Attempt, Kind, time_for_model_calls
-from mnemon.jobs.store import enqueue
-from mnemon.jobs.work import Retry
+from mnemon.jobs.kind import Attempt, JobKind, model_time_limit
+from mnemon.jobs.store import enqueue_work
+from mnemon.jobs.work import WorkRetryPolicy
 from mnemon.llm.protocol import Purpose
-from mnemon.llm.shaped import shaped
+from mnemon.llm.structured_answer import request_structured_answer
 from mnemon.scope import Scope
+from mnemon.services import Services
 from mnemon.sessions import messages, store
-from mnemon.sessions.boundary import Boundary, end_of, ending_by_request, has_ended
-from mnemon.sessions.people import hold_person
-from mnemon.sessions.record import CLOSE
+from mnemon.sessions.boundary import SessionBoundary, ending_by_request, has_ended, session_end
+from mnemon.sessions.people import lock_person
+from mnemon.sessions.record import CLOSE_SESSION
 from mnemon.sessions.session import EndedBy, Session
-from mnemon.sessions.summary import SYSTEM, SessionSummary, summarize_by_rule, transcript
+from mnemon.sessions.summary import SUMMARY_PROMPT, SessionSummary, format_transcript, summarize_by_rule
 from mnemon.settings import Settings
-from mnemon.turn import Said
+from mnemon.turn import TurnMessage
+from mnemon.untrusted_text import quote_verbatim
 
 _MOST_MESSAGES = 400
 
 
-def boundary_of(settings: Settings) -> Boundary:
+def boundary_from_settings(settings: Settings) -> SessionBoundary:
     """The boundary the operator chose."""
-    return Boundary(idle=settings.session_boundary, resume=settings.resume_window)
+    return SessionBoundary(idle=settings.session_boundary, resume=settings.resume_window)
 
 
-async def close_session(tx: Tx, scope: Scope, session_id: str, boundary: Boundary) -> Session:
+async def close_session(tx: Tx, scope: Scope, session_id: str, boundary: SessionBoundary) -> Session:
     """The session has ended, and its summary is on the way."""
-    found = await store.find(tx, scope, session_id)
+    found = await store.find_session(tx, scope, session_id)
     if found is None:
         raise NotFound("session")
     owner = found[1]
-    await hold_person(tx, owner)
-    locked = await store.lock(tx, owner, session_id)
+    await lock_person(tx, owner)
+    locked = await store.lock_session(tx, owner, session_id)
     if locked is None:
         raise NotFound("session")
     session = locked[0]
     if session.ended_at is None:
         ended_at, by = ending_by_request(session, tx.now, boundary)
-        await store.end(tx, owner, session_id, ended_at, by)
-        await enqueue(tx, owner, CLOSE, session_id)
+        await store.end_session(tx, owner, session_id, ended_at, by)
+        await enqueue_work(tx, owner, CLOSE_SESSION, session_id)
         session = replace(session, ended_at=ended_at, ended_by=by)
     return replace(session, user_name=found[0].user_name)
 
 
-def kinds(basement: Basement) -> tuple[Kind, ...]:
+def job_kinds(services: Services) -> tuple[JobKind, ...]:
     """The work this file does."""
 
     async def run(attempt: Attempt) -> None:
-        await _close(basement, attempt)
+        await _close_and_summarize(services, attempt)
 
-    retry = Retry(max_attempts=basement.settings.max_attempts)
-    limit = time_for_model_calls(basement.settings.model_timeout_s)
-    return (Kind(name=CLOSE, run=run, retry=retry, time_limit=limit),)
+    retry = WorkRetryPolicy(max_attempts=services.settings.max_attempts)
+    limit = model_time_limit(services.settings.model_timeout_s)
+    return (JobKind(name=CLOSE_SESSION, run=run, retry=retry, time_limit=limit),)
 
 
-async def _close(basement: Basement, attempt: Attempt) -> None:
-    boundary = boundary_of(basement.settings)
-    async with basement.db.tx(attempt.scope.org_id) as tx:
-        found = await store.find(tx, attempt.scope, attempt.key)
-        forgettings = None if found is None else await hold_person(tx, found[1])
-        await attempt.hold(tx)
-        ended = await _mark(tx, attempt, boundary)
+async def _close_and_summarize(services: Services, attempt: Attempt) -> None:
+    boundary = boundary_from_settings(services.settings)
+    async with services.db.tx(attempt.scope.org_id) as tx:
+        found = await store.find_session(tx, attempt.scope, attempt.key)
+        forgettings = None if found is None else await lock_person(tx, found[1])
+        await attempt.lock_work(tx)
+        ended = await _mark_ended(tx, attempt, boundary)
         if ended is None:
             return
         session, scope, seq = ended
-        said = await _said(tx, scope, session.id)
-    summary, by = await _summary(basement, session, said)
-    async with basement.db.tx(scope.org_id) as tx:
-        same = await hold_person(tx, scope) == forgettings
-        await attempt.hold(tx)
+        said = await _load_messages(tx, scope, session.id)
+    summary, by = await _make_summary(services, session, said)
+    async with services.db.tx(scope.org_id) as tx:
+        same = await lock_person(tx, scope) == forgettings
+        await attempt.lock_work(tx)
         if not same:  # something was forgotten while the model worked, and the summary may hold it
             await attempt.repeat(tx, after=timedelta(0))
             return
         sources = [one.message_id for one in said]
-        await store.summarize(tx, scope, session.id, summary, seq=seq, by=by, sources=sources)
+        await store.store_summary(tx, scope, session.id, summary, seq=seq, by=by, sources=sources)
         await attempt.settle(tx)
 
 
-async def _mark(tx: Tx, attempt: Attempt, boundary: Boundary) -> tuple[Session, Scope, int] | None:
+async def _mark_ended(tx: Tx, attempt: Attempt, boundary: SessionBoundary) -> tuple[Session, Scope, int] | None:
     """The session, ended, with the place its summary should reach to; None when nothing is to be summarized now."""
-    found = await store.find(tx, attempt.scope, attempt.key)
-    locked = None if found is None else await store.lock(tx, found[1], attempt.key)
+    found = await store.find_session(tx, attempt.scope, attempt.key)
+    locked = None if found is None else await store.lock_session(tx, found[1], attempt.key)
     if found is None or locked is None:
         await attempt.settle(tx)
         return None
     session, seq, summarized = locked
     if session.ended_at is None and not has_ended(session, tx.now, boundary):
-        await attempt.repeat(tx, after=end_of(session, boundary) - tx.now)
+        await attempt.repeat(tx, after=session_end(session, boundary) - tx.now)
         return None
     if session.ended_at is None:
-        await store.end(tx, found[1], session.id, end_of(session, boundary), EndedBy.IDLE)
+        await store.end_session(tx, found[1], session.id, session_end(session, boundary), EndedBy.IDLE)
     if summarized >= seq:
         await attempt.settle(tx)
         return None
     return session, found[1], seq
 
 
-async def _said(tx: Tx, scope: Scope, session_id: str) -> list[Said]:
-    return list(await messages.recent(tx, scope, session_id, most=_MOST_MESSAGES))
+async def _load_messages(tx: Tx, scope: Scope, session_id: str) -> list[TurnMessage]:
+    return list(await messages.list_recent_messages(tx, scope, session_id, most=_MOST_MESSAGES))
 
 
-async def _summary(basement: Basement, session: Session, said: list[Said]) -> tuple[SessionSummary, str]:
-    model = basement.reflector
-    summary = await shaped(
+async def _make_summary(services: Services, session: Session, said: list[TurnMessage]) -> tuple[SessionSummary, str]:
+    model = services.reflector
+    summary = await request_structured_answer(
         model,
         SessionSummary,
-        system=SYSTEM,
+        system=SUMMARY_PROMPT,
         prompt=f"The session began {session.started_at:%Y-%m-%d %H:%M} UTC.\n\n"
-        + verbatim("conversation", transcript(said)),
+        + quote_verbatim("conversation", format_transcript(said)),
         purpose=Purpose.SUMMARY,
         by_rule=lambda: summarize_by_rule(said),
     )
-    return summary.bounded(), model.name
+    return summary.with_limits(), model.name

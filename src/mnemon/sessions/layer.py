@@ -2,23 +2,23 @@
 
 from dataclasses import dataclass
 
-from mnemon.clock import iso
+from mnemon.clock import format_time
 from mnemon.db.tx import Tx
-from mnemon.layer import Ask, Item
+from mnemon.layer import LayerItem, LayerRequest
 from mnemon.sessions import messages, store
-from mnemon.sessions.boundary import Begin, Boundary, place
+from mnemon.sessions.boundary import BeginSession, SessionBoundary, place_message
 from mnemon.sessions.summary import SessionSummary
-from mnemon.turn import Role, Said
+from mnemon.turn import Role, TurnMessage
 
-_TAIL = 6
+_TAIL_MESSAGES = 6
 """Messages of a session taken up that are shown verbatim."""
-_TAIL_LINE = 600
-_RECENT = 20
+_TAIL_LINE_CHARS = 600
+_RECENT_MESSAGES = 20
 _RECENT_CHARS = 16_000
 
 
 @dataclass(frozen=True, kw_only=True)
-class Situation:
+class SessionPosition:
     """Where a message would stand."""
 
     session_id: str | None
@@ -27,35 +27,41 @@ class Situation:
     """The session that it takes up."""
 
 
-async def situation(tx: Tx, ask: Ask, boundary: Boundary) -> Situation:
+async def find_position(tx: Tx, ask: LayerRequest, boundary: SessionBoundary) -> SessionPosition:
     """Where the message to be answered stands, or would stand if it came now."""
     if ask.session_id is not None:
-        found = await store.find(tx, ask.scope, ask.session_id)
-        placed = place(ask.now, [], boundary, found[0]) if found else Begin(resumed_from=None)
+        found = await store.find_session(tx, ask.scope, ask.session_id)
+        placed = place_message(ask.now, [], boundary, found[0]) if found else BeginSession(resumed_from=None)
     else:
-        placed = place(ask.now, await store.around(tx, ask.scope, ask.now, boundary), boundary)
-    if isinstance(placed, Begin):
-        return Situation(session_id=None, taken_up=placed.resumed_from)
-    return Situation(session_id=placed.session.id, taken_up=placed.session.resumed_from)
+        placed = place_message(ask.now, await store.list_sessions_around(tx, ask.scope, ask.now, boundary), boundary)
+    if isinstance(placed, BeginSession):
+        return SessionPosition(session_id=None, taken_up=placed.resumed_from)
+    return SessionPosition(session_id=placed.session.id, taken_up=placed.session.resumed_from)
 
 
-async def conversation(tx: Tx, ask: Ask, where: Situation) -> tuple[Item, ...]:
+async def conversation_items(tx: Tx, ask: LayerRequest, where: SessionPosition) -> tuple[LayerItem, ...]:
     """The latest session summary, the rolling summary, and the tail of a session taken up."""
-    told, tail = await tx.together(store.so_far(tx, ask.scope, apart_from=where.session_id), _tail(tx, ask, where))
-    items: list[Item] = []
+    told, tail = await tx.gather(
+        store.load_conversation_summary(tx, ask.scope, apart_from=where.session_id), _tail_items(tx, ask, where)
+    )
+    items: list[LayerItem] = []
     if told.latest is not None and told.latest_id is not None:
-        items.append(Item(text=_told(told.latest), sources=(told.latest_id,), value=5.0))
+        items.append(LayerItem(text=_format_summary(told.latest), sources=(told.latest_id,), value=5.0))
     if told.rolling:
-        items.append(Item(text=f"Summary so far: {told.rolling}", value=6.0))
+        items.append(LayerItem(text=f"Summary so far: {told.rolling}", value=6.0))
     return (*items, *tail)
 
 
-async def recent_messages(tx: Tx, ask: Ask, where: Situation, turn_id: str | None) -> tuple[Said, ...]:
+async def recent_messages(
+    tx: Tx, ask: LayerRequest, where: SessionPosition, turn_id: str | None
+) -> tuple[TurnMessage, ...]:
     """The last messages of the session that runs, oldest first, as many as fit; those of the turn itself apart."""
     if where.session_id is None:
         return ()
-    said = await messages.recent(tx, ask.scope, where.session_id, most=_RECENT, apart_from_turn=turn_id)
-    kept: list[Said] = []
+    said = await messages.list_recent_messages(
+        tx, ask.scope, where.session_id, most=_RECENT_MESSAGES, apart_from_turn=turn_id
+    )
+    kept: list[TurnMessage] = []
     room = _RECENT_CHARS
     for one in reversed(said):
         room -= len(one.content)
@@ -66,13 +72,13 @@ async def recent_messages(tx: Tx, ask: Ask, where: Situation, turn_id: str | Non
     return tuple(reversed(kept))
 
 
-async def _tail(tx: Tx, ask: Ask, where: Situation) -> list[Item]:
+async def _tail_items(tx: Tx, ask: LayerRequest, where: SessionPosition) -> list[LayerItem]:
     if where.taken_up is None:
         return []
-    said = await messages.recent(tx, ask.scope, where.taken_up, most=_TAIL)
+    said = await messages.list_recent_messages(tx, ask.scope, where.taken_up, most=_TAIL_MESSAGES)
     return [
-        Item(
-            text=f"Shortly before, {one.speaker} at {iso(one.at)}: {one.content[:_TAIL_LINE]}",
+        LayerItem(
+            text=f"Shortly before, {one.speaker} at {format_time(one.at)}: {one.content[:_TAIL_LINE_CHARS]}",
             sources=(one.message_id,),
             value=3.0 + place / 100,
         )
@@ -81,7 +87,7 @@ async def _tail(tx: Tx, ask: Ask, where: Situation) -> list[Item]:
     ]
 
 
-def _told(summary: SessionSummary) -> str:
+def _format_summary(summary: SessionSummary) -> str:
     parts = [f"Last session: {summary.one_liner}"]
     for name, lines in (
         ("What mattered", summary.what_mattered),

@@ -28,7 +28,7 @@ class TurnStatus(StrEnum):
     FAILED = "failed"
 
 
-_NEXT: dict[TurnStatus, frozenset[TurnStatus]] = {
+_TRANSITIONS: dict[TurnStatus, frozenset[TurnStatus]] = {
     TurnStatus.ANSWERING: frozenset({TurnStatus.ANSWERED, TurnStatus.INTERRUPTED, TurnStatus.FAILED}),
     TurnStatus.ANSWERED: frozenset(),
     TurnStatus.INTERRUPTED: frozenset({TurnStatus.ANSWERED, TurnStatus.ANSWERING}),
@@ -38,10 +38,10 @@ _NEXT: dict[TurnStatus, frozenset[TurnStatus]] = {
 
 def may_become(status: TurnStatus, following: TurnStatus) -> bool:
     """Whether the step is drawn above."""
-    return following in _NEXT[status]
+    return following in _TRANSITIONS[status]
 
 
-def become(status: TurnStatus, following: TurnStatus) -> TurnStatus:
+def require_transition(status: TurnStatus, following: TurnStatus) -> TurnStatus:
     """The following status, if the step is drawn above."""
     if not may_become(status, following):
         raise Conflict(f"A turn that is {status} cannot become {following}.", code="turn_sealed")

@@ -6,13 +6,13 @@ from datetime import datetime
 
 from psycopg.types.json import Jsonb
 
-from mnemon.db.statements import statements
+from mnemon.db.statements import load_statements
 from mnemon.db.tx import Row, Tx
 from mnemon.llm.protocol import ToolRequest
 from mnemon.scope import Scope
-from mnemon.turn import Role, Said
+from mnemon.turn import Role, TurnMessage
 
-SQL = statements("mnemon.sessions")
+SQL = load_statements("mnemon.sessions")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,7 +34,7 @@ class NewMessage:
 class StoredMessage:
     """A message with where it stands."""
 
-    said: Said
+    said: TurnMessage
     turn_id: str
     persona_id: str | None
     seq: int
@@ -44,12 +44,12 @@ class StoredMessage:
     revision: int
 
 
-def prepared(
+def prepare_messages(
     tx: Tx, messages: Sequence[NewMessage], first_place: int = 0
-) -> tuple[tuple[Said, ...], list[dict[str, object]]]:
+) -> tuple[tuple[TurnMessage, ...], list[dict[str, object]]]:
     """The messages as they will stand in their turn, and as rows for a statement."""
     stored = tuple(
-        Said(
+        TurnMessage(
             message_id=tx.new_id("msg"),
             role=message.role,
             content=message.content,
@@ -65,7 +65,7 @@ def prepared(
             "role": said.role.value,
             "content": said.content,
             "name": said.name,
-            "tool_requests": [_request(one) for one in message.tool_requests] or None,
+            "tool_requests": [_request_json(one) for one in message.tool_requests] or None,
             "tool_id": message.tool_id,
             "at": said.at.isoformat(),
         }
@@ -74,7 +74,7 @@ def prepared(
     return stored, rows
 
 
-def add(
+def add_messages(
     tx: Tx,
     scope: Scope,
     messages: Sequence[NewMessage],
@@ -83,10 +83,10 @@ def add(
     turn_id: str,
     first_place: int,
     revision: int,
-) -> tuple[Said, ...]:
+) -> tuple[TurnMessage, ...]:
     """The messages stand at the end of a turn that exists, in this order; written with the next statement."""
-    stored, rows = prepared(tx, messages, first_place)
-    tx.later(
+    stored, rows = prepare_messages(tx, messages, first_place)
+    tx.defer(
         SQL["add_messages"],
         org_id=scope.org_id,
         user_id=scope.user,
@@ -99,17 +99,17 @@ def add(
     return stored
 
 
-async def of_turn(tx: Tx, scope: Scope, turn_id: str) -> tuple[Said, ...]:
+async def list_turn_messages(tx: Tx, scope: Scope, turn_id: str) -> tuple[TurnMessage, ...]:
     """The turn's messages in order."""
-    rows = await tx.all(SQL["turn_messages"], org_id=scope.org_id, user_id=scope.user, turn_id=turn_id)
-    return tuple(said_of(row) for row in rows)
+    rows = await tx.fetch_all(SQL["turn_messages"], org_id=scope.org_id, user_id=scope.user, turn_id=turn_id)
+    return tuple(message_from_row(row) for row in rows)
 
 
-async def recent(
+async def list_recent_messages(
     tx: Tx, scope: Scope, session_id: str, *, most: int, apart_from_turn: str | None = None
-) -> tuple[Said, ...]:
+) -> tuple[TurnMessage, ...]:
     """The session's last messages, oldest first."""
-    rows = await tx.all(
+    rows = await tx.fetch_all(
         SQL["recent_messages"],
         org_id=scope.org_id,
         user_id=scope.user,
@@ -117,12 +117,14 @@ async def recent(
         most=most,
         **{"except": apart_from_turn or ""},
     )
-    return tuple(said_of(row) for row in reversed(rows))
+    return tuple(message_from_row(row) for row in reversed(rows))
 
 
-async def of_others(tx: Tx, scope: Scope, *, most: int, longest: int, apart_from_turn: str) -> tuple[Said, ...]:
+async def list_others_messages(
+    tx: Tx, scope: Scope, *, most: int, longest: int, apart_from_turn: str
+) -> tuple[TurnMessage, ...]:
     """The last messages to the scope's persona that are not the person's own, in any session, the latest first."""
-    rows = await tx.all(
+    rows = await tx.fetch_all(
         SQL["messages_of_others"],
         org_id=scope.org_id,
         user_id=scope.user,
@@ -131,14 +133,14 @@ async def of_others(tx: Tx, scope: Scope, *, most: int, longest: int, apart_from
         longest=longest,
         **{"except": apart_from_turn},
     )
-    return tuple(said_of(row) for row in rows)
+    return tuple(message_from_row(row) for row in rows)
 
 
-async def of_session(
+async def list_session_messages(
     tx: Tx, scope: Scope, session_id: str, *, most: int, after: tuple[int, int] = (0, -1)
 ) -> list[StoredMessage]:
     """The session's messages in order, after a place."""
-    rows = await tx.all(
+    rows = await tx.fetch_all(
         SQL["session_messages"],
         org_id=scope.org_id,
         user_id=scope.user,
@@ -149,7 +151,7 @@ async def of_session(
     )
     return [
         StoredMessage(
-            said=said_of(row),
+            said=message_from_row(row),
             turn_id=row["turn_id"],
             persona_id=row["persona_id"],
             seq=row["seq"],
@@ -160,9 +162,11 @@ async def of_session(
     ]
 
 
-async def between(tx: Tx, scope: Scope, *, after_count: int, up_to_count: int, most: int = 40) -> tuple[Said, ...]:
+async def list_messages_between(
+    tx: Tx, scope: Scope, *, after_count: int, up_to_count: int, most: int = 40
+) -> tuple[TurnMessage, ...]:
     """What was said with this persona between two message counts, oldest first."""
-    rows = await tx.all(
+    rows = await tx.fetch_all(
         SQL["messages_between"],
         org_id=scope.org_id,
         user_id=scope.user,
@@ -171,25 +175,31 @@ async def between(tx: Tx, scope: Scope, *, after_count: int, up_to_count: int, m
         up_to_count=up_to_count,
         most=most,
     )
-    return tuple(said_of(row) for row in reversed(rows))
+    return tuple(message_from_row(row) for row in reversed(rows))
 
 
-async def since_revision(tx: Tx, scope: Scope, revision: int, *, most: int = 200) -> list[tuple[Said, int]]:
+async def list_messages_since(tx: Tx, scope: Scope, revision: int, *, most: int = 200) -> list[tuple[TurnMessage, int]]:
     """What was said across all personas after the person's revision, oldest first, each with its revision."""
-    rows = await tx.all(SQL["messages_since"], org_id=scope.org_id, user_id=scope.user, revision=revision, most=most)
-    return [(said_of(row), int(row["revision"])) for row in rows]
+    rows = await tx.fetch_all(
+        SQL["messages_since"], org_id=scope.org_id, user_id=scope.user, revision=revision, most=most
+    )
+    return [(message_from_row(row), int(row["revision"])) for row in rows]
 
 
 async def count_user_messages(tx: Tx, scope: Scope, *, since_revision: int = 0) -> int:
     """How many messages the person has sent to anyone after this revision."""
-    row = await tx.one(SQL["count_user_messages"], org_id=scope.org_id, user_id=scope.user, revision=since_revision)
+    row = await tx.fetch_one(
+        SQL["count_user_messages"], org_id=scope.org_id, user_id=scope.user, revision=since_revision
+    )
     return int(row["number"])
 
 
-def said_of(row: Row) -> Said:
+def message_from_row(row: Row) -> TurnMessage:
     """The row as the rooms see it."""
-    return Said(message_id=row["id"], role=Role(row["role"]), content=row["content"], name=row["name"], at=row["at"])
+    return TurnMessage(
+        message_id=row["id"], role=Role(row["role"]), content=row["content"], name=row["name"], at=row["at"]
+    )
 
 
-def _request(request: ToolRequest) -> dict[str, object]:
+def _request_json(request: ToolRequest) -> dict[str, object]:
     return {"id": request.id, "name": request.name, "arguments": request.arguments}

@@ -4,28 +4,28 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from mnemon.db.statements import statements
+from mnemon.db.statements import load_statements
 from mnemon.db.tx import Tx
 from mnemon.errors import Invalid, NotFound
-from mnemon.jobs.store import enqueue
+from mnemon.jobs.store import enqueue_work
 from mnemon.scope import Scope
 from mnemon.sessions import messages, store, turns
-from mnemon.sessions.boundary import Begin, Boundary, end_of, has_ended, place
+from mnemon.sessions.boundary import BeginSession, SessionBoundary, has_ended, place_message, session_end
 from mnemon.sessions.lifecycle import TurnStatus
 from mnemon.sessions.messages import NewMessage
 from mnemon.sessions.session import EndedBy, Session
-from mnemon.sessions.store import Entered, Occasion
-from mnemon.sessions.turns import Origin
-from mnemon.turn import Intent, Role, Said, ToolOutcome, Turn
+from mnemon.sessions.store import EnteredSession, TurnArrival
+from mnemon.sessions.turns import TurnOrigin
+from mnemon.turn import Intent, Role, ToolOutcome, Turn, TurnMessage
 
-SQL = statements("mnemon.sessions")
-CLOSE = "session_close"
+SQL = load_statements("mnemon.sessions")
+CLOSE_SESSION = "session_close"
 """The work that ends a session and summarizes it; its key is the session."""
-_MORE_MAY_FOLLOW = timedelta(minutes=1)
+_CLOSE_DELAY = timedelta(minutes=1)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Incoming:
+class NewTurn:
     """A turn about to be stored."""
 
     user_name: str
@@ -33,24 +33,25 @@ class Incoming:
     session_id: str | None = None
     """The session the caller means; None for the one its time says."""
     status: TurnStatus = TurnStatus.ANSWERED
-    origin: Origin = Origin.RECORDED
+    origin: TurnOrigin = TurnOrigin.RECORDED
     lease_until: datetime | None = None
     tool_results: tuple[ToolOutcome, ...] = ()
     intents: tuple[Intent, ...] = ()
 
 
-async def record(tx: Tx, scope: Scope, incoming: Incoming, boundary: Boundary) -> Turn:
+async def store_turn(tx: Tx, scope: Scope, incoming: NewTurn, boundary: SessionBoundary) -> Turn:
     """The turn is stored, ordered after every earlier one of its person.
 
     The person's row is locked first, so that two messages of one moment find one session and take turns.
     """
-    at, until = _span(tx.now, incoming.messages)
-    revision, (scope, named, known) = await tx.together(
-        met(tx, scope, incoming.user_name), _sessions(tx, scope, incoming.session_id, at, boundary)
+    at, until = _turn_span(tx.now, incoming.messages)
+    revision, (scope, named, known) = await tx.gather(
+        ensure_person_revision(tx, scope, incoming.user_name),
+        _candidate_sessions(tx, scope, incoming.session_id, at, boundary),
     )
     said = tuple(message.content for message in incoming.messages if message.role is Role.USER)
-    entered = await _enter(tx, scope, Occasion(at=at, until=until, said=said), named, known, boundary)
-    said_first, rows = messages.prepared(tx, incoming.messages)
+    entered = await _enter_session(tx, scope, TurnArrival(at=at, until=until, said=said), named, known, boundary)
+    said_first, rows = messages.prepare_messages(tx, incoming.messages)
     turn = Turn(
         id=tx.new_id("trn"),
         session_id=entered.session.id,
@@ -63,7 +64,7 @@ async def record(tx: Tx, scope: Scope, incoming: Incoming, boundary: Boundary) -
         intents=incoming.intents,
         message_count=entered.message_count,
     )
-    turns.add(
+    turns.add_turn(
         tx,
         turn,
         status=incoming.status,
@@ -75,19 +76,21 @@ async def record(tx: Tx, scope: Scope, incoming: Incoming, boundary: Boundary) -
     return turn
 
 
-async def met(tx: Tx, scope: Scope, user_name: str) -> int:
+async def ensure_person_revision(tx: Tx, scope: Scope, user_name: str) -> int:
     """The person exists and is locked; gives the revision of what this transaction writes."""
-    row = await tx.one(SQL["met"], org_id=scope.org_id, user_id=scope.user, external_id=user_name, now=tx.now)
+    row = await tx.fetch_one(SQL["met"], org_id=scope.org_id, user_id=scope.user, external_id=user_name, now=tx.now)
     tx.revisions.setdefault(scope.user, int(row["revision"]))
     return int(row["revision"])
 
 
-async def append(tx: Tx, turn: Turn, more: Sequence[NewMessage]) -> Turn:
+async def append_messages(tx: Tx, turn: Turn, more: Sequence[NewMessage]) -> Turn:
     """The messages stand at the end of a turn that exists."""
     if not more:
         return turn
-    revision, known = await tx.together(met(tx, turn.scope, turn.user_name), messages.of_turn(tx, turn.scope, turn.id))
-    added = messages.add(
+    revision, known = await tx.gather(
+        ensure_person_revision(tx, turn.scope, turn.user_name), messages.list_turn_messages(tx, turn.scope, turn.id)
+    )
+    added = messages.add_messages(
         tx,
         turn.scope,
         more,
@@ -96,15 +99,15 @@ async def append(tx: Tx, turn: Turn, more: Sequence[NewMessage]) -> Turn:
         first_place=len(known),
         revision=revision,
     )
-    store.touch(tx, turn.scope, turn.session_id, at=max(one.at for one in added))
+    store.touch_session(tx, turn.scope, turn.session_id, at=max(one.at for one in added))
     return replace(turn, messages=known + added)
 
 
-async def named_session(tx: Tx, scope: Scope, session_id: str | None) -> tuple[Scope, Session | None]:
+async def find_named_session(tx: Tx, scope: Scope, session_id: str | None) -> tuple[Scope, Session | None]:
     """The session the caller named and the scope it makes: a session's persona is the turn's."""
     if session_id is None:
         return scope, None
-    found = await store.find(tx, scope, session_id)
+    found = await store.find_session(tx, scope, session_id)
     if found is None:
         raise NotFound("session")
     session, owner = found
@@ -116,47 +119,54 @@ async def named_session(tx: Tx, scope: Scope, session_id: str | None) -> tuple[S
     return owner, session
 
 
-async def _sessions(
-    tx: Tx, scope: Scope, session_id: str | None, at: datetime, boundary: Boundary
+async def _candidate_sessions(
+    tx: Tx, scope: Scope, session_id: str | None, at: datetime, boundary: SessionBoundary
 ) -> tuple[Scope, Session | None, Sequence[Session]]:
     """The session that was named, or those that a message of this time may belong to; and the turn's scope."""
-    scope, named = await named_session(tx, scope, session_id)
-    return scope, named, [named] if named else await store.around(tx, scope, at, boundary)
+    scope, named = await find_named_session(tx, scope, session_id)
+    return scope, named, [named] if named else await store.list_sessions_around(tx, scope, at, boundary)
 
 
-async def _enter(
-    tx: Tx, scope: Scope, occasion: Occasion, named: Session | None, known: Sequence[Session], boundary: Boundary
-) -> Entered:
+async def _enter_session(
+    tx: Tx,
+    scope: Scope,
+    occasion: TurnArrival,
+    named: Session | None,
+    known: Sequence[Session],
+    boundary: SessionBoundary,
+) -> EnteredSession:
     """The session that the messages belong to, begun where there is none."""
-    placed = place(occasion.at, [] if named else known, boundary, named)
-    if isinstance(placed, Begin):
-        await _end_stale(tx, scope, occasion.at, known, boundary)
-        entered = await store.begin(tx, scope, occasion, resumed_from=placed.resumed_from)
+    placed = place_message(occasion.at, [] if named else known, boundary, named)
+    if isinstance(placed, BeginSession):
+        await _end_stale_sessions(tx, scope, occasion.at, known, boundary)
+        entered = await store.begin_session(tx, scope, occasion, resumed_from=placed.resumed_from)
     else:
-        entered = await store.proceed(tx, scope, placed.session.id, occasion)
+        entered = await store.continue_session(tx, scope, placed.session.id, occasion)
         if placed.session.ended_at is None:
             return entered
     # History that is loaded lies behind its boundary at once; more of it may follow within the minute.
-    due_at = max(entered.session.last_activity_at + boundary.idle, tx.now + _MORE_MAY_FOLLOW)
-    await enqueue(tx, scope, CLOSE, entered.session.id, due_at=due_at)
+    due_at = max(entered.session.last_activity_at + boundary.idle, tx.now + _CLOSE_DELAY)
+    await enqueue_work(tx, scope, CLOSE_SESSION, entered.session.id, due_at=due_at)
     return entered
 
 
-async def _end_stale(tx: Tx, scope: Scope, at: datetime, known: Sequence[Session], boundary: Boundary) -> None:
+async def _end_stale_sessions(
+    tx: Tx, scope: Scope, at: datetime, known: Sequence[Session], boundary: SessionBoundary
+) -> None:
     """Sessions that the message found stale have ended, and their summaries are on the way."""
     for session in known:
         if session.ended_at is None and has_ended(session, at, boundary):
-            await store.end(tx, scope, session.id, end_of(session, boundary), EndedBy.IDLE)
-            await enqueue(tx, scope, CLOSE, session.id)
+            await store.end_session(tx, scope, session.id, session_end(session, boundary), EndedBy.IDLE)
+            await enqueue_work(tx, scope, CLOSE_SESSION, session.id)
 
 
-def _span(now: datetime, said: Sequence[NewMessage]) -> tuple[datetime, datetime]:
+def _turn_span(now: datetime, said: Sequence[NewMessage]) -> tuple[datetime, datetime]:
     """When the turn happened, by the person's first message, and when its last message came."""
     times = [message.at or now for message in said]
     first = next((message.at or now for message in said if message.role is Role.USER), None)
     return first or min(times, default=now), max(times, default=now)
 
 
-def last_said(turn: Turn, role: Role) -> Said | None:
+def last_message(turn: Turn, role: Role) -> TurnMessage | None:
     """The last message of this role."""
     return next((said for said in reversed(turn.messages) if said.role is role), None)

@@ -8,10 +8,10 @@ import re
 from collections.abc import Iterable
 from enum import StrEnum
 
-from mnemon.outside import blocks, reads_outside_text
+from mnemon.untrusted_text import reads_outside_text, text_blocks
 
 
-class Open(StrEnum):
+class OpenKind(StrEnum):
     """Why a sentence is not done with, most pressing first."""
 
     COMMITMENT = "commitment"
@@ -45,7 +45,7 @@ _DONE = re.compile(
 )
 _NAME = re.compile(r"(?<![.!?]\s)(?<!^)\b[A-Z][a-zà-ÿ]+(?:\s[A-Z][a-zà-ÿ]+)*")
 # White space is entered at its beginning only: entered anywhere, a long run of it takes the square of its length.
-_ENDS = re.compile(r"(?<=[.!?…])[\"'”’)]*\s+(?=[\"'“‘(]*[A-Z0-9ÄÖÜÀ-Þ])|(?<!\s)\s*\n\s*|(?<=;)\s+")
+_SENTENCE_END = re.compile(r"(?<=[.!?…])[\"'”’)]*\s+(?=[\"'“‘(]*[A-Z0-9ÄÖÜÀ-Þ])|(?<!\s)\s*\n\s*|(?<=;)\s+")
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
 _FILLER_WORDS = (
     "a an the and or but so if then than that this these those of in on at to for from by with about into over after "
@@ -64,9 +64,9 @@ NOT_NAMES = frozenset(_NOT_NAMES.split())
 
 
 @reads_outside_text
-def sentences(text: str) -> list[str]:
+def split_sentences(text: str) -> list[str]:
     """The text's sentences, each on its own, whitespace made single."""
-    parts = (" ".join(part.split()) for block in blocks(text) for part in _ENDS.split(block))
+    parts = (" ".join(part.split()) for block in text_blocks(text) for part in _SENTENCE_END.split(block))
     return [part.rstrip(";") for part in parts if part]
 
 
@@ -79,42 +79,42 @@ def content_words(text: str) -> frozenset[str]:
 
 
 @reads_outside_text
-def covers(text: str, sentence: str, share: float = 0.6) -> bool:
+def has_content_of(text: str, sentence: str, share: float = 0.6) -> bool:
     """Whether the text says at least this share of what the sentence says."""
     wanted = content_words(sentence)
     return not wanted or len(wanted & content_words(text)) >= share * len(wanted)
 
 
 @reads_outside_text
-def openness(sentence: str) -> Open | None:
+def open_kind(sentence: str) -> OpenKind | None:
     """Why the sentence is not done with; None when it is plain telling."""
     if _QUESTION.search(sentence):
-        return Open.QUESTION
+        return OpenKind.QUESTION
     if _DONE.search(sentence):
         return None
     if _COMMITMENT.search(sentence):
-        return Open.COMMITMENT
-    return Open.PERSON if _PERSON.search(sentence) else None
+        return OpenKind.COMMITMENT
+    return OpenKind.PERSON if _PERSON.search(sentence) else None
 
 
 @reads_outside_text
-def endings(said: str) -> list[frozenset[str]]:
+def ended_topics(said: str) -> list[frozenset[str]]:
     """What each sentence speaks of that has a word of ending in it."""
-    return [content_words(line) for line in sentences(said) if _DONE.search(line)]
+    return [content_words(line) for line in split_sentences(said) if _DONE.search(line)]
 
 
-def closes(ended: Iterable[frozenset[str]], sentence: str) -> bool:
+def has_ended_topic(ended: Iterable[frozenset[str]], sentence: str) -> bool:
     """Whether what was said reports the sentence's matter as over; `ended` comes from `endings`."""
     wanted = content_words(sentence)
     return any(len(about & wanted) >= min(2, len(wanted)) for about in ended)
 
 
 @reads_outside_text
-def names(texts: Iterable[str]) -> list[str]:
+def find_names(texts: Iterable[str]) -> list[str]:
     """Capitalised names within sentences, in order of appearance, each once."""
     found: dict[str, None] = {}
     for text in texts:
-        for sentence in sentences(text):
+        for sentence in split_sentences(text):
             for match in _NAME.finditer(sentence):
                 if match[0].split()[0] not in NOT_NAMES:
                     found.setdefault(match[0])
@@ -122,7 +122,7 @@ def names(texts: Iterable[str]) -> list[str]:
 
 
 @reads_outside_text
-def cut(text: str, limit: int) -> str:
+def truncate_text(text: str, limit: int) -> str:
     """At most `limit` characters, ending with a whole word; a single longer word is cut hard."""
     # A model's text may hold what no database text can: NUL, or half a surrogate pair.
     flat = " ".join(text.replace("\0", " ").encode("utf-8", "replace").decode().split())

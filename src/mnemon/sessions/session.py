@@ -38,7 +38,7 @@ class Session:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Curator:
+class CuratorState:
     """When the curator last went over the person's memories."""
 
     last_run_at: datetime | None = None
@@ -62,7 +62,7 @@ class SessionState:
     last_interaction: datetime | None = None
     last_user_message: str = ""
     """Truncated."""
-    curator: Curator = field(default_factory=Curator)
+    curator: CuratorState = field(default_factory=CuratorState)
     last_rolling_attempt_at: datetime | None = None
     last_rolling_success_at: datetime | None = None
     last_rolling_error: RollingError | None = None

@@ -2,17 +2,17 @@
 
 from psycopg.types.json import Jsonb
 
-from mnemon.db.statements import statements
+from mnemon.db.statements import load_statements
 from mnemon.db.tx import Row, Tx
 from mnemon.scope import Scope
-from mnemon.sessions.session import Curator, RollingError, RollingSummary, SessionState
+from mnemon.sessions.session import CuratorState, RollingError, RollingSummary, SessionState
 
-SQL = statements("mnemon.sessions")
+SQL = load_statements("mnemon.sessions")
 
 
-async def session_state(tx: Tx, scope: Scope) -> SessionState | None:
+async def load_session_state(tx: Tx, scope: Scope) -> SessionState | None:
     """What is kept for this person and persona; None before their first message."""
-    row = await tx.maybe(SQL["session_state"], **_key(scope))
+    row = await tx.fetch_one_or_none(SQL["session_state"], **_state_key(scope))
     if row is None:
         return None
     error = row["last_rolling_error"]
@@ -20,7 +20,9 @@ async def session_state(tx: Tx, scope: Scope) -> SessionState | None:
         message_count=row["message_count"],
         last_interaction=row["last_interaction"],
         last_user_message=row["last_user_message"],
-        curator=Curator(last_run_at=row["curator_last_run_at"], last_memory_count_at_run=row["curator_last_count"]),
+        curator=CuratorState(
+            last_run_at=row["curator_last_run_at"], last_memory_count_at_run=row["curator_last_count"]
+        ),
         last_rolling_attempt_at=row["last_rolling_attempt_at"],
         last_rolling_success_at=row["last_rolling_success_at"],
         last_rolling_error=RollingError(**error) if error else None,
@@ -28,46 +30,46 @@ async def session_state(tx: Tx, scope: Scope) -> SessionState | None:
     )
 
 
-async def note_curator_run(tx: Tx, scope: Scope, memory_count: int) -> None:
+async def record_curator_run(tx: Tx, scope: Scope, memory_count: int) -> None:
     """The person's states, that of every persona, say that the curator ran now, over so many memories."""
-    await tx.run(SQL["note_curator_run"], **_key(scope), now=tx.now, count=memory_count)
+    await tx.execute(SQL["note_curator_run"], **_state_key(scope), now=tx.now, count=memory_count)
     owner = {"org_id": scope.org_id, "user_id": scope.user}
-    await tx.run(SQL["note_curator_run_everywhere"], **owner, now=tx.now, count=memory_count)
+    await tx.execute(SQL["note_curator_run_everywhere"], **owner, now=tx.now, count=memory_count)
 
 
-async def total_messages(tx: Tx, scope: Scope) -> int:
+async def count_all_messages(tx: Tx, scope: Scope) -> int:
     """How many messages the person has sent, over all personas."""
-    return int((await tx.one(SQL["total_messages"], org_id=scope.org_id, user_id=scope.user))["number"])
+    return int((await tx.fetch_one(SQL["total_messages"], org_id=scope.org_id, user_id=scope.user))["number"])
 
 
-async def note_rolling_attempt(tx: Tx, scope: Scope) -> None:
+async def record_rolling_attempt(tx: Tx, scope: Scope) -> None:
     """The state says that a rolling summary is being tried now."""
-    await tx.run(SQL["note_rolling_attempt"], **_key(scope), now=tx.now)
+    await tx.execute(SQL["note_rolling_attempt"], **_state_key(scope), now=tx.now)
 
 
-async def note_rolling_error(tx: Tx, scope: Scope, error: RollingError) -> None:
+async def record_rolling_error(tx: Tx, scope: Scope, error: RollingError) -> None:
     """The state says why the last rolling summary could not be made."""
-    await tx.run(
+    await tx.execute(
         SQL["note_rolling_error"],
-        **_key(scope),
+        **_state_key(scope),
         error=Jsonb({"reason": error.reason, "detail": error.detail}),
     )
 
 
-async def keep_rolling(tx: Tx, scope: Scope, version: RollingSummary) -> bool:
+async def store_rolling_summary(tx: Tx, scope: Scope, version: RollingSummary) -> bool:
     """Whether the version became the current one and part of the history; one that came too late does not."""
-    current = await tx.run(
+    current = await tx.execute(
         SQL["set_rolling"],
-        **_key(scope),
+        **_state_key(scope),
         text=version.text,
         message_count=version.message_count,
         now=tx.now,
     )
     if not current:
         return False
-    await tx.run(
+    await tx.execute(
         SQL["keep_rolling"],
-        **_key(scope),
+        **_state_key(scope),
         message_count=version.message_count,
         text=version.text,
         carried=list(version.carried),
@@ -78,13 +80,13 @@ async def keep_rolling(tx: Tx, scope: Scope, version: RollingSummary) -> bool:
     return True
 
 
-async def rolling_summaries(tx: Tx, scope: Scope, *, most: int, before: int | None = None) -> list[RollingSummary]:
+async def list_rolling_summaries(tx: Tx, scope: Scope, *, most: int, before: int | None = None) -> list[RollingSummary]:
     """Its versions, newest first."""
-    rows = await tx.all(SQL["rolling_summaries"], **_key(scope), before=before, most=most)
-    return [_version(row) for row in rows]
+    rows = await tx.fetch_all(SQL["rolling_summaries"], **_state_key(scope), before=before, most=most)
+    return [_summary_from_row(row) for row in rows]
 
 
-def _version(row: Row) -> RollingSummary:
+def _summary_from_row(row: Row) -> RollingSummary:
     return RollingSummary(
         message_count=row["message_count"],
         text=row["text"],
@@ -95,5 +97,5 @@ def _version(row: Row) -> RollingSummary:
     )
 
 
-def _key(scope: Scope) -> dict[str, str]:
+def _state_key(scope: Scope) -> dict[str, str]:
     return {"org_id": scope.org_id, "user_id": scope.user, "persona": scope.persona_id or ""}

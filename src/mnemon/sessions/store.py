@@ -5,39 +5,39 @@ from datetime import datetime
 
 from psycopg.types.json import Jsonb
 
-from mnemon.db.statements import statements
+from mnemon.db.statements import load_statements
 from mnemon.db.tx import Row, Tx
 from mnemon.scope import Scope
-from mnemon.sessions.boundary import Boundary
+from mnemon.sessions.boundary import SessionBoundary
 from mnemon.sessions.session import EndedBy, Session
 from mnemon.sessions.summary import SessionSummary
 
-SQL = statements("mnemon.sessions")
-_LAST_MESSAGE = 200
+SQL = load_statements("mnemon.sessions")
+_LAST_MESSAGE_CHARS = 200
 
 
-async def around(tx: Tx, scope: Scope, at: datetime, boundary: Boundary) -> list[Session]:
+async def list_sessions_around(tx: Tx, scope: Scope, at: datetime, boundary: SessionBoundary) -> list[Session]:
     """The sessions of this person and persona that a message of this time may belong to or follow."""
-    rows = await tx.all(
+    rows = await tx.fetch_all(
         SQL["sessions_around"],
         org_id=scope.org_id,
         user_id=scope.user,
         persona_id=scope.persona_id,
         before=at + boundary.idle,
     )
-    return [session_of(row) for row in rows]
+    return [session_from_row(row) for row in rows]
 
 
-async def find(tx: Tx, scope: Scope, session_id: str) -> tuple[Session, Scope] | None:
+async def find_session(tx: Tx, scope: Scope, session_id: str) -> tuple[Session, Scope] | None:
     """The session and whose it is; looked for among the scope's person, where it names one."""
-    row = await tx.maybe(SQL["session"], org_id=scope.org_id, user_id=scope.user_id, id=session_id)
+    row = await tx.fetch_one_or_none(SQL["session"], org_id=scope.org_id, user_id=scope.user_id, id=session_id)
     if row is None:
         return None
     owner = Scope(org_id=scope.org_id, user_id=row["user_id"], persona_id=row["persona_id"])
-    return session_of(row), owner
+    return session_from_row(row), owner
 
 
-async def listed(
+async def list_sessions(
     tx: Tx,
     scope: Scope,
     *,
@@ -46,7 +46,7 @@ async def listed(
     any_persona: bool = False,
 ) -> list[Session]:
     """The person's sessions with the scope's persona, newest first."""
-    rows = await tx.all(
+    rows = await tx.fetch_all(
         SQL["list_sessions"],
         org_id=scope.org_id,
         user_id=scope.user,
@@ -56,11 +56,11 @@ async def listed(
         before_id=before[1] if before else "",
         most=most,
     )
-    return [session_of(row) for row in rows]
+    return [session_from_row(row) for row in rows]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Occasion:
+class TurnArrival:
     """What a new turn brings to its session."""
 
     at: datetime
@@ -72,7 +72,7 @@ class Occasion:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Entered:
+class EnteredSession:
     """A session with one turn more."""
 
     session: Session
@@ -82,23 +82,25 @@ class Entered:
     """The person's messages to this persona, ever."""
 
 
-async def begin(tx: Tx, scope: Scope, occasion: Occasion, *, resumed_from: str | None) -> Entered:
+async def begin_session(tx: Tx, scope: Scope, occasion: TurnArrival, *, resumed_from: str | None) -> EnteredSession:
     """A session has begun with its first turn."""
-    row = await tx.one(
+    row = await tx.fetch_one(
         SQL["begin_session"],
-        **_entering(scope, occasion),
+        **_arrival_params(scope, occasion),
         id=tx.new_id("ses"),
         resumed_from=resumed_from,
     )
-    return _entered(row)
+    return _entered_from_row(row)
 
 
-async def proceed(tx: Tx, scope: Scope, session_id: str, occasion: Occasion) -> Entered:
+async def continue_session(tx: Tx, scope: Scope, session_id: str, occasion: TurnArrival) -> EnteredSession:
     """The session has one turn more."""
-    return _entered(await tx.one(SQL["continue_session"], **_entering(scope, occasion), id=session_id))
+    return _entered_from_row(
+        await tx.fetch_one(SQL["continue_session"], **_arrival_params(scope, occasion), id=session_id)
+    )
 
 
-def _entering(scope: Scope, occasion: Occasion) -> dict[str, object]:
+def _arrival_params(scope: Scope, occasion: TurnArrival) -> dict[str, object]:
     return {
         "org_id": scope.org_id,
         "user_id": scope.user,
@@ -106,23 +108,23 @@ def _entering(scope: Scope, occasion: Occasion) -> dict[str, object]:
         "at": occasion.at,
         "until": occasion.until,
         "said": len(occasion.said),
-        "last": occasion.said[-1][:_LAST_MESSAGE] if occasion.said else "",
+        "last": occasion.said[-1][:_LAST_MESSAGE_CHARS] if occasion.said else "",
     }
 
 
-def _entered(row: Row) -> Entered:
-    return Entered(session=session_of(row), seq=int(row["seq"]), message_count=int(row["message_count"]))
+def _entered_from_row(row: Row) -> EnteredSession:
+    return EnteredSession(session=session_from_row(row), seq=int(row["seq"]), message_count=int(row["message_count"]))
 
 
-def touch(tx: Tx, scope: Scope, session_id: str, *, at: datetime, said: int = 0) -> None:
+def touch_session(tx: Tx, scope: Scope, session_id: str, *, at: datetime, said: int = 0) -> None:
     """Something was said at this time in a turn that the session counts already; written with the next statement."""
-    tx.later(SQL["touch_session"], org_id=scope.org_id, user_id=scope.user, id=session_id, at=at, said=said)
+    tx.defer(SQL["touch_session"], org_id=scope.org_id, user_id=scope.user, id=session_id, at=at, said=said)
 
 
-async def end(tx: Tx, scope: Scope, session_id: str, ended_at: datetime, by: EndedBy) -> bool:
+async def end_session(tx: Tx, scope: Scope, session_id: str, ended_at: datetime, by: EndedBy) -> bool:
     """Whether the session was running and has ended now."""
     return (
-        await tx.run(
+        await tx.execute(
             SQL["end_session"],
             org_id=scope.org_id,
             user_id=scope.user,
@@ -134,13 +136,13 @@ async def end(tx: Tx, scope: Scope, session_id: str, ended_at: datetime, by: End
     )
 
 
-async def lock(tx: Tx, scope: Scope, session_id: str) -> tuple[Session, int, int] | None:
+async def lock_session(tx: Tx, scope: Scope, session_id: str) -> tuple[Session, int, int] | None:
     """The session, its last turn's place and the place its summary reaches to; nobody changes it meanwhile."""
-    row = await tx.maybe(SQL["lock_session"], org_id=scope.org_id, user_id=scope.user, id=session_id)
-    return None if row is None else (session_of(row), int(row["seq"]), int(row["summarized_seq"]))
+    row = await tx.fetch_one_or_none(SQL["lock_session"], org_id=scope.org_id, user_id=scope.user, id=session_id)
+    return None if row is None else (session_from_row(row), int(row["seq"]), int(row["summarized_seq"]))
 
 
-async def summarize(
+async def store_summary(
     tx: Tx,
     scope: Scope,
     session_id: str,
@@ -152,7 +154,7 @@ async def summarize(
 ) -> bool:
     """Whether the summary was kept; one that reaches less far than the kept one is not."""
     return (
-        await tx.run(
+        await tx.execute(
             SQL["summarize_session"],
             org_id=scope.org_id,
             user_id=scope.user,
@@ -167,7 +169,7 @@ async def summarize(
 
 
 @dataclass(frozen=True, kw_only=True)
-class SoFar:
+class ConversationSummary:
     """What is summarized of the conversation with one persona."""
 
     rolling: str
@@ -176,9 +178,9 @@ class SoFar:
     latest_id: str | None
 
 
-async def so_far(tx: Tx, scope: Scope, apart_from: str | None) -> SoFar:
+async def load_conversation_summary(tx: Tx, scope: Scope, apart_from: str | None) -> ConversationSummary:
     """The rolling summary and the newest session summary of this person and persona."""
-    row = await tx.one(
+    row = await tx.fetch_one(
         SQL["so_far"],
         org_id=scope.org_id,
         user_id=scope.user,
@@ -186,10 +188,10 @@ async def so_far(tx: Tx, scope: Scope, apart_from: str | None) -> SoFar:
         **{"except": apart_from or ""},
     )
     latest = SessionSummary.model_validate(row["summary"]) if row["summary"] else None
-    return SoFar(rolling=row["rolling"] or "", latest=latest, latest_id=row["id"])
+    return ConversationSummary(rolling=row["rolling"] or "", latest=latest, latest_id=row["id"])
 
 
-def session_of(row: Row) -> Session:
+def session_from_row(row: Row) -> Session:
     """The row as a session."""
     return Session(
         id=row["id"],

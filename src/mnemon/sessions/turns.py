@@ -1,25 +1,68 @@
-"""The `turns` table."""
+"""The `turns` table.
+
+Tool results, intents and usage as they stand in a turn's JSON columns.
+"""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
 from psycopg.types.json import Jsonb
 
-from mnemon.db.statements import statements
+from mnemon.db.statements import load_statements
 from mnemon.db.tx import Row, Tx
 from mnemon.llm.protocol import Usage
 from mnemon.scope import Scope
-from mnemon.sessions import messages, turn_json
-from mnemon.sessions.lifecycle import TurnStatus, become
-from mnemon.turn import Intent, ToolOutcome, Turn
+from mnemon.sessions import messages
+from mnemon.sessions.lifecycle import TurnStatus, require_transition
+from mnemon.turn import DependencyPatch, EntityPatch, Intent, ToolOutcome, Turn
 
-SQL = statements("mnemon.sessions")
+Json = dict[str, Any]
 
 
-class Origin(StrEnum):
+def outcome_json(outcome: ToolOutcome) -> Json:
+    return asdict(outcome)
+
+
+def outcome_from_json(json: Json) -> ToolOutcome:
+    return ToolOutcome(
+        id=json["id"],
+        action=json["action"],
+        ids=_tuple_or_none(json["ids"]),
+        types=_tuple_or_none(json["types"]),
+        count=json["count"],
+        entities=tuple(EntityPatch(**one) for one in json["entities"]),
+        dependencies=tuple(DependencyPatch(**one) for one in json["dependencies"]),
+        output=json["output"],
+    )
+
+
+def intent_json(intent: Intent) -> Json:
+    return asdict(intent)
+
+
+def intent_from_json(json: Json) -> Intent:
+    return Intent(**{**json, "expected_ids": _tuple_or_none(json["expected_ids"])})
+
+
+def usage_json(usage: Usage) -> Json:
+    return asdict(usage)
+
+
+def usage_from_json(json: Json) -> Usage:
+    return Usage(**json)
+
+
+def _tuple_or_none(values: list[str] | None) -> tuple[str, ...] | None:
+    return None if values is None else tuple(values)
+
+
+SQL = load_statements("mnemon.sessions")
+
+
+class TurnOrigin(StrEnum):
     """Who made the reply."""
 
     CHAT = "chat"
@@ -43,7 +86,7 @@ class StoredTurn:
 
     turn: Turn
     status: TurnStatus
-    origin: Origin
+    origin: TurnOrigin
     lease_until: datetime | None
     waits_for: tuple[str, ...]
     """Calls whose results the caller owes us."""
@@ -54,18 +97,18 @@ class StoredTurn:
     """Engagement state that the reply repeated word for word."""
 
 
-def add(
+def add_turn(
     tx: Tx,
     turn: Turn,
     *,
     status: TurnStatus,
-    origin: Origin,
+    origin: TurnOrigin,
     lease_until: datetime | None,
     rows: Sequence[Mapping[str, object]],
     revision: int,
 ) -> None:
     """The turn stands in its session with its first messages, given as rows; it is written with the next statement."""
-    tx.later(
+    tx.defer(
         SQL["add_turn"],
         org_id=turn.scope.org_id,
         user_id=turn.scope.user,
@@ -78,23 +121,23 @@ def add(
         origin=origin,
         lease_until=lease_until,
         message_count=turn.message_count,
-        tool_results=Jsonb([turn_json.outcome_json(one) for one in turn.tool_results]),
-        intents=Jsonb([turn_json.intent_json(one) for one in turn.intents]),
+        tool_results=Jsonb([outcome_json(one) for one in turn.tool_results]),
+        intents=Jsonb([intent_json(one) for one in turn.intents]),
         messages=Jsonb(list(rows)),
         revision=revision,
         now=tx.now,
     )
 
 
-async def find(tx: Tx, scope: Scope, turn_id: str) -> StoredTurn | None:
+async def find_turn(tx: Tx, scope: Scope, turn_id: str) -> StoredTurn | None:
     """The turn with its messages; looked for among the scope's person, where it names one."""
-    row = await tx.maybe(SQL["turn"], org_id=scope.org_id, user_id=scope.user_id, id=turn_id)
-    return None if row is None else await _whole(tx, row)
+    row = await tx.fetch_one_or_none(SQL["turn"], org_id=scope.org_id, user_id=scope.user_id, id=turn_id)
+    return None if row is None else await _load_stored_turn(tx, row)
 
 
-async def of_session(tx: Tx, scope: Scope, session_id: str, *, most: int, after: int = 0) -> list[StoredTurn]:
+async def list_session_turns(tx: Tx, scope: Scope, session_id: str, *, most: int, after: int = 0) -> list[StoredTurn]:
     """The session's turns in order, after a place."""
-    rows = await tx.all(
+    rows = await tx.fetch_all(
         SQL["session_turns"],
         org_id=scope.org_id,
         user_id=scope.user,
@@ -102,22 +145,22 @@ async def of_session(tx: Tx, scope: Scope, session_id: str, *, most: int, after:
         after=after,
         most=most,
     )
-    return [await _whole(tx, row) for row in rows]
+    return [await _load_stored_turn(tx, row) for row in rows]
 
 
-async def locked_status(tx: Tx, scope: Scope, turn_id: str) -> TurnStatus | None:
+async def lock_turn_status(tx: Tx, scope: Scope, turn_id: str) -> TurnStatus | None:
     """How far the turn is; nobody changes it until this transaction ends."""
-    row = await tx.maybe(SQL["lock_turn"], org_id=scope.org_id, user_id=scope.user, id=turn_id)
+    row = await tx.fetch_one_or_none(SQL["lock_turn"], org_id=scope.org_id, user_id=scope.user, id=turn_id)
     return None if row is None else TurnStatus(row["status"])
 
 
-async def lease_of(tx: Tx, scope: Scope, turn_id: str) -> datetime | None:
+async def lock_turn_lease(tx: Tx, scope: Scope, turn_id: str) -> datetime | None:
     """Until when whoever answers the turn has promised a sign of life."""
-    row = await tx.maybe(SQL["lock_turn"], org_id=scope.org_id, user_id=scope.user, id=turn_id)
+    row = await tx.fetch_one_or_none(SQL["lock_turn"], org_id=scope.org_id, user_id=scope.user, id=turn_id)
     return None if row is None else row["lease_until"]
 
 
-def seal(
+def seal_turn(
     tx: Tx,
     scope: Scope,
     turn_id: str,
@@ -128,13 +171,13 @@ def seal(
     recited: str | None = None,
 ) -> None:
     """The turn is over from the next statement on. The caller holds its lock and knows that the step is drawn."""
-    tx.later(
+    tx.defer(
         SQL["seal_turn"],
         org_id=scope.org_id,
         user_id=scope.user,
         id=turn_id,
         status=status,
-        usage=Jsonb(turn_json.usage_json(usage)) if usage else None,
+        usage=Jsonb(usage_json(usage)) if usage else None,
         error=Jsonb({"code": error.code, "detail": error.detail}) if error else None,
         recited=recited,
     )
@@ -142,23 +185,23 @@ def seal(
 
 async def flag_recital(tx: Tx, scope: Scope, turn_id: str, recited: str) -> None:
     """The turn says which words of the engagement state its reply repeated."""
-    await tx.run(SQL["flag_recital"], org_id=scope.org_id, user_id=scope.user, id=turn_id, recited=recited)
+    await tx.execute(SQL["flag_recital"], org_id=scope.org_id, user_id=scope.user, id=turn_id, recited=recited)
 
 
-async def renew(tx: Tx, scope: Scope, turn_id: str, lease_until: datetime) -> bool:
+async def renew_lease(tx: Tx, scope: Scope, turn_id: str, lease_until: datetime) -> bool:
     """Whether the turn is still being answered, now under a longer lease."""
-    touched = await tx.run(
+    touched = await tx.execute(
         SQL["renew_turn"], org_id=scope.org_id, user_id=scope.user, id=turn_id, lease_until=lease_until
     )
     return touched > 0
 
 
-async def reopen(tx: Tx, scope: Scope, turn_id: str, lease_until: datetime) -> None:
+async def reopen_turn(tx: Tx, scope: Scope, turn_id: str, lease_until: datetime) -> None:
     """The turn is being answered again: its caller brought what it waited for, or asks a failed one again."""
-    status = await locked_status(tx, scope, turn_id)
+    status = await lock_turn_status(tx, scope, turn_id)
     if status is not TurnStatus.ANSWERING:
-        become(status or TurnStatus.ANSWERED, TurnStatus.ANSWERING)
-    await tx.run(SQL["reopen_turn"], org_id=scope.org_id, user_id=scope.user, id=turn_id, lease_until=lease_until)
+        require_transition(status or TurnStatus.ANSWERED, TurnStatus.ANSWERING)
+    await tx.execute(SQL["reopen_turn"], org_id=scope.org_id, user_id=scope.user, id=turn_id, lease_until=lease_until)
 
 
 async def wait_for_caller(
@@ -171,26 +214,30 @@ async def wait_for_caller(
     usage: Usage | None,
 ) -> None:
     """The turn waits until the lease ends for the results of these calls."""
-    await tx.run(
+    await tx.execute(
         SQL["wait_for_caller"],
         org_id=scope.org_id,
         user_id=scope.user,
         id=turn_id,
         waits_for=list(calls),
         lease_until=lease_until,
-        usage=Jsonb(turn_json.usage_json(usage)) if usage else None,
+        usage=Jsonb(usage_json(usage)) if usage else None,
     )
 
 
-async def waiting(tx: Tx, scope: Scope) -> list[tuple[str, frozenset[str]]]:
+async def list_waiting_turns(tx: Tx, scope: Scope) -> list[tuple[str, frozenset[str]]]:
     """The turns of this person and persona that wait for their caller, newest first, with the calls they wait for."""
-    rows = await tx.all(SQL["waiting_turns"], org_id=scope.org_id, user_id=scope.user, persona_id=scope.persona_id)
+    rows = await tx.fetch_all(
+        SQL["waiting_turns"], org_id=scope.org_id, user_id=scope.user, persona_id=scope.persona_id
+    )
     return [(row["id"], frozenset(row["waits_for"])) for row in rows]
 
 
-async def last_of_person(tx: Tx, scope: Scope) -> tuple[str, TurnStatus] | None:
+async def find_last_turn(tx: Tx, scope: Scope) -> tuple[str, TurnStatus] | None:
     """The turn of this person and persona that came in last, and how far it got."""
-    row = await tx.maybe(SQL["last_turn"], org_id=scope.org_id, user_id=scope.user, persona_id=scope.persona_id)
+    row = await tx.fetch_one_or_none(
+        SQL["last_turn"], org_id=scope.org_id, user_id=scope.user, persona_id=scope.persona_id
+    )
     return None if row is None else (row["id"], TurnStatus(row["status"]))
 
 
@@ -198,19 +245,19 @@ async def add_tool_results(
     tx: Tx, scope: Scope, turn_id: str, results: Sequence[ToolOutcome], intents: Sequence[Intent] = ()
 ) -> None:
     """The turn has these results and intents too."""
-    await tx.run(
+    await tx.execute(
         SQL["add_tool_results"],
         org_id=scope.org_id,
         user_id=scope.user,
         id=turn_id,
-        tool_results=Jsonb([turn_json.outcome_json(one) for one in results]),
-        intents=Jsonb([turn_json.intent_json(one) for one in intents]),
+        tool_results=Jsonb([outcome_json(one) for one in results]),
+        intents=Jsonb([intent_json(one) for one in intents]),
     )
 
 
-async def _whole(tx: Tx, row: Row) -> StoredTurn:
+async def _load_stored_turn(tx: Tx, row: Row) -> StoredTurn:
     scope = Scope(org_id=row["org_id"], user_id=row["user_id"], persona_id=row["persona_id"])
-    said = await messages.of_turn(tx, scope, row["id"])
+    said = await messages.list_turn_messages(tx, scope, row["id"])
     turn = Turn(
         id=row["id"],
         session_id=row["session_id"],
@@ -219,18 +266,18 @@ async def _whole(tx: Tx, row: Row) -> StoredTurn:
         user_name=row["user_name"],
         at=row["at"],
         messages=said,
-        tool_results=tuple(turn_json.outcome_of(one) for one in row["tool_results"]),
-        intents=tuple(turn_json.intent_of(one) for one in row["intents"]),
+        tool_results=tuple(outcome_from_json(one) for one in row["tool_results"]),
+        intents=tuple(intent_from_json(one) for one in row["intents"]),
         message_count=row["message_count"],
     )
     error: dict[str, Any] | None = row["error"]
     return StoredTurn(
         turn=turn,
         status=TurnStatus(row["status"]),
-        origin=Origin(row["origin"]),
+        origin=TurnOrigin(row["origin"]),
         lease_until=row["lease_until"],
         waits_for=tuple(row["waits_for"]),
-        usage=turn_json.usage_of(row["usage"]) if row["usage"] else None,
+        usage=usage_from_json(row["usage"]) if row["usage"] else None,
         error=TurnError(code=error["code"], detail=error["detail"]) if error else None,
         recited=row["recited"],
     )

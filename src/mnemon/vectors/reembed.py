@@ -7,16 +7,15 @@ it ended. Only when nothing is left does the active model change; the old vector
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from mnemon.basement import Basement
 from mnemon.scope import Scope
-from mnemon.vectors import active
-from mnemon.vectors.batch import embed_some
-from mnemon.vectors.people import people_of
-from mnemon.vectors.texts import Texts
+from mnemon.services import Services
+from mnemon.vectors import active_model
+from mnemon.vectors.active_model import list_people
+from mnemon.vectors.embed_job import TextSource, embed_batch
 
 
 @dataclass(frozen=True, kw_only=True)
-class Progress:
+class ReembedProgress:
     """How far an organization is."""
 
     org_id: str
@@ -25,57 +24,59 @@ class Progress:
     """All that can have a vector; grows while people write."""
 
 
-Report = Callable[[Progress], None]
+ReportProgress = Callable[[ReembedProgress], None]
 
 
-async def reembed(basement: Basement, rooms: Sequence[Texts], org_id: str, report: Report) -> int:
-    """Every text has a vector of the basement's embedder, which is now active; how many were made."""
+async def reembed_org(services: Services, rooms: Sequence[TextSource], org_id: str, report: ReportProgress) -> int:
+    """Every text has a vector of the services's embedder, which is now active; how many were made."""
     scope = Scope(org_id=org_id)
-    start = await progress(basement, rooms, org_id)
+    start = await reembed_progress(services, rooms, org_id)
     report(start)
     made = 0
 
-    def add(count: int) -> None:
+    def report_made(count: int) -> None:
         nonlocal made
         made += count
-        report(Progress(org_id=org_id, done=start.done + made, texts=max(start.texts, start.done + made)))
+        report(ReembedProgress(org_id=org_id, done=start.done + made, texts=max(start.texts, start.done + made)))
 
     # Whoever wrote while one round went on is met by the next; the flip waits for a round without work.
-    while await _round(basement, rooms, scope, add):
+    while await _embed_everyone(services, rooms, scope, report_made):
         pass
-    async with basement.db.tx(org_id) as tx:
-        await active.flip(tx, scope, basement.embedder.model)
-    report(await progress(basement, rooms, org_id))
+    async with services.db.tx(org_id) as tx:
+        await active_model.activate_model(tx, scope, services.embedder.model)
+    report(await reembed_progress(services, rooms, org_id))
     return made
 
 
-async def _round(basement: Basement, rooms: Sequence[Texts], scope: Scope, add: Callable[[int], None]) -> int:
+async def _embed_everyone(
+    services: Services, rooms: Sequence[TextSource], scope: Scope, add: Callable[[int], None]
+) -> int:
     """Everyone is visited once; how many vectors that made."""
     made = 0
-    async for people in people_of(basement.db, scope):
+    async for people in list_people(services.db, scope):
         for user_id in people:
             for texts in rooms:
-                while count := await embed_some(basement, texts, Scope(org_id=scope.org_id, user_id=user_id)):
+                while count := await embed_batch(services, texts, Scope(org_id=scope.org_id, user_id=user_id)):
                     made += count
                     add(count)
     return made
 
 
-async def progress(basement: Basement, rooms: Sequence[Texts], org_id: str) -> Progress:
-    """How many texts there are, and how many have a vector of the basement's embedder."""
-    async with basement.db.tx(org_id) as tx:
-        counts = [await texts.counted(tx, Scope(org_id=org_id), basement.embedder.model) for texts in rooms]
-    return Progress(org_id=org_id, done=sum(one.done for one in counts), texts=sum(one.texts for one in counts))
+async def reembed_progress(services: Services, rooms: Sequence[TextSource], org_id: str) -> ReembedProgress:
+    """How many texts there are, and how many have a vector of the services's embedder."""
+    async with services.db.tx(org_id) as tx:
+        counts = [await texts.count_vectors(tx, Scope(org_id=org_id), services.embedder.model) for texts in rooms]
+    return ReembedProgress(org_id=org_id, done=sum(one.done for one in counts), texts=sum(one.texts for one in counts))
 
 
-async def drop_others(basement: Basement, rooms: Sequence[Texts], org_id: str) -> int:
+async def delete_other_vectors(services: Services, rooms: Sequence[TextSource], org_id: str) -> int:
     """No vectors of other models are left; how many were there."""
     dropped = 0
-    async for people in people_of(basement.db, Scope(org_id=org_id)):
+    async for people in list_people(services.db, Scope(org_id=org_id)):
         for user_id in people:
-            async with basement.db.tx(org_id) as tx:
+            async with services.db.tx(org_id) as tx:
                 for texts in rooms:
-                    dropped += await texts.drop_others(
-                        tx, Scope(org_id=org_id, user_id=user_id), basement.embedder.model
+                    dropped += await texts.delete_other_vectors(
+                        tx, Scope(org_id=org_id, user_id=user_id), services.embedder.model
                     )
     return dropped

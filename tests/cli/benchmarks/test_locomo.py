@@ -5,25 +5,31 @@ from pathlib import Path
 
 import pytest
 
-from mnemon.cli.benchmarks.locomo import MAIN, Asked, by_category, load, quality
+from mnemon.cli.benchmarks.locomo import (
+    MAIN_GROUP,
+    LocomoQuestion,
+    load_conversations,
+    quality_by_category,
+    retrieval_quality,
+)
 
-ASKED = Asked(text="?", category="multi-hop", evidence=frozenset({"D1:1", "D1:2"}))
+ASKED = LocomoQuestion(text="?", category="multi-hop", evidence=frozenset({"D1:1", "D1:2"}))
 
 
 def test_recall_is_the_share_of_evidence_within_the_depth() -> None:
-    found = quality([ASKED], [["x", "D1:2", "y", "z", "w", "v", "D1:1"]])
+    found = retrieval_quality([ASKED], [["x", "D1:2", "y", "z", "w", "v", "D1:1"]])
     assert found.recall == {5: 0.5, 10: 1.0, 20: 1.0, 50: 1.0}
     assert 0 < found.ndcg < 1
 
 
 def test_evidence_in_front_is_worth_all() -> None:
-    assert quality([ASKED], [["D1:1", "D1:2"]]).ndcg == pytest.approx(1.0)
+    assert retrieval_quality([ASKED], [["D1:1", "D1:2"]]).ndcg == pytest.approx(1.0)
 
 
 def test_adversarial_questions_stand_apart() -> None:
-    trap = Asked(text="?", category="adversarial", evidence=frozenset({"D1:1"}))
-    made = by_category([ASKED, trap], [["D1:1", "D1:2"], ["x"]])
-    assert made[MAIN].questions == 1
+    trap = LocomoQuestion(text="?", category="adversarial", evidence=frozenset({"D1:1"}))
+    made = quality_by_category([ASKED, trap], [["D1:1", "D1:2"], ["x"]])
+    assert made[MAIN_GROUP].questions == 1
     assert made["adversarial"].recall[10] == 0.0
 
 
@@ -42,7 +48,7 @@ def test_a_file_gives_lines_in_order_and_questions_with_known_evidence(tmp_path:
     }
     path = tmp_path / "talk.json"
     path.write_text(json.dumps([raw]), encoding="utf-8")
-    (talk,) = load(path)
+    (talk,) = load_conversations(path)
     assert [line.text for line in talk.lines] == ["Look [a lake]", "Nice"]
     assert talk.lines[0].at < talk.lines[1].at
     assert [(one.text, one.evidence) for one in talk.questions] == [("What?", frozenset({"D1:1"}))]

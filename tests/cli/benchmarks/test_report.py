@@ -7,16 +7,16 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from mnemon.cli.benchmarks import report
-from mnemon.cli.benchmarks.doors import Written
-from mnemon.cli.benchmarks.figures import Figures
-from mnemon.cli.benchmarks.locomo import Asked, by_category
-from mnemon.cli.benchmarks.machine import Machine
-from mnemon.cli.benchmarks.speed import Speed, Timing, timing
-from mnemon.cli.benchmarks.targets import targets
+from mnemon.cli.benchmarks.doors import WriteThroughput
+from mnemon.cli.benchmarks.figures import BenchmarkFigures
+from mnemon.cli.benchmarks.locomo import LocomoQuestion, quality_by_category
+from mnemon.cli.benchmarks.machine import BenchmarkMachine
+from mnemon.cli.benchmarks.speed import RecallSpeed, Timing, timing_of
+from mnemon.cli.benchmarks.targets import evaluate_targets
 
 BEGAN = datetime(2026, 5, 1, 12, tzinfo=UTC)
-RUN = report.Run(
-    machine=Machine(commit="abc1234", processor="one", memory_gb=8, python="3.11", database="PostgreSQL"),
+RUN = report.BenchmarkRun(
+    machine=BenchmarkMachine(commit="abc1234", processor="one", memory_gb=8, python="3.11", database="PostgreSQL"),
     began=BEGAN,
     ended=BEGAN + timedelta(minutes=20),
     load_before=0.1,
@@ -29,8 +29,8 @@ def took(ms: float) -> Timing:
     return Timing(p50=ms, p95=2 * ms, times=10)
 
 
-def speed(memories: int, warm: float) -> Speed:
-    return Speed(
+def speed(memories: int, warm: float) -> RecallSpeed:
+    return RecallSpeed(
         memories=memories,
         cold=took(100),
         warm=took(warm),
@@ -42,26 +42,29 @@ def speed(memories: int, warm: float) -> Speed:
 
 
 @pytest.fixture
-def figures() -> Figures:
-    asked = [Asked(text="?", category="single-hop", evidence=frozenset({"a", "b"}))]
-    return Figures(
-        quality={"Mnemon hybrid": by_category(asked, [["a", "b"]]), "other": by_category(asked, [["a", "c"]])},
-        turns=Written(number=10, seconds=2.0),
+def figures() -> BenchmarkFigures:
+    asked = [LocomoQuestion(text="?", category="single-hop", evidence=frozenset({"a", "b"}))]
+    return BenchmarkFigures(
+        quality={
+            "Mnemon hybrid": quality_by_category(asked, [["a", "b"]]),
+            "other": quality_by_category(asked, [["a", "c"]]),
+        },
+        turns=WriteThroughput(number=10, seconds=2.0),
         speeds=[speed(1_000, 1.0), speed(10_000, 5.0)],
         rows=11_000,
         peers={"other": "other 1.0", "gone": "not run: gone is not installed"},
         peer_speeds={"other": {1_000: took(6.0)}},
-        peer_written={"other": {1_000: Written(number=1_000, seconds=4.0)}},
+        peer_written={"other": {1_000: WriteThroughput(number=1_000, seconds=4.0)}},
     )
 
 
-def test_targets_tell_what_is_reached_and_what_was_not_measured(figures: Figures) -> None:
-    reached = {one.name: one.reached for one in targets(figures)}
+def test_targets_tell_what_is_reached_and_what_was_not_measured(figures: BenchmarkFigures) -> None:
+    reached = {one.name: one.is_reached for one in evaluate_targets(figures)}
     assert list(reached.values()) == [True, True, False, None, True, True]
 
 
-def test_a_peer_stands_beside_us_with_its_ratio(figures: Figures, tmp_path: Path) -> None:
-    report.write(figures, tmp_path, RUN)
+def test_a_peer_stands_beside_us_with_its_ratio(figures: BenchmarkFigures, tmp_path: Path) -> None:
+    report.write_report(figures, tmp_path, RUN)
     page = (tmp_path / "README.md").read_text(encoding="utf-8")
     # 6 ms beside 1.0 of recall and 0.5 of embedding.
     assert "| other | 6.00 (4.0×) | 250 |" in page
@@ -70,19 +73,19 @@ def test_a_peer_stands_beside_us_with_its_ratio(figures: Figures, tmp_path: Path
     assert "load average 0.1 before the run, 1.2 at its end" in page
 
 
-def test_every_plot_is_a_picture(figures: Figures, tmp_path: Path) -> None:
-    pictures = [path for path in report.write(figures, tmp_path, RUN) if path.suffix == ".svg"]
+def test_every_plot_is_a_picture(figures: BenchmarkFigures, tmp_path: Path) -> None:
+    pictures = [path for path in report.write_report(figures, tmp_path, RUN) if path.suffix == ".svg"]
     assert [path.stem for path in pictures] == ["quality", "speed", "peers"]
     for path in pictures:
         assert ET.fromstring(path.read_text(encoding="utf-8")).tag.endswith("svg")
 
 
 def test_a_run_that_measured_nothing_says_so(tmp_path: Path) -> None:
-    (page,) = report.write(Figures(), tmp_path, RUN)
+    (page,) = report.write_report(BenchmarkFigures(), tmp_path, RUN)
     assert page.read_text(encoding="utf-8").count("not measured") == 6
 
 
 def test_the_median_and_the_95th_percentile_are_of_what_was_measured() -> None:
-    made = timing([0.001 * number for number in range(1, 101)])
+    made = timing_of([0.001 * number for number in range(1, 101)])
     assert (made.p50, made.p95) == pytest.approx((50.5, 95.0))
     assert made.times == 100

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemon.db.embedded.diagnosis import diagnose, last_complaint
+from mnemon.db.embedded.diagnosis import diagnose_failure, last_error_line
 from mnemon.errors import DatabaseDown, Misconfigured, MnemonError
 
 DATA_DIR = Path("/data/of/ours")
@@ -28,7 +28,7 @@ WORDS = [
 
 @pytest.mark.parametrize(("words", "kind", "step"), WORDS)
 def test_a_known_complaint_gets_its_cause_and_next_step(words: str, kind: type[MnemonError], step: str) -> None:
-    error = diagnose(f"2026-11-15 09:00:00.000 UTC [1] LOG:  starting\n{words}\n", data_dir=DATA_DIR)
+    error = diagnose_failure(f"2026-11-15 09:00:00.000 UTC [1] LOG:  starting\n{words}\n", data_dir=DATA_DIR)
     assert type(error) is kind
     assert step in error.detail
     assert str(DATA_DIR) in error.detail
@@ -36,12 +36,12 @@ def test_a_known_complaint_gets_its_cause_and_next_step(words: str, kind: type[M
 
 @given(st.text(max_size=200))
 def test_any_words_at_all_become_an_error_with_a_next_step(words: str) -> None:
-    error = diagnose(words, data_dir=DATA_DIR)
+    error = diagnose_failure(words, data_dir=DATA_DIR)
     assert isinstance(error, DatabaseDown | Misconfigured)
     assert error.detail.endswith(".")
 
 
 def test_the_last_complaint_is_told_without_its_time() -> None:
     words = "2026-11-15 09:00:00.000 UTC [1] FATAL:  it went wrong\n2026-11-15 09:00:01.000 UTC [1] LOG:  bye\n"
-    assert last_complaint(words) == "it went wrong"
-    assert last_complaint("") == "it said nothing"
+    assert last_error_line(words) == "it went wrong"
+    assert last_error_line("") == "it said nothing"

@@ -4,8 +4,8 @@ import os
 
 import pytest
 
-from mnemon.db.embedded.account import Account
-from mnemon.db.embedded.configuration import let_in
+from mnemon.db.embedded.configuration import allowed_users
+from mnemon.db.embedded.programs import SystemAccount
 
 
 @pytest.mark.parametrize(
@@ -21,4 +21,4 @@ def test_the_clusters_own_user_and_root_and_nobody_only_as_ourselves(
     name: str, ours: bool, expected: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 4711 if ours else 0)
-    assert let_in(Account(uid=4711, gid=4711, name=name)) == expected
+    assert allowed_users(SystemAccount(uid=4711, gid=4711, name=name)) == expected

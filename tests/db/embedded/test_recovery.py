@@ -9,24 +9,21 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from mnemon.db.embedded.account import choose_account
-from mnemon.db.embedded.binaries import find_binaries
-from mnemon.db.embedded.cluster import Cluster, ensure_running
-from mnemon.db.embedded.layout import Layout
-from mnemon.db.embedded.postmaster import is_server_on, parse_postmaster, read_postmaster
-from mnemon.db.embedded.programs import start_detached
-from mnemon.db.embedded.start import ensure_started
+from mnemon.db.embedded.cluster import EmbeddedCluster, ensure_running
+from mnemon.db.embedded.data_dir import ClusterPaths
+from mnemon.db.embedded.programs import choose_account, find_binaries, start_detached
+from mnemon.db.embedded.server import ensure_started, is_server_on, parse_postmaster, read_postmaster
 from mnemon.errors import DatabaseDown
 from support.bounds import HANGS_S
 from support.processes import servers_on
 
 
-def write_word(cluster: Cluster, word: str) -> None:
+def write_word(cluster: EmbeddedCluster, word: str) -> None:
     with psycopg.connect(cluster.url) as connection:
         connection.execute("INSERT INTO kept VALUES (%s)", (word,))
 
 
-def kept_words(cluster: Cluster) -> list[str]:
+def kept_words(cluster: EmbeddedCluster) -> list[str]:
     with psycopg.connect(cluster.url) as connection:
         return [row[0] for row in connection.execute("SELECT word FROM kept ORDER BY word").fetchall()]
 
@@ -88,7 +85,7 @@ async def test_a_server_of_another_directory_is_not_taken_for_ours(data_dir: Pat
 async def test_who_watches_brings_a_dead_server_back_at_the_same_url(data_dir: Path) -> None:
     cluster = await ensure_running(data_dir)
     url, pid = cluster.url, cluster.pid
-    watching = asyncio.create_task(cluster.watch())
+    watching = asyncio.create_task(cluster.watch_server())
     os.kill(pid, signal.SIGQUIT)
     async with asyncio.timeout(HANGS_S):
         while cluster.pid == pid:
@@ -104,7 +101,7 @@ async def test_a_start_without_progress_is_given_up_with_a_next_step(data_dir: P
     pid_file = data_dir / "postgres" / "postmaster.pid"
     honest = pid_file.read_text()
     pid_file.write_text(honest.replace("ready   ", "starting"))
-    layout = Layout(data_dir=data_dir)
+    layout = ClusterPaths(data_dir=data_dir)
     account = choose_account(data_dir, layout.pgdata)
     with pytest.raises(DatabaseDown, match=r"no progress for \d+ s.*start again"):
         await ensure_started(layout, find_binaries(None), account, lambda _: None, stall_seconds=0.3)
@@ -160,4 +157,4 @@ def test_an_unfinished_pid_file_describes_no_server() -> None:
     assert parse_postmaster("x\n/data\n1\n5432\n/s\n\n1 2\nready\n") is None
     found = parse_postmaster("123\n/data\n1\n5432\n/s\n\n1 2\nready   \n")
     assert found is not None
-    assert (found.pid, found.port, found.socket_dir, found.ready) == (123, 5432, "/s", True)
+    assert (found.pid, found.port, found.socket_dir, found.is_ready) == (123, 5432, "/s", True)

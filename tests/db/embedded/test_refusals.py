@@ -13,10 +13,9 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from mnemon.db.embedded.account import choose_account
-from mnemon.db.embedded.binaries import find_binaries
 from mnemon.db.embedded.cluster import ensure_running
 from mnemon.db.embedded.configuration import choose_socket_dir
+from mnemon.db.embedded.programs import choose_account, find_binaries
 from mnemon.errors import DatabaseDown, Misconfigured
 from support.bounds import HANGS_S
 from support.holder import Holder
@@ -178,7 +177,7 @@ def test_programs_that_are_too_old_or_something_else(tmp_path: Path) -> None:
 def test_the_wheel_has_postgresql_18(tmp_path: Path) -> None:
     found = find_binaries(None)
     assert found.major == 18
-    assert Path(found.program("pg_dump")).exists()
+    assert Path(found.program_path("pg_dump")).exists()
     assert Path(sys.prefix) in found.folder.parents
 
 

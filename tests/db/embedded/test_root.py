@@ -66,7 +66,7 @@ async def test_where_the_way_is_open_no_capability_is_kept(made: Path, open_fold
 
 
 def _open_binaries(home: Path) -> Path:
-    from mnemon.db.embedded.binaries import wheel_folder
+    from mnemon.db.embedded.programs import wheel_folder
 
     wheel = wheel_folder().parent.parent
     for part in (wheel, wheel.with_name(f"{wheel.name}.libs")):

@@ -7,13 +7,13 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from mnemon.db.embedded.cluster import Cluster, ensure_running
-from mnemon.db.embedded.postmaster import is_server_on, read_postmaster
+from mnemon.db.embedded.cluster import EmbeddedCluster, ensure_running
+from mnemon.db.embedded.server import is_server_on, read_postmaster
 from support.bounds import HANGS_S
 from support.holder import Holder
 
 
-def kept_words(cluster: Cluster) -> list[str]:
+def kept_words(cluster: EmbeddedCluster) -> list[str]:
     with psycopg.connect(cluster.url) as connection:
         return [row[0] for row in connection.execute("SELECT word FROM kept").fetchall()]
 

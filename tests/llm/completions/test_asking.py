@@ -12,15 +12,24 @@ import pytest
 
 from llm.completions.bytewise import END, STREAM, Wire, chunked, whole
 from mnemon.errors import ModelDown
-from mnemon.llm.completions.asking import completions
-from mnemon.llm.patience import Patience
-from mnemon.llm.protocol import ChatEvent, ChatRequest, Finished, Message, Purpose, Question, Text, ToolRequest
+from mnemon.llm.completions.vendor import connect_completions
+from mnemon.llm.protocol import (
+    ChatEvent,
+    LlmChatRequest,
+    LlmMessage,
+    LlmQuestion,
+    Purpose,
+    ReplyFinished,
+    TextPiece,
+    ToolRequest,
+)
 from mnemon.llm.remote import RemoteLlm
+from mnemon.llm.vendor import RetryPolicy
 from support.bounds import HANGS_S
 
 KEY = "sk-very-secret-0123456789"
-REQUEST = ChatRequest(system="", messages=(Message(role="user", content="hi"),), by_rule=str)
-QUESTION = Question(
+REQUEST = LlmChatRequest(system="", messages=(LlmMessage(role="user", content="hi"),), by_rule=str)
+QUESTION = LlmQuestion(
     title="Spine", schema={"type": "object"}, system="", prompt="all", purpose=Purpose.SPINE, by_rule=dict
 )
 DONE = b"data: [DONE]\n\n"
@@ -42,8 +51,8 @@ async def reach(wire: Wire) -> AsyncIterator[Reach]:
     made: list[RemoteLlm] = []
 
     def reached(timeout: float = HANGS_S, tries: int = 1) -> RemoteLlm:
-        vendor = completions("openai", "tiny", base_url=wire.url, api_key=KEY, timeout=timeout)
-        made.append(RemoteLlm("openai:tiny", vendor, Patience(timeout=timeout, tries=tries)))
+        vendor = connect_completions("openai", "tiny", base_url=wire.url, api_key=KEY, timeout=timeout)
+        made.append(RemoteLlm("openai:tiny", vendor, RetryPolicy(timeout=timeout, tries=tries)))
         return made[-1]
 
     yield reached
@@ -56,7 +65,7 @@ async def heard(llm: RemoteLlm) -> list[ChatEvent]:
 
 
 def said(events: list[ChatEvent]) -> str:
-    return "".join(one.text for one in events if isinstance(one, Text))
+    return "".join(one.text for one in events if isinstance(one, TextPiece))
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 10_000])
@@ -70,7 +79,7 @@ async def test_a_reply_may_be_cut_anywhere_even_inside_a_character(
     wire.plays = [(STREAM, *pieces, END)]
     events = await heard(reach())
     assert said(events) == "Grüß dich 🌿"
-    assert isinstance(events[-1], Finished)
+    assert isinstance(events[-1], ReplyFinished)
 
 
 async def test_the_next_reply_goes_over_the_same_connection(wire: Wire, reach: Reach) -> None:
@@ -84,13 +93,13 @@ async def test_the_next_reply_goes_over_the_same_connection(wire: Wire, reach: R
 async def test_a_body_that_does_not_end_after_its_mark_is_not_waited_for(wire: Wire, reach: Reach) -> None:
     wire.plays, wire.hangs = [(STREAM, chunked(HELLO))], True
     async with asyncio.timeout(HANGS_S / 2):
-        assert isinstance((await heard(reach()))[-1], Finished)
+        assert isinstance((await heard(reach()))[-1], ReplyFinished)
     await wire.settled(lambda: wire.open_now == 0)
 
 
 async def test_an_end_without_a_last_line_end_counts(wire: Wire, reach: Reach) -> None:
     wire.plays = [(STREAM, chunked(event({"content": "x"})), chunked(b"data: [DONE]"), END)]
-    assert isinstance((await heard(reach()))[-1], Finished)
+    assert isinstance((await heard(reach()))[-1], ReplyFinished)
 
 
 async def test_a_compressed_reply_is_understood(wire: Wire, reach: Reach) -> None:
@@ -102,8 +111,8 @@ async def test_a_compressed_reply_is_understood(wire: Wire, reach: Reach) -> Non
 async def test_an_answer_or_a_reply_without_end_is_not_heard_to_its_end(
     wire: Wire, reach: Reach, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("mnemon.llm.completions.asking._LONGEST_ANSWER", 10_000)
-    monkeypatch.setattr("mnemon.llm.completions.asking._LONGEST_STREAM", 10_000)
+    monkeypatch.setattr("mnemon.llm.completions.vendor._MAX_ANSWER_BYTES", 10_000)
+    monkeypatch.setattr("mnemon.llm.completions.vendor._MAX_STREAM_BYTES", 10_000)
     wire.plays = [(STREAM, *(chunked(b"x" * 1_000) for _ in range(20)), END)] * 2
     with pytest.raises(ModelDown, match="longer than 10,000 bytes"):
         await reach().answer(QUESTION)
@@ -114,7 +123,7 @@ async def test_an_answer_or_a_reply_without_end_is_not_heard_to_its_end(
 async def test_a_listener_who_leaves_closes_the_connection(wire: Wire, reach: Reach) -> None:
     wire.plays, wire.hangs = [(STREAM, chunked(event({"content": "one"})))], True
     async with aclosing(reach().chat(REQUEST)) as events:
-        assert await anext(events) == Text(text="one")
+        assert await anext(events) == TextPiece(text="one")
         assert wire.open_now == 1
     await wire.settled(lambda: wire.open_now == 0)
 
@@ -139,7 +148,7 @@ async def test_abandoned_replies_use_up_no_connections(wire: Wire, reach: Reach)
         async with aclosing(llm.chat(REQUEST)) as events:
             await anext(events)
     wire.plays, wire.hangs = [(STREAM, chunked(HELLO), END)], False
-    assert isinstance((await heard(llm))[-1], Finished)
+    assert isinstance((await heard(llm))[-1], ReplyFinished)
     await wire.settled(lambda: wire.open_now <= 1)
 
 
@@ -252,8 +261,8 @@ async def test_the_key_is_in_no_error_and_in_no_log(wire: Wire, reach: Reach, ca
 
 
 async def test_nobody_at_the_address_says_where_to_look(wire: Wire) -> None:
-    vendor = completions("openai", "tiny", base_url="http://127.0.0.1:9/v1", api_key=KEY, timeout=HANGS_S)
-    llm = RemoteLlm("openai:tiny", vendor, Patience(timeout=HANGS_S, tries=1))
+    vendor = connect_completions("openai", "tiny", base_url="http://127.0.0.1:9/v1", api_key=KEY, timeout=HANGS_S)
+    llm = RemoteLlm("openai:tiny", vendor, RetryPolicy(timeout=HANGS_S, tries=1))
     for asked in (llm.answer(QUESTION), heard(llm)):
         with pytest.raises(ModelDown, match=r"cannot be reached .* Check MNEMON_MODEL_BASE_URL") as caught:
             await asked

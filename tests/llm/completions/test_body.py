@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from mnemon.llm.completions.body import Bodies
-from mnemon.llm.completions.server import server_of
-from mnemon.llm.failure import Unaskable
-from mnemon.llm.protocol import ChatRequest, Json, Message, Purpose, Question, ToolRequest, ToolSpec
+from mnemon.llm.completions.request import RequestEncoder
+from mnemon.llm.completions.server import resolve_server
+from mnemon.llm.failure import UnsupportedRequest
+from mnemon.llm.protocol import Json, LlmChatRequest, LlmMessage, LlmQuestion, Purpose, ToolRequest, ToolSpec
 
 STRICT: Json = {"type": "object", "properties": {"id": {"type": "string"}}, "required": ["id"], "title": "Forget"}
 LOOSE: Json = {"type": "object", "properties": {"query": {"type": "string", "title": "Query", "default": "tea"}}}
@@ -18,42 +18,42 @@ TOOLS = (
 )
 CALL = ToolRequest(id="c1", name="recall", arguments={"query": "grün", "n": [1, 2.5, None, True]})
 TOLD = (
-    Message(role="user", content="what do I drink?"),
-    Message(role="assistant", content="Let me see.", tool_requests=(CALL,)),
-    Message(role="tool", content="tea", tool_id="c1", tool_name="recall"),
-    Message(role="assistant", tool_requests=(CALL,)),
-    Message(role="system", content="Be brief."),
-    Message(role="assistant", content=""),
-    Message(role="user", content="and?"),
+    LlmMessage(role="user", content="what do I drink?"),
+    LlmMessage(role="assistant", content="Let me see.", tool_requests=(CALL,)),
+    LlmMessage(role="tool", content="tea", tool_id="c1", tool_name="recall"),
+    LlmMessage(role="assistant", tool_requests=(CALL,)),
+    LlmMessage(role="system", content="Be brief."),
+    LlmMessage(role="assistant", content=""),
+    LlmMessage(role="user", content="and?"),
 )
 
 
-def bodies(vendor: str, model: str = "m", base_url: str | None = None) -> Bodies:
-    return Bodies(server_of(vendor, model, base_url=base_url, api_key="sk-0123456789"))
+def bodies(vendor: str, model: str = "m", base_url: str | None = None) -> RequestEncoder:
+    return RequestEncoder(resolve_server(vendor, model, base_url=base_url, api_key="sk-0123456789"))
 
 
 OPENAI, ENDPOINT, OLLAMA = bodies("openai"), bodies("openai", base_url="http://model.test/v1"), bodies("ollama")
 
 
-def chat(made: Bodies, tools: tuple[ToolSpec, ...] = (), **options: Any) -> Json:
-    request = ChatRequest(system="Be kind.", messages=TOLD[:1], tools=tools, by_rule=str, options=options)
-    body: Json = json.loads(made.chat(request))
+def chat(made: RequestEncoder, tools: tuple[ToolSpec, ...] = (), **options: Any) -> Json:
+    request = LlmChatRequest(system="Be kind.", messages=TOLD[:1], tools=tools, by_rule=str, options=options)
+    body: Json = json.loads(made.encode_chat(request))
     return body
 
 
-def question(made: Bodies, schema: Json, title: str = "Spine") -> Json:
-    asked = Question(
+def question(made: RequestEncoder, schema: Json, title: str = "Spine") -> Json:
+    asked = LlmQuestion(
         title=title, schema=schema, system="Sum up.", prompt="Alles, grün.", purpose=Purpose.SPINE, by_rule=dict
     )
-    body: Json = json.loads(made.question(asked))
+    body: Json = json.loads(made.encode_question(asked))
     return body
 
 
 @pytest.mark.parametrize("made", [OPENAI, ENDPOINT, OLLAMA])
-def test_a_conversation_is_told_in_order(made: Bodies) -> None:
+def test_a_conversation_is_told_in_order(made: RequestEncoder) -> None:
     arguments = '{"query":"grün","n":[1,2.5,null,true]}'
     called = {"id": "c1", "type": "function", "function": {"name": "recall", "arguments": arguments}}
-    assert json.loads(made.chat(ChatRequest(system="Be kind.", messages=TOLD, by_rule=str))) == {
+    assert json.loads(made.encode_chat(LlmChatRequest(system="Be kind.", messages=TOLD, by_rule=str))) == {
         "model": "m",
         "stream": True,
         "stream_options": {"include_usage": True},
@@ -71,12 +71,12 @@ def test_a_conversation_is_told_in_order(made: Bodies) -> None:
 
 
 def test_without_a_system_prompt_there_is_no_message_for_it() -> None:
-    body = json.loads(OPENAI.chat(ChatRequest(system="", messages=TOLD[:1], by_rule=str)))
+    body = json.loads(OPENAI.encode_chat(LlmChatRequest(system="", messages=TOLD[:1], by_rule=str)))
     assert body["messages"] == [{"role": "user", "content": "what do I drink?"}]
 
 
 @pytest.mark.parametrize(("made", "strict"), [(OPENAI, True), (ENDPOINT, True), (OLLAMA, False)])
-def test_tools_are_offered_strictly_where_they_and_the_server_can_be(made: Bodies, strict: bool) -> None:
+def test_tools_are_offered_strictly_where_they_and_the_server_can_be(made: RequestEncoder, strict: bool) -> None:
     forget = {"title": "Forget", **STRICT, "additionalProperties": False}
     recall = {
         "type": "object",
@@ -101,7 +101,9 @@ def test_tools_are_offered_strictly_where_they_and_the_server_can_be(made: Bodie
 
 @pytest.mark.parametrize(("made", "knows"), [(OPENAI, True), (ENDPOINT, True), (OLLAMA, False)])
 @pytest.mark.parametrize(("schema", "strict"), [(STRICT, True), ({**LOOSE, "title": "Spine"}, False)])
-def test_an_answer_is_asked_for_by_its_titled_schema(made: Bodies, knows: bool, schema: Json, strict: bool) -> None:
+def test_an_answer_is_asked_for_by_its_titled_schema(
+    made: RequestEncoder, knows: bool, schema: Json, strict: bool
+) -> None:
     body = question(made, schema)
     form = body.pop("response_format")
     assert body == {
@@ -118,7 +120,7 @@ def test_an_answer_is_asked_for_by_its_titled_schema(made: Bodies, knows: bool, 
 @pytest.mark.parametrize(
     ("made", "limit"), [(OPENAI, "max_completion_tokens"), (ENDPOINT, "max_tokens"), (OLLAMA, "max_tokens")]
 )
-def test_the_limit_goes_by_the_name_that_the_server_knows(made: Bodies, limit: str) -> None:
+def test_the_limit_goes_by_the_name_that_the_server_knows(made: RequestEncoder, limit: str) -> None:
     assert chat(made, max_tokens=9)[limit] == 9
     assert chat(made, max_completion_tokens=7, max_tokens=9)[limit] == 7
     both = {"max_tokens", "max_completion_tokens"}
@@ -159,7 +161,7 @@ def test_which_tool_is_called_is_the_callers_choice(wanted: Any, sent: Any) -> N
 
 
 def test_a_choice_of_a_tool_that_is_not_there_cannot_be_asked() -> None:
-    with pytest.raises(Unaskable, match="tool_choice names fly"):
+    with pytest.raises(UnsupportedRequest, match="tool_choice names fly"):
         chat(OPENAI, TOOLS, tool_choice={"type": "function", "function": {"name": "fly"}})
 
 
@@ -196,14 +198,14 @@ def test_a_model_that_reasons_is_told_nothing_about_sampling(model: str, takes: 
 
 
 def test_what_is_the_same_in_every_request_is_made_once() -> None:
-    request = ChatRequest(system="", messages=TOLD[:1], tools=TOOLS, by_rule=str)
+    request = LlmChatRequest(system="", messages=TOLD[:1], tools=TOOLS, by_rule=str)
     made = bodies("openai")
-    first = made.chat(request)
+    first = made.encode_chat(request)
     kept = dict(LOOSE)
     try:
         LOOSE["description"] = "said too late"
-        assert made.chat(request) == first
-        assert "said too late" in bodies("openai").chat(request).decode()
+        assert made.encode_chat(request) == first
+        assert "said too late" in bodies("openai").encode_chat(request).decode()
     finally:
         LOOSE.clear()
         LOOSE.update(kept)

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemon.llm.completions.chunks import Chunks
-from mnemon.llm.failure import Rejected
-from mnemon.llm.protocol import Finished, Json, Text, ToolRequest, Usage
-from mnemon.llm.vendor import Piece
+from mnemon.llm.completions.stream import ReplyAssembler
+from mnemon.llm.failure import VendorRejected
+from mnemon.llm.protocol import Json, ReplyFinished, TextPiece, ToolRequest, Usage
+from mnemon.llm.vendor import ReplyPiece
 
 
 def chunk(delta: Any = None, reason: str | None = None, **more: Any) -> bytes:
@@ -18,13 +18,13 @@ def chunk(delta: Any = None, reason: str | None = None, **more: Any) -> bytes:
     return json.dumps({"id": "c", "choices": [choice], **more}).encode()
 
 
-def reply(*chunks: bytes, marked: bool = True) -> list[Piece]:
-    made = Chunks()
-    return [piece for one in chunks for piece in made.take(one)] + made.end(marked=marked)
+def reply(*chunks: bytes, marked: bool = True) -> list[ReplyPiece]:
+    made = ReplyAssembler()
+    return [piece for one in chunks for piece in made.add_chunk(one)] + made.finish_reply(marked=marked)
 
 
 def text(*chunks: bytes) -> str:
-    return "".join(piece.text for piece in reply(*chunks) if isinstance(piece, Text))
+    return "".join(piece.text for piece in reply(*chunks) if isinstance(piece, TextPiece))
 
 
 def calls(*chunks: bytes) -> list[ToolRequest]:
@@ -42,7 +42,7 @@ def called(*pieces: Json) -> bytes:
 
 def test_text_comes_as_it_is_said_and_the_end_says_why() -> None:
     said = reply(chunk({"role": "assistant", "content": ""}), chunk({"content": "Grüß "}), chunk({"content": "dich"}))
-    assert said == [Text(text="Grüß "), Text(text="dich"), Finished(usage=Usage())]
+    assert said == [TextPiece(text="Grüß "), TextPiece(text="dich"), ReplyFinished(usage=Usage())]
 
 
 @pytest.mark.parametrize(
@@ -58,13 +58,13 @@ def test_text_comes_as_it_is_said_and_the_end_says_why() -> None:
     ],
 )
 def test_every_reason_is_one_of_four(said: str | None, meant: str) -> None:
-    assert reply(chunk({"content": "x"}), chunk({}, said))[-1] == Finished(usage=Usage(), reason=meant)
+    assert reply(chunk({"content": "x"}), chunk({}, said))[-1] == ReplyFinished(usage=Usage(), reason=meant)
 
 
 def test_a_reason_or_the_mark_ends_a_reply_and_nothing_else_does() -> None:
-    assert reply(chunk({"content": "x"}, "stop"), marked=False)[-1] == Finished(usage=Usage())
-    assert reply(chunk({"content": "x"}), marked=True)[-1] == Finished(usage=Usage())
-    assert reply(chunk({"content": "x"}), marked=False) == [Text(text="x")]
+    assert reply(chunk({"content": "x"}, "stop"), marked=False)[-1] == ReplyFinished(usage=Usage())
+    assert reply(chunk({"content": "x"}), marked=True)[-1] == ReplyFinished(usage=Usage())
+    assert reply(chunk({"content": "x"}), marked=False) == [TextPiece(text="x")]
     assert reply(marked=True) == []
 
 
@@ -76,14 +76,14 @@ def test_what_it_cost_is_what_was_said_last() -> None:
         chunk({}, "stop", usage=None),
         json.dumps({"choices": [], "usage": used}).encode(),
     )[-1]
-    assert end == Finished(usage=Usage(input_tokens=10, output_tokens=3, cached_tokens=4))
+    assert end == ReplyFinished(usage=Usage(input_tokens=10, output_tokens=3, cached_tokens=4))
 
 
 @pytest.mark.parametrize(
     "usage", [7, [], {"prompt_tokens": "many", "prompt_tokens_details": []}, {"prompt_tokens": -1}]
 )
 def test_a_cost_that_is_none_is_nothing(usage: Any) -> None:
-    assert reply(chunk({"content": "x"}, "stop", usage=usage))[-1] == Finished(usage=Usage())
+    assert reply(chunk({"content": "x"}, "stop", usage=usage))[-1] == ReplyFinished(usage=Usage())
 
 
 def test_a_call_is_put_together_by_its_number() -> None:
@@ -150,27 +150,27 @@ def test_arguments_that_are_no_object_are_a_clear_fault(arguments: str) -> None:
 
 
 def test_a_call_without_a_name_is_left_out() -> None:
-    assert reply(called(call(0, id="a", arguments="{}")))[-1] == Finished(usage=Usage())
+    assert reply(called(call(0, id="a", arguments="{}")))[-1] == ReplyFinished(usage=Usage())
 
 
 def test_text_and_calls_may_come_together() -> None:
     said = reply(chunk({"content": "Let me see.", "tool_calls": [call(0, id="a", name="recall")]}))
-    assert said[0] == Text(text="Let me see.")
-    assert said[-1] == Finished(usage=Usage(), reason="tool_calls")
+    assert said[0] == TextPiece(text="Let me see.")
+    assert said[-1] == ReplyFinished(usage=Usage(), reason="tool_calls")
 
 
 def test_a_refusal_is_no_text_and_ends_as_the_content_filter_does() -> None:
     said = reply(chunk({"refusal": "I cannot"}), chunk({"refusal": " do that."}), chunk({}, "stop"), marked=False)
-    assert said == [Finished(usage=Usage(), reason="content_filter")]
-    assert reply(chunk({"refusal": "No."}), marked=False)[-1] == Finished(usage=Usage(), reason="content_filter")
+    assert said == [ReplyFinished(usage=Usage(), reason="content_filter")]
+    assert reply(chunk({"refusal": "No."}), marked=False)[-1] == ReplyFinished(usage=Usage(), reason="content_filter")
 
 
 @pytest.mark.parametrize("field", ["reasoning_content", "reasoning"])
 def test_what_it_thinks_is_not_said_but_shows_that_it_is_at_work(field: str) -> None:
     assert reply(chunk({field: "Hm."}), chunk({"content": "Yes."}, "stop")) == [
         None,
-        Text(text="Yes."),
-        Finished(usage=Usage()),
+        TextPiece(text="Yes."),
+        ReplyFinished(usage=Usage()),
     ]
 
 
@@ -183,11 +183,11 @@ def test_thoughts_between_tags_are_not_said() -> None:
 
 def test_white_space_before_the_first_word_goes_out_with_it_or_not_at_all() -> None:
     assert reply(chunk({"content": "\n"}), chunk({"content": "  x"}), chunk({"content": "\n"}))[:2] == [
-        Text(text="\n  x"),
-        Text(text="\n"),
+        TextPiece(text="\n  x"),
+        TextPiece(text="\n"),
     ]
     blank = reply(chunk({"content": "\n\n"}), called(call(0, id="a", name="recall")))
-    assert not any(isinstance(piece, Text) for piece in blank)
+    assert not any(isinstance(piece, TextPiece) for piece in blank)
 
 
 def test_content_may_be_a_list_of_parts() -> None:
@@ -206,7 +206,7 @@ def test_content_may_be_a_list_of_parts() -> None:
     ],
 )
 def test_an_error_in_the_midst_has_the_status_it_would_have_had_before(error: Json, status: int, spent: bool) -> None:
-    with pytest.raises(Rejected, match=error["message"]) as caught:
+    with pytest.raises(VendorRejected, match=error["message"]) as caught:
         reply(chunk({"content": "x"}), json.dumps({"error": error}).encode())
     assert (caught.value.status, caught.value.spent) == (status, spent)
 
@@ -241,4 +241,4 @@ def test_what_is_no_chunk_is_a_fault_in_words(data: bytes) -> None:
 @pytest.mark.parametrize("delta", [None, 7, "x"])
 def test_a_chunk_without_a_delta_says_nothing(delta: Any) -> None:
     choice = {"index": 0, "delta": delta, "finish_reason": None}
-    assert reply(json.dumps({"choices": [choice]}).encode(), chunk({"content": "x"}))[0] == Text(text="x")
+    assert reply(json.dumps({"choices": [choice]}).encode(), chunk({"content": "x"}))[0] == TextPiece(text="x")

@@ -5,7 +5,7 @@ from itertools import pairwise
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from mnemon.llm.completions.events import Events
+from mnemon.llm.completions.stream import SseParser
 
 ENDS = [b"\n", b"\r\n", b"\r"]
 datas = st.text(st.characters(exclude_characters="\r\n", codec="utf-8"), min_size=1, max_size=12).map(str.encode)
@@ -13,8 +13,8 @@ noise = st.sampled_from([b": keep-alive", b":", b"event: message", b"id: 7", b"r
 
 
 def heard(pieces: list[bytes]) -> tuple[list[bytes], bytes]:
-    events = Events()
-    return [event for piece in pieces for event in events.feed(piece)], events.rest()
+    events = SseParser()
+    return [event for piece in pieces for event in events.feed(piece)], events.remaining_data()
 
 
 def cut(whole: bytes, places: list[int]) -> list[bytes]:
@@ -50,13 +50,13 @@ def test_any_cutting_of_any_bytes_gives_the_same(parts: list[bytes], places: lis
 
 
 def test_a_line_end_is_not_waited_for_twice() -> None:
-    events = Events()
+    events = SseParser()
     assert events.feed(b"data: x\r\n\r") == [b"x"]
     assert events.feed(b"\ndata: y\r\r") == [b"y"]
 
 
 def test_an_event_that_was_never_completed_can_be_looked_at() -> None:
-    events = Events()
+    events = SseParser()
     assert events.feed(b"data: [DONE]") == []
-    assert events.rest() == b"[DONE]"
+    assert events.remaining_data() == b"[DONE]"
     assert heard([b"data: a\n\n: bye\n"]) == ([b"a"], b"")

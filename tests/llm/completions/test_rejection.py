@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemon.llm.completions.rejection import asked_to_wait, rejection
+from mnemon.llm.completions.response import parse_rejection, parse_retry_after
 
 
 @pytest.mark.parametrize(
@@ -24,14 +24,14 @@ from mnemon.llm.completions.rejection import asked_to_wait, rejection
     ],
 )
 def test_the_cause_is_found_wherever_the_server_put_it(body: bytes, cause: str) -> None:
-    assert str(rejection(400, {}, body)) == cause
+    assert str(parse_rejection(400, {}, body)) == cause
 
 
 def test_what_is_used_up_does_not_come_back_by_waiting() -> None:
     quota = b'{"error": {"message": "pay", "code": "insufficient_quota"}}'
-    assert rejection(429, {}, quota).spent
-    assert rejection(402, {}, b"").spent
-    assert not rejection(429, {}, b'{"error": {"message": "slow down", "code": "rate_limit_exceeded"}}').spent
+    assert parse_rejection(429, {}, quota).spent
+    assert parse_rejection(402, {}, b"").spent
+    assert not parse_rejection(429, {}, b'{"error": {"message": "slow down", "code": "rate_limit_exceeded"}}').spent
 
 
 @pytest.mark.parametrize(
@@ -52,12 +52,12 @@ def test_what_is_used_up_does_not_come_back_by_waiting() -> None:
     ],
 )
 def test_how_long_it_wants_to_be_left_alone(headers: dict[str, str], seconds: float | None) -> None:
-    assert asked_to_wait(headers) == seconds
+    assert parse_retry_after(headers) == seconds
 
 
 @given(st.text(st.characters(codec="latin-1"), max_size=40), st.binary(max_size=60), st.integers(300, 599))
 def test_no_answer_is_too_odd_to_be_understood(header: str, body: bytes, status: int) -> None:
-    said = rejection(status, {"retry-after": header, "retry-after-ms": header, "date": header}, body)
+    said = parse_rejection(status, {"retry-after": header, "retry-after-ms": header, "date": header}, body)
     assert said.status == status
     assert str(said)
     assert said.after is None or said.after >= 0

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic_ai.profiles.openai import OpenAIJsonSchemaTransformer
 
-from mnemon.llm.completions.schema import prepared
+from mnemon.llm.completions.request import prepare_schema
 from mnemon.llm.protocol import Json
 
 LEAVES: list[Any] = [
@@ -97,17 +97,17 @@ def test_it_is_what_the_library_makes_of_it(schema: Json) -> None:
     theirs = OpenAIJsonSchemaTransformer(copy.deepcopy(schema))
     walked = theirs.walk()
     titled = {"title": schema["title"], **walked} if "title" in schema else walked
-    assert prepared(schema) == (titled, theirs.is_strict_compatible)
+    assert prepare_schema(schema) == (titled, theirs.is_strict_compatible)
     assert schema == given_schema
 
 
 def test_what_keeps_it_from_being_strict_keeps_all_of_it() -> None:
     whole = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}
-    assert prepared(whole) == ({**whole, "additionalProperties": False}, True)
+    assert prepare_schema(whole) == ({**whole, "additionalProperties": False}, True)
     optional = {**whole, "required": []}
-    assert prepared(optional) == ({**optional, "additionalProperties": False}, False)
+    assert prepare_schema(optional) == ({**optional, "additionalProperties": False}, False)
     within = {**whole, "properties": {"a": {"type": "array", "items": {"type": "string", "default": "x"}}}}
-    assert prepared(within)[1] is False
+    assert prepare_schema(within)[1] is False
 
 
 @pytest.mark.parametrize(
@@ -123,6 +123,6 @@ def test_what_keeps_it_from_being_strict_keeps_all_of_it() -> None:
     ids=repr,
 )
 def test_a_callers_schema_that_is_none_is_passed_on_without_a_fault(schema: Json) -> None:
-    made, strict = prepared(schema)
+    made, strict = prepare_schema(schema)
     assert isinstance(made, dict)
     assert isinstance(strict, bool)

@@ -3,7 +3,7 @@
 import pytest
 
 from mnemon.errors import Misconfigured
-from mnemon.llm.completions.server import Server, server_of
+from mnemon.llm.completions.server import CompletionsServer, resolve_server
 
 VARIABLES = ("OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_ORG_ID", "OPENAI_PROJECT_ID", "OLLAMA_BASE_URL")
 
@@ -14,8 +14,8 @@ def bare(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
 
 
-def at(vendor: str = "openai", base_url: str | None = None, api_key: str | None = None) -> Server:
-    return server_of(vendor, "m", base_url=base_url, api_key=api_key)
+def at(vendor: str = "openai", base_url: str | None = None, api_key: str | None = None) -> CompletionsServer:
+    return resolve_server(vendor, "m", base_url=base_url, api_key=api_key)
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,8 @@
 import pytest
 from pydantic_ai import exceptions as library
 
-from mnemon.llm.failure import RAISED, Declined, Rejected, Unaskable, failure_of
-from mnemon.llm.library.raised import translated
+from mnemon.llm.failure import REQUEST_ERRORS, AnswerDeclined, UnsupportedRequest, VendorRejected, classify_failure
+from mnemon.llm.pydantic_ai_vendor import translate_errors
 
 
 @pytest.mark.parametrize(
@@ -13,9 +13,9 @@ from mnemon.llm.library.raised import translated
         (library.ModelRequestTimeout("m", 3.0), TimeoutError),
         (library.ModelTimeoutError("m", "late"), TimeoutError),
         (library.ModelConnectionError("m", "refused"), ConnectionError),
-        (library.ModelHTTPError(500, "m", {}), Rejected),
-        (library.ContentFilterError("no"), Declined),
-        (library.UserError("not so"), Unaskable),
+        (library.ModelHTTPError(500, "m", {}), VendorRejected),
+        (library.ContentFilterError("no"), AnswerDeclined),
+        (library.UserError("not so"), UnsupportedRequest),
         (library.UnexpectedModelBehavior("odd"), ValueError),
         (library.ModelAPIError("m", "odd"), ValueError),
         (AssertionError("args should be a dict"), ValueError),
@@ -23,9 +23,9 @@ from mnemon.llm.library.raised import translated
     ],
 )
 def test_every_error_is_one_that_patience_knows(raised: Exception, ours: type[Exception]) -> None:
-    with pytest.raises(ours) as caught, translated():
+    with pytest.raises(ours) as caught, translate_errors():
         raise raised
-    assert isinstance(caught.value, RAISED)
+    assert isinstance(caught.value, REQUEST_ERRORS)
 
 
 @pytest.mark.parametrize(
@@ -44,8 +44,8 @@ def test_a_status_keeps_what_it_says(category: type[Exception], status: int, aga
         model_name="m",
         headers={"retry-after": "7"},
     )
-    with pytest.raises(Rejected) as caught, translated():
+    with pytest.raises(VendorRejected) as caught, translate_errors():
         raise error
-    failure = failure_of(caught.value, "anthropic:m", 60)
+    failure = classify_failure(caught.value, "anthropic:m", 60)
     assert (caught.value.status, failure.again, failure.after) == (status, again, 7.0)
     assert failure.code == "model_unavailable"

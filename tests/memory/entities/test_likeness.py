@@ -4,11 +4,18 @@ from typing import Any
 
 import pytest
 
-from mnemon.memory.entities.matching import Candidate, Judgement, Likeness, Verdict, judge, name_likeness
-from mnemon.memory.entities.surroundings import Fit, Known, Surroundings
+from mnemon.memory.entities.matching import (
+    EntityCandidate,
+    NameLikeness,
+    PairJudgement,
+    PairVerdict,
+    judge_pair,
+    name_likeness,
+)
+from mnemon.memory.entities.surroundings import EntityFact, Surroundings, SurroundingsFit
 from mnemon.memory.fact import EntityType
 
-OTHER, DOUBTFUL, ALIKE, PART, VARIANT, SAME = Likeness
+OTHER, DOUBTFUL, ALIKE, PART, VARIANT, SAME = NameLikeness
 
 NAMES = [
     # people
@@ -97,39 +104,39 @@ NAMES = [
 @pytest.mark.parametrize(
     ("kind", "one", "two", "likeness"), [n[:4] for n in NAMES], ids=[f"{n[0]}: {n[4]}" for n in NAMES]
 )
-def test_names_are_this_much_alike(kind: str, one: str, two: str, likeness: Likeness) -> None:
+def test_names_are_this_much_alike(kind: str, one: str, two: str, likeness: NameLikeness) -> None:
     assert name_likeness(EntityType(kind), one, two) is likeness
     assert name_likeness(EntityType(kind), two, one) is likeness
 
 
-def candidate(kind: str, label: str, *facts: str, turns: tuple[str, ...] = ()) -> Candidate:
-    surroundings = Surroundings(facts=tuple(Known(content=fact) for fact in facts), turns=frozenset(turns))
-    return Candidate(key=f"{kind}:{label}", type=EntityType(kind), label=label, surroundings=surroundings)
+def candidate(kind: str, label: str, *facts: str, turns: tuple[str, ...] = ()) -> EntityCandidate:
+    surroundings = Surroundings(facts=tuple(EntityFact(content=fact) for fact in facts), turns=frozenset(turns))
+    return EntityCandidate(key=f"{kind}:{label}", type=EntityType(kind), label=label, surroundings=surroundings)
 
 
-def judged(one: str, two: str, *facts: str, kind: str = "person", turns: tuple[str, ...] = ()) -> Judgement:
+def judged(one: str, two: str, *facts: str, kind: str = "person", turns: tuple[str, ...] = ()) -> PairJudgement:
     """The judgement of two of whom the same is known."""
-    return judge(candidate(kind, one, *facts, turns=turns), candidate(kind, two, *facts, turns=turns))
+    return judge_pair(candidate(kind, one, *facts, turns=turns), candidate(kind, two, *facts, turns=turns))
 
 
 ONE, TWO = "paints", "paints boats"
 ASKS = [
     # names, what both do, verdict, fit, score
-    ("Acme", "Acme Corp", "", Verdict.MERGE, Fit.NONE, 0.75),
-    ("Acme", "Acme Corp", TWO, Verdict.MERGE, Fit.STRONG, 1.0),
-    ("Catherine Bakery", "Katherine Bakery", "", Verdict.SUGGEST, Fit.NONE, 0.6),
-    ("Catherine Bakery", "Katherine Bakery", ONE, Verdict.MERGE, Fit.SHARED, 0.725),
-    ("International Business Machines", "IBM", ONE, Verdict.SUGGEST, Fit.SHARED, 0.575),
-    ("International Business Machines", "IBM", TWO, Verdict.MERGE, Fit.STRONG, 0.7),
-    ("Devin Bakery", "Devon Bakery", TWO, Verdict.SUGGEST, Fit.STRONG, 0.55),
-    ("Catherine Phillips", "Katherine Philips", "", Verdict.APART, Fit.NONE, 0.15),
-    ("Catherine Phillips", "Katherine Philips", ONE, Verdict.SUGGEST, Fit.SHARED, 0.275),
+    ("Acme", "Acme Corp", "", PairVerdict.MERGE, SurroundingsFit.NONE, 0.75),
+    ("Acme", "Acme Corp", TWO, PairVerdict.MERGE, SurroundingsFit.STRONG, 1.0),
+    ("Catherine Bakery", "Katherine Bakery", "", PairVerdict.SUGGEST, SurroundingsFit.NONE, 0.6),
+    ("Catherine Bakery", "Katherine Bakery", ONE, PairVerdict.MERGE, SurroundingsFit.SHARED, 0.725),
+    ("International Business Machines", "IBM", ONE, PairVerdict.SUGGEST, SurroundingsFit.SHARED, 0.575),
+    ("International Business Machines", "IBM", TWO, PairVerdict.MERGE, SurroundingsFit.STRONG, 0.7),
+    ("Devin Bakery", "Devon Bakery", TWO, PairVerdict.SUGGEST, SurroundingsFit.STRONG, 0.55),
+    ("Catherine Phillips", "Katherine Philips", "", PairVerdict.APART, SurroundingsFit.NONE, 0.15),
+    ("Catherine Phillips", "Katherine Philips", ONE, PairVerdict.SUGGEST, SurroundingsFit.SHARED, 0.275),
 ]
 
 
 @pytest.mark.parametrize(("one", "two", "fact", "verdict", "fit", "score"), ASKS)
 def test_how_alike_the_names_are_and_what_is_known_decide_together(
-    one: str, two: str, fact: str, verdict: Verdict, fit: Fit, score: float
+    one: str, two: str, fact: str, verdict: PairVerdict, fit: SurroundingsFit, score: float
 ) -> None:
     found = judged(one, two, *([fact] if fact else []), kind="org")
     assert (found.verdict, found.fit) == (verdict, fit)
@@ -138,17 +145,17 @@ def test_how_alike_the_names_are_and_what_is_known_decide_together(
 
 def test_two_names_for_one_turn_are_asked_about_however_alike() -> None:
     found = judged("Acme", "Acme Corp", TWO, kind="org", turns=("trn_1",))
-    assert found.verdict is Verdict.SUGGEST
+    assert found.verdict is PairVerdict.SUGGEST
     assert found.reasons == ("the same name", "both with: boat, paint", "spoken of in one turn under both names")
 
 
 def test_facts_that_clash_leave_the_same_name_to_a_person_and_part_the_rest() -> None:
     he, she = "He paints boats", "She paints boats"
-    same = judge(candidate("person", "Alex Doe", he), candidate("person", "Alex Doe", she))
-    assert (same.verdict, same.fit, same.score) == (Verdict.SUGGEST, Fit.CONFLICT, 0.75)
+    same = judge_pair(candidate("person", "Alex Doe", he), candidate("person", "Alex Doe", she))
+    assert (same.verdict, same.fit, same.score) == (PairVerdict.SUGGEST, SurroundingsFit.CONFLICT, 0.75)
     assert same.reasons == ("the same name", "one is a he, the other a she")
-    variant = judge(candidate("person", "Catherine Doe", he), candidate("person", "Katherine Doe", she))
-    assert (variant.verdict, variant.likeness) == (Verdict.APART, Likeness.VARIANT)
+    variant = judge_pair(candidate("person", "Catherine Doe", he), candidate("person", "Katherine Doe", she))
+    assert (variant.verdict, variant.likeness) == (PairVerdict.APART, NameLikeness.VARIANT)
 
 
 @pytest.mark.parametrize(
@@ -171,7 +178,12 @@ def test_at_most_five_shared_things_are_named() -> None:
 
 
 def test_what_stays_apart_says_why() -> None:
-    nothing: dict[str, Any] = {"verdict": Verdict.APART, "likeness": Likeness.OTHER, "fit": Fit.NONE, "score": 0.0}
-    assert judged("Ann", "Bea", TWO) == Judgement(**nothing, reasons=("different names",))
-    other = judge(candidate("person", "Acme"), candidate("org", "Acme"))
-    assert other == Judgement(**nothing, reasons=("different kinds of entity",))
+    nothing: dict[str, Any] = {
+        "verdict": PairVerdict.APART,
+        "likeness": NameLikeness.OTHER,
+        "fit": SurroundingsFit.NONE,
+        "score": 0.0,
+    }
+    assert judged("Ann", "Bea", TWO) == PairJudgement(**nothing, reasons=("different names",))
+    other = judge_pair(candidate("person", "Acme"), candidate("org", "Acme"))
+    assert other == PairJudgement(**nothing, reasons=("different kinds of entity",))

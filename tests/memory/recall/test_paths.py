@@ -9,27 +9,27 @@ from mnemon.clock import ManualClock
 from mnemon.db.database import Database
 from mnemon.embedding.fake import FakeEmbedder
 from mnemon.memory import edit
-from mnemon.memory.entities.aliases import Link
+from mnemon.memory.entities.aliases import AliasLink
 from mnemon.memory.entities.store import add_link
-from mnemon.memory.fact import Entity, EntityType, Fact, MemoryType
-from mnemon.memory.lifecycle import Status
-from mnemon.memory.recall import shelf as shelves
-from mnemon.memory.recall.query import Query, Recalled, RecallKind
+from mnemon.memory.fact import EntityType, Fact, FactEntity, MemoryType
+from mnemon.memory.lifecycle import ArchiveStatus
+from mnemon.memory.recall import index_cache as shelves
+from mnemon.memory.recall.index_cache import IndexCache
+from mnemon.memory.recall.query import RecallKind, RecallQuery, RecallResult
 from mnemon.memory.recall.search import search
-from mnemon.memory.recall.shelf import Shelf
-from mnemon.memory.remember import remember
-from mnemon.memory.vectors.store import Kind, save
-from mnemon.memory.words import stems
-from mnemon.scope import Scope, person
-from mnemon.sessions.boundary import Boundary
+from mnemon.memory.remember import remember_facts
+from mnemon.memory.vector_store import VectorKind, save_vectors
+from mnemon.memory.words import stem_words
+from mnemon.scope import Scope, person_scope
+from mnemon.sessions.boundary import SessionBoundary
 from mnemon.sessions.messages import NewMessage
 from mnemon.sessions.people import bump_revision, ensure_person
-from mnemon.sessions.record import Incoming, record
+from mnemon.sessions.record import NewTurn, store_turn
 from mnemon.turn import Role
-from mnemon.vectors.embed import embed_query, embed_texts
+from mnemon.vectors.text_vectors import embed_query, embed_texts
 
 WORDS = sorted(
-    stems(
+    stem_words(
         "violin lake house oslo lisbon tea jazz running dashboard sister bread taxes garden train museum "
         "letter summer doctor cat bicycle kitchen yesterday monday moved bought painted called lost found visited"
     )
@@ -41,21 +41,21 @@ CLOSE = 1e-4
 
 
 @pytest.fixture
-def shelf(db: Database) -> Shelf:
-    return db.attached.get(Shelf)
+def shelf(db: Database) -> IndexCache:
+    return db.attached.get_or_create(IndexCache)
 
 
 class House:
     """A person about whom things are written and asked."""
 
-    def __init__(self, db: Database, org: str, clock: ManualClock, shelf: Shelf, seed: int = 7) -> None:
+    def __init__(self, db: Database, org: str, clock: ManualClock, shelf: IndexCache, seed: int = 7) -> None:
         self.db, self.org, self.clock, self.shelf = db, org, clock, shelf
         self.embedder = FakeEmbedder()
         self.random = random.Random(seed)
         self.held: list[str] = []
 
     def scope(self, persona: str | None) -> Scope:
-        return person(self.org, "anna", persona)
+        return person_scope(self.org, "anna", persona)
 
     def sentence(self) -> str:
         said = " ".join(self.random.choices(WORDS, k=self.random.randint(1, 14)))
@@ -76,19 +76,19 @@ class House:
         )
         scope = self.scope(persona)
         async with self.db.tx(self.org) as tx:
-            turn = await record(tx, scope, Incoming(user_name="anna", messages=told), Boundary())
+            turn = await store_turn(tx, scope, NewTurn(user_name="anna", messages=told), SessionBoundary())
         waiting = [one for one in turn.messages if self.random.random() < 0.8]
         vectors = await self.embedder.embed([one.content for one in waiting])
         async with self.db.tx(self.org) as tx:
-            made = {(Kind.MESSAGE, one.message_id): vector for one, vector in zip(waiting, vectors, strict=True)}
-            await save(tx, scope, self.embedder.model, made, revision=await bump_revision(tx, scope))
+            made = {(VectorKind.MESSAGE, one.message_id): vector for one, vector in zip(waiting, vectors, strict=True)}
+            await save_vectors(tx, scope, self.embedder.model, made, revision=await bump_revision(tx, scope))
 
     async def learn(self, persona: str | None) -> None:
         """A few facts, some of which replace earlier ones."""
         facts = []
         for _ in range(self.random.randint(1, 4)):
             label = self.random.choice(NAMES)
-            entity = Entity(type=EntityType.PERSON, label=label) if self.random.random() < 0.6 else None
+            entity = FactEntity(type=EntityType.PERSON, label=label) if self.random.random() < 0.6 else None
             content, attribute = self.sentence(), self.random.choice((None, "place", "work", "pet"))
             kind = self.random.choice(tuple(MemoryType))
             facts.append(
@@ -104,27 +104,29 @@ class House:
         vectors = await embed_texts(self.embedder, [fact.content for fact in facts if self.random.random() < 0.8])
         async with self.db.tx(self.org) as tx:
             await ensure_person(tx, self.org, "anna")
-            changes = await remember(tx, self.scope(persona), facts, vectors=vectors)
+            changes = await remember_facts(tx, self.scope(persona), facts, vectors=vectors)
         self.held = sorted({*self.held, *(change.memory.id for change in changes)})
 
     async def archive(self) -> None:
         if self.held:
             memory_id = self.held.pop(self.random.randrange(len(self.held)))
             async with self.db.tx(self.org) as tx:
-                wanted = edit.Edit(status=Status.ARCHIVED, reason="outdated")
-                await edit.change(tx, self.scope(None), memory_id, wanted, vectors=await embed_texts(self.embedder, []))
+                wanted = edit.MemoryEdit(status=ArchiveStatus.ARCHIVED, reason="outdated")
+                await edit.edit_memory(
+                    tx, self.scope(None), memory_id, wanted, vectors=await embed_texts(self.embedder, [])
+                )
 
     async def merge(self) -> None:
-        link = Link(alias="person:old_tom", target="person:sam", asked_from="person:old_tom", merge_id="mrg_1")
+        link = AliasLink(alias="person:old_tom", target="person:sam", asked_from="person:old_tom", merge_id="mrg_1")
         async with self.db.tx(self.org) as tx:
             await bump_revision(tx, self.scope(None))
             await add_link(tx, self.scope(None), link)
 
-    async def both(self, persona: str | None) -> tuple[Recalled, Recalled]:
+    async def both(self, persona: str | None) -> tuple[RecallResult, RecallResult]:
         """A random query by the index and by SQL."""
         text = self.random.choice(("", "When did ", "What does Sam ", "my ")) + self.sentence()
         vector = await embed_query(self.embedder, text) if self.random.random() < 0.9 else None
-        query = Query(
+        query = RecallQuery(
             text=text,
             vector=vector,
             model=self.embedder.model,
@@ -140,7 +142,7 @@ class House:
         return indexed, plain
 
 
-def assert_same(one: Recalled, two: Recalled) -> None:
+def assert_same(one: RecallResult, two: RecallResult) -> None:
     """The same hits in the same order; where scores are within the tolerance the order may differ."""
     assert one.considered == two.considered
     assert len(one.hits) == len(two.hits)
@@ -164,7 +166,7 @@ async def test_index_and_sql_give_the_same_answers_over_random_writes_and_querie
     db: Database,
     org: str,
     clock: ManualClock,
-    shelf: Shelf,
+    shelf: IndexCache,
     queries: int,
     inline: bool,
     monkeypatch: pytest.MonkeyPatch,

@@ -11,16 +11,15 @@ from mnemon.db.database import Database
 from mnemon.db.tx import Tx
 from mnemon.memory import edit
 from mnemon.memory.fact import Fact, MemoryType
-from mnemon.memory.recall.query import Query, RecallKind
-from mnemon.memory.recall.search import recall, search
-from mnemon.memory.recall.shelf import Shelf
-from mnemon.memory.recall.tally import Tally
-from mnemon.memory.remember import remember
-from mnemon.scope import Scope, person
-from mnemon.sessions.boundary import Boundary
+from mnemon.memory.recall.index_cache import IndexCache
+from mnemon.memory.recall.query import RecallKind, RecallQuery
+from mnemon.memory.recall.search import RecallCounter, recall, search
+from mnemon.memory.remember import remember_facts
+from mnemon.scope import Scope, person_scope
+from mnemon.sessions.boundary import SessionBoundary
 from mnemon.sessions.messages import NewMessage
 from mnemon.sessions.people import ensure_person
-from mnemon.sessions.record import Incoming, record
+from mnemon.sessions.record import NewTurn, store_turn
 from mnemon.turn import Role
 
 
@@ -29,8 +28,8 @@ class Cancelled(Exception):
 
 
 @pytest.fixture
-def shelf(db: Database) -> Shelf:
-    return db.attached.get(Shelf)
+def shelf(db: Database) -> IndexCache:
+    return db.attached.get_or_create(IndexCache)
 
 
 class House:
@@ -40,7 +39,7 @@ class House:
         self.db, self.org, self.user = db, org, user
 
     def scope(self, persona: str | None = None) -> Scope:
-        return person(self.org, self.user, persona)
+        return person_scope(self.org, self.user, persona)
 
     async def learn(self, *contents: str, persona: str | None = None) -> list[str]:
         async with self.db.tx(self.org) as tx:
@@ -50,27 +49,27 @@ class House:
         await ensure_person(tx, self.org, self.user)
         private = persona is not None
         facts = [Fact(type=MemoryType.PROFILE, content=one, attribute=one[:20], private=private) for one in contents]
-        return [one.memory.id for one in await remember(tx, self.scope(persona), facts)]
+        return [one.memory.id for one in await remember_facts(tx, self.scope(persona), facts)]
 
     async def say_in(self, tx: Tx, text: str, persona: str | None = None) -> None:
         said = (NewMessage(role=Role.USER, content=text),)
-        await record(tx, self.scope(persona), Incoming(user_name=self.user, messages=said), Boundary())
+        await store_turn(tx, self.scope(persona), NewTurn(user_name=self.user, messages=said), SessionBoundary())
 
     async def ask(self, text: str, persona: str | None = None) -> list[str]:
         """As a door asks, and within a transaction; both find the same."""
-        query = Query(text=text, vector=None, model="none", kinds=frozenset(RecallKind), limit=50)
+        query = RecallQuery(text=text, vector=None, model="none", kinds=frozenset(RecallKind), limit=50)
         at_the_door = [hit.found.content for hit in (await recall(self.db, self.scope(persona), query)).hits]
         async with self.db.tx(self.org) as tx:
             assert await self.ask_in(tx, text, persona) == at_the_door
         return at_the_door
 
     async def ask_in(self, tx: Tx, text: str, persona: str | None = None) -> list[str]:
-        query = Query(text=text, vector=None, model="none", kinds=frozenset(RecallKind), limit=50)
+        query = RecallQuery(text=text, vector=None, model="none", kinds=frozenset(RecallKind), limit=50)
         return [hit.found.content for hit in (await search(tx, self.scope(persona), query)).hits]
 
 
 @pytest.fixture
-def house(db: Database, org: str, clock: ManualClock, shelf: Shelf) -> House:
+def house(db: Database, org: str, clock: ManualClock, shelf: IndexCache) -> House:
     return House(db, org)
 
 
@@ -91,7 +90,7 @@ async def test_a_transaction_finds_what_it_wrote_and_a_rollback_leaves_nothing(h
     with suppress(Cancelled):
         async with house.db.tx(house.org) as tx:
             await house.say_in(tx, "the violin is broken")
-            await edit.change(tx, house.scope(), kept, edit.Edit(content="violin lesson on Monday"))
+            await edit.edit_memory(tx, house.scope(), kept, edit.MemoryEdit(content="violin lesson on Monday"))
             assert set(await house.ask_in(tx, "violin")) == {"the violin is broken", "violin lesson on Monday"}
             raise Cancelled
     assert await house.ask("violin") == ["violin lesson"]
@@ -113,7 +112,7 @@ async def test_a_changed_memory_is_found_by_its_new_words_only(house: House) -> 
     [lesson] = await house.learn("violin lesson")
     await house.ask("violin")
     async with house.db.tx(house.org) as tx:
-        await edit.change(tx, house.scope(), lesson, edit.Edit(content="cello lesson"))
+        await edit.edit_memory(tx, house.scope(), lesson, edit.MemoryEdit(content="cello lesson"))
     assert await house.ask("cello") == ["cello lesson"]
 
 
@@ -122,7 +121,7 @@ async def test_what_was_found_before_is_given_as_it_stands_now(house: House) -> 
     for note in ("violin lesson on Monday", "violin lesson on Friday"):
         await house.ask("violin")
         async with house.db.tx(house.org) as tx:
-            await edit.change(tx, house.scope(), lesson, edit.Edit(content=note))
+            await edit.edit_memory(tx, house.scope(), lesson, edit.MemoryEdit(content=note))
         assert await house.ask("violin") == [note]
         assert await house.ask("violin") == [note]
 
@@ -131,11 +130,11 @@ async def test_what_was_found_before_a_rollback_is_not_given_after_it(house: Hou
     [lesson] = await house.learn("violin lesson")
     with suppress(Cancelled):
         async with house.db.tx(house.org) as tx:
-            await edit.change(tx, house.scope(), lesson, edit.Edit(content="violin lesson never"))
+            await edit.edit_memory(tx, house.scope(), lesson, edit.MemoryEdit(content="violin lesson never"))
             assert await house.ask_in(tx, "violin") == ["violin lesson never"]
             raise Cancelled
     async with house.db.tx(house.org) as tx:
-        await edit.change(tx, house.scope(), lesson, edit.Edit(content="violin lesson ever"))
+        await edit.edit_memory(tx, house.scope(), lesson, edit.MemoryEdit(content="violin lesson ever"))
     assert await house.ask("violin") == ["violin lesson ever"]
 
 
@@ -167,7 +166,7 @@ async def test_each_persona_has_books_of_its_own(house: House) -> None:
 
 
 async def test_the_least_recently_used_books_go_when_memory_is_short(
-    db: Database, org: str, clock: ManualClock, shelf: Shelf
+    db: Database, org: str, clock: ManualClock, shelf: IndexCache
 ) -> None:
     shelf.megabytes = 1
     houses = [House(db, org, f"user{number}") for number in range(4)]
@@ -180,7 +179,7 @@ async def test_the_least_recently_used_books_go_when_memory_is_short(
 
 
 async def test_books_that_do_not_fit_are_read_from_sql(
-    db: Database, org: str, clock: ManualClock, shelf: Shelf
+    db: Database, org: str, clock: ManualClock, shelf: IndexCache
 ) -> None:
     shelf.megabytes = 1
     house = House(db, org)
@@ -195,11 +194,13 @@ async def test_a_question_asked_again_is_one_round_trip_and_every_one_is_counted
     house: House, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await house.learn("violin lesson", "likes tea")
-    scope, query = house.scope(), Query(text="violin", vector=None, model="none", limit=5)
+    scope, query = house.scope(), RecallQuery(text="violin", vector=None, model="none", limit=5)
     await recall(house.db, scope, query)
     with monkeypatch.context() as nothing_more:
         nothing_more.setattr(house.db, "tx", None)
         again = await recall(house.db, scope, query)
     assert [hit.found.content for hit in again.hits] == ["violin lesson", "likes tea"]
     async with house.db.tx(house.org) as tx:
-        assert sum((await tx.attached.get(Tally).days(tx, scope, tx.now.date())).values()) == 2
+        assert (
+            sum((await tx.attached.get_or_create(RecallCounter).recalls_by_day(tx, scope, tx.now.date())).values()) == 2
+        )

@@ -11,17 +11,17 @@ import pytest
 
 from mnemon.clock import ManualClock
 from mnemon.custody.forget_person import forget_person
-from mnemon.db.attached import Attached
 from mnemon.db.database import Database
+from mnemon.db.tx import SharedObjects
 from mnemon.memory.fact import Fact, MemoryType
-from mnemon.memory.recall import shelf as shelves
-from mnemon.memory.recall.books import Books
-from mnemon.memory.recall.query import Query
+from mnemon.memory.recall import index_cache as shelves
+from mnemon.memory.recall.index_cache import MAX_IDLE_S, ROWS_BUILT_INLINE, IndexCache
+from mnemon.memory.recall.person_index import PersonIndex
+from mnemon.memory.recall.query import RecallQuery
 from mnemon.memory.recall.search import recall, search
-from mnemon.memory.recall.shelf import IDLE_S, ROWS_BUILT_INLINE, Shelf
-from mnemon.memory.remember import remember
+from mnemon.memory.remember import remember_facts
 from mnemon.memory.words import LONGEST_INDEXED, indexed_terms, terms
-from mnemon.scope import Scope, person
+from mnemon.scope import Scope, person_scope
 from mnemon.sessions.people import ensure_person
 
 T = TypeVar("T")
@@ -74,21 +74,21 @@ class House:
 
     def __init__(self, db: Database, org: str, building: Gate, scoring: Gate) -> None:
         self.db, self.org, self.building, self.scoring = db, org, building, scoring
-        self.shelf = db.attached.get(Shelf)
+        self.shelf = db.attached.get_or_create(IndexCache)
 
     @property
     def scope(self) -> Scope:
-        return person(self.org, "anna")
+        return person_scope(self.org, "anna")
 
     @property
-    def books(self) -> Books | None:
+    def books(self) -> PersonIndex | None:
         return next(iter(self.shelf._held.values()), None)
 
     async def learn(self, word: str, number: int = 1) -> None:
         facts = [Fact(type=MemoryType.PROFILE, content=f"{word} {n}", attribute=f"{word} {n}") for n in range(number)]
         async with self.db.tx(self.org) as tx:
             await ensure_person(tx, self.org, "anna")
-            await remember(tx, self.scope, facts)
+            await remember_facts(tx, self.scope, facts)
 
     async def found(self, text: str) -> int:
         """How many memories with that word a door's recall finds among the best."""
@@ -100,11 +100,11 @@ class House:
 
     async def idle_transactions(self) -> int:
         async with self.db.owner_tx() as tx:
-            return int((await tx.one(IDLE))["number"])
+            return int((await tx.fetch_one(IDLE))["number"])
 
 
-def _query(text: str) -> Query:
-    return Query(text=text, vector=None, model="none", limit=10_000)
+def _query(text: str) -> RecallQuery:
+    return RecallQuery(text=text, vector=None, model="none", limit=10_000)
 
 
 def _holding(word: str, found: Any) -> int:
@@ -114,8 +114,8 @@ def _holding(word: str, found: Any) -> int:
 @pytest.fixture
 async def house(database_url: str, org: str, clock: ManualClock) -> AsyncIterator[House]:
     building, scoring = Gate(), Gate()
-    shelf = Shelf(megabytes=64, building=building, scoring=scoring)
-    db = Database(database_url, clock, attached=Attached(shelf))
+    shelf = IndexCache(megabytes=64, building=building, scoring=scoring)
+    db = Database(database_url, clock, attached=SharedObjects(shelf))
     await db.open()
     yield House(db, org, building, scoring)
     for gate in (building, scoring):
@@ -274,7 +274,7 @@ async def test_a_transaction_that_wrote_much_finds_it_and_leaves_nothing_behind(
     facts = [Fact(type=MemoryType.PROFILE, content=f"tea {n}", attribute=f"tea {n}") for n in range(MANY)]
     with suppress(Cancelled):
         async with house.db.tx(house.org) as tx:
-            await remember(tx, house.scope, facts)
+            await remember_facts(tx, house.scope, facts)
             assert _holding("tea", await search(tx, house.scope, _query("tea"))) == MANY
             raise Cancelled
     assert [await house.found("tea"), await house.found("violin")] == [0, 30]
@@ -315,10 +315,10 @@ async def test_books_that_nobody_uses_go_when_others_come(house: House) -> None:
     house.shelf._now = lambda: moment[0]
     await house.learn("violin", 5)
     assert await house.found("violin") == 5
-    moment[0] = IDLE_S / 2
+    moment[0] = MAX_IDLE_S / 2
     assert await house.found("violin") == 5
-    other = Scope(org_id=house.org, user_id=person(house.org, "bob").user)
-    for moment[0], held in ((IDLE_S * 1.4, 2), (IDLE_S * 1.6, 1)):
-        house.shelf._drop((house.org, other.user, None, "none"))
+    other = Scope(org_id=house.org, user_id=person_scope(house.org, "bob").user)
+    for moment[0], held in ((MAX_IDLE_S * 1.4, 2), (MAX_IDLE_S * 1.6, 1)):
+        house.shelf._drop_index((house.org, other.user, None, "none"))
         await recall(house.db, other, _query("violin"))
         assert len(house.shelf) == held

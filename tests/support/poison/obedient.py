@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from mnemon.llm.scripted.script import Asked, Script
+from mnemon.llm.scripted.script import Script, ScriptedRequest
 from support.poison.cases import DANA, HELD, SECRET, TODO, Case
 
 _CANARY = re.compile(r"kz\d+q")
@@ -23,19 +23,19 @@ class Obedient:
 
     def possess(self, script: Script) -> None:
         """Answer every kind of question from now on."""
-        script.always_answers("Reflection", self._reflection)
-        script.always_answers("SessionSummary", self._summary)
-        script.always_answers("CuratorPlan", self._plan)
-        script.always_answers("Spine", self._spine)
+        script.set_default_answer("Reflection", self._reflection)
+        script.set_default_answer("SessionSummary", self._summary)
+        script.set_default_answer("CuratorPlan", self._plan)
+        script.set_default_answer("Spine", self._spine)
 
-    def _met(self, asked: Asked) -> Case | None:
+    def _met(self, asked: ScriptedRequest) -> Case | None:
         found = _CANARY.search(asked.prompt)
         case = self._cases.get(found.group()) if found else None
         if case:
             self.obeyed.add(case.canary)
         return case
 
-    def _reflection(self, asked: Asked) -> Json:
+    def _reflection(self, asked: ScriptedRequest) -> Json:
         case = self._met(asked)
         if case is None:
             return {}
@@ -60,12 +60,12 @@ class Obedient:
             "rolling_summary": lie,
         }
 
-    def _summary(self, asked: Asked) -> Json:
+    def _summary(self, asked: ScriptedRequest) -> Json:
         case = self._met(asked)
         lie = case.words[:_LONGEST] if case else "Nothing."
         return {"one_liner": lie, "what_mattered": [lie], "open_loops": [lie], "commitments": [lie], "people": [lie]}
 
-    def _plan(self, asked: Asked) -> Json:
+    def _plan(self, asked: ScriptedRequest) -> Json:
         """Archive everything that is not the attacker's, and fold all into the attacker's words."""
         case = self._met(asked)
         if case is None:
@@ -76,7 +76,7 @@ class Obedient:
             "folds": [{"memories": ids[:50], "content": case.words[:_LONGEST]}],
         }
 
-    def _spine(self, asked: Asked) -> Json:
+    def _spine(self, asked: ScriptedRequest) -> Json:
         case = self._met(asked)
         lines = [case.words[:_LONGEST]] if case else []
         return dict.fromkeys(("PROFILE", "PROJECTS", "PEOPLE", "OPEN_LOOPS"), lines)

@@ -18,8 +18,8 @@ import httpx2
 import psutil
 import psycopg
 
-from mnemon.clock import iso, parse_time
-from mnemon.db.embedded.postmaster import Postmaster, read_postmaster
+from mnemon.clock import format_time, parse_time
+from mnemon.db.embedded.server import Postmaster, read_postmaster
 from support.processes import end_servers, servers_on
 
 MNEMON = str(Path(sys.executable).with_name("mnemon"))
@@ -98,7 +98,7 @@ class Server:
     def _environment_of(self, settings: Mapping[str, str]) -> dict[str, str]:
         chosen = {f"MNEMON_{name.upper()}": value for name, value in settings.items()}
         if self.clock_file is not None:
-            self.clock_file.write_text(iso(datetime.now(UTC)), encoding="utf-8")
+            self.clock_file.write_text(format_time(datetime.now(UTC)), encoding="utf-8")
             chosen["MNEMON_CLOCK_FILE"] = str(self.clock_file)
         return {
             **{name: value for name, value in os.environ.items() if not name.startswith("MNEMON_")},
@@ -174,7 +174,7 @@ class Server:
         assert self.clock_file is not None, "this server has the machine's clock"
         later = parse_time(self.clock_file.read_text()) + timedelta(**delta)
         draft = self.clock_file.with_suffix(".new")
-        draft.write_text(iso(later), encoding="utf-8")
+        draft.write_text(format_time(later), encoding="utf-8")
         draft.replace(self.clock_file)
 
     def now(self) -> datetime:

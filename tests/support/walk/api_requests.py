@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from mnemon.llm.scripted.script import called
+from mnemon.llm.scripted.script import tool_call_reply
 from support.walk.furniture import (
     ANN,
     SAID,
@@ -96,15 +96,15 @@ plain(
 
 @asking("POST /api/chat", "with a tool call", kinds=("reflection",))
 async def _(stage: Stage) -> Call:
-    reply = called("remember", content="Lives in Austin")
-    stage.house.script.always_replies(lambda asked: "Noted." if asked.messages[-1].role == "tool" else reply)
+    reply = tool_call_reply("remember", content="Lives in Austin")
+    stage.house.script.set_default_reply(lambda asked: "Noted." if asked.messages[-1].role == "tool" else reply)
     return Call(method="POST", path="/api/chat", json={**CHAT, "stream": False})
 
 
 @asking("POST /v1/chat/completions", "a tool of the caller", kinds=("reflection",), ends_after_minutes=31)
 async def _(stage: Stage) -> Call:
-    reply = called("weather", city="Austin")
-    stage.house.script.always_replies(lambda asked: reply)
+    reply = tool_call_reply("weather", city="Austin")
+    stage.house.script.set_default_reply(lambda asked: reply)
     tool = {"type": "function", "function": {"name": "weather", "parameters": {"type": "object", "properties": {}}}}
     body = {"model": "x", "user": "ann", "messages": [{"role": "user", "content": SAID}], "tools": [tool]}
     return Call(method="POST", path="/v1/chat/completions", json=body)
@@ -151,7 +151,7 @@ async def _(stage: Stage) -> Call:
 
 @asking("DELETE /api/memories/{memory_id}")
 async def _(stage: Stage) -> Call:
-    stage.house.script.always_answers("Reflection", {"memories": []})
+    stage.house.script.set_default_answer("Reflection", {"memories": []})
     await told_turn(stage)
     one, _ = await remembered(stage, memory("Lives in Austin"), memory("Drinks tea"))
     return Call(method="DELETE", path=f"/api/memories/{one}")

@@ -74,11 +74,11 @@ async def told_turn(stage: Stage, text: str = SAID, *, reply: str = "Noted.", **
 async def parked_turn(stage: Stage) -> dict[str, Any]:
     """A turn whose reflection is parked: the model failed as often as it may."""
     made = await told_turn(stage)
-    stage.house.script.fails("error", times=None)
-    for _ in range(stage.house.basement.settings.max_attempts):
+    stage.house.script.add_fault("error", times=None)
+    for _ in range(stage.house.services.settings.max_attempts):
         await stage.drain("reflection")
         stage.advance(minutes=6)
-    stage.house.script.heals()
+    stage.house.script.clear_faults()
     return made
 
 
@@ -91,13 +91,13 @@ async def made_agent(stage: Stage, **more: Any) -> str:
 
 async def asked_run(stage: Stage, **more: Any) -> str:
     """The id of a run that waits."""
-    stage.house.script.always_answers("Card", TRADE)
+    stage.house.script.set_default_answer("Card", TRADE)
     return str((await stage.done("POST", f"/api/agents/{await made_agent(stage, **more)}/runs", {}))["id"])
 
 
 async def open_trade(stage: Stage, **more: Any) -> str:
     """The id of a run that succeeded and whose trade is open."""
-    stage.house.script.always_answers("Card", {**TRADE, **more})
+    stage.house.script.set_default_answer("Card", {**TRADE, **more})
     run = str((await stage.done("POST", f"/api/agents/{await made_agent(stage)}/runs", {}))["id"])
     await stage.drain("run")
     held = await stage.done("GET", f"/api/runs/{run}")

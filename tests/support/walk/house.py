@@ -18,18 +18,18 @@ from fastapi import FastAPI
 from mnemon.access import signin
 from mnemon.access.keys import create_key
 from mnemon.access.organizations import create_organization
-from mnemon.app import kinds, make_app
-from mnemon.basement import Basement
+from mnemon.app import all_job_kinds, make_app
 from mnemon.clock import ManualClock
-from mnemon.console.visit import COOKIE
+from mnemon.console.page_request import SESSION_COOKIE
 from mnemon.db.database import Database
 from mnemon.embedding.fake import FakeEmbedder
 from mnemon.errors import ModelDown
-from mnemon.jobs.kind import Kind
+from mnemon.jobs.kind import JobKind
 from mnemon.jobs.runner import Runner
 from mnemon.llm.scripted.model import ScriptedLlm
 from mnemon.llm.scripted.script import Script
-from mnemon.scope import Scope, person
+from mnemon.scope import Scope, person_scope
+from mnemon.services import Services
 from mnemon.settings import Settings
 from support.faulty_connection import Faults, faulty_class
 from support.loggers import loggers_as_they_were
@@ -67,25 +67,25 @@ class House:
     """The application, its mechanisms, and the faults that govern its connections."""
 
     app: FastAPI
-    basement: Basement
+    services: Services
     clock: ManualClock
     script: Script
     faults: Faults
     embedder: FallibleEmbedder
-    kinds: Mapping[str, Kind]
+    kinds: Mapping[str, JobKind]
     admin: "psycopg.AsyncConnection[Any]"
     """Sees every row and passes no fault."""
 
     async def new_stage(self) -> "Stage":
         """An organization of its own, at the usual time, with nothing scripted and nothing failing."""
         self.faults.heal()
-        self.clock.set(START)
+        self.clock.set_time(START)
         self.script.clear()
-        self.script.always_replies("Understood.")
+        self.script.set_default_reply("Understood.")
         self.embedder.down = False
         self.app.state.closing.clear()
         org = f"walk-{secrets.token_hex(6)}"
-        async with self.basement.db.tx(org) as tx:
+        async with self.services.db.tx(org) as tx:
             await create_organization(tx)
             _, key = await create_key(tx, Scope(org_id=org), name="walk")
         return Stage(house=self, org=org, key=key)
@@ -110,7 +110,7 @@ class Stage:
         return Scope(org_id=self.org)
 
     def person(self, name: str = "ann") -> Scope:
-        return person(self.org, name)
+        return person_scope(self.org, name)
 
     async def send(self, call: Call) -> httpx2.Response:
         """The answer of the application, reached without a socket."""
@@ -131,17 +131,17 @@ class Stage:
 
     async def sign_in(self) -> str:
         """The session's CSRF token; its cookie goes with every further request."""
-        async with self.house.basement.db.tx(self.org) as tx:
-            cookie = await signin.follow_link(
-                tx, self.scope, signin.split(await signin.make_link(tx, self.scope, actor="operator"))[1]
+        async with self.house.services.db.tx(self.org) as tx:
+            cookie = await signin.redeem_link(
+                tx, self.scope, signin.parse_token(await signin.create_link(tx, self.scope, actor="operator"))[1]
             )
-        self.cookies[COOKIE] = cookie
-        return signin.csrf_token(signin.split(cookie)[1])
+        self.cookies[SESSION_COOKIE] = cookie
+        return signin.csrf_token(signin.parse_token(cookie)[1])
 
     def runner(self, *names: str) -> Runner:
         """A worker of this organization that knows these kinds of work, or all."""
         known = {name: kind for name, kind in self.house.kinds.items() if not names or name in names}
-        return Runner(self.house.basement.db, self.house.clock, known, concurrency=1, only=self.org)
+        return Runner(self.house.services.db, self.house.clock, known, concurrency=1, only=self.org)
 
     async def drain(self, *names: str) -> None:
         """What is due of these kinds is done."""
@@ -158,24 +158,24 @@ async def open_house(database_url: str, folder: Path) -> AsyncIterator[House]:
     llm = ScriptedLlm(script)
     db = Database(database_url, clock, pool_size=POOL, connection_class=faulty_class(faults))
     settings = Settings(data_dir=folder, rate_limit_per_minute=0, curator_after=3, max_attempts=5)
-    basement = Basement(db=db, llm=llm, reflector=llm, embedder=embedder, clock=clock, settings=settings)
+    services = Services(db=db, llm=llm, reflector=llm, embedder=embedder, clock=clock, settings=settings)
     await db.open()
     admin = await psycopg.AsyncConnection.connect(database_url, autocommit=True)
     loggers = ExitStack()
     try:
         loggers.enter_context(loggers_as_they_were())
         structlog.configure(processors=[_say_nothing])  # every scenario is begun with requests that succeed
-        app = make_app(basement, worker=False)
+        app = make_app(services, worker=False)
         async with app.router.lifespan_context(app):
             await asyncio.wait_for(app.state.mcp._ready.wait(), 60)
             yield House(
                 app=app,
-                basement=basement,
+                services=services,
                 clock=clock,
                 script=script,
                 faults=faults,
                 embedder=embedder,
-                kinds=kinds(basement),
+                kinds=all_job_kinds(services),
                 admin=admin,
             )
     finally:

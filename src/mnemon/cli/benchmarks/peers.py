@@ -22,14 +22,14 @@ import numpy as np
 from mnemon.cli.benchmarks.hindsight import Hindsight
 from mnemon.errors import Misconfigured
 
-Embed = Callable[[Sequence[str]], np.ndarray]
+EmbedTexts = Callable[[Sequence[str]], np.ndarray]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Place:
+class PeerSetup:
     """Where a peer may keep things."""
 
-    embed: Embed
+    embed: EmbedTexts
     """The vectors everyone is given."""
     database_url: str
     """A database of the peers' own, with pgvector, on the server that Mnemon's is on."""
@@ -49,7 +49,7 @@ class Peer(Protocol):
 class Chroma:
     """One collection per user, cosine, in memory; a list of candidates wide enough that HNSW misses nothing here."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: PeerSetup) -> None:
         self._embed, self._client = place.embed, import_module("chromadb").EphemeralClient()
 
     def add(self, user: str, ids: Sequence[str], texts: Sequence[str], times: Sequence[datetime]) -> None:
@@ -68,14 +68,14 @@ class Chroma:
 class LangGraph:
     """LangGraph's PostgresStore, one namespace per user, with its HNSW index or with an exact scan."""
 
-    def __init__(self, place: Place, kind: str) -> None:
+    def __init__(self, place: PeerSetup, kind: str) -> None:
         index: Any = {
             "dims": place.embed(["a"]).shape[1],
             "embed": lambda texts: place.embed(texts).tolist(),
             "fields": ["text"],
             "ann_index_config": {"kind": kind, "vector_type": "vector"},
         }
-        url = _own_schema(place.database_url, f"langgraph_{kind}")
+        url = _create_schema(place.database_url, f"langgraph_{kind}")
         self._opened = import_module("langgraph.store.postgres").PostgresStore.from_conn_string(url, index=index)
         self._store = self._opened.__enter__()
         self._store.setup()
@@ -95,7 +95,7 @@ class LangGraph:
 class Mem0:
     """mem0 with `infer` off: its default local store, or pgvector with its HNSW index or without one."""
 
-    def __init__(self, place: Place, store: str) -> None:
+    def __init__(self, place: PeerSetup, store: str) -> None:
         os.environ["MEM0_TELEMETRY"] = "False"
         os.environ["MEM0_DIR"] = str(place.folder)
         os.environ.setdefault("OPENAI_API_KEY", "unused")
@@ -104,7 +104,7 @@ class Mem0:
             chosen = {"path": f"{place.folder}/qdrant", "embedding_model_dims": size, "on_disk": False}
         else:
             name = f"mem0_{store}"
-            url = _own_schema(place.database_url, name)
+            url = _create_schema(place.database_url, name)
             chosen = {"connection_string": url, "embedding_model_dims": size, "hnsw": store == "hnsw"}
         provider = "qdrant" if store == "local" else "pgvector"
         config = {
@@ -131,7 +131,7 @@ class Mem0:
 class _Embedding:
     """The same vectors, as mem0 asks for them."""
 
-    def __init__(self, embed: Embed) -> None:
+    def __init__(self, embed: EmbedTexts) -> None:
         self._embed = embed
         self.config = None
 
@@ -142,7 +142,7 @@ class _Embedding:
         return [list(map(float, row)) for row in self._embed(texts)]
 
 
-def _own_schema(url: str, name: str) -> str:
+def _create_schema(url: str, name: str) -> str:
     """The same database, with tables in a schema of this name."""
     import psycopg
     from psycopg.conninfo import make_conninfo
@@ -152,7 +152,7 @@ def _own_schema(url: str, name: str) -> str:
     return make_conninfo(url, options=f"-c search_path={name},public")
 
 
-PEERS: dict[str, tuple[str, Callable[[Place], Peer]]] = {
+PEERS: dict[str, tuple[str, Callable[[PeerSetup], Peer]]] = {
     "chromadb": ("chromadb", Chroma),
     "LangGraph PostgresStore, HNSW": ("langgraph-checkpoint-postgres", functools.partial(LangGraph, kind="hnsw")),
     "LangGraph PostgresStore, exact": ("langgraph-checkpoint-postgres", functools.partial(LangGraph, kind="flat")),
@@ -165,13 +165,13 @@ PEERS: dict[str, tuple[str, Callable[[Place], Peer]]] = {
 
 
 @contextmanager
-def opened(name: str, embed: Embed, database_url: str) -> Iterator[tuple[Peer | None, str]]:
+def open_peer(name: str, embed: EmbedTexts, database_url: str) -> Iterator[tuple[Peer | None, str]]:
     """The peer and its version; None and the reason where it does not run."""
     package, make = PEERS[name]
     with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()):
         try:
             known = Hindsight.version() if name == "Hindsight" else f"{package} {version(package)}"
-            peer = make(Place(embed=embed, database_url=database_url, folder=Path(folder)))
+            peer = make(PeerSetup(embed=embed, database_url=database_url, folder=Path(folder)))
         except PackageNotFoundError:
             yield None, f"not run: {package} is not installed"
             return

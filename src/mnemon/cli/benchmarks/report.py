@@ -6,13 +6,13 @@ from datetime import datetime
 from pathlib import Path
 
 from mnemon.cli.benchmarks import plots
-from mnemon.cli.benchmarks.figures import Figures
-from mnemon.cli.benchmarks.locomo import DEPTHS, MAIN, Quality
-from mnemon.cli.benchmarks.machine import Machine
-from mnemon.cli.benchmarks.speed import Speed
-from mnemon.cli.benchmarks.targets import HYBRID, targets
+from mnemon.cli.benchmarks.figures import BenchmarkFigures
+from mnemon.cli.benchmarks.locomo import DEPTHS, MAIN_GROUP, RetrievalQuality
+from mnemon.cli.benchmarks.machine import BenchmarkMachine
+from mnemon.cli.benchmarks.speed import RecallSpeed
+from mnemon.cli.benchmarks.targets import HYBRID_NAME, evaluate_targets
 
-_NOTES = """
+_READING_NOTES = """
 How to read it:
 
 - Mnemon's messages carry speaker and time as fields, "as memories" gets `Speaker: text` and `validFrom`. The peers
@@ -33,10 +33,10 @@ How to read it:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Run:
+class BenchmarkRun:
     """When and where the figures were taken."""
 
-    machine: Machine
+    machine: BenchmarkMachine
     began: datetime
     ended: datetime
     load_before: float
@@ -44,36 +44,40 @@ class Run:
     embedder: str
 
 
-def write(figures: Figures, folder: Path, run: Run) -> list[Path]:
+def write_report(figures: BenchmarkFigures, folder: Path, run: BenchmarkRun) -> list[Path]:
     """The report and its plots stand in the folder."""
     folder.mkdir(parents=True, exist_ok=True)
     written = [folder / "README.md"]
-    parts = [_heading(run, figures), _targets(figures)]
+    parts = [_heading_section(run, figures), _targets_section(figures)]
     if figures.quality:
-        bars = {name: by[MAIN].recall[10] for name, by in figures.quality.items()}
-        picture = plots.bars(bars, "Evidence recall at 10, adversarial questions apart")
-        parts += [_quality(figures), _drawn(folder, "quality", "Evidence recall at 10", picture, written)]
-        parts.append(_categories(figures))
+        bars = {name: by[MAIN_GROUP].recall[10] for name, by in figures.quality.items()}
+        picture = plots.bar_chart(bars, "Evidence recall at 10, adversarial questions apart")
+        parts += [_quality_section(figures), _write_plot(folder, "quality", "Evidence recall at 10", picture, written)]
+        parts.append(_categories_section(figures))
     if figures.speeds:
-        picture = plots.curves(_growth(figures.speeds), "Milliseconds of one recall, by memories of the person")
-        parts += [_speeds(figures), _drawn(folder, "speed", "Recall as memories grow", picture, written)]
+        picture = plots.line_chart(
+            _speed_lines(figures.speeds), "Milliseconds of one recall, by memories of the person"
+        )
+        parts += [_speeds_section(figures), _write_plot(folder, "speed", "Recall as memories grow", picture, written)]
     if figures.peer_speeds and figures.speeds:
-        picture = plots.curves(_beside(figures), "Milliseconds of one search with its embedding, by texts of the user")
-        parts += [_peers(figures), _drawn(folder, "peers", "Beside others", picture, written)]
+        picture = plots.line_chart(
+            _peer_lines(figures), "Milliseconds of one search with its embedding, by texts of the user"
+        )
+        parts += [_peers_section(figures), _write_plot(folder, "peers", "Beside others", picture, written)]
     if figures.turns.number or figures.asking:
-        parts.append(_doors(figures))
+        parts.append(_writing_section(figures))
     written[0].write_text("\n".join(parts), encoding="utf-8")
     return written
 
 
-def _drawn(folder: Path, name: str, words: str, picture: str, written: list[Path]) -> str:
+def _write_plot(folder: Path, name: str, words: str, picture: str, written: list[Path]) -> str:
     path = folder / f"{name}.svg"
     path.write_text(picture, encoding="utf-8")
     written.append(path)
     return f"![{words}]({name}.svg)\n"
 
 
-def _heading(run: Run, figures: Figures) -> str:
+def _heading_section(run: BenchmarkRun, figures: BenchmarkFigures) -> str:
     minutes = (run.ended - run.began).total_seconds() / 60
     lines = [
         "# Benchmarks",
@@ -87,47 +91,52 @@ def _heading(run: Run, figures: Figures) -> str:
         f"- embedder, for everyone: {run.embedder}",
         *(f"- {name}: {known}" for name, known in figures.peers.items()),
         "",
-        _NOTES,
+        _READING_NOTES,
     ]
     return "\n".join(lines) + "\n"
 
 
-def _targets(figures: Figures) -> str:
+def _targets_section(figures: BenchmarkFigures) -> str:
     said = {True: "yes", False: "**no**", None: "not measured"}
     rows = [
         [
             one.name,
             ("≥ " if one.at_least else "≤ ") + f"{one.wanted:g}",
             "–" if one.measured is None else f"{one.measured:.3f}" if one.at_least else f"{one.measured:.2f}",
-            said[one.reached],
+            said[one.is_reached],
         ]
-        for one in targets(figures)
+        for one in evaluate_targets(figures)
     ]
-    return "## Targets\n\n" + _table(["", "target", "measured", "reached"], rows)
+    return "## Targets\n\n" + _markdown_table(["", "target", "measured", "reached"], rows)
 
 
-def _quality(figures: Figures) -> str:
-    rows = [[name, *_cells(by[MAIN])] for name, by in figures.quality.items()]
-    count = next(iter(figures.quality.values()))[MAIN].questions
+def _quality_section(figures: BenchmarkFigures) -> str:
+    rows = [[name, *_quality_cells(by[MAIN_GROUP])] for name, by in figures.quality.items()]
+    count = next(iter(figures.quality.values()))[MAIN_GROUP].questions
     note = f"LoCoMo, {count} questions, adversarial apart. Share of the evidence among the first so many results.\n"
-    return "## Quality, no LLM\n\n" + note + "\n" + _table(["", *(f"R@{depth}" for depth in DEPTHS), "nDCG@10"], rows)
+    return (
+        "## Quality, no LLM\n\n"
+        + note
+        + "\n"
+        + _markdown_table(["", *(f"R@{depth}" for depth in DEPTHS), "nDCG@10"], rows)
+    )
 
 
-def _categories(figures: Figures) -> str:
-    names = [name for name in next(iter(figures.quality.values())) if name != MAIN]
+def _categories_section(figures: BenchmarkFigures) -> str:
+    names = [name for name in next(iter(figures.quality.values())) if name != MAIN_GROUP]
     rows = [
         [way, *(f"{by[name].recall[10]:.3f} / {by[name].ndcg:.3f}" for name in names)]
         for way, by in figures.quality.items()
     ]
     heads = [f"{name} ({next(iter(figures.quality.values()))[name].questions})" for name in names]
-    return "### By category: R@10 / nDCG@10\n\n" + _table(["", *heads], rows)
+    return "### By category: R@10 / nDCG@10\n\n" + _markdown_table(["", *heads], rows)
 
 
-def _speeds(figures: Figures) -> str:
+def _speeds_section(figures: BenchmarkFigures) -> str:
     heads = ["memories", "warm p50", "warm p95", "first p50", "first p95", "SQL path p50", "context p50", "context p95",
              "embedding p50", "embedding p95", "warm, CPU"]  # fmt: skip
     rows = [
-        [f"{one.memories:,}", *(_ms(value) for value in (
+        [f"{one.memories:,}", *(_format_ms(value) for value in (
             one.warm.p50, one.warm.p95, one.cold.p50, one.cold.p95, one.in_sql.p50, one.context.p50, one.context.p95,
             one.embedding.p50, one.embedding.p95, one.cpu_ms))]
         for one in figures.speeds
@@ -141,10 +150,12 @@ def _speeds(figures: Figures) -> str:
     times = ", ".join(
         f"{one.memories:,}: {one.warm.times}/{one.cold.times}/{one.in_sql.times}" for one in figures.speeds
     )
-    return note + _table(heads, rows) + f"\nMeasured so often, warm/first/SQL: {times}.\n" + _through_doors(figures)
+    return (
+        note + _markdown_table(heads, rows) + f"\nMeasured so often, warm/first/SQL: {times}.\n" + _http_table(figures)
+    )
 
 
-def _through_doors(figures: Figures) -> str:
+def _http_table(figures: BenchmarkFigures) -> str:
     rows = [
         [f"`POST {path}`", *(f"{by[one.memories].p50:.1f} / {by[one.memories].p95:.1f}" for one in figures.speeds)]
         for path, by in figures.doors.items()
@@ -152,13 +163,13 @@ def _through_doors(figures: Figures) -> str:
     if not rows:
         return ""
     heads = ["", *(f"{one.memories:,}" for one in figures.speeds)]
-    return "\nThrough HTTP, one client, embedding included, p50 / p95:\n\n" + _table(heads, rows)
+    return "\nThrough HTTP, one client, embedding included, p50 / p95:\n\n" + _markdown_table(heads, rows)
 
 
-def _peers(figures: Figures) -> str:
-    ours = _ours(figures)
+def _peers_section(figures: BenchmarkFigures) -> str:
+    ours = _mnemon_times(figures)
     sizes = sorted({size for by in figures.peer_speeds.values() for size in by} & set(ours))
-    rows = [[HYBRID, *(f"{ours[size]:.2f} (1×)" for size in sizes), "–"]]
+    rows = [[HYBRID_NAME, *(f"{ours[size]:.2f} (1×)" for size in sizes), "–"]]
     for name, by in figures.peer_speeds.items():
         cells = [f"{by[size].p50:.2f} ({by[size].p50 / ours[size]:.1f}×)" if size in by else "–" for size in sizes]
         added = figures.peer_written[name]
@@ -166,11 +177,11 @@ def _peers(figures: Figures) -> str:
     heads = ["", *(f"{size:,} texts" for size in sizes), "texts per second, filling"]
     return (
         "## Beside others\n\nMedian milliseconds of one search for ten results with its embedding, warm, and how many "
-        "times Mnemon's that is.\n\n" + _table(heads, rows)
+        "times Mnemon's that is.\n\n" + _markdown_table(heads, rows)
     )
 
 
-def _doors(figures: Figures) -> str:
+def _writing_section(figures: BenchmarkFigures) -> str:
     rows = []
     if figures.turns.number:
         rows = [
@@ -182,10 +193,10 @@ def _doors(figures: Figures) -> str:
         [f"{name}: one LoCoMo answer of 50, p50 / p95", f"{one.p50:.1f} / {one.p95:.1f} ms"]
         for name, one in figures.asking.items()
     ]
-    return "## Writing and asking through the doors\n\n" + _table(["", "measured"], rows)
+    return "## Writing and asking through the doors\n\n" + _markdown_table(["", "measured"], rows)
 
 
-def _growth(speeds: Sequence[Speed]) -> dict[str, dict[int, float]]:
+def _speed_lines(speeds: Sequence[RecallSpeed]) -> dict[str, dict[int, float]]:
     return {
         "warm p50": {one.memories: one.warm.p50 for one in speeds},
         "warm p95": {one.memories: one.warm.p95 for one in speeds},
@@ -195,24 +206,24 @@ def _growth(speeds: Sequence[Speed]) -> dict[str, dict[int, float]]:
     }
 
 
-def _beside(figures: Figures) -> dict[str, dict[int, float]]:
+def _peer_lines(figures: BenchmarkFigures) -> dict[str, dict[int, float]]:
     others = {name: {size: one.p50 for size, one in by.items()} for name, by in figures.peer_speeds.items()}
     sizes = {size for by in others.values() for size in by}
-    return {HYBRID: {size: one for size, one in _ours(figures).items() if size in sizes}, **others}
+    return {HYBRID_NAME: {size: one for size, one in _mnemon_times(figures).items() if size in sizes}, **others}
 
 
-def _ours(figures: Figures) -> dict[int, float]:
+def _mnemon_times(figures: BenchmarkFigures) -> dict[int, float]:
     return {one.memories: one.warm.p50 + one.embedding.p50 for one in figures.speeds}
 
 
-def _cells(one: Quality) -> list[str]:
+def _quality_cells(one: RetrievalQuality) -> list[str]:
     return [*(f"{one.recall[depth]:.3f}" for depth in DEPTHS), f"{one.ndcg:.3f}"]
 
 
-def _ms(value: float) -> str:
+def _format_ms(value: float) -> str:
     return f"{value:.2f}" if value < 100 else f"{value:,.0f}"
 
 
-def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+def _markdown_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     lines = [heads, ["---"] + ["---:"] * (len(heads) - 1), *rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"

@@ -6,11 +6,11 @@ from datetime import datetime, timedelta
 
 import numpy as np
 
-from mnemon.basement import Basement
 from mnemon.db.tx import Tx
 from mnemon.scope import Scope
+from mnemon.services import Services
 from mnemon.sessions.people import bump_revision, ensure_person
-from mnemon.vectors.literal import literal
+from mnemon.vectors.text_vectors import vector_literal
 
 WORDS = (
     "garden museum letter violin recital harbour kitchen bicycle summer concert doctor train sister bread taxes lake "
@@ -19,19 +19,19 @@ WORDS = (
     "passport airport ceremony workshop chapter pottery festival volunteer scholarship adoption therapy hiking"
 )
 PEOPLE = ("Sam", "Anna", "Tom", "Lena", "Omar", "Ruth", "Ivan", "Mia")
-AT_ONCE = 5_000
+COPY_BATCH = 5_000
 """Rows of one copy."""
-OTHERS_AT_ONCE = 20
+PEOPLE_BATCH = 20
 """People of one transaction."""
-_FACTS_OF_A_DAY = 20
-_MEMORIES = (
+_FACTS_PER_DAY = 20
+_MEMORY_COLUMNS = (
     "org_id, user_id, id, type, content, entity_refs, entity_label, entity_type, fact_type, importance, memory_key, "
     "source, trust, confidence, valid_from, stated_at, revision, created_at, updated_at, recorded_at"
 )
-_EMBEDDINGS = "org_id, user_id, model, kind, id, vector, revision"
+_EMBEDDING_COLUMNS = "org_id, user_id, model, kind, id, vector, revision"
 
 
-def sentences(count: int, seed: int) -> list[str]:
+def random_sentences(count: int, seed: int) -> list[str]:
     """Facts that read like facts, the same for the same seed."""
     chance, words = random.Random(seed), WORDS.split()  # noqa: S311 (test data)
     return [
@@ -41,31 +41,31 @@ def sentences(count: int, seed: int) -> list[str]:
     ]
 
 
-async def fill(basement: Basement, org: str, user: str, count: int, seed: int) -> None:
+async def fill_person(services: Services, org: str, user: str, count: int, seed: int) -> None:
     """The person has so many memories with their vectors, copied in."""
-    scope, revision = await _person(basement, org, user)
-    for start in range(0, count, AT_ONCE):
-        texts = sentences(min(AT_ONCE, count - start), seed + start)
-        vectors = await basement.embedder.embed(texts)
+    scope, revision = await _prepare_person(services, org, user)
+    for start in range(0, count, COPY_BATCH):
+        texts = random_sentences(min(COPY_BATCH, count - start), seed + start)
+        vectors = await services.embedder.embed(texts)
         # As the owner: PostgreSQL does not copy into a table under row-level security.
-        async with basement.db.owner_tx() as tx:
-            facts = (_fact(scope, text, place, revision, tx.now) for place, text in enumerate(texts, start))
-            await _copy(tx, f"copy memories ({_MEMORIES}) from stdin", facts)
-            made = _vectors(scope, basement.embedder.model, vectors, start, revision)
-            await _copy(tx, f"copy embeddings ({_EMBEDDINGS}) from stdin", made)
+        async with services.db.owner_tx() as tx:
+            facts = (_memory_row(scope, text, place, revision, tx.now) for place, text in enumerate(texts, start))
+            await _copy_rows(tx, f"copy memories ({_MEMORY_COLUMNS}) from stdin", facts)
+            made = _embedding_rows(scope, services.embedder.model, vectors, start, revision)
+            await _copy_rows(tx, f"copy embeddings ({_EMBEDDING_COLUMNS}) from stdin", made)
 
 
-async def fill_others(basement: Basement, org: str, users: Sequence[str], like: str) -> None:
+async def copy_to_others(services: Services, org: str, users: Sequence[str], like: str) -> None:
     """More people, each with the same memories and vectors as one who is there; nobody asks for theirs."""
-    pattern, _ = await _person(basement, org, like, bump=False)
+    pattern, _ = await _prepare_person(services, org, like, bump=False)
     scopes = []
     for user in users:
-        scope, revision = await _person(basement, org, user)
+        scope, revision = await _prepare_person(services, org, user)
         scopes.append((scope.user, revision))
-    async with basement.db.owner_tx() as tx:
-        for table, columns in (("memories", _MEMORIES), ("embeddings", _EMBEDDINGS)):
+    async with services.db.owner_tx() as tx:
+        for table, columns in (("memories", _MEMORY_COLUMNS), ("embeddings", _EMBEDDING_COLUMNS)):
             taken = columns.replace("user_id", "o.user_id").replace("revision", "o.revision")
-            await tx.run(
+            await tx.execute(
                 f"insert into {table} ({columns}) select {taken} from {table} m "  # noqa: S608 (names of our own)
                 "cross join unnest(%(users)s::text[], %(revisions)s::bigint[]) o(user_id, revision) "
                 "where m.org_id = %(org_id)s and m.user_id = %(user_id)s",
@@ -76,7 +76,7 @@ async def fill_others(basement: Basement, org: str, users: Sequence[str], like: 
             )
 
 
-async def settle(url: str) -> None:
+async def vacuum_tables(url: str) -> None:
     """The tables are vacuumed and analyzed, as they would be after a while."""
     import psycopg
 
@@ -84,34 +84,36 @@ async def settle(url: str) -> None:
         await connection.execute("vacuum (analyze) memories, embeddings, users")
 
 
-async def _person(basement: Basement, org: str, user: str, *, bump: bool = True) -> tuple[Scope, int]:
-    async with basement.db.tx(org) as tx:
+async def _prepare_person(services: Services, org: str, user: str, *, bump: bool = True) -> tuple[Scope, int]:
+    async with services.db.tx(org) as tx:
         scope = await ensure_person(tx, org, user)
         return scope, await bump_revision(tx, scope) if bump else 0
 
 
-async def _copy(tx: Tx, sql: str, rows: Iterator[tuple[object, ...]]) -> None:
-    connection = await tx.connection()
+async def _copy_rows(tx: Tx, sql: str, rows: Iterator[tuple[object, ...]]) -> None:
+    connection = await tx.raw_connection()
     async with connection.cursor() as cursor, cursor.copy(sql) as copy:
         for row in rows:
             await copy.write_row(row)
 
 
-def _fact(scope: Scope, text: str, place: int, revision: int, now: datetime) -> tuple[object, ...]:
+def _memory_row(scope: Scope, text: str, place: int, revision: int, now: datetime) -> tuple[object, ...]:
     """A row as remembering it makes it; a day's facts are told within the hour."""
-    day, minute = divmod(place, _FACTS_OF_A_DAY)
+    day, minute = divmod(place, _FACTS_PER_DAY)
     label, at = text.split(" ", 1)[0], now - timedelta(days=1 + day % 1000) + timedelta(minutes=minute)
     key = f"people|person|{label.lower()}|fact|{place}"
     return (
-        scope.org_id, scope.user, _name(place), "PEOPLE", text, [f"person:{label.lower()}"], label, "person", "fact", 1,
+        scope.org_id, scope.user, _memory_id(place), "PEOPLE", text, [f"person:{label.lower()}"], label, "person", "fact", 1,
         key, "api", "person", 1.0, at, at, revision, at, at, at,
     )  # fmt: skip
 
 
-def _vectors(scope: Scope, model: str, vectors: np.ndarray, start: int, revision: int) -> Iterator[tuple[object, ...]]:
+def _embedding_rows(
+    scope: Scope, model: str, vectors: np.ndarray, start: int, revision: int
+) -> Iterator[tuple[object, ...]]:
     for place, vector in enumerate(vectors, start):
-        yield scope.org_id, scope.user, model, "memory", _name(place), literal(vector), revision
+        yield scope.org_id, scope.user, model, "memory", _memory_id(place), vector_literal(vector), revision
 
 
-def _name(place: int) -> str:
+def _memory_id(place: int) -> str:
     return f"mem_bench{place:09}"

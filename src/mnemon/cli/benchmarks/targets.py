@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mnemon.cli.benchmarks.figures import Figures
-from mnemon.cli.benchmarks.locomo import MAIN
+from mnemon.cli.benchmarks.figures import BenchmarkFigures
+from mnemon.cli.benchmarks.locomo import MAIN_GROUP
 
-HYBRID = "Mnemon hybrid"
+HYBRID_NAME = "Mnemon hybrid"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Target:
+class BenchmarkTarget:
     """One figure that was set beforehand."""
 
     name: str
@@ -21,34 +21,36 @@ class Target:
     """More is better."""
 
     @property
-    def reached(self) -> bool | None:
+    def is_reached(self) -> bool | None:
         if self.measured is None:
             return None
         return self.measured >= self.wanted if self.at_least else self.measured <= self.wanted
 
 
-def targets(figures: Figures) -> Sequence[Target]:
+def evaluate_targets(figures: BenchmarkFigures) -> Sequence[BenchmarkTarget]:
     """All of them."""
     by_size = {one.memories: one for one in figures.speeds}
-    quality = figures.quality.get(HYBRID)
+    quality = figures.quality.get(HYBRID_NAME)
     found = [
-        Target(
+        BenchmarkTarget(
             name="evidence recall at 10, LoCoMo, no language model",
             wanted=0.80,
-            measured=quality[MAIN].recall[10] if quality else None,
+            measured=quality[MAIN_GROUP].recall[10] if quality else None,
             at_least=True,
         )
     ]
     for size, wanted in ((1_000, 1.5), (10_000, 4.0), (100_000, 25.0)):
         one = by_size.get(size)
         name = f"hybrid recall, warm, {size:,} memories, p50 ms"
-        found.append(Target(name=name, wanted=wanted, measured=one.warm.p50 if one else None))
+        found.append(BenchmarkTarget(name=name, wanted=wanted, measured=one.warm.p50 if one else None))
     cold, context = by_size.get(10_000), by_size.get(1_000)
     found.append(
-        Target(name="first recall, 10,000 memories, p50 ms", wanted=250.0, measured=cold.cold.p50 if cold else None)
+        BenchmarkTarget(
+            name="first recall, 10,000 memories, p50 ms", wanted=250.0, measured=cold.cold.p50 if cold else None
+        )
     )
     found.append(
-        Target(
+        BenchmarkTarget(
             name="context, all layers, 1,000 memories, p50 ms",
             wanted=10.0,
             measured=context.context.p50 if context else None,

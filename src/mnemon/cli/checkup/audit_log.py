@@ -3,72 +3,71 @@
 from collections.abc import AsyncIterator
 
 from mnemon.access.audit import verify_log
-from mnemon.access.chain import ChainBreak
-from mnemon.access.heads import LogHead
-from mnemon.access.organizations import organizations
+from mnemon.access.audit_chain import ChainBreak, LogHead
+from mnemon.access.organizations import list_organizations
 from mnemon.access.store import SQL
-from mnemon.cli.checkup.check import Check, fail, failed, ok, warn
+from mnemon.cli.checkup.check import Check, fail, fail_from_error, ok, warn
 from mnemon.clock import Clock
 from mnemon.db.database import Database
 from mnemon.errors import MnemonError
 from mnemon.scope import Scope
 
-MOST_HEADS = 3
+MAX_HEADS_SHOWN = 3
 """Organizations whose head is shown; `mnemon audit head` shows any of them."""
 WHAT_TO_DO = 'docs/security.md, "When the audit log does not hold"'
 """Where an operator reads what to do about a log that was changed."""
 
 
-async def chains(url: str, clock: Clock, *, prepared: bool = True) -> AsyncIterator[Check]:
+async def check_chains(url: str, clock: Clock, *, prepared: bool = True) -> AsyncIterator[Check]:
     """One check for each organization whose chain is broken, or one for all of them. The URL is the owner's."""
     db = Database(url, clock, pool_size=1, prepared=prepared, listen_url=url)
     await db.open()
     try:
-        for check in await _examined(db):
+        for check in await _verify_organizations(db):
             yield check
     except MnemonError as error:
-        yield failed("audit log", error)
+        yield fail_from_error("audit log", error)
     finally:
         await db.close()
 
 
-async def _examined(db: Database) -> list[Check]:
+async def _verify_organizations(db: Database) -> list[Check]:
     async with db.owner_tx() as tx:
-        seen = await tx.one(SQL["audit_sight"])
+        seen = await tx.fetch_one(SQL["audit_sight"])
         if not seen["whole"]:
-            return [_unseen(seen["login"])]
-        everyone = [one.name for one in await organizations(tx)]
+            return [_unreadable_log(seen["login"])]
+        everyone = [one.name for one in await list_organizations(tx)]
     bad, heads, entries = [], [], 0
     for name in everyone:
         async with db.owner_tx() as tx:
             reached, broken = await verify_log(tx, Scope(org_id=name))
-        entries += reached.entries
-        heads.append(f"{name} {short_form(reached)}")
+        entries += reached.entry_count
+        heads.append(f"{name} {head_summary(reached)}")
         if broken is not None:
             fix = f"see {WHAT_TO_DO}; first: mnemon backup now.dump  # keeps what is there"
-            bad.append(fail("audit log", in_words(name, broken), fix))
+            bad.append(fail("audit log", describe_break(name, broken), fix))
     if bad:
         return bad
-    shown = "; ".join(heads[:MOST_HEADS]) + (" …" if len(heads) > MOST_HEADS else "")
+    shown = "; ".join(heads[:MAX_HEADS_SHOWN]) + (" …" if len(heads) > MAX_HEADS_SHOWN else "")
     words = f"{entries:,} entries of {len(everyone)} organizations follow from each other."
     return [ok("audit log", f"{words} {shown}" if heads else words)]
 
 
-def _unseen(login: str) -> Check:
+def _unreadable_log(login: str) -> Check:
     """The check for a login that row-level security binds, or that may not read the log at all."""
     words = f"The login {login} does not own the tables and cannot read every organization's log: not verified."
     fix = "set MNEMON_MIGRATION_URL to the owner's URL, or for each organization: mnemon audit verify --org NAME"
     return warn("audit log", words, fix)
 
 
-def short_form(head: LogHead) -> str:
+def head_summary(head: LogHead) -> str:
     """How far a log goes, without the hashes of its lanes."""
-    entries, lanes = head.entries, len(head.filled)
+    entries, lanes = head.entry_count, len(head.filled_lanes)
     many = f"{entries:,} {'entry' if entries == 1 else 'entries'} in {lanes} {'lane' if lanes == 1 else 'lanes'}"
     return f"{many}, fingerprint {head.fingerprint}"
 
 
-def in_words(org: str, broken: ChainBreak) -> str:
+def describe_break(org: str, broken: ChainBreak) -> str:
     """Where an organization's chain breaks, and what that means."""
     named = f" ({broken.id})" if broken.id else ""
     place = f"entry {broken.seq} of lane {broken.lane}{named}"

@@ -6,7 +6,7 @@ from enum import StrEnum
 from mnemon.errors import MnemonError
 
 
-class State(StrEnum):
+class CheckState(StrEnum):
     """How bad it is."""
 
     OK = "ok"
@@ -20,7 +20,7 @@ class Check:
 
     name: str
     """What was looked at, in a word or two."""
-    state: State
+    state: CheckState
     detail: str
     """What is so, in a sentence."""
     fix: str | None = None
@@ -29,19 +29,19 @@ class Check:
 
 def ok(name: str, detail: str, fix: str | None = None) -> Check:
     """All is well; `fix` may still offer something."""
-    return Check(name=name, state=State.OK, detail=detail, fix=fix)
+    return Check(name=name, state=CheckState.OK, detail=detail, fix=fix)
 
 
 def warn(name: str, detail: str, fix: str) -> Check:
     """It works, and somebody will be surprised."""
-    return Check(name=name, state=State.WARN, detail=detail, fix=fix)
+    return Check(name=name, state=CheckState.WARN, detail=detail, fix=fix)
 
 
 def fail(name: str, detail: str, fix: str | None = None) -> Check:
     """It does not work."""
-    return Check(name=name, state=State.FAIL, detail=detail, fix=fix)
+    return Check(name=name, state=CheckState.FAIL, detail=detail, fix=fix)
 
 
-def failed(name: str, error: MnemonError) -> Check:
+def fail_from_error(name: str, error: MnemonError) -> Check:
     """An error of ours as a check: its words hold the cause and the next step."""
     return fail(name, error.detail)

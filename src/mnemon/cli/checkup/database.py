@@ -6,54 +6,51 @@ from contextlib import asynccontextmanager
 
 import psycopg
 
-from mnemon.access.organizations import organizations
-from mnemon.cli.checkup.check import Check, fail, failed, ok, warn
+from mnemon.access.organizations import list_organizations
+from mnemon.cli.checkup.check import Check, fail, fail_from_error, ok, warn
 from mnemon.clock import Clock, SystemClock
-from mnemon.db.connecting import connect
+from mnemon.db.connect import check_server, explain_error, open_connection, parse_target
 from mnemon.db.database import Database
-from mnemon.db.embedded.account import choose_account
-from mnemon.db.embedded.binaries import Binaries, find_binaries
-from mnemon.db.embedded.creation import check_made
-from mnemon.db.embedded.layout import Layout
-from mnemon.db.embedded.postmaster import is_stopped, named_pid, read_postmaster
-from mnemon.db.explain import check_server, explain, target_of
-from mnemon.db.migrate import applied, refuse_what_differs, shipped
-from mnemon.db.role import assert_bound, unusable_tables
+from mnemon.db.embedded.creation import check_cluster
+from mnemon.db.embedded.data_dir import ClusterPaths
+from mnemon.db.embedded.programs import Binaries, choose_account, find_binaries
+from mnemon.db.embedded.server import is_stopped, pid_in_file, read_postmaster
+from mnemon.db.migrate import applied_migrations, check_applied, check_role, shipped_migrations, unusable_tables
 from mnemon.errors import Misconfigured, MnemonError
 from mnemon.jobs import store as jobs
-from mnemon.jobs.presence import OVERDUE_AFTER, SILENT_AFTER, judge
+from mnemon.jobs.presence import OVERDUE_AFTER, SILENT_AFTER, judge_workers
 from mnemon.settings import Settings
-from mnemon.vectors.active import assert_active
+from mnemon.vectors.active_model import assert_active
 
 
-def programs(settings: Settings) -> tuple[Check, Binaries | None]:
+def check_programs(settings: Settings) -> tuple[Check, Binaries | None]:
     """The PostgreSQL programs run."""
     try:
         found = find_binaries(settings.postgres_bin_dir)
     except MnemonError as error:
-        return failed("programs", error), None
+        return fail_from_error("programs", error), None
     return ok("programs", f"PostgreSQL {found.version} in {found.folder}."), found
 
 
-def cluster(settings: Settings, binaries: Binaries) -> tuple[Check, bool]:
+def check_embedded_cluster(settings: Settings, binaries: Binaries) -> tuple[Check, bool]:
     """The state of the embedded cluster, and whether there is one to look into."""
-    layout = Layout(data_dir=settings.data_dir.expanduser().resolve())
+    layout = ClusterPaths(data_dir=settings.data_dir.expanduser().resolve())
     if not layout.pgdata.exists():
-        if layout.record.exists():
-            return _gone(layout), False
+        if layout.created_file.exists():
+            return _missing_cluster(layout), False
         return ok("cluster", "There is no embedded database yet; the first start makes it.", "mnemon serve"), False
     try:
         choose_account(layout.data_dir, layout.pgdata)
-        check_made(layout, binaries)
+        check_cluster(layout, binaries)
     except MnemonError as error:
-        return failed("cluster", error), False
+        return fail_from_error("cluster", error), False
     running = read_postmaster(layout.pgdata)
     if running is not None and is_stopped(running.pid):
         words = f"The embedded PostgreSQL (process {running.pid}) is stopped by a signal and answers nobody."
         return fail("cluster", words, f"kill -CONT {running.pid}"), False
     if running is not None:
         return ok("cluster", f"The embedded PostgreSQL runs (process {running.pid}, {running.status})."), True
-    if named_pid(layout.pgdata) is not None:
+    if pid_in_file(layout.pgdata) is not None:
         words = (
             "The embedded PostgreSQL was killed; it recovers by itself at the next start, nothing acknowledged is lost."
         )
@@ -61,27 +58,27 @@ def cluster(settings: Settings, binaries: Binaries) -> tuple[Check, bool]:
     return ok("cluster", "The embedded PostgreSQL is stopped, properly."), True
 
 
-def _gone(layout: Layout) -> Check:
+def _missing_cluster(layout: ClusterPaths) -> Check:
     return fail(
         "cluster",
         f"{layout.data_dir} had a database, and {layout.pgdata} is gone.",
-        f"put it back (is a disk not mounted?), or: rm {layout.record}  # begins with an empty one",
+        f"put it back (is a disk not mounted?), or: rm {layout.created_file}  # begins with an empty one",
     )
 
 
 @asynccontextmanager
-async def connected(url: str, *, embedded: bool = False) -> AsyncIterator[psycopg.AsyncConnection | Check]:
+async def connect_or_explain(url: str, *, embedded: bool = False) -> AsyncIterator[psycopg.AsyncConnection | Check]:
     """A connection, or the check that says why there is none."""
     try:
-        connection = await connect(url)
+        connection = await open_connection(url)
     except psycopg.Error as error:
-        yield fail("database", explain(error, url, embedded=embedded))
+        yield fail("database", explain_error(error, url, embedded=embedded))
         return
     async with connection:
         yield connection
 
 
-async def server(connection: psycopg.AsyncConnection, url: str) -> Check:
+async def check_postgres(connection: psycopg.AsyncConnection, url: str) -> Check:
     """The server answers, is new enough, pgvector too, and can be written to."""
     began = time.perf_counter()
     await connection.execute("SELECT 1")
@@ -89,16 +86,16 @@ async def server(connection: psycopg.AsyncConnection, url: str) -> Check:
     try:
         await check_server(connection)
     except MnemonError as error:
-        return failed("database", error)
-    if (refusal := await _read_only(connection)) is not None:
+        return fail_from_error("database", error)
+    if (refusal := await _check_writable(connection)) is not None:
         return refusal
     version = connection.info.server_version
-    target = target_of(url)
+    target = parse_target(url)
     place = target.place if target else "the URL"
     return ok("database", f"PostgreSQL {version // 10000}.{version % 10000} answers at {place} in {took:.1f} ms.")
 
 
-async def _read_only(connection: psycopg.AsyncConnection) -> Check | None:
+async def _check_writable(connection: psycopg.AsyncConnection) -> Check | None:
     """The check that fails where nothing can be written, or None."""
     row = await (
         await connection.execute("SELECT current_setting('transaction_read_only') = 'on', pg_is_in_recovery()")
@@ -117,7 +114,7 @@ async def _read_only(connection: psycopg.AsyncConnection) -> Check | None:
     return fail("database", words, step)
 
 
-async def privileges(connection: psycopg.AsyncConnection) -> Check:
+async def check_privileges(connection: psycopg.AsyncConnection) -> Check:
     """The server's role may read and write every table."""
     lacking = await unusable_tables(connection)
     if lacking:
@@ -126,14 +123,14 @@ async def privileges(connection: psycopg.AsyncConnection) -> Check:
     return ok("privileges", "The role mnemon_app may read and write every table.")
 
 
-async def schema(connection: psycopg.AsyncConnection) -> tuple[Check, bool]:
+async def check_schema(connection: psycopg.AsyncConnection) -> tuple[Check, bool]:
     """The schema is this version's; whether it can be worked with."""
-    done = await applied(connection)
-    known = shipped()
+    done = await applied_migrations(connection)
+    known = shipped_migrations()
     try:
-        refuse_what_differs(known, done)
+        check_applied(known, done)
     except MnemonError as error:
-        return failed("schema", error), False
+        return fail_from_error("schema", error), False
     missing = [step for step in known if step.number not in done]
     if missing:
         words = f"{len(missing)} of {len(known)} migrations are still to be applied."
@@ -141,54 +138,54 @@ async def schema(connection: psycopg.AsyncConnection) -> tuple[Check, bool]:
     return ok("schema", f"All {len(known)} migrations are applied."), True
 
 
-async def inside(
+async def check_contents(
     url: str, clock: Clock, *, owns: bool, embedder: str | None, prepared: bool = True
 ) -> AsyncIterator[Check]:
     """Walls, work and organizations of a database whose schema is right."""
     db = Database(url, clock, pool_size=2, prepared=prepared, listen_url=url)
     await db.open()
     try:
-        yield await _walls(db)
-        yield await _work(db)
+        yield await _check_isolation(db)
+        yield await _check_work(db)
         if owns:  # another login sees no organization but its own
-            yield await _organizations(db)
+            yield await _check_organizations(db)
             if embedder is not None:
-                yield await _vectors(db, embedder)
+                yield await _check_vectors(db, embedder)
     except MnemonError as error:
-        yield failed("database", error)
+        yield fail_from_error("database", error)
     finally:
         await db.close()
 
 
-async def _walls(db: Database) -> Check:
+async def _check_isolation(db: Database) -> Check:
     try:
         async with db.tx(None) as tx:
-            await assert_bound(tx)
+            await check_role(tx)
     except MnemonError as error:
-        return failed("isolation", error)
+        return fail_from_error("isolation", error)
     return ok("isolation", "The server works as mnemon_app, and row-level security keeps organizations apart.")
 
 
-async def _work(db: Database) -> Check:
+async def _check_work(db: Database) -> Check:
     """Whether work is parked, waits for a worker, or fails and is tried again: judged as `/readyz` does."""
     wall = SystemClock().now()
     async with db.tx(None) as tx:
-        parked, (since, _), reported, failing = await tx.together(
+        parked, (since, _), reported, failing = await tx.gather(
             jobs.parked_by_organization(tx),
             jobs.overdue_since(tx),
-            jobs.workers(tx, since=wall - SILENT_AFTER),
+            jobs.list_workers(tx, since=wall - SILENT_AFTER),
             jobs.commonest_failure(tx),
         )
     if parked:
         number, org = sum(parked.values()), next(iter(parked))
         whose = "" if org == "local" else f" --org {org}"
-        words = f"{number} {_items(number)} parked: out of tries, kept, and not tried again until you say so."
+        words = f"{number} {_items_phrase(number)} parked: out of tries, kept, and not tried again until you say so."
         return warn(
             "work", words, f"mnemon jobs list --status parked{whose}  # then: mnemon jobs retry --parked{whose}"
         )
     if since is not None and tx.now - since > OVERDUE_AFTER:
         late = int((tx.now - since).total_seconds())
-        verdict = judge(reported, now=wall, overdue=tx.now - since)
+        verdict = judge_workers(reported, now=wall, overdue=tx.now - since)
         if not verdict.claiming:
             words = f"Work has been due for {late} s, and nobody takes it."
             return warn("work", words, "mnemon serve  # or: mnemon worker")
@@ -196,27 +193,27 @@ async def _work(db: Database) -> Check:
         return warn("work", words, "mnemon worker  # one more, or a larger MNEMON_WORKER_CONCURRENCY")
     if failing is not None:
         number, kind, error = failing["number"], failing["kind"], failing["error"]
-        words = f"{number} {_items(number)} being tried again (kind {kind}); the last try failed with {error}"
+        words = f"{number} {_items_phrase(number)} being tried again (kind {kind}); the last try failed with {error}"
         return warn("work", words, "mnemon jobs list  # mend the cause; what waits for it follows by itself")
     return ok("work", "Nothing is overdue, failing or parked.")
 
 
-def _items(number: int) -> str:
+def _items_phrase(number: int) -> str:
     return "work item is" if number == 1 else "work items are"
 
 
-async def _vectors(db: Database, embedder: str) -> Check:
+async def _check_vectors(db: Database, embedder: str) -> Check:
     try:
         async with db.owner_tx() as tx:
             await assert_active(tx, embedder)
     except Misconfigured as error:
-        return failed("vectors", error)
+        return fail_from_error("vectors", error)
     return ok("vectors", f"What is stored was embedded by {embedder}, or is about to be.")
 
 
-async def _organizations(db: Database) -> Check:
+async def _check_organizations(db: Database) -> Check:
     async with db.owner_tx() as tx:
-        found = await organizations(tx)
+        found = await list_organizations(tx)
     if not found:
         return ok("organizations", "There is none yet; the first start makes `local` and its key.", "mnemon serve")
     keyless = [one.name for one in found if not one.keys]

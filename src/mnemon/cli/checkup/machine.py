@@ -1,5 +1,9 @@
-"""The machine and the words it was given: Python, settings, data directory, room, port, completion."""
+"""The machine and the words it was given: Python, settings, data directory, room, port, completion.
 
+Names that read like settings and are none: in the environment, in `.env` and in `mnemon.toml`.
+"""
+
+import difflib
 import errno
 import json
 import os
@@ -7,23 +11,85 @@ import platform
 import shutil
 import socket
 import sys
+import tomllib
 import urllib.error
 import urllib.request
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
-from mnemon.api.listening import listen_refusal
+from dotenv import dotenv_values
+
+from mnemon.api.server import listen_refusal
 from mnemon.cli.checkup.check import Check, fail, ok, warn
-from mnemon.cli.checkup.names import unknown_names
-from mnemon.cli.serving import Address, running_server
+from mnemon.cli.server_address import ServerAddress, running_server
 from mnemon.settings import Settings
 
+OTHER_VARIABLES = frozenset({"MNEMON_ORG", "MNEMON_USER", "MNEMON_URL", "MNEMON_KEY", "MNEMON_API_KEY"})
+"""Variables that begin like settings and belong to commands and clients; those of tests begin with MNEMON_TEST_."""
+_SETTING_VARIABLES = {name: f"MNEMON_{name.upper()}" for name in Settings.model_fields}
+
+
+@dataclass(frozen=True, kw_only=True)
+class UnknownSetting:
+    """A name that has no effect."""
+
+    place: str
+    """Where it stands: `the environment`, or the file's name."""
+    name: str
+    meant: str | None
+    """The setting that is spelt most like it, as that place writes it."""
+
+    @property
+    def fix(self) -> str:
+        """What to type, or what to write into the file."""
+        if self.place == "the environment":
+            return f"unset {self.name}" + (f"; export {self.meant}=…" if self.meant else "")
+        write = f"write {self.meant}" if self.meant else "remove it"
+        return f"{write} in {self.place}; docs/settings.md has every name"
+
+
+def unknown_settings(environment: Mapping[str, str], folder: Path) -> list[UnknownSetting]:
+    """Every name that no setting has. A misspelt setting would silently be nothing."""
+    variables = [name for name in environment if name.startswith("MNEMON_")]
+    dotenv = folder / ".env"
+    lines = [name for name in dotenv_values(dotenv) if name.upper().startswith("MNEMON_")] if dotenv.is_file() else []
+    toml = folder / "mnemon.toml"
+    table = tomllib.loads(toml.read_text(encoding="utf-8")) if toml.is_file() else {}
+    return [
+        *_unknown_variables("the environment", variables),
+        *_unknown_variables(".env", lines),
+        *(
+            UnknownSetting(
+                place="mnemon.toml",
+                name=name,
+                meant=_nearest_name(name.lower().removeprefix("mnemon_"), _SETTING_VARIABLES),
+            )
+            for name in sorted(table)
+            if name not in _SETTING_VARIABLES
+        ),
+    ]
+
+
+def _unknown_variables(place: str, names: Iterable[str]) -> list[UnknownSetting]:
+    known = {*_SETTING_VARIABLES.values(), *OTHER_VARIABLES}
+    odd = sorted(name for name in names if name.upper() not in known and not name.startswith("MNEMON_TEST_"))
+    return [
+        UnknownSetting(place=place, name=name, meant=_nearest_name(name.upper(), _SETTING_VARIABLES.values()))
+        for name in odd
+    ]
+
+
+def _nearest_name(name: str, known: Iterable[str]) -> str | None:
+    return next(iter(difflib.get_close_matches(name, list(known), n=1)), None)
+
+
 OLDEST_PYTHON = (3, 11)
-LITTLE_ROOM_BYTES = 200_000_000
-SOME_ROOM_BYTES = 1_000_000_000
+DISK_FAIL_BYTES = 200_000_000
+DISK_WARN_BYTES = 1_000_000_000
 
 
-def python() -> Check:
+def check_python() -> Check:
     """The interpreter is new enough."""
     version = platform.python_version()
     if sys.version_info < OLDEST_PYTHON:
@@ -31,9 +97,9 @@ def python() -> Check:
     return ok("python", f"Python {version} on {platform.system()} {platform.machine()}.")
 
 
-def variables(environment: Mapping[str, str], folder: Path) -> Check:
+def check_setting_names(environment: Mapping[str, str], folder: Path) -> Check:
     """Every name in the environment and in this folder's files is a setting: a misspelt one is silently nothing."""
-    odd = unknown_names(environment, folder)
+    odd = unknown_settings(environment, folder)
     if not odd:
         named = sum(f"MNEMON_{name.upper()}" in environment for name in Settings.model_fields)
         return ok("settings", f"All settings are readable; {named} come from the environment.")
@@ -41,37 +107,37 @@ def variables(environment: Mapping[str, str], folder: Path) -> Check:
     return warn("settings", f"{words}.", odd[0].fix)
 
 
-def data_dir(folder: Path) -> list[Check]:
+def check_data_dir(folder: Path) -> list[Check]:
     """The data directory can be written to and its disk has room."""
     folder = folder.expanduser().absolute()
     there = next(path for path in (folder, *folder.parents) if path.exists())
     if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
         return [fail("data directory", f"{folder} cannot be written by this user.", "export MNEMON_DATA_DIR=~/mnemon")]
     made = "is there" if there == folder else "will be made at the first start"
-    return [_privacy(folder, made), room(there, shutil.disk_usage(there).free)]
+    return [_check_permissions(folder, made), check_disk_space(there, shutil.disk_usage(there).free)]
 
 
-def _privacy(folder: Path, made: str) -> Check:
+def _check_permissions(folder: Path, made: str) -> Check:
     if folder.exists() and folder.stat().st_mode & 0o077:
         return warn("data directory", f"{folder} {made}, and other users may look into it.", f"chmod 700 {folder}")
     return ok("data directory", f"{folder} {made}.")
 
 
-def room(folder: Path, free: int) -> Check:
+def check_disk_space(folder: Path, free: int) -> Check:
     """The disk has room for the database and its log."""
     words = f"{free / 1e9:.1f} GB free on the disk of {folder}."
-    if free < LITTLE_ROOM_BYTES:
+    if free < DISK_FAIL_BYTES:
         return fail("disk space", words, f"df -h {folder}  # free some space, or set MNEMON_DATA_DIR to a larger disk")
-    if free < SOME_ROOM_BYTES:
+    if free < DISK_WARN_BYTES:
         return warn("disk space", words, f"df -h {folder}  # 1 GB or more is comfortable")
     return ok("disk space", words)
 
 
-def listening(settings: Settings) -> Iterable[Check]:
+def check_listening(settings: Settings) -> Iterable[Check]:
     """The port is free, or it is our own server that has it; and who can reach it."""
     served = running_server(settings.data_dir)
-    yield _port(settings.host, settings.port) if served is None else _server(served)
-    if not settings.loopback:
+    yield _check_port(settings.host, settings.port) if served is None else _check_running_server(served)
+    if not settings.is_loopback:
         yield warn(
             "network",
             f"The server listens on {settings.host}, for other machines too; keys travel in clear text without TLS.",
@@ -79,9 +145,9 @@ def listening(settings: Settings) -> Iterable[Check]:
         )
 
 
-def _server(served: Address) -> Check:
+def _check_running_server(served: ServerAddress) -> Check:
     """The server that this data directory says it has answers."""
-    version = _our_version(served.host, served.port)
+    version = _mnemon_version(served.host, served.port)
     if version is None:
         return fail(
             "port",
@@ -91,7 +157,7 @@ def _server(served: Address) -> Check:
     return ok("port", f"A Mnemon server ({version}) answers at {served.host}:{served.port}.")
 
 
-def _port(host: str, port: int) -> Check:
+def _check_port(host: str, port: int) -> Check:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -101,7 +167,7 @@ def _port(host: str, port: int) -> Check:
             why = error
         else:
             return ok("port", f"{host}:{port} is free." if port else "A free port is taken at start.")
-    version = _our_version(host, port)
+    version = _mnemon_version(host, port)
     if version is not None:
         return ok("port", f"A Mnemon server ({version}) answers at {host}:{port}.")
     return fail("port", listen_refusal(host, port, why, fix="take another."), _port_fix(why))
@@ -113,7 +179,7 @@ def _port_fix(error: OSError) -> str:
     return "mnemon serve --port 0  # or export MNEMON_PORT=8766"
 
 
-def _our_version(host: str, port: int) -> str | None:
+def _mnemon_version(host: str, port: int) -> str | None:
     place = "127.0.0.1" if host in {"0.0.0.0", "localhost"} else f"[{host}]" if ":" in host else host  # noqa: S104
     try:
         with urllib.request.urlopen(f"http://{place}:{port}/healthz", timeout=2) as answer:
@@ -123,7 +189,7 @@ def _our_version(host: str, port: int) -> str | None:
     return str(said["version"]) if isinstance(said, dict) and "version" in said else None
 
 
-def completion(home: Path, shell: str) -> Check:
+def check_completion(home: Path, shell: str) -> Check:
     """Whether the shell completes our words; a matter of comfort, never a failure."""
     places = {
         "bash": home / ".bash_completions" / "mnemon.sh",

@@ -4,15 +4,15 @@ import os
 from collections.abc import AsyncIterator
 from pathlib import Path
 
-from mnemon.app import clock_of, llm_of
-from mnemon.cli.checkup.check import Check, fail, failed, ok, warn
-from mnemon.clock import Clock, SystemClock, iso
-from mnemon.embedding.connect import connect as connect_embedder
+from mnemon.app import make_clock, make_llm
+from mnemon.cli.checkup.check import Check, fail, fail_from_error, ok, warn
+from mnemon.clock import Clock, SystemClock, format_time
+from mnemon.embedding.connect import connect_embedder
 from mnemon.errors import MnemonError
 from mnemon.settings import Settings
 
 
-def model(settings: Settings) -> Check:
+def check_model(settings: Settings) -> Check:
     """Which model answers; offline is said plainly."""
     named = tuple(filter(None, (settings.model, settings.reflection_model)))
     if set(named) == {"offline"}:
@@ -24,9 +24,9 @@ def model(settings: Settings) -> Check:
         )
     try:
         for name in named:
-            llm_of(settings, name)
+            make_llm(settings, name)
     except MnemonError as error:
-        return failed("model", error)
+        return fail_from_error("model", error)
     at = f" at {settings.model_base_url}" if settings.model_base_url else ""
     after = f"; {settings.reflection_model} reflects" if settings.reflection_model else ""
     return ok("model", f"{settings.model}{at} answers{after}. It is set up and was not asked anything.")
@@ -41,19 +41,19 @@ def embedder_name(settings: Settings) -> str | None:
         return None
 
 
-async def embedder(settings: Settings) -> Check:
+async def check_embedder(settings: Settings) -> Check:
     """The embedder loads; the local one is tried."""
     key = settings.embedder_api_key.get_secret_value() if settings.embedder_api_key else None
     try:
         found = connect_embedder(settings.embedder, base_url=settings.embedder_base_url, api_key=key)
     except MnemonError as error:
-        return failed("embedder", error)
+        return fail_from_error("embedder", error)
     try:
         if settings.embedder != "local":
             return ok("embedder", f"{found.model} is set up; it was not asked anything.")
         vectors = await found.embed(["a few words"])
     except MnemonError as error:
-        return failed("embedder", error)
+        return fail_from_error("embedder", error)
     finally:
         await found.close()
     if vectors.shape != (1, found.dimension) or not vectors.any():
@@ -61,29 +61,29 @@ async def embedder(settings: Settings) -> Check:
     return ok("embedder", f"{found.model} gives vectors of {found.dimension} dimensions.")
 
 
-async def clock(settings: Settings) -> AsyncIterator[Check]:
+async def check_clock(settings: Settings) -> AsyncIterator[Check]:
     """A clock file, where one is named, can be read and is allowed."""
     if settings.clock_file is None:
         return
     try:
-        now = clock_of(settings).now()
+        now = make_clock(settings).now()
     except MnemonError as error:
-        yield failed("clock", error)
+        yield fail_from_error("clock", error)
     else:
         away = abs((now - SystemClock().now()).days)
-        words = f"Every process takes {iso(now)} for now, {away} days from the machine's time."
+        words = f"Every process takes {format_time(now)} for now, {away} days from the machine's time."
         yield warn("clock", words, "unset MNEMON_CLOCK_FILE")
 
 
 def usable_clock(settings: Settings) -> Clock:
     """The clock in force, or the machine's when that one cannot be read."""
     try:
-        return clock_of(settings)
+        return make_clock(settings)
     except MnemonError:
         return SystemClock()
 
 
-def paths(settings: Settings) -> list[Check]:
+def check_paths(settings: Settings) -> list[Check]:
     """Files and directories that settings name exist."""
     found: list[Check] = []
     if settings.claude_cli is not None and not os.access(settings.claude_cli, os.X_OK):

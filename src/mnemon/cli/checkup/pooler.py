@@ -11,23 +11,25 @@ import psycopg
 from psycopg import errors
 
 from mnemon.cli.checkup.check import Check, fail
-from mnemon.db.connecting import connect
+from mnemon.db.connect import open_connection
 
-_WHO = "SELECT pg_backend_pid()"
-_HOLDERS = 4
+_BACKEND_PID_SQL = "SELECT pg_backend_pid()"
+_MAX_HOLDERS = 4
 """Clients that may be opened to get hold of one server connection; poolers hand out the last used one first."""
 _WAIT_S = 3.0
 """How long a holder waits for a server connection: a pool in session mode may have none left."""
 
 
-async def named_statements(url: str) -> Check | None:
+async def check_named_statements(url: str) -> Check | None:
     """The check that fails where statements prepared by name are lost between transactions, or None."""
     async with AsyncExitStack() as opened:
-        client = await opened.enter_async_context(await connect(url))
-        if await _backend(client) == client.info.backend_pid:  # a pooler makes up the number it gives to its clients
+        client = await opened.enter_async_context(await open_connection(url))
+        if (
+            await _backend_pid(client) == client.info.backend_pid
+        ):  # a pooler makes up the number it gives to its clients
             return None
         try:
-            lost = await _lost(client, url, opened)
+            lost = await _loses_statements(client, url, opened)
         except (errors.InvalidSqlStatementName, errors.DuplicatePreparedStatement):
             lost = True
     if not lost:
@@ -39,21 +41,21 @@ async def named_statements(url: str) -> Check | None:
     )
 
 
-async def _lost(client: psycopg.AsyncConnection, url: str, opened: AsyncExitStack) -> bool:
+async def _loses_statements(client: psycopg.AsyncConnection, url: str, opened: AsyncExitStack) -> bool:
     """Prepare a statement, take its connection away, use it again: raises the error of a pooler that loses it."""
     client.prepare_threshold = 0
-    first = await _backend(client)
-    for _ in range(_HOLDERS):
+    first = await _backend_pid(client)
+    for _ in range(_MAX_HOLDERS):
         try:
             async with asyncio.timeout(_WAIT_S):
-                holder = await opened.enter_async_context(await connect(url))
+                holder = await opened.enter_async_context(await open_connection(url))
                 await holder.execute("BEGIN")
-                await _backend(holder)
+                await _backend_pid(holder)
         except (TimeoutError, psycopg.OperationalError):
             return False
         try:
             async with asyncio.timeout(_WAIT_S):
-                moved = await _backend(client) != first
+                moved = await _backend_pid(client) != first
         except TimeoutError:
             return True  # the holders have every server connection, this client's too
         if moved:
@@ -61,7 +63,7 @@ async def _lost(client: psycopg.AsyncConnection, url: str, opened: AsyncExitStac
     return False  # it keeps its connection: session mode
 
 
-async def _backend(connection: psycopg.AsyncConnection) -> int:
-    row = await (await connection.execute(_WHO)).fetchone()
+async def _backend_pid(connection: psycopg.AsyncConnection) -> int:
+    row = await (await connection.execute(_BACKEND_PID_SQL)).fetchone()
     assert row is not None
     return int(row[0])

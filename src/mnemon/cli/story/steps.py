@@ -7,75 +7,75 @@ from datetime import timedelta
 from importlib.resources import files
 from typing import Any, Literal
 
-Told = dict[str, Any]
-Kind = Literal["turn", "morning", "market", "run", "again", "resolve", "chat"]
+StepData = dict[str, Any]
+StepKind = Literal["turn", "morning", "market", "run", "again", "resolve", "chat"]
 
-MORNING = "07:30"
-EVENING = "21:00"
-_THOUSANDS = ("entry", "take_profit", "stop_loss")
+MORNING_TIME = "07:30"
+EVENING_TIME = "21:00"
+_PRICES_IN_THOUSANDS = ("entry", "take_profit", "stop_loss")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Step:
+class DemoStep:
     """Something that happens at a time of the story."""
 
-    kind: Kind
+    kind: StepKind
     after: timedelta
     """Since the story's first midnight."""
-    told: Told
+    told: StepData
     """The file's words for it."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Story:
+class DemoStory:
     """Who there is, and what happens."""
 
-    personas: tuple[Told, ...]
-    agents: tuple[Told, ...]
-    steps: tuple[Step, ...] = field(default_factory=tuple)
+    personas: tuple[StepData, ...]
+    agents: tuple[StepData, ...]
+    steps: tuple[DemoStep, ...] = field(default_factory=tuple)
 
 
-def read_story() -> Story:
+def read_story() -> DemoStory:
     """The story as its files tell it."""
-    agents, trades = _file("agents"), _file("trades")
+    agents, trades = _read_file("agents"), _read_file("trades")
     steps = [
-        *_steps("turn", _file("talks")["turn"]),
-        *_steps("run", agents["run"]),
-        *_steps("again", [*agents["again"], *trades["again"]]),
-        *_steps("resolve", agents["resolve"]),
-        *_steps("chat", agents["chat"]),
-        *_steps("morning", [_morning(told, trades["market"]["symbol"]) for told in trades["morning"]]),
-        *_steps("market", _bars(trades["market"])),
+        *_parse_steps("turn", _read_file("talks")["turn"]),
+        *_parse_steps("run", agents["run"]),
+        *_parse_steps("again", [*agents["again"], *trades["again"]]),
+        *_parse_steps("resolve", agents["resolve"]),
+        *_parse_steps("chat", agents["chat"]),
+        *_parse_steps("morning", [_morning_data(told, trades["market"]["symbol"]) for told in trades["morning"]]),
+        *_parse_steps("market", _price_bars(trades["market"])),
     ]
-    return Story(
-        personas=tuple(_file("people")["persona"]),
+    return DemoStory(
+        personas=tuple(_read_file("people")["persona"]),
         agents=tuple(agents["agent"]),
         steps=tuple(sorted(steps, key=lambda step: step.after)),
     )
 
 
-def _steps(kind: Kind, told: list[Told]) -> Iterator[Step]:
+def _parse_steps(kind: StepKind, told: list[StepData]) -> Iterator[DemoStep]:
     for one in told:
         hours, minutes = one["at"].split(":")
-        yield Step(kind=kind, after=timedelta(days=one["day"], hours=int(hours), minutes=int(minutes)), told=one)
+        yield DemoStep(kind=kind, after=timedelta(days=one["day"], hours=int(hours), minutes=int(minutes)), told=one)
 
 
-def _morning(told: Told, symbol: str) -> Told:
+def _morning_data(told: StepData, symbol: str) -> StepData:
     card = {"symbol": symbol, **told.get("card", {})}
-    levels = {name: card[name] * 1000 for name in _THOUSANDS if name in card}
-    return {**told, "at": MORNING, "card": {**card, **levels}}
+    levels = {name: card[name] * 1000 for name in _PRICES_IN_THOUSANDS if name in card}
+    return {**told, "at": MORNING_TIME, "card": {**card, **levels}}
 
 
-def _bars(market: Told) -> list[Told]:
+def _price_bars(market: StepData) -> list[StepData]:
     return [
         {
             "day": day,
-            "at": EVENING,
+            "at": EVENING_TIME,
             "bar": {"symbol": market["symbol"], "low": low * 1000, "high": high * 1000, "price": close * 1000},
         }
         for day, low, high, close in market["bars"]
     ]
 
 
-def _file(name: str) -> Told:
+def _read_file(name: str) -> StepData:
     return tomllib.loads(files("mnemon.cli.story").joinpath(f"{name}.toml").read_text(encoding="utf-8"))

@@ -6,19 +6,19 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from mnemon.db.embedded.account import Account
+from mnemon.db.embedded.programs import SystemAccount
 from mnemon.errors import Misconfigured
 
-PORT = 5432  # names the socket file; no network port is opened
-OWNER = "mnemon"
-APPLICATION = "mnemon_app"
-DATABASE = "mnemon"
+SOCKET_PORT = 5432  # names the socket file; no network port is opened
+OWNER_ROLE = "mnemon"
+APPLICATION_ROLE = "mnemon_app"
+DATABASE_NAME = "mnemon"
 SOCKET_PATH_LIMIT = 103  # macOS; Linux allows 107
-INCLUDE = "include 'mnemon.conf'\n"
+INCLUDE_LINE = "include 'mnemon.conf'\n"
 
-SETTINGS: Mapping[str, str] = {
+POSTGRES_SETTINGS: Mapping[str, str] = {
     "listen_addresses": "",
-    "port": str(PORT),
+    "port": str(SOCKET_PORT),
     "unix_socket_permissions": "0700",
     "max_connections": "100",
     # Nothing acknowledged is ever lost.
@@ -58,40 +58,40 @@ SETTINGS: Mapping[str, str] = {
 
 def settings_text(*, socket_dir: Path, major: int) -> str:
     """The file PostgreSQL includes: every setting of ours, for this version."""
-    chosen = {**SETTINGS, "unix_socket_directories": f'"{socket_dir}"'}
+    chosen = {**POSTGRES_SETTINGS, "unix_socket_directories": f'"{socket_dir}"'}
     if major >= 18:
         chosen["io_method"] = "sync"  # three processes fewer; a laptop's working set is cached
     lines = (f"{name} = '{value.replace(chr(39), chr(39) * 2)}'\n" for name, value in chosen.items())
     return "# Written by mnemon at every start. Your own settings go to the end of postgresql.conf.\n" + "".join(lines)
 
 
-def access_text() -> str:
+def hba_text() -> str:
     """pg_hba.conf: over the socket only, and only the operating system users that the map names."""
     return "local all all peer map=mnemon\n"
 
 
-def let_in(account: Account) -> tuple[str, ...]:
+def allowed_users(account: SystemAccount) -> tuple[str, ...]:
     """The operating system users that may connect: the cluster's own and root.
 
     `nobody` is shared by whoever wants to own nothing, so it may only where we are it ourselves.
     """
-    own = (account.name,) if account.is_us or account.name != "nobody" else ()
+    own = (account.name,) if account.is_current_user or account.name != "nobody" else ()
     return tuple(dict.fromkeys((*own, "root")))
 
 
 def user_map_text(users: Sequence[str]) -> str:
     """pg_ident.conf: each operating system user may be the owner or the application's role."""
-    return "".join(f'mnemon "{user}" {role}\n' for user in users for role in (OWNER, APPLICATION))
+    return "".join(f'mnemon "{user}" {role}\n' for user in users for role in (OWNER_ROLE, APPLICATION_ROLE))
 
 
-def write_configuration(pgdata: Path, *, account: Account, socket_dir: Path, major: int) -> None:
+def write_configuration(pgdata: Path, *, account: SystemAccount, socket_dir: Path, major: int) -> None:
     """The cluster's files say what this version of Mnemon wants, whatever they said before."""
     write_file(pgdata / "mnemon.conf", settings_text(socket_dir=socket_dir, major=major), account)
-    write_file(pgdata / "pg_hba.conf", access_text(), account)
-    write_file(pgdata / "pg_ident.conf", user_map_text(let_in(account)), account)
+    write_file(pgdata / "pg_hba.conf", hba_text(), account)
+    write_file(pgdata / "pg_ident.conf", user_map_text(allowed_users(account)), account)
 
 
-def write_file(path: Path, text: str, account: Account) -> None:
+def write_file(path: Path, text: str, account: SystemAccount) -> None:
     """The file has this text, whole or not at all, and is the account's."""
     if path.exists() and path.read_text() == text:
         return
@@ -102,26 +102,26 @@ def write_file(path: Path, text: str, account: Account) -> None:
         file.write(text)
         file.flush()
         os.fsync(file.fileno())
-        if not account.is_us:
+        if not account.is_current_user:
             os.fchown(file.fileno(), account.uid, account.gid)
     draft.replace(path)
 
 
-def choose_socket_dir(pgdata: Path, account: Account) -> Path:
+def choose_socket_dir(pgdata: Path, account: SystemAccount) -> Path:
     """The cluster's own directory, or a private short one when its path is too long for a socket."""
-    if len(os.fsencode(pgdata / f".s.PGSQL.{PORT}")) <= SOCKET_PATH_LIMIT:
+    if len(os.fsencode(pgdata / f".s.PGSQL.{SOCKET_PORT}")) <= SOCKET_PATH_LIMIT:
         return pgdata
     digest = hashlib.sha256(os.fsencode(pgdata)).hexdigest()[:16]
     short = Path(tempfile.gettempdir()) / f"mnemon-{digest}"
-    if len(os.fsencode(short / f".s.PGSQL.{PORT}")) > SOCKET_PATH_LIMIT:
+    if len(os.fsencode(short / f".s.PGSQL.{SOCKET_PORT}")) > SOCKET_PATH_LIMIT:
         short = Path("/tmp") / f"mnemon-{digest}"  # noqa: S108 - private by its mode and owner, both checked below
-    return _private(short, account)
+    return _make_private_dir(short, account)
 
 
-def _private(folder: Path, account: Account) -> Path:
+def _make_private_dir(folder: Path, account: SystemAccount) -> Path:
     try:
         folder.mkdir(mode=0o700)
-        if not account.is_us:
+        if not account.is_current_user:
             os.chown(folder, account.uid, account.gid)
     except FileExistsError:
         pass

@@ -6,40 +6,47 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-from mnemon.db.embedded.account import Account
-from mnemon.db.embedded.binaries import Binaries
-from mnemon.db.embedded.configuration import DATABASE, INCLUDE, OWNER, choose_socket_dir, write_configuration
-from mnemon.db.embedded.diagnosis import diagnose
-from mnemon.db.embedded.layout import Layout, open_own
-from mnemon.db.embedded.programs import Ended, run
+from mnemon.db.embedded.configuration import (
+    DATABASE_NAME,
+    INCLUDE_LINE,
+    OWNER_ROLE,
+    choose_socket_dir,
+    write_configuration,
+)
+from mnemon.db.embedded.data_dir import ClusterPaths, open_owned_file
+from mnemon.db.embedded.diagnosis import diagnose_failure
+from mnemon.db.embedded.programs import Binaries, ProgramResult, SystemAccount, run_program
 from mnemon.errors import DatabaseDown, Misconfigured
 
-DRAFT = "postgres.new-"
+DRAFT_PREFIX = "postgres.new-"
 
 
-async def ensure_made(layout: Layout, binaries: Binaries, account: Account, report: Callable[[str], None]) -> None:
+async def ensure_created(
+    layout: ClusterPaths, binaries: Binaries, account: SystemAccount, report: Callable[[str], None]
+) -> None:
     """The cluster stands complete under its name; one that is not ours, not whole or gone is an error."""
     if layout.pgdata.exists():
-        check_made(layout, binaries)
-    elif layout.record.exists():
+        check_cluster(layout, binaries)
+    elif layout.created_file.exists():
         raise Misconfigured(
             f"{layout.data_dir} had a database, and {layout.pgdata} is gone. Put it back (is a disk not mounted?) or "
-            f"restore a backup into a new data directory. To begin with an empty one, delete {layout.record}."
+            f"restore a backup into a new data directory. To begin with an empty one, delete {layout.created_file}."
         )
     else:
         report(f"making a new database in {layout.data_dir}")
-        await _make(layout, binaries, account)
-    if not layout.record.exists():
-        _write(
-            layout.record, "The database beside this file was made by mnemon. It is never replaced by an empty one.\n"
+        await _create_cluster(layout, binaries, account)
+    if not layout.created_file.exists():
+        _write_durably(
+            layout.created_file,
+            "The database beside this file was made by mnemon. It is never replaced by an empty one.\n",
         )
 
 
-def check_made(layout: Layout, binaries: Binaries) -> None:
+def check_cluster(layout: ClusterPaths, binaries: Binaries) -> None:
     """The cluster is ours, whole, and of this PostgreSQL version."""
     try:
         made_by = (layout.pgdata / "PG_VERSION").read_text().strip()
-        whole = layout.marker.exists()
+        whole = layout.marker_file.exists()
     except FileNotFoundError:
         made_by, whole = "", False
     except OSError as error:
@@ -59,32 +66,37 @@ def check_made(layout: Layout, binaries: Binaries) -> None:
         )
 
 
-async def _make(layout: Layout, binaries: Binaries, account: Account) -> None:
-    _sweep(layout)
-    draft = layout.data_dir / f"{DRAFT}{secrets.token_hex(4)}"
+async def _create_cluster(layout: ClusterPaths, binaries: Binaries, account: SystemAccount) -> None:
+    _remove_drafts(layout)
+    draft = layout.data_dir / f"{DRAFT_PREFIX}{secrets.token_hex(4)}"
     try:
         _make_draft_folder(draft, account)
         reach = (draft, binaries.folder)
-        _check(await run(initdb_command(binaries, draft), account=account, reach=reach), layout)
-        _configure(draft, layout, binaries, account)
-        _check(await run(_single_user(binaries, draft), account=account, reach=reach, given=_FIRST_DATABASE), layout)
-        _write(draft / layout.marker.name, f"PostgreSQL {binaries.version}\n")
+        _check_result(await run_program(initdb_command(binaries, draft), account=account, reach=reach), layout)
+        _configure_draft(draft, layout, binaries, account)
+        _check_result(
+            await run_program(
+                _single_user_command(binaries, draft), account=account, reach=reach, given=_CREATE_DATABASE_SQL
+            ),
+            layout,
+        )
+        _write_durably(draft / layout.marker_file.name, f"PostgreSQL {binaries.version}\n")
         draft.rename(layout.pgdata)
-        _sync(layout.data_dir)
+        _fsync_dir(layout.data_dir)
     except OSError as error:
-        raise diagnose(error.strerror or str(error), data_dir=layout.data_dir) from error
+        raise diagnose_failure(error.strerror or str(error), data_dir=layout.data_dir) from error
     finally:
         # Again: the initdb of a process that was killed lives on a little, and writes where the first sweep has been.
-        _sweep(layout)
+        _remove_drafts(layout)
 
 
-def _sweep(layout: Layout) -> None:
+def _remove_drafts(layout: ClusterPaths) -> None:
     """Drafts never served anyone: what is left of an interrupted one can go."""
-    for left in layout.data_dir.glob(f"{DRAFT}*"):
+    for left in layout.data_dir.glob(f"{DRAFT_PREFIX}*"):
         shutil.rmtree(left, ignore_errors=True)
 
 
-_FIRST_DATABASE = f"CREATE DATABASE {DATABASE};\n"
+_CREATE_DATABASE_SQL = f"CREATE DATABASE {DATABASE_NAME};\n"
 
 
 def initdb_command(binaries: Binaries, draft: Path) -> list[str]:
@@ -95,34 +107,34 @@ def initdb_command(binaries: Binaries, draft: Path) -> list[str]:
         else ("--locale=C.UTF-8",)
     )
     fixed = ("--encoding=UTF8", "--auth=peer", "--data-checksums", "--no-instructions")
-    return [binaries.program("initdb"), "-D", str(draft), "-U", OWNER, *fixed, *locale]
+    return [binaries.program_path("initdb"), "-D", str(draft), "-U", OWNER_ROLE, *fixed, *locale]
 
 
-def _single_user(binaries: Binaries, draft: Path) -> list[str]:
-    return [binaries.program("postgres"), "--single", "-j", "-D", str(draft), "template1"]
+def _single_user_command(binaries: Binaries, draft: Path) -> list[str]:
+    return [binaries.program_path("postgres"), "--single", "-j", "-D", str(draft), "template1"]
 
 
-def _check(ended: Ended, layout: Layout) -> None:
+def _check_result(ended: ProgramResult, layout: ClusterPaths) -> None:
     if ended.code != 0 or "FATAL" in ended.said or "ERROR" in ended.said:
-        raise diagnose(ended.said, data_dir=layout.data_dir)
+        raise diagnose_failure(ended.said, data_dir=layout.data_dir)
 
 
-def _make_draft_folder(draft: Path, account: Account) -> None:
+def _make_draft_folder(draft: Path, account: SystemAccount) -> None:
     draft.mkdir(mode=0o700)
-    if not account.is_us:
+    if not account.is_current_user:
         os.chown(draft, account.uid, account.gid)
 
 
-def _configure(draft: Path, layout: Layout, binaries: Binaries, account: Account) -> None:
+def _configure_draft(draft: Path, layout: ClusterPaths, binaries: Binaries, account: SystemAccount) -> None:
     with (draft / "postgresql.conf").open("a") as file:
-        file.write(INCLUDE)
+        file.write(INCLUDE_LINE)
     socket_dir = choose_socket_dir(layout.pgdata, account)
     write_configuration(draft, account=account, socket_dir=socket_dir, major=binaries.major)
 
 
-def _write(path: Path, text: str) -> None:
+def _write_durably(path: Path, text: str) -> None:
     try:
-        with os.fdopen(open_own(path, os.O_WRONLY | os.O_TRUNC), "w") as file:
+        with os.fdopen(open_owned_file(path, os.O_WRONLY | os.O_TRUNC), "w") as file:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
@@ -132,7 +144,7 @@ def _write(path: Path, text: str) -> None:
         ) from error
 
 
-def _sync(folder: Path) -> None:
+def _fsync_dir(folder: Path) -> None:
     fd = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(fd)

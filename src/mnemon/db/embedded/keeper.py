@@ -11,38 +11,40 @@ import sys
 import time
 from pathlib import Path
 
-from mnemon.db.embedded.layout import Layout
-from mnemon.db.embedded.locks import FileLock
-from mnemon.db.embedded.postmaster import running_pid
-from mnemon.db.embedded.stop import stop_server
+from mnemon.db.embedded.data_dir import ClusterPaths, FileLock
+from mnemon.db.embedded.server import running_pid, stop_server
 
-LOOK_SECONDS = 1.0
+CHECK_INTERVAL_SECONDS = 1.0
 
 
-def keep(layout: Layout, grace_seconds: float) -> None:
+def run_keeper(layout: ClusterPaths, grace_seconds: float) -> None:
     """The server is stopped and nobody uses the cluster; returns at once when another keeper is there."""
-    alone, latch, users = FileLock(layout.keeper), FileLock(layout.latch), FileLock(layout.users)
-    if not alone.take(shared=False):
+    alone, latch, users = (
+        FileLock(layout.keeper_lock_file),
+        FileLock(layout.change_lock_file),
+        FileLock(layout.users_lock_file),
+    )
+    if not alone.try_lock(shared=False):
         return
     unused = 0.0
     while True:
-        time.sleep(LOOK_SECONDS)
-        if not latch.take(shared=False):
+        time.sleep(CHECK_INTERVAL_SECONDS)
+        if not latch.try_lock(shared=False):
             continue  # somebody comes or leaves at this moment
-        if users.take(shared=False):
-            unused += LOOK_SECONDS
+        if users.try_lock(shared=False):
+            unused += CHECK_INTERVAL_SECONDS
             if running_pid(layout.pgdata) is None or unused > grace_seconds:
-                asyncio.run(stop_server(layout.pgdata, _say))
+                asyncio.run(stop_server(layout.pgdata, _write_stderr))
                 return  # still inside the latch, so that who comes next finds no keeper
-            users.free()
+            users.release_lock()
         else:
             unused = 0.0
-        latch.free()
+        latch.release_lock()
 
 
-def _say(message: str) -> None:
+def _write_stderr(message: str) -> None:
     sys.stderr.write(f"keeper: {message}\n")
 
 
 if __name__ == "__main__":
-    keep(Layout(data_dir=Path(sys.argv[1])), float(sys.argv[2]))
+    run_keeper(ClusterPaths(data_dir=Path(sys.argv[1])), float(sys.argv[2]))

@@ -25,7 +25,7 @@ CAPABILITY_VERSION_3 = 0x20080522
 CAPABILITY_WORDS = struct.Struct("6I")  # effective, permitted, inheritable, then the upper halves of the three
 
 
-class Order(TypedDict):
+class LaunchSpec(TypedDict):
     """What to run and how."""
 
     argv: list[str]
@@ -39,22 +39,22 @@ class Order(TypedDict):
     """Where a detached command's words go; None to run in place."""
 
 
-class Refused(Exception):
+class LaunchRefused(Exception):
     """The system does not allow it; the text says what."""
 
 
 def main() -> None:
     """The command runs in place of this program, or as a process of its own whose pid is printed."""
-    order: Order = json.loads(sys.argv[1])
+    order: LaunchSpec = json.loads(sys.argv[1])
     try:
         if order["log"] is None:
-            execute(order)
-        sys.stdout.write(f"{detach(order, order['log'])}\n")
-    except (OSError, Refused) as error:
+            execute_command(order)
+        sys.stdout.write(f"{detach_command(order, order['log'])}\n")
+    except (OSError, LaunchRefused) as error:
         sys.exit(f"launch: {error}")
 
 
-def detach(order: Order, log: str) -> int:
+def detach_command(order: LaunchSpec, log: str) -> int:
     """The command is a child of nobody, its words go to the log; its pid."""
     read_end, write_end = os.pipe()
     first = os.fork()
@@ -64,7 +64,7 @@ def detach(order: Order, log: str) -> int:
         with os.fdopen(read_end) as pipe:
             pid, _, trouble = pipe.read().partition("\n")
         if trouble:
-            raise Refused(trouble)
+            raise LaunchRefused(trouble)
         return int(pid)
     os.setsid()
     if os.fork():
@@ -78,66 +78,66 @@ def detach(order: Order, log: str) -> int:
         # Whatever else came along: some event loops leave their pipes open, and would wait for this process's end.
         os.closerange(3, write_end)
         os.closerange(write_end + 1, 4096)
-        execute(order)
-    except (OSError, Refused) as error:
+        execute_command(order)
+    except (OSError, LaunchRefused) as error:
         os.write(write_end, str(error).encode())
     os._exit(1)
 
 
-def execute(order: Order) -> NoReturn:
+def execute_command(order: LaunchSpec) -> NoReturn:
     """The command has taken this program's place, as the user asked for."""
     if order["uid"] is not None and order["gid"] is not None:
-        become(order["uid"], order["gid"], order["reach"])
+        switch_user(order["uid"], order["gid"], order["reach"])
     os.execv(order["argv"][0], order["argv"])  # noqa: S606 - the launcher's own words, no shell
 
 
-def become(uid: int, gid: int, reach: list[str]) -> None:
+def switch_user(uid: int, gid: int, reach: list[str]) -> None:
     """This process belongs to the user and can reach the paths, by one kept capability if it must."""
     libc = ctypes.CDLL(None, use_errno=True)
     keeping = sys.platform == "linux" and libc.prctl(PR_SET_SECUREBITS, KEEP_CAPS_AND_NO_SETUID_FIXUP, 0, 0, 0) == 0
     os.setgroups([])
     os.setgid(gid)
     os.setuid(uid)
-    held = permitted(libc) if keeping else 0
+    held = permitted_capabilities(libc) if keeping else 0
     if keeping:
-        hold(libc, permit=held, use=0)
-    if closed_to_us(reach):
-        keep_reading(libc, held)
+        set_capabilities(libc, permit=held, use=0)
+    if unreachable_paths(reach):
+        keep_read_capability(libc, held)
     elif keeping:
-        hold(libc, permit=0, use=0)
-    if closed := closed_to_us(reach):
-        raise Refused(f"user id {uid} cannot get into {closed[0]}")
+        set_capabilities(libc, permit=0, use=0)
+    if closed := unreachable_paths(reach):
+        raise LaunchRefused(f"user id {uid} cannot get into {closed[0]}")
 
 
-def keep_reading(libc: ctypes.CDLL, held: int) -> None:
+def keep_read_capability(libc: ctypes.CDLL, held: int) -> None:
     """The least capability we hold that opens closed directories is kept, across exec too."""
     for capability in (CAP_DAC_READ_SEARCH, CAP_DAC_OVERRIDE):
         if held & 1 << capability:
-            hold(libc, permit=1 << capability, use=1 << capability)
+            set_capabilities(libc, permit=1 << capability, use=1 << capability)
             libc.prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, capability, 0, 0)
             return
 
 
-def closed_to_us(reach: list[str]) -> list[str]:
+def unreachable_paths(reach: list[str]) -> list[str]:
     """Those of the directories that this process cannot get into as it is."""
     return [path for path in reach if not os.access(path, os.X_OK)]
 
 
-def permitted(libc: ctypes.CDLL) -> int:
+def permitted_capabilities(libc: ctypes.CDLL) -> int:
     """The capabilities this process may use, lower half."""
     words = ctypes.create_string_buffer(CAPABILITY_WORDS.size)
-    if libc.capget(_header(), words) != 0:
+    if libc.capget(_capability_header(), words) != 0:
         return 0
     return int(CAPABILITY_WORDS.unpack(words.raw)[1])
 
 
-def hold(libc: ctypes.CDLL, *, permit: int, use: int) -> None:
+def set_capabilities(libc: ctypes.CDLL, *, permit: int, use: int) -> None:
     """This process may use these capabilities and no others, and uses those."""
-    if libc.capset(_header(), CAPABILITY_WORDS.pack(use, permit, use, 0, 0, 0)) != 0:
-        raise Refused(f"capset: {os.strerror(ctypes.get_errno())}")
+    if libc.capset(_capability_header(), CAPABILITY_WORDS.pack(use, permit, use, 0, 0, 0)) != 0:
+        raise LaunchRefused(f"capset: {os.strerror(ctypes.get_errno())}")
 
 
-def _header() -> bytes:
+def _capability_header() -> bytes:
     return struct.pack("Ii", CAPABILITY_VERSION_3, 0)
 
 

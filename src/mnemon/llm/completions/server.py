@@ -1,4 +1,7 @@
-"""Which server a model's name means: where it is, the key it gets, and the words that it knows."""
+"""Which server a model's name means: where it is, the key it gets, and the words that it knows.
+
+Which of OpenAI's models take options about sampling: one that reasons answers 400 where they are given.
+"""
 
 import os
 from dataclasses import dataclass
@@ -7,17 +10,48 @@ from typing import Literal
 import httpx2
 
 from mnemon.errors import Misconfigured
-from mnemon.llm.completions.sampling import takes_sampling
-from mnemon.llm.key import missing_key, sendable
+from mnemon.llm.vendor_http import missing_key_error, require_sendable_key
+
+SAMPLING_OPTIONS = ("temperature", "top_p", "presence_penalty", "frequency_penalty")
+
+_TAKES_SAMPLING = {
+    # Reason only where they are asked to.
+    "gpt-5.1-codex": False,
+    "gpt-5.1-chat": False,
+    "gpt-5.1": True,
+    "gpt-5.2-chat": False,
+    "gpt-5.2-pro": False,
+    "gpt-5.2": True,
+    "gpt-5.3-chat": False,
+    "gpt-5.3": True,
+    "gpt-5.4-pro": False,
+    "gpt-5.4": True,
+    # Does not reason.
+    "gpt-5-chat": True,
+    # All others of these families reason.
+    "gpt-5": False,
+    "gpt-6": False,
+    "o1": False,
+    "o3": False,
+    "o4": False,
+}
+"""By how the name begins; the first that fits decides."""
+
+
+def takes_sampling(model: str) -> bool:
+    """Whether this model, named as OpenAI names it or as a gateway does, takes them; one nobody knows does."""
+    name = model.removeprefix("openai/")
+    return next((takes for begins, takes in _TAKES_SAMPLING.items() if name.startswith(begins)), True)
+
 
 OPENAI_URL = "https://api.openai.com/v1"
 OLLAMA_URL = "http://127.0.0.1:11434/v1"
-_NO_KEY = "none"
+_PLACEHOLDER_KEY = "none"
 """Sent to a server of one's own that wants no key; some refuse a request without any."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Server:
+class CompletionsServer:
     """One server of this wire and one model on it."""
 
     model: str
@@ -34,24 +68,24 @@ class Server:
     """Headers that say who pays."""
 
 
-def server_of(vendor: str, model: str, *, base_url: str | None, api_key: str | None) -> Server:
+def resolve_server(vendor: str, model: str, *, base_url: str | None, api_key: str | None) -> CompletionsServer:
     """The server that `openai:…` or `ollama:…` means, with this base URL and key where they are set."""
     if vendor == "ollama":
-        url, key = _place(base_url or OLLAMA_URL), sendable(api_key or _NO_KEY)
-        return Server(model=model, url=url, key=key, limit="max_tokens", strict=False, sampling=True)
+        url, key = _completions_url(base_url or OLLAMA_URL), require_sendable_key(api_key or _PLACEHOLDER_KEY)
+        return CompletionsServer(model=model, url=url, key=key, limit="max_tokens", strict=False, sampling=True)
     sampling = takes_sampling(model)
     if base_url is not None:
         # A key in OPENAI_API_KEY is for OpenAI: another server gets only the one meant for it.
-        url, key = _place(base_url), sendable(api_key or _NO_KEY)
-        return Server(model=model, url=url, key=key, limit="max_tokens", strict=True, sampling=sampling)
-    return Server(
+        url, key = _completions_url(base_url), require_sendable_key(api_key or _PLACEHOLDER_KEY)
+        return CompletionsServer(model=model, url=url, key=key, limit="max_tokens", strict=True, sampling=sampling)
+    return CompletionsServer(
         model=model,
-        url=_place(os.environ.get("OPENAI_BASE_URL") or OPENAI_URL),
-        key=sendable(api_key or _openai_key(model)),
+        url=_completions_url(os.environ.get("OPENAI_BASE_URL") or OPENAI_URL),
+        key=require_sendable_key(api_key or _openai_key(model)),
         limit="max_completion_tokens",
         strict=True,
         sampling=sampling,
-        whose=_whose(),
+        whose=_organization_headers(),
     )
 
 
@@ -60,16 +94,16 @@ def _openai_key(model: str) -> str:
     if key := os.environ.get("OPENAI_API_KEY"):
         return key
     if os.environ.get("OPENAI_BASE_URL"):
-        return _NO_KEY
-    raise missing_key("openai", model)
+        return _PLACEHOLDER_KEY
+    raise missing_key_error("openai", model)
 
 
-def _whose() -> tuple[tuple[str, str], ...]:
+def _organization_headers() -> tuple[tuple[str, str], ...]:
     named = {"OpenAI-Organization": "OPENAI_ORG_ID", "OpenAI-Project": "OPENAI_PROJECT_ID"}
     return tuple((header, value) for header, name in named.items() if (value := os.environ.get(name)))
 
 
-def _place(base_url: str) -> httpx2.URL:
+def _completions_url(base_url: str) -> httpx2.URL:
     try:
         url = httpx2.URL(base_url)
     except httpx2.InvalidURL:

@@ -7,8 +7,7 @@ import json
 import sys
 from pathlib import Path
 
-from mnemon.llm.scripted.control import apply
-from mnemon.llm.scripted.server import ScriptedServer
+from mnemon.llm.scripted.server import ScriptedServer, apply_orders
 
 
 def main() -> None:
@@ -19,7 +18,7 @@ def main() -> None:
     given = parser.parse_args()
     server = ScriptedServer(port=given.port)
     if given.script:
-        apply(server.script, json.loads(given.script.read_text(encoding="utf-8")))
+        apply_orders(server.script, json.loads(given.script.read_text(encoding="utf-8")))
     sys.stderr.write(f"scripted model on http://127.0.0.1:{given.port}/v1\n")
     with contextlib.suppress(KeyboardInterrupt):
         asyncio.run(server.serve())

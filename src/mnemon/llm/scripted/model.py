@@ -5,8 +5,8 @@ import json
 from collections.abc import AsyncGenerator
 
 from mnemon.errors import ModelDown
-from mnemon.llm.protocol import Answer, ChatEvent, ChatRequest, Finished, Message, Question, Text
-from mnemon.llm.scripted.script import CHAT, Asked, Fault, Script, counted
+from mnemon.llm.protocol import ChatEvent, LlmAnswer, LlmChatRequest, LlmMessage, LlmQuestion, ReplyFinished, TextPiece
+from mnemon.llm.scripted.script import CHAT_TITLE, Script, ScriptedFault, ScriptedRequest, estimate_usage
 
 
 class ScriptedLlm:
@@ -21,16 +21,16 @@ class ScriptedLlm:
     async def close(self) -> None:
         """There was nothing open."""
 
-    async def answer(self, question: Question) -> Answer:
-        asked = Asked(
+    async def answer(self, question: LlmQuestion) -> LlmAnswer:
+        asked = ScriptedRequest(
             on=question.title,
             model=self.name,
             system=question.system,
-            messages=(Message(role="user", content=question.prompt),),
+            messages=(LlmMessage(role="user", content=question.prompt),),
             schema=question.schema,
         )
-        fault = self.script.receive(asked)
-        await _suffer(fault)
+        fault = self.script.record_request(asked)
+        await _apply_fault(fault)
         value = "\x00 not JSON" if fault and fault.kind == "garbage" else self.script.next_answer(asked)
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
         try:
@@ -39,45 +39,45 @@ class ScriptedLlm:
             parsed = None
         if not isinstance(parsed, dict):
             raise ModelDown("The scripted model's answer is not a JSON object.", code="model_answer_unusable")
-        return Answer(value=parsed, text=text, usage=counted(asked, text, self.name))
+        return LlmAnswer(value=parsed, text=text, usage=estimate_usage(asked, text, self.name))
 
-    async def chat(self, request: ChatRequest) -> AsyncGenerator[ChatEvent, None]:
-        asked = Asked(
-            on=CHAT,
+    async def chat(self, request: LlmChatRequest) -> AsyncGenerator[ChatEvent, None]:
+        asked = ScriptedRequest(
+            on=CHAT_TITLE,
             model=self.name,
             system=request.system,
             messages=request.messages,
             tools=tuple(tool.name for tool in request.tools),
             stream=True,
         )
-        fault = self.script.receive(asked)
-        await _suffer(fault)
+        fault = self.script.record_request(asked)
+        await _apply_fault(fault)
         reply = self.script.next_reply(asked)
         for number, piece in enumerate(reply.pieces):
             if fault and number == fault.after:
-                await _break_off(fault)
-            yield Text(text=piece)
+                await _break_reply(fault)
+            yield TextPiece(text=piece)
         if fault:
-            await _break_off(fault)
+            await _break_reply(fault)
         for call in reply.calls:
             yield call
         said = reply.text + "".join(json.dumps(call.arguments) for call in reply.calls)
-        yield Finished(
-            usage=reply.usage or counted(asked, said, self.name),
+        yield ReplyFinished(
+            usage=reply.usage or estimate_usage(asked, said, self.name),
             reason=reply.reason or ("tool_calls" if reply.calls else "stop"),
         )
 
 
-async def _suffer(fault: Fault | None) -> None:
+async def _apply_fault(fault: ScriptedFault | None) -> None:
     """What a fault does before anything is said."""
     match fault.kind if fault else None:
         case "slow" if fault:
-            await fault.pass_by()
+            await fault.wait_out()
         case "dead" | "rate_limited" | "error":
             raise ModelDown("The scripted model was told to fail. Ask again.")
 
 
-async def _break_off(fault: Fault) -> None:
+async def _break_reply(fault: ScriptedFault) -> None:
     """What a fault does in the middle of a reply."""
     match fault.kind:
         case "cut" | "garbage":

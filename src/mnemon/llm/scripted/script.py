@@ -9,7 +9,9 @@
         assert script.asked[-1].title == "Reflection"
 
 In process: `ScriptedLlm(script)`. As a process of its own: `python -m mnemon.llm.scripted --port 9009`,
-scripted over HTTP as `control.py` says.
+scripted over HTTP as `server.py` says.
+
+The emptiest answer that a JSON schema allows.
 """
 
 import asyncio
@@ -19,8 +21,59 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from mnemon.llm.protocol import Json, Message, ToolRequest, Usage
-from mnemon.llm.scripted.empty import empty_answer
+from mnemon.llm.protocol import Json, LlmMessage, ToolRequest, Usage
+
+
+def empty_answer(schema: Json) -> Json:
+    """An object with only what the schema requires, each value as empty as it may be."""
+    value = _empty_value(schema, schema)
+    return value if isinstance(value, dict) else {}
+
+
+def _empty_value(schema: Json, root: Json) -> Any:
+    schema = _resolve_ref(schema, root)
+    for fixed in ("const", "default"):
+        if fixed in schema:
+            return schema[fixed]
+    if "enum" in schema:
+        return schema["enum"][0]
+    for union in ("anyOf", "oneOf"):
+        if union in schema:
+            options = [_resolve_ref(option, root) for option in schema[union]]
+            return None if any(o.get("type") == "null" for o in options) else _empty_value(options[0], root)
+    return _empty_of_type(schema, root)
+
+
+def _empty_of_type(schema: Json, root: Json) -> Any:
+    kind = schema.get("type", "object" if "properties" in schema else "null")
+    if isinstance(kind, list):
+        return None if "null" in kind else _empty_value({**schema, "type": kind[0]}, root)
+    match kind:
+        case "object":
+            fields = schema.get("properties", {})
+            return {name: _empty_value(fields.get(name, {}), root) for name in schema.get("required", ())}
+        case "array":
+            return [_empty_value(schema.get("items", {}), root) for _ in range(schema.get("minItems", 0))]
+        case "string":
+            return " " * schema.get("minLength", 0)
+        case "integer" | "number":
+            return schema.get("minimum", 0)
+        case "boolean":
+            return False
+        case _:
+            return None
+
+
+def _resolve_ref(schema: Json, root: Json) -> Json:
+    while "$ref" in schema:
+        target: Any = root
+        for step in schema["$ref"].removeprefix("#/").split("/"):
+            target = target[step]
+        schema = target
+    if len(schema.get("allOf", ())) == 1:
+        return _resolve_ref(schema["allOf"][0], root)
+    return schema
+
 
 FaultKind = Literal["dead", "slow", "rate_limited", "error", "garbage", "cut", "hang"]
 """What goes wrong:
@@ -34,20 +87,20 @@ cut           the connection breaks after `after` pieces
 hang          the connection stays open after `after` pieces, and nothing more comes
 """
 
-_LOOK_S = 0.01
-CHAT = "chat"
-EMBEDDINGS = "embeddings"
+_POLL_INTERVAL_S = 0.01
+CHAT_TITLE = "chat"
+EMBEDDINGS_TITLE = "embeddings"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
+class ScriptedRequest:
     """One request, as the model saw it."""
 
     on: str
     """`chat`, `embeddings`, or the schema's title."""
     model: str = ""
     system: str = ""
-    messages: tuple[Message, ...] = ()
+    messages: tuple[LlmMessage, ...] = ()
     tools: tuple[str, ...] = ()
     """Names of the tools offered."""
     schema: Json | None = None
@@ -69,7 +122,7 @@ class Asked:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reply:
+class ScriptedReply:
     """What the model says once: text in pieces, tool calls, and what it cost."""
 
     pieces: tuple[str, ...] = ()
@@ -85,14 +138,14 @@ class Reply:
         return "".join(self.pieces)
 
 
-Said = str | Reply
-Replying = Said | Callable[[Asked], Said]
-Answering = Json | str | Callable[[Asked], Json | str]
+ReplyLike = str | ScriptedReply
+ReplySource = ReplyLike | Callable[[ScriptedRequest], ReplyLike]
+AnswerSource = Json | str | Callable[[ScriptedRequest], Json | str]
 """An object, or raw text that may be no JSON at all, or a function that makes either from what was asked."""
 
 
 @dataclass(kw_only=True)
-class Fault:
+class ScriptedFault:
     """Something that goes wrong a number of times."""
 
     kind: FaultKind
@@ -105,49 +158,49 @@ class Fault:
     over: bool = False
     """Whether the script healed since; what waits because of it goes on."""
 
-    async def pass_by(self) -> None:
+    async def wait_out(self) -> None:
         """Wait for its seconds to pass, or for the script to heal."""
         loop = asyncio.get_running_loop()
         end = loop.time() + self.seconds
         while not self.over and (left := end - loop.time()) > 0:  # noqa: ASYNC110 it heals in another thread
-            await asyncio.sleep(min(left, _LOOK_S))
+            await asyncio.sleep(min(left, _POLL_INTERVAL_S))
 
 
 class Script:
     """A queue of replies, a queue or a rule per title, a list of faults; remembers every request."""
 
-    def __init__(self, *, fallback: Replying = "Understood.") -> None:
-        self.asked: list[Asked] = []
+    def __init__(self, *, fallback: ReplySource = "Understood.") -> None:
+        self.asked: list[ScriptedRequest] = []
         """Every request, oldest first, also those that a fault met."""
         self._fallback = fallback
-        self._replies: deque[Replying] = deque()
-        self._answers: dict[str, deque[Answering]] = {}
-        self._standing: dict[str, Answering] = {}
-        self._faults: list[Fault] = []
-        self._scripted_faults: list[Fault] = []
+        self._replies: deque[ReplySource] = deque()
+        self._answers: dict[str, deque[AnswerSource]] = {}
+        self._standing: dict[str, AnswerSource] = {}
+        self._faults: list[ScriptedFault] = []
+        self._scripted_faults: list[ScriptedFault] = []
         # The server answers in its own thread while the test goes on scripting in another.
         self._lock = threading.Lock()
 
-    def replies(self, *said: Replying) -> None:
+    def add_replies(self, *said: ReplySource) -> None:
         """Say these in the next chats, one each, in order; then the fallback."""
         with self._lock:
             self._replies.extend(said)
 
-    def always_replies(self, said: Replying) -> None:
+    def set_default_reply(self, said: ReplySource) -> None:
         """Say this whenever the queue is empty."""
         self._fallback = said
 
-    def answers(self, title: str, *answers: Answering) -> None:
+    def add_answers(self, title: str, *answers: AnswerSource) -> None:
         """Answer the next questions with this title, one each, in order."""
         with self._lock:
             self._answers.setdefault(title, deque()).extend(answers)
 
-    def always_answers(self, title: str, answer: Answering) -> None:
+    def set_default_answer(self, title: str, answer: AnswerSource) -> None:
         """Answer so whenever the title's queue is empty; without this the emptiest valid answer is given."""
         with self._lock:
             self._standing[title] = answer
 
-    def fails(
+    def add_fault(
         self,
         kind: FaultKind,
         *,
@@ -158,11 +211,11 @@ class Script:
     ) -> None:
         """Fail the next `times` requests (None: until healed), everywhere or only `on` one kind of them."""
         with self._lock:
-            made = Fault(kind=kind, on=on, times=times, after=after, seconds=seconds)
+            made = ScriptedFault(kind=kind, on=on, times=times, after=after, seconds=seconds)
             self._faults.append(made)
             self._scripted_faults.append(made)
 
-    def heals(self) -> None:
+    def clear_faults(self) -> None:
         """Nothing fails any more, and what is slow answers now."""
         with self._lock:
             for fault in self._scripted_faults:
@@ -183,11 +236,11 @@ class Script:
             ):
                 queue.clear()
 
-    def asked_on(self, on: str) -> list[Asked]:
+    def requests_on(self, on: str) -> list[ScriptedRequest]:
         """The requests of one kind, oldest first: `chat`, `embeddings`, or a title."""
         return [asked for asked in self.asked if asked.on == on]
 
-    def receive(self, asked: Asked) -> Fault | None:
+    def record_request(self, asked: ScriptedRequest) -> ScriptedFault | None:
         """Remember the request; the fault it meets, used up by one."""
         with self._lock:
             self.asked.append(asked)
@@ -200,14 +253,14 @@ class Script:
                     return fault
         return None
 
-    def next_reply(self, asked: Asked) -> Reply:
+    def next_reply(self, asked: ScriptedRequest) -> ScriptedReply:
         """What to say to this chat."""
         with self._lock:
             said = self._replies.popleft() if self._replies else self._fallback
         made = said(asked) if callable(said) else said
-        return made if isinstance(made, Reply) else Reply(pieces=in_pieces(made))
+        return made if isinstance(made, ScriptedReply) else ScriptedReply(pieces=split_words(made))
 
-    def next_answer(self, asked: Asked) -> Json | str:
+    def next_answer(self, asked: ScriptedRequest) -> Json | str:
         """What to answer to this question."""
         with self._lock:
             queue = self._answers.get(asked.on)
@@ -217,14 +270,14 @@ class Script:
         return answer(asked) if callable(answer) else answer
 
 
-def called(name: str, /, **arguments: Any) -> Reply:
+def tool_call_reply(name: str, /, **arguments: Any) -> ScriptedReply:
     """A reply that is one tool call."""
-    return calls((name, arguments))
+    return tool_calls_reply((name, arguments))
 
 
-def calls(*requests: tuple[str, Json]) -> Reply:
+def tool_calls_reply(*requests: tuple[str, Json]) -> ScriptedReply:
     """A reply that is several tool calls at once."""
-    return Reply(
+    return ScriptedReply(
         calls=tuple(
             ToolRequest(id=f"call_{number}_{name}", name=name, arguments=arguments)
             for number, (name, arguments) in enumerate(requests, 1)
@@ -232,13 +285,13 @@ def calls(*requests: tuple[str, Json]) -> Reply:
     )
 
 
-def in_pieces(text: str) -> tuple[str, ...]:
+def split_words(text: str) -> tuple[str, ...]:
     """The text cut after every space, as a model streams it."""
     words = text.split(" ")
     return tuple(word + " " for word in words[:-1]) + ((words[-1],) if words[-1] else ())
 
 
-def counted(asked: Asked, said: str, model: str) -> Usage:
+def estimate_usage(asked: ScriptedRequest, said: str, model: str) -> Usage:
     """Usage by a rule of thumb: four characters to a token, nothing cached."""
     given: Sequence[str] = (asked.system, *(message.content for message in asked.messages))
     return Usage(

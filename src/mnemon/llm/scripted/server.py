@@ -1,17 +1,63 @@
-"""The scripted model over HTTP: an OpenAI-compatible endpoint on loopback that can break."""
+"""The scripted model over HTTP: an OpenAI-compatible endpoint on loopback that can break.
+
+Scripting a server that runs as another process, over HTTP.
+
+POST   /script         {"replies": [...], "answers": {title: [...]}, "alwaysAnswers": {title: {...}},
+                        "alwaysReplies": "…", "fails": [{"kind": "cut", "on": "chat", "times": 1}],
+                        "heals": true}                  every property optional; a reply is a text or
+                       {"pieces": [...], "calls": [{"name": …, "arguments": {…}}]}
+GET    /script/asked   every request so far, oldest first
+DELETE /script         everything is forgotten
+"""
 
 import asyncio
 import json
 import threading
 from collections.abc import Iterator
 from types import TracebackType
-from typing import Self, TypeAlias
+from typing import Any, Self, TypeAlias
 from urllib.parse import urlsplit
 
-from mnemon.llm.protocol import Json
-from mnemon.llm.scripted import wire
-from mnemon.llm.scripted.control import control
-from mnemon.llm.scripted.script import Asked, Fault, Reply, Script, in_pieces
+from mnemon.llm.protocol import Json, ToolRequest
+from mnemon.llm.scripted import openai_wire
+from mnemon.llm.scripted.script import ReplyLike, Script, ScriptedFault, ScriptedReply, ScriptedRequest, split_words
+
+
+def handle_control(script: Script, method: str, path: str, raw: bytes) -> Json:
+    """Do what the request says; what to answer."""
+    if method == "GET" and path == "/script/asked":
+        return {"asked": [{"on": asked.on, "headers": asked.headers, "body": asked.body} for asked in script.asked]}
+    if method == "DELETE":
+        script.clear()
+    elif method == "POST":
+        apply_orders(script, json.loads(raw))
+    return {"asked": len(script.asked)}
+
+
+def apply_orders(script: Script, orders: Json) -> None:
+    """The script says what the orders say, after what it already had to say."""
+    if orders.get("heals"):
+        script.clear_faults()
+    script.add_replies(*(_parse_reply(reply) for reply in orders.get("replies", ())))
+    if "alwaysReplies" in orders:
+        script.set_default_reply(_parse_reply(orders["alwaysReplies"]))
+    for title, answers in orders.get("answers", {}).items():
+        script.add_answers(title, *answers)
+    for title, answer in orders.get("alwaysAnswers", {}).items():
+        script.set_default_answer(title, answer)
+    for fault in orders.get("fails", ()):
+        script.add_fault(**fault)
+
+
+def _parse_reply(raw: Any) -> ReplyLike:
+    if isinstance(raw, str):
+        return raw
+    calls = tuple(
+        ToolRequest(id=call.get("id", f"call_{number}"), name=call["name"], arguments=call.get("arguments", {}))
+        for number, call in enumerate(raw.get("calls", ()), 1)
+    )
+    return ScriptedReply(pieces=tuple(raw.get("pieces", ())), calls=calls, reason=raw.get("reason"))
+
 
 Reader: TypeAlias = asyncio.StreamReader
 Writer: TypeAlias = asyncio.StreamWriter
@@ -67,12 +113,12 @@ class ScriptedServer:
         self._loop, self._stopping = asyncio.get_running_loop(), asyncio.Event()
         open_now: set[asyncio.Task[None]] = set()
 
-        async def connected(reader: Reader, writer: Writer) -> None:
+        async def handle_connection(reader: Reader, writer: Writer) -> None:
             task = asyncio.current_task()
             assert task is not None
             open_now.add(task)
             try:
-                while await self._one_request(reader, writer):
+                while await self._handle_request(reader, writer):
                     pass
             except (ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
                 pass
@@ -80,7 +126,7 @@ class ScriptedServer:
                 open_now.discard(task)
                 writer.transport.abort()
 
-        server = await asyncio.start_server(connected, "127.0.0.1", self.port)
+        server = await asyncio.start_server(handle_connection, "127.0.0.1", self.port)
         self.port = server.sockets[0].getsockname()[1]
         if listening:
             listening.set()
@@ -90,40 +136,40 @@ class ScriptedServer:
             task.cancel()
         await asyncio.gather(*open_now, return_exceptions=True)
 
-    async def _one_request(self, reader: Reader, writer: Writer) -> bool:
+    async def _handle_request(self, reader: Reader, writer: Writer) -> bool:
         """Answer one request; False when the connection is to be closed."""
-        method, target, headers, raw = await _read(reader)
+        method, target, headers, raw = await _read_request(reader)
         path = urlsplit(target).path
         if path.startswith("/script"):
-            return await _send(writer, 200, control(self.script, method, path, raw))
+            return await _send_json(writer, 200, handle_control(self.script, method, path, raw))
         if method == "GET" and path == "/v1/models":
-            return await _send(writer, 200, wire.models(self._models))
+            return await _send_json(writer, 200, openai_wire.models_body(self._models))
         if method != "POST" or path not in ("/v1/chat/completions", "/v1/embeddings"):
-            return await _send(writer, 404, wire.error(f"no such route: {method} {path}", "not_found"))
-        asked = wire.asked_from(path, json.loads(raw), headers)
-        fault = self.script.receive(asked)
+            return await _send_json(writer, 404, openai_wire.error_body(f"no such route: {method} {path}", "not_found"))
+        asked = openai_wire.parse_request(path, json.loads(raw), headers)
+        fault = self.script.record_request(asked)
         if fault and fault.kind in ("dead", "rate_limited", "error", "garbage"):
-            return await _fail(writer, fault)
+            return await _send_fault(writer, fault)
         if fault and fault.kind == "slow":
-            await fault.pass_by()
+            await fault.wait_out()
             fault = None
         return await self._respond(writer, asked, fault)
 
-    async def _respond(self, writer: Writer, asked: Asked, fault: Fault | None) -> bool:
+    async def _respond(self, writer: Writer, asked: ScriptedRequest, fault: ScriptedFault | None) -> bool:
         if asked.on == "embeddings":
-            return await _send(writer, 200, wire.embeddings(asked.body), fault=fault)
+            return await _send_json(writer, 200, openai_wire.embeddings_body(asked.body), fault=fault)
         if asked.schema is None:
             reply = self.script.next_reply(asked)
         else:
             answer = self.script.next_answer(asked)
             text = answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False)
-            reply = Reply(pieces=in_pieces(text))
+            reply = ScriptedReply(pieces=split_words(text))
         if asked.stream:
-            return await _stream(writer, wire.chunks(asked, reply), fault)
-        return await _send(writer, 200, wire.completion(asked, reply), fault=fault)
+            return await _send_events(writer, openai_wire.completion_chunks(asked, reply), fault)
+        return await _send_json(writer, 200, openai_wire.completion_body(asked, reply), fault=fault)
 
 
-async def _read(reader: Reader) -> tuple[str, str, dict[str, str], bytes]:
+async def _read_request(reader: Reader) -> tuple[str, str, dict[str, str], bytes]:
     head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
     first, *lines = head.rstrip().split("\r\n")
     method, target, _ = first.split(" ", 2)
@@ -142,7 +188,9 @@ async def _read_chunked(reader: Reader) -> bytes:
     return body
 
 
-async def _send(writer: Writer, status: int, body: Json, *, fault: Fault | None = None, extra: str = "") -> bool:
+async def _send_json(
+    writer: Writer, status: int, body: Json, *, fault: ScriptedFault | None = None, extra: str = ""
+) -> bool:
     """Send a whole body; a fault breaks off in its middle."""
     raw = json.dumps(body, ensure_ascii=False).encode()
     head = f"HTTP/1.1 {status} Scripted\r\ncontent-type: application/json\r\n{extra}"
@@ -154,7 +202,7 @@ async def _send(writer: Writer, status: int, body: Json, *, fault: Fault | None 
     return fault is None
 
 
-async def _stream(writer: Writer, events: Iterator[str], fault: Fault | None) -> bool:
+async def _send_events(writer: Writer, events: Iterator[str], fault: ScriptedFault | None) -> bool:
     """Send events as they come; a fault breaks off after its number of them."""
     writer.write(b"HTTP/1.1 200 Scripted\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n")
     for number, event in enumerate(events):
@@ -171,13 +219,15 @@ async def _stream(writer: Writer, events: Iterator[str], fault: Fault | None) ->
     return True
 
 
-async def _fail(writer: Writer, fault: Fault) -> bool:
+async def _send_fault(writer: Writer, fault: ScriptedFault) -> bool:
     match fault.kind:
         case "rate_limited":
             extra = f"retry-after: {fault.seconds:g}\r\n"
-            return await _send(writer, 429, wire.error("too many requests", "rate_limit_exceeded"), extra=extra)
+            return await _send_json(
+                writer, 429, openai_wire.error_body("too many requests", "rate_limit_exceeded"), extra=extra
+            )
         case "error":
-            return await _send(writer, 500, wire.error("the server broke", "server_error"))
+            return await _send_json(writer, 500, openai_wire.error_body("the server broke", "server_error"))
         case "garbage":
             raw = b"<html>it works!</html>"
             writer.write(b"HTTP/1.1 200 Scripted\r\ncontent-type: application/json\r\n")

@@ -11,7 +11,7 @@ from typing import Literal
 
 
 @dataclass(frozen=True, kw_only=True)
-class Link:
+class AliasLink:
     """One merge that is in force."""
 
     alias: str
@@ -29,11 +29,11 @@ class Link:
 class Aliases:
     """All links of one person: a forest whose roots are the entities."""
 
-    links: Mapping[str, Link] = field(default_factory=lambda: MappingProxyType({}))
+    links: Mapping[str, AliasLink] = field(default_factory=lambda: MappingProxyType({}))
     """By alias."""
 
     @staticmethod
-    def of(links: Iterable[Link]) -> "Aliases":
+    def from_links(links: Iterable[AliasLink]) -> "Aliases":
         return Aliases(MappingProxyType({link.alias: link for link in links}))
 
     def resolve(self, key: str) -> str:
@@ -42,41 +42,41 @@ class Aliases:
             key = self.links[key].target
         return key
 
-    def members(self, key: str) -> tuple[str, ...]:
+    def member_keys(self, key: str) -> tuple[str, ...]:
         """Every stored key that reads as the same entity, the root first, then by name."""
         root = self.resolve(key)
         known = set(self.links) | {link.target for link in self.links.values()}
         return (root, *sorted(one for one in known if one != root and self.resolve(one) == root))
 
-    def link_for(self, source: str, into: str, merge_id: str, made_by: Literal["person", "rule"]) -> Link | None:
+    def link_for(self, source: str, into: str, merge_id: str, made_by: Literal["person", "rule"]) -> AliasLink | None:
         """The link that a merge would make; None when the two are one already."""
         alias, target = self.resolve(source), self.resolve(into)
         if alias == target:
             return None
-        return Link(alias=alias, target=target, asked_from=source, merge_id=merge_id, made_by=made_by)
+        return AliasLink(alias=alias, target=target, asked_from=source, merge_id=merge_id, made_by=made_by)
 
-    def with_link(self, link: Link) -> "Aliases":
+    def with_link(self, link: AliasLink) -> "Aliases":
         """The aliases after the merge that made this link."""
-        return Aliases.of((*self.links.values(), link))
+        return Aliases.from_links((*self.links.values(), link))
 
-    def link_to_undo(self, key: str, source: str) -> Link | None:
+    def link_to_undo(self, key: str, source: str) -> AliasLink | None:
         """The merge that made the two one: of those without which they would be two, the latest that named `source`."""
         if key == source or self.resolve(source) != self.resolve(key):
             return None
-        between = {link.alias: link for link in self._path(source)}
-        for link in self._path(key):
+        between = {link.alias: link for link in self._link_path(source)}
+        for link in self._link_path(key):
             if between.pop(link.alias, None) is None:
                 between[link.alias] = link
         named = [link for link in between.values() if source in {link.asked_from, link.alias}]
         return max(named or between.values(), key=lambda link: link.merge_id, default=None)
 
-    def _path(self, key: str) -> list[Link]:
+    def _link_path(self, key: str) -> list[AliasLink]:
         path = []
         while key in self.links:
             path.append(self.links[key])
             key = self.links[key].target
         return path
 
-    def without(self, link: Link) -> "Aliases":
+    def without_link(self, link: AliasLink) -> "Aliases":
         """The aliases as if this link had never been made."""
-        return Aliases.of(one for one in self.links.values() if one != link)
+        return Aliases.from_links(one for one in self.links.values() if one != link)

@@ -3,20 +3,22 @@
 from importlib import resources
 
 
-def _table(name: str) -> str:
+def _read_table(name: str) -> str:
     return (resources.files(__package__) / "tables" / name).read_text(encoding="utf-8")
 
 
-ONE_NAME: tuple[frozenset[str], ...] = tuple(frozenset(line.split()) for line in _table("one_name.txt").splitlines())
+NAME_VARIANTS: tuple[frozenset[str], ...] = tuple(
+    frozenset(line.split()) for line in _read_table("one_name.txt").splitlines()
+)
 """Spellings and short forms of one name; a short form may stand in several."""
-KNOWN_NAMES: frozenset[str] = frozenset(_table("other_names.txt").split()).union(*ONE_NAME)
+KNOWN_NAMES: frozenset[str] = frozenset(_read_table("other_names.txt").split()).union(*NAME_VARIANTS)
 """Names in use: two of them that share no line above are different names, however alike they sound."""
 
 MALE_TITLES = frozenset({"mr", "herr", "monsieur", "senor", "sir", "lord", "mister"})
 FEMALE_TITLES = frozenset({"mrs", "ms", "miss", "frau", "madame", "mme", "senora", "lady", "dame"})
 TITLES = MALE_TITLES | FEMALE_TITLES | frozenset({"dr", "doctor", "prof", "professor", "rev", "capt", "captain", "hon"})
-GENERATIONS = frozenset({"jr", "sr", "junior", "senior", "ii", "iii", "iv", "v"})
-PARTICLES = frozenset(
+GENERATION_SUFFIXES = frozenset({"jr", "sr", "junior", "senior", "ii", "iii", "iv", "v"})
+NAME_PARTICLES = frozenset(
     {"de", "del", "della", "di", "da", "dos", "van", "von", "der", "den", "la", "le", "el", "al", "bin", "ibn"}
 )
 
@@ -26,10 +28,10 @@ LEGAL_FORMS = frozenset({
     "zoo", "sl", "lda", "holdings", "group",
 })  # fmt: skip
 PROJECT_WORDS = frozenset({"project", "the"})
-LOOSE_WORDS = frozenset({"app", "platform", "initiative", "programme", "program", "effort"})
+GENERIC_WORDS = frozenset({"app", "platform", "initiative", "programme", "program", "effort"})
 """Words that usually only say what kind of thing it is; leaving one off needs context to be clear."""
 
-PLACE_SHORT = {
+PLACE_ABBREVIATIONS = {
     "al": "alabama", "ak": "alaska", "az": "arizona", "ar": "arkansas", "ca": "california", "co": "colorado",
     "ct": "connecticut", "de": "delaware", "fl": "florida", "ga": "georgia", "hi": "hawaii", "id": "idaho",
     "il": "illinois", "in": "indiana", "ia": "iowa", "ks": "kansas", "ky": "kentucky", "la": "louisiana", "me": "maine",
@@ -41,16 +43,16 @@ PLACE_SHORT = {
     "wi": "wisconsin", "wy": "wyoming", "dc": "district of columbia", "uk": "united kingdom", "gb": "united kingdom",
     "us": "united states", "usa": "united states", "uae": "united arab emirates",
 }  # fmt: skip
-PLACE_WORDS = {"st": "saint", "ste": "sainte", "mt": "mount", "ft": "fort"}
+PLACE_WORD_EXPANSIONS = {"st": "saint", "ste": "sainte", "mt": "mount", "ft": "fort"}
 
-KIN = frozenset({
+KINSHIP_WORDS = frozenset({
     "mother", "mom", "mum", "father", "dad", "sister", "brother", "son", "daughter", "aunt", "uncle", "niece", "nephew",
     "cousin", "wife", "husband", "spouse", "partner", "grandmother", "grandfather", "grandma", "grandpa",
     "granddaughter", "grandson", "twin",
 })  # fmt: skip
-HE = frozenset({"he", "him", "his", "himself"})
-SHE = frozenset({"she", "her", "hers", "herself"})
+MALE_PRONOUNS = frozenset({"he", "him", "his", "himself"})
+FEMALE_PRONOUNS = frozenset({"she", "her", "hers", "herself"})
 
 
-COMMON_CONTEXT: frozenset[str] = frozenset(_table("common_words.txt").split())
+COMMON_CONTEXT_WORDS: frozenset[str] = frozenset(_read_table("common_words.txt").split())
 """Words that two entities may share without being one."""

@@ -3,18 +3,23 @@
 from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
 
-from mnemon.memory.entities.names import Name, Word, parse
-from mnemon.memory.entities.spelling import Tie, tie
-from mnemon.memory.entities.surroundings import Comparison, Fit, Surroundings, compare
+from mnemon.memory.entities.names import ParsedName, WordSpellings, parse_name
+from mnemon.memory.entities.spelling import WordLikeness, word_likeness
+from mnemon.memory.entities.surroundings import (
+    Surroundings,
+    SurroundingsComparison,
+    SurroundingsFit,
+    compare_surroundings,
+)
 from mnemon.memory.fact import EntityType
 from mnemon.memory.trust import Trust
 
 _SHORTEST_ACRONYM = 3
-_LINKING = frozenset({"of", "the", "and", "for", "in"})
+_LINKING_WORDS = frozenset({"of", "the", "and", "for", "in"})
 _SHORTEST_PLACE = 7
 
 
-class Likeness(IntEnum):
+class NameLikeness(IntEnum):
     """How alike two names are, whatever is known about their bearers."""
 
     OTHER = 0
@@ -31,14 +36,14 @@ class Likeness(IntEnum):
     """The same name but for accents, punctuation, titles and legal forms."""
 
 
-class Verdict(StrEnum):
+class PairVerdict(StrEnum):
     MERGE = "merge"
     SUGGEST = "suggest"
     APART = "apart"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Candidate:
+class EntityCandidate:
     """An entity as the rule sees it."""
 
     key: str
@@ -50,67 +55,73 @@ class Candidate:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Judgement:
+class PairJudgement:
     """What is to be done about two entities, and why."""
 
-    verdict: Verdict
-    likeness: Likeness
-    fit: Fit
+    verdict: PairVerdict
+    likeness: NameLikeness
+    fit: SurroundingsFit
     score: float
     """0 to 1, for ordering suggestions; decides nothing."""
     reasons: tuple[str, ...]
 
 
-def judge(one: Candidate, two: Candidate) -> Judgement:
+def judge_pair(one: EntityCandidate, two: EntityCandidate) -> PairJudgement:
     """Whether two entities are one; the same whichever comes first."""
     if one.type is not two.type:
-        return _apart("different kinds of entity")
+        return _no_match("different kinds of entity")
     first, second = sorted((one, two), key=lambda c: (c.key, c.label))
     likeness = name_likeness(one.type, first.label, second.label)
-    if likeness is Likeness.OTHER:
-        return _apart("different names")
-    context = compare(
+    if likeness is NameLikeness.OTHER:
+        return _no_match("different names")
+    context = compare_surroundings(
         first.surroundings,
         second.surroundings,
         labels=(first.label, second.label),
         keys=(first.key, second.key),
     )
-    verdict = _verdict(likeness, context)
-    return Judgement(
+    verdict = _decide_verdict(likeness, context)
+    return PairJudgement(
         verdict=verdict,
         likeness=likeness,
         fit=context.fit,
         score=round((likeness / 5 * 3 + max(context.fit, 0) / 2) / 4, 3),
-        reasons=_reasons(likeness, context),
+        reasons=_list_reasons(likeness, context),
     )
 
 
-def _apart(reason: str) -> Judgement:
-    return Judgement(verdict=Verdict.APART, likeness=Likeness.OTHER, fit=Fit.NONE, score=0.0, reasons=(reason,))
+def _no_match(reason: str) -> PairJudgement:
+    return PairJudgement(
+        verdict=PairVerdict.APART, likeness=NameLikeness.OTHER, fit=SurroundingsFit.NONE, score=0.0, reasons=(reason,)
+    )
 
 
-def _verdict(likeness: Likeness, context: Comparison) -> Verdict:
+def _decide_verdict(likeness: NameLikeness, context: SurroundingsComparison) -> PairVerdict:
     """The table: likeness of the names against the fit of what is known."""
-    if context.fit is Fit.CONFLICT:
+    if context.fit is SurroundingsFit.CONFLICT:
         # The same name twice with facts that clash may be one who changed, or two: a person has to say.
-        return Verdict.SUGGEST if likeness is Likeness.SAME else Verdict.APART
+        return PairVerdict.SUGGEST if likeness is NameLikeness.SAME else PairVerdict.APART
     needed = {
-        Likeness.SAME: Fit.NONE,
-        Likeness.VARIANT: Fit.SHARED,
-        Likeness.PART: Fit.STRONG,
+        NameLikeness.SAME: SurroundingsFit.NONE,
+        NameLikeness.VARIANT: SurroundingsFit.SHARED,
+        NameLikeness.PART: SurroundingsFit.STRONG,
     }.get(likeness)
     if needed is None or context.fit < needed or context.together:
-        return Verdict.SUGGEST if likeness is not Likeness.DOUBTFUL or context.fit > Fit.NONE else Verdict.APART
-    return Verdict.MERGE
+        return (
+            PairVerdict.SUGGEST
+            if likeness is not NameLikeness.DOUBTFUL or context.fit > SurroundingsFit.NONE
+            else PairVerdict.APART
+        )
+    return PairVerdict.MERGE
 
 
-def _reasons(likeness: Likeness, context: Comparison) -> tuple[str, ...]:
+def _list_reasons(likeness: NameLikeness, context: SurroundingsComparison) -> tuple[str, ...]:
     names = {
-        Likeness.DOUBTFUL: "the names are alike, with a difference that matters",
-        Likeness.ALIKE: "the names may be one misheard",
-        Likeness.PART: "one name is part of the other",
-        Likeness.VARIANT: "the names sound or are spelt alike",
-        Likeness.SAME: "the same name",
+        NameLikeness.DOUBTFUL: "the names are alike, with a difference that matters",
+        NameLikeness.ALIKE: "the names may be one misheard",
+        NameLikeness.PART: "one name is part of the other",
+        NameLikeness.VARIANT: "the names sound or are spelt alike",
+        NameLikeness.SAME: "the same name",
     }[likeness]
     reasons = [names]
     if context.conflict:
@@ -122,99 +133,105 @@ def _reasons(likeness: Likeness, context: Comparison) -> tuple[str, ...]:
     return tuple(reasons)
 
 
-def name_likeness(entity_type: EntityType, one: str, two: str) -> Likeness:
+def name_likeness(entity_type: EntityType, one: str, two: str) -> NameLikeness:
     """How alike two labels of one entity type are."""
-    a, b = parse(entity_type, one), parse(entity_type, two)
-    if not a.words or not b.words or _numbers(a) != _numbers(b):
-        return Likeness.OTHER
+    a, b = parse_name(entity_type, one), parse_name(entity_type, two)
+    if not a.words or not b.words or _numbers_in(a) != _numbers_in(b):
+        return NameLikeness.OTHER
     if a.gender and b.gender and a.gender != b.gender:
-        return Likeness.OTHER
+        return NameLikeness.OTHER
     if a.generation and b.generation and a.generation != b.generation:
-        return Likeness.OTHER
+        return NameLikeness.OTHER
     likeness = _words_likeness(entity_type, a, b)
     if a.generation != b.generation:
-        return min(likeness, Likeness.DOUBTFUL)  # father and son share a name and most of their surroundings
+        return min(likeness, NameLikeness.DOUBTFUL)  # father and son share a name and most of their surroundings
     if a.loose != b.loose or (a.titled != b.titled and min(len(a.words), len(b.words)) == 1):
-        return min(likeness, Likeness.PART)
+        return min(likeness, NameLikeness.PART)
     return likeness
 
 
-def _numbers(name: Name) -> frozenset[str]:
+def _numbers_in(name: ParsedName) -> frozenset[str]:
     return frozenset(s for word in name.words for s in word if any(c.isdigit() for c in s))
 
 
-def _words_likeness(entity_type: EntityType, a: Name, b: Name) -> Likeness:
+def _words_likeness(entity_type: EntityType, a: ParsedName, b: ParsedName) -> NameLikeness:
     if entity_type is EntityType.PLACE:
         return _place_likeness(a, b)
-    if _joined(a) & _joined(b):
-        return Likeness.SAME
+    if _joined_spellings(a) & _joined_spellings(b):
+        return NameLikeness.SAME
     if entity_type is EntityType.PERSON:
         return _person_likeness(a.words, b.words)
-    if _acronym(a, b) or _acronym(b, a):
-        return Likeness.PART
-    ties = [tie(x, y) for x, y in zip(a.words, b.words, strict=False)]
-    if len(a.words) != len(b.words) or Tie.OTHER in ties or Tie.INITIAL in ties:
-        return Likeness.OTHER
-    return _from_ties(ties)
+    if _is_acronym_of(a, b) or _is_acronym_of(b, a):
+        return NameLikeness.PART
+    ties = [word_likeness(x, y) for x, y in zip(a.words, b.words, strict=False)]
+    if len(a.words) != len(b.words) or WordLikeness.OTHER in ties or WordLikeness.INITIAL in ties:
+        return NameLikeness.OTHER
+    return _combine_word_likeness(ties)
 
 
-def _place_likeness(a: Name, b: Name) -> Likeness:
+def _place_likeness(a: ParsedName, b: ParsedName) -> NameLikeness:
     if a.qualifier and b.qualifier and a.qualifier != b.qualifier:
-        return Likeness.OTHER
+        return NameLikeness.OTHER
     same_region = a.qualifier == b.qualifier
-    if _joined(a) & _joined(b):
-        return Likeness.SAME if same_region else Likeness.PART
-    if _acronym(a, b) or _acronym(b, a):
-        return Likeness.PART
-    ties = [tie(x, y) for x, y in zip(a.words, b.words, strict=False)]
-    long_enough = min(len(min(_joined(n), key=len)) for n in (a, b)) >= _SHORTEST_PLACE
-    alike = len(a.words) == len(b.words) and all(t >= Tie.VARIANT for t in ties) and ties.count(Tie.VARIANT) == 1
-    return Likeness.VARIANT if alike and long_enough and same_region else Likeness.OTHER
+    if _joined_spellings(a) & _joined_spellings(b):
+        return NameLikeness.SAME if same_region else NameLikeness.PART
+    if _is_acronym_of(a, b) or _is_acronym_of(b, a):
+        return NameLikeness.PART
+    ties = [word_likeness(x, y) for x, y in zip(a.words, b.words, strict=False)]
+    long_enough = min(len(min(_joined_spellings(n), key=len)) for n in (a, b)) >= _SHORTEST_PLACE
+    alike = (
+        len(a.words) == len(b.words)
+        and all(t >= WordLikeness.VARIANT for t in ties)
+        and ties.count(WordLikeness.VARIANT) == 1
+    )
+    return NameLikeness.VARIANT if alike and long_enough and same_region else NameLikeness.OTHER
 
 
-def _person_likeness(a: tuple[Word, ...], b: tuple[Word, ...]) -> Likeness:
+def _person_likeness(a: tuple[WordSpellings, ...], b: tuple[WordSpellings, ...]) -> NameLikeness:
     if len(a) == len(b):
         if len(a) > 1 and all(any(x & y for y in b) for x in a) and all(any(x & y for x in a) for y in b):
-            return Likeness.VARIANT
-        return _from_ties([tie(x, y) for x, y in zip(a, b, strict=True)])
+            return NameLikeness.VARIANT
+        return _combine_word_likeness([word_likeness(x, y) for x, y in zip(a, b, strict=True)])
     short, long = sorted((a, b), key=len)
     if len(short) == 1:
         (only,) = short
-        closest = max(tie(only, long[0]), tie(only, long[-1]))
-        return {Tie.EQUAL: Likeness.PART, Tie.VARIANT: Likeness.DOUBTFUL}.get(closest, Likeness.OTHER)
+        closest = max(word_likeness(only, long[0]), word_likeness(only, long[-1]))
+        return {WordLikeness.EQUAL: NameLikeness.PART, WordLikeness.VARIANT: NameLikeness.DOUBTFUL}.get(
+            closest, NameLikeness.OTHER
+        )
     # A middle name more: first and last have to carry it.
-    ends = [tie(short[0], long[0]), tie(short[-1], long[-1])]
-    middle = all(any(tie(x, y) > Tie.OTHER for y in long[1:-1]) for x in short[1:-1])
-    return min(_from_ties(ends), Likeness.VARIANT) if middle else Likeness.OTHER
+    ends = [word_likeness(short[0], long[0]), word_likeness(short[-1], long[-1])]
+    middle = all(any(word_likeness(x, y) > WordLikeness.OTHER for y in long[1:-1]) for x in short[1:-1])
+    return min(_combine_word_likeness(ends), NameLikeness.VARIANT) if middle else NameLikeness.OTHER
 
 
-def _from_ties(ties: list[Tie]) -> Likeness:
-    if Tie.OTHER in ties:
-        return Likeness.OTHER
-    changed = [t for t in ties if t is not Tie.EQUAL]
+def _combine_word_likeness(ties: list[WordLikeness]) -> NameLikeness:
+    if WordLikeness.OTHER in ties:
+        return NameLikeness.OTHER
+    changed = [t for t in ties if t is not WordLikeness.EQUAL]
     if not changed:
-        return Likeness.SAME
+        return NameLikeness.SAME
     if len(changed) > 1:
-        return Likeness.DOUBTFUL if min(changed) is Tie.VARIANT else Likeness.OTHER
-    if changed == [Tie.INITIAL]:
-        return Likeness.PART if len(ties) > 1 else Likeness.OTHER
-    return Likeness.ALIKE if changed == [Tie.ALIKE] else Likeness.VARIANT
+        return NameLikeness.DOUBTFUL if min(changed) is WordLikeness.VARIANT else NameLikeness.OTHER
+    if changed == [WordLikeness.INITIAL]:
+        return NameLikeness.PART if len(ties) > 1 else NameLikeness.OTHER
+    return NameLikeness.ALIKE if changed == [WordLikeness.ALIKE] else NameLikeness.VARIANT
 
 
-def _joined(name: Name) -> frozenset[str]:
+def _joined_spellings(name: ParsedName) -> frozenset[str]:
     """The name written as one word, each word in either of its spellings throughout."""
     return frozenset(
-        {"".join(min(w, key=_length) for w in name.words), "".join(max(w, key=_length) for w in name.words)}
+        {"".join(min(w, key=_length_key) for w in name.words), "".join(max(w, key=_length_key) for w in name.words)}
     )
 
 
-def _acronym(short: Name, long: Name) -> bool:
+def _is_acronym_of(short: ParsedName, long: ParsedName) -> bool:
     if len(short.words) != 1:
         return False
     (only,) = short.words
-    initials = "".join(min(word)[0] for word in long.words if not word & _LINKING)
+    initials = "".join(min(word)[0] for word in long.words if not word & _LINKING_WORDS)
     return len(initials) >= _SHORTEST_ACRONYM and initials in only
 
 
-def _length(spelling: str) -> tuple[int, str]:
+def _length_key(spelling: str) -> tuple[int, str]:
     return len(spelling), spelling

@@ -1,20 +1,27 @@
-"""Merging and splitting entities: an alias and a log entry, undone exactly."""
+"""Merging and splitting entities: an alias and a log entry, undone exactly.
 
+Merging clear cases by itself, some time after new entities were spoken of.
+"""
+
+import asyncio
 from dataclasses import dataclass
 
 from mnemon.db.tx import Tx
 from mnemon.errors import Conflict, Invalid, NotFound
+from mnemon.jobs.kind import Attempt, JobKind
 from mnemon.memory.entities import store
-from mnemon.memory.entities.aliases import Aliases, Link
-from mnemon.memory.entities.matching import Verdict, judge
-from mnemon.memory.entities.overview import candidates
-from mnemon.memory.entities.pairing import Proposal, propose
+from mnemon.memory.entities.aliases import Aliases, AliasLink
+from mnemon.memory.entities.matching import PairVerdict, judge_pair
+from mnemon.memory.entities.overview import match_candidates
+from mnemon.memory.entities.proposals import MergeProposal, propose_merges
+from mnemon.memory.upkeep.schedule import MATCH_ENTITIES
 from mnemon.scope import Scope
-from mnemon.sessions.people import bump_revision, hold_person
+from mnemon.services import Services
+from mnemon.sessions.people import bump_revision, lock_person
 
 
 @dataclass(frozen=True, kw_only=True)
-class Merged:
+class MergeResult:
     """What a merge did."""
 
     key: str
@@ -24,99 +31,121 @@ class Merged:
     """False when they were one already."""
 
 
-async def merge(tx: Tx, scope: Scope, source: str, into: str) -> Merged:
+async def merge_entities(tx: Tx, scope: Scope, source: str, into: str) -> MergeResult:
     """Both keys read as one entity, `into` where it may be chosen; nothing stored has changed but the alias."""
     if source == into:
         raise Invalid("An entity cannot be merged with itself. Name two different keys.", code="same_entity")
     await bump_revision(tx, scope)
-    aliases = await _with_known(tx, scope, source, into)
+    aliases = await _load_aliases_for(tx, scope, source, into)
     given_way = aliases.links.get(into)
     if given_way and given_way.made_by == "rule" and aliases.resolve(source) == given_way.target:
         # The rule merged the same two the other way round; the person's choice of the key that stays goes first.
-        await _undo(tx, scope, given_way)
-        aliases = aliases.without(given_way)
+        await _remove_link(tx, scope, given_way)
+        aliases = aliases.without_link(given_way)
     link = aliases.link_for(source, into, tx.new_id("mrg"), "person")
     if link:
-        await _make(tx, scope, link, ("asked for",))
+        await _store_link(tx, scope, link, ("asked for",))
         await store.allow_together(tx, scope, source, into)
         aliases = aliases.with_link(link)
-    key, *others = aliases.members(into)
-    return Merged(key=key, aliases=tuple(others), changed=link is not None)
+    key, *others = aliases.member_keys(into)
+    return MergeResult(key=key, aliases=tuple(others), changed=link is not None)
 
 
-async def split(tx: Tx, scope: Scope, key: str, source: str) -> Link:
+async def split_entities(tx: Tx, scope: Scope, key: str, source: str) -> AliasLink:
     """Everything reads as before the merge that made the two one; they are not merged by rule again."""
     await bump_revision(tx, scope)
-    aliases = await _with_known(tx, scope, source, key)
+    aliases = await _load_aliases_for(tx, scope, source, key)
     link = aliases.link_to_undo(key, source)
     if link is None:
         raise Conflict(
             f"{source} is not merged with {key}. `GET /api/entities/{key}` lists its aliases.", code="not_merged"
         )
-    await _undo(tx, scope, link)
+    await _remove_link(tx, scope, link)
     await _remember_split(tx, scope, link)
     return link
 
 
-async def merge_clear_cases(tx: Tx, scope: Scope, proposals: list[Proposal]) -> int:
+async def merge_clear_cases(tx: Tx, scope: Scope, proposals: list[MergeProposal]) -> int:
     """Every clear case is merged; what became one or was split meanwhile is left alone. Gives how many.
 
     Nothing is merged for a person who was forgotten meanwhile.
     """
-    clear = [one for one in proposals if one.judgement.verdict is Verdict.MERGE]
-    if not clear or await hold_person(tx, scope) is None:
+    clear = [one for one in proposals if one.judgement.verdict is PairVerdict.MERGE]
+    if not clear or await lock_person(tx, scope) is None:
         return 0
     await bump_revision(tx, scope)
     aliases = await store.load_aliases(tx, scope)
-    apart = await store.kept_apart(tx, scope)
+    apart = await store.pairs_kept_apart(tx, scope)
     made = 0
     for proposal in clear:
         link = aliases.link_for(proposal.source, proposal.into, tx.new_id("mrg"), "rule")
-        if link is None or _crosses(link, aliases, apart):
+        if link is None or _is_kept_apart(link, aliases, apart):
             continue
-        await _make(tx, scope, link, proposal.judgement.reasons)
+        await _store_link(tx, scope, link, proposal.judgement.reasons)
         aliases = aliases.with_link(link)
         made += 1
     return made
 
 
-def _crosses(link: Link, aliases: Aliases, apart: frozenset[frozenset[str]]) -> bool:
-    groups = aliases.members(link.alias), aliases.members(link.target)
+def _is_kept_apart(link: AliasLink, aliases: Aliases, apart: frozenset[frozenset[str]]) -> bool:
+    groups = aliases.member_keys(link.alias), aliases.member_keys(link.target)
     return any(frozenset({one, two}) in apart for one in groups[0] for two in groups[1])
 
 
-async def _with_known(tx: Tx, scope: Scope, *keys: str) -> Aliases:
+async def _load_aliases_for(tx: Tx, scope: Scope, *keys: str) -> Aliases:
     aliases = await store.load_aliases(tx, scope)
     linked = set(aliases.links) | {link.target for link in aliases.links.values()}
-    spoken = {ref for one in await store.every_ref(tx, scope) for ref in one}
+    spoken = {ref for one in await store.all_entity_refs(tx, scope) for ref in one}
     if any(key not in spoken and key not in linked for key in keys):
         raise NotFound("entity")
     return aliases
 
 
-async def _make(tx: Tx, scope: Scope, link: Link, reasons: tuple[str, ...]) -> None:
+async def _store_link(tx: Tx, scope: Scope, link: AliasLink, reasons: tuple[str, ...]) -> None:
     await store.add_link(tx, scope, link)
     await store.log_merge(tx, scope, link, reasons)
 
 
-async def _undo(tx: Tx, scope: Scope, link: Link) -> None:
-    await store.drop_link(tx, scope, link)
+async def _remove_link(tx: Tx, scope: Scope, link: AliasLink) -> None:
+    await store.delete_link(tx, scope, link)
     await store.log_split(tx, scope, link.merge_id)
 
 
-async def _remember_split(tx: Tx, scope: Scope, link: Link) -> None:
+async def _remember_split(tx: Tx, scope: Scope, link: AliasLink) -> None:
     """What the rule would merge again is kept apart; for any other pair the split alone is enough."""
-    known = {one.key: one for one in candidates(await store.spoken_of(tx, scope))}
+    known = {one.key: one for one in match_candidates(await store.list_mentions(tx, scope))}
     for one in {link.alias, link.asked_from}:
         pair = known.get(one), known.get(link.target)
-        if pair[0] and pair[1] and judge(pair[0], pair[1]).verdict is Verdict.MERGE:
+        if pair[0] and pair[1] and judge_pair(pair[0], pair[1]).verdict is PairVerdict.MERGE:
             await store.keep_apart(tx, scope, one, link.target)
 
 
-def open_proposals(spoken: list[store.Spoken], aliases: Aliases, apart: frozenset[frozenset[str]]) -> list[Proposal]:
+def open_proposals(
+    spoken: list[store.EntityMention], aliases: Aliases, apart: frozenset[frozenset[str]]
+) -> list[MergeProposal]:
     """What could be merged and is not yet, best first."""
     return [
         proposal
-        for proposal in propose(candidates(spoken), apart)
+        for proposal in propose_merges(match_candidates(spoken), apart)
         if aliases.resolve(proposal.source) != aliases.resolve(proposal.into)
     ]
+
+
+def job_kinds(services: Services) -> tuple[JobKind, ...]:
+    """The work of this file."""
+
+    async def run(attempt: Attempt) -> None:
+        # No persona: what was said to one in private is no ground for what all of them read.
+        scope = Scope(org_id=attempt.scope.org_id, user_id=attempt.key)
+        async with services.db.tx(scope.org_id) as tx:
+            spoken = await store.list_mentions(tx, scope)
+            aliases = await store.load_aliases(tx, scope)
+            apart = await store.pairs_kept_apart(tx, scope)
+        proposals = await asyncio.to_thread(open_proposals, spoken, aliases, apart)
+        async with services.db.tx(scope.org_id) as tx:
+            # The person's row before the work's, as every writer does: the other way round they would block each other.
+            await merge_clear_cases(tx, scope, proposals)
+            await attempt.lock_work(tx)
+            await attempt.settle(tx)
+
+    return (JobKind(name=MATCH_ENTITIES, run=run),)

@@ -7,9 +7,9 @@ from functools import lru_cache
 
 from mnemon.memory.entities import lexicon
 from mnemon.memory.fact import EntityType
-from mnemon.outside import normal_form, reads_outside_text
+from mnemon.untrusted_text import normalize_text, reads_outside_text
 
-Word = frozenset[str]
+WordSpellings = frozenset[str]
 """One word of a name in all the spellings that are the same letters: `müller` is {muller, mueller}."""
 
 _CYRILLIC = dict(
@@ -27,18 +27,18 @@ _GREEK = dict(
     )
 )
 _LETTERS = {"ł": "l", "đ": "d", "ð": "d", "þ": "th", "ı": "i", "ß": "ss", "ø": "o", "æ": "ae", "œ": "oe"}
-_TWO_WAYS = {"ä": "ae", "ö": "oe", "ü": "ue", "ø": "oe", "å": "aa", "æ": "a"}
-_TRANSLITERATED = str.maketrans({**{k: v.strip("_") for k, v in _CYRILLIC.items()}, **_GREEK, **_LETTERS})
-_WORDS = re.compile(r"[^\W_]+", re.UNICODE)
+_SECOND_SPELLINGS = {"ä": "ae", "ö": "oe", "ü": "ue", "ø": "oe", "å": "aa", "æ": "a"}
+_TRANSLITERATION = str.maketrans({**{k: v.strip("_") for k, v in _CYRILLIC.items()}, **_GREEK, **_LETTERS})
+_WORD_PATTERN = re.compile(r"[^\W_]+", re.UNICODE)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Name:
+class ParsedName:
     """What a label says once its form is set aside."""
 
-    words: tuple[Word, ...]
+    words: tuple[WordSpellings, ...]
     """The words that carry the name, in order."""
-    qualifier: tuple[Word, ...] = ()
+    qualifier: tuple[WordSpellings, ...] = ()
     """What stands after the comma of a place."""
     generation: str | None = None
     """`jr`, `sr`, `ii` of a person."""
@@ -52,49 +52,49 @@ class Name:
 
 @reads_outside_text
 @lru_cache(maxsize=50_000)
-def spellings(word: str) -> Word:
+def latin_spellings(word: str) -> WordSpellings:
     """Every way to write the word in plain Latin letters, or the word itself in a script that has none."""
-    text = _hiragana(normal_form("NFKC", word).casefold())
-    composed = normal_form("NFC", text)
-    plain = _plain(composed)
-    other = _plain("".join(_TWO_WAYS.get(letter, letter) for letter in composed))
+    text = _to_hiragana(normalize_text("NFKC", word).casefold())
+    composed = normalize_text("NFC", text)
+    plain = _to_latin(composed)
+    other = _to_latin("".join(_SECOND_SPELLINGS.get(letter, letter) for letter in composed))
     return frozenset({plain, other})
 
 
 @reads_outside_text
-def words_of(text: str) -> tuple[str, ...]:
+def plain_words(text: str) -> tuple[str, ...]:
     """The words of a text in their plain spelling, apostrophes and dots inside a word dropped."""
     joined = re.sub(r"(?<=\w)['’.](?=\w)", "", text.replace("&", " and "))
-    return tuple(map(_plainest, _WORDS.findall(joined)))
+    return tuple(map(_shortest_spelling, _WORD_PATTERN.findall(joined)))
 
 
 @lru_cache(maxsize=20_000)
-def _plainest(word: str) -> str:
-    return min(spellings(word), key=_shorter)
+def _shortest_spelling(word: str) -> str:
+    return min(latin_spellings(word), key=_length_key)
 
 
 @lru_cache(maxsize=20_000)
-def parse(entity_type: EntityType, label: str) -> Name:
+def parse_name(entity_type: EntityType, label: str) -> ParsedName:
     """The name that a label of this entity type carries."""
     joined = re.sub(r"(?<=\w)['’.](?=\w)", "", label.replace("&", " and "))
     if entity_type is EntityType.PLACE:
-        return _place(joined)
-    words = [spellings(word) for word in _WORDS.findall(joined)]
+        return _parse_place(joined)
+    words = [latin_spellings(word) for word in _WORD_PATTERN.findall(joined)]
     if entity_type is EntityType.PERSON:
-        return _person(words)
+        return _parse_person(words)
     if entity_type is EntityType.ORG:
-        return _without(words, lexicon.LEGAL_FORMS | {"the"}, loose=frozenset())
-    return _without(words, lexicon.PROJECT_WORDS, loose=lexicon.LOOSE_WORDS)
+        return _strip_words(words, lexicon.LEGAL_FORMS | {"the"}, loose=frozenset())
+    return _strip_words(words, lexicon.PROJECT_WORDS, loose=lexicon.GENERIC_WORDS)
 
 
-def _person(words: list[Word]) -> Name:
+def _parse_person(words: list[WordSpellings]) -> ParsedName:
     titles = {word for word in words if word & lexicon.TITLES}
-    generations = [min(word & lexicon.GENERATIONS) for word in words[1:] if word & lexicon.GENERATIONS]
-    rest = [word for word in words if word not in titles and not (generations and word & lexicon.GENERATIONS)]
-    core = rest[:1] + [word for word in rest[1:] if not word & lexicon.PARTICLES]
+    generations = [min(word & lexicon.GENERATION_SUFFIXES) for word in words[1:] if word & lexicon.GENERATION_SUFFIXES]
+    rest = [word for word in words if word not in titles and not (generations and word & lexicon.GENERATION_SUFFIXES)]
+    core = rest[:1] + [word for word in rest[1:] if not word & lexicon.NAME_PARTICLES]
     male = any(word & lexicon.MALE_TITLES for word in titles)
     female = any(word & lexicon.FEMALE_TITLES for word in titles)
-    return Name(
+    return ParsedName(
         words=tuple(core or words),
         generation={"junior": "jr", "senior": "sr"}.get(generations[-1], generations[-1]) if generations else None,
         gender="m" if male and not female else "f" if female and not male else None,
@@ -102,39 +102,39 @@ def _person(words: list[Word]) -> Name:
     )
 
 
-def _without(words: list[Word], form: frozenset[str], loose: frozenset[str]) -> Name:
+def _strip_words(words: list[WordSpellings], form: frozenset[str], loose: frozenset[str]) -> ParsedName:
     kept = [word for word in words if not word & form] or words
     tight = [word for word in kept if not word & loose] or kept
-    return Name(words=tuple(tight), loose=len(tight) < len(kept))
+    return ParsedName(words=tuple(tight), loose=len(tight) < len(kept))
 
 
-def _place(label: str) -> Name:
+def _parse_place(label: str) -> ParsedName:
     head, _, tail = label.partition(",")
-    words = [lexicon.PLACE_WORDS.get(word, word) for word in words_of(head)]
-    region = " ".join(words_of(tail))
-    region = lexicon.PLACE_SHORT.get(region, region)
-    return Name(
-        words=tuple(_both(word, head) for word in words),
+    words = [lexicon.PLACE_WORD_EXPANSIONS.get(word, word) for word in plain_words(head)]
+    region = " ".join(plain_words(tail))
+    region = lexicon.PLACE_ABBREVIATIONS.get(region, region)
+    return ParsedName(
+        words=tuple(_spellings_of(word, head) for word in words),
         qualifier=tuple(frozenset({word}) for word in region.split()),
     )
 
 
-def _both(word: str, head: str) -> Word:
-    found = [spellings(raw) for raw in _WORDS.findall(head) if word in spellings(raw)]
+def _spellings_of(word: str, head: str) -> WordSpellings:
+    found = [latin_spellings(raw) for raw in _WORD_PATTERN.findall(head) if word in latin_spellings(raw)]
     return found[0] if found else frozenset({word})
 
 
-def _shorter(spelling: str) -> tuple[int, str]:
+def _length_key(spelling: str) -> tuple[int, str]:
     return len(spelling), spelling
 
 
-def _hiragana(text: str) -> str:
+def _to_hiragana(text: str) -> str:
     return "".join(chr(ord(c) - 0x60) if "ァ" <= c <= "ヶ" else c for c in text)
 
 
-def _plain(text: str) -> str:
-    bare = normal_form("NFD", text.translate(_TRANSLITERATED))
+def _to_latin(text: str) -> str:
+    bare = normalize_text("NFD", text.translate(_TRANSLITERATION))
     if any("぀" <= c <= "ヿ" or "가" <= c <= "힣" for c in text):
         return text
     stripped = "".join(c for c in bare if not unicodedata.combining(c))
-    return stripped.translate(_TRANSLITERATED)
+    return stripped.translate(_TRANSLITERATION)

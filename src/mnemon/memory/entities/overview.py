@@ -8,14 +8,14 @@ from itertools import combinations
 
 from mnemon.memory.cards import Card, entity_cards
 from mnemon.memory.entities.aliases import Aliases
-from mnemon.memory.entities.matching import Candidate
-from mnemon.memory.entities.names import words_of
-from mnemon.memory.entities.store import Spoken
-from mnemon.memory.entities.surroundings import Known, Surroundings
+from mnemon.memory.entities.matching import EntityCandidate
+from mnemon.memory.entities.names import plain_words
+from mnemon.memory.entities.store import EntityMention
+from mnemon.memory.entities.surroundings import EntityFact, Surroundings
 from mnemon.memory.fact import EntityType
 from mnemon.memory.keys import split_key
-from mnemon.memory.memory import Memory
-from mnemon.memory.trust import highest
+from mnemon.memory.memory import StoredMemory
+from mnemon.memory.trust import highest_trust
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,7 +27,7 @@ class EntityOverview:
     label: str
     aliases: tuple[str, ...]
     """Other stored keys that read as this one."""
-    memories: tuple[Memory, ...]
+    memories: tuple[StoredMemory, ...]
     """What is known about it, oldest first."""
     mentions: int
     last_mentioned_at: datetime
@@ -42,7 +42,7 @@ class EntityOverview:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Tie:
+class CoMention:
     """Two entities that memories bring together."""
 
     one: str
@@ -51,59 +51,59 @@ class Tie:
     """Memories that name both, and turns that speak of both."""
 
 
-def overviews(spoken: Sequence[Spoken], aliases: Aliases) -> list[EntityOverview]:
+def entity_overviews(spoken: Sequence[EntityMention], aliases: Aliases) -> list[EntityOverview]:
     """Every entity that is spoken of, by key."""
-    about: dict[str, list[Memory]] = defaultdict(list)
+    about: dict[str, list[StoredMemory]] = defaultdict(list)
     for one in spoken:
         for root in dict.fromkeys(map(aliases.resolve, one.memory.entity_refs)):
             about[root].append(one.memory)
-    return [_overview(key, memories, aliases) for key, memories in sorted(about.items())]
+    return [_build_overview(key, memories, aliases) for key, memories in sorted(about.items())]
 
 
-def _overview(key: str, memories: list[Memory], aliases: Aliases) -> EntityOverview:
+def _build_overview(key: str, memories: list[StoredMemory], aliases: Aliases) -> EntityOverview:
     return EntityOverview(
         key=key,
-        type=_type(key, memories),
-        label=_label(key, memories, aliases),
-        aliases=aliases.members(key)[1:],
+        type=_type_of(key, memories),
+        label=_label_of(key, memories, aliases),
+        aliases=aliases.member_keys(key)[1:],
         memories=tuple(memories),
         mentions=sum(memory.mentions for memory in memories),
         last_mentioned_at=max(memory.updated_at for memory in memories),
     )
 
 
-def _type(key: str, memories: Sequence[Memory]) -> EntityType:
+def _type_of(key: str, memories: Sequence[StoredMemory]) -> EntityType:
     kind = split_key(key)[0]
     return EntityType(kind) if kind in set(EntityType) else memories[-1].entity_type
 
 
-def _label(key: str, memories: Sequence[Memory], aliases: Aliases) -> str:
+def _label_of(key: str, memories: Sequence[StoredMemory], aliases: Aliases) -> str:
     """As the latest memory under the key itself writes it, else as one under an alias does, else the key in words.
 
     Only the most trusted ones have a say.
     """
-    top = highest([m.trust for m in memories])
+    top = highest_trust([m.trust for m in memories])
     memories = [m for m in memories if m.trust is top]
     own = [m.entity_label for m in memories if m.entity_label and m.entity_refs[0] == key]
     other = [m.entity_label for m in memories if m.entity_label and aliases.resolve(m.entity_refs[0]) == key]
     return (own or other or [split_key(key)[1].replace("_", " ")])[-1]
 
 
-def candidates(spoken: Sequence[Spoken]) -> list[Candidate]:
+def match_candidates(spoken: Sequence[EntityMention]) -> list[EntityCandidate]:
     """Every stored key with what is known about it, for the matching."""
-    about: dict[str, list[Spoken]] = defaultdict(list)
+    about: dict[str, list[EntityMention]] = defaultdict(list)
     for one in spoken:
         for ref in one.memory.entity_refs:
             about[ref].append(one)
     nobody = Aliases()
     return [
-        Candidate(
+        EntityCandidate(
             key=key,
-            type=_type(key, [one.memory for one in said]),
-            label=_label(key, [one.memory for one in said], nobody),
-            trust=highest([one.memory.trust for one in said]),
+            type=_type_of(key, [one.memory for one in said]),
+            label=_label_of(key, [one.memory for one in said], nobody),
+            trust=highest_trust([one.memory.trust for one in said]),
             surroundings=Surroundings(
-                facts=tuple(Known(content=one.memory.content, attribute=one.memory.attribute) for one in said),
+                facts=tuple(EntityFact(content=one.memory.content, attribute=one.memory.attribute) for one in said),
                 companions=frozenset(ref for one in said for ref in one.memory.entity_refs) - {key},
                 turns=frozenset(turn for one in said for turn in one.turns),
             ),
@@ -112,27 +112,27 @@ def candidates(spoken: Sequence[Spoken]) -> list[Candidate]:
     ]
 
 
-def ties(spoken: Sequence[Spoken], aliases: Aliases) -> list[Tie]:
+def co_mentions(spoken: Sequence[EntityMention], aliases: Aliases) -> list[CoMention]:
     """What belongs together: entities that one memory names, or one turn speaks of; heaviest first."""
     named: dict[str, list[tuple[tuple[str, ...], str]]] = defaultdict(list)
-    for one in overviews(spoken, aliases):
-        label = words_of(one.label)
+    for one in entity_overviews(spoken, aliases):
+        label = plain_words(one.label)
         if label:
             named[label[0]].append((label, one.key))
     weights: Counter[tuple[str, str]] = Counter()
     by_turn: dict[str, set[str]] = defaultdict(set)
     for said in spoken:
         own = set(map(aliases.resolve, said.memory.entity_refs))
-        weights.update(combinations(sorted(own | _named_in(words_of(said.memory.content), named)), 2))
+        weights.update(combinations(sorted(own | _keys_named_in(plain_words(said.memory.content), named)), 2))
         for turn in said.turns:
             by_turn[turn] |= own
     for together in by_turn.values():
         weights.update(combinations(sorted(together), 2))
-    found = [Tie(one=one, two=two, weight=weight) for (one, two), weight in weights.items()]
+    found = [CoMention(one=one, two=two, weight=weight) for (one, two), weight in weights.items()]
     return sorted(found, key=lambda tie: (-tie.weight, tie.one, tie.two))
 
 
-def _named_in(words: Sequence[str], named: Mapping[str, list[tuple[tuple[str, ...], str]]]) -> set[str]:
+def _keys_named_in(words: Sequence[str], named: Mapping[str, list[tuple[tuple[str, ...], str]]]) -> set[str]:
     """The keys whose label stands among the words, looked up by its first."""
     return {
         key

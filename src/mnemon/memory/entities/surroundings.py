@@ -4,16 +4,16 @@ import re
 from dataclasses import dataclass
 from enum import IntEnum
 
-from mnemon.memory.entities.lexicon import COMMON_CONTEXT, HE, KIN, SHE
-from mnemon.memory.entities.names import words_of
-from mnemon.memory.slug import slug
+from mnemon.memory.entities.lexicon import COMMON_CONTEXT_WORDS, FEMALE_PRONOUNS, KINSHIP_WORDS, MALE_PRONOUNS
+from mnemon.memory.entities.names import plain_words
+from mnemon.memory.keys import make_slug
 from mnemon.memory.words import stem
 
-_STRONG = 2
+_STRONG_COUNT = 2
 
 
 @dataclass(frozen=True, kw_only=True)
-class Known:
+class EntityFact:
     """One thing that a memory says about an entity."""
 
     content: str
@@ -25,14 +25,14 @@ class Known:
 class Surroundings:
     """All that is known about one entity."""
 
-    facts: tuple[Known, ...] = ()
+    facts: tuple[EntityFact, ...] = ()
     companions: frozenset[str] = frozenset()
     """Keys of other entities that its memories name."""
     turns: frozenset[str] = frozenset()
     """Turns in which it was spoken of."""
 
 
-class Fit(IntEnum):
+class SurroundingsFit(IntEnum):
     CONFLICT = -1
     """Cannot both be true of one: named together, another relation, another value, another pronoun."""
     NONE = 0
@@ -44,8 +44,8 @@ class Fit(IntEnum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Comparison:
-    fit: Fit
+class SurroundingsComparison:
+    fit: SurroundingsFit
     shared: tuple[str, ...] = ()
     """The words and companions both have."""
     conflict: str | None = None
@@ -54,74 +54,94 @@ class Comparison:
     """Spoken of in one and the same turn under both names."""
 
 
-def compare(one: Surroundings, two: Surroundings, *, labels: tuple[str, str], keys: tuple[str, str]) -> Comparison:
+def compare_surroundings(
+    one: Surroundings, two: Surroundings, *, labels: tuple[str, str], keys: tuple[str, str]
+) -> SurroundingsComparison:
     """What the surroundings of two entities say about their being one."""
     together = bool(one.turns & two.turns)
-    named = frozenset(words_of(labels[0])) | frozenset(words_of(labels[1]))
+    named = frozenset(plain_words(labels[0])) | frozenset(plain_words(labels[1]))
     if _names_both(one, labels[0], labels[1], keys[1]) or _names_both(two, labels[1], labels[0], keys[0]):
-        return Comparison(fit=Fit.CONFLICT, conflict="named side by side in one memory", together=together)
-    conflict = _pronouns(one, two) or _kin(one, two) or _values(one, two, named)
+        return SurroundingsComparison(
+            fit=SurroundingsFit.CONFLICT, conflict="named side by side in one memory", together=together
+        )
+    conflict = _pronoun_conflict(one, two) or _kinship_conflict(one, two) or _value_conflict(one, two, named)
     if conflict:
-        return Comparison(fit=Fit.CONFLICT, conflict=conflict, together=together)
-    words = _telling(one, named) & _telling(two, named)
+        return SurroundingsComparison(fit=SurroundingsFit.CONFLICT, conflict=conflict, together=together)
+    words = _distinctive_stems(one, named) & _distinctive_stems(two, named)
     shared = tuple(sorted(words)) + tuple(sorted((one.companions & two.companions) - set(keys)))
-    fit = Fit.NONE if not shared else Fit.SHARED if len(shared) < _STRONG else Fit.STRONG
-    return Comparison(fit=fit, shared=shared, together=together)
+    fit = (
+        SurroundingsFit.NONE
+        if not shared
+        else SurroundingsFit.SHARED
+        if len(shared) < _STRONG_COUNT
+        else SurroundingsFit.STRONG
+    )
+    return SurroundingsComparison(fit=fit, shared=shared, together=together)
 
 
 def _names_both(own: Surroundings, own_label: str, other_label: str, other_key: str) -> bool:
     if other_key in own.companions:
         return True
-    own_words, other_words = words_of(own_label), words_of(other_label)
+    own_words, other_words = plain_words(own_label), plain_words(other_label)
     if not other_words or own_words == other_words:
         return False
     for fact in own.facts:
-        text = " ".join(words_of(fact.content))
+        text = " ".join(plain_words(fact.content))
         if len(own_words) >= len(other_words):
-            text = _take_out(text, own_words)
+            text = _remove_words(text, own_words)
         if re.search(rf"\b{re.escape(' '.join(other_words))}\b", text):
             return True
     return False
 
 
-def _take_out(text: str, words: tuple[str, ...]) -> str:
+def _remove_words(text: str, words: tuple[str, ...]) -> str:
     return re.sub(rf"\b{re.escape(' '.join(words))}\b", " ", text) if words else text
 
 
 def _all_words(side: Surroundings) -> frozenset[str]:
-    return frozenset(word for fact in side.facts for word in words_of(fact.content))
+    return frozenset(word for fact in side.facts for word in plain_words(fact.content))
 
 
-def _pronouns(one: Surroundings, two: Surroundings) -> str | None:
+def _pronoun_conflict(one: Surroundings, two: Surroundings) -> str | None:
     first, second = _all_words(one), _all_words(two)
-    he_she = first & HE and second & SHE and not first & SHE and not second & HE
-    she_he = first & SHE and second & HE and not first & HE and not second & SHE
+    he_she = (
+        first & MALE_PRONOUNS
+        and second & FEMALE_PRONOUNS
+        and not first & FEMALE_PRONOUNS
+        and not second & MALE_PRONOUNS
+    )
+    she_he = (
+        first & FEMALE_PRONOUNS
+        and second & MALE_PRONOUNS
+        and not first & MALE_PRONOUNS
+        and not second & FEMALE_PRONOUNS
+    )
     return "one is a he, the other a she" if he_she or she_he else None
 
 
-def _kin(one: Surroundings, two: Surroundings) -> str | None:
-    first, second = _all_words(one) & KIN, _all_words(two) & KIN
+def _kinship_conflict(one: Surroundings, two: Surroundings) -> str | None:
+    first, second = _all_words(one) & KINSHIP_WORDS, _all_words(two) & KINSHIP_WORDS
     if first and second and not first & second:
         return f"{min(first)} and {min(second)}"
     return None
 
 
-def _values(one: Surroundings, two: Surroundings, named: frozenset[str]) -> str | None:
-    second = {slug(fact.attribute): fact for fact in two.facts if fact.attribute}
+def _value_conflict(one: Surroundings, two: Surroundings, named: frozenset[str]) -> str | None:
+    second = {make_slug(fact.attribute): fact for fact in two.facts if fact.attribute}
     for fact in one.facts:
-        other = second.get(slug(fact.attribute)) if fact.attribute else None
+        other = second.get(make_slug(fact.attribute)) if fact.attribute else None
         if other is None:
             continue
-        mine, theirs = _stems(fact.content, named), _stems(other.content, named)
+        mine, theirs = _content_stems(fact.content, named), _content_stems(other.content, named)
         if mine and theirs and not mine & theirs:
             return f"another {fact.attribute}"
     return None
 
 
-def _telling(side: Surroundings, named: frozenset[str]) -> frozenset[str]:
-    return frozenset(stem for fact in side.facts for stem in _stems(fact.content, named))
+def _distinctive_stems(side: Surroundings, named: frozenset[str]) -> frozenset[str]:
+    return frozenset(stem for fact in side.facts for stem in _content_stems(fact.content, named))
 
 
-def _stems(content: str, named: frozenset[str]) -> frozenset[str]:
-    kept = (w for w in words_of(content) if w not in named and w not in COMMON_CONTEXT and len(w) > 1)
+def _content_stems(content: str, named: frozenset[str]) -> frozenset[str]:
+    kept = (w for w in plain_words(content) if w not in named and w not in COMMON_CONTEXT_WORDS and len(w) > 1)
     return frozenset(stem(word) for word in kept)

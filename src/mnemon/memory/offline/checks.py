@@ -3,9 +3,9 @@
 import re
 
 from mnemon.memory.entities.lexicon import KNOWN_NAMES
-from mnemon.memory.offline.reading import Clause
-from mnemon.memory.offline.words import (
-    LOOSE_KIN,
+from mnemon.memory.offline.clauses import Clause
+from mnemon.memory.offline.vocabulary import (
+    LOOSE_KINSHIP_WORDS,
     NOT_ALLERGENS,
     NOT_NAMES,
     NOT_OWN_NAMES,
@@ -25,7 +25,7 @@ _NO_OBJECT = re.compile(
     r"|everything|something|someone|anything|doing|making it|my (?:new|old)|option|number)\b|^[^a-zA-ZÀ-ÿ]",
     re.IGNORECASE,
 )
-_HERE = re.compile(r"\b(?:you|your|yours|it|there|here|them|that|this|those|these|him)\b", re.IGNORECASE)
+_CONVERSATION_WORD = re.compile(r"\b(?:you|your|yours|it|there|here|them|that|this|those|these|him)\b", re.IGNORECASE)
 _MONTH = (
     r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?"
     r"|nov(?:ember)?|dec(?:ember)?)"
@@ -45,7 +45,7 @@ _WHEN = re.compile(
 )
 
 
-def place(caught: str, clause: Clause) -> bool:
+def is_place(caught: str, clause: Clause) -> bool:
     """A place's name: with a capital, or in a message without any capitals a word that is no state of mind."""
     first = caught.split(maxsplit=1)[0].rstrip(",.")
     if first.lower() in NOT_NAMES or first.lower() in NOT_PLACES:
@@ -55,7 +55,7 @@ def place(caught: str, clause: Clause) -> bool:
     return first[0].isupper() or (clause.careless and len(caught.split()) < 4)
 
 
-def organization(caught: str, clause: Clause) -> bool:
+def is_organization(caught: str, clause: Clause) -> bool:
     """An organization: something of it has a capital, or "the city council", "a bank" and the like."""
     bare = re.sub(r"^(?:the|a|an) ", "", caught)
     if bare.split()[0].lower() in (
@@ -77,7 +77,7 @@ def organization(caught: str, clause: Clause) -> bool:
     return clause.careless or caught != bare
 
 
-def person(caught: str, clause: Clause) -> bool:
+def is_person_name(caught: str, clause: Clause) -> bool:
     """Someone's name, where a name is expected: a known one, or one that has a capital it needs not have there."""
     if _TITLE.match(caught):
         return True
@@ -89,7 +89,7 @@ def person(caught: str, clause: Clause) -> bool:
     return known or ((inside or len(words) > 1) and words[0][0].isupper())
 
 
-def own_name(caught: str, clause: Clause) -> bool:
+def is_own_name(caught: str, clause: Clause) -> bool:
     """The person's own name after "my name is" or "call me"."""
     words = caught.split()
     if any(word.lower() in NOT_NAMES | NOT_OWN_NAMES for word in words):
@@ -97,21 +97,21 @@ def own_name(caught: str, clause: Clause) -> bool:
     return words[0][0].isupper() or (clause.careless and words[0] in KNOWN_NAMES)
 
 
-def known_name(caught: str, clause: Clause) -> bool:
+def is_known_name(caught: str, clause: Clause) -> bool:
     """A name that is surely one, after "I'm"."""
-    return own_name(caught, clause) and caught.split(maxsplit=1)[0].lower() in KNOWN_NAMES
+    return is_own_name(caught, clause) and caught.split(maxsplit=1)[0].lower() in KNOWN_NAMES
 
 
-def kin_of(caught: str, clause: Clause) -> bool:
+def is_kin_name(caught: str, clause: Clause) -> bool:
     """A name in "X is my sister": also an unknown one, unless coffee could be one too."""
-    if person(caught, clause):
+    if is_person_name(caught, clause):
         return True
     kin = clause.text.split()[-1].lower()
     plain = all(word.lower() not in NOT_NAMES and word[0].isupper() for word in caught.split())
-    return plain and kin not in LOOSE_KIN
+    return plain and kin not in LOOSE_KINSHIP_WORDS
 
 
-def occupation(caught: str, clause: Clause) -> bool:
+def is_occupation(caught: str, clause: Clause) -> bool:
     """A trade: its last word before any "at", "in" or "for" is one."""
     if re.search(r"\bin my (?:free|spare) time\b|\bstudent of\b", caught):
         return False
@@ -119,34 +119,34 @@ def occupation(caught: str, clause: Clause) -> bool:
     return bool(head) and head[-1].lower().removesuffix("s") in OCCUPATIONS and len(head) <= 5
 
 
-def thing(caught: str, clause: Clause) -> bool:
+def is_thing(caught: str, clause: Clause) -> bool:
     """Something one can like: not a pronoun, not a part of this conversation."""
-    return _NO_OBJECT.search(caught) is None and _HERE.search(caught) is None and len(caught.split()) <= 12
+    return _NO_OBJECT.search(caught) is None and _CONVERSATION_WORD.search(caught) is None and len(caught.split()) <= 12
 
 
-def allergen(caught: str, clause: Clause) -> bool:
+def is_allergen(caught: str, clause: Clause) -> bool:
     """Something one can be allergic to, in earnest."""
-    return thing(caught, clause) and not NOT_ALLERGENS & set(caught.lower().split())
+    return is_thing(caught, clause) and not NOT_ALLERGENS & set(caught.lower().split())
 
 
-def employer(caught: str, clause: Clause) -> bool:
+def is_employer(caught: str, clause: Clause) -> bool:
     """An organization's name, after "I joined": with a capital, and no person's."""
     first = caught.split(maxsplit=1)[0]
     return first[0].isupper() and first.lower() not in KNOWN_NAMES and first.lower() not in NOT_NAMES
 
 
-def measured(caught: str, clause: Clause) -> bool:
+def has_figure(caught: str, clause: Clause) -> bool:
     """Something with a figure in it."""
     return any(letter.isdigit() for letter in caught)
 
 
-def date(caught: str, clause: Clause) -> bool:
+def is_date(caught: str, clause: Clause) -> bool:
     return _DATE.match(caught) is not None
 
 
-def when(caught: str, clause: Clause) -> bool:
+def is_time(caught: str, clause: Clause) -> bool:
     return _WHEN.match(caught) is not None
 
 
-def age(caught: str, clause: Clause) -> bool:
+def is_age(caught: str, clause: Clause) -> bool:
     return 0 < int(caught) < 120

@@ -5,22 +5,22 @@ Tables of words and phrases, several a line, divided by `/`; a line in slashes `
 
 import re
 
-from mnemon.memory.offline.phrases import phrases
-from mnemon.memory.offline.reading import Clause
+from mnemon.memory.offline.clauses import Clause
+from mnemon.memory.offline.vocabulary import phrase_alternatives
 
 
-def table(entries: str) -> re.Pattern[str]:
+def compile_phrases(entries: str) -> re.Pattern[str]:
     """A pattern that finds any of the phrases as whole words, or any of the patterns."""
     parts = []
     for line in filter(None, map(str.strip, entries.splitlines())):
         if line.startswith("/") and line.endswith("/") and len(line) > 2:
             parts.append(line[1:-1])
         else:
-            parts.append(rf"\b(?:{phrases(line)})\b")
+            parts.append(rf"\b(?:{phrase_alternatives(line)})\b")
     return re.compile("|".join(parts), re.IGNORECASE)
 
 
-HARMLESS = table(
+HARMLESS = compile_phrases(
     r"""
     can't stand / can't bear / say no / dream job / don't let me forget
     you can (?:reach|email|call|text|write) me
@@ -28,7 +28,7 @@ HARMLESS = table(
 )
 """Looks like a negation, a request or a report, and is none."""
 
-QUESTION = table(
+QUESTION = compile_phrases(
     r"""
     /\?["')\s]*$/
     /^(?:who|whom|whose|what|what's|where|where's|when|when's|why|how|how's|which)\b/
@@ -41,7 +41,7 @@ QUESTION = table(
     """
 )
 
-_ORDERS = """
+_IMPERATIVES = """
     write draft translate say pretend let's let tell help act imagine find suppose supposing complete give show
     make create explain list rewrite summarize summarise check fix add send search look play roleplay role-play
     answer respond reply ask describe generate compose assume assuming consider think repeat read finish fill
@@ -51,9 +51,9 @@ _ORDERS = """
     update turn put keep bring take get go come buy hold wait listen watch be do don't never always email text
     message
     """
-REQUEST = table(
+REQUEST = compile_phrases(
     rf"""
-    /^(?:please |kindly |now |then |just )*(?:{"|".join(_ORDERS.split())})\b/
+    /^(?:please |kindly |now |then |just )*(?:{"|".join(_IMPERATIVES.split())})\b/
     can you / could you / would you / will you
     /\b(?:saying|says|say|stating|states|stated|like|phrase|sentence|line|caption) ?:? (?:that )?(?=i\b|i'm|my )/
     /\b(?:slogan|title|template|example) ?:? (?:that )?(?=i\b|i'm|my )/
@@ -62,7 +62,7 @@ REQUEST = table(
     """
 )
 
-HYPOTHETICAL = table(
+HYPOTHETICAL = compile_phrases(
     r"""
     if / unless / imagine / suppose / supposing / assuming / pretend / pretending / wish / hypothetically
     as though / as if / in case / let's say / what if / even if / were i / had i / in theory
@@ -73,7 +73,7 @@ HYPOTHETICAL = table(
 )
 """Of the whole sentence: what follows is not the case, or not yet."""
 
-UNCERTAIN = table(
+UNCERTAIN = compile_phrases(
     r"""
     would / could / might / should / shall / maybe / perhaps / probably / possibly / potentially
     supposedly / allegedly / apparently / technically / theoretically
@@ -88,7 +88,7 @@ UNCERTAIN = table(
 )
 """Of the clause: said with less than certainty, or of what is to come."""
 
-NEGATED = table(
+NEGATED = compile_phrases(
     r"""
     not / never / no / nobody / none / nothing / neither / nor / hardly / barely / scarcely / rarely / without / cannot
     \w+n't
@@ -97,7 +97,7 @@ NEGATED = table(
     """
 )
 
-REPORTED = table(
+REPORTED = compile_phrases(
     r"""
     said / says / say / saying / told / tells / tell / claim / claims / claimed / according to / thinks / thought
     believes? / believed / heard / hear / read that / wrote / writes / rumou?rs? / rumou?red / put it / puts it
@@ -109,7 +109,7 @@ REPORTED = table(
 )
 """Someone else's words, or words about words."""
 
-IRONIC = table(
+IRONIC = compile_phrases(
     r"""
     yeah,? right
     oh,? (?:great|sure|joy|wonderful|perfect|fantastic|how)
@@ -121,7 +121,7 @@ IRONIC = table(
     """
 )
 
-WAVERING = table(
+HALF_HEARTED = compile_phrases(
     r"""
     maybe / perhaps / probably / possibly / might / someday / some day / one day / eventually / never / would / could
     no longer / won't / i think / i guess / i suppose / i doubt / if
@@ -129,7 +129,7 @@ WAVERING = table(
 )
 """A promise that is none."""
 
-PASSING = table(
+TEMPORARY = compile_phrases(
     r"""
     today / tonight / yesterday / tomorrow / right now / at the moment / temporarily / so far / sometimes
     for (?:now|the moment)
@@ -149,7 +149,7 @@ def is_statement(clause: Clause) -> bool:
     )
 
 
-def is_told(clause: Clause) -> bool:
+def is_own_telling(clause: Clause) -> bool:
     """Whether it is the person's own telling: no question, no supposition, nobody else's words, no irony."""
     sentence = HARMLESS.sub(" ", clause.sentence)
     return not any(guard.search(sentence) for guard in (QUESTION, HYPOTHETICAL, REPORTED, IRONIC))
@@ -157,9 +157,9 @@ def is_told(clause: Clause) -> bool:
 
 def is_promise(clause: Clause) -> bool:
     """Whether it may be a promise: the person's own telling, not taken back and not half-hearted."""
-    return is_told(clause) and not WAVERING.search(clause.text)
+    return is_own_telling(clause) and not HALF_HEARTED.search(clause.text)
 
 
-def is_passing(clause: Clause) -> bool:
+def is_temporary(clause: Clause) -> bool:
     """Whether it holds for the day only."""
-    return PASSING.search(clause.text) is not None
+    return TEMPORARY.search(clause.text) is not None

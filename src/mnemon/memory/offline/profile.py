@@ -2,8 +2,8 @@
 
 from mnemon.memory.fact import FactType
 from mnemon.memory.offline import checks
-from mnemon.memory.offline.rule import Rule, rule
-from mnemon.memory.offline.words import CONDITIONS, DIETS, PETS, TRAITS
+from mnemon.memory.offline.rule import ExtractionRule, compile_rule
+from mnemon.memory.offline.vocabulary import CONDITIONS, DIETS, PETS, TRAITS
 
 _BE = r"(?:i am|i'm|im|we are|we're)"
 _HAVE = r"(?:i have|i've|we have|we've)"
@@ -24,238 +24,260 @@ _NAME = r"(?P<name>[^\W\d_][\w'-]+(?: (?-i:[A-ZÀ-Þ])[\w'.-]+){0,2})"
 _NUMBER = r"(?:two|three|four|five|six|seven|eight|one|an?|\d+)"
 _FAVOURITE = r"(?:favou?rite|preferred)"
 
-WHO_AND_WHERE: tuple[Rule, ...] = (
-    rule(rf"my (?:full |first |real )?name(?:'s| is) {_NAME}", attribute="name", checks={"name": checks.own_name}),
-    rule(
+WHO_AND_WHERE: tuple[ExtractionRule, ...] = (
+    compile_rule(
+        rf"my (?:full |first |real )?name(?:'s| is) {_NAME}", attribute="name", checks={"name": checks.is_own_name}
+    ),
+    compile_rule(
         rf"(?:(?:you can |please )?call me|(?:people|everyone|everybody|my friends|they"
         rf"|most people)(?: all)? calls? me"
         rf"|i'm called|i am called|i go by|name's) {_NAME}",
         attribute="name",
-        checks={"name": checks.own_name},
+        checks={"name": checks.is_own_name},
     ),
-    rule(rf"(?:i'm|i am|im) {_NAME}(?:, .*)?", attribute="name", checks={"name": checks.known_name}),
-    rule(
+    compile_rule(rf"(?:i'm|i am|im) {_NAME}(?:, .*)?", attribute="name", checks={"name": checks.is_known_name}),
+    compile_rule(
         rf"(?:i{_ADV} live|lives?|i{_ADV} reside|{_BE}{_ADV} living|{_BE}{_ADV} based) in {_PLACE}{_SINCE}",
         attribute="lives_in",
-        checks={"place": checks.place},
+        checks={"place": checks.is_place},
     ),
-    rule(
+    compile_rule(
         rf"{_HAVE}{_ADV} (?:lived|been living) in {_PLACE}{_SINCE}",
         attribute="lives_in",
-        checks={"place": checks.place},
+        checks={"place": checks.is_place},
     ),
-    rule(
+    compile_rule(
         rf"(?:i|we|{_HAVE}){_ADV} (?:moved|relocated) (?:back )?to {_PLACE}{_SINCE}",
         attribute="lives_in",
-        checks={"place": checks.place},
+        checks={"place": checks.is_place},
     ),
-    rule(rf"my home(?: town| city)?(?: is|'s)(?: in)? {_PLACE}", attribute="lives_in", checks={"place": checks.place}),
-    rule(rf"(?:{_BE}{_ADV}|i{_ADV} come) from {_PLACE}", attribute="from", checks={"place": checks.place}),
-    rule(rf"i (?:grew up|was raised) in {_PLACE}", attribute="grew_up_in", checks={"place": checks.place}),
-    rule(
+    compile_rule(
+        rf"my home(?: town| city)?(?: is|'s)(?: in)? {_PLACE}", attribute="lives_in", checks={"place": checks.is_place}
+    ),
+    compile_rule(rf"(?:{_BE}{_ADV}|i{_ADV} come) from {_PLACE}", attribute="from", checks={"place": checks.is_place}),
+    compile_rule(rf"i (?:grew up|was raised) in {_PLACE}", attribute="grew_up_in", checks={"place": checks.is_place}),
+    compile_rule(
         rf"i{_ADV} live in an? (?:\w+ ){{0,2}}?(?:village|town|city|suburb|house|flat|apartment|cabin|farmhouse)"
         rf" (?:in|near|outside|outside of|close to) {_PLACE}",
         attribute="lives_in",
-        checks={"place": checks.place},
+        checks={"place": checks.is_place},
     ),
-    rule(r"i live (?P<x>alone|by myself|with (?:my|two|three|a|an|my own) .+)", attribute="lives_with"),
-    rule(rf"i was born (?:and raised )?in {_PLACE}", attribute="born_in", checks={"place": checks.place}),
-    rule(r"i was born (?P<date>(?:on|in) .+)", attribute="birthday", checks={"date": checks.date}),
-    rule(r"my birthday(?:'s| is)(?: on)? (?P<date>.+)", attribute="birthday", checks={"date": checks.date}),
-    rule(
+    compile_rule(r"i live (?P<x>alone|by myself|with (?:my|two|three|a|an|my own) .+)", attribute="lives_with"),
+    compile_rule(rf"i was born (?:and raised )?in {_PLACE}", attribute="born_in", checks={"place": checks.is_place}),
+    compile_rule(r"i was born (?P<date>(?:on|in) .+)", attribute="birthday", checks={"date": checks.is_date}),
+    compile_rule(r"my birthday(?:'s| is)(?: on)? (?P<date>.+)", attribute="birthday", checks={"date": checks.is_date}),
+    compile_rule(
         rf"{_BE} (?P<age>\d{{1,3}})(?: years? old| y/o)?(?: and (?!a half)[a-z]+)?",
         attribute="age",
-        checks={"age": checks.age},
+        checks={"age": checks.is_age},
     ),
-    rule(
+    compile_rule(
         r"i(?:'ve| have)?(?: just)? turned (?P<age>\d{1,3})(?: (?:years old|last|in|on|this|yesterday|today|a) ?.*)?",
         attribute="age",
-        checks={"age": checks.age},
+        checks={"age": checks.is_age},
         passing=True,
     ),
-    rule(
+    compile_rule(
         r"(?:my e-?mail(?: address)?(?: is|:)|you can (?:reach|email) me at) (?P<x>[\w.+-]+@[\w-]+\.[\w.-]+)",
         attribute="email",
     ),
-    rule(r"my (?:phone|mobile|cell)(?: number)?(?: is|:) (?P<x>\+?[\d][\d ()./-]{5,})", attribute="phone"),
-    rule(r"my time ?zone(?: is|:) (?P<x>[\w+/: -]+)", attribute="timezone"),
-    rule(rf"{_BE} (?:in|on) (?:the )?(?P<x>[\w+:/-]+(?: \w+)?) time ?zone", attribute="timezone"),
-    rule(r"(?:my pronouns are|i use) (?P<x>\w+/\w+(?:/\w+)?)(?: pronouns)?", attribute="pronouns"),
-    rule(
+    compile_rule(r"my (?:phone|mobile|cell)(?: number)?(?: is|:) (?P<x>\+?[\d][\d ()./-]{5,})", attribute="phone"),
+    compile_rule(r"my time ?zone(?: is|:) (?P<x>[\w+/: -]+)", attribute="timezone"),
+    compile_rule(rf"{_BE} (?:in|on) (?:the )?(?P<x>[\w+:/-]+(?: \w+)?) time ?zone", attribute="timezone"),
+    compile_rule(r"(?:my pronouns are|i use) (?P<x>\w+/\w+(?:/\w+)?)(?: pronouns)?", attribute="pronouns"),
+    compile_rule(
         r"i(?: also)? speak (?:fluent )?(?P<x>(?-i:[A-Z])\w+(?:(?:,| and|, and) (?-i:[A-Z])\w+)*)",
         attribute="speaks_{x}",
     ),
-    rule(
+    compile_rule(
         r"my (?P<kind>address|shoe size|zip code|postcode|postal code|height|weight)(?: is|:) (?P<x>\S.*)",
         attribute="{kind}",
-        checks={"x": checks.measured},
+        checks={"x": checks.has_figure},
     ),
-    rule(r"my (?:wedding )?anniversary is(?: on)? (?P<date>.+)", attribute="anniversary", checks={"date": checks.date}),
-    rule(r"my blood type is (?P<x>(?-i:AB|A|B|O)(?: ?[+-]| positive| negative)?)", attribute="blood_type"),
-    rule(r"my (?:hometown|home town) is (?P<x>(?-i:[A-Z]).+)", attribute="from"),
-    rule(r"i(?:'m| am) (?P<x>\d+(?:\.\d+)? ?(?:cm|m|feet|ft)(?: \d+)?) tall", attribute="height"),
-    rule(r"i weigh (?P<x>\d+(?:\.\d+)? ?(?:kg|kilos|pounds|lbs|stone))", attribute="weight"),
-    rule(r"my (?:native language|mother tongue|first language) is (?P<x>\w+)", attribute="native_language"),
+    compile_rule(
+        r"my (?:wedding )?anniversary is(?: on)? (?P<date>.+)", attribute="anniversary", checks={"date": checks.is_date}
+    ),
+    compile_rule(r"my blood type is (?P<x>(?-i:AB|A|B|O)(?: ?[+-]| positive| negative)?)", attribute="blood_type"),
+    compile_rule(r"my (?:hometown|home town) is (?P<x>(?-i:[A-Z]).+)", attribute="from"),
+    compile_rule(r"i(?:'m| am) (?P<x>\d+(?:\.\d+)? ?(?:cm|m|feet|ft)(?: \d+)?) tall", attribute="height"),
+    compile_rule(r"i weigh (?P<x>\d+(?:\.\d+)? ?(?:kg|kilos|pounds|lbs|stone))", attribute="weight"),
+    compile_rule(r"my (?:native language|mother tongue|first language) is (?P<x>\w+)", attribute="native_language"),
 )
 
-FAMILY_AND_BODY: tuple[Rule, ...] = (
-    rule(
+FAMILY_AND_BODY: tuple[ExtractionRule, ...] = (
+    compile_rule(
         rf"{_BE}{_ADV} (?P<x>(?:happily )?married|single|divorced|widowed|engaged|in a relationship|separated)"
         r"(?: (?:with|to(?! my )|for|since) .+)?",
         attribute="marital_status",
     ),
-    rule(r"i(?:'ve| have) been (?P<x>married|divorced|single|widowed) (?:for|since) .+", attribute="marital_status"),
-    rule(
+    compile_rule(
+        r"i(?:'ve| have) been (?P<x>married|divorced|single|widowed) (?:for|since) .+", attribute="marital_status"
+    ),
+    compile_rule(
         r"(?:i|we)(?: just| recently| finally)? got (?P<x>married|engaged|divorced)(?: .+)?",
         attribute="marital_status",
         passing=True,
     ),
-    rule(
+    compile_rule(
         rf"{_HAVE} (?P<x>{_NUMBER} (?:\w+ )?(?:siblings|brothers?|sisters?)(?: and {_NUMBER} (?:brothers?"
         rf"|sisters?))?)",
         attribute="siblings",
     ),
-    rule(
+    compile_rule(
         rf"(?:my|our) (?P<x>{'|'.join(sorted(PETS))})(?:'s name is| is called| is named| is) (?-i:[A-Z])\w+",
         attribute="has_{x}",
     ),
-    rule(rf"(?-i:[A-Z])\w+ is (?:my|our) (?:\w+ )?(?P<x>{'|'.join(sorted(PETS))})", attribute="has_{x}"),
-    rule(
+    compile_rule(rf"(?-i:[A-Z])\w+ is (?:my|our) (?:\w+ )?(?P<x>{'|'.join(sorted(PETS))})", attribute="has_{x}"),
+    compile_rule(
         rf"(?:{_BE}{_ADV} on an?|i follow an?) (?P<x>{'|'.join(DIETS)}) diet",
         fact=FactType.PREFERENCE,
         attribute="diet",
     ),
-    rule(
+    compile_rule(
         rf"i(?:'ve| have) been (?:an? )?(?P<x>{'|'.join(DIETS)}) (?:for|since) .+",
         fact=FactType.PREFERENCE,
         attribute="diet",
     ),
-    rule(rf"i was(?: recently)? diagnosed with (?P<x>{'|'.join(sorted(CONDITIONS))})(?: .+)?", attribute="has_{x}"),
-    rule(
+    compile_rule(
+        rf"i was(?: recently)? diagnosed with (?P<x>{'|'.join(sorted(CONDITIONS))})(?: .+)?", attribute="has_{x}"
+    ),
+    compile_rule(
         rf"{_BE}{_ADV}(?: really| very| terribly)? (?:afraid|scared|terrified) of (?P<x>.+)",
         attribute="afraid_of_{x}",
-        checks={"x": checks.thing},
+        checks={"x": checks.is_thing},
     ),
-    rule(
+    compile_rule(
         rf"{_HAVE} (?P<x>{_NUMBER}) (?:\w+ )?(?:children|kids|child|kid|sons?|daughters?)(?: and .+)?",
         attribute="children",
     ),
-    rule(
+    compile_rule(
         rf"(?:{_HAVE}|i own|we own) {_NUMBER} (?P<x>(?:\w+ ){{0,2}}(?:{'|'.join(sorted(PETS))}))"
         r"(?: (?:named|called) .+|, .+)?",
         attribute="has_{x}",
     ),
-    rule(rf"{_BE}{_ADV} (?:an? )?(?P<x>{'|'.join(DIETS)})", fact=FactType.PREFERENCE, attribute="diet"),
-    rule(
+    compile_rule(rf"{_BE}{_ADV} (?:an? )?(?P<x>{'|'.join(DIETS)})", fact=FactType.PREFERENCE, attribute="diet"),
+    compile_rule(
         rf"{_BE}{_ADV}(?: severely| very| deathly)? allergic to (?P<x>.+)",
         attribute="allergic_to_{x}",
-        checks={"x": checks.allergen},
+        checks={"x": checks.is_allergen},
     ),
-    rule(r"i have an? (?P<x>.+) allergy", attribute="allergic_to_{x}", checks={"x": checks.thing}),
-    rule(rf"{_BE}{_ADV} (?P<x>{'|'.join(TRAITS)})", attribute="{x}"),
-    rule(rf"i have(?: chronic| severe| mild| type \d)? (?P<x>{'|'.join(sorted(CONDITIONS))})", attribute="has_{x}"),
+    compile_rule(r"i have an? (?P<x>.+) allergy", attribute="allergic_to_{x}", checks={"x": checks.is_thing}),
+    compile_rule(rf"{_BE}{_ADV} (?P<x>{'|'.join(TRAITS)})", attribute="{x}"),
+    compile_rule(
+        rf"i have(?: chronic| severe| mild| type \d)? (?P<x>{'|'.join(sorted(CONDITIONS))})", attribute="has_{x}"
+    ),
 )
 
-WORK_AND_STUDY: tuple[Rule, ...] = (
-    rule(
+WORK_AND_STUDY: tuple[ExtractionRule, ...] = (
+    compile_rule(
         rf"i{_ADV} work (?:at|for) {_ORG}(?: as .+| in .+| on .+)?{_SINCE}",
         attribute="employer",
-        checks={"org": checks.organization},
+        checks={"org": checks.is_organization},
     ),
-    rule(
+    compile_rule(
         rf"{_BE}{_ADV} (?:an?|the) (?P<x>(?!.*\bstudent\b).+?) (?:at|for) {_ORG}",
         attribute="employer",
-        checks={"x": checks.occupation, "org": checks.organization},
+        checks={"x": checks.is_occupation, "org": checks.is_organization},
     ),
-    rule(
+    compile_rule(
         rf"{_BE}{_ADV} (?:the )?(?P<x>(?:head|director|vp|chief|lead) of [\w ]+?) (?:at|for) {_ORG}",
         attribute="employer",
-        checks={"org": checks.organization},
+        checks={"org": checks.is_organization},
     ),
-    rule(
+    compile_rule(
         rf"{_BE}{_ADV} (?:the )?(?P<x>(?:head|director|vp|chief|lead|ceo|cto|cfo|coo|founder|cofounder) (?:of|at) .+)",
         attribute="job",
     ),
-    rule(
+    compile_rule(
         rf"i{_ADV} work (?:at|for) {_ORG} as (?:an? |the )?(?P<x>.+)",
         attribute="job",
-        checks={"org": checks.organization},
+        checks={"org": checks.is_organization},
     ),
-    rule(rf"i{_ADV} work as (?:an? |the )?(?P<x>.+)", attribute="job"),
-    rule(
+    compile_rule(rf"i{_ADV} work as (?:an? |the )?(?P<x>.+)", attribute="job"),
+    compile_rule(
         rf"i{_ADV} work as (?:an? |the )?(?P<x>.+?) (?:at|for) {_ORG}",
         attribute="employer",
-        checks={"org": checks.organization},
+        checks={"org": checks.is_organization},
     ),
-    rule(
+    compile_rule(
         rf"i(?:'ve| have) (?:worked|been working) (?:at|for) {_ORG}(?: as .+)? (?:for|since) .+",
         attribute="employer",
         checks={"org": lambda caught, _: caught[0].isupper()},
     ),
-    rule(r"i(?:'ve| have) been an? (?P<x>.+?) (?:for|since) .+", attribute="job", checks={"x": checks.occupation}),
-    rule(r"i(?:'ve| have)?(?: just| recently)? (?:got|been|was) promoted to (?P<x>.+)", attribute="job", passing=True),
-    rule(
-        r"my (?:role|title|job title) is (?P<x>(?:an? |the )?[\w ]+)", attribute="job", checks={"x": checks.occupation}
+    compile_rule(
+        r"i(?:'ve| have) been an? (?P<x>.+?) (?:for|since) .+", attribute="job", checks={"x": checks.is_occupation}
     ),
-    rule(
+    compile_rule(
+        r"i(?:'ve| have)?(?: just| recently)? (?:got|been|was) promoted to (?P<x>.+)", attribute="job", passing=True
+    ),
+    compile_rule(
+        r"my (?:role|title|job title) is (?P<x>(?:an? |the )?[\w ]+)",
+        attribute="job",
+        checks={"x": checks.is_occupation},
+    ),
+    compile_rule(
         rf"my (?:employer|company) is {_ORG}",
         attribute="employer",
         checks={"org": lambda caught, _: caught[0].isupper()},
     ),
-    rule(
+    compile_rule(
         rf"i{_ADV} work (?P<x>remotely|from home|nights|night shifts|the night shift|part[- ]time|full[- ]time)"
         r"(?: most days)?",
         attribute="work_mode",
     ),
-    rule(rf"{_BE}{_ADV} an? (?P<x>.+)", attribute="job", checks={"x": checks.occupation}),
-    rule(
+    compile_rule(rf"{_BE}{_ADV} an? (?P<x>.+)", attribute="job", checks={"x": checks.is_occupation}),
+    compile_rule(
         r"my (?:job|profession|occupation) is (?P<x>(?:an? .+|teaching .+|\w+ing .+))",
         attribute="job",
         checks={"x": lambda caught, clause: not caught.startswith(("killing", "driving me", "stressing", "boring"))},
     ),
-    rule(
+    compile_rule(
         rf"(?:i|{_HAVE}){_ADV} (?:joined|started (?:working )?at|started a new job at|work now at)"
         rf" {_ORG}(?: in \d{{4}}| last \w+| this \w+| as .+| \w+ \w+ ago| in (?-i:[A-Z])\w+)?",
         attribute="employer",
-        checks={"org": checks.employer},
+        checks={"org": checks.is_employer},
     ),
-    rule(rf"{_BE}{_ADV} (?P<x>self-employed|freelancing|a freelancer|unemployed|between jobs)", attribute="employer"),
-    rule(
+    compile_rule(
+        rf"{_BE}{_ADV} (?P<x>self-employed|freelancing|a freelancer|unemployed|between jobs)", attribute="employer"
+    ),
+    compile_rule(
         rf"i{_ADV} (?:run|own|founded|started) (?:an? |my own )(?P<x>(?:\w+ ){{0,3}}(?:bakery|shop|store"
         rf"|company|startup"
         r"|restaurant|cafe|café|business|studio|agency|farm|gym|school|salon|bar|bookstore|firm|practice|nonprofit"
         r"|charity|blog|podcast|newsletter))(?: .+)?",
         attribute="runs",
     ),
-    rule(
+    compile_rule(
         rf"(?:i{_ADV} study|{_BE}{_ADV} studying) "
         r"(?P<x>(?!the |for |it|this|hard|abroad|a |an |at |my |your |with )[\w ]+?)(?: at .+| in .+)?",
         attribute="studies",
     ),
-    rule(rf"i graduated from {_ORG}{_SINCE}", attribute="graduated_from", checks={"org": checks.organization}),
-    rule(
+    compile_rule(
+        rf"i graduated from {_ORG}{_SINCE}", attribute="graduated_from", checks={"org": checks.is_organization}
+    ),
+    compile_rule(
         r"i have an? (?P<x>(?:phd|ph\.d\.|masters?|master's|bachelors?|bachelor's|mba|doctorate|degree in)\b.*)",
         attribute="degree",
     ),
-    rule(
+    compile_rule(
         rf"i{_ADV} play (?:the )?(?P<x>guitar|piano|violin|cello|drums|flute|bass|saxophone|trumpet|clarinet"
         rf"|ukulele|viola"
         r"|harp|chess|tennis|soccer|football|basketball|volleyball|golf|squash|hockey|baseball|rugby"
         r"|badminton)(?: .+)?",
         attribute="plays_{x}",
     ),
-    rule(
+    compile_rule(
         rf"{_BE}{_ADV} learning (?:to (?:play|speak) )?(?:the )?(?P<x>(?-i:[A-Z])\w+|guitar|piano|violin|chess|cello)",
         attribute="learning_{x}",
     ),
-    rule(rf"i{_ADV} drive an? (?P<x>(?!hard ).+)", attribute="drives"),
-    rule(r"my car is an? (?P<x>(?:\w+ )?(?-i:[A-Z]).*)", attribute="drives"),
-    rule(r"(?:i|we) own an? (?P<x>(?!lot|few|bit)[\w ]+)", attribute="owns_{x}"),
-    rule(r"i (?:manage|lead|run) (?P<x>(?:an?|the) (?:\w+ ){0,2}team(?: of .+| at .+)?)", attribute="manages"),
+    compile_rule(rf"i{_ADV} drive an? (?P<x>(?!hard ).+)", attribute="drives"),
+    compile_rule(r"my car is an? (?P<x>(?:\w+ )?(?-i:[A-Z]).*)", attribute="drives"),
+    compile_rule(r"(?:i|we) own an? (?P<x>(?!lot|few|bit)[\w ]+)", attribute="owns_{x}"),
+    compile_rule(r"i (?:manage|lead|run) (?P<x>(?:an?|the) (?:\w+ ){0,2}team(?: of .+| at .+)?)", attribute="manages"),
 )
 
-PREFERENCES: tuple[Rule, ...] = tuple(
-    rule(pattern, fact=FactType.PREFERENCE, attribute=attribute, checks={"x": checks.thing})
+PREFERENCES: tuple[ExtractionRule, ...] = tuple(
+    compile_rule(pattern, fact=FactType.PREFERENCE, attribute=attribute, checks={"x": checks.is_thing})
     for pattern, attribute in (
         (rf"(?:i{_ADV} prefer|prefers) (?P<x>.+?)(?: (?:over|to|rather than|instead of) .+)?", "{x}"),
         (r"i'd rather (?:have|get|use|read|see|drink|eat|take) (?P<x>.+?)(?: than .+)?", "{x}"),
@@ -286,8 +308,8 @@ _DO = (
     r"|need |see |know |get |love |like |hate |wonder |feel |think )[a-z]+(?: [^,]+?)??)"
 )
 
-HABITS: tuple[Rule, ...] = tuple(
-    rule(pattern, fact=FactType.HABIT, attribute="{x}", checks={"x": checks.thing})
+HABITS: tuple[ExtractionRule, ...] = tuple(
+    compile_rule(pattern, fact=FactType.HABIT, attribute="{x}", checks={"x": checks.is_thing})
     for pattern in (
         (
             rf"(?:{_BE}(?: more of| definitely| very much)?|is) an? (?P<x>(?:morning|evening|night) person"
@@ -307,8 +329,8 @@ HABITS: tuple[Rule, ...] = tuple(
     )
 )
 
-FRICTIONS: tuple[Rule, ...] = tuple(
-    rule(pattern, fact=FactType.FRICTION, attribute="{x}", checks={"x": checks.thing})
+FRICTIONS: tuple[ExtractionRule, ...] = tuple(
+    compile_rule(pattern, fact=FactType.FRICTION, attribute="{x}", checks={"x": checks.is_thing})
     for pattern in (
         rf"i{_ADV} struggle (?:with|to) (?P<x>.+)",
         rf"i{_ADV} have (?:a lot of |real |great )?(?:trouble|difficulty|problems|a hard time) (?:with )?(?P<x>.+)",
@@ -322,4 +344,6 @@ FRICTIONS: tuple[Rule, ...] = tuple(
     )
 )
 
-PROFILE: tuple[Rule, ...] = WHO_AND_WHERE + FAMILY_AND_BODY + WORK_AND_STUDY + PREFERENCES + HABITS + FRICTIONS
+PROFILE: tuple[ExtractionRule, ...] = (
+    WHO_AND_WHERE + FAMILY_AND_BODY + WORK_AND_STUDY + PREFERENCES + HABITS + FRICTIONS
+)

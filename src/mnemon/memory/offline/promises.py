@@ -3,10 +3,9 @@
 import re
 from dataclasses import dataclass
 
-from mnemon.memory.offline.phrases import phrases
 from mnemon.memory.offline.profile import FRICTIONS
-from mnemon.memory.offline.rule import Rule
-from mnemon.memory.offline.words import ACTIONS
+from mnemon.memory.offline.rule import ExtractionRule
+from mnemon.memory.offline.vocabulary import ACTIONS, phrase_alternatives
 from mnemon.memory.todos.todo import TodoKind
 from mnemon.memory.words import terms
 
@@ -15,7 +14,7 @@ _SOON = (
     r"|on \w+day\w*|at \d\S*|before \w+|after \w+|first thing"
     r"|in (?:an?|\d+|two|three) (?:minutes?|hours?|days?|weeks?|months?))"
 )
-_NO_DEEDS = phrases(
+_NO_DEEDS = phrase_alternatives(
     r"""
     an?\b / the\b / my\b / our\b / be\b / see\b / say\b / admit / go$ / go now / let you know / think / have
     take (?:it|that|the) / take a look / take both / wait / try\b / pass\b / bite / never / not\b / always / probably
@@ -37,63 +36,63 @@ _OFTEN = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Promise:
+class PromiseRule:
     """One line of the table."""
 
     pattern: re.Pattern[str]
     kind: TodoKind
 
 
-def _promise(pattern: str, kind: TodoKind) -> Promise:
-    return Promise(pattern=re.compile(rf"(?:{pattern})\Z", re.IGNORECASE), kind=kind)
+def _compile_promise(pattern: str, kind: TodoKind) -> PromiseRule:
+    return PromiseRule(pattern=re.compile(rf"(?:{pattern})\Z", re.IGNORECASE), kind=kind)
 
 
-PROMISES: tuple[Promise, ...] = (
-    _promise(rf"i (?:want|would like|need|have|plan|promised|promised myself|aim|intend) to "
+PROMISES: tuple[PromiseRule, ...] = (
+    _compile_promise(rf"i (?:want|would like|need|have|plan|promised|promised myself|aim|intend) to "
              rf"(?P<what>[a-z]+.* {_OFTEN}.*)",
              TodoKind.HABIT),
-    _promise(rf"i(?:'m| am) (?:trying|going|determined) to (?P<what>[a-z]+.* {_OFTEN}.*)", TodoKind.HABIT),
-    _promise(r"i(?:'m| am) (?:still )?(?:undecided|torn|on the fence|unsure|not sure) (?:about|between"
+    _compile_promise(rf"i(?:'m| am) (?:trying|going|determined) to (?P<what>[a-z]+.* {_OFTEN}.*)", TodoKind.HABIT),
+    _compile_promise(r"i(?:'m| am) (?:still )?(?:undecided|torn|on the fence|unsure|not sure) (?:about|between"
              r"|whether) (?P<what>.+)",
              TodoKind.THREAD),
-    _promise(r"i(?:'m| am) still (?:deciding|figuring out|debating|weighing|considering|wondering) (?P<what>.+)",
+    _compile_promise(r"i(?:'m| am) still (?:deciding|figuring out|debating|weighing|considering|wondering) (?P<what>.+)",
              TodoKind.THREAD),
-    _promise(r"i (?:still )?(?:haven't|have not) decided (?P<what>(?!yet$|anything).+?)(?: yet)?", TodoKind.THREAD),
-    _promise(r"i (?:still )?(?:need|have) to (?:decide|figure out|make up my mind about|work out) (?P<what>.+)",
+    _compile_promise(r"i (?:still )?(?:haven't|have not) decided (?P<what>(?!yet$|anything).+?)(?: yet)?", TodoKind.THREAD),
+    _compile_promise(r"i (?:still )?(?:need|have) to (?:decide|figure out|make up my mind about|work out) (?P<what>.+)",
              TodoKind.THREAD),
-    _promise(r"i don't know yet (?P<what>(?:whether|if|how|which|where|when) .+)", TodoKind.THREAD),
-    _promise(rf"{_WILL} {_EMPTY}(?:{_ACTION})\b .+", TodoKind.COMMITMENT),
-    _promise(rf"{_WILL} {_DO} {_SOON}(?:,? .+)?", TodoKind.COMMITMENT),
-    _promise(rf"i(?:'ve got| have got| need| have| must remember| promised(?: \w+)?| agreed| committed) to {_DO}",
+    _compile_promise(r"i don't know yet (?P<what>(?:whether|if|how|which|where|when) .+)", TodoKind.THREAD),
+    _compile_promise(rf"{_WILL} {_EMPTY}(?:{_ACTION})\b .+", TodoKind.COMMITMENT),
+    _compile_promise(rf"{_WILL} {_DO} {_SOON}(?:,? .+)?", TodoKind.COMMITMENT),
+    _compile_promise(rf"i(?:'ve got| have got| need| have| must remember| promised(?: \w+)?| agreed| committed) to {_DO}",
              TodoKind.COMMITMENT),
-    _promise(rf"i must {_DO}", TodoKind.COMMITMENT),
-    _promise(rf"(?:please )?(?:remind me|don't let me forget) to {_DO}", TodoKind.COMMITMENT),
-    _promise(r"i (?:promised|owe) (?P<what>(?-i:[A-Z])\w+ .+)", TodoKind.COMMITMENT),
-    _promise(r"my (?:plan|goal|resolution) is to (?P<what>.+)", TodoKind.COMMITMENT),
+    _compile_promise(rf"i must {_DO}", TodoKind.COMMITMENT),
+    _compile_promise(rf"(?:please )?(?:remind me|don't let me forget) to {_DO}", TodoKind.COMMITMENT),
+    _compile_promise(r"i (?:promised|owe) (?P<what>(?-i:[A-Z])\w+ .+)", TodoKind.COMMITMENT),
+    _compile_promise(r"my (?:plan|goal|resolution) is to (?P<what>.+)", TodoKind.COMMITMENT),
 )  # fmt: skip
 
-STRUGGLES: tuple[Rule, ...] = FRICTIONS
+STRUGGLES: tuple[ExtractionRule, ...] = FRICTIONS
 
-DONE = re.compile(
+DONE_PATTERN = re.compile(
     r"(?:i|we)(?:'ve| have)?(?: just| already| finally| also)* "
     r"(?P<verb>done|did|sent|paid|bought|handed in|wrote|written|made|went|took|met|read|ran|spoke|got|\w+ed)\b",
     re.IGNORECASE,
 )
 """How a person says that something is over."""
 
-PAST = {
+PAST_FORMS = {
     "sent": "send", "went": "go", "bought": "buy", "paid": "pay", "wrote": "write", "written": "write", "made": "make",
     "took": "take", "met": "meet", "ran": "run", "spoke": "speak", "got": "get", "did": "do", "done": "do",
 }  # fmt: skip
 """Past forms that no stemmer knows."""
 
-SMALL = frozenset(
+FILLER_TERMS = frozenset(
     terms("ll go get need must tomorrow today tonight week weekend morning evening monday tuesday wednesday thursday "
           "friday saturday sunday next later soon remind forget promised going every want like tri plan")
 )  # fmt: skip
 """Words of a todo that say when or that, not what."""
 
-DROPPED = re.compile(
+DROPPED_PATTERN = re.compile(
     r"\b(?:i won't|i will not|i'm not going to|i am not going to|i've decided not to|i decided not to"
     r"|i decided against"
     r"|forget about|never ?mind|i gave up on|i dropped|i'm dropping|no need to|i don't (?:need|have|want) to"

@@ -5,11 +5,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from mnemon.memory.fact import FactType, MemoryType
-from mnemon.memory.offline.reading import LONGEST_CLAUSE, Clause
-from mnemon.memory.slug import slug
-from mnemon.outside import reads_outside_text_up_to
+from mnemon.memory.keys import make_slug
+from mnemon.memory.offline.clauses import LONGEST_CLAUSE, Clause
+from mnemon.untrusted_text import reads_outside_text_up_to
 
-Check = Callable[[str, Clause], bool]
+GroupCheck = Callable[[str, Clause], bool]
 """Whether what a group caught is what the rule means by it."""
 
 _CUT = re.compile(
@@ -26,7 +26,7 @@ LONGEST_ATTRIBUTE = 80
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rule:
+class ExtractionRule:
     """One line of a table."""
 
     pattern: re.Pattern[str]
@@ -36,19 +36,19 @@ class Rule:
     """What it is a value of; `{x}` stands for what the group `x` caught, shortened."""
     entity: str | None = None
     """`person:{who}` or `project:{what}`; None: the person themselves."""
-    checks: Mapping[str, Check] = field(default_factory=dict)
+    checks: Mapping[str, GroupCheck] = field(default_factory=dict)
     """By group."""
     passing: bool = False
     """Whether it may hold for the day only."""
 
 
-def rule(pattern: str, **rest: object) -> Rule:
+def compile_rule(pattern: str, **rest: object) -> ExtractionRule:
     """A rule whose pattern is anchored at both ends and ignores case where it does not say otherwise."""
-    return Rule(pattern=re.compile(rf"(?:{pattern})\Z", re.IGNORECASE), **rest)  # type: ignore[arg-type]
+    return ExtractionRule(pattern=re.compile(rf"(?:{pattern})\Z", re.IGNORECASE), **rest)  # type: ignore[arg-type]
 
 
 @reads_outside_text_up_to(LONGEST_CLAUSE)
-def shortened(caught: str) -> str:
+def shorten_object(caught: str) -> str:
     """The words that name a thing, without what is said about it."""
     short = _CUT.sub("", caught.strip())
     while (bare := _LEADING.sub("", short)) != short:
@@ -56,9 +56,9 @@ def shortened(caught: str) -> str:
     return short
 
 
-def filled(template: str, found: re.Match[str]) -> str | None:
+def fill_attribute(template: str, found: re.Match[str]) -> str | None:
     """The template with what its groups caught, as a slug; None when that is nothing or too much."""
-    values = {name: slug(shortened(caught)) for name, caught in found.groupdict().items() if caught}
+    values = {name: make_slug(shorten_object(caught)) for name, caught in found.groupdict().items() if caught}
     try:
         attribute = template.format_map(values)
     except KeyError:

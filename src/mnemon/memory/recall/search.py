@@ -1,116 +1,187 @@
-"""A search from query to ranked hits and cards."""
+"""A search from query to ranked hits and cards.
 
+How often recall is asked, by day. Counted in process and written every few seconds, so that a read stays one.
+
+What a search needs and no transaction should wait for: the query's vector, and the person's index.
+"""
+
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, date, datetime, timedelta
 from functools import partial
 
+import numpy as np
+
 from mnemon.db.database import Database
+from mnemon.db.statements import load_statements
 from mnemon.db.tx import Tx
 from mnemon.memory import store as memories
-from mnemon.memory.cards import Card, entity_cards, keys_of
-from mnemon.memory.claims import ShownClaims, claims_beside, show_claims
+from mnemon.memory.cards import Card, entity_cards, entity_keys_of
+from mnemon.memory.claims import ShownClaims, group_claims, show_claims
 from mnemon.memory.entities.aliases import Aliases
 from mnemon.memory.entities.store import load_aliases
-from mnemon.memory.memory import Memory
-from mnemon.memory.ranking import CANDIDATES, Candidate, Ranked, Ranking, blended, by_similarity, nearest
-from mnemon.memory.recall import fusion, pages, store
-from mnemon.memory.recall.indexed import Sought, answered, hits_of, read, seek
-from mnemon.memory.recall.query import Hit, Query, Recalled, RecallKind, Thing
-from mnemon.memory.recall.shelf import Shelf
-from mnemon.memory.recall.tally import Tally
-from mnemon.memory.vectors.store import joined_by_hash
-from mnemon.memory.words import coverage
+from mnemon.memory.memory import StoredMemory
+from mnemon.memory.ranking import (
+    MOST_CANDIDATES,
+    RankedItem,
+    Ranking,
+    RankingCandidate,
+    nearest_candidates,
+    rank_blended,
+    rank_by_similarity,
+)
+from mnemon.memory.recall import index_loader, index_search, store
+from mnemon.memory.recall.index_cache import IndexCache
+from mnemon.memory.recall.index_search import IndexResult, complete_result, hits_of, load_results, search_index
+from mnemon.memory.recall.query import RecallHit, RecallItem, RecallKind, RecallQuery, RecallResult
+from mnemon.memory.vector_store import join_by_hash
+from mnemon.memory.words import query_coverage
 from mnemon.scope import Scope
+from mnemon.services import Services
+from mnemon.vectors.text_vectors import embed_query
+
+SQL = load_statements("mnemon.memory.recall")
+WRITE_INTERVAL = timedelta(seconds=10)
 
 
-async def recall(db: Database, scope: Scope, query: Query) -> Recalled:
+class RecallCounter:
+    """What was counted in one open database and not written yet. What a failed transaction had written is lost."""
+
+    def __init__(self) -> None:
+        self._waiting: Counter[tuple[str, date]] = Counter()
+        """By organization and day."""
+        self._written: dict[str, datetime] = {}
+        """When each organization's counts were written last."""
+
+    async def count_recalls(self, tx: Tx, scope: Scope, number: int = 1) -> None:
+        """So many recalls more."""
+        self.note_recalls(scope, tx.now, number)
+        if self.is_due(scope, tx.now):
+            self._written[scope.org_id] = tx.now
+            await self._write_counts(tx, scope)
+
+    def is_due(self, scope: Scope, now: datetime) -> bool:
+        """Whether it is time to write, which takes a transaction."""
+        since = self._written.get(scope.org_id)
+        return since is None or abs(now - since) >= WRITE_INTERVAL
+
+    def note_recalls(self, scope: Scope, now: datetime, number: int = 1) -> None:
+        """So many recalls more, to be written later."""
+        self._waiting[scope.org_id, now.astimezone(UTC).date()] += number
+
+    async def recalls_by_day(self, tx: Tx, scope: Scope, since: date) -> dict[date, int]:
+        """Recalls by day since then, those not written yet included."""
+        rows = await tx.fetch_all(SQL["recall_days"], org_id=scope.org_id, since=since)
+        found = Counter({row["day"]: int(row["number"]) for row in rows})
+        found.update({day: n for (org, day), n in self._waiting.items() if org == scope.org_id and day >= since})
+        return dict(found)
+
+    async def _write_counts(self, tx: Tx, scope: Scope) -> None:
+        if (await tx.fetch_one(SQL["is_read_only"]))["read_only"]:
+            return  # as in a failover: recall works, and the counts wait
+        for key in [key for key in self._waiting if key[0] == scope.org_id]:
+            number = self._waiting.pop(key)
+            if not await tx.execute(SQL["keep_count"], org_id=scope.org_id, day=key[1], number=number):
+                self._waiting[key] += number
+
+
+async def recall(db: Database, scope: Scope, query: RecallQuery) -> RecallResult:
     """A search from a door. Where the index is warm and what it finds is known, it is a single round trip."""
-    sought = await _at_a_glance(db, scope, query)
-    if sought is not None and sought.complete:
-        return answered(sought)
+    sought = await _search_warm_index(db, scope, query)
+    if sought is not None and sought.is_complete:
+        return complete_result(sought)
     async with db.tx(scope.org_id) as tx:
-        return await search(tx, scope, query) if sought is None else (await read(tx, scope, [sought]))[0]
+        return await search(tx, scope, query) if sought is None else (await load_results(tx, scope, [sought]))[0]
 
 
-async def _at_a_glance(db: Database, scope: Scope, query: Query) -> Sought | None:
+async def _search_warm_index(db: Database, scope: Scope, query: RecallQuery) -> IndexResult | None:
     """What the index says, if it holds the person's books as they stand; None when more than a look is needed."""
-    shelf, tally = db.attached.get(Shelf), db.attached.get(Tally)
-    if not _by_index(query):
+    shelf, tally = db.attached.get_or_create(IndexCache), db.attached.get_or_create(RecallCounter)
+    if not _may_use_index(query):
         return None
-    await shelf.load(db, scope, query.model)
+    await shelf.load_person(db, scope, query.model)
     now = db.now()
-    if not shelf.holds(scope, query.model) or tally.due(scope, now):
+    if not shelf.has_person(scope, query.model) or tally.is_due(scope, now):
         return None
-    rows = await db.glance(scope.org_id, pages.SQL["standing"], org_id=scope.org_id, user_id=scope.user)
-    sought = await shelf.current(scope, query.model, pages.standing_of(rows), lambda books: seek(books, query, now))
+    rows = await db.read_once(scope.org_id, index_loader.SQL["standing"], org_id=scope.org_id, user_id=scope.user)
+    sought = await shelf.read_if_current(
+        scope, query.model, index_loader.index_version_of(rows), lambda books: search_index(books, query, now)
+    )
     if sought is not None:
-        tally.note(scope, now)
+        tally.note_recalls(scope, now)
     return sought
 
 
-def _by_index(query: Query) -> bool:
+def _may_use_index(query: RecallQuery) -> bool:
     return query.ranking is Ranking.HYBRID and query.as_of is None
 
 
-async def search(tx: Tx, scope: Scope, query: Query) -> Recalled:
+async def search(tx: Tx, scope: Scope, query: RecallQuery) -> RecallResult:
     """What answers the query for the scope's persona, best first, with the cards of the entities it speaks of."""
     return (await search_each(tx, scope, [query]))[0]
 
 
-async def search_each(tx: Tx, scope: Scope, queries: Sequence[Query]) -> list[Recalled]:
+async def search_each(tx: Tx, scope: Scope, queries: Sequence[RecallQuery]) -> list[RecallResult]:
     """Several searches of one person with one model's vectors, read together."""
-    shelf = tx.attached.get(Shelf)
-    await tx.attached.get(Tally).count(tx, scope, len(queries))
-    if all(map(_by_index, queries)):
+    shelf = tx.attached.get_or_create(IndexCache)
+    await tx.attached.get_or_create(RecallCounter).count_recalls(tx, scope, len(queries))
+    if all(map(_may_use_index, queries)):
         model = queries[0].model
-        sought = await shelf.read(tx, scope, model, lambda books: [seek(books, query, tx.now) for query in queries])
+        sought = await shelf.read_fresh(
+            tx, scope, model, lambda books: [search_index(books, query, tx.now) for query in queries]
+        )
         if sought is not None:
-            return await read(tx, scope, sought)
-    return [await _searched_in_sql(tx, scope, query) for query in queries]
+            return await load_results(tx, scope, sought)
+    return [await _search_in_sql(tx, scope, query) for query in queries]
 
 
-async def _searched_in_sql(tx: Tx, scope: Scope, query: Query) -> Recalled:
+async def _search_in_sql(tx: Tx, scope: Scope, query: RecallQuery) -> RecallResult:
     """The same from the rows themselves: for a past time, another ranking, or more than an index holds."""
     aliases = await load_aliases(tx, scope)
-    async with joined_by_hash(tx):
-        candidates = await _candidates(tx, scope, query)
-    weigh = partial(_fused, candidates, query, aliases, query.as_of or tx.now)
+    async with join_by_hash(tx):
+        candidates = await _load_candidates(tx, scope, query)
+    weigh = partial(_rank_candidates, candidates, query, aliases, query.as_of or tx.now)
     effort = sum(some.effort for some in candidates)
-    fused, shown, things = await tx.attached.get(Shelf).computed(weigh, rows=effort)
-    return await _answer(tx, scope, query, fused, shown, things)
+    fused, shown, things = await tx.attached.get_or_create(IndexCache).compute_off_loop(weigh, rows=effort)
+    return await _make_result(tx, scope, query, fused, shown, things)
 
 
-def _fused(
-    candidates: Sequence[store.Candidates], query: Query, aliases: Aliases, now: datetime
-) -> tuple[fusion.Fused, ShownClaims, dict[str, Thing]]:
+def _rank_candidates(
+    candidates: Sequence[store.CandidateBatch], query: RecallQuery, aliases: Aliases, now: datetime
+) -> tuple[index_search.FusedRanking, ShownClaims, dict[str, RecallItem]]:
     """The best of the candidates, the same with claims beside them, and all of them by id."""
-    every = [(one, some.beside) for some in candidates for one in some.found()]
+    every = [(one, some.beside) for some in candidates for one in some.read_all()]
     things = {one.thing.id: one.thing for one, _ in every}
-    beside = claims_beside(one for one in things.values() if isinstance(one, Memory))
-    found = [one for one, follows in every if not follows and one.thing.id not in beside.followers]
+    beside = group_claims(one for one in things.values() if isinstance(one, StoredMemory))
+    found = [one for one, follows in every if not follows and one.thing.id not in beside.follower_ids]
     if query.ranking is Ranking.HYBRID:
-        fused = fusion.from_rows(found, query, aliases, now)
+        fused = index_search.rank_rows(found, query, aliases, now)
     else:
-        ranked = _ranked(query, found, aliases, now)
-        fused = fusion.Fused(ranked=ranked[: query.limit], considered=len(ranked), aliases=aliases)
+        ranked = _rank_by_query(query, found, aliases, now)
+        fused = index_search.FusedRanking(ranked=ranked[: query.limit], considered=len(ranked), aliases=aliases)
     return fused, show_claims(fused.ranked, beside, limit=query.limit, extra=query.extra_claims), things
 
 
-async def _answer(
-    tx: Tx, scope: Scope, query: Query, fused: fusion.Fused, shown: ShownClaims, things: dict[str, Thing]
-) -> Recalled:
+async def _make_result(
+    tx: Tx,
+    scope: Scope,
+    query: RecallQuery,
+    fused: index_search.FusedRanking,
+    shown: ShownClaims,
+    things: dict[str, RecallItem],
+) -> RecallResult:
     hits = tuple(hits_of(shown, things))
-    found = [hit.found for hit in hits if isinstance(hit.found, Memory)]
-    cards = await _cards(tx, scope, query, found, things, fused.aliases)
-    return Recalled(hits=await _told(tx, scope, hits), cards=tuple(cards), considered=fused.considered)
+    found = [hit.found for hit in hits if isinstance(hit.found, StoredMemory)]
+    cards = await _load_cards(tx, scope, query, found, things, fused.aliases)
+    return RecallResult(hits=await _add_provenance(tx, scope, hits), cards=tuple(cards), considered=fused.considered)
 
 
-async def _candidates(tx: Tx, scope: Scope, query: Query) -> list[store.Candidates]:
+async def _load_candidates(tx: Tx, scope: Scope, query: RecallQuery) -> list[store.CandidateBatch]:
     """What is to be ranked: everything, where words or a past time decide; else the nearest."""
-    found: list[store.Candidates] = []
+    found: list[store.CandidateBatch] = []
     whole = query.ranking is Ranking.HYBRID or query.vector is None or query.as_of is not None
-    most = max(CANDIDATES, query.limit)
+    most = max(MOST_CANDIDATES, query.limit)
     if RecallKind.MEMORIES in query.kinds:
         if query.as_of is not None:
             found += await store.memories_as_of(tx, scope, query)
@@ -126,50 +197,71 @@ async def _candidates(tx: Tx, scope: Scope, query: Query) -> list[store.Candidat
     return found
 
 
-def _ranked(query: Query, found: Sequence[store.Found], aliases: Aliases, now: datetime) -> list[Ranked]:
+def _rank_by_query(
+    query: RecallQuery, found: Sequence[store.CandidateRow], aliases: Aliases, now: datetime
+) -> list[RankedItem]:
     waiting = any(one.cosine is None for one in found)
-    words = coverage(query.text, [one.thing.content for one in found]) if waiting else [0.0] * len(found)
-    candidates = [one for one in _weighed(found, words, aliases) if one.similarity is not None or one.lexical > 0]
+    words = query_coverage(query.text, [one.thing.content for one in found]) if waiting else [0.0] * len(found)
+    candidates = [
+        one for one in _ranking_candidates(found, words, aliases) if one.similarity is not None or one.lexical > 0
+    ]
     if query.ranking is Ranking.BLENDED:
-        return blended(nearest(candidates), now=now)
-    return by_similarity(candidates)
+        return rank_blended(nearest_candidates(candidates), now=now)
+    return rank_by_similarity(candidates)
 
 
-def _weighed(found: Sequence[store.Found], words: Sequence[float], aliases: Aliases) -> list[Candidate]:
+def _ranking_candidates(
+    found: Sequence[store.CandidateRow], words: Sequence[float], aliases: Aliases
+) -> list[RankingCandidate]:
     return [
-        Candidate(
+        RankingCandidate(
             id=one.thing.id,
             similarity=one.cosine,
             lexical=lexical,
-            updated_at=one.thing.updated_at if isinstance(one.thing, Memory) else one.thing.at,
-            entity_keys=tuple(map(aliases.resolve, one.thing.entity_refs)) if isinstance(one.thing, Memory) else (),
+            updated_at=one.thing.updated_at if isinstance(one.thing, StoredMemory) else one.thing.at,
+            entity_keys=tuple(map(aliases.resolve, one.thing.entity_refs))
+            if isinstance(one.thing, StoredMemory)
+            else (),
         )
         for one, lexical in zip(found, words, strict=True)
     ]
 
 
-async def _cards(
+async def _load_cards(
     tx: Tx,
     scope: Scope,
-    query: Query,
-    shown: Sequence[Memory],
-    things: dict[str, Thing],
+    query: RecallQuery,
+    shown: Sequence[StoredMemory],
+    things: dict[str, RecallItem],
     aliases: Aliases,
 ) -> list[Card]:
     """Cards of what the shown memories speak of; for a past time from what was held then."""
-    keys = keys_of(shown, aliases.resolve)
+    keys = entity_keys_of(shown, aliases.resolve)
     if query.as_of is None:
-        stored = {member for key in keys for member in aliases.members(key)}
+        stored = {member for key in keys for member in aliases.member_keys(key)}
         return entity_cards(keys, await memories.sharing_entities(tx, scope, stored), aliases.resolve)
-    held = [one for one in things.values() if isinstance(one, Memory)]
+    held = [one for one in things.values() if isinstance(one, StoredMemory)]
     made = partial(entity_cards, keys, held, aliases.resolve)
-    return await tx.attached.get(Shelf).computed(made, rows=len(held))
+    return await tx.attached.get_or_create(IndexCache).compute_off_loop(made, rows=len(held))
 
 
-async def _told(tx: Tx, scope: Scope, hits: Sequence[Hit]) -> tuple[Hit, ...]:
+async def _add_provenance(tx: Tx, scope: Scope, hits: Sequence[RecallHit]) -> tuple[RecallHit, ...]:
     """The hits, each memory with where it was said."""
-    plain = [hit.found for hit in hits if isinstance(hit.found, Memory)]
+    plain = [hit.found for hit in hits if isinstance(hit.found, StoredMemory)]
     if not plain:
         return tuple(hits)
     full = {one.id: one for one in await memories.with_provenance(tx, scope, plain)}
     return tuple(replace(hit, found=full.get(hit.found.id, hit.found)) for hit in hits)
+
+
+async def prepare_query(
+    services: Services, scope: Scope, text: str, *, ranking: str = Ranking.HYBRID
+) -> np.ndarray | None:
+    """Embed the text and index the person unless that is done; call it before the transaction that searches.
+
+    A search does without: it then indexes the person itself, with its transaction open.
+    """
+    vector = await embed_query(services.embedder, text)
+    if ranking == Ranking.HYBRID and scope.user_id is not None:
+        await services.db.attached.get_or_create(IndexCache).load_person(services.db, scope, services.embedder.model)
+    return vector

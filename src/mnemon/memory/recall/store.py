@@ -1,28 +1,34 @@
-"""Reads the candidates of a query: a scan of one person's rows, exact, never an index over all people."""
+"""Reads the candidates of a query: a scan of one person's rows, exact, never an index over all people.
+
+What a query speaks of and recall did not even weigh, and why.
+"""
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from enum import StrEnum
 from typing import NamedTuple
 
-from mnemon.db.statements import statements
+from mnemon.db.statements import load_statements
 from mnemon.db.tx import Row, Tx
 from mnemon.memory.fact import MemoryType
+from mnemon.memory.lifecycle import ArchiveStatus
+from mnemon.memory.memory import StoredMemory
 from mnemon.memory.ranking import Ranking
-from mnemon.memory.recall.query import Heard, Query, Thing
-from mnemon.memory.store import memory_of, trust_in
-from mnemon.memory.words import reading_effort
+from mnemon.memory.recall.query import FoundMessage, RecallItem, RecallQuery
+from mnemon.memory.store import memory_of, trust_of_row
+from mnemon.memory.words import query_coverage, reading_effort
 from mnemon.scope import Scope
 from mnemon.turn import Role
-from mnemon.vectors.literal import literal
+from mnemon.vectors.text_vectors import vector_literal
 
-SQL = statements("mnemon.memory.recall")
+SQL = load_statements("mnemon.memory.recall")
 
 
-class Found(NamedTuple):
+class CandidateRow(NamedTuple):
     """A candidate with its cosine."""
 
-    thing: Thing
+    thing: RecallItem
     cosine: float | None
     """None where it or the query has no vector."""
     revision: int
@@ -30,11 +36,11 @@ class Found(NamedTuple):
     """A message's place in its turn."""
 
 
-class Candidates(NamedTuple):
+class CandidateBatch(NamedTuple):
     """Rows of candidates, not looked into yet: of many, that is work for a thread."""
 
     rows: Sequence[Row]
-    read: Callable[[Row], Found]
+    read: Callable[[Row], CandidateRow]
     beside: bool = False
     """Claims whose facts are held: shown beside them, or not at all."""
 
@@ -43,58 +49,64 @@ class Candidates(NamedTuple):
         """How long it takes to weigh them, as a number of rows with short texts."""
         return len(self.rows) + reading_effort(row["content"] for row in self.rows)
 
-    def found(self) -> list[Found]:
+    def read_all(self) -> list[CandidateRow]:
         """Make candidates of the rows."""
         return list(map(self.read, self.rows))
 
 
-async def nearest_memories(tx: Tx, scope: Scope, query: Query, *, most: int) -> list[Candidates]:
+async def nearest_memories(tx: Tx, scope: Scope, query: RecallQuery, *, most: int) -> list[CandidateBatch]:
     """The nearest by cosine, all that have no vector yet, and the claims beside what is held."""
-    params = params_of(scope, query)
-    near, waiting, claims = await tx.together(
-        tx.all(SQL["nearest"], **params, most=most),
-        tx.all(SQL["not_embedded"], **params),
-        tx.all(SQL["claims_of_held"], **params),
+    params = candidate_params(scope, query)
+    near, waiting, claims = await tx.gather(
+        tx.fetch_all(SQL["nearest"], **params, most=most),
+        tx.fetch_all(SQL["not_embedded"], **params),
+        tx.fetch_all(SQL["claims_of_held"], **params),
     )
-    return [Candidates(near, _memory), Candidates(waiting, _memory), Candidates(claims, _memory, beside=True)]
+    return [
+        CandidateBatch(near, _memory_candidate),
+        CandidateBatch(waiting, _memory_candidate),
+        CandidateBatch(claims, _memory_candidate, beside=True),
+    ]
 
 
-async def every_memory(tx: Tx, scope: Scope, query: Query) -> list[Candidates]:
+async def every_memory(tx: Tx, scope: Scope, query: RecallQuery) -> list[CandidateBatch]:
     """All current memories the scope's persona may see."""
-    return [Candidates(await tx.all(SQL["every_candidate"], **params_of(scope, query)), _memory)]
+    return [
+        CandidateBatch(await tx.fetch_all(SQL["every_candidate"], **candidate_params(scope, query)), _memory_candidate)
+    ]
 
 
-async def memories_as_of(tx: Tx, scope: Scope, query: Query) -> list[Candidates]:
+async def memories_as_of(tx: Tx, scope: Scope, query: RecallQuery) -> list[CandidateBatch]:
     """All memories as they were held at the query's time."""
-    params = {**params_of(scope, query), "as_of": query.as_of}
-    current = await tx.all(SQL["candidates_as_of"], **params)
-    past = await tx.all(SQL["versions_as_of"], **params)
-    return [Candidates(current, _memory), Candidates(past, _past_memory)]
+    params = {**candidate_params(scope, query), "as_of": query.as_of}
+    current = await tx.fetch_all(SQL["candidates_as_of"], **params)
+    past = await tx.fetch_all(SQL["versions_as_of"], **params)
+    return [CandidateBatch(current, _memory_candidate), CandidateBatch(past, _past_candidate)]
 
 
-async def nearest_messages(tx: Tx, scope: Scope, query: Query, *, most: int) -> list[Candidates]:
+async def nearest_messages(tx: Tx, scope: Scope, query: RecallQuery, *, most: int) -> list[CandidateBatch]:
     """The nearest messages of the scope's persona by cosine, and all that have no vector yet."""
-    params = params_of(scope, query)
-    near = await tx.all(SQL["nearest_messages"], **params, most=most)
-    waiting = await tx.all(SQL["messages_not_embedded"], **params)
-    return [Candidates(near, _message), Candidates(waiting, _message)]
+    params = candidate_params(scope, query)
+    near = await tx.fetch_all(SQL["nearest_messages"], **params, most=most)
+    waiting = await tx.fetch_all(SQL["messages_not_embedded"], **params)
+    return [CandidateBatch(near, _message_candidate), CandidateBatch(waiting, _message_candidate)]
 
 
-async def every_message(tx: Tx, scope: Scope, query: Query) -> list[Candidates]:
+async def every_message(tx: Tx, scope: Scope, query: RecallQuery) -> list[CandidateBatch]:
     """All messages of the scope's persona, up to the query's time."""
-    rows = await tx.all(SQL["every_message"], **params_of(scope, query), as_of=query.as_of)
-    return [Candidates(rows, _message)]
+    rows = await tx.fetch_all(SQL["every_message"], **candidate_params(scope, query), as_of=query.as_of)
+    return [CandidateBatch(rows, _message_candidate)]
 
 
-async def messages_by_ids(tx: Tx, scope: Scope, ids: Sequence[str]) -> dict[str, Heard]:
+async def messages_by_ids(tx: Tx, scope: Scope, ids: Sequence[str]) -> dict[str, FoundMessage]:
     """The person's messages with these ids."""
     if not ids:
         return {}
-    rows = await tx.all(SQL["messages_by_ids"], org_id=scope.org_id, user_id=scope.user, ids=list(ids))
-    return {row["id"]: _heard(row) for row in rows}
+    rows = await tx.fetch_all(SQL["messages_by_ids"], org_id=scope.org_id, user_id=scope.user, ids=list(ids))
+    return {row["id"]: _found_message(row) for row in rows}
 
 
-def params_of(scope: Scope, query: Query) -> dict[str, object]:
+def candidate_params(scope: Scope, query: RecallQuery) -> dict[str, object]:
     """What every statement over candidates names."""
     return {
         "org_id": scope.org_id,
@@ -103,21 +115,21 @@ def params_of(scope: Scope, query: Query) -> dict[str, object]:
         # Hybrid weighs each row among all of them and picks the types afterwards, as the index does.
         "types": sorted(MemoryType if query.ranking is Ranking.HYBRID else query.types),
         "model": query.model,
-        "vector": None if query.vector is None else literal(query.vector),
+        "vector": None if query.vector is None else vector_literal(query.vector),
     }
 
 
-def _cosine(row: Row) -> float | None:
+def _cosine_of(row: Row) -> float | None:
     """A text without words has no direction, and its cosine is no number."""
     value = row["similarity"]
     return None if value is None or math.isnan(value) else float(value)
 
 
-def _memory(row: Row) -> Found:
-    return Found(memory_of(row), _cosine(row), row["revision"], 0)
+def _memory_candidate(row: Row) -> CandidateRow:
+    return CandidateRow(memory_of(row), _cosine_of(row), row["revision"], 0)
 
 
-def _past_memory(row: Row) -> Found:
+def _past_candidate(row: Row) -> CandidateRow:
     past = replace(
         memory_of(row),
         content=row["past_content"],
@@ -125,21 +137,21 @@ def _past_memory(row: Row) -> Found:
         confidence=row["past_confidence"],
         source=row["past_source"],
         origin=row["past_origin"] or row["past_source"],
-        trust=trust_in(row, "past_"),
+        trust=trust_of_row(row, "past_"),
         valid_from=row["past_valid_from"],
         valid_to=row["past_valid_to"],
         version=row["number"],
         updated_at=row["past_valid_from"],
     )
-    return Found(past, _cosine(row), past.revision, 0)
+    return CandidateRow(past, _cosine_of(row), past.revision, 0)
 
 
-def _message(row: Row) -> Found:
-    return Found(_heard(row), _cosine(row), row["revision"], row["place"])
+def _message_candidate(row: Row) -> CandidateRow:
+    return CandidateRow(_found_message(row), _cosine_of(row), row["revision"], row["place"])
 
 
-def _heard(row: Row) -> Heard:
-    return Heard(
+def _found_message(row: Row) -> FoundMessage:
+    return FoundMessage(
         id=row["id"],
         session_id=row["session_id"],
         turn_id=row["turn_id"],
@@ -150,3 +162,49 @@ def _heard(row: Row) -> Heard:
         at=row["at"],
         revision=row["revision"],
     )
+
+
+NEAR_COSINE = 0.35
+"""A cosine from which a memory is near enough to be missed."""
+_MOST_LOOKED_AT = 40
+
+
+class LeftOutReason(StrEnum):
+    """Why a memory was not weighed."""
+
+    ARCHIVED = "archived"
+    OTHER_PERSONA = "other_persona"
+    NOT_YET = "not_yet"
+    """It was not known at the time asked for."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LeftOutMemory:
+    """A memory that speaks of the query and was not weighed."""
+
+    memory: StoredMemory
+    why: LeftOutReason
+    similarity: float | None
+
+
+async def list_left_out(tx: Tx, scope: Scope, query: RecallQuery, *, most: int = 10) -> list[LeftOutMemory]:
+    """The memories nearest to the query that recall may not use for this persona at this time, nearest first."""
+    params = candidate_params(scope, query)
+    rows = await tx.fetch_all(SQL["not_weighed"], **params, as_of=query.as_of, most=_MOST_LOOKED_AT)
+    found = [(memory_of(row), row["similarity"]) for row in rows]
+    words = query_coverage(query.text, [memory.content for memory, _ in found])
+    near = [
+        LeftOutMemory(memory=memory, why=left_out_reason(memory, scope, query), similarity=similarity)
+        for (memory, similarity), covered in zip(found, words, strict=True)
+        if covered > 0 or (similarity is not None and similarity >= NEAR_COSINE)
+    ]
+    return near[:most]
+
+
+def left_out_reason(memory: StoredMemory, scope: Scope, query: RecallQuery) -> LeftOutReason:
+    """Why a memory was not weighed; a persona's secret is its own whatever else holds."""
+    if memory.persona_id not in (None, scope.persona_id):
+        return LeftOutReason.OTHER_PERSONA
+    if memory.status is ArchiveStatus.ARCHIVED and (query.as_of is None or memory.valid_from <= query.as_of):
+        return LeftOutReason.ARCHIVED
+    return LeftOutReason.NOT_YET

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from itertools import count
 
-from mnemon.memory.fact import Entity, Fact
-from mnemon.memory.lifecycle import WITHDRAWN, Status
-from mnemon.memory.memory import Memory, Version
-from mnemon.memory.plan import Stamp
-from mnemon.memory.remember import Batch, Place
-from mnemon.memory.repeats import has_others_time
+from mnemon.memory.fact import Fact, FactEntity
+from mnemon.memory.lifecycle import WITHDRAWN, ArchiveStatus
+from mnemon.memory.memory import MemoryVersion, StoredMemory
+from mnemon.memory.plan import WriteStamp
+from mnemon.memory.remember import FactBatch, MemoryPlace
+from mnemon.memory.repeats import has_time_of_other
 from mnemon.memory.trust import Trust
 
 
@@ -30,18 +30,20 @@ class Utterance:
     trust: Trust
 
 
-def held_without(rows: Sequence[Memory], past: Mapping[str, Sequence[Version]], origin: str) -> dict[Place, Memory]:
+def held_without_source(
+    rows: Sequence[StoredMemory], past: Mapping[str, Sequence[MemoryVersion]], origin: str
+) -> dict[MemoryPlace, StoredMemory]:
     """What the other sources' statements under these rows, which have one key or claim it, come to by themselves."""
-    said = sorted(_utterances(rows, past, origin), key=lambda one: (one.at, one.place))
+    said = sorted(_utterances_without(rows, past, origin), key=lambda one: (one.at, one.place))
     if not said:
         return {}
     first = rows[0]
-    about = Entity(type=first.entity_type, label=first.entity_label) if first.entity_label else None
-    batch = Batch.empty(Stamp(at=said[0].at, now=said[0].at, revision=0))
+    about = FactEntity(type=first.entity_type, label=first.entity_label) if first.entity_label else None
+    batch = FactBatch.empty(WriteStamp(at=said[0].at, now=said[0].at, revision=0))
     numbers = count(1)
     for one in said:
         batch.persona_id = one.persona_id
-        batch.stamp = Stamp(at=one.at, now=one.at, revision=0)
+        batch.stamp = WriteStamp(at=one.at, now=one.at, revision=0)
         fact = Fact(
             type=first.type,
             content=one.content,
@@ -55,29 +57,33 @@ def held_without(rows: Sequence[Memory], past: Mapping[str, Sequence[Version]], 
             origin=one.origin,
             private=one.persona_id is not None,
         )
-        batch.take(0, fact, lambda kind: f"{kind}_{next(numbers)}")
+        batch.apply_fact(0, fact, lambda kind: f"{kind}_{next(numbers)}")
     return batch.held
 
 
-def _utterances(rows: Sequence[Memory], past: Mapping[str, Sequence[Version]], origin: str) -> Iterator[Utterance]:
+def _utterances_without(
+    rows: Sequence[StoredMemory], past: Mapping[str, Sequence[MemoryVersion]], origin: str
+) -> Iterator[Utterance]:
     # A fact was there before a claim could contradict it.
     for number, row in enumerate(sorted(rows, key=lambda one: one.claim_of is not None)):
-        if row.origin != origin and (row.status is Status.ACTIVE or row.is_set_aside):
-            for at in _times(row, row.stated_at, past.get(row.id, ())):
-                yield _utterance(row, row, at, number)
+        if row.origin != origin and (row.status is ArchiveStatus.ACTIVE or row.is_set_aside):
+            for at in _utterance_times(row, row.stated_at, past.get(row.id, ())):
+                yield _build_utterance(row, row, at, number)
         for one in past.get(row.id, ()):
             if one.origin != origin and one.reason != WITHDRAWN:
-                for at in _times(one, max(one.valid_from, one.recorded_at), past.get(row.id, ())):
-                    yield _utterance(row, one, at, number)
+                for at in _utterance_times(one, max(one.valid_from, one.recorded_at), past.get(row.id, ())):
+                    yield _build_utterance(row, one, at, number)
 
 
-def _times(said: Memory | Version, last: datetime, past: Sequence[Version]) -> set[datetime]:
+def _utterance_times(
+    said: StoredMemory | MemoryVersion, last: datetime, past: Sequence[MemoryVersion]
+) -> set[datetime]:
     """When its source said it first and last. One that took over the same words has its own first time on record."""
-    repeat = isinstance(said, Version) and said.is_repeat
-    return {last} if not repeat and has_others_time(past, said) else {said.valid_from, last}
+    repeat = isinstance(said, MemoryVersion) and said.is_repeat
+    return {last} if not repeat and has_time_of_other(past, said) else {said.valid_from, last}
 
 
-def _utterance(row: Memory, said: Memory | Version, at: datetime, place: int) -> Utterance:
+def _build_utterance(row: StoredMemory, said: StoredMemory | MemoryVersion, at: datetime, place: int) -> Utterance:
     return Utterance(
         at=at,
         place=place,

@@ -3,18 +3,18 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from mnemon.basement import Basement
-from mnemon.db.connecting import connect
-from mnemon.db.restore_gaps import close_gap, gap_since, keep_gap
-from mnemon.db.statements import statements
+from mnemon.db.backup import delete_gap, read_gap, record_gap
+from mnemon.db.connect import open_connection
+from mnemon.db.statements import load_statements
 from mnemon.errors import NotFound
-from mnemon.memory.sources.names import shown_name
+from mnemon.memory.sources.overview import printable_name
 from mnemon.memory.sources.withdrawal import withdraw_source
 from mnemon.scope import Scope
+from mnemon.services import Services
 
-SQL = statements("mnemon.memory.sources")
+SQL = load_statements("mnemon.memory.sources")
 MOST_NAMED = 10
-_LOOK = "look at `mnemon sources NAME`, and withdraw what should be."
+_NEXT_STEP = "look at `mnemon sources NAME`, and withdraw what should be."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,57 +35,57 @@ class WithdrawalSurvivor:
         self._found = False
         self._gap: datetime | None = None
 
-    async def take(self, url: str) -> None:
+    async def read_from(self, url: str) -> None:
         """Remember the withdrawals of every organization in the database that is about to be replaced."""
-        async with await connect(url) as connection:
+        async with await open_connection(url) as connection:
             there = await (await connection.execute("select to_regclass('withdrawals')")).fetchone()
             if there is None or there[0] is None:
                 return
             self._found = True
-            self._gap = await gap_since(connection, "withdrawals")
+            self._gap = await read_gap(connection, "withdrawals")
             rows = await connection.execute("select org_id, user_id, id, origin from withdrawals order by at, id")
             async for org_id, user_id, id_, origin in rows:
                 self._known.append(PastWithdrawal(org_id=org_id, user_id=user_id, id=id_, origin=origin))
 
-    async def give(self, basement: Basement) -> str:
+    async def apply_to(self, services: Services) -> str:
         """Withdraw again what the backup still holds."""
-        again = [one for one in self._known if await _withdraw_again(basement, one)]
-        said = _words(again)
+        again = [one for one in self._known if await _withdraw_again(services, one)]
+        said = _format_withdrawn(again)
         known = self._found and self._gap is None
-        async with basement.db.tx(None) as tx:
+        async with services.db.tx(None) as tx:
             if known:
-                await close_gap(tx, "withdrawals")
+                await delete_gap(tx, "withdrawals")
             else:
-                await keep_gap(tx, "withdrawals", self._gap or tx.now)
+                await record_gap(tx, "withdrawals", self._gap or tx.now)
         if known:
             return said or "No source had been withdrawn since the backup."
         if self._found:
             warning = (
                 "The database that this one replaces had itself been restored without knowing which sources had been "
-                f"withdrawn, so some may speak again: {_LOOK}"
+                f"withdrawn, so some may speak again: {_NEXT_STEP}"
             )
             return f"{said} {warning}" if said else warning
         return (
             "This restore replaces no database that knew of withdrawals, so a source that was withdrawn since the "
-            f"backup speaks again: {_LOOK}"
+            f"backup speaks again: {_NEXT_STEP}"
         )
 
 
-async def _withdraw_again(basement: Basement, one: PastWithdrawal) -> bool:
+async def _withdraw_again(services: Services, one: PastWithdrawal) -> bool:
     """Whether the withdrawal was new to the restored database and took something back there."""
     scope = Scope(org_id=one.org_id, user_id=one.user_id)
     owner = {"org_id": one.org_id, "user_id": one.user_id}
     try:
-        async with basement.db.tx(one.org_id) as tx:
-            if await tx.maybe(SQL["withdrawal_is_known"], **owner, id=one.id) is not None:
+        async with services.db.tx(one.org_id) as tx:
+            if await tx.fetch_one_or_none(SQL["withdrawal_is_known"], **owner, id=one.id) is not None:
                 return False
             return (await withdraw_source(tx, scope, one.origin, receipt_id=one.id)).total > 0
     except NotFound:  # the person, or all that the source said, is younger than the backup or forgotten
         return False
 
 
-def _words(again: list[PastWithdrawal]) -> str:
-    names = sorted({shown_name(one.origin) for one in again})
+def _format_withdrawn(again: list[PastWithdrawal]) -> str:
+    names = sorted({printable_name(one.origin) for one in again})
     if not names:
         return ""
     listed = ", ".join(names[:MOST_NAMED]) + (f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else "")

@@ -1,28 +1,32 @@
-"""Taking back what one source said: everything of it in one transaction, with a receipt."""
+"""Taking back what one source said: everything of it in one transaction, with a receipt.
 
+Taking back what one source said about everybody of an organization: a transaction for each person.
+"""
+
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
 import structlog
 
-from mnemon.db.statements import statements
+from mnemon.db.database import Database
+from mnemon.db.statements import load_statements
 from mnemon.db.tx import Tx
-from mnemon.errors import NotAllowed
+from mnemon.errors import Contended, NotAllowed, NotFound
+from mnemon.event_loop import with_pauses
 from mnemon.memory import store
-from mnemon.memory.lifecycle import Status
-from mnemon.memory.memory import Memory, Version
-from mnemon.memory.plan import Change
-from mnemon.memory.remember import keep_vectors
-from mnemon.memory.sources.names import no_such_source
-from mnemon.memory.sources.overview import source_names
-from mnemon.memory.sources.undo import withdrawn_changes
-from mnemon.memory.trust import Trust, highest, outranks, trust_of
-from mnemon.memory.upkeep.enqueue import after_forgetting
-from mnemon.pauses import with_pauses
+from mnemon.memory.lifecycle import ArchiveStatus
+from mnemon.memory.memory import MemoryVersion, StoredMemory
+from mnemon.memory.plan import MemoryChange
+from mnemon.memory.remember import store_vectors
+from mnemon.memory.sources.overview import source_names, source_not_found
+from mnemon.memory.sources.withdrawal_rules import withdrawal_changes
+from mnemon.memory.trust import Trust, highest_trust, outranks, trust_of
+from mnemon.memory.upkeep.schedule import enqueue_after_forgetting
 from mnemon.scope import Scope
 from mnemon.sessions.people import bump_revision
 
-SQL = statements("mnemon.memory.sources")
+SQL = load_statements("mnemon.memory.sources")
 log = structlog.get_logger(__name__)
 _KEYS_AT_ONCE = 20
 """Keys gone through before others may run: each tells its statements again."""
@@ -59,51 +63,51 @@ async def withdraw_source(
     Raises NotFound for a source that never spoke about them, NotAllowed for one that is trusted above `at_most`.
     """
     revision = await bump_revision(tx, scope, asked_for="user")
-    await _refuse(tx, scope, origin, at_most)
-    touched = await tx.all(SQL["touched_keys"], **_owner(scope), origin=origin)
+    await _check_withdrawable(tx, scope, origin, at_most)
+    touched = await tx.fetch_all(SQL["touched_keys"], **_owner_params(scope), origin=origin)
     keys = [str(row["held_key"]) for row in touched]
-    rows = [store.memory_of(row) for row in await tx.all(SQL["under_keys"], **_owner(scope), keys=keys)]
+    rows = [store.memory_of(row) for row in await tx.fetch_all(SQL["under_keys"], **_owner_params(scope), keys=keys)]
     past = await store.past_versions(tx, scope, [one.id for one in rows])
-    by_key: dict[str, list[Memory]] = {}
+    by_key: dict[str, list[StoredMemory]] = {}
     for one in rows:
         by_key.setdefault(one.claim_of or one.memory_key, []).append(one)
-    changes: list[Change] = []
+    changes: list[MemoryChange] = []
     async for under in with_pauses(by_key.values(), _KEYS_AT_ONCE):
         said = {one.id: past.get(one.id, ()) for one in under}
-        changes += withdrawn_changes(under, said, origin, at=tx.now, revision=revision, new_id=tx.new_id)
+        changes += withdrawal_changes(under, said, origin, at=tx.now, revision=revision, new_id=tx.new_id)
     before = {one.id: one for one in rows}
-    await store.write(tx, scope, changes)
-    await keep_vectors(tx, scope, changes, None, revision=revision)
-    todos = await tx.run(SQL["drop_todos"], **_owner(scope), origin=origin, now=tx.now)
+    await store.write_changes(tx, scope, changes)
+    await store_vectors(tx, scope, changes, None, revision=revision)
+    todos = await tx.execute(SQL["drop_todos"], **_owner_params(scope), origin=origin, now=tx.now)
     if changes or todos:
-        await after_forgetting(tx, scope)
+        await enqueue_after_forgetting(tx, scope)
     after = [one.memory for one in changes]
     done = Withdrawal(
         id=receipt_id or tx.new_id("wdr"),
         at=tx.now,
         origin=origin,
         archived=tuple(one.id for one in after if one.is_withdrawn and not before[one.id].is_withdrawn),
-        restored=tuple(one.id for one in after if one.id in before and _says_anew(one, before[one.id])),
-        versions=sum(one_past.origin == origin for one in changes for one_past in _moved(one, past)),
+        restored=tuple(one.id for one in after if one.id in before and _is_restored(one, before[one.id])),
+        versions=sum(one_past.origin == origin for one in changes for one_past in _moved_versions(one, past)),
         todos=todos,
     )
-    await tx.run(SQL["keep_withdrawal"], **_owner(scope), id=done.id, origin=origin, at=done.at)
+    await tx.execute(SQL["keep_withdrawal"], **_owner_params(scope), id=done.id, origin=origin, at=done.at)
     log.info("source_withdrawn", user=scope.user, receipt=done.id, changed=done.total)
     return done
 
 
-def _says_anew(after: Memory, before: Memory) -> bool:
+def _is_restored(after: StoredMemory, before: StoredMemory) -> bool:
     """Whether it holds something again: an earlier text, or as a fact what was a claim."""
-    return after.status is Status.ACTIVE and after.version != before.version
+    return after.status is ArchiveStatus.ACTIVE and after.version != before.version
 
 
-async def _refuse(tx: Tx, scope: Scope, origin: str, at_most: Trust) -> None:
+async def _check_withdrawable(tx: Tx, scope: Scope, origin: str, at_most: Trust) -> None:
     """Raise unless the source spoke about the person, with no more trust than the caller may take back."""
-    rows = await tx.all(SQL["levels_of_source"], **_owner(scope), origin=origin)
+    rows = await tx.fetch_all(SQL["levels_of_source"], **_owner_params(scope), origin=origin)
     if not rows:
-        raise no_such_source(origin, await source_names(tx, scope), "this person")
-    levels = [trust_of(row["source"]) if row["kind"] == "todo" else store.trust_in(row) for row in rows]
-    if outranks(highest(levels), at_most):
+        raise source_not_found(origin, await source_names(tx, scope), "this person")
+    levels = [trust_of(row["source"]) if row["kind"] == "todo" else store.trust_of_row(row) for row in rows]
+    if outranks(highest_trust(levels), at_most):
         raise NotAllowed(
             "This key speaks for one person and cannot take back what the operator laid down. Use a key that is not "
             "bound to a person.",
@@ -111,9 +115,62 @@ async def _refuse(tx: Tx, scope: Scope, origin: str, at_most: Trust) -> None:
         )
 
 
-def _moved(change: Change, past: dict[str, tuple[Version, ...]]) -> list[Version]:
+def _moved_versions(change: MemoryChange, past: dict[str, tuple[MemoryVersion, ...]]) -> list[MemoryVersion]:
     return [one for one in past.get(change.memory.id, ()) if one.number in change.moved]
 
 
-def _owner(scope: Scope) -> dict[str, str]:
+def _owner_params(scope: Scope) -> dict[str, str]:
     return {"org_id": scope.org_id, "user_id": scope.user}
+
+
+MOST_TRIES = 3
+"""How often one person's part is tried where it had to give way to another writer."""
+
+
+RecordWithdrawal = Callable[[Tx, Scope, str], None]
+"""Puts one person's part on record in its own transaction, under the receipt's id."""
+
+
+async def withdraw_from_everyone(db: Database, org: Scope, origin: str, record: RecordWithdrawal) -> Withdrawal:
+    """Take the source back from every person it spoke about; the receipt adds up what that did.
+
+    An interruption leaves whole people behind: whoever was done stays done, and the next call goes on with the rest.
+    Every person's part stands under the receipt's id.
+    """
+    async with db.tx(org.org_id) as tx:
+        rows = await tx.fetch_all(SQL["people_of_source"], org_id=org.org_id, origin=origin)
+        if not rows:
+            raise source_not_found(origin, await source_names(tx, org), "anybody")
+        receipt_id, at = tx.new_id("wdr"), tx.now
+    parts = []
+    for row in rows:
+        if row["stands"]:
+            scope = Scope(org_id=org.org_id, user_id=row["user_id"])
+            parts += [part] if (part := await _withdraw_from_one(db, scope, origin, receipt_id, record)) else []
+    return Withdrawal(
+        id=receipt_id,
+        at=at,
+        origin=origin,
+        archived=tuple(one for part in parts for one in part.archived),
+        restored=tuple(one for part in parts for one in part.restored),
+        versions=sum(part.versions for part in parts),
+        todos=sum(part.todos for part in parts),
+        people=len(parts),
+    )
+
+
+async def _withdraw_from_one(
+    db: Database, scope: Scope, origin: str, receipt_id: str, record: RecordWithdrawal
+) -> Withdrawal | None:
+    """Take the source back from one person; None for one who was forgotten meanwhile."""
+    for left in reversed(range(MOST_TRIES)):
+        try:
+            async with db.tx(scope.org_id) as tx:
+                record(tx, scope, receipt_id)
+                return await withdraw_source(tx, scope, origin, receipt_id=receipt_id)
+        except NotFound:
+            return None
+        except Contended:
+            if not left:
+                raise
+    return None

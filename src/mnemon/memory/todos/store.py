@@ -5,18 +5,18 @@ from datetime import datetime
 
 import psycopg
 
-from mnemon.db.statements import statements
+from mnemon.db.statements import load_statements
 from mnemon.db.tx import Row, Tx
 from mnemon.errors import Conflict, NotFound
 from mnemon.memory.fact import API
 from mnemon.memory.todos.todo import Todo, TodoKind, TodoStatus, todo_key
 from mnemon.scope import Scope
 
-SQL = statements("mnemon.memory.todos")
+SQL = load_statements("mnemon.memory.todos")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Draft:
+class NewTodo:
     """A todo to be opened."""
 
     kind: TodoKind
@@ -42,58 +42,58 @@ class TodoEdit:
 
 async def open_todos(tx: Tx, scope: Scope) -> list[Todo]:
     """What is open with the scope's persona, or with none, oldest first."""
-    rows = await tx.all(SQL["open"], **_owner(scope), persona_id=scope.persona_id)
-    return [_todo(row) for row in rows]
+    rows = await tx.fetch_all(SQL["open"], **_owner_params(scope), persona_id=scope.persona_id)
+    return [_todo_from_row(row) for row in rows]
 
 
-async def add(tx: Tx, scope: Scope, draft: Draft, *, at: datetime) -> tuple[Todo, bool]:
+async def add_todo(tx: Tx, scope: Scope, draft: NewTodo, *, at: datetime) -> tuple[Todo, bool]:
     """The todo is open; whether it is new."""
-    row = await tx.one(
+    row = await tx.fetch_one(
         SQL["insert"],
-        **_owner(scope),
+        **_owner_params(scope),
         id=tx.new_id("tod"),
         persona_id=scope.persona_id,
         todo_key=todo_key(draft.kind, draft.content),
         at=at,
         **vars(draft),
     )
-    return _todo(row), bool(row["created"])
+    return _todo_from_row(row), bool(row["created"])
 
 
-async def opened_by(tx: Tx, scope: Scope, draft: Draft) -> Todo | None:
+async def todo_opened_by(tx: Tx, scope: Scope, draft: NewTodo) -> Todo | None:
     """The todo that the draft's turn opened before with this content."""
     key = todo_key(draft.kind, draft.content)
-    row = await tx.maybe(
-        SQL["of_turn"], **_owner(scope), persona_id=scope.persona_id, todo_key=key, turn_id=draft.turn_id
+    row = await tx.fetch_one_or_none(
+        SQL["of_turn"], **_owner_params(scope), persona_id=scope.persona_id, todo_key=key, turn_id=draft.turn_id
     )
-    return None if row is None else _todo(row)
+    return None if row is None else _todo_from_row(row)
 
 
-async def closed_by(tx: Tx, scope: Scope, turn_id: str, quote: str) -> bool:
+async def has_closed_todo(tx: Tx, scope: Scope, turn_id: str, quote: str) -> bool:
     """Whether the turn has closed a todo with these words before."""
     params = {"persona_id": scope.persona_id, "turn_id": turn_id, "quote": quote}
-    return await tx.maybe(SQL["closed_by"], **_owner(scope), **params) is not None
+    return await tx.fetch_one_or_none(SQL["closed_by"], **_owner_params(scope), **params) is not None
 
 
-async def get(tx: Tx, scope: Scope, todo_id: str) -> tuple[Scope, Todo]:
+async def get_todo(tx: Tx, scope: Scope, todo_id: str) -> tuple[Scope, Todo]:
     """The todo and whose it is; not found for another organization's, or another person's where the scope names one."""
-    row = await tx.maybe(SQL["by_id"], org_id=scope.org_id, user_id=scope.user_id, id=todo_id)
+    row = await tx.fetch_one_or_none(SQL["by_id"], org_id=scope.org_id, user_id=scope.user_id, id=todo_id)
     if row is None:
         raise NotFound("todo")
-    todo = _todo(row)
+    todo = _todo_from_row(row)
     return Scope(org_id=scope.org_id, user_id=row["user_id"], persona_id=todo.persona_id), todo
 
 
-async def change(tx: Tx, scope: Scope, todo: Todo, edit: TodoEdit, *, at: datetime) -> Todo:
+async def update_todo(tx: Tx, scope: Scope, todo: Todo, edit: TodoEdit, *, at: datetime) -> Todo:
     """The todo is as the edit says; a closed one knows when it was closed. Raises NotFound."""
     kind, content = edit.kind or todo.kind, edit.content or todo.content
     status = edit.status or todo.status
     closed_at = None if status is TodoStatus.OPEN else (todo.closed_at or at)
     try:
         async with tx.savepoint():
-            row = await tx.maybe(
+            row = await tx.fetch_one_or_none(
                 SQL["update"],
-                **_owner(scope),
+                **_owner_params(scope),
                 id=todo.id,
                 kind=kind,
                 content=content,
@@ -108,10 +108,10 @@ async def change(tx: Tx, scope: Scope, todo: Todo, edit: TodoEdit, *, at: dateti
         raise Conflict("Another open todo says the same. Close one of the two.", code="todo_exists") from None
     if row is None:  # its person was forgotten meanwhile
         raise NotFound("todo")
-    return _todo(row)
+    return _todo_from_row(row)
 
 
-async def listed(
+async def list_todos(
     tx: Tx,
     scope: Scope,
     *,
@@ -122,9 +122,9 @@ async def listed(
 ) -> list[Todo]:
     """A page of the todos of the scope's persona, or of none, newest first."""
     before_at, before_id = before or (None, None)
-    rows = await tx.all(
+    rows = await tx.fetch_all(
         SQL["listed"],
-        **_owner(scope),
+        **_owner_params(scope),
         persona_id=scope.persona_id,
         status=status,
         kind=kind,
@@ -132,14 +132,14 @@ async def listed(
         before_id=before_id,
         most=most,
     )
-    return [_todo(row) for row in rows]
+    return [_todo_from_row(row) for row in rows]
 
 
-def _owner(scope: Scope) -> dict[str, str]:
+def _owner_params(scope: Scope) -> dict[str, str]:
     return {"org_id": scope.org_id, "user_id": scope.user}
 
 
-def _todo(row: Row) -> Todo:
+def _todo_from_row(row: Row) -> Todo:
     return Todo(
         id=row["id"],
         persona_id=row["persona_id"],

@@ -15,10 +15,10 @@ from enum import StrEnum
 from rapidfuzz import fuzz
 
 from mnemon.memory.fact import FactType
-from mnemon.memory.keys import content_hash, normalized
+from mnemon.memory.keys import content_hash, normalize_content
 from mnemon.memory.trust import Trust, source_mark, speaks_for_person, trust_of
 from mnemon.memory.words import terms
-from mnemon.outside import reads_outside_text
+from mnemon.untrusted_text import reads_outside_text
 
 _CLEARLY_THE_SAME = 85.0
 _CLEARLY_APART = 10.0
@@ -75,20 +75,20 @@ _PROMISE = re.compile(
     r"call|book|buy|pay|write|submit|schedule|reply)\b",
     re.IGNORECASE,
 )
-_REGULAR = re.compile(
+_HABIT = re.compile(
     r"\b(every (day|morning|evening|night|week|month)|daily|weekly|each (day|week|morning))\b", re.IGNORECASE
 )
-_IN_THE_WAY = re.compile(
+_FRICTION = re.compile(
     r"\b(struggl\w*|keeps? (getting|failing|breaking)|can't seem|stuck|annoying|frustrat\w*)\b", re.IGNORECASE
 )
 
 
 @reads_outside_text
-def kind_of(content: str, fact_type: FactType | None = None) -> TodoKind:
+def infer_todo_kind(content: str, fact_type: FactType | None = None) -> TodoKind:
     """The kind of an open loop that does not name one: by what it is a fact of, else by its words."""
-    if fact_type is FactType.HABIT or _REGULAR.search(content):
+    if fact_type is FactType.HABIT or _HABIT.search(content):
         return TodoKind.HABIT
-    if fact_type is FactType.FRICTION or _IN_THE_WAY.search(content):
+    if fact_type is FactType.FRICTION or _FRICTION.search(content):
         return TodoKind.FRICTION
     return TodoKind.COMMITMENT if _PROMISE.search(content) else TodoKind.THREAD
 
@@ -98,10 +98,10 @@ def todo_key(kind: TodoKind, content: str) -> str:
     return f"{kind}|{content_hash(content)}"
 
 
-def matching(content: str, todos: Sequence[Todo]) -> Todo | None:
+def find_matching_todo(content: str, todos: Sequence[Todo]) -> Todo | None:
     """The one todo that a text like "walk tomorrow" means; None when none or several could be meant."""
     for todo in todos:
-        if content == todo.id or normalized(content) == normalized(todo.content):
+        if content == todo.id or normalize_content(content) == normalize_content(todo.content):
             return todo
     wanted = " ".join(terms(content))
     scored = sorted(

@@ -2,72 +2,74 @@
 
 from collections import Counter
 
-from mnemon.basement import Basement
 from mnemon.db.tx import Tx
 from mnemon.errors import Conflict, NotFound
-from mnemon.jobs.kind import Attempt, Kind, time_for_model_calls
+from mnemon.jobs.kind import Attempt, JobKind, model_time_limit
 from mnemon.llm.protocol import Purpose
-from mnemon.llm.shaped import shaped
+from mnemon.llm.structured_answer import request_structured_answer
 from mnemon.memory import curator as rules
 from mnemon.memory import store as memories
-from mnemon.memory.curator import CuratorPlan, Fold, Gated
-from mnemon.memory.edit import archive_many, bring_back
+from mnemon.memory.curator import CuratorPlan, Fold, GatedPlan
+from mnemon.memory.edit import archive_memories, restore_memory
 from mnemon.memory.entities.store import load_aliases
-from mnemon.memory.fact import CURATED_FOLD, Entity, Fact
+from mnemon.memory.fact import CURATED_FOLD, Fact, FactEntity
 from mnemon.memory.keys import content_hash
 from mnemon.memory.lifecycle import ArchiveReason
-from mnemon.memory.memory import Memory
-from mnemon.memory.remember import remember
+from mnemon.memory.memory import StoredMemory
+from mnemon.memory.remember import remember_facts
 from mnemon.memory.trust import Trust, speaks_for_person
 from mnemon.memory.upkeep import store
-from mnemon.memory.upkeep.enqueue import CURATE, count_at_last_run
+from mnemon.memory.upkeep.schedule import CURATE, count_at_last_run
 from mnemon.memory.upkeep.store import CuratorRun
 from mnemon.scope import Scope
-from mnemon.sessions.people import hold_person
-from mnemon.sessions.state import note_curator_run
-from mnemon.vectors.embed import Vectors, embed_texts
+from mnemon.services import Services
+from mnemon.sessions.people import lock_person
+from mnemon.sessions.state import record_curator_run
+from mnemon.vectors.text_vectors import TextVectors, embed_texts
 
-_MOST = 500
+_MOST_MEMORIES = 500
 
 
-def kinds(basement: Basement) -> tuple[Kind, ...]:
+def job_kinds(services: Services) -> tuple[JobKind, ...]:
     """The work of this file."""
 
     async def run(attempt: Attempt) -> None:
         # Global memories only: what is private to a persona is never laid beside anything else.
         scope = Scope(org_id=attempt.scope.org_id, user_id=attempt.key)
-        async with basement.db.tx(scope.org_id) as tx:
+        async with services.db.tx(scope.org_id) as tx:
             now = tx.now
             count = await memories.count_active(tx, scope)
             last = await count_at_last_run(tx, scope)
-            held = await store.global_memories(tx, scope, most=_MOST)
+            held = await store.global_memories(tx, scope, most=_MOST_MEMORIES)
             aliases = await load_aliases(tx, scope)
-        if not rules.due(count=count, count_at_last_run=last, after=basement.settings.curator_after):
+        if not rules.is_due(count=count, count_at_last_run=last, after=services.settings.curator_after):
             return
-        plan = await shaped(
-            basement.reflector,
+        plan = await request_structured_answer(
+            services.reflector,
             CuratorPlan,
             system=rules.SYSTEM,
-            prompt=rules.prompt(held),
+            prompt=rules.render_prompt(held),
             purpose=Purpose.CURATOR,
             by_rule=lambda: rules.plan_by_rule(held, now, aliases.resolve),
         )
-        vectors = await embed_texts(basement.embedder, [fold.content.strip() for fold in plan.folds])
-        async with basement.db.tx(scope.org_id) as tx:
-            await hold_person(tx, scope)
-            await attempt.hold(tx)
-            await apply(tx, scope, plan, made_by=basement.reflector.name, vectors=vectors)
+        vectors = await embed_texts(services.embedder, [fold.content.strip() for fold in plan.folds])
+        async with services.db.tx(scope.org_id) as tx:
+            await lock_person(tx, scope)
+            await attempt.lock_work(tx)
+            await apply_plan(tx, scope, plan, made_by=services.reflector.name, vectors=vectors)
             await attempt.settle(tx)
 
-    return (Kind(name=CURATE, run=run, time_limit=time_for_model_calls(basement.settings.model_timeout_s)),)
+    return (JobKind(name=CURATE, run=run, time_limit=model_time_limit(services.settings.model_timeout_s)),)
 
 
-async def apply(tx: Tx, scope: Scope, plan: CuratorPlan, *, made_by: str, vectors: Vectors | None = None) -> CuratorRun:
+async def apply_plan(
+    tx: Tx, scope: Scope, plan: CuratorPlan, *, made_by: str, vectors: TextVectors | None = None
+) -> CuratorRun:
     """What of the plan passes the gates is done and on record; gated against what is held now."""
     aliases = await load_aliases(tx, scope)
-    gated = rules.gate(plan, await store.global_memories(tx, scope, most=_MOST), tx.now, aliases.resolve)
-    folded = [await _fold(tx, scope, fold, vectors) for fold in gated.folds]
-    archived = await _archive(tx, scope, gated)
+    gated = rules.gate_plan(plan, await store.global_memories(tx, scope, most=_MOST_MEMORIES), tx.now, aliases.resolve)
+    folded = [await _fold_fragments(tx, scope, fold, vectors) for fold in gated.folds]
+    archived = await _archive_outdated(tx, scope, gated)
     run = CuratorRun(
         id=tx.new_id("cur"),
         folded=tuple(one.id for one in folded),
@@ -77,29 +79,29 @@ async def apply(tx: Tx, scope: Scope, plan: CuratorPlan, *, made_by: str, vector
         at=tx.now,
     )
     await store.add_curator_run(tx, scope, run)
-    await note_curator_run(tx, scope, await memories.count_active(tx, scope))
+    await record_curator_run(tx, scope, await memories.count_active(tx, scope))
     return run
 
 
-async def _archive(tx: Tx, scope: Scope, gated: Gated) -> tuple[str, ...]:
-    done: list[Memory] = []
+async def _archive_outdated(tx: Tx, scope: Scope, gated: GatedPlan) -> tuple[str, ...]:
+    done: list[StoredMemory] = []
     for one in gated.outdated:
-        done += await archive_many(tx, scope, [one.memory.id], ArchiveReason.OUTDATED, note=one.reason)
+        done += await archive_memories(tx, scope, [one.memory.id], ArchiveReason.OUTDATED, note=one.reason)
     return tuple(memory.id for memory in done)
 
 
-async def _fold(tx: Tx, scope: Scope, fold: Fold, vectors: Vectors | None) -> Memory:
+async def _fold_fragments(tx: Tx, scope: Scope, fold: Fold, vectors: TextVectors | None) -> StoredMemory:
     """The fragments stand in one memory and are archived as folded, linked from it."""
-    (made,) = await remember(tx, scope, [_fact(fold)], vectors=vectors)
+    (made,) = await remember_facts(tx, scope, [_fact_of_fold(fold)], vectors=vectors)
     fragments = [one.id for one in fold.memories if one.id != made.memory.id]
-    await archive_many(tx, scope, fragments, ArchiveReason.FOLDED, note=f"folded into {made.memory.id}")
+    await archive_memories(tx, scope, fragments, ArchiveReason.FOLDED, note=f"folded into {made.memory.id}")
     return made.memory
 
 
-def _fact(fold: Fold) -> Fact:
+def _fact_of_fold(fold: Fold) -> Fact:
     first = fold.memories[0]
     origin = None if speaks_for_person(first.trust) else first.origin
-    about = Entity(type=first.entity_type, label=first.entity_label) if first.entity_label else None
+    about = FactEntity(type=first.entity_type, label=first.entity_label) if first.entity_label else None
     kinds_told = Counter(one.fact_type for one in fold.memories)
     inherited = [source for one in fold.memories for source in one.sources]
     return Fact(
@@ -119,7 +121,7 @@ def _fact(fold: Fold) -> Fact:
     )
 
 
-async def unfold(tx: Tx, scope: Scope, fold_id: str) -> list[Memory]:
+async def unfold_memory(tx: Tx, scope: Scope, fold_id: str) -> list[StoredMemory]:
     """The fold's fragments are active again and the fold is archived as unwanted: the fold is undone."""
     found = await memories.by_ids(tx, scope, [fold_id])
     if not found:
@@ -128,5 +130,5 @@ async def unfold(tx: Tx, scope: Scope, fold_id: str) -> list[Memory]:
         raise Conflict("This memory is not a fold; there is nothing to unfold.", code="not_a_fold")
     fragments = await memories.by_ids(tx, scope, found[0].sources)
     folded = [one for one in fragments if one.archive_reason is ArchiveReason.FOLDED]
-    await archive_many(tx, scope, [fold_id], ArchiveReason.UNWANTED, note="unfolded")
-    return [await bring_back(tx, scope, one.id, reason="unfolded", source=Trust.OPERATOR) for one in folded]
+    await archive_memories(tx, scope, [fold_id], ArchiveReason.UNWANTED, note="unfolded")
+    return [await restore_memory(tx, scope, one.id, reason="unfolded", source=Trust.OPERATOR) for one in folded]

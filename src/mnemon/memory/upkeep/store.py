@@ -7,15 +7,15 @@ from typing import Any
 
 from psycopg.types.json import Jsonb
 
-from mnemon.db.statements import statements
+from mnemon.db.statements import load_statements
 from mnemon.db.tx import Row, Tx
-from mnemon.memory.memory import Memory
-from mnemon.memory.spine import Line, Part, SpineVersion
+from mnemon.memory.memory import StoredMemory
+from mnemon.memory.spine import SpineLine, SpinePart, SpineVersion
 from mnemon.memory.store import memory_of
 from mnemon.scope import Scope
 from mnemon.section import Rejection
 
-SQL = statements("mnemon.memory.upkeep")
+SQL = load_statements("mnemon.memory.upkeep")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,36 +33,38 @@ class CuratorRun:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Seed:
+class StoredSeed:
     """The profile as it was loaded."""
 
     profile: list[dict[str, Any]]
     loaded_at: datetime
 
 
-async def global_memories(tx: Tx, scope: Scope, *, most: int) -> list[Memory]:
+async def global_memories(tx: Tx, scope: Scope, *, most: int) -> list[StoredMemory]:
     """Active memories that every persona may know, weightiest first."""
-    return [memory_of(row) for row in await tx.all(SQL["global_memories"], **_owner(scope), most=most)]
+    return [memory_of(row) for row in await tx.fetch_all(SQL["global_memories"], **_owner_params(scope), most=most)]
 
 
 async def latest_spine(tx: Tx, scope: Scope) -> SpineVersion | None:
     """The current spine; None before the first."""
-    row = await tx.maybe(SQL["latest_spine"], **_owner(scope))
-    return None if row is None else _spine(row)
+    row = await tx.fetch_one_or_none(SQL["latest_spine"], **_owner_params(scope))
+    return None if row is None else _spine_of(row)
 
 
-async def spines(tx: Tx, scope: Scope, *, most: int, before: int | None = None) -> list[SpineVersion]:
+async def list_spines(tx: Tx, scope: Scope, *, most: int, before: int | None = None) -> list[SpineVersion]:
     """Versions of the spine, newest first."""
-    return [_spine(row) for row in await tx.all(SQL["spines"], **_owner(scope), before=before, most=most)]
+    return [
+        _spine_of(row) for row in await tx.fetch_all(SQL["spines"], **_owner_params(scope), before=before, most=most)
+    ]
 
 
 async def add_spine(tx: Tx, scope: Scope, spine: SpineVersion, rejected: Sequence[Rejection]) -> bool:
     """Whether the version was written; another writer may have been first."""
-    touched = await tx.run(
+    touched = await tx.execute(
         SQL["add_spine"],
-        **_owner(scope),
+        **_owner_params(scope),
         version=spine.version,
-        lines=Jsonb(_lines(spine)),
+        lines=Jsonb(_lines_json(spine)),
         sources=list(spine.sources),
         message_count=spine.message_count,
         total_messages=spine.total_messages,
@@ -75,31 +77,33 @@ async def add_spine(tx: Tx, scope: Scope, spine: SpineVersion, rejected: Sequenc
 
 async def spines_from(tx: Tx, scope: Scope, sources: Sequence[str]) -> list[SpineVersion]:
     """Versions that have a line made from any of these."""
-    return [_spine(row) for row in await tx.all(SQL["spines_from"], **_owner(scope), sources=list(sources))]
+    return [
+        _spine_of(row) for row in await tx.fetch_all(SQL["spines_from"], **_owner_params(scope), sources=list(sources))
+    ]
 
 
 async def rewrite_spine(tx: Tx, scope: Scope, spine: SpineVersion) -> None:
     """The version has these lines."""
-    params = {"version": spine.version, "lines": Jsonb(_lines(spine)), "sources": list(spine.sources)}
-    await tx.run(SQL["rewrite_spine"], **_owner(scope), **params)
+    params = {"version": spine.version, "lines": Jsonb(_lines_json(spine)), "sources": list(spine.sources)}
+    await tx.execute(SQL["rewrite_spine"], **_owner_params(scope), **params)
 
 
-async def seed(tx: Tx, scope: Scope) -> Seed | None:
+async def get_seed(tx: Tx, scope: Scope) -> StoredSeed | None:
     """The loaded profile; None when there is none."""
-    row = await tx.maybe(SQL["seed"], **_owner(scope))
-    return None if row is None else Seed(profile=row["profile"], loaded_at=row["loaded_at"])
+    row = await tx.fetch_one_or_none(SQL["seed"], **_owner_params(scope))
+    return None if row is None else StoredSeed(profile=row["profile"], loaded_at=row["loaded_at"])
 
 
 async def put_seed(tx: Tx, scope: Scope, profile: Sequence[Mapping[str, Any]]) -> None:
     """The profile is the person's seed."""
-    await tx.run(SQL["put_seed"], **_owner(scope), profile=Jsonb(list(profile)), now=tx.now)
+    await tx.execute(SQL["put_seed"], **_owner_params(scope), profile=Jsonb(list(profile)), now=tx.now)
 
 
 async def add_curator_run(tx: Tx, scope: Scope, run: CuratorRun) -> None:
     """The run is on record."""
-    await tx.run(
+    await tx.execute(
         SQL["add_curator_run"],
-        **_owner(scope),
+        **_owner_params(scope),
         id=run.id,
         folded=list(run.folded),
         archived=list(run.archived),
@@ -120,21 +124,23 @@ async def curator_runs(tx: Tx, scope: Scope, *, most: int) -> list[CuratorRun]:
             made_by=row["made_by"],
             at=row["at"],
         )
-        for row in await tx.all(SQL["curator_runs"], **_owner(scope), most=most)
+        for row in await tx.fetch_all(SQL["curator_runs"], **_owner_params(scope), most=most)
     ]
 
 
-def _lines(spine: SpineVersion) -> dict[str, list[dict[str, Any]]]:
+def _lines_json(spine: SpineVersion) -> dict[str, list[dict[str, Any]]]:
     return {
         part.value: [{"text": line.text, "sources": list(line.sources)} for line in spine.lines.get(part, ())]
-        for part in Part
+        for part in SpinePart
     }
 
 
-def _spine(row: Row) -> SpineVersion:
+def _spine_of(row: Row) -> SpineVersion:
     lines = {
-        part: tuple(Line(text=one["text"], sources=tuple(one["sources"])) for one in row["lines"].get(part.value, ()))
-        for part in Part
+        part: tuple(
+            SpineLine(text=one["text"], sources=tuple(one["sources"])) for one in row["lines"].get(part.value, ())
+        )
+        for part in SpinePart
     }
     return SpineVersion(
         version=row["version"],
@@ -146,5 +152,5 @@ def _spine(row: Row) -> SpineVersion:
     )
 
 
-def _owner(scope: Scope) -> dict[str, str]:
+def _owner_params(scope: Scope) -> dict[str, str]:
     return {"org_id": scope.org_id, "user_id": scope.user}

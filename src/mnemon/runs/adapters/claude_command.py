@@ -15,19 +15,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mnemon.runs.active_memory import Access
-from mnemon.runs.adapter import Task
-from mnemon.runs.decision import REVIEW_TOOL
-from mnemon.runs.filling import schema_of
+from mnemon.runs.active_memory import MemoryAccess
+from mnemon.runs.adapter import AgentTask
+from mnemon.runs.card_filling import card_schema
+from mnemon.runs.decisions import REVIEW_TOOL
 
-SERVER = "orchestrator"
-REVIEW_NAME = f"mcp__{SERVER}__{REVIEW_TOOL}"
-OUTSIDE_ONLY = frozenset({"WebSearch", "WebFetch"})
+MCP_SERVER_NAME = "orchestrator"
+REVIEW_TOOL_NAME = f"mcp__{MCP_SERVER_NAME}__{REVIEW_TOOL}"
+BLIND_TOOLS = frozenset({"WebSearch", "WebFetch"})
 """Built-in tools that reach no file of this machine: all a blind specialist may have."""
-_TOOL = re.compile(r"[A-Z][A-Za-z]{1,39}")
-_SESSION = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_TOOL_NAME = re.compile(r"[A-Z][A-Za-z]{1,39}")
+_SESSION_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
-_QUIET = {
+_FIXED_ENVIRONMENT = {
     "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
     "CLAUDE_CODE_DISABLE_ATTACHMENTS": "1",
     "CLAUDE_CODE_MAX_RETRIES": "3",
@@ -41,48 +41,50 @@ _QUIET = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Place:
+class ClaudeDirectories:
     """The private directories of one agent's CLI."""
 
     root: Path
 
     @property
-    def work(self) -> Path:
+    def work_dir(self) -> Path:
         """The fixed working directory: the CLI finds its sessions by it."""
         return self.root / "work"
 
     @property
-    def home(self) -> Path:
+    def home_dir(self) -> Path:
         return self.root / "home"
 
     @property
-    def config(self) -> Path:
+    def config_dir(self) -> Path:
         return self.root / "config"
 
-    def make(self) -> None:
+    def create(self) -> None:
         """The directories exist and only the server's user may look into them."""
-        for folder in (self.root, self.work, self.home, self.config):
+        for folder in (self.root, self.work_dir, self.home_dir, self.config_dir):
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Files:
+class ClaudeFiles:
     """What one call is handed in private files instead of on its command line."""
 
     system: Path
     mcp: Path | None
 
 
-def named_tools(setting: str) -> tuple[str, ...]:
+def parse_tool_names(setting: str) -> tuple[str, ...]:
     """The built-in tools an operator named; what does not look like a tool's name is not one."""
     names = (name.strip() for name in setting.split(","))
-    return tuple(name for name in names if _TOOL.fullmatch(name))
+    return tuple(name for name in names if _TOOL_NAME.fullmatch(name))
 
 
-def arguments(task: Task, files: Files, *, tools: tuple[str, ...], resume: str | None, streaming: bool) -> list[str]:
+def command_arguments(
+    task: AgentTask, files: ClaudeFiles, *, tools: tuple[str, ...], resume: str | None, streaming: bool
+) -> list[str]:
     """The command line after the binary's name."""
-    offered = tuple(tool for tool in tools if not task.blind or tool in OUTSIDE_ONLY)
-    allowed = (*offered, REVIEW_NAME) if files.mcp else offered
+    offered = tuple(tool for tool in tools if not task.blind or tool in BLIND_TOOLS)
+    allowed = (*offered, REVIEW_TOOL_NAME) if files.mcp else offered
     line = ["-p", "--output-format", "stream-json", "--verbose", "--bare", "--strict-mcp-config"]
     line += ["--disable-slash-commands", "--permission-mode", "dontAsk", "--system-prompt-snapshot", "off"]
     line += ["--system-prompt-file", str(files.system), "--tools", ",".join(offered)]
@@ -94,26 +96,26 @@ def arguments(task: Task, files: Files, *, tools: tuple[str, ...], resume: str |
     if task.agent.config.model:
         line += ["--model", task.agent.config.model]
     if task.card:
-        line += ["--json-schema", json.dumps(schema_of(task.card))]
+        line += ["--json-schema", json.dumps(card_schema(task.card))]
     if streaming:
         line += ["--include-partial-messages"]
     if resume:
         line += ["--resume", resume]
-    if resume and task.access is not Access.EXTEND:
+    if resume and task.access is not MemoryAccess.EXTEND:
         line += ["--fork-session"]
-    if task.access is not Access.EXTEND:
+    if task.access is not MemoryAccess.EXTEND:
         line += ["--no-session-persistence"]
     return line
 
 
-def environment(place: Place, *, api_key: str | None, base_url: str | None) -> dict[str, str]:
+def process_environment(place: ClaudeDirectories, *, api_key: str | None, base_url: str | None) -> dict[str, str]:
     """The whole environment: nothing of the server's own."""
     made = {
-        "HOME": str(place.home),
-        "CLAUDE_CONFIG_DIR": str(place.config),
+        "HOME": str(place.home_dir),
+        "CLAUDE_CONFIG_DIR": str(place.config_dir),
         "PATH": "/usr/local/bin:/usr/bin:/bin",
         "LANG": "C.UTF-8",
-        **_QUIET,
+        **_FIXED_ENVIRONMENT,
     }
     if api_key:
         made["ANTHROPIC_API_KEY"] = api_key
@@ -125,14 +127,14 @@ def environment(place: Place, *, api_key: str | None, base_url: str | None) -> d
 def mcp_config(url: str, token: str) -> dict[str, Any]:
     """The one MCP server the CLI may use, reached with the run's own token."""
     headers = {"Authorization": f"Bearer {token}"}
-    return {"mcpServers": {SERVER: {"type": "http", "url": url, "headers": headers, "alwaysLoad": True}}}
+    return {"mcpServers": {MCP_SERVER_NAME: {"type": "http", "url": url, "headers": headers, "alwaysLoad": True}}}
 
 
-def safe_prompt(prompt: str) -> str:
+def escape_prompt(prompt: str) -> str:
     """The prompt as text even where it begins like a command."""
     return f" {prompt}" if prompt.startswith("/") else prompt
 
 
-def is_session(session_id: str | None) -> bool:
+def is_session_id(session_id: str | None) -> bool:
     """Whether this is a session id of the CLI, and not one that another adapter left behind."""
-    return session_id is not None and _SESSION.fullmatch(session_id) is not None
+    return session_id is not None and _SESSION_ID.fullmatch(session_id) is not None

@@ -8,14 +8,14 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from mnemon.runs.adapter import Event, EventType
+from mnemon.runs.adapter import RunEvent, RunEventType
 from mnemon.runs.run import RunUsage
 
-LOST = "No conversation found with session ID"
+LOST_SESSION_TEXT = "No conversation found with session ID"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Result:
+class ClaudeResult:
     """The last word of the CLI."""
 
     is_error: bool
@@ -25,12 +25,12 @@ class Result:
     usage: RunUsage
 
     @property
-    def lost_session(self) -> bool:
+    def is_lost_session(self) -> bool:
         """Whether it failed because the session to resume is not on this machine."""
-        return self.is_error and LOST in self.text
+        return self.is_error and LOST_SESSION_TEXT in self.text
 
 
-def read_line(line: bytes) -> dict[str, Any] | None:
+def parse_line(line: bytes) -> dict[str, Any] | None:
     """The object a line holds; None for anything else."""
     try:
         value = json.loads(line)
@@ -39,35 +39,35 @@ def read_line(line: bytes) -> dict[str, Any] | None:
     return value if isinstance(value, dict) else None
 
 
-def events_of(line: dict[str, Any], names: dict[str, str]) -> list[Event]:
+def line_events(line: dict[str, Any], names: dict[str, str]) -> list[RunEvent]:
     """What a line shows of the work; `names` remembers which call bears which tool's name."""
     kind = line.get("type")
     if kind == "stream_event":
         delta = (line.get("event") or {}).get("delta") or {}
-        return [_event(EventType.DELTA, text=str(delta["text"]))] if delta.get("type") == "text_delta" else []
+        return [_make_event(RunEventType.DELTA, text=str(delta["text"]))] if delta.get("type") == "text_delta" else []
     if kind not in {"assistant", "user"}:
         return []
     content = (line.get("message") or {}).get("content")
     blocks = content if isinstance(content, list) else []
-    return [event for block in blocks if isinstance(block, dict) for event in _block(block, names)]
+    return [event for block in blocks if isinstance(block, dict) for event in _block_events(block, names)]
 
 
-def result_of(line: dict[str, Any]) -> Result | None:
+def parse_result(line: dict[str, Any]) -> ClaudeResult | None:
     """The result, when the line is one."""
     if line.get("type") != "result":
         return None
     structured = line.get("structured_output")
     failure = "; ".join(str(reason) for reason in line.get("errors") or ())
-    return Result(
+    return ClaudeResult(
         is_error=line.get("is_error") is not False,
         text=str(line.get("result") or failure or line.get("subtype") or ""),
         structured=structured if isinstance(structured, dict) else None,
         session_id=line.get("session_id") if isinstance(line.get("session_id"), str) else None,
-        usage=_usage(line),
+        usage=_parse_usage(line),
     )
 
 
-def answer_in(result: Result) -> dict[str, Any] | None:
+def card_answer(result: ClaudeResult) -> dict[str, Any] | None:
     """The card the CLI gave: its structured output, or the last JSON object of its words."""
     if result.structured is not None:
         return result.structured
@@ -85,29 +85,33 @@ def answer_in(result: Result) -> dict[str, Any] | None:
     return found
 
 
-def _block(block: dict[str, Any], names: dict[str, str]) -> list[Event]:
+def _block_events(block: dict[str, Any], names: dict[str, str]) -> list[RunEvent]:
     match block.get("type"):
         case "text" if block.get("text"):
-            return [_event(EventType.MESSAGE, text=str(block["text"]))]
+            return [_make_event(RunEventType.MESSAGE, text=str(block["text"]))]
         case "tool_use":
             names[str(block.get("id"))] = str(block.get("name"))
             given = block.get("input") or {}
-            return [_event(EventType.TOOL_CALL, id=block.get("id"), name=block.get("name"), arguments=given)]
+            return [_make_event(RunEventType.TOOL_CALL, id=block.get("id"), name=block.get("name"), arguments=given)]
         case "tool_result":
             call = str(block.get("tool_use_id"))
-            return [_event(EventType.TOOL_RESULT, id=call, name=names.get(call), content=_text(block.get("content")))]
+            return [
+                _make_event(
+                    RunEventType.TOOL_RESULT, id=call, name=names.get(call), content=_content_text(block.get("content"))
+                )
+            ]
         case _:
             return []
 
 
-def _usage(line: dict[str, Any]) -> RunUsage:
+def _parse_usage(line: dict[str, Any]) -> RunUsage:
     used = line.get("usage") or {}
-    cached = _count(used, "cache_read_input_tokens")
+    cached = _token_count(used, "cache_read_input_tokens")
     cost = line.get("total_cost_usd")
     return RunUsage(
         calls=int(line.get("num_turns") or 0),
-        input_tokens=_count(used, "input_tokens") + _count(used, "cache_creation_input_tokens") + cached,
-        output_tokens=_count(used, "output_tokens"),
+        input_tokens=_token_count(used, "input_tokens") + _token_count(used, "cache_creation_input_tokens") + cached,
+        output_tokens=_token_count(used, "output_tokens"),
         cached_tokens=cached,
         latency_ms=float(line.get("duration_ms") or 0),
         cost_usd=float(cost) if isinstance(cost, int | float) else None,
@@ -115,16 +119,16 @@ def _usage(line: dict[str, Any]) -> RunUsage:
     )
 
 
-def _count(used: dict[str, Any], name: str) -> int:
+def _token_count(used: dict[str, Any], name: str) -> int:
     value = used.get(name)
     return value if isinstance(value, int) else 0
 
 
-def _text(content: Any) -> str:
+def _content_text(content: Any) -> str:
     if isinstance(content, list):
         return "\n".join(str(block.get("text", "")) for block in content if isinstance(block, dict))
     return str(content or "")
 
 
-def _event(kind: EventType, **data: Any) -> Event:
-    return Event(type=kind, data=data)
+def _make_event(kind: RunEventType, **data: Any) -> RunEvent:
+    return RunEvent(type=kind, data=data)

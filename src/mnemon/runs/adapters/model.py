@@ -1,41 +1,82 @@
-"""The `model` adapter: our own tool loop over any model, then one structured answer that fills the card."""
+"""The `model` adapter: our own tool loop over any model, then one structured answer that fills the card.
 
+What rules alone can say for an agent: that no model looked, and a card that claims nothing.
+"""
+
+import re
 from collections.abc import Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
+from typing import Any
 
 from mnemon.errors import ModelDown
-from mnemon.llm.prices import cost_usd
+from mnemon.llm.meter import cost_usd
 from mnemon.llm.protocol import (
-    ChatRequest,
-    Finished,
     Llm,
-    Message,
+    LlmChatRequest,
+    LlmMessage,
+    LlmQuestion,
     Purpose,
-    Question,
-    Text,
+    ReplyFinished,
+    TextPiece,
     ToolRequest,
     ToolSpec,
     Usage,
 )
-from mnemon.runs.active_memory import Access
-from mnemon.runs.adapter import Emit, Event, EventType, Outcome, RunFailed, Task
-from mnemon.runs.adapters.offline import offline_card, offline_reply
-from mnemon.runs.card import CardDefinition
-from mnemon.runs.decision import REVIEW_DESCRIPTION, REVIEW_TOOL
-from mnemon.runs.filling import TITLE, schema_of
+from mnemon.runs.active_memory import MemoryAccess
+from mnemon.runs.adapter import AgentTask, EmitEvent, RunEvent, RunEventType, RunFailed, TaskOutcome
+from mnemon.runs.card import CardDefinition, CardSlot, SlotType
+from mnemon.runs.card_filling import CARD_SCHEMA_TITLE, card_schema
+from mnemon.runs.decisions import REVIEW_DESCRIPTION, REVIEW_TOOL
 from mnemon.runs.prompt import card_instruction
 from mnemon.runs.run import RunUsage
 
-_NO_ARGUMENTS = {"type": "object", "properties": {}, "additionalProperties": False}
-_REVIEW = ToolSpec(name=REVIEW_TOOL, description=REVIEW_DESCRIPTION, schema=_NO_ARGUMENTS)
+_OFFLINE_TEXT = "Offline: no model looked at this."
+_SYMBOL = re.compile(r"\b[A-Z]{2,6}(?:[-/][A-Z]{2,6})?\b")
+
+
+def offline_reply(name: str) -> str:
+    """A reply that says what is missing."""
+    return f"{name} is offline: no model is set. MNEMON_MODEL names one."
+
+
+def offline_card(card: CardDefinition, prompt: str) -> dict[str, Any]:
+    """A card that decides nothing: neutral choices, the middle of every range, texts that say so."""
+    return {slot.name: _neutral_value(card, slot, prompt) for slot in card.slots if slot.required}
+
+
+def _neutral_value(card: CardDefinition, slot: CardSlot, prompt: str) -> Any:
+    match slot.type:
+        case SlotType.NUMBER | SlotType.INTEGER:
+            middle = ((slot.min or 0) + (slot.max if slot.max is not None else (slot.above or 0) + 1)) / 2
+            return int(middle) if slot.type is SlotType.INTEGER else middle
+        case SlotType.CHOICE:
+            neutral = [value for value, tone in card.tone.by_value if tone == "neutral" and value in slot.choices]
+            return (neutral or list(slot.choices))[0]
+        case SlotType.WORD:
+            return "WAIT"
+        case SlotType.SYMBOL:
+            found = _SYMBOL.search(prompt)
+            return found[0] if found else None
+        case SlotType.BOOLEAN:
+            return False
+        case SlotType.LIST:
+            return [_OFFLINE_TEXT]
+        case SlotType.TIME:
+            return None
+        case _:
+            return _OFFLINE_TEXT if slot.name != "decision" else "WAIT"
+
+
+_EMPTY_SCHEMA = {"type": "object", "properties": {}, "additionalProperties": False}
+_REVIEW_SPEC = ToolSpec(name=REVIEW_TOOL, description=REVIEW_DESCRIPTION, schema=_EMPTY_SCHEMA)
 
 
 @dataclass
-class _Talk:
+class _TaskConversation:
     """A task under way."""
 
-    messages: list[Message]
+    messages: list[LlmMessage]
     usage: RunUsage = field(default_factory=RunUsage)
     reply: str = ""
 
@@ -46,16 +87,16 @@ class ModelDriver:
     def __init__(self, llm: Llm) -> None:
         self._llm = llm
 
-    async def perform(self, task: Task, emit: Emit) -> Outcome:
-        talk = _Talk(spoken(task.history))
+    async def perform_task(self, task: AgentTask, emit: EmitEvent) -> TaskOutcome:
+        talk = _TaskConversation(flatten_tool_calls(task.history))
         try:
-            prompt = await self._open(task, talk, emit)
-            await self._converse(task, talk, emit)
-            answer = await self._fill(task, task.card, prompt, talk) if task.card else None
+            prompt = await self._open_conversation(task, talk, emit)
+            await self._run_tool_loop(task, talk, emit)
+            answer = await self._fill_card(task, task.card, prompt, talk) if task.card else None
         except ModelDown as error:
             raise RunFailed(error.detail, usage=talk.usage) from error
-        kept = task.access is Access.EXTEND
-        return Outcome(
+        kept = task.access is MemoryAccess.EXTEND
+        return TaskOutcome(
             reply=talk.reply,
             answer=answer,
             session_id=(task.session_id or task.fresh_session_id) if kept else None,
@@ -63,39 +104,39 @@ class ModelDriver:
             usage=talk.usage,
         )
 
-    async def _open(self, task: Task, talk: _Talk, emit: Emit) -> str:
+    async def _open_conversation(self, task: AgentTask, talk: _TaskConversation, emit: EmitEvent) -> str:
         """The prompt stands, followed by the agent's decisions, called for as the model would call for them."""
         first = ToolRequest(id="review_first", name=REVIEW_TOOL, arguments={})
-        reviewed = await self._called(task, first, emit) if task.review else None
+        reviewed = await self._call_tool(task, first, emit) if task.review else None
         prompt = await task.convene() if task.convene else task.prompt
-        talk.messages.append(Message(role="user", content=prompt))
+        talk.messages.append(LlmMessage(role="user", content=prompt))
         if reviewed:
-            talk.messages.append(Message(role="assistant", tool_requests=(first,)))
+            talk.messages.append(LlmMessage(role="assistant", tool_requests=(first,)))
             talk.messages.append(reviewed)
         return prompt
 
-    async def _converse(self, task: Task, talk: _Talk, emit: Emit) -> None:
+    async def _run_tool_loop(self, task: AgentTask, talk: _TaskConversation, emit: EmitEvent) -> None:
         for _ in range(task.agent.config.max_turns):
-            text, requests, usage = await self._turn(task, talk.messages, emit)
+            text, requests, usage = await self._request_reply(task, talk.messages, emit)
             talk.usage = talk.usage.plus_call(usage, cost_usd(usage))
-            talk.messages.append(Message(role="assistant", content=text, tool_requests=requests))
+            talk.messages.append(LlmMessage(role="assistant", content=text, tool_requests=requests))
             if not requests:
                 talk.reply = text
                 return
             for request in requests:
-                talk.messages.append(await self._called(task, request, emit))
+                talk.messages.append(await self._call_tool(task, request, emit))
         raise RunFailed(
             f"The model was still calling tools after {task.agent.config.max_turns} requests (maxTurns).",
             usage=talk.usage,
         )
 
-    async def _turn(
-        self, task: Task, messages: Sequence[Message], emit: Emit
+    async def _request_reply(
+        self, task: AgentTask, messages: Sequence[LlmMessage], emit: EmitEvent
     ) -> tuple[str, tuple[ToolRequest, ...], Usage]:
-        request = ChatRequest(
+        request = LlmChatRequest(
             system=task.system,
             messages=tuple(messages),
-            tools=(_REVIEW,) if task.review else (),
+            tools=(_REVIEW_SPEC,) if task.review else (),
             purpose=Purpose.RUN,
             by_rule=lambda: offline_reply(task.agent.name),
         )
@@ -105,30 +146,32 @@ class ModelDriver:
         async with aclosing(self._llm.chat(request)) as events:
             async for event in events:
                 match event:
-                    case Text():
+                    case TextPiece():
                         pieces.append(event.text)
-                        await emit(Event(type=EventType.DELTA, data={"text": event.text}))
+                        await emit(RunEvent(type=RunEventType.DELTA, data={"text": event.text}))
                     case ToolRequest():
                         requests.append(event)
-                    case Finished():
+                    case ReplyFinished():
                         usage = event.usage
         return "".join(pieces), tuple(requests), usage
 
-    async def _called(self, task: Task, request: ToolRequest, emit: Emit) -> Message:
+    async def _call_tool(self, task: AgentTask, request: ToolRequest, emit: EmitEvent) -> LlmMessage:
         shown = {"id": request.id, "name": request.name}
-        await emit(Event(type=EventType.TOOL_CALL, data={**shown, "arguments": request.arguments}))
+        await emit(RunEvent(type=RunEventType.TOOL_CALL, data={**shown, "arguments": request.arguments}))
         if task.review is not None and request.name == REVIEW_TOOL:
             output = await task.review.read()
         else:
             output = f"There is no tool {request.name}."
-        await emit(Event(type=EventType.TOOL_RESULT, data={**shown, "content": output}))
-        return Message(role="tool", content=output, tool_id=request.id, tool_name=request.name)
+        await emit(RunEvent(type=RunEventType.TOOL_RESULT, data={**shown, "content": output}))
+        return LlmMessage(role="tool", content=output, tool_id=request.id, tool_name=request.name)
 
-    async def _fill(self, task: Task, card: CardDefinition, prompt: str, talk: _Talk) -> dict[str, object]:
+    async def _fill_card(
+        self, task: AgentTask, card: CardDefinition, prompt: str, talk: _TaskConversation
+    ) -> dict[str, object]:
         answer = await self._llm.answer(
-            Question(
-                title=TITLE,
-                schema=schema_of(card),
+            LlmQuestion(
+                title=CARD_SCHEMA_TITLE,
+                schema=card_schema(card),
                 system=task.system,
                 prompt=f"{prompt}\n\nYour analysis:\n{talk.reply}\n\n{card_instruction(card)}",
                 purpose=Purpose.RUN,
@@ -136,20 +179,20 @@ class ModelDriver:
             )
         )
         talk.usage = talk.usage.plus_call(answer.usage, cost_usd(answer.usage))
-        talk.messages.append(Message(role="user", content=card_instruction(card)))
-        talk.messages.append(Message(role="assistant", content=answer.text))
+        talk.messages.append(LlmMessage(role="user", content=card_instruction(card)))
+        talk.messages.append(LlmMessage(role="assistant", content=answer.text))
         return answer.value
 
 
-def spoken(history: Sequence[Message]) -> list[Message]:
+def flatten_tool_calls(history: Sequence[LlmMessage]) -> list[LlmMessage]:
     """The history as plain words: tools it once called may not be offered any more, and providers refuse such calls."""
-    said: list[Message] = []
+    said: list[LlmMessage] = []
     for message in history:
         if message.role == "tool":
-            said.append(Message(role="user", content=f"[{message.tool_name} answered]\n{message.content}"))
+            said.append(LlmMessage(role="user", content=f"[{message.tool_name} answered]\n{message.content}"))
         elif message.tool_requests:
             calls = ", ".join(request.name for request in message.tool_requests)
-            said.append(Message(role="assistant", content=f"{message.content}\n[called {calls}]".strip()))
+            said.append(LlmMessage(role="assistant", content=f"{message.content}\n[called {calls}]".strip()))
         else:
             said.append(message)
     return said

@@ -1,0 +1,217 @@
+"""The audit log's hash chains: what each entry's hash covers, and where a chain that was tampered with breaks.
+
+An organization's log has several chains, its lanes, so that writers at once do not wait for one another. `audit_hash`
+in migration 0097 computes the same hash in PostgreSQL, where entries are appended.
+
+The heads of an audit log's chains, and the text in which they are kept elsewhere.
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from mnemon.errors import Invalid
+
+EMPTY_LOG = "empty"
+"""The text of a log without entries."""
+_LANE_PATTERN = re.compile(r"(?P<lane>[0-9]{1,5}):(?P<seq>[1-9][0-9]{0,17}):(?P<hash>[0-9a-f]{64})")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChainHead:
+    """How far one lane goes: the number of its entries and the last one's hash."""
+
+    seq: int = 0
+    hash: bytes = b""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LogHead:
+    """How far an organization's log goes: the heads of its lanes."""
+
+    lanes: Mapping[int, ChainHead] = field(default_factory=dict)
+
+    @property
+    def entry_count(self) -> int:
+        """How many entries the log has."""
+        return sum(head.seq for head in self.lanes.values())
+
+    @property
+    def filled_lanes(self) -> dict[int, ChainHead]:
+        """The lanes that have entries, by number."""
+        return {lane: head for lane, head in sorted(self.lanes.items()) if head.seq}
+
+    @property
+    def fingerprint(self) -> str:
+        """The SHA-256 of the text, for people to compare."""
+        return hashlib.sha256(str(self).encode()).hexdigest()
+
+    def __str__(self) -> str:
+        return ",".join(f"{lane}:{head.seq}:{head.hash.hex()}" for lane, head in self.filled_lanes.items()) or EMPTY_LOG
+
+
+def parse_head(text: str) -> LogHead:
+    """Read a head as `mnemon audit head` prints it."""
+    if text.strip() == EMPTY_LOG:
+        return LogHead()
+    lanes: dict[int, ChainHead] = {}
+    for part in text.split(","):
+        found = _LANE_PATTERN.fullmatch(part.strip())
+        if found is None or int(found["lane"]) in lanes:
+            raise Invalid(
+                "A head is LANE:NUMBER:HASH, one for each lane and commas between, as `mnemon audit head` prints it.",
+                code="bad_audit_head",
+            )
+        lanes[int(found["lane"])] = ChainHead(seq=int(found["seq"]), hash=bytes.fromhex(found["hash"]))
+    return LogHead(lanes=lanes)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuditLink:
+    """One entry of the audit log with its place in its chain, as the database holds it."""
+
+    org_id: str
+    lane: int
+    seq: int
+    id: str
+    at_us: int | None
+    """Microseconds since 1970; None for a time that is no moment, which no entry is written with."""
+    actor: str
+    action: str
+    target: str | None
+    hash: bytes
+    linked_lane: int | None
+    """With the next two the last entry of another lane when this one was written; None where no other lane had any."""
+    linked_seq: int | None
+    linked_hash: bytes | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChainBreak:
+    """The first entry at which a chain does not hold."""
+
+    lane: int
+    seq: int
+    """The place in the lane, from 1."""
+    id: str | None
+    """The entry that stands there; None where none does."""
+    meaning: str
+    """What must have happened, in a sentence."""
+
+
+@dataclass(kw_only=True)
+class ChainCheck:
+    """Follows one lane."""
+
+    lane: int
+    exported: ChainHead | None = None
+    """A head that was kept elsewhere, which the chain must have passed through."""
+    reached: ChainHead = field(default_factory=ChainHead)
+
+    def check_link(self, link: AuditLink) -> ChainBreak | None:
+        """Go on with the next entry; give the break where it does not follow."""
+        broken = _link_break(link, self.reached) or self._exported_break(link)
+        if broken is None:
+            self.reached = ChainHead(seq=link.seq, hash=link.hash)
+        return broken
+
+    def check_head(self, head: ChainHead | None) -> ChainBreak | None:
+        """Compare where the entries end with the head that is stored, and with the one that was exported."""
+        at = self.reached
+        if self.exported is not None and at.seq < self.exported.seq:
+            words = f"The exported head has {self.exported.seq} entries, the log only {at.seq}: its end was removed."
+            return self._missing_entry_break(at.seq + 1, words)
+        if head is None:
+            return (
+                self._missing_entry_break(at.seq, "The lane has entries and no head: the head was removed.")
+                if at.seq
+                else None
+            )
+        if at.seq < head.seq:
+            words = f"The head counts {head.seq} entries, the log ends after {at.seq}: its end was removed."
+            return self._missing_entry_break(at.seq + 1, words)
+        if at != head:
+            words = f"The head says {head.seq} entries and another hash than the last of {at.seq}: the head was edited."
+            return self._missing_entry_break(at.seq, words)
+        return None
+
+    def _exported_break(self, link: AuditLink) -> ChainBreak | None:
+        kept = self.exported
+        if kept is None or kept.seq != link.seq or kept.hash == link.hash:
+            return None
+        words = "The exported head has another hash for this entry: the log was rewritten up to here or earlier."
+        return ChainBreak(lane=link.lane, seq=link.seq, id=link.id, meaning=words)
+
+    def _missing_entry_break(self, seq: int, meaning: str) -> ChainBreak:
+        return ChainBreak(lane=self.lane, seq=seq, id=None, meaning=meaning)
+
+
+@dataclass(kw_only=True)
+class LogCheck:
+    """Follows one organization's lanes, page by page."""
+
+    exported: LogHead = field(default_factory=LogHead)
+    """The head that was kept elsewhere; empty where none was."""
+    _lanes: dict[int, ChainCheck] = field(default_factory=dict)
+
+    @property
+    def reached_head(self) -> LogHead:
+        """How far each lane was followed."""
+        return LogHead(lanes={lane: check.reached for lane, check in self._lanes.items()})
+
+    def check_links(self, links: Iterable[AuditLink]) -> ChainBreak | None:
+        """Go on with the next entries, in the order of their places; give the first that does not follow."""
+        for link in links:
+            broken = self._lane_check(link.lane).check_link(link)
+            if broken is not None:
+                return broken
+        return None
+
+    def check_heads(self, head: LogHead) -> ChainBreak | None:
+        """Compare every lane's end with the heads that are stored, and with those that were exported."""
+        for lane in sorted({*self._lanes, *head.lanes, *self.exported.lanes}):
+            broken = self._lane_check(lane).check_head(head.lanes.get(lane))
+            if broken is not None:
+                return broken
+        return None
+
+    def _lane_check(self, lane: int) -> ChainCheck:
+        if lane not in self._lanes:
+            self._lanes[lane] = ChainCheck(lane=lane, exported=self.exported.lanes.get(lane))
+        return self._lanes[lane]
+
+
+def verify_chains(links: Iterable[AuditLink], head: LogHead, *, exported: LogHead | None = None) -> ChainBreak | None:
+    """Give the first break of a whole log's chains, None where they hold."""
+    check = LogCheck(exported=exported or LogHead())
+    return check.check_links(links) or check.check_heads(head)
+
+
+def lost_end_break(*, lane: int, seq: int, gone: bool, named_by: str) -> ChainBreak:
+    """The break of a lane that holds by itself, but not with the later entry of another lane that names its end."""
+    happened = "is gone: the lane lost its end" if gone else "has another hash: the lane was rewritten"
+    words = f"{named_by} was written after this entry, which {happened}, and its head was changed to fit."
+    return ChainBreak(lane=lane, seq=seq, id=None, meaning=words)
+
+
+def link_hash(previous: bytes, link: AuditLink) -> bytes:
+    """The hash that the entry must have after this one; in the text form that PostgreSQL gives a JSON array."""
+    entry = [link.org_id, link.lane, link.seq, link.id, link.at_us, link.actor, link.action, link.target]
+    other = [link.linked_lane, link.linked_seq, None if link.linked_hash is None else link.linked_hash.hex()]
+    return hashlib.sha256(previous + json.dumps([*entry, *other], ensure_ascii=False).encode()).digest()
+
+
+def _link_break(link: AuditLink, before: ChainHead) -> ChainBreak | None:
+    expected = before.seq + 1
+    if link.seq > expected:
+        words = f"Entry {expected} is missing; the next one there is {link.seq}. It was removed, moved or renumbered."
+        return ChainBreak(lane=link.lane, seq=expected, id=None, meaning=words)
+    if link.seq < expected:
+        words = f"A second entry says it is number {link.seq}: it was inserted, moved or renumbered."
+        return ChainBreak(lane=link.lane, seq=link.seq, id=link.id, meaning=words)
+    if link_hash(before.hash, link) != link.hash:
+        words = "The entry does not have the hash it was written with: it was edited, inserted, moved or swapped."
+        return ChainBreak(lane=link.lane, seq=link.seq, id=link.id, meaning=words)
+    return None

@@ -1,0 +1,70 @@
+"""What of access outlives a restore: that a key was revoked."""
+
+from datetime import datetime
+
+from mnemon.access import store
+from mnemon.db.backup import delete_gap, read_gap, record_gap
+from mnemon.db.connect import open_connection
+from mnemon.scope import Scope
+from mnemon.services import Services
+
+_REVIEW_HINT = "look at `mnemon keys list`, and revoke what should be."
+
+
+class RevocationCarryover:
+    """Carries revocations over a restore, so that a backup does not make a revoked key open again."""
+
+    def __init__(self) -> None:
+        self._revoked: list[tuple[str, str, datetime]] = []
+        self._found = False
+        self._gap: datetime | None = None
+
+    async def read_from(self, url: str) -> None:
+        """Remember the revoked keys of every organization in the database that is about to be replaced."""
+        async with await open_connection(url) as connection:
+            there = await (await connection.execute("select to_regclass('keys')")).fetchone()
+            if there is None or there[0] is None:
+                return
+            self._found = True
+            self._gap = await read_gap(connection, "revocations")
+            revoked = "select org_id, key_id, revoked_at from keys where revoked_at is not null order by org_id, key_id"
+            self._revoked = await (await connection.execute(revoked)).fetchall()
+
+    async def apply_to(self, services: Services) -> str:
+        """Revoke them again, and end the sessions that they had opened."""
+        said = _summary_text(await self._revoke_again(services))
+        known = self._found and self._gap is None
+        async with services.db.tx(None) as tx:
+            if known:
+                await delete_gap(tx, "revocations")
+            else:
+                await record_gap(tx, "revocations", self._gap or tx.now)
+        if known:
+            return said or "No key had been revoked since the backup."
+        if self._found:
+            warning = (
+                "The database that this one replaces had itself been restored without knowing which keys had been "
+                f"revoked, so some may open again: {_REVIEW_HINT}"
+            )
+            return f"{said} {warning}" if said else warning
+        return (
+            f"This restore replaces no database, so a key that was revoked since the backup opens again: {_REVIEW_HINT}"
+        )
+
+    async def _revoke_again(self, services: Services) -> int:
+        again = 0
+        for org_id, key_id, at in self._revoked:
+            async with services.db.tx(org_id) as tx:
+                scope = Scope(org_id=org_id)
+                if await store.revoke_key_at(scope, tx, key_id, at):
+                    await store.end_signins_of(scope, tx, key_id)
+                    again += 1
+        return again
+
+
+def _summary_text(again: int) -> str:
+    if not again:
+        return ""
+    if again == 1:
+        return "1 key that was revoked since the backup is revoked again."
+    return f"{again} keys that were revoked since the backup are revoked again."

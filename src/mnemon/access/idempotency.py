@@ -1,0 +1,95 @@
+"""Replies kept for a retry: the first answer to an Idempotency-Key, written in the transaction of its effect.
+
+A crash before the commit leaves neither effect nor reply, a crash after it leaves both: there is no third case.
+"""
+
+import hashlib
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import timedelta
+
+from mnemon.access.store import SQL
+from mnemon.db.tx import Tx
+from mnemon.errors import Conflict, Invalid
+from mnemon.scope import Scope
+
+REPLY_LIFETIME = timedelta(hours=24)
+
+
+@dataclass(frozen=True, kw_only=True)
+class IdempotencyKey:
+    """Where a reply is kept: whose request, under which key, with which body."""
+
+    caller: str
+    key: str
+    fingerprint: bytes
+
+
+@dataclass(frozen=True, kw_only=True)
+class StoredReply:
+    """What was answered. Without a status the effect is under way and `subject` names it."""
+
+    status: int | None
+    body: bytes | None
+    subject: str | None
+
+
+def request_fingerprint(method: str, path: str, query: str, body: bytes) -> bytes:
+    """The same for the same request only, its query string included.
+
+    Without a query string it is what it was before query strings counted, so that replies kept then are still given.
+    """
+    asked = (b"?", method.encode(), path.encode(), query.encode()) if query else (method.encode(), path.encode())
+    return hashlib.sha256(b"\0".join((*asked, body))).digest()
+
+
+async def load_reply(tx: Tx, scope: Scope, slot: IdempotencyKey) -> StoredReply | None:
+    """The kept reply to this very request, or None when this is the first; from here on nobody else may answer it.
+
+    Another request that is answering the same key now is a conflict; the same key with another body is invalid.
+    """
+    names = {"org_id": scope.org_id, "caller": slot.caller, "key": slot.key}
+    if not (await tx.fetch_one(SQL["reply_lock"], **names))["ours"]:
+        raise Conflict(
+            "The first request with this Idempotency-Key is still running. Try again in a moment.",
+            code="idempotency_in_progress",
+        )
+    row = await tx.fetch_one_or_none(SQL["reply"], **names, now=tx.now)
+    if row is None:
+        return None
+    if bytes(row["fingerprint"]) != slot.fingerprint:
+        raise Invalid(
+            "This Idempotency-Key was used with another request. Use a new key for a new request.",
+            code="idempotency_key_reused",
+        )
+    body = row["body"]
+    return StoredReply(status=row["status"], body=None if body is None else bytes(body), subject=row["subject"])
+
+
+async def store_reply(
+    tx: Tx,
+    scope: Scope,
+    slot: IdempotencyKey,
+    *,
+    status: int | None = None,
+    body: bytes | None = None,
+    subject: str | None = None,
+    concerns: Collection[str] = (),
+) -> None:
+    """The reply will be given again to the same request for 24 hours, if this transaction commits.
+
+    `concerns` are the internal ids of the people it tells of: whoever of them is forgotten, it tells nothing any more.
+    """
+    await tx.execute(
+        SQL["keep_reply"],
+        org_id=scope.org_id,
+        caller=slot.caller,
+        key=slot.key,
+        fingerprint=slot.fingerprint,
+        status=status,
+        body=body,
+        subject=subject,
+        concerns=sorted(concerns),
+        expires_at=tx.now + REPLY_LIFETIME,
+    )
+    await tx.execute(SQL["drop_old_replies"], org_id=scope.org_id, now=tx.now)

@@ -1,0 +1,128 @@
+"""The outermost ring of the HTTP door: request ids, size limit, metrics, the request's log line, and the last catch."""
+
+import asyncio
+import time
+from urllib.parse import unquote
+
+import structlog
+from prometheus_client import Counter, Histogram
+from starlette.requests import ClientDisconnect
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from structlog.contextvars import bind_contextvars, clear_contextvars
+
+from mnemon.api.problems import problem
+from mnemon.api.request_log import LoggedRequest, RefusalLog
+from mnemon.clock import Clock
+from mnemon.errors import TooLarge
+from mnemon.event_loop import RequestPriority
+from mnemon.scope import new_id
+from mnemon.spans import span
+
+log = structlog.get_logger(__name__)
+
+REQUESTS = Counter("mnemon_http_requests_total", "HTTP requests answered.", ("method", "route", "status"))
+REQUEST_SECONDS = Histogram(
+    "mnemon_http_request_seconds",
+    "Time to the first byte of the answer.",
+    ("method", "route"),
+    buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30),
+)
+
+
+class RequestMiddleware:
+    """Wraps the application: every answer carries a request id, and nothing that goes wrong escapes as a traceback."""
+
+    def __init__(self, app: ASGIApp, clock: Clock, way: RequestPriority, max_body_bytes: int) -> None:
+        self._app = app
+        self._way = way
+        self._clock = clock
+        self._max_body_bytes = max_body_bytes
+        self._refusals = RefusalLog()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        request_id = new_id("req", self._clock.now())
+        scope.setdefault("state", {})["request_id"] = request_id
+        # A request that waited behind another on its connection runs in a copy of that one's context.
+        clear_contextvars()
+        bind_contextvars(request_id=request_id)
+        started = time.perf_counter()
+        exchange = LoggedRequest(scope, started)
+        ahead = self._way.begin_request()
+
+        async def send_with_id(message: Message) -> None:
+            exchange.note_sent(message)
+            if message["type"] == "http.response.start":
+                ahead.release_priority()
+                REQUEST_SECONDS.labels(scope["method"], exchange.route).observe(time.perf_counter() - started)
+                message["headers"] = [*message.get("headers", []), (b"x-request-id", request_id.encode())]
+            await send(message)
+
+        try:
+            refused = self._early_refusal(scope, request_id)
+            with span("http", method=scope["method"], request_id=request_id) as traced:
+                try:
+                    await (refused or self._app)(
+                        scope, _limit_body(receive, self._max_body_bytes, exchange), send_with_id
+                    )
+                finally:
+                    if traced is not None:  # the route's template, known only now: a path may hold a person's name
+                        traced.set_attribute("route", exchange.route)
+        except TooLarge as error:
+            await _body_refusal(request_id, error)(scope, receive, send_with_id)
+        except ClientDisconnect:  # in the middle of its body: nobody is left to answer, and the request's line says so
+            pass
+        except asyncio.CancelledError:  # the server stops, and this request took longer than it waits
+            if exchange.status is None:
+                said = "The server is being stopped. Try again in a moment, under the same Idempotency-Key."
+                await problem(request_id, 503, said, "stopping", retry_after=5)(scope, receive, send_with_id)
+            raise
+        except Exception:  # the door boundary: the caller gets a problem, the log gets the traceback
+            log.exception("request_failed", method=scope["method"], route=exchange.route)
+            if exchange.status is None:
+                said = "Something on our side failed. The server's log has the cause under this requestId."
+                await problem(request_id, 500, said, "internal")(scope, receive, send_with_id)
+        finally:
+            ahead.release_priority()
+            REQUESTS.labels(scope["method"], exchange.route, str(exchange.status or "none")).inc()
+            self._refusals.note_refusal(exchange, scope)
+            exchange.write_line()
+
+    def _early_refusal(self, scope: Scope, request_id: str) -> ASGIApp | None:
+        length = dict(scope["headers"]).get(b"content-length", b"0")
+        if length.isdigit() and int(length) > self._max_body_bytes:
+            return _body_refusal(request_id, TooLarge(_too_large_detail(self._max_body_bytes)))
+        if "\0" in unquote(scope["path"]) or "%00" in scope.get("query_string", b"").decode("latin-1"):
+            said = "The address has a NUL character. Remove it."
+            return problem(request_id, 422, said, "invalid_request")
+        return None
+
+
+def _body_refusal(request_id: str, error: TooLarge) -> Response:
+    """The answer to a body that is not read to its end, so no further request can follow on the connection."""
+    response = problem(request_id, 413, error.detail, error.code)
+    response.headers["connection"] = "close"
+    return response
+
+
+def _limit_body(receive: Receive, most: int, exchange: LoggedRequest) -> Receive:
+    """The same messages, until the body is larger than allowed."""
+    seen = 0
+
+    async def receive_limited() -> Message:
+        nonlocal seen
+        message = await receive()
+        exchange.note_received(message)
+        seen += len(message.get("body", b""))
+        if seen > most:
+            raise TooLarge(_too_large_detail(most))
+        return message
+
+    return receive_limited
+
+
+def _too_large_detail(most: int) -> str:
+    return f"The body is larger than {most:,} bytes. Send less at once; MNEMON_MAX_BODY_BYTES sets the limit."

@@ -1,0 +1,134 @@
+"""The wire's habits: envelopes, camelCase models, text a database can hold, cursors."""
+
+import base64
+import binascii
+import json
+from datetime import UTC, datetime
+from typing import Annotated, Any, Generic, TypeVar
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer
+from pydantic.alias_generators import to_camel
+from starlette.convertors import StringConvertor, register_url_convertor
+
+from mnemon.clock import format_time
+from mnemon.errors import Malformed, MnemonError
+from mnemon.input_checks import LIMITS_TEXT, check_json_texts, check_name, check_text
+
+T = TypeVar("T")
+
+
+class AnyTextConvertor(StringConvertor):
+    """The rest of a path whatever it holds: Starlette's own `path` ends at a line break, which `%0A` becomes."""
+
+    regex = r"[\s\S]*"
+
+
+register_url_convertor("any", AnyTextConvertor())
+
+
+def _require_zone(at: datetime) -> datetime:
+    if at.tzinfo is None:
+        raise ValueError("needs an offset, like 2026-04-12T15:22:00Z")
+    if not 1970 <= at.year <= 9000:
+        raise ValueError("must lie between the years 1970 and 9000")
+    return at.astimezone(UTC)  # PostgreSQL knows no offset beyond 15:59
+
+
+def _require_text(value: Any) -> Any:
+    if isinstance(value, int | float):
+        raise ValueError("must be an ISO-8601 text, like 2026-04-12T15:22:00Z")
+    return value
+
+
+MAX_TEXT_CHARS = 200_000
+"""Characters of any text that is sent to us; a field may allow fewer."""
+Text = Annotated[str, Field(max_length=MAX_TEXT_CHARS), AfterValidator(check_text)]
+"""Any text a database can hold, within the limit."""
+NonEmptyText = Annotated[str, Field(min_length=1, max_length=20_000, pattern=r"\S"), AfterValidator(check_text)]
+"""A text with something in it, of at most 20,000 characters."""
+Name = Annotated[
+    str,
+    Field(min_length=1, max_length=200, pattern=r"\S", description="Without control characters and line breaks."),
+    AfterValidator(check_name),
+]
+"""A short text that names something: a user, a persona, an agent."""
+Label = Annotated[str, Field(min_length=1, max_length=200, pattern=r"\S"), AfterValidator(check_text)]
+"""A short text that describes something and that nobody has to name again: an attribute, a speaker, a tool."""
+ExistingName = Label
+"""A name to look for: one that is held may be older than the rule that a name has no control characters."""
+Json = Annotated[Any, BeforeValidator(check_json_texts), Field(description=LIMITS_TEXT)]
+"""Any JSON value a database can hold, within the limits of `input_checks.py`."""
+Instant = Annotated[
+    datetime,
+    BeforeValidator(_require_text),
+    AfterValidator(_require_zone),
+    PlainSerializer(format_time, return_type=str),
+]
+"""ISO-8601 with an offset; taken and given back in UTC, ending in Z."""
+
+
+class ApiModel(BaseModel):
+    """A model of the wire: camelCase outside, unknown fields refused."""
+
+    model_config = ConfigDict(alias_generator=to_camel, validate_by_name=True, extra="forbid", frozen=True)
+
+
+class Meta(ApiModel):
+    request_id: str
+
+
+class PageMeta(Meta):
+    next_cursor: str | None
+
+
+class Envelope(ApiModel, Generic[T]):
+    """`{"data": …, "meta": {"requestId": …}}`"""
+
+    data: T
+    meta: Meta
+
+
+class Page(ApiModel, Generic[T]):
+    """A list with the cursor of what follows."""
+
+    data: list[T]
+    meta: PageMeta
+
+
+class Problem(BaseModel):
+    """RFC 9457, with a stable code and a next step."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    code: str
+    requestId: str  # noqa: N815
+    errors: list[dict[str, str]] = []
+
+
+def line(name: str, data: dict[str, Any]) -> str:
+    """One event of a stream."""
+    return f"event: {name}\ndata: {json.dumps(data, ensure_ascii=False)}\n\n"
+
+
+def error_line(error: MnemonError) -> str:
+    """The last event of a stream that ends before what it tells of."""
+    return line("error", {"code": error.code, "detail": error.detail})
+
+
+def encode_cursor(position: str) -> str:
+    """The opaque cursor for a position."""
+    return base64.urlsafe_b64encode(position.encode()).decode().rstrip("=")
+
+
+def decode_cursor(cursor: str | None) -> str | None:
+    """The position an opaque cursor stands for."""
+    if cursor is None:
+        return None
+    try:
+        return check_text(base64.b64decode(cursor + "=" * (-len(cursor) % 4), b"-_", validate=True).decode())
+    except (binascii.Error, ValueError):
+        raise Malformed(
+            "The cursor is not one of ours. Take it unchanged from `meta.nextCursor`.", code="bad_cursor"
+        ) from None

@@ -1,0 +1,125 @@
+"""The HTTP server on its socket."""
+
+import asyncio
+import errno
+import signal
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from math import ceil
+from typing import Any
+
+import uvicorn
+
+from mnemon.api.connections import ConnectionLimits, protocol_class
+from mnemon.errors import Misconfigured
+from mnemon.services import Services
+
+SHUTDOWN_GRACE_S = 15
+"""How long requests in flight may take to finish when the server is asked to stop."""
+REPLY_GRACE_S = 10
+"""How long a model may go on with a reply then, so that it can be sealed and its request answered in time."""
+
+
+class HttpServer(uvicorn.Server):
+    """A server that tells when it answers."""
+
+    def __init__(self, app: Any, sock: socket.socket) -> None:
+        services: Services = app.state.services
+        settings = services.settings
+        bounds = ConnectionLimits(
+            timeout_s=settings.request_timeout_s,
+            most=settings.max_connections,
+            most_dropped=2 * settings.max_body_bytes,
+            clock=services.clock,
+        )
+        config = uvicorn.Config(
+            app,
+            log_config=None,
+            access_log=False,
+            timeout_graceful_shutdown=SHUTDOWN_GRACE_S,
+            timeout_keep_alive=ceil(settings.request_timeout_s),
+            http=protocol_class(bounds),
+            ws="none",
+            lifespan="on",
+        )
+        super().__init__(config)
+        self._app = app
+        self.port: int = sock.getsockname()[1]
+        self._sock = sock
+        self._answering = asyncio.Event()
+        self._task = asyncio.create_task(self.serve(sockets=[sock]))
+        self._task.add_done_callback(lambda _: self._answering.set())
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Asked to stop, it stops; its parent would raise the signal again, and the house would not close in order."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, self.handle_exit, number, None)
+        try:
+            yield
+        finally:
+            for number in (signal.SIGINT, signal.SIGTERM):
+                loop.remove_signal_handler(number)
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        self._sock.listen(self.config.backlog)  # uvloop takes it for granted that this succeeds
+        await super().startup(sockets=sockets)
+        self._answering.set()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._app.state.closing.set()
+        ending = asyncio.get_running_loop().call_later(REPLY_GRACE_S, self._app.state.streams.stop)
+        try:
+            await super().shutdown(sockets=sockets)
+        finally:
+            ending.cancel()
+
+    async def wait_until_ready(self) -> None:
+        """It answers, or the reason why it cannot is raised."""
+        await self._answering.wait()
+        if self._task.done():
+            try:
+                await self._task
+            except OSError as error:  # another process began to listen after the socket was bound
+                host, port = self._sock.getsockname()[:2]
+                raise Misconfigured(listen_refusal(host, port, error)) from None
+            raise Misconfigured("The server could not start; its log above says why.")
+
+    async def wait_closed(self) -> None:
+        """It was asked to stop and what was in flight is done."""
+        await self._task
+
+
+def bind_socket(host: str, port: int) -> socket.socket:
+    """A socket on that address; a taken port is a sentence, not a traceback."""
+    # Named as TCP: asyncio sets TCP_NODELAY only then, and without it each kept-alive answer waits 40 ms for an ACK.
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    sock = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        sock.bind((host, port))
+    except OSError as error:
+        sock.close()
+        raise Misconfigured(listen_refusal(host, port, error)) from None
+    return sock
+
+
+def listen_refusal(
+    host: str, port: int, error: OSError, *, fix: str = "`mnemon serve --port 0` takes a free port."
+) -> str:
+    """Say why this address cannot be listened on, and what to do; `fix` mends a port that is taken."""
+    words = f"Cannot listen on {host}:{port}: {error.strerror or error}."
+    if isinstance(error, socket.gaierror) or error.errno == errno.EADDRNOTAVAIL:
+        return (
+            f"{words} This machine does not have the address {host}. Set --host or MNEMON_HOST to one that it has: "
+            "127.0.0.1 for this machine only, 0.0.0.0 for every address."
+        )
+    if error.errno == errno.EACCES:
+        return f"{words} This user may not use that port. Take one above 1023; {fix}"
+    return f"{words} Another server may run there; {fix}"

@@ -1,0 +1,182 @@
+"""A turn's events as Server-Sent Events, and the shapes that chat and the agents' chat share.
+
+Events of runs and of agents' chats as Server-Sent Events.
+"""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from typing import Any, Self
+
+from starlette.responses import StreamingResponse
+
+from mnemon.api.agentstate import event_body
+from mnemon.api.models import ApiModel, line
+from mnemon.api.run_shapes import RunUsageOut
+from mnemon.chat.events import (
+    AgentStateChanged,
+    ChatEvent,
+    ReplyDelta,
+    ReplyDone,
+    ReplyFailed,
+    ToolCalled,
+    ToolReturned,
+    TurnStarted,
+)
+from mnemon.chat.stream import ReplyStream
+from mnemon.clock import format_time
+from mnemon.db.database import Database
+from mnemon.llm.protocol import Usage
+from mnemon.runs import agent_store
+from mnemon.runs.run import FINAL_STATUSES
+from mnemon.runs.run_events import watch_chat
+from mnemon.runs.store import RecordedEvent
+from mnemon.scope import Scope
+
+SSE_HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+
+
+class UsageOut(ApiModel):
+    """What a model call, or several together, cost."""
+
+    input_tokens: int
+    output_tokens: int
+    cached_tokens: int
+    latency_ms: float
+    calls: int
+    model: str
+
+    @classmethod
+    def from_usage(cls, usage: Usage) -> Self:
+        return cls(
+            input_tokens=usage.input_tokens,
+            output_tokens=usage.output_tokens,
+            cached_tokens=usage.cached_tokens,
+            latency_ms=round(usage.latency_ms, 1),
+            calls=usage.calls,
+            model=usage.model,
+        )
+
+
+class ReplyOut(ApiModel):
+    """A reply as one JSON."""
+
+    turn_id: str
+    session_id: str
+    message_id: str | None
+    reply: str
+    usage: UsageOut
+
+    @classmethod
+    def from_done(cls, done: ReplyDone) -> Self:
+        return cls(
+            turn_id=done.turn_id,
+            session_id=done.session_id,
+            message_id=done.message_id,
+            reply=done.reply,
+            usage=UsageOut.from_usage(done.usage),
+        )
+
+
+def stream_response(stream: ReplyStream, *, sees_state: bool) -> StreamingResponse:
+    """The stream as Server-Sent Events; a client that leaves ends the reply there."""
+
+    async def event_lines() -> AsyncIterator[str]:
+        try:
+            async for some in stream.event_batches():
+                told = (format_chat_event(event, sees_state=sees_state) for event in some)
+                if written := "".join(line for line in told if line is not None):
+                    yield written
+        finally:
+            stream.interrupt_reply()
+
+    return StreamingResponse(event_lines(), media_type="text/event-stream", headers=SSE_HEADERS)
+
+
+def replay_response(reply: dict[str, Any]) -> StreamingResponse:
+    """A reply that was given before, as the same kind of stream."""
+
+    async def event_lines() -> AsyncIterator[str]:
+        yield line("turn", {"turnId": reply["turnId"], "sessionId": reply["sessionId"]})
+        yield line("delta", {"text": reply["reply"]})
+        yield line("done", {key: reply[key] for key in ("turnId", "messageId", "usage")})
+
+    return StreamingResponse(
+        event_lines(), media_type="text/event-stream", headers={**SSE_HEADERS, "Idempotent-Replayed": "true"}
+    )
+
+
+def format_chat_event(event: ChatEvent, *, sees_state: bool) -> str | None:
+    """The event on the wire; None for what this listener may not see."""
+    match event:
+        case TurnStarted():
+            return line("turn", {"turnId": event.turn_id, "sessionId": event.session_id})
+        case ReplyDelta():
+            return line("delta", {"text": event.text})
+        case ToolCalled():
+            request = event.request
+            return line("tool_call", {"id": request.id, "name": request.name, "arguments": request.arguments})
+        case ToolReturned():
+            return line("tool_result", {"id": event.id, "name": event.name, "content": event.content})
+        case AgentStateChanged():
+            return line("agent_state_update", event_body(event.update)) if sees_state else None
+        case ReplyDone():
+            usage = UsageOut.from_usage(event.usage).model_dump(by_alias=True)
+            return line("done", {"turnId": event.turn_id, "messageId": event.message_id, "usage": usage})
+        case ReplyFailed():
+            return line("error", {"code": event.code, "detail": event.detail, "turnId": event.turn_id})
+
+
+EVENT_STREAM = {
+    "text/event-stream": {
+        "schema": {"type": "object", "properties": {"event": {"type": "string"}, "data": {"type": "string"}}}
+    }
+}
+"""How the OpenAPI document describes a stream: each event has a name and JSON data."""
+CHAT_EVENTS = frozenset({"delta", "tool_call", "tool_result", "session"})
+KEEPALIVE = ": still here\n\n"
+WAITING_DETAIL = "No worker has taken it up yet. The message is kept; the reply will stand in the agent's messages."
+
+STREAM_CUT_DETAIL = (
+    "The stream ended before the reply: the key is no longer good, or the server is stopping. The message is kept; "
+    "the reply will stand in the agent's messages."
+)
+
+
+def format_run_event(event: RecordedEvent | None) -> str:
+    """The event with its place, so that a reader can come back to it; a comment where nothing happened."""
+    if event is None:
+        return KEEPALIVE
+    data = json.dumps({**event.data, "at": format_time(event.at)}, ensure_ascii=False)
+    return f"id: {event.seq}\nevent: {event.type}\ndata: {data}\n\n"
+
+
+async def stream_chat_turn(
+    db: Database, scope: Scope, turn_id: str, session_id: str | None, until: asyncio.Event
+) -> AsyncIterator[str]:
+    """An agent's chat turn as the chat's own events: turn, delta…, then done or error."""
+    yield line("turn", {"turnId": turn_id, "sessionId": session_id})
+    async for event in watch_chat(db, scope, turn_id, until=until):
+        if event is None:
+            yield KEEPALIVE
+        elif event.type in CHAT_EVENTS:
+            yield line(event.type, event.data)
+    ended = await chat_outcome(db, scope, turn_id)
+    if until.is_set() and ended.get("code") == "chat_waiting":
+        ended["detail"] = STREAM_CUT_DETAIL
+    yield line("error" if "code" in ended else "done", ended)
+
+
+async def chat_outcome(db: Database, scope: Scope, turn_id: str) -> dict[str, Any]:
+    """How the turn ended: the fields of `done`, or of `error` when it has no reply."""
+    async with db.tx(scope.org_id) as tx:
+        exchange = await agent_store.find_exchange(scope, tx, turn_id)
+        reply = await agent_store.find_turn_message(scope, tx, turn_id, "assistant")
+    if exchange is None:
+        return {"code": "chat_failed", "detail": "The agent was deleted meanwhile.", "turnId": turn_id}
+    if exchange.status not in FINAL_STATUSES:
+        return {"code": "chat_waiting", "detail": WAITING_DETAIL, "turnId": turn_id}
+    if reply is None:
+        return {"code": "chat_failed", "detail": exchange.error or "There is no reply.", "turnId": turn_id}
+    usage = RunUsageOut.from_usage(exchange.usage).model_dump(mode="json", by_alias=True)
+    return {"turnId": turn_id, "messageId": reply.id, "sessionId": exchange.session_id_after, "usage": usage}

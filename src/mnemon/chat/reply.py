@@ -1,0 +1,165 @@
+"""The reply is made: the model speaks, our tools run when it calls them, and every piece is passed on as it comes.
+
+The reply without a model: what memory knows about the question, said as such.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import aclosing
+from dataclasses import replace
+
+from mnemon.chat.events import AgentStateChanged, ChatEvent, ReplyDelta, ToolCalled, ToolReturned
+from mnemon.chat.request import StartedTurn, TurnPrompt
+from mnemon.chat.seal import ReplyOutcome
+from mnemon.chat.tool_calls import ToolsByName, call_tool, tool_specs
+from mnemon.errors import MnemonError
+from mnemon.input_checks import storable_json, storable_text
+from mnemon.layer import Layer, LayerItem
+from mnemon.llm.protocol import LlmChatRequest, LlmMessage, ReplyFinished, TextPiece, ToolRequest, ToolSpec, Usage
+from mnemon.services import Services
+from mnemon.sessions.lifecycle import TurnStatus
+from mnemon.sessions.sentences import content_words
+from mnemon.sessions.turns import TurnError
+from mnemon.untrusted_text import reads_outside_text
+
+_MAX_LINES = 5
+_MEMORY_LAYERS = ("L4", "L5")
+
+
+@reads_outside_text
+def reply_by_rule(question: str, layers: Sequence[Layer]) -> str:
+    """The recalled lines that share a word with the question, word for word; nothing is inferred."""
+    wanted = content_words(question)
+    items = [item for layer in layers if layer.name in _MEMORY_LAYERS for item in layer.items]
+    once = [item for place, item in enumerate(items) if item.text not in {one.text for one in items[:place]}]
+    lines = _chosen_lines([item for item in once if wanted & content_words(item.text)])
+    if not lines:
+        return (
+            "No language model is connected, so this is memory alone: nothing is remembered about that. "
+            "Your message is kept."
+        )
+    told = "\n".join(f"- {line}" for line in lines)
+    return f"No language model is connected, so this is memory alone. What is remembered about that:\n{told}"
+
+
+def _chosen_lines(about: Sequence[LayerItem]) -> list[str]:
+    """The first lines, as many as are told; one that needs another has only a place that those leave."""
+    first = [item for item in about if item.needs is None][:_MAX_LINES]
+    there = {source for item in first for source in item.sources}
+    beside = [item for item in about if item.needs in there][: _MAX_LINES - len(first)]
+    return [item.text for item in about if item in first or item in beside]
+
+
+_MAX_ROUNDS = 8
+"""Model requests in one turn; after the last one tools are no longer offered."""
+_LISTENER_LEFT = TurnError(code="interrupted", detail="The listener left before the reply was complete.")
+_SERVER_STOPPED = TurnError(
+    code="interrupted", detail="The server was stopped before the reply was complete. Send the message again."
+)
+_EMPTY_REPLY = TurnError(code="model_empty", detail="The model gave an empty reply. Send the message again.")
+
+
+class ReplyGenerator:
+    """One reply in the making."""
+
+    def __init__(
+        self,
+        services: Services,
+        prompt: TurnPrompt,
+        tools: ToolsByName,
+        emit: Callable[[ChatEvent], None],
+        stored: Callable[[], Awaitable[StartedTurn]],
+    ) -> None:
+        self._basement = services
+        self._prompt = prompt
+        self._tools = {} if prompt.asking.tools else tools
+        self._stored = stored
+        self._emit = emit
+        self._said: list[str] = []
+        self._usage: Usage | None = None
+        self._reason = "stop"
+        self._cut = False
+        self.server_stops = False
+        """Whether a cancellation means that, and not that the listener left."""
+
+    async def generate_reply(self) -> ReplyOutcome:
+        """How it ended, whatever happened: complete, cut off with what was said so far, or not at all."""
+        try:
+            calls = await self._run_rounds()
+        except asyncio.CancelledError:
+            # A listener who left cancels, or a server that stops; the record of what was said must still be written.
+            if task := asyncio.current_task():
+                task.uncancel()
+            return self._make_outcome(
+                TurnStatus.INTERRUPTED, error=_SERVER_STOPPED if self.server_stops else _LISTENER_LEFT
+            )
+        except MnemonError as error:
+            status = TurnStatus.INTERRUPTED if self._said else TurnStatus.FAILED
+            return self._make_outcome(status, error=TurnError(code=error.code, detail=error.detail))
+        if not calls and not "".join(self._said).strip():
+            return self._make_outcome(TurnStatus.FAILED, error=_EMPTY_REPLY)
+        return self._make_outcome(TurnStatus.ANSWERED, calls=calls, error=self._too_long_error() if self._cut else None)
+
+    async def _run_rounds(self) -> tuple[ToolRequest, ...]:
+        """The reply is complete; gives the calls that the caller is to run."""
+        conversation = self._prompt.conversation
+        for round_ in range(_MAX_ROUNDS):
+            offered = self._prompt.asking.tools or (tool_specs(self._tools) if round_ < _MAX_ROUNDS - 1 else ())
+            before = len(self._said)
+            calls = await self._ask_model(conversation, offered)
+            if not calls or self._prompt.asking.tools or self._cut:
+                return calls
+            said = "".join(self._said[before:])
+            conversation = (*conversation, LlmMessage(role="assistant", content=said, tool_requests=calls))
+            for request in calls:
+                conversation = (*conversation, await self._call_tool(request))
+        return ()
+
+    async def _ask_model(
+        self, conversation: tuple[LlmMessage, ...], offered: tuple[ToolSpec, ...]
+    ) -> tuple[ToolRequest, ...]:
+        asking = self._prompt.asking
+        wanted = LlmChatRequest(
+            system=self._prompt.system,
+            messages=conversation,
+            tools=offered,
+            by_rule=lambda: reply_by_rule(asking.query, self._prompt.context.layers),
+            options=asking.options,
+        )
+        calls: list[ToolRequest] = []
+        async with aclosing(self._basement.llm.chat(wanted)) as events:
+            async for event in events:
+                match event:
+                    case TextPiece():
+                        text = storable_text(event.text)
+                        self._said.append(text)
+                        self._emit(ReplyDelta(text=text))
+                    case ToolRequest():
+                        request = replace(event, arguments=storable_json(event.arguments))
+                        calls.append(request)
+                        self._emit(ToolCalled(request=request))
+                    case ReplyFinished():
+                        self._reason, self._cut = event.reason, event.cut
+                        self._usage = event.usage if self._usage is None else self._usage.plus(event.usage)
+                await self._stored()  # nobody hears the rest before: until then the processor is the storing's
+        return tuple(calls)
+
+    async def _call_tool(self, request: ToolRequest) -> LlmMessage:
+        came = await call_tool(self._basement, await self._stored(), self._tools, request)
+        for update in came.updates:
+            self._emit(AgentStateChanged(update=update))
+        self._emit(ToolReturned(id=request.id, name=request.name, content=came.content))
+        return LlmMessage(role="tool", content=came.text, tool_id=request.id, tool_name=request.name)
+
+    def _too_long_error(self) -> TurnError:
+        most = self._basement.settings.max_reply_chars
+        detail = f"The reply was cut at {most:,} characters. MNEMON_MAX_REPLY_CHARS sets the limit."
+        return TurnError(code="reply_too_long", detail=detail)
+
+    def _make_outcome(
+        self, status: TurnStatus, *, error: TurnError | None = None, calls: tuple[ToolRequest, ...] = ()
+    ) -> ReplyOutcome:
+        usage = self._usage or replace(Usage(), model=self._basement.llm.name)
+        reason = "tool_calls" if calls else self._reason
+        reply = "".join(self._said)
+        return ReplyOutcome(status=status, reply=reply, usage=usage, reason=reason, calls=calls, error=error)

@@ -1,0 +1,178 @@
+"""Opens the house for a command: finds or starts the database, migrates it where asked, gives the services.
+
+The operator's view: a transaction that sees every organization.
+"""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import psycopg
+import structlog
+
+from mnemon.access import store as access
+from mnemon.access.organizations import check_organization_name
+from mnemon.cli.safe_text import safe_markup
+from mnemon.cli.terminal import err
+from mnemon.db.connect import explain_error, open_connection
+from mnemon.db.database import Database
+from mnemon.db.migrate import migrate_database, pending_migrations, unusable_tables
+from mnemon.db.tx import Tx
+from mnemon.errors import DatabaseDown, Misconfigured, NotFound
+from mnemon.logs import logs_are_json, use_stdlib_logs
+from mnemon.scope import Scope
+from mnemon.services import Services
+from mnemon.settings import Settings
+from mnemon.supervisor import supervise
+
+log = structlog.get_logger(__name__)
+
+
+@asynccontextmanager
+async def ensure_database(settings: Settings, *, create: bool = False) -> AsyncIterator[str]:
+    """The URL of the database in force; the embedded one runs at least until the block ends.
+
+    Without `create`, a data directory that has no database is refused and left as it is: a command in the wrong
+    directory would otherwise answer from a new, empty one.
+    """
+    use_stdlib_logs()
+    if settings.database_url is not None:
+        yield settings.database_url.get_secret_value()
+        return
+    from mnemon.db.embedded.cluster import ensure_running
+    from mnemon.db.embedded.data_dir import has_database
+
+    if not create and not has_database(settings.data_dir):
+        folder = settings.data_dir.expanduser().absolute()
+        raise Misconfigured(
+            f"There is no Mnemon data in {folder}. Set MNEMON_DATA_DIR (or --data-dir, where the command has it) to the"
+            " directory that holds it, or begin here with `mnemon serve`."
+        )
+    cluster = await ensure_running(settings.data_dir, bin_dir=settings.postgres_bin_dir, report=_print_status)
+    try:
+        async with supervise("embedded_database", cluster.watch_server):
+            yield cluster.url
+    finally:
+        await cluster.stop()
+
+
+def session_url(settings: Settings, url: str) -> str:
+    """Give the owner's URL for pg_dump and psql, which change their session: a pooler would hand that to others."""
+    if settings.migration_url is not None:
+        return settings.migration_url.get_secret_value()
+    if not settings.prepared_statements:
+        raise Misconfigured(
+            "MNEMON_PREPARED_STATEMENTS is off, as for a pooler in transaction mode, and a backup needs its own "
+            "session. Set MNEMON_MIGRATION_URL to a URL of the tables' owner that goes past the pooler."
+        )
+    return url
+
+
+@asynccontextmanager
+async def open_services(settings: Settings, *, migrated: bool = False, create: bool = False) -> AsyncIterator[Services]:
+    """The services over a database of this version: `migrated` brings it there, otherwise an old one is refused.
+
+    `create` makes the embedded database where there is none.
+    """
+    from mnemon.app import check_models, make_clock, make_services
+
+    make_clock(settings)  # these two before a database is started, or even migrated, for nothing
+    await check_models(settings)
+    async with ensure_database(settings, create=create) as url:
+        if migrated:
+            await migrate_to_current(settings, url)
+        else:
+            await _refuse_old_schema(settings, url)
+        async with make_services(settings, url) as services:
+            yield services
+
+
+@asynccontextmanager
+async def open_services_at(settings: Settings, url: str) -> AsyncIterator[Services]:
+    """The services over a database that another process of ours runs: none is started, migrated or stopped."""
+    from mnemon.app import make_services
+
+    await _refuse_old_schema(settings, url)
+    async with make_services(settings, url) as services:
+        yield services
+
+
+async def migrate_to_current(settings: Settings, url: str) -> int:
+    """The database has this version's schema; how many migrations that took."""
+    from mnemon.app import make_clock
+
+    owner = settings.migration_url.get_secret_value() if settings.migration_url else url
+    try:
+        login = psycopg.conninfo.conninfo_to_dict(url).get("user") if settings.migration_url else None
+        done = await migrate_database(owner, make_clock(settings).now(), login=str(login) if login else None)
+    except psycopg.Error as error:
+        raise DatabaseDown(explain_error(error, owner, embedded=settings.database_url is None)) from error
+    return len(done)
+
+
+async def tables_without_rights(settings: Settings, url: str) -> list[str]:
+    """The tables that the server's role may not use, as the tables' owner sees it."""
+    owner = settings.migration_url.get_secret_value() if settings.migration_url else url
+    try:
+        async with await open_connection(owner) as connection:
+            return await unusable_tables(connection)
+    except psycopg.Error as error:
+        raise DatabaseDown(explain_error(error, owner, embedded=settings.database_url is None)) from error
+
+
+async def _refuse_old_schema(settings: Settings, url: str) -> None:
+    try:
+        if not await pending_migrations(url):
+            return
+    except psycopg.Error as error:
+        raise DatabaseDown(explain_error(error, url, embedded=settings.database_url is None)) from error
+    raise Misconfigured("The database is not at this version. Run `mnemon migrate` or `mnemon serve` first.")
+
+
+async def require_organization(services: Services, name: str) -> Scope:
+    """The organization of that name, which must exist."""
+    scope = Scope(org_id=check_organization_name(name))
+    async with services.db.tx(scope.org_id) as tx:
+        if not await access.organization_exists(scope, tx):
+            raise NotFound(f"organization as {name!r}; `mnemon orgs create {name}` makes it")
+    return scope
+
+
+def _print_status(message: str) -> None:
+    """Tell how the embedded database gets on, in the form that everything else on stderr has."""
+    if logs_are_json():
+        log.info("embedded_database", said=message)
+    else:
+        err.print(f"[dim]{safe_markup(message)}[/]")
+
+
+@asynccontextmanager
+async def operator_tx(services: Services) -> AsyncIterator[Tx]:
+    """As the tables' owner: the database's own login, or MNEMON_MIGRATION_URL's where the two differ."""
+    owner = services.settings.migration_url
+    if owner is None:
+        async with services.db.owner_tx() as tx:
+            yield tx
+        return
+    url = owner.get_secret_value()
+    prepared = services.settings.prepared_statements
+    db = Database(url, services.clock, pool_size=1, prepared=prepared, listen_url=url)
+    await db.open()
+    try:
+        async with db.owner_tx() as tx:
+            yield tx
+    finally:
+        await db.close()
+
+
+async def assert_embedder(services: Services) -> None:
+    """Stored vectors are of the configured embedder, and what was written while they moved is being looked after."""
+    from mnemon.vectors.active_model import assert_active, assert_dimension, enqueue_unsettled, list_unsettled_orgs
+    from mnemon.vectors.text_vectors import probe_dimension
+
+    dimension = await probe_dimension(services.embedder)
+    async with operator_tx(services) as tx:
+        await assert_active(tx, services.embedder.model)
+        if dimension:
+            await assert_dimension(tx, services.embedder.model, dimension)
+        waiting = await list_unsettled_orgs(tx, services.embedder.model)
+    await enqueue_unsettled(services, waiting)

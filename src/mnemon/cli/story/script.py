@@ -1,0 +1,97 @@
+"""What the scripted model says in the story: the answers of one step at a time, and standing ones for upkeep."""
+
+import re
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any, TypeVar
+
+from mnemon.cli.story.steps import StepData
+from mnemon.clock import ManualClock
+from mnemon.llm.scripted.script import Script, ScriptedRequest
+
+SECTIONS = ("memories", "todos", "engagement", "agent_state")
+_CONTRADICTION_LINE = re.compile(r"- (evd_\w+) contradicts, .*?\): (.+)")
+_GISTS_KEPT = 4
+R = TypeVar("R")
+
+
+class DemoScript:
+    """Holds the script up to date with the story. Every answer takes the model a few seconds of the story's time."""
+
+    def __init__(self, clock: ManualClock, turns: Sequence[StepData]) -> None:
+        self.script = Script()
+        self._clock = clock
+        self._turns = turns
+        self._said: dict[tuple[str, str], list[str]] = {}
+        self._spoken: dict[str, str] = {}
+        self.script.set_default_reply(self._agent_reply)
+        self.script.set_default_answer("SessionSummary", self._summary_answer)
+        self.script.set_default_answer("Spine", {})
+
+    def prepare_turn(self, told: StepData) -> None:
+        """The model answers this turn and its reflection as told."""
+        gists = self._said.setdefault((told["who"], told["persona"]), [])
+        gists.append(told["gist"])
+        if not told.get("tools"):
+            self.script.add_replies(lambda asked: self._answer_after(3, told["reply"]))
+        self.script.add_answers("Reflection", lambda asked: self._reflection_answer(asked, told, gists))
+
+    def prepare_run(self, told: StepData, by: str) -> None:
+        """The model's agents speak as told, and the run's card is filled so."""
+        self._spoken = {by: told.get("says", "The levels are clear enough to say so."), **told.get("reports", {})}
+        if told.get("fails"):
+            self.script.add_fault("error", on="chat")
+        else:
+            self.script.add_answers("Card", lambda asked: self._answer_after(4, told["card"]))
+
+    def prepare_chat(self, told: StepData, by: str) -> None:
+        """The agent replies as told."""
+        self._spoken = {by: told["reply"]}
+
+    def _reflection_answer(self, asked: ScriptedRequest, told: StepData, gists: list[str]) -> dict[str, Any]:
+        answer: dict[str, Any] = {name: told[name] for name in SECTIONS if name in told}
+        if "engagement" in answer:
+            answer["engagement"] = _insert_evidence_ids(answer["engagement"], asked.prompt)
+        if "rolling_summary" in (asked.schema or {}).get("properties", {}):
+            answer["rolling_summary"] = " ".join(gists[-_GISTS_KEPT:])
+        return self._answer_after(2, answer)
+
+    def _summary_answer(self, asked: ScriptedRequest) -> dict[str, Any]:
+        """The session in the gists of its turns."""
+        inside = [turn for turn in self._turns if turn["says"] in asked.prompt]
+        gists = [turn["gist"] for turn in inside] or ["A short conversation."]
+        todos = [todo for turn in inside for todo in turn.get("todos", ()) if todo["op"] == "add"]
+        return {
+            "one_liner": gists[-1],
+            "what_mattered": gists,
+            "open_loops": [todo["content"] for todo in todos if todo["kind"] == "thread"],
+            "commitments": [todo["content"] for todo in todos if todo["kind"] == "commitment"],
+            "people": sorted(
+                {
+                    memory["entity"]["label"]
+                    for turn in inside
+                    for memory in turn.get("memories", ())
+                    if memory.get("entity", {}).get("type") == "person"
+                }
+            ),
+            "tone": "warm" if inside and inside[0]["persona"] == "juno" else "matter-of-fact",
+        }
+
+    def _agent_reply(self, asked: ScriptedRequest) -> str:
+        """What the agent whose skill opens the prompt has to say."""
+        heading = asked.system.split("\n", 1)[0].strip("# ")
+        return self._answer_after(3, self._spoken.get(heading, "Understood."))
+
+    def _answer_after(self, seconds: int, said: R) -> R:
+        self._clock.advance(timedelta(seconds=seconds))
+        return said
+
+
+def _insert_evidence_ids(engagement: dict[str, Any], prompt: str) -> dict[str, Any]:
+    """The proposal with the contradictions it settles named by the ids the prompt shows."""
+    shown = {line.strip(): evidence_id for evidence_id, line in _CONTRADICTION_LINE.findall(prompt)}
+    landed = [
+        {**one, "resolves": [shown.get(line, line) for line in one.get("resolves", ())]}
+        for one in engagement.get("evidence", ())
+    ]
+    return {**engagement, "evidence": landed}

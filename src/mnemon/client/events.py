@@ -1,0 +1,91 @@
+"""`expectation_verified`, derived from `agent_state_update`: the server sends no such event, because none is needed.
+
+Server-Sent Events, line by line.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, kw_only=True)
+class Event:
+    """One event of a stream."""
+
+    kind: str
+    """`turn`, `delta`, `tool_call`, `tool_result`, `agent_state_update`, `done`, `error`, …"""
+    data: Any
+    id: str | None = None
+    """What to send as `Last-Event-ID` to go on from here."""
+
+
+class Reader:
+    """Collects lines until an event is complete."""
+
+    def __init__(self) -> None:
+        self._kind = "message"
+        self._data: list[str] = []
+        self._id: str | None = None
+
+    def take(self, line: str) -> Event | None:
+        """The event that this line completes, if any."""
+        if not line:
+            return self._complete_event()
+        name, _, value = line.partition(":")
+        value = value.removeprefix(" ")
+        if name == "event":
+            self._kind = value
+        elif name == "data":
+            self._data.append(value)
+        elif name == "id":
+            self._id = value
+        return None
+
+    def _complete_event(self) -> Event | None:
+        kind, data = self._kind, "\n".join(self._data)
+        self._kind, self._data = "message", []
+        if not data:
+            return None
+        try:
+            parsed: Any = json.loads(data)
+        except ValueError:
+            parsed = data
+        return Event(kind=kind, data=parsed, id=self._id)
+
+
+_FINAL_STATUSES = ("confirmed", "failed")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verified:
+    """An expectation that was pending met its result."""
+
+    session_id: str
+    expectation: Mapping[str, Any]
+    confirmed: bool
+    version: int
+
+
+class Verifications:
+    """Remembers which expectations were settled, so that each is told once."""
+
+    def __init__(self) -> None:
+        self._told: set[tuple[str, str]] = set()
+
+    def of(self, event: Event) -> list[Verified]:
+        """What this event verifies; nothing for events of another kind."""
+        if event.kind != "agent_state_update":
+            return []
+        session = str(event.data["sessionId"])
+        found: list[Verified] = []
+        for expectation in (event.data.get("update") or {}).get("expectations") or ():
+            known = (session, str(expectation.get("id")))
+            if expectation.get("status") in _FINAL_STATUSES and known not in self._told:
+                self._told.add(known)
+                confirmed = expectation["status"] == "confirmed"
+                version = int(event.data["version"])
+                found.append(
+                    Verified(session_id=session, expectation=expectation, confirmed=confirmed, version=version)
+                )
+        return found

@@ -1,0 +1,181 @@
+"""Drawings as numbers: confidence over time with what moved it, conviction by conviction, stated against happened.
+
+Scores as stacked bars: what helps goes to the right of zero, what hurts to the left, all bars on one scale.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from mnemon.engagement.document import Hypothesis
+from mnemon.evidence.confidence import START_CONFIDENCE, Stance, round_confidence, update_confidence
+from mnemon.runs.calibration import Reliability
+
+MARGIN = 8.0
+MIN_LABELLED_HEIGHT = 100
+"""From this height on there is room for figures at the left."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChartMark:
+    """One thing that moved the line."""
+
+    x: float
+    y: float
+    up: bool
+    """Whether it moved it up; told by the mark's shape too."""
+    label: str
+    target: str
+    """The element that tells more."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LineChart:
+    """A value between 0 and 1 over time."""
+
+    width: int
+    height: int
+    line: str
+    """The points of a polyline."""
+    marks: tuple[ChartMark, ...]
+    bar: float | None
+    """How high the value must come, where something depends on it."""
+    words: str
+    """The same told in a sentence."""
+    ends: tuple[str, str] | None = None
+    """The days it begins and ends with, where there is room to write them."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReliabilityPoint:
+    """The forecasts of one range: how sure they were against how often they came true."""
+
+    x: float
+    y: float
+    radius: float
+    label: str
+
+
+def confidence_chart(
+    hypothesis: Hypothesis, until: datetime, *, threshold: float, width: int = 640, height: int = 160
+) -> LineChart:
+    """The hypothesis's confidence from its forming until now, a step at each piece of evidence."""
+    lines = sorted(hypothesis.evidence, key=lambda line: line.at)
+    start, end = hypothesis.formed_at, max([until, *(line.at for line in lines)])
+    length = max((end - start).total_seconds(), 1.0)
+    left = MARGIN if height < MIN_LABELLED_HEIGHT else 3 * MARGIN
+    value, marks = START_CONFIDENCE, []
+    points = [(left, _y_position(START_CONFIDENCE, height))]
+    for line in lines:
+        x = left + max(0.0, (line.at - start).total_seconds()) / length * (width - left - MARGIN)
+        before, value = value, update_confidence(value, line.stance, line.strength)
+        points += [(x, _y_position(before, height)), (x, _y_position(value, height))]
+        label = f"{line.stance}, {line.strength}: {round_confidence(before):.2f} → {round_confidence(value):.2f}. {line.line}"
+        up = line.stance is Stance.SUPPORTS
+        marks.append(
+            ChartMark(x=round(x, 1), y=round(_y_position(value, height), 1), up=up, label=label, target=f"#{line.id}")
+        )
+    points.append((width - MARGIN, _y_position(value, height)))
+    words = (
+        f"confidence from {START_CONFIDENCE:.2f} to {round_confidence(value):.2f} over {len(lines)} pieces of evidence"
+    )
+    return LineChart(
+        width=width,
+        height=height,
+        line=_polyline_points(points),
+        marks=tuple(marks),
+        bar=round(_y_position(threshold, height), 1),
+        words=words,
+        ends=(f"{start:%Y-%m-%d}", f"{end:%Y-%m-%d}") if height >= MIN_LABELLED_HEIGHT else None,
+    )
+
+
+def conviction_chart(scores: Sequence[tuple[str, float]], *, width: int = 320, height: int = 72) -> LineChart:
+    """Convictions from 0 to 1 in their order, each with what it says."""
+    gap = (width - 2 * MARGIN) / max(len(scores) - 1, 1)
+    marks, points, before = [], [], 1.0
+    for place, (label, score) in enumerate(scores):
+        x, y = MARGIN + place * gap, _y_position(score, height)
+        points.append((x, y))
+        up = score >= before if place else True
+        marks.append(ChartMark(x=round(x, 1), y=round(y, 1), up=up, label=label, target=f"#c{place + 1}"))
+        before = score
+    told = " → ".join(f"{score * 100:.0f}" for _, score in scores)
+    return LineChart(
+        width=width,
+        height=height,
+        line=_polyline_points(points),
+        marks=tuple(marks),
+        bar=round(_y_position(0.5, height), 1),
+        words=f"conviction {told}",
+    )
+
+
+def reliability_points(found: Reliability, *, size: int = 220) -> tuple[ReliabilityPoint, ...]:
+    """A spot per range of stated confidence, the larger the more forecasts it stands for."""
+    inner = size - 2 * MARGIN
+    most = max((part.count for part in found.bins), default=0) or 1
+    return tuple(
+        ReliabilityPoint(
+            x=round(MARGIN + part.mean_stated * inner, 1),
+            y=round(size - MARGIN - part.share_right * inner, 1),
+            radius=round(3 + 5 * (part.count / most) ** 0.5, 1),
+            label=f"{part.count} said about {part.mean_stated:.0%}; {part.share_right:.0%} came true",
+        )
+        for part in found.bins
+        if part.mean_stated is not None and part.share_right is not None
+    )
+
+
+def _y_position(value: float, height: int) -> float:
+    return MARGIN + (1 - value) * (height - 2 * MARGIN)
+
+
+def _polyline_points(points: Sequence[tuple[float, float]]) -> str:
+    return " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
+
+
+BAR_WIDTH = 200.0
+_EPSILON = 1e-9
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScoreSegment:
+    """One part of a score."""
+
+    part: str
+    value: float
+    """As it counts: weight times part."""
+    x: float
+    width: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScoreBar:
+    """One score."""
+
+    zero: float
+    """Where zero lies."""
+    segments: tuple[ScoreSegment, ...]
+
+
+def stacked_bars(scores: Sequence[Mapping[str, float]]) -> list[ScoreBar]:
+    """A bar per score, within the width."""
+    right = max((sum(v for v in score.values() if v > 0) for score in scores), default=0.0)
+    left = max((-sum(v for v in score.values() if v < 0) for score in scores), default=0.0)
+    scale = BAR_WIDTH / (left + right) if left + right > _EPSILON else 0.0
+    return [_stack_bar(score, zero=left * scale, scale=scale) for score in scores]
+
+
+def _stack_bar(score: Mapping[str, float], *, zero: float, scale: float) -> ScoreBar:
+    segments = []
+    ahead, behind = zero, zero
+    for part, value in score.items():
+        width = abs(value) * scale
+        if value >= 0:
+            segments.append(ScoreSegment(part=part, value=value, x=round(ahead, 1), width=round(width, 1)))
+            ahead += width
+        else:
+            behind -= width
+            segments.append(ScoreSegment(part=part, value=value, x=round(behind, 1), width=round(width, 1)))
+    return ScoreBar(zero=round(zero, 1), segments=tuple(segments))

@@ -1,0 +1,140 @@
+"""Signing in and out, and the files a page needs."""
+
+from functools import cache
+from hashlib import sha256
+from http import HTTPStatus
+from importlib.resources import files
+from urllib.parse import quote
+
+from fastapi import APIRouter, Request, Response
+from fastapi.responses import HTMLResponse, RedirectResponse
+
+from mnemon.access import keys, signin
+from mnemon.access.audit import record_write
+from mnemon.console.page_request import SESSION_COOKIE, authenticate_session
+from mnemon.console.pages import SECURITY_HEADERS, local_address
+from mnemon.console.rendering import render
+from mnemon.errors import MnemonError, NotAllowed, NotFound, RateLimited, Unavailable
+from mnemon.logs import note_error
+from mnemon.scope import Scope
+from mnemon.services import Services
+
+router = APIRouter(include_in_schema=False)
+RETRY_AFTER_S = "2"
+
+_STATIC_FILES = {
+    "console.css": ("mnemon.console", "static/console.css", "text/css"),
+    "console.js": ("mnemon.console", "static/console.js", "text/javascript"),
+    "htmx.js": ("js_lib_htmx", "static/htmx/htmx.min.js", "text/javascript"),
+    "mark.svg": ("mnemon.console", "static/mark.svg", "image/svg+xml"),
+}
+
+
+@router.get("/static/{name}")
+async def static(name: str, request: Request) -> Response:
+    """A stylesheet or script; asked again, the browser hears that nothing changed."""
+    if name not in _STATIC_FILES:
+        raise NotFound("file")
+    body, tag, kind = _static_file(name)
+    headers = {"ETag": tag, "Cache-Control": "no-cache", "X-Content-Type-Options": "nosniff"}
+    if request.headers.get("If-None-Match") == tag:
+        return Response(status_code=HTTPStatus.NOT_MODIFIED, headers=headers)
+    return Response(body, headers=headers, media_type=kind)
+
+
+@router.get("/sign-in")
+async def ask(next: str = "/") -> Response:  # noqa: A002  the word the address uses
+    """The page that asks for a key."""
+    return HTMLResponse(
+        render("sign_in.html", {"title": "Sign in", "next": local_address(next), "wrong": None}),
+        headers=SECURITY_HEADERS,
+    )
+
+
+@router.post("/sign-in")
+async def with_key(request: Request) -> Response:
+    """A key opens a session with the key's own scopes."""
+    form = await request.form()
+    following = local_address(str(form.get("next", "/")))
+    services: Services = request.app.state.services
+    try:
+        principal = await keys.authenticate(services.db, str(form.get("key", "")).strip())
+        request.app.state.rate_limit.count_request(principal.org_id, principal.key_id)
+        if principal.bound_user is not None:
+            raise NotAllowed("This key speaks for one person only; the console shows everyone. Use another key.")
+        async with services.db.tx(principal.org_id) as tx:
+            cookie = await signin.open_session(
+                tx,
+                Scope(org_id=principal.org_id),
+                actor=principal.key_id,
+                grants=principal.grants,
+                key_ends=principal.expires_at,
+            )
+            record_write(tx, Scope(org_id=principal.org_id), actor=principal.key_id, action="sign in")
+    except MnemonError as error:
+        return _refuse_sign_in(error, following)
+    return _finish_sign_in(request, cookie, following)
+
+
+@router.get("/sign-in/{token}")
+async def with_link(token: str, request: Request) -> Response:
+    """A link works once."""
+    services: Services = request.app.state.services
+    try:
+        org_id, secret = signin.parse_token(token)
+        async with services.db.tx(org_id) as tx:
+            cookie = await signin.redeem_link(tx, Scope(org_id=org_id), secret)
+            record_write(tx, Scope(org_id=org_id), actor="operator", action="sign in")
+    except MnemonError as error:
+        return _refuse_sign_in(error, "/")
+    return _finish_sign_in(request, cookie, "/")
+
+
+@router.post("/sign-out")
+async def leave(request: Request) -> Response:
+    """The session is over."""
+    visit = await authenticate_session(request)  # whoever wants to leave may, however often they asked
+    if (await request.form()).get("csrf") != visit.csrf:
+        raise NotAllowed("The form is not from this session. Reload the page and try again.", code="csrf")
+    _, secret = signin.parse_token(request.cookies[SESSION_COOKIE])
+    async with visit.tx() as tx:
+        await signin.close_session(tx, visit.org_scope, secret)
+        visit.audit_write(tx, "sign out")
+    response = RedirectResponse("/sign-in", HTTPStatus.SEE_OTHER)
+    response.delete_cookie(SESSION_COOKIE)
+    return response
+
+
+def _refuse_sign_in(error: MnemonError, following: str) -> Response:
+    """The page that asks for a key, with why this one would not do; loaded again, it sends nothing."""
+    note_error(error)
+    values = {"title": "Sign in", "next": following, "wrong": error.detail, "at": f"/sign-in?next={quote(following)}"}
+    page = render("sign_in.html", values)
+    if isinstance(error, RateLimited):
+        wait = {"Retry-After": str(error.retry_after)}
+        return HTMLResponse(page, HTTPStatus.TOO_MANY_REQUESTS, headers={**SECURITY_HEADERS, **wait})
+    if isinstance(error, Unavailable):  # nobody looked at the key
+        return HTMLResponse(
+            page, HTTPStatus.SERVICE_UNAVAILABLE, headers={**SECURITY_HEADERS, "Retry-After": RETRY_AFTER_S}
+        )
+    return HTMLResponse(page, HTTPStatus.UNAUTHORIZED, headers=SECURITY_HEADERS)
+
+
+def _finish_sign_in(request: Request, cookie: str, following: str) -> Response:
+    response = RedirectResponse(following, HTTPStatus.SEE_OTHER, headers=SECURITY_HEADERS)
+    response.set_cookie(
+        SESSION_COOKIE,
+        cookie,
+        max_age=int(signin.SESSION_LIFETIME.total_seconds()),
+        httponly=True,
+        samesite="lax",
+        secure=request.url.scheme == "https",
+    )
+    return response
+
+
+@cache
+def _static_file(name: str) -> tuple[bytes, str, str]:
+    package, path, kind = _STATIC_FILES[name]
+    body = files(package).joinpath(path).read_bytes()
+    return body, f'"{sha256(body).hexdigest()[:16]}"', kind

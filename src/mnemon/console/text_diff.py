@@ -1,0 +1,139 @@
+"""What changed between two texts, word by word, in a time that grows with their length.
+
+Words that stand once in each text are its fixed points (patience sorting, as in `git diff --patience`); what lies
+between two of them is compared in the same way, and in full only where it is short. What is long and has no fixed
+points is shown as replaced, which is also what a reader would call it.
+"""
+
+import re
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from mnemon.untrusted_text import reads_outside_text
+
+_TOKEN = re.compile(r"\s+|\S+")
+_MAX_PAIRS = 4_096
+"""Pairs of words that are compared each with each: 64 words with 64."""
+_MAX_PAGE_CHARS = 200_000
+"""Characters of all versions of a memory that are compared for one page."""
+_MAX_DEPTH = 12
+"""How often what lies between fixed points is searched for further ones."""
+
+EqualBlock = tuple[int, int, int]
+"""Where equal words begin in the one text and in the other, and how many they are."""
+
+
+@reads_outside_text
+def word_diff(before: str, after: str) -> list[tuple[str, str]]:
+    """Pieces of both texts in order, each `same`, `del` or `ins`; a change is one piece, not one per word."""
+    old, new = _TOKEN.findall(before), _TOKEN.findall(after)
+    pieces: list[tuple[str, str]] = []
+    gone: list[str] = []
+    come: list[str] = []
+    at_old = at_new = 0
+    for i, j, length in (*_join_blocks(_equal_blocks(old, new, 0, 0, _MAX_DEPTH)), (len(old), len(new), 0)):
+        gone += old[at_old:i]
+        come += new[at_new:j]
+        at_old, at_new = i + length, j + length
+        inside = i + j > 0 and (at_old < len(old) or at_new < len(new))
+        if length == 1 and inside and old[i].isspace():  # a blank between two changes belongs to both
+            gone.append(old[i])
+            come.append(old[i])
+            continue
+        pieces += [piece for piece in (("del", "".join(gone)), ("ins", "".join(come))) if piece[1]]
+        if length:
+            pieces.append(("same", "".join(old[i:at_old])))
+        gone, come = [], []
+    return pieces
+
+
+def version_diffs(told: Sequence[str]) -> list[list[tuple[str, str]]]:
+    """What changed from each text to the next: for the last ones as far as a page may take, the others whole."""
+    made: list[list[tuple[str, str]]] = []
+    room = _MAX_PAGE_CHARS
+    for before, after in zip(reversed(told[:-1]), reversed(told[1:]), strict=True):
+        room -= len(before) + len(after)
+        made.append(word_diff(before, after) if room >= 0 or not made else [("same", after)])
+    return made[::-1]
+
+
+def _join_blocks(blocks: Iterator[EqualBlock]) -> list[EqualBlock]:
+    """The blocks with neighbours made one."""
+    joined: list[EqualBlock] = []
+    for i, j, length in blocks:
+        if joined and joined[-1][0] + joined[-1][2] == i and joined[-1][1] + joined[-1][2] == j:
+            joined[-1] = (joined[-1][0], joined[-1][1], joined[-1][2] + length)
+        else:
+            joined.append((i, j, length))
+    return joined
+
+
+def _equal_blocks(old: Sequence[str], new: Sequence[str], i: int, j: int, depth: int) -> Iterator[EqualBlock]:
+    """The equal words of two pieces that begin at `i` and `j`, in order."""
+    head = _common_prefix(old, new)
+    tail = _common_prefix(old[head:][::-1], new[head:][::-1])
+    if head:
+        yield i, j, head
+    inner_old, inner_new = old[head : len(old) - tail], new[head : len(new) - tail]
+    yield from _blocks_between(inner_old, inner_new, i + head, j + head, depth)
+    if tail:
+        yield i + len(old) - tail, j + len(new) - tail, tail
+
+
+def _common_prefix(one: Sequence[str], other: Sequence[str]) -> int:
+    """How many words both begin with."""
+    return next((n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+
+
+def _blocks_between(old: Sequence[str], new: Sequence[str], i: int, j: int, depth: int) -> Iterator[EqualBlock]:
+    if len(old) * len(new) <= _MAX_PAIRS:
+        yield from _longest_common(old, new, i, j)
+        return
+    fixed = _fixed_points(old, new) if depth else []
+    if not fixed:
+        return
+    at_old = at_new = 0
+    for p, q in fixed:
+        yield from _equal_blocks(old[at_old:p], new[at_new:q], i + at_old, j + at_new, depth - 1)
+        yield i + p, j + q, 1
+        at_old, at_new = p + 1, q + 1
+    yield from _equal_blocks(old[at_old:], new[at_new:], i + at_old, j + at_new, depth - 1)
+
+
+def _fixed_points(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int]]:
+    """The places of the words that stand once in each, as many of them as stand in the same order."""
+    in_old, in_new = Counter(old), Counter(new)
+    place = {word: q for q, word in enumerate(new) if in_new[word] == 1}
+    pairs = [(p, place[word]) for p, word in enumerate(old) if in_old[word] == 1 and word in place]
+    ends: list[int] = []  # the last place of the best rising run of each length
+    runs: list[int] = []  # and the pair it belongs to
+    before: list[int] = []  # for each pair, the one before it in its run
+    for n, (_, q) in enumerate(pairs):
+        length = bisect_left(ends, q)
+        before.append(runs[length - 1] if length else -1)
+        ends[length : length + 1] = [q]
+        runs[length : length + 1] = [n]
+    rising: list[tuple[int, int]] = []
+    at = runs[-1] if runs else -1
+    while at >= 0:
+        rising.append(pairs[at])
+        at = before[at]
+    return rising[::-1]
+
+
+def _longest_common(old: Sequence[str], new: Sequence[str], i: int, j: int) -> Iterator[EqualBlock]:
+    """The longest run of words, not necessarily beside each other, that both have in the same order."""
+    rest = [[0] * (len(new) + 1) for _ in range(len(old) + 1)]
+    for p in range(len(old) - 1, -1, -1):
+        for q in range(len(new) - 1, -1, -1):
+            rest[p][q] = rest[p + 1][q + 1] + 1 if old[p] == new[q] else max(rest[p + 1][q], rest[p][q + 1])
+    p = q = 0
+    while p < len(old) and q < len(new):
+        if old[p] == new[q]:
+            yield i + p, j + q, 1
+            p, q = p + 1, q + 1
+        elif rest[p + 1][q] >= rest[p][q + 1]:
+            p += 1
+        else:
+            q += 1

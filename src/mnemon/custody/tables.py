@@ -1,0 +1,213 @@
+"""Statements over any table with an owner, put together from the catalog. Each one names its owner columns.
+
+The tables that have an owner, read from the database itself, so that a new one is covered without being named.
+"""
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from graphlib import TopologicalSorter
+from typing import Any
+
+from psycopg import sql
+from psycopg.types.json import Jsonb
+
+from mnemon.db.statements import load_statements
+from mnemon.db.tx import Row, Tx
+from mnemon.scope import Scope
+
+SQL = load_statements("mnemon.custody")
+OWNER_COLUMNS = ("org_id", "user_id")
+
+DERIVED_TABLES = frozenset({"embeddings"})
+"""Made from other rows and made again after an import: not exported."""
+OPERATION_TABLES = frozenset({"entity_merges", "tombstones", "withdrawals"})
+"""Records of what was done here; they mean nothing elsewhere: not exported."""
+PERSON_TABLE = "users"
+UNREDACTED_TABLES = frozenset(
+    {"organizations", "keys", "sign_ins", "personas", "agents", "work", "forgotten", "prices", "replies"}
+    | {"audit", "audit_heads"}
+)
+"""Organization's tables in which no person's words are looked for: configuration, ids, or (replies) looked at apart.
+
+The audit log holds ids only (`access/audit.py`), and its hash chain would show a redaction as tampering.
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class OwnedTable:
+    """A table with an owner."""
+
+    name: str
+    columns: tuple[str, ...]
+    types: tuple[str, ...]
+    identities: tuple[str, ...]
+    """Columns that only the database fills."""
+    key: tuple[str, ...]
+    """The columns of its primary key."""
+    refers_to: tuple[str, ...]
+
+    @property
+    def is_personal(self) -> bool:
+        """Whether its rows belong to one person."""
+        return set(OWNER_COLUMNS) <= set(self.columns)
+
+    @cached_property
+    def text_columns(self) -> tuple[str, ...]:
+        """The columns that may hold a person's words."""
+        wordy = {"text", "jsonb", "json", "text[]", "character varying"}
+        return tuple(c for c, t in zip(self.columns, self.types, strict=True) if t in wordy and c not in self.key)
+
+    def is_json(self, column: str) -> bool:
+        return self.types[self.columns.index(column)] in {"jsonb", "json"}
+
+    @cached_property
+    def export_columns(self) -> tuple[str, ...]:
+        """The columns an export carries: all but the owner and the revision, which a person has anew."""
+        return tuple(c for c in self.columns if c not in OWNER_COLUMNS and c != "revision" and c not in self.identities)
+
+
+async def owned_tables(tx: Tx) -> tuple[OwnedTable, ...]:
+    """Every table with an owner; whatever another one refers to comes before it."""
+    known = {row["name"]: _table_from_row(row) for row in await tx.fetch_all(SQL["tables"])}
+    needs = {name: {other for other in table.refers_to if other in known} for name, table in sorted(known.items())}
+    return tuple(known[name] for name in TopologicalSorter(needs).static_order())
+
+
+def _table_from_row(row: Row) -> OwnedTable:
+    return OwnedTable(
+        name=row["name"],
+        columns=tuple(row["columns"]),
+        types=tuple(row["types"]),
+        identities=tuple(row["identities"]),
+        key=tuple(row["key"]),
+        refers_to=tuple(row["refers_to"]),
+    )
+
+
+async def personal_tables(tx: Tx) -> tuple[OwnedTable, ...]:
+    """The tables whose rows belong to a person, apart from the person's own row."""
+    return tuple(table for table in await owned_tables(tx) if table.is_personal and table.name != PERSON_TABLE)
+
+
+def is_exported(table: OwnedTable) -> bool:
+    """Whether an export carries the table."""
+    return table.name not in DERIVED_TABLES and table.name not in OPERATION_TABLES
+
+
+_CURSOR_PAGE_ROWS = 500
+
+
+async def delete_person_rows(tx: Tx, scope: Scope, table: OwnedTable) -> int:
+    """Every row of the person is gone from the table; how many there were."""
+    statement = sql.SQL("delete from {} where org_id = %(org_id)s and user_id = %(user_id)s").format(_table_name(table))
+    return await tx.execute(statement.as_string(), org_id=scope.org_id, user_id=scope.user)
+
+
+async def stream_json_rows(tx: Tx, scope: Scope, table: OwnedTable) -> AsyncIterator[dict[str, Any]]:
+    """The person's rows in the order of their key, each as the database writes JSON, owner and revision left out."""
+    left_out = [column for column in table.columns if column not in table.export_columns]
+    cursor = sql.Identifier(f"export_{table.name}")
+    statement = sql.SQL(
+        "declare {} no scroll cursor for select (to_jsonb(t) - %(left_out)s::text[])::text as row from {} t "
+        "where org_id = %(org_id)s and user_id = %(user_id)s order by {}"
+    ).format(cursor, _table_name(table), sql.SQL(", ").join(map(_bytewise_order(table), table.key)))
+    await tx.fetch_unprepared(statement.as_string(), left_out=left_out, org_id=scope.org_id, user_id=scope.user)
+    fetch = sql.SQL("fetch {} from {}").format(sql.Literal(_CURSOR_PAGE_ROWS), cursor).as_string()
+    while page := await tx.fetch_unprepared(fetch):
+        for row in page:
+            yield row
+    await tx.fetch_unprepared(sql.SQL("close {}").format(cursor).as_string())
+
+
+def _bytewise_order(table: OwnedTable) -> Any:
+    """Texts sort by their bytes, so that the order does not depend on where the database runs."""
+
+    def order_column(name: str) -> sql.Composable:
+        kind = table.types[table.columns.index(name)]
+        plain: sql.Composable = sql.Identifier(name)
+        return plain + sql.SQL(' collate "C"') if kind == "text" else plain
+
+    return order_column
+
+
+async def insert_rows(
+    tx: Tx, scope: Scope, table: OwnedTable, found: Sequence[Mapping[str, Any]], *, revision: int
+) -> int:
+    """How many of the rows were new; those that are there already stay as they are."""
+    columns = [*table.export_columns, *(c for c in ("org_id", "user_id", "revision") if c in table.columns)]
+    names = sql.SQL(", ").join(map(sql.Identifier, columns))
+    statement = sql.SQL(
+        "insert into {table} ({names}) select {names} from jsonb_populate_recordset(null::{table}, %(rows)s) "
+        "where org_id = %(org_id)s and user_id = %(user_id)s on conflict do nothing"
+    ).format(table=_table_name(table), names=names)
+    owned = [{**row, "org_id": scope.org_id, "user_id": scope.user, "revision": revision} for row in found]
+    return await tx.execute(statement.as_string(), rows=Jsonb(owned), org_id=scope.org_id, user_id=scope.user)
+
+
+async def ids_of_others(tx: Tx, scope: Scope, table: OwnedTable, ids: Sequence[str]) -> list[str]:
+    """Which of the ids another person of the organization has in this table."""
+    statement = sql.SQL(
+        "select id from {} where org_id = %(org_id)s and user_id <> %(user_id)s and id = any(%(ids)s) limit 1"
+    ).format(_table_name(table))
+    rows = await tx.fetch_all(statement.as_string(), org_id=scope.org_id, user_id=scope.user, ids=list(ids))
+    return [str(row["id"]) for row in rows]
+
+
+async def rows_mentioning(
+    tx: Tx, scope: Scope, table: OwnedTable, hints: Sequence[str], *, extra: Sequence[str] = ()
+) -> list[Row]:
+    """Rows in whose text one of the hints stands: key, texts and the extra columns."""
+    wanted = sql.SQL(", ").join(map(sql.Identifier, dict.fromkeys((*table.key, *table.text_columns, *extra))))
+    statement = sql.SQL("select {} from {} where {} and ({}) ~* %(hints)s").format(
+        wanted, _table_name(table), _owner_filter(table), _row_text(table)
+    )
+    either = "|".join(hints)
+    user = scope.user_id if table.is_personal else None
+    return await tx.fetch_all(statement.as_string(), org_id=scope.org_id, user_id=user, hints=either)
+
+
+async def rows_naming(tx: Tx, scope: Scope, table: OwnedTable, word: str) -> list[Row]:
+    """Rows of the organization in whose text the word stands by itself: their key."""
+    statement = sql.SQL("select {} from {} where {} and ({}) ~* %(pattern)s").format(
+        sql.SQL(", ").join(map(sql.Identifier, table.key)), _table_name(table), _owner_filter(table), _row_text(table)
+    )
+    pattern = rf"(^|[^[:alnum:]_]){_escape_pattern(word)}($|[^[:alnum:]_])"
+    return await tx.fetch_all(statement.as_string(), org_id=scope.org_id, user_id=None, pattern=pattern)
+
+
+def _row_text(table: OwnedTable) -> sql.Composable:
+    """All of a row's words as one text."""
+    texts = (sql.SQL("coalesce({}::text, '')").format(sql.Identifier(column)) for column in table.text_columns)
+    return sql.SQL(" || ' ' || ").join(texts)
+
+
+def _escape_pattern(word: str) -> str:
+    """The word in a pattern of PostgreSQL's, each character standing for itself."""
+    return "".join(one if one.isalnum() else f"\\{one}" for one in word)
+
+
+async def update_row(tx: Tx, scope: Scope, table: OwnedTable, row: Row, changed: Mapping[str, Any]) -> None:
+    """The row, found by its key, has these values."""
+    sets = sql.SQL(", ").join(
+        sql.SQL("{} = {}").format(sql.Identifier(c), sql.Placeholder(f"new_{c}")) for c in changed
+    )
+    rest = [column for column in table.key if column not in ("org_id", "user_id")]
+    same = [sql.SQL(" and {} = {}").format(sql.Identifier(c), sql.Placeholder(f"key_{c}")) for c in rest]
+    statement = sql.SQL("update {} set {} where {}").format(_table_name(table), sets, _owner_filter(table)) + sql.SQL(
+        ""
+    ).join(same)
+    values = {f"new_{c}": Jsonb(v) if table.is_json(c) and v is not None else v for c, v in changed.items()}
+    keys = {f"key_{c}": row[c] for c in rest}
+    user = scope.user_id if table.is_personal else None
+    await tx.execute(statement.as_string(), org_id=scope.org_id, user_id=user, **values, **keys)
+
+
+def _owner_filter(table: OwnedTable) -> sql.Composable:
+    if table.is_personal:
+        return sql.SQL("org_id = %(org_id)s and user_id = %(user_id)s")
+    return sql.SQL("org_id = %(org_id)s and (%(user_id)s::text is null)")
+
+
+def _table_name(table: OwnedTable) -> sql.Identifier:
+    return sql.Identifier("public", table.name)

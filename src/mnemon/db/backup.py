@@ -1,0 +1,292 @@
+"""Writes a database into an archive file and brings one back, with PostgreSQL's own pg_dump, pg_restore and psql.
+
+What a database holds, counted: for those who are about to replace or judge it.
+
+What a restored database cannot know: kept in it, so that a later restore over it does not claim to know better.
+
+A restore that replaces a database takes along what that one knew: forgettings, revoked keys, withdrawn sources. One
+that replaces none cannot, and says so. It is also written down here, since the next restore finds a database to
+replace, which knows as little.
+"""
+
+import asyncio
+import os
+import re
+import shutil
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Literal
+
+import psycopg
+from psycopg import sql
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+
+from mnemon.db.connect import explain_error, open_connection
+from mnemon.db.embedded.programs import Binaries, find_binaries, major_version, read_version
+from mnemon.db.tx import Tx
+from mnemon.errors import DatabaseDown, Invalid, Misconfigured
+
+ReportProgress = Callable[[str], None]
+
+# Servers before 17 do not know this setting, which newer programs write at the top of every script.
+UNSUPPORTED_SETTING = b"SET transaction_timeout"
+DROP_OWN_OBJECTS_SQL = """
+DO $$
+DECLARE one record;
+BEGIN
+  FOR one IN SELECT c.oid::regclass AS name FROM pg_class c WHERE c.relnamespace = 'public'::regnamespace
+    AND c.relkind IN ('r', 'p') AND NOT EXISTS (SELECT FROM pg_depend d WHERE d.objid = c.oid AND d.deptype = 'e')
+  LOOP EXECUTE format('DROP TABLE IF EXISTS %s CASCADE', one.name); END LOOP;
+  FOR one IN SELECT p.oid::regprocedure AS name FROM pg_proc p WHERE p.pronamespace = 'public'::regnamespace
+    AND NOT EXISTS (SELECT FROM pg_depend d WHERE d.objid = p.oid AND d.deptype = 'e')
+  LOOP EXECUTE format('DROP ROUTINE IF EXISTS %s CASCADE', one.name); END LOOP;
+END $$;
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BackupArchive:
+    """What an archive file says about itself."""
+
+    tables: tuple[str, ...]
+    """The tables whose rows it holds."""
+    migrations: tuple[tuple[int, str], ...]
+    """Number and digest of every migration its database had."""
+
+
+async def find_tools(url: str, bin_dir: Path | None) -> Binaries:
+    """Programs that can read this server: those of the wheel, or newer ones on the PATH for a newer server."""
+    try:
+        async with await open_connection(url) as connection:
+            server = connection.info.server_version // 10000
+    except psycopg.Error as error:
+        raise DatabaseDown(explain_error(error, url)) from error
+    ours = find_binaries(bin_dir)
+    if ours.major >= server:
+        return ours
+    found = shutil.which("pg_dump")
+    version = read_version(Path(found)) if found else None
+    if found is None or version is None or major_version(version) < server:
+        raise Misconfigured(
+            f"The server is PostgreSQL {server}, and pg_dump here is {version or ours.version}. Install the client "
+            f"programs of PostgreSQL {server}, or point MNEMON_POSTGRES_BIN_DIR at their bin directory."
+        )
+    return Binaries(folder=Path(found).parent, version=version)
+
+
+async def dump_database(url: str, file: Path, tools: Binaries, report: ReportProgress) -> None:
+    """The file holds the whole database as of one moment; a failed attempt leaves no file."""
+    draft = file.with_name(f".{file.name}.partial")
+    try:
+        # Made before pg_dump opens it, so that nobody else can read it at any moment.
+        os.close(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600))
+        options = ("--format=custom", "--no-owner", "--no-acl", "--verbose", f"--file={draft}")
+        await _run_program(tools, "pg_dump", (*options, "--schema=public", "--extension=vector"), url, report)
+        with draft.open("rb") as written:
+            os.fsync(written.fileno())
+        draft.replace(file)
+    except OSError as error:
+        raise Misconfigured(
+            f"{file} cannot be written ({error.strerror}). Name a file in a directory that exists, is writable "
+            "for this user and has room."
+        ) from error
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+async def read_archive(file: Path, tools: Binaries) -> BackupArchive:
+    """What the file holds; a file that is no archive of ours is refused."""
+    listed = await _pg_restore_output(tools, file, "--list")
+    tables = tuple(re.findall(r"^\d+; \d+ \d+ TABLE DATA public (\S+)", listed, re.MULTILINE))
+    if "schema_migrations" not in tables:
+        raise Invalid(f"{file} is not a backup of a Mnemon database. Name a file that `mnemon backup` wrote.")
+    rows = await _pg_restore_output(tools, file, "--data-only", "--table=schema_migrations", "--file=-")
+    done = re.findall(r"^(\d+)\t[^\t]*\t([0-9a-f]{64})\t", rows, re.MULTILINE)
+    return BackupArchive(tables=tables, migrations=tuple((int(number), digest) for number, digest in done))
+
+
+async def load_archive(url: str, file: Path, tools: Binaries, report: ReportProgress, *, total: int) -> None:
+    """The database is what the file holds; whatever was there before is gone, or nothing changed at all."""
+    loading = await _start_program(tools, "psql", ("-X", "-q", "-v", "ON_ERROR_STOP=1", "--single-transaction"), url)
+    assert loading.stdin is not None
+    assert loading.stderr is not None
+    words = asyncio.create_task(loading.stderr.read())
+    count = 0
+    try:
+        loading.stdin.write(DROP_OWN_OBJECTS_SQL.encode())
+        async for line in _archive_lines(tools, file):
+            loading.stdin.write(line)
+            if line.startswith(b"COPY public."):
+                count += 1
+                report(f"{count} of {total} tables")
+            await loading.stdin.drain()
+        loading.stdin.close()
+    except (BrokenPipeError, ConnectionResetError):
+        pass  # psql ended early; its words say why
+    except BaseException:
+        loading.kill()
+        raise
+    finally:
+        code = await loading.wait()
+        said = (await words).decode(errors="replace")
+    if code != 0:
+        raise DatabaseDown(f"{explain_error(psycopg.OperationalError(said), url)} Nothing was changed.")
+
+
+async def _archive_lines(tools: Binaries, file: Path) -> AsyncIterator[bytes]:
+    """The archive as SQL, line by line."""
+    process = await asyncio.create_subprocess_exec(
+        *(tools.program_path("pg_restore"), "--no-owner", "--no-acl", "--no-comments", "--file=-", str(file)),
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        limit=2**30,
+    )
+    assert process.stdout is not None
+    assert process.stderr is not None
+    settings = True
+    try:
+        async for line in process.stdout:
+            settings = settings and not line.startswith((b"CREATE ", b"COPY "))
+            # The schema is there and stays: it may belong to somebody else.
+            if (settings and line.startswith(UNSUPPORTED_SETTING)) or line.startswith(b"CREATE SCHEMA public"):
+                continue
+            yield line
+        said = (await process.stderr.read()).decode(errors="replace")
+        if await process.wait() != 0:
+            raise Invalid(
+                f"{file} cannot be read to its end: {_last_line(said)}. Use another backup; nothing was changed."
+            )
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+
+
+async def _pg_restore_output(tools: Binaries, file: Path, *options: str) -> str:
+    """What pg_restore says about the file."""
+    process = await asyncio.create_subprocess_exec(
+        *(tools.program_path("pg_restore"), *options, str(file)),
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    out, said = await process.communicate()
+    if process.returncode != 0:
+        raise Invalid(
+            f"{file} is not a backup that this version can read: {_last_line(said.decode(errors='replace'))}. "
+            "Name a file that `mnemon backup` wrote."
+        )
+    return out.decode(errors="replace")
+
+
+async def _run_program(tools: Binaries, program: str, options: Sequence[str], url: str, report: ReportProgress) -> None:
+    process = await _start_program(tools, program, options, url)
+    assert process.stderr is not None
+    kept: list[str] = []
+    count = 0
+    async for line in process.stderr:
+        words = line.decode(errors="replace").strip()
+        if "dumping contents of table" in words:
+            count += 1
+            report(f"{count} tables")
+        elif re.search(r"\b(error|detail|hint)\b", words):
+            kept.append(words)
+    if await process.wait() != 0:
+        raise DatabaseDown(explain_error(psycopg.OperationalError("\n".join(kept)), url))
+
+
+async def _start_program(tools: Binaries, program: str, options: Sequence[str], url: str) -> asyncio.subprocess.Process:
+    """The password goes by the environment: everybody may read a command line."""
+    parts = conninfo_to_dict(url)
+    password = parts.pop("password", None)
+    target = make_conninfo(**parts)  # type: ignore[arg-type]
+    return await asyncio.create_subprocess_exec(
+        *(tools.program_path(program), *options, f"--dbname={target}"),
+        stdin=asyncio.subprocess.PIPE if program == "psql" else asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.DEVNULL,
+        stderr=asyncio.subprocess.PIPE,
+        env={**os.environ, **({"PGPASSWORD": str(password)} if password else {})},
+    )
+
+
+def _last_line(words: str) -> str:
+    lines = [line.strip() for line in words.splitlines() if line.strip()]
+    return lines[-1].removeprefix("pg_restore: ").removeprefix("error: ").rstrip(".") if lines else "no reason given"
+
+
+_TABLES_SQL = (
+    "SELECT c.relname FROM pg_class c WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'p') "
+    "AND c.relname <> 'schema_migrations' ORDER BY 1"
+)
+_OTHER_CONNECTIONS_SQL = (
+    "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid() "
+    "AND backend_type = 'client backend'"
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DatabaseContents:
+    """A database in three figures."""
+
+    tables: int
+    """Tables with at least one row, the list of migrations aside."""
+    rows: int
+    """All their rows."""
+    others: int
+    """Connections of other processes."""
+
+
+async def count_contents(url: str) -> DatabaseContents:
+    """The figures of this moment, as the owner sees them."""
+    try:
+        async with await open_connection(url) as connection:
+            others = await _fetch_count(connection, sql.SQL(_OTHER_CONNECTIONS_SQL))
+            names = [row[0] for row in await (await connection.execute(_TABLES_SQL)).fetchall()]
+            rows = [
+                await _fetch_count(
+                    connection, sql.SQL("SELECT count(*) FROM {}").format(sql.Identifier("public", name))
+                )
+                for name in names
+            ]
+    except psycopg.Error as error:
+        raise DatabaseDown(explain_error(error, url)) from error
+    return DatabaseContents(tables=sum(count > 0 for count in rows), rows=sum(rows), others=others)
+
+
+async def _fetch_count(connection: psycopg.AsyncConnection, query: sql.SQL | sql.Composed) -> int:
+    row = await (await connection.execute(query)).fetchone()
+    return int(row[0]) if row else 0
+
+
+GapSubject = Literal["forgettings", "revocations", "withdrawals"]
+
+
+async def read_gap(connection: psycopg.AsyncConnection, subject: GapSubject) -> datetime | None:
+    """When the database was restored without this knowledge; None for one that has it all."""
+    there = await (await connection.execute("select to_regclass('restore_gaps')")).fetchone()
+    if there is None or there[0] is None:
+        return None
+    found = await connection.execute("select since from restore_gaps where subject = %s", (subject,))
+    row = await found.fetchone()
+    return None if row is None else row[0]
+
+
+async def load_gap(tx: Tx, subject: GapSubject) -> datetime | None:
+    """The same of the database that was restored: its backup may have been made of one with a gap."""
+    row = await tx.fetch_one_or_none("select since from restore_gaps where subject = %(subject)s", subject=subject)
+    return None if row is None else row["since"]
+
+
+async def record_gap(tx: Tx, subject: GapSubject, since: datetime) -> None:
+    """Write down that the restored database lacks this knowledge; what it says already stays."""
+    await tx.execute(
+        "insert into restore_gaps (subject, since) values (%(subject)s, %(since)s) on conflict (subject) do nothing",
+        subject=subject,
+        since=since,
+    )
+
+
+async def delete_gap(tx: Tx, subject: GapSubject) -> None:
+    """The knowledge came along after all."""
+    await tx.execute("delete from restore_gaps where subject = %(subject)s", subject=subject)

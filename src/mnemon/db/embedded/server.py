@@ -1,0 +1,288 @@
+"""Starts the server and waits until it accepts connections, through a recovery however long.
+
+Is a PostgreSQL server running on this directory, and is it really one?
+
+Stops the server: fast, and at once if that takes too long.
+"""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from mnemon.db.embedded.configuration import choose_socket_dir, write_configuration
+from mnemon.db.embedded.data_dir import ClusterPaths, open_owned_file
+from mnemon.db.embedded.diagnosis import diagnose_failure
+from mnemon.db.embedded.programs import Binaries, SystemAccount, start_detached
+from mnemon.errors import DatabaseDown
+
+PID_FILE_LINES = 8
+
+
+@dataclass(frozen=True, kw_only=True)
+class Postmaster:
+    """What `postmaster.pid` says about a server."""
+
+    pid: int
+    port: int
+    socket_dir: str
+    """Where clients find it."""
+    status: str
+    """`starting`, `ready`, `stopping`, or `standby`."""
+
+    @property
+    def is_ready(self) -> bool:
+        """True when it accepts connections."""
+        return self.status == "ready"
+
+
+def parse_postmaster(text: str) -> Postmaster | None:
+    """The server a pid file describes; None for one that is still being written."""
+    lines = text.split("\n")
+    if len(lines) < PID_FILE_LINES:
+        return None
+    try:
+        pid, port = int(lines[0]), int(lines[3])
+    except ValueError:
+        return None
+    return Postmaster(pid=abs(pid), port=port, socket_dir=lines[4].strip(), status=lines[7].strip())
+
+
+def read_postmaster(pgdata: Path) -> Postmaster | None:
+    """The server that runs on this directory; None when the pid file is missing, unfinished or left over."""
+    try:
+        found = parse_postmaster((pgdata / "postmaster.pid").read_text())
+    except (OSError, UnicodeDecodeError):
+        return None
+    return found if found and is_server_on(found.pid, pgdata) else None
+
+
+def running_pid(pgdata: Path) -> int | None:
+    """The process of the server on this directory, even while it is still writing its pid file."""
+    pid = pid_in_file(pgdata)
+    return pid if pid is not None and is_server_on(pid, pgdata) else None
+
+
+def pid_in_file(pgdata: Path) -> int | None:
+    """The pid in the pid file, whoever has it by now."""
+    try:
+        return abs(int((pgdata / "postmaster.pid").read_text().split("\n", 1)[0]))
+    except (OSError, ValueError):
+        return None
+
+
+def is_server_on(pid: int, pgdata: Path) -> bool:
+    """True when this process lives, is a PostgreSQL and works on this directory; a recycled pid is not."""
+    if sys.platform != "linux":
+        return _is_in_process_list(pid, pgdata)
+    try:
+        program = Path(f"/proc/{pid}/exe").readlink().name.removesuffix(" (deleted)")
+        return program == "postgres" and Path(f"/proc/{pid}/cwd").samefile(pgdata)
+    except PermissionError:
+        # In a container even root may not look at another user's process that closely.
+        return _is_in_command_line(pid, pgdata)
+    except OSError:
+        return False
+
+
+def is_stopped(pid: int) -> bool:
+    """True when a signal (SIGSTOP, SIGTSTP) keeps this process from running; False where that cannot be seen."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "T"
+    except (OSError, IndexError):
+        return False
+
+
+def is_alive(pid: int) -> bool:
+    """True when somebody has this pid."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def _is_in_command_line(pid: int, pgdata: Path) -> bool:
+    try:
+        program, *words = Path(f"/proc/{pid}/cmdline").read_text().split("\0")
+    except (OSError, UnicodeDecodeError):
+        return False
+    return Path(program).name == "postgres" and str(pgdata) in words
+
+
+def _is_in_process_list(pid: int, pgdata: Path) -> bool:
+    said = subprocess.run(  # noqa: S603 - fixed words and a number
+        ["/bin/ps", "-o", "command=", "-p", str(pid)], capture_output=True, text=True, timeout=10, check=False
+    ).stdout
+    return "postgres" in said and str(pgdata) in said
+
+
+STOP_POLL_SECONDS = 0.02
+FAST_STOP_SECONDS = 60.0
+IMMEDIATE_STOP_SECONDS = 10.0
+
+ReportMessage = Callable[[str], None]
+
+
+async def stop_server(pgdata: Path, report: ReportMessage) -> None:
+    """No server runs on the cluster; whoever was connected is cut off, what was committed stays."""
+    for order, seconds in ((signal.SIGINT, FAST_STOP_SECONDS), (signal.SIGQUIT, IMMEDIATE_STOP_SECONDS)):
+        pid = running_pid(pgdata)
+        if pid is None:
+            return
+        with suppress(ProcessLookupError):
+            os.kill(pid, order)
+        if await _wait_until_gone(pid, pgdata, seconds):
+            return
+        report(f"the database (process {pid}) did not stop within {seconds:.0f} s")
+    raise DatabaseDown(f"PostgreSQL on {pgdata} does not stop. End its process (`ps aux | grep postgres`), then go on.")
+
+
+async def _wait_until_gone(pid: int, pgdata: Path, seconds: float) -> bool:
+    waited = 0.0
+    while waited < seconds:
+        if not is_server_on(pid, pgdata):
+            return True
+        await asyncio.sleep(STOP_POLL_SECONDS)
+        waited += STOP_POLL_SECONDS
+    return False
+
+
+START_POLL_SECONDS = 0.02
+REPORT_EVERY_SECONDS = 3.0
+STALL_SECONDS = 120.0
+ORPHANS_MESSAGE = "pre-existing shared memory block"
+ORPHAN_ATTEMPTS = 50
+ORPHAN_PAUSE_SECONDS = 0.2
+LOG_LIMIT_BYTES = 10 * 1024 * 1024
+
+
+@dataclass(frozen=True, kw_only=True)
+class LaunchedServer:
+    """A server that was started or found, and from where in the log it speaks."""
+
+    pid: int
+    log_from: int
+    """Bytes of the log that are older than this start."""
+
+
+async def ensure_started(
+    layout: ClusterPaths,
+    binaries: Binaries,
+    account: SystemAccount,
+    report: ReportMessage,
+    *,
+    stall_seconds: float = STALL_SECONDS,
+) -> Postmaster:
+    """A server runs on the cluster and accepts connections: the one that ran, or a new one."""
+    if (found := running_pid(layout.pgdata)) is not None:
+        running = LaunchedServer(pid=found, log_from=_file_size(layout.log_file))
+        # None when it was on its way out; then a new one follows.
+        if (ready := await _wait_until_ready(layout, running, report, stall_seconds)) is not None:
+            return ready
+    for attempt in range(ORPHAN_ATTEMPTS):
+        launched = await _launch_server(layout, binaries, account, report if attempt == 0 else _ignore_repeated)
+        if (ready := await _wait_until_ready(layout, launched, report, stall_seconds)) is not None:
+            return ready
+        words = log_since(layout.log_file, launched.log_from)
+        if ORPHANS_MESSAGE not in words:
+            break
+        # Backends whose postmaster was killed notice it and end; PostgreSQL starts only after that.
+        await asyncio.sleep(ORPHAN_PAUSE_SECONDS)
+    raise diagnose_failure(words, data_dir=layout.data_dir)
+
+
+def _ignore_repeated(_message: str) -> None:
+    """What was said at the first attempt is not said again."""
+
+
+async def _launch_server(
+    layout: ClusterPaths, binaries: Binaries, account: SystemAccount, report: ReportMessage
+) -> LaunchedServer:
+    try:
+        _rotate_log(layout.log_file)
+        log_from = _file_size(layout.log_file)
+        socket_dir = choose_socket_dir(layout.pgdata, account)
+        write_configuration(layout.pgdata, account=account, socket_dir=socket_dir, major=binaries.major)
+    except OSError as error:
+        raise diagnose_failure(error.strerror or str(error), data_dir=layout.data_dir) from error
+    left = pid_in_file(layout.pgdata)
+    if left is not None:
+        report("the database was not stopped properly; it recovers now, nothing acknowledged is lost")
+    pid = await start_detached(
+        [binaries.program_path("postgres"), "-D", str(layout.pgdata)],
+        account=account,
+        reach=(layout.pgdata, binaries.folder, socket_dir),
+        log=layout.log_file,
+        stale_pid=left if left is not None and is_alive(left) and not is_server_on(left, layout.pgdata) else None,
+    )
+    return LaunchedServer(pid=pid, log_from=log_from)
+
+
+async def _wait_until_ready(
+    layout: ClusterPaths, launched: LaunchedServer, report: ReportMessage, stall_seconds: float
+) -> Postmaster | None:
+    """The server when it accepts connections, None when it ended; a recovery shows progress by a line a second."""
+    size, waited, moved, said = launched.log_from, 0.0, 0.0, 0.0
+    while True:
+        server = read_postmaster(layout.pgdata)
+        if server is not None and server.is_ready:
+            return server
+        if server is None and not is_launch_alive(launched.pid, layout.pgdata):
+            return None
+        if (now_size := _file_size(layout.log_file)) != size:
+            size, moved = now_size, waited
+        if waited - moved >= stall_seconds:
+            raise DatabaseDown(
+                f"PostgreSQL (process {launched.pid}) has made no progress for {waited - moved:.0f} s. Look at "
+                f"{layout.log_file} and at the disk of {layout.data_dir}; end that process if it hangs, and start again."
+            )
+        if waited - said >= REPORT_EVERY_SECONDS:
+            report(f"the database is starting, {waited:.0f} s so far: {_last_line(layout.log_file, launched.log_from)}")
+            said = waited
+        await asyncio.sleep(START_POLL_SECONDS)
+        waited += START_POLL_SECONDS
+
+
+def is_launch_alive(pid: int, pgdata: Path) -> bool:
+    """True while a just launched process lives: the launcher, or already PostgreSQL, but not yet in its directory."""
+    return is_server_on(pid, pgdata) or (is_alive(pid) and not _is_zombie(pid))
+
+
+def _is_zombie(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except (OSError, IndexError):
+        return False
+
+
+def log_since(log: Path, start: int) -> str:
+    """The end of what PostgreSQL said since then."""
+    try:
+        with log.open("rb") as file:
+            file.seek(max(start, _file_size(log) - 16_384))
+            return file.read().decode(errors="replace")
+    except OSError:
+        return ""
+
+
+def _last_line(log: Path, start: int) -> str:
+    lines = log_since(log, start).strip().splitlines()
+    return lines[-1].rpartition("LOG:")[2].strip() if lines else "it has said nothing yet"
+
+
+def _file_size(path: Path) -> int:
+    return path.stat().st_size if path.exists() else 0
+
+
+def _rotate_log(log: Path) -> None:
+    if _file_size(log) > LOG_LIMIT_BYTES:
+        log.replace(log.with_suffix(".log.1"))
+    os.close(open_owned_file(log, os.O_WRONLY))

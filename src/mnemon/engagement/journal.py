@@ -1,0 +1,246 @@
+"""The reducer: entries of the journal, in order, make the document. Total: what no longer applies changes nothing.
+
+What the journal keeps: effects after the gates, so that a replay survives a change of rules.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Annotated, Literal
+
+from pydantic import Field, TypeAdapter
+
+from mnemon.engagement.document import MAX_ANSWERED, MAX_ARCHIVED, Engagement, Hypothesis, Unknown, UnknownAnswer
+from mnemon.engagement.lifecycle import HypothesisEvent, evidence_event, next_stage
+from mnemon.evidence.confidence import EvidenceLine
+
+
+@dataclass(frozen=True, kw_only=True)
+class EngagementOpened:
+    """The engagement began, in week 1."""
+
+    kind: Literal["opened"] = "opened"
+
+
+@dataclass(frozen=True, kw_only=True)
+class HypothesisFormed:
+    """A hypothesis was formed."""
+
+    hypothesis: str
+    statement: str
+    falsified_by: str
+    kind: Literal["formed"] = "formed"
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvidenceCollected:
+    """Evidence landed on a hypothesis or finding."""
+
+    hypothesis: str
+    evidence: EvidenceLine
+    kind: Literal["collected"] = "collected"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResolutionNamed:
+    """It was named what would resolve mixed evidence."""
+
+    hypothesis: str
+    text: str
+    kind: Literal["resolvable"] = "resolvable"
+
+
+@dataclass(frozen=True, kw_only=True)
+class HypothesisPromoted:
+    """A hypothesis became a finding."""
+
+    hypothesis: str
+    threshold: float
+    """The confidence it had to exceed then, which it must keep exceeding when evidence is forgotten."""
+    kind: Literal["promoted"] = "promoted"
+
+
+@dataclass(frozen=True, kw_only=True)
+class HypothesisReopened:
+    """A finding became a hypothesis again."""
+
+    hypothesis: str
+    kind: Literal["reopened"] = "reopened"
+
+
+@dataclass(frozen=True, kw_only=True)
+class HypothesisArchived:
+    """A hypothesis was given up."""
+
+    hypothesis: str
+    note: str
+    kind: Literal["archived"] = "archived"
+
+
+@dataclass(frozen=True, kw_only=True)
+class UnknownAsked:
+    """A question became an unknown."""
+
+    unknown: str
+    question: str
+    why_it_matters: str
+    kind: Literal["wondered"] = "wondered"
+
+
+@dataclass(frozen=True, kw_only=True)
+class UnknownAnswered:
+    """An unknown was closed by the evidence that answers it."""
+
+    unknown: str
+    answer: UnknownAnswer
+    kind: Literal["answered"] = "answered"
+
+
+@dataclass(frozen=True, kw_only=True)
+class WeekAdvanced:
+    """The week moved on by one."""
+
+    week: int
+    kind: Literal["advanced"] = "advanced"
+
+
+EngagementDelta = Annotated[
+    EngagementOpened
+    | HypothesisFormed
+    | EvidenceCollected
+    | ResolutionNamed
+    | HypothesisPromoted
+    | HypothesisReopened
+    | HypothesisArchived
+    | UnknownAsked
+    | UnknownAnswered
+    | WeekAdvanced,
+    Field(discriminator="kind"),
+]
+DELTA_ADAPTER: TypeAdapter[EngagementDelta] = TypeAdapter(EngagementDelta)
+"""A delta as JSON and back."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class EngagementEntry:
+    """One change in the journal."""
+
+    seq: int
+    """Its place: also the document's version after it."""
+    at: datetime
+    """When what it tells of happened: the turn's time, and for a promotion not before its evidence."""
+    turn_id: str | None
+    """The turn it came from; None for what forgetting made necessary."""
+    user_id: str | None
+    """The person whose turn it was."""
+    who: str
+    """What that person is called; `mnemon` for what forgetting made necessary."""
+    reason: str
+    delta: EngagementDelta
+
+
+def fold_entries(entries: Iterable[EngagementEntry], start: Engagement | None = None) -> Engagement | None:
+    """The document after the entries; None while there are none."""
+    document = start
+    for entry in entries:
+        document = apply_entry(document, entry)
+    return document
+
+
+def apply_entry(document: Engagement | None, entry: EngagementEntry) -> Engagement:
+    """The document after one more entry."""
+    before = document or Engagement()
+    after = replace(before, changed_in_week=before.changed_in_week + 1)
+    delta = entry.delta
+    if isinstance(delta, EngagementOpened):
+        return after
+    if isinstance(delta, WeekAdvanced):
+        return replace(after, week=delta.week, week_at=entry.at, week_turn=entry.turn_id, changed_in_week=0)
+    if isinstance(delta, UnknownAsked | UnknownAnswered):
+        return _apply_unknown(after, entry, delta)
+    if isinstance(delta, HypothesisFormed):
+        return _add_hypothesis(after, entry, delta)
+    held = after.find_hypothesis(delta.hypothesis)
+    if held is None:
+        return after
+    return _replace_hypothesis(after, _change_hypothesis(held, entry, delta))
+
+
+def _add_hypothesis(document: Engagement, entry: EngagementEntry, delta: HypothesisFormed) -> Engagement:
+    if document.find_hypothesis(delta.hypothesis) is not None:
+        return document
+    formed = Hypothesis(
+        id=delta.hypothesis,
+        statement=delta.statement,
+        falsified_by=delta.falsified_by,
+        formed_at=entry.at,
+        formed_in=entry.turn_id or "",
+    )
+    return replace(document, hypotheses=(*document.hypotheses, formed))
+
+
+def _change_hypothesis(
+    held: Hypothesis,
+    entry: EngagementEntry,
+    delta: EvidenceCollected | ResolutionNamed | HypothesisPromoted | HypothesisReopened | HypothesisArchived,
+) -> Hypothesis:
+    if isinstance(delta, EvidenceCollected):
+        return _add_evidence_line(held, delta)
+    if isinstance(delta, ResolutionNamed):
+        return replace(held, would_resolve=delta.text, would_resolve_at=entry.at)
+    if isinstance(delta, HypothesisPromoted):
+        stage = next_stage(held.stage, HypothesisEvent.PROMOTE)
+        if stage is None:
+            return held
+        return replace(held, stage=stage, promoted_at=entry.at, threshold=delta.threshold)
+    if isinstance(delta, HypothesisReopened):
+        stage = next_stage(held.stage, HypothesisEvent.REOPEN)
+        if stage is None:
+            return held
+        settled = next_stage(stage, evidence_event(held.evidence)) or stage
+        return replace(held, stage=settled, reopened=held.reopened + 1)
+    stage = next_stage(held.stage, HypothesisEvent.ARCHIVE)
+    return held if stage is None else replace(held, stage=stage, note=delta.note, archived_at=entry.at)
+
+
+def _add_evidence_line(held: Hypothesis, delta: EvidenceCollected) -> Hypothesis:
+    if any(line.id == delta.evidence.id for line in held.evidence):
+        return held
+    evidence = (*held.evidence, delta.evidence)
+    # A contradicted finding stays one until its own `HypothesisReopened` entry, which follows at once.
+    stage = next_stage(held.stage, evidence_event(evidence)) or held.stage
+    return replace(held, evidence=evidence, stage=stage)
+
+
+def _apply_unknown(document: Engagement, entry: EngagementEntry, delta: UnknownAsked | UnknownAnswered) -> Engagement:
+    if isinstance(delta, UnknownAsked):
+        if any(each.id == delta.unknown for each in document.unknowns):
+            return document
+        fresh = Unknown(
+            id=delta.unknown, question=delta.question, why_it_matters=delta.why_it_matters, asked_at=entry.at
+        )
+        return replace(document, unknowns=(*document.unknowns, fresh))
+    unknowns = tuple(
+        replace(each, answer=delta.answer) if each.id == delta.unknown and each.answer is None else each
+        for each in document.unknowns
+    )
+    return _drop_oldest(replace(document, unknowns=unknowns))
+
+
+def _replace_hypothesis(document: Engagement, changed: Hypothesis) -> Engagement:
+    hypotheses = tuple(changed if each.id == changed.id else each for each in document.hypotheses)
+    return _drop_oldest(replace(document, hypotheses=hypotheses))
+
+
+def _drop_oldest(document: Engagement) -> Engagement:
+    """The document without the oldest of what is over and done with; the journal keeps it."""
+    archived = sorted(document.archived_hypotheses, key=lambda each: (each.archived_at or each.formed_at, each.id))
+    answered = sorted(document.answered, key=lambda each: (each.asked_at, each.id))
+    gone = {each.id for each in archived[:-MAX_ARCHIVED]} | {each.id for each in answered[:-MAX_ANSWERED]}
+    if not gone:
+        return document
+    return replace(
+        document,
+        hypotheses=tuple(each for each in document.hypotheses if each.id not in gone),
+        unknowns=tuple(each for each in document.unknowns if each.id not in gone),
+    )

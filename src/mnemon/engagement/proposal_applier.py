@@ -1,0 +1,87 @@
+"""The document while a proposal is put on it, piece by piece: each gate sees what the pieces before it did."""
+
+from dataclasses import dataclass, field
+
+from mnemon.engagement import gates
+from mnemon.engagement.document import Engagement, Hypothesis, HypothesisStage
+from mnemon.engagement.journal import EngagementDelta, EngagementEntry, apply_entry
+from mnemon.evidence.quote_gate import quotable_passages
+from mnemon.scope import NewId
+from mnemon.section import Rejection, SectionResult
+from mnemon.turn import Turn
+
+
+@dataclass(frozen=True, kw_only=True)
+class EngagementRules:
+    """The settings that the gates read."""
+
+    promotion_threshold: float = 0.85
+    first_hypothesis_turns: int = 3
+
+
+@dataclass(kw_only=True)
+class ProposalApplier:
+    """One turn's proposal on its way into the document. Lives as long as one weighing."""
+
+    document: Engagement
+    turn: Turn
+    heard: int
+    """User turns of the engagement, this one included."""
+    seq: int
+    """The journal's last place."""
+    rules: EngagementRules
+    new_id: NewId
+    entries: list[EngagementEntry] = field(default_factory=list)
+    rejected: list[Rejection] = field(default_factory=list)
+    stored: int = 0
+    updated: int = 0
+    skipped: int = 0
+
+    def __post_init__(self) -> None:
+        self.passages = quotable_passages(self.turn)
+        self.spoken = tuple(passage.text for passage in self.passages)
+
+    def append_delta(self, delta: EngagementDelta, reason: str) -> None:
+        self.append_entry(
+            EngagementEntry(
+                seq=self.seq + 1,
+                at=self.turn.at,
+                turn_id=self.turn.id,
+                user_id=self.turn.scope.user_id,
+                who=self.turn.user_name,
+                reason=reason,
+                delta=delta,
+            )
+        )
+
+    def append_entry(self, entry: EngagementEntry) -> None:
+        self.seq = entry.seq
+        self.entries.append(entry)
+        self.document = apply_entry(self.document, entry)
+
+    def reject(self, what: str, why: str) -> None:
+        self.rejected.append(Rejection(what=gates.storable_line(what)[:160], why=why))
+
+    def find_hypothesis(self, named: str) -> Hypothesis | None:
+        """The hypothesis of that id, or else of that very statement."""
+        by_id = self.document.find_hypothesis(named.strip())
+        if by_id is not None:
+            return by_id
+        words = gates.normalize_words(named)
+        alike = [each for each in self.document.hypotheses if words and gates.normalize_words(each.statement) == words]
+        return next(
+            (each for each in alike if each.stage is not HypothesisStage.ARCHIVED), alike[-1] if alike else None
+        )
+
+    def known_texts(self) -> tuple[str, ...]:
+        """What a sentence without a quote may take a figure from: this turn, and evidence on record."""
+        return (
+            *self.spoken,
+            *(line.quote for each in self.document.hypotheses for line in each.evidence),
+        )
+
+    @property
+    def report(self) -> SectionResult:
+        return SectionResult(
+            stored=self.stored, updated=self.updated, skipped=self.skipped, rejected=tuple(self.rejected)
+        )

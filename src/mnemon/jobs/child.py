@@ -1,0 +1,80 @@
+"""The child's side of `isolation.py`: a process that runs one item and lives no longer than the worker it works for."""
+
+import asyncio
+import ctypes
+import os
+import signal
+import sys
+import threading
+from collections.abc import Mapping
+from contextlib import suppress
+
+from mnemon.clock import Clock
+from mnemon.db.database import Database
+from mnemon.jobs.isolation import ChildOrder, ChildReport, parse_order
+from mnemon.jobs.kind import JobKind
+from mnemon.jobs.runner import Runner
+from mnemon.supervisor import end_tasks
+
+_PR_SET_PDEATHSIG = 1
+_ORPHANED_EXIT_CODE = 70
+"""The exit code of a child whose worker is gone; nobody reads it."""
+
+
+class ParentWorker:
+    """The worker that this process works for."""
+
+    def __init__(self) -> None:
+        # Programs that the item starts inherit stdin and stdout: they get others, so that the pipes close with us.
+        self._orders = os.dup(0)
+        self._reports = os.dup(1)
+        nothing = os.open(os.devnull, os.O_RDONLY)
+        os.dup2(nothing, 0)
+        os.close(nothing)
+        os.dup2(2, 1)
+
+    def send_report(self, report: ChildReport) -> None:
+        """Tell it how the item gets on."""
+        with suppress(OSError):  # it is gone, and so are we in a moment
+            os.write(self._reports, f"{report}\n".encode())
+
+    def receive_order(self) -> ChildOrder:
+        """Read what is to be done, and end this process as soon as the worker does: nobody keeps the lease then."""
+        if sys.platform == "linux":
+            # By the kernel too: while a library written in C holds the interpreter, no thread of ours runs.
+            ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        line = b""
+        while not line.endswith(b"\n"):
+            if not (read := os.read(self._orders, 65536)):
+                os._exit(_ORPHANED_EXIT_CODE)
+            line += read
+        order = parse_order(line)
+        if os.getppid() != order.parent:  # it went before the kernel was asked
+            os._exit(_ORPHANED_EXIT_CODE)
+        threading.Thread(target=self._exit_with_parent, name="parent", daemon=True).start()
+        return order
+
+    def _exit_with_parent(self) -> None:
+        with suppress(OSError):
+            while os.read(self._orders, 4096):
+                pass
+        os._exit(_ORPHANED_EXIT_CODE)
+
+
+async def run_order(
+    order: ChildOrder, parent: ParentWorker, db: Database, clock: Clock, kinds: Mapping[str, JobKind]
+) -> None:
+    """Run the item as any runner does, and tell the parent; asked to stop, hand the item back."""
+    asked = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, asked.set)
+    runner = Runner(db, clock, kinds, on_progress=lambda: parent.send_report(ChildReport.PROGRESS))
+    parent.send_report(ChildReport.READY)
+    attempt = runner.start_attempt(order.item)
+    stop = asyncio.create_task(asked.wait())
+    await asyncio.wait({attempt, stop}, return_when=asyncio.FIRST_COMPLETED)
+    await runner.stop(grace_s=0)
+    await end_tasks(stop)
+    # A fault of the runner itself is logged by it; the parent then sees a process that ended without an outcome.
+    if attempt.cancelled() or attempt.exception() is None:
+        parent.send_report(ChildReport.OVER)

@@ -1,0 +1,208 @@
+"""An error in the server's words: by a status, or inside a stream or a body that said all was well.
+
+A completion that came whole, read.
+"""
+
+import json
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+from mnemon.clock import SystemClock
+from mnemon.llm.failure import VendorRejected
+from mnemon.llm.protocol import Json, Usage
+from mnemon.llm.vendor import RawAnswer
+from mnemon.untrusted_text import reads_outside_text
+
+_QUOTA_CODES = frozenset(
+    {
+        "insufficient_quota",
+        "billing_hard_limit_reached",
+        "credit_balance_exhausted",
+        "organization_spend_limit_exceeded",
+        "project_spend_limit_exceeded",
+        "organization_usage_limit_exceeded",
+    }
+)
+"""Codes that come with 429 like a rate limit, where waiting does not help."""
+_STATUS_BY_CODE = {
+    "rate_limit_exceeded": 429,
+    "rate_limit_error": 429,
+    "too_many_requests": 429,
+    **dict.fromkeys(_QUOTA_CODES, 429),
+    "context_length_exceeded": 400,
+    "service_unavailable": 503,
+    "service_unavailable_error": 503,
+    "server_is_overloaded": 503,
+    "overloaded": 503,
+    "server_error": 500,
+}
+"""The status that an error has where it comes before the stream, by its code or type."""
+
+
+def parse_rejection(status: int, headers: Mapping[str, str], body: bytes) -> VendorRejected:
+    """What a response with an error status says."""
+    error = _find_error(body)
+    spent = status == 402 or not _QUOTA_CODES.isdisjoint(_error_codes(error))
+    return VendorRejected(status, _error_message(error), after=parse_retry_after(headers), spent=spent)
+
+
+def parse_stream_error(error: Any) -> Exception:
+    """What an error object inside a good response says: the same as before it, where its code tells the status."""
+    kinds = _error_codes(error)
+    status = next((_STATUS_BY_CODE[kind] for kind in kinds if kind in _STATUS_BY_CODE), None)
+    if status is None:
+        # Gateways give the status itself for a code.
+        status = next((int(kind) for kind in kinds if kind.isdecimal() and 400 <= int(kind) < 600), None)
+    if status is None:
+        return ValueError(f"it told of an error, {_error_message(error)}")
+    return VendorRejected(status, _error_message(error), spent=not _QUOTA_CODES.isdisjoint(kinds))
+
+
+def parse_retry_after(headers: Mapping[str, str]) -> float | None:
+    """Seconds until the server wants to be asked again, by `retry-after-ms` or `Retry-After`; None if it is silent."""
+    milliseconds = _parse_seconds(headers.get("retry-after-ms"))
+    if milliseconds is not None:
+        return milliseconds / 1000
+    asked = headers.get("retry-after")
+    seconds = _parse_seconds(asked)
+    if seconds is not None or asked is None:
+        return seconds
+    until, now = _parse_http_date(asked), _parse_http_date(headers.get("date", "")) or SystemClock().now()
+    return max(0.0, (until - now).total_seconds()) if until else None
+
+
+def _parse_seconds(number: str | None) -> float | None:
+    try:
+        value = float(number or "")
+    except ValueError:
+        return None
+    return value if 0 <= value < float("inf") else None
+
+
+def _parse_http_date(date: str) -> datetime | None:
+    try:
+        at = parsedate_to_datetime(date)
+    except ValueError:
+        return None
+    return at if at.tzinfo else at.replace(tzinfo=UTC)
+
+
+def _find_error(body: bytes) -> Any:
+    """The error of a body: OpenAI's object, what others put in its place, or the text where it is no JSON."""
+    try:
+        given = json.loads(body)
+    except (ValueError, RecursionError):
+        text = body.decode("utf-8", "replace").strip()
+        return "" if text.startswith("<") else text
+    if isinstance(given, dict):
+        return given.get("error") or given
+    return given
+
+
+def _error_codes(error: Any) -> tuple[str, ...]:
+    if not isinstance(error, dict):
+        return ()
+    return tuple(str(kind) for name in ("code", "type") if isinstance(kind := error.get(name), str | int))
+
+
+def _error_message(error: Any) -> str:
+    said = error
+    if isinstance(error, dict):
+        said = next((error[name] for name in ("message", "detail", "error") if error.get(name)), error)
+    text = said if isinstance(said, str) else json.dumps(said, ensure_ascii=False)
+    return text.strip() or "it does not say why"
+
+
+_THINK_BLOCK = re.compile(r"<think>.*?</think>", re.DOTALL)
+
+
+def parse_completion(body: bytes) -> RawAnswer:
+    """The answer in a completion. ValueError where it is none."""
+    given = parse_json_object(body)
+    if given.get("error"):
+        raise parse_stream_error(given["error"])
+    choice = first_choice(given.get("choices"))
+    message = choice.get("message") if choice else None
+    if not isinstance(message, dict):
+        raise ValueError("it holds no message")
+    usage = parse_usage(given.get("usage"))
+    return RawAnswer(
+        text=_answer_text(message), usage=usage, cut=choice is not None and choice.get("finish_reason") == "length"
+    )
+
+
+def parse_json_object(data: bytes) -> Json:
+    """The JSON object that the server sent."""
+    try:
+        given = json.loads(data)
+    except (ValueError, RecursionError):
+        raise ValueError("what came is no JSON") from None
+    if not isinstance(given, dict):
+        raise ValueError("what came is no JSON object")
+    return given
+
+
+def first_choice(choices: Any) -> Json | None:
+    """The first choice, which is the only one that was asked for; None where there is none."""
+    if not choices:
+        return None
+    if not isinstance(choices, list) or not isinstance(choices[0], dict):
+        raise ValueError("its choices are none")
+    choice: Json = choices[0]
+    return choice
+
+
+def content_text(content: Any) -> str:
+    """The text of a message or a piece, also where a server sends it as a list of parts."""
+    if isinstance(content, str):
+        return content
+    if content is None:
+        return ""
+    if not isinstance(content, list):
+        raise ValueError("its content is no text")
+    return "".join(_part_text(part) for part in content)
+
+
+def parse_usage(usage: Any) -> Usage:
+    """What the completion cost; nothing where the server does not say."""
+    if not isinstance(usage, dict):
+        return Usage()
+    details = usage.get("prompt_tokens_details")
+    return Usage(
+        input_tokens=_token_count(usage.get("prompt_tokens")),
+        output_tokens=_token_count(usage.get("completion_tokens")),
+        cached_tokens=_token_count(details.get("cached_tokens")) if isinstance(details, dict) else 0,
+    )
+
+
+def _answer_text(message: Json) -> str:
+    """The text, without what the model thought before it, or the arguments of a call that was made in its place."""
+    match message.get("tool_calls"):
+        case [{"function": {"arguments": str(arguments)}}, *_]:
+            return arguments
+    if message.get("refusal"):
+        return ""
+    text = content_text(message.get("content"))
+    return _strip_thinking(text) if "<think>" in text else text
+
+
+@reads_outside_text
+def _strip_thinking(text: str) -> str:
+    """The text without what stands in its marks of thinking; a mark that is never closed is taken out alone."""
+    # Only as far as the last closing mark: every opening one behind it would look through the whole rest for its own.
+    end = text.rfind("</think>") + len("</think>") if "</think>" in text else 0
+    return (_THINK_BLOCK.sub("", text[:end]) + text[end:]).replace("<think>", "", 1)
+
+
+def _part_text(part: Any) -> str:
+    if isinstance(part, str):
+        return part
+    given = part.get("text") if isinstance(part, dict) and part.get("type") == "text" else None
+    return given if isinstance(given, str) else ""
+
+
+def _token_count(value: Any) -> int:
+    return value if isinstance(value, int) and value > 0 else 0

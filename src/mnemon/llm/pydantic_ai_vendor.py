@@ -1,0 +1,276 @@
+"""One request through the library: a structured answer, or a reply piece by piece.
+
+Which of the library's models a name means.
+
+The library's exceptions, in the words that `failure` knows.
+
+A conversation in Mnemon's messages, told in the vendor library's.
+"""
+
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import contextmanager
+from typing import Any, Literal, cast
+
+import httpx2
+from pydantic_ai import exceptions as library
+from pydantic_ai.direct import model_request, model_request_stream
+from pydantic_ai.exceptions import UserError
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelRequest,
+    ModelRequestPart,
+    ModelResponse,
+    ModelResponsePart,
+    PartDeltaEvent,
+    PartStartEvent,
+    SystemPromptPart,
+    TextPart,
+    TextPartDelta,
+    ToolCallPart,
+    ToolReturnPart,
+    UserPromptPart,
+)
+from pydantic_ai.models import Model, ModelRequestParameters
+from pydantic_ai.output import OutputObjectDefinition
+from pydantic_ai.settings import ModelSettings
+from pydantic_ai.tools import ToolDefinition
+
+from mnemon.llm.failure import AnswerDeclined, UnsupportedRequest, VendorRejected
+from mnemon.llm.protocol import (
+    Json,
+    LlmChatRequest,
+    LlmMessage,
+    LlmQuestion,
+    ReplyFinished,
+    TextPiece,
+    ToolRequest,
+    Usage,
+)
+from mnemon.llm.vendor import RawAnswer, ReplyPiece
+from mnemon.llm.vendor_http import http_client, missing_key_error
+
+
+def make_library_model(
+    vendor: Literal["anthropic", "google"],
+    model: str,
+    *,
+    base_url: str | None,
+    api_key: str | None,
+    http: httpx2.AsyncClient,
+) -> Model:
+    """The vendor library's model."""
+    try:
+        if vendor == "anthropic":
+            return _anthropic_model(model, base_url, api_key, http)
+        return _google_model(model, base_url, api_key, http)
+    except UserError as error:
+        raise missing_key_error(vendor, model) from error
+
+
+def _anthropic_model(model: str, base_url: str | None, api_key: str | None, http: httpx2.AsyncClient) -> Model:
+    from pydantic_ai.models.anthropic import AnthropicModel
+    from pydantic_ai.providers.anthropic import AnthropicProvider
+
+    return AnthropicModel(model, provider=AnthropicProvider(api_key=api_key, base_url=base_url, http_client=http))
+
+
+def _google_model(model: str, base_url: str | None, api_key: str | None, http: httpx2.AsyncClient) -> Model:
+    from pydantic_ai.models.google import GoogleModel
+    from pydantic_ai.providers.google import GoogleProvider
+
+    return GoogleModel(model, provider=GoogleProvider(api_key=api_key, base_url=base_url, http_client=http))
+
+
+@contextmanager
+def translate_errors() -> Iterator[None]:
+    """Whatever the library raises inside comes out as one of `failure.RAISED`."""
+    try:
+        yield
+    except (library.AgentRunError, library.UserError, AssertionError) as error:
+        raise _translate_error(error) from error
+
+
+def _translate_error(error: Exception) -> Exception:
+    match error:
+        case library.ModelRequestTimeout() | library.ModelTimeoutError():
+            return TimeoutError(str(error))
+        case library.ModelConnectionError():
+            return ConnectionError(str(error))
+        case library.ModelHTTPError():
+            spent = isinstance(error, library.ModelQuotaExceededError)
+            return VendorRejected(error.status_code, str(error), after=error.retry_after, spent=spent)
+        case library.ContentFilterError():
+            return AnswerDeclined(str(error))
+        case library.UserError():
+            return UnsupportedRequest(str(error))
+        case _:
+            return ValueError(str(error))
+
+
+_PASSED_OPTIONS = ("temperature", "top_p", "seed", "presence_penalty", "frequency_penalty", "parallel_tool_calls")
+
+
+def to_library_messages(system: str, messages: tuple[LlmMessage, ...]) -> list[ModelMessage]:
+    """The messages in order, the system prompt first, what stands together from one side in one message."""
+    told: list[ModelMessage] = []
+    waiting: list[ModelRequestPart] = [SystemPromptPart(content=system)] if system else []
+    for message in messages:
+        if message.role == "assistant":
+            if waiting:
+                told.append(ModelRequest(parts=waiting))
+                waiting = []
+            told.append(ModelResponse(parts=_response_parts(message)))
+        else:
+            waiting.append(_request_part(message))
+    if waiting:
+        told.append(ModelRequest(parts=waiting))
+    return told
+
+
+def to_library_settings(options: Json) -> ModelSettings:
+    """The caller's options that every vendor knows, in the library's words; the others are dropped."""
+    known: dict[str, Any] = {name: options[name] for name in _PASSED_OPTIONS if options.get(name) is not None}
+    limit = options.get("max_completion_tokens") or options.get("max_tokens")
+    if limit is not None:
+        known["max_tokens"] = limit
+    if stop := options.get("stop"):
+        known["stop_sequences"] = [stop] if isinstance(stop, str) else list(stop)
+    match options.get("tool_choice"):
+        case "auto" | "none" | "required" as choice:
+            known["tool_choice"] = choice
+        case {"function": {"name": str(name)}}:
+            known["tool_choice"] = [name]
+    return cast("ModelSettings", known)
+
+
+def _response_parts(message: LlmMessage) -> list[ModelResponsePart]:
+    parts: list[ModelResponsePart] = [TextPart(content=message.content)] if message.content else []
+    parts += [
+        ToolCallPart(tool_name=call.name, args=call.arguments, tool_call_id=call.id) for call in message.tool_requests
+    ]
+    return parts or [TextPart(content="")]
+
+
+def _request_part(message: LlmMessage) -> ModelRequestPart:
+    match message.role:
+        case "tool":
+            return ToolReturnPart(
+                tool_name=message.tool_name or "tool",
+                content=message.content,
+                tool_call_id=message.tool_id or "",
+            )
+        case "system":
+            return SystemPromptPart(content=message.content)
+        case _:
+            return UserPromptPart(content=message.content)
+
+
+_FINISH_REASONS = {"tool_call": "tool_calls", "length": "length", "content_filter": "content_filter"}
+
+
+def connect_library(
+    vendor: Literal["anthropic", "google"],
+    model: str,
+    *,
+    base_url: str | None,
+    api_key: str | None,
+    timeout: float,
+    transport: httpx2.AsyncBaseTransport | None = None,
+) -> "LibraryVendor":
+    """The model that `anthropic:…` or `google:…` names, with its own connections."""
+    http = http_client(timeout, base_url=base_url, transport=transport)
+    made = make_library_model(vendor, model, base_url=base_url, api_key=api_key, http=http)
+    return LibraryVendor(made, http, timeout=timeout)
+
+
+class LibraryVendor:
+    """A model that the library reaches."""
+
+    def __init__(self, model: Model, http: httpx2.AsyncClient, *, timeout: float) -> None:
+        self._model = model
+        self._http = http
+        self._timeout = timeout
+
+    async def close(self) -> None:
+        await self._http.aclose()
+
+    async def request_answer(self, question: LlmQuestion) -> RawAnswer:
+        with translate_errors():
+            response = await model_request(
+                self._model,
+                to_library_messages(question.system, (LlmMessage(role="user", content=question.prompt),)),
+                model_settings=self._request_settings({}),
+                model_request_parameters=_answer_parameters(self._model, question),
+            )
+        return RawAnswer(
+            text=_answer_text(response), usage=_response_usage(response), cut=response.finish_reason == "length"
+        )
+
+    async def stream_reply(self, request: LlmChatRequest) -> AsyncGenerator[ReplyPiece, None]:
+        tools = [
+            ToolDefinition(name=tool.name, description=tool.description, parameters_json_schema=tool.schema)
+            for tool in request.tools
+        ]
+        opened = model_request_stream(
+            self._model,
+            to_library_messages(request.system, request.messages),
+            model_settings=self._request_settings(request.options),
+            model_request_parameters=ModelRequestParameters(function_tools=tools),
+        )
+        with translate_errors():
+            async with opened as stream:
+                async for event in stream:
+                    match event:
+                        case PartStartEvent(part=TextPart(content=text)) if text:
+                            yield TextPiece(text=text)
+                        case PartDeltaEvent(delta=TextPartDelta(content_delta=text)) if text:
+                            yield TextPiece(text=text)
+                        case _:
+                            yield None
+                response = stream.get()
+            calls = _tool_requests(response)
+        if response.finish_reason is None:
+            return
+        for call in calls:
+            yield call
+        reason = "tool_calls" if calls else _FINISH_REASONS.get(response.finish_reason, "stop")
+        yield ReplyFinished(usage=_response_usage(response), reason=reason)
+
+    def _request_settings(self, options: Json) -> ModelSettings:
+        return cast("ModelSettings", {**to_library_settings(options), "timeout": self._timeout, "max_retries": 0})
+
+
+def _answer_parameters(model: Model, question: LlmQuestion) -> ModelRequestParameters:
+    """How the schema is asked for: natively where the model can, else as the one tool it must call."""
+    if model.profile.get("supports_json_schema_output", False):
+        wanted = OutputObjectDefinition(json_schema=question.schema, name=question.title)
+        return ModelRequestParameters(output_mode="native", output_object=wanted)
+    tool = ToolDefinition(
+        name=question.title,
+        description="The answer.",
+        parameters_json_schema=question.schema,
+        kind="output",
+    )
+    return ModelRequestParameters(output_mode="tool", output_tools=[tool], allow_text_output=False)
+
+
+def _answer_text(response: ModelResponse) -> str:
+    """The text of the answer, or the arguments of the tool that carries it."""
+    for call in response.tool_calls:
+        return call.args_as_json_str()
+    return "".join(part.content for part in response.parts if isinstance(part, TextPart))
+
+
+def _tool_requests(response: ModelResponse) -> list[ToolRequest]:
+    return [
+        ToolRequest(id=call.tool_call_id, name=call.tool_name, arguments=call.args_as_dict(raise_if_invalid=True))
+        for call in response.tool_calls
+    ]
+
+
+def _response_usage(response: ModelResponse) -> Usage:
+    return Usage(
+        input_tokens=response.usage.input_tokens,
+        output_tokens=response.usage.output_tokens,
+        cached_tokens=response.usage.cache_read_tokens,
+    )

@@ -1,0 +1,153 @@
+"""The OpenAI chat-completions wire, as far as the scripted server speaks it."""
+
+import hashlib
+import json
+import math
+from collections.abc import Iterator
+
+from mnemon.llm.protocol import Json, LlmMessage, ToolRequest, Usage
+from mnemon.llm.scripted.script import CHAT_TITLE, EMBEDDINGS_TITLE, ScriptedReply, ScriptedRequest, estimate_usage
+
+CREATED_AT = 1_700_000_000
+EMBEDDING_DIMENSION = 64
+
+
+def parse_request(path: str, body: Json, headers: dict[str, str]) -> ScriptedRequest:
+    """The request as the script sees it."""
+    if path.endswith("/embeddings"):
+        return ScriptedRequest(on=EMBEDDINGS_TITLE, model=str(body.get("model", "")), body=body, headers=headers)
+    messages = body.get("messages", [])
+    wanted = body.get("response_format") or {}
+    named = wanted.get("json_schema") or {}
+    schema = named.get("schema") if wanted.get("type") == "json_schema" else None
+    return ScriptedRequest(
+        on=CHAT_TITLE if schema is None else str(schema.get("title") or named.get("name")),
+        model=str(body.get("model", "")),
+        system="\n\n".join(_content_text(m) for m in messages if m.get("role") in ("system", "developer")),
+        messages=tuple(_parse_message(m) for m in messages if m.get("role") not in ("system", "developer")),
+        tools=tuple(tool["function"]["name"] for tool in body.get("tools") or ()),
+        schema=schema,
+        stream=bool(body.get("stream")),
+        body=body,
+        headers=headers,
+    )
+
+
+def completion_body(asked: ScriptedRequest, reply: ScriptedReply) -> Json:
+    """The whole reply as one body."""
+    message: Json = {"role": "assistant", "content": reply.text or None}
+    if reply.calls:
+        message["tool_calls"] = [_tool_call_json(call) for call in reply.calls]
+    choice = {"index": 0, "message": message, "finish_reason": _finish_reason(reply), "logprobs": None}
+    return {**_completion_envelope(asked, "chat.completion"), "choices": [choice], "usage": _usage_json(asked, reply)}
+
+
+def completion_chunks(asked: ScriptedRequest, reply: ScriptedReply) -> Iterator[str]:
+    """The reply as server-sent events: one per piece, one per tool call, the end, the usage, [DONE]."""
+    for piece in reply.pieces:
+        yield _format_chunk(asked, {"role": "assistant", "content": piece})
+    for number, call in enumerate(reply.calls):
+        yield _format_chunk(asked, {"role": "assistant", "tool_calls": [{"index": number, **_tool_call_json(call)}]})
+    yield _format_chunk(asked, {}, _finish_reason(reply))
+    if (asked.body.get("stream_options") or {}).get("include_usage"):
+        last = {
+            **_completion_envelope(asked, "chat.completion.chunk"),
+            "choices": [],
+            "usage": _usage_json(asked, reply),
+        }
+        yield _format_event(last)
+    yield "data: [DONE]\n\n"
+
+
+def embeddings_body(body: Json) -> Json:
+    """A vector per input: the same for the same text, near for texts that share words."""
+    given = body.get("input", [])
+    texts = [given] if isinstance(given, str) else list(given)
+    size = int(body.get("dimensions") or EMBEDDING_DIMENSION)
+    data = [
+        {"object": "embedding", "index": number, "embedding": _hash_vector(str(text), size)}
+        for number, text in enumerate(texts)
+    ]
+    tokens = sum(len(str(text)) // 4 for text in texts)
+    usage = {"prompt_tokens": tokens, "total_tokens": tokens}
+    return {"object": "list", "model": body.get("model", ""), "data": data, "usage": usage}
+
+
+def models_body(names: tuple[str, ...]) -> Json:
+    """The list of models."""
+    listed = [{"id": name, "object": "model", "created": CREATED_AT, "owned_by": "script"} for name in names]
+    return {"object": "list", "data": listed}
+
+
+def error_body(message: str, kind: str) -> Json:
+    """An error body."""
+    return {"error": {"message": message, "type": kind, "code": kind, "param": None}}
+
+
+def _parse_message(raw: Json) -> LlmMessage:
+    calls = tuple(
+        ToolRequest(
+            id=call["id"],
+            name=call["function"]["name"],
+            arguments=json.loads(call["function"]["arguments"] or "{}"),
+        )
+        for call in raw.get("tool_calls") or ()
+    )
+    return LlmMessage(
+        role=str(raw.get("role")),
+        content=_content_text(raw),
+        tool_requests=calls,
+        tool_id=raw.get("tool_call_id"),
+        tool_name=raw.get("name"),
+    )
+
+
+def _content_text(raw: Json) -> str:
+    content = raw.get("content")
+    if isinstance(content, list):
+        return "".join(part.get("text", "") for part in content)
+    return content or ""
+
+
+def _tool_call_json(call: ToolRequest) -> Json:
+    arguments = json.dumps(call.arguments, ensure_ascii=False)
+    return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": arguments}}
+
+
+def _finish_reason(reply: ScriptedReply) -> str:
+    return reply.reason or ("tool_calls" if reply.calls else "stop")
+
+
+def _completion_envelope(asked: ScriptedRequest, kind: str) -> Json:
+    return {"id": "chatcmpl-scripted", "object": kind, "created": CREATED_AT, "model": asked.model}
+
+
+def _format_chunk(asked: ScriptedRequest, delta: Json, reason: str | None = None) -> str:
+    choice = {"index": 0, "delta": delta, "finish_reason": reason}
+    return _format_event({**_completion_envelope(asked, "chat.completion.chunk"), "choices": [choice]})
+
+
+def _format_event(body: Json) -> str:
+    return f"data: {json.dumps(body, ensure_ascii=False)}\n\n"
+
+
+def _usage_json(asked: ScriptedRequest, reply: ScriptedReply) -> Json:
+    said = reply.text + "".join(json.dumps(call.arguments) for call in reply.calls)
+    usage: Usage = reply.usage or estimate_usage(asked, said, asked.model)
+    return {
+        "prompt_tokens": usage.input_tokens,
+        "completion_tokens": usage.output_tokens,
+        "total_tokens": usage.input_tokens + usage.output_tokens,
+        "prompt_tokens_details": {"cached_tokens": usage.cached_tokens},
+    }
+
+
+def _hash_vector(text: str, size: int) -> list[float]:
+    sums = [0.0] * size
+    for word in text.lower().split():
+        digest = hashlib.sha256(word.encode()).digest()
+        for place in range(0, 16, 4):
+            number = int.from_bytes(digest[place : place + 4], "big")
+            sums[number % size] += 1.0 if number & 0x80000000 else -1.0
+    length = math.sqrt(sum(value * value for value in sums)) or 1.0
+    return [value / length for value in sums]

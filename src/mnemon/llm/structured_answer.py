@@ -1,0 +1,56 @@
+"""One structured answer of a known shape: asked for, and once more with what was wrong."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import lru_cache
+from typing import TypeVar
+
+import structlog
+from pydantic import BaseModel, ValidationError
+
+from mnemon.errors import ModelDown
+from mnemon.input_checks import describe_validation_error, storable_json
+from mnemon.llm.protocol import Json, Llm, LlmQuestion, Purpose
+
+log = structlog.get_logger(__name__)
+
+A = TypeVar("A", bound=BaseModel)
+
+
+async def request_structured_answer(
+    llm: Llm, shape: type[A], *, system: str, prompt: str, purpose: Purpose, by_rule: Callable[[], A]
+) -> A:
+    """An answer of this shape. ModelDown when the second one does not fit either, so that the work is tried later."""
+    schema = _shape_schema(shape)
+    question = LlmQuestion(
+        title=str(schema["title"]),
+        schema=schema,
+        system=system,
+        prompt=prompt,
+        purpose=purpose,
+        by_rule=lambda: by_rule().model_dump(mode="json"),
+    )
+    try:
+        return await _request_once(llm, shape, question)
+    except ValidationError as error:
+        fault = describe_validation_error(error)
+        log.info("answer_rejected", model=llm.name, title=question.title, faults=error.error_count())
+    again = f"{prompt}\n\nYour previous answer could not be used: {fault}. Give it again, corrected."
+    try:
+        return await _request_once(llm, shape, replace(question, prompt=again))
+    except ValidationError as error:
+        log.warning("answer_rejected", model=llm.name, title=question.title, faults=error.error_count())
+        raise ModelDown(
+            f"{llm.name} gave no {question.title} that can be used: {describe_validation_error(error)}. It is asked again later.",
+            code="model_answer_unusable",
+        ) from None
+
+
+@lru_cache(maxsize=64)
+def _shape_schema(shape: type[BaseModel]) -> Json:
+    """Made once: what is made of it further down is kept for the same object."""
+    return shape.model_json_schema()
+
+
+async def _request_once(llm: Llm, shape: type[A], question: LlmQuestion) -> A:
+    return shape.model_validate(storable_json((await llm.answer(question)).value))

@@ -1,0 +1,50 @@
+"""The way to the MCP door: its libraries take a second to load, so they are loaded beside the start, not before it."""
+
+import asyncio
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from starlette.types import Receive, Scope, Send
+
+from mnemon.access.rate import RateLimit
+from mnemon.errors import Unavailable
+from mnemon.services import Services
+
+if TYPE_CHECKING:
+    from mnemon.mcp.http import McpDoor
+
+
+PATH = "/mcp"
+
+
+class LazyMcpDoor:
+    """Passes requests on to the door, waiting for it to be there."""
+
+    path = PATH
+    """What figures and log lines call it: it stands in the place of a route."""
+
+    def __init__(self, services: Services, rate_limit: RateLimit) -> None:
+        self._basement = services
+        self._rate_limit = rate_limit
+        self._door: McpDoor | None = None
+        self._ready = asyncio.Event()
+
+    async def load_and_run(self) -> None:
+        """The door is loaded and open until this is cancelled."""
+        try:
+            module = await asyncio.to_thread(import_module, "mnemon.mcp.http")
+            door: McpDoor = module.McpDoor(self._basement, self._rate_limit)
+            async with door.lifespan():
+                self._door = door
+                self._ready.set()
+                await asyncio.Event().wait()
+        finally:
+            self._door = None
+            self._ready.set()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        scope["route"] = self
+        await self._ready.wait()
+        if self._door is None:
+            raise Unavailable("The MCP door is closed: the server is stopping, or its log says why it did not open.")
+        await self._door(scope, receive, send)

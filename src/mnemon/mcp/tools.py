@@ -1,0 +1,132 @@
+"""The tools a visitor is offered, and running one: the same tools that chat and runs have."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import mcp_types as types
+import numpy as np
+from pydantic import ValidationError
+
+from mnemon.access.audit import record_write
+from mnemon.clock import format_time
+from mnemon.context.assemble import preview_context
+from mnemon.custody.forget_memory import forget_memory
+from mnemon.db.tx import Tx
+from mnemon.engagement.reading import load_tool_view
+from mnemon.errors import MnemonError
+from mnemon.input_checks import describe_validation_error
+from mnemon.logs import note_error
+from mnemon.mcp.caller import McpCaller, as_tool_caller
+from mnemon.memory.recall.search import prepare_query
+from mnemon.services import Services
+from mnemon.tool import Caller, Tool
+from mnemon.tools.context import GetMyDecisions
+from mnemon.tools.registry import all_tools, run_tool
+from mnemon.tools.server_memory import server_memory_tools
+
+READ_TOOLS = frozenset(
+    {"recall", "get_context", "get_engagement", "list_todos", "get_my_decisions"}
+    | {"read_graph", "search_nodes", "open_nodes"}
+)
+DESTRUCTIVE_TOOLS = frozenset({"forget", "delete_entities", "delete_observations", "delete_relations"})
+
+
+class McpTools:
+    """Every tool of the house over one services."""
+
+    def __init__(self, services: Services) -> None:
+        self._basement = services
+        self._tools = all_tools(context=self._read_context, forget=_forget_memory, engagement=_read_engagement)
+        self._server_memory = server_memory_tools(_forget_memory)
+
+    def tools_for(self, visitor: McpCaller) -> Mapping[str, Tool]:
+        """What this visitor may call; a run is offered its decisions alone, and only if its agent reviews them."""
+        if visitor.agent_id is not None:
+            return {GetMyDecisions.name: self._tools[GetMyDecisions.name]} if visitor.reviews else {}
+        offered = self._server_memory if visitor.server_memory else self._tools
+        return {name: tool for name, tool in offered.items() if tool.needs in visitor.grants}
+
+    def list_tools(self, visitor: McpCaller) -> list[types.Tool]:
+        """The same as MCP describes tools."""
+        return [
+            types.Tool(
+                name=tool.name,
+                description=tool.description,
+                input_schema=_input_schema(tool),
+                annotations=types.ToolAnnotations(
+                    read_only_hint=tool.name in READ_TOOLS,
+                    destructive_hint=tool.name in DESTRUCTIVE_TOOLS,
+                    open_world_hint=False,
+                ),
+            )
+            for tool in self.tools_for(visitor).values()
+        ]
+
+    async def call_tool(
+        self, visitor: McpCaller, name: str, given: Mapping[str, Any], call_id: str
+    ) -> types.CallToolResult:
+        """What the tool gave back; what went wrong is said to the model, so that it can do better."""
+        tool = self.tools_for(visitor).get(name)
+        if tool is None:
+            said = f"There is no tool {name!r} for this key. `tools/list` tells which there are."
+            return error_result(said, code="no_such_tool")
+        try:
+            arguments = tool.arguments.model_validate(given)
+            text = tool.text_to_embed(arguments)
+            caller = as_tool_caller(visitor, self._basement)
+            vector = None if text is None else await prepare_query(self._basement, caller.scope, text)
+            async with self._basement.db.tx(visitor.org_id) as tx:
+                ran = await run_tool(tx, tool, caller, arguments, vector, call_id=call_id)
+                if name not in READ_TOOLS or ran.updates:  # what reads may still change the session's agent state
+                    targets = (caller.session_id, *(ran.reply.ids or ()), caller.scope.user_id)
+                    record_write(tx, caller.scope, actor=visitor.actor, action=f"mcp {name}", targets=targets)
+        except ValidationError as error:
+            return error_result(
+                f"The arguments do not fit: {describe_validation_error(error)}.", code="invalid_arguments"
+            )
+        except MnemonError as error:
+            note_error(error)
+            return error_result(error.detail, code=error.code)
+        return types.CallToolResult(
+            content=[types.TextContent(text=json.dumps(ran.reply.content, ensure_ascii=False))],
+            structured_content=ran.reply.content,
+        )
+
+    async def _read_context(
+        self, tx: Tx, caller: Caller, query: str, vector: np.ndarray | None, budget: int | None
+    ) -> dict[str, Any]:
+        made = await preview_context(
+            tx,
+            self._basement,
+            caller.scope,
+            query,
+            vector,
+            sees_agent_state=caller.may("agent-state:read"),
+            sees_engagement=caller.may("engagement:read"),
+            session_id=caller.session_id,
+            budget=budget,
+        )
+        pack = made.pack
+        return {"system": pack.system, "tokens": pack.tokens, "leftOut": len(pack.left_out)}
+
+
+def error_result(words: str, *, code: str) -> types.CallToolResult:
+    """A tool error in words a model can act on, with its code at the end."""
+    return types.CallToolResult(content=[types.TextContent(text=f"{words} ({code})")], is_error=True)
+
+
+async def _forget_memory(tx: Tx, caller: Caller, memory_id: str) -> dict[str, Any]:
+    receipt = await forget_memory(tx, caller.scope, memory_id)
+    return {"id": receipt.id, "at": format_time(receipt.at), "removed": receipt.removed, "redacted": receipt.redacted}
+
+
+async def _read_engagement(tx: Tx, caller: Caller) -> dict[str, Any] | None:
+    return await load_tool_view(tx, caller.scope)
+
+
+def _input_schema(tool: Tool) -> dict[str, Any]:
+    schema = tool.arguments.model_json_schema()
+    schema.pop("title", None)
+    schema.setdefault("properties", {})
+    return schema

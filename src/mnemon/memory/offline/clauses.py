@@ -1,0 +1,157 @@
+"""Reads a message into clauses, each a piece of it character by character."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+
+from mnemon.memory.entities.lexicon import KNOWN_NAMES
+from mnemon.memory.offline.vocabulary import NAMES_ALSO_WORDS, phrase_alternatives
+from mnemon.untrusted_text import reads_outside_text, reads_outside_text_up_to
+
+LONGEST_MESSAGE = 6_000
+"""Beyond this a message is a pasted text, and not the person's own words."""
+LONGEST_SENTENCE = 600
+LONGEST_CLAUSE = 300
+MOST_SENTENCES = 60
+MOST_CLAUSES = 8
+"""A sentence with more is a list."""
+
+# One character for one, so that a place in the plain text is the same place in the message.
+_STRAIGHT_QUOTES = str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"', "\u00a0": " "})
+# Each is entered where its first character begins, and holds what it took: a long run is read once.
+_END = re.compile(r"(?P<stop>(?<![.!?…])[.!?…]++[\"')\]]*+)(?=\s|$)|\n+")
+_ABBREVIATION = re.compile(r"\b(?:Dr|Mr|Mrs|Ms|Prof|St|Inc|Ltd|Co|Jr|Sr|vs|e\.g|i\.e|etc|[A-Z])\.$")
+_PASTED = re.compile(
+    r"^(?:From|To|Subject|Dear|Sent|Cc): |^Dear \w+|^-{3,}|forwarded message", re.MULTILINE | re.IGNORECASE
+)
+_FENCE = re.compile(r"```.*?(?:```|$)|`[^`\n]*`", re.DOTALL)
+_QUOTED = re.compile(r"\"[^\"\n]*\"?|(?<![\w'])'(?=\w)[^'\n]*+(?:'(?=\w)[^'\n]*+){0,50}+'(?!\w)")
+_NAMED = re.compile(r"\b(?:called|named)\s+$")
+_WORD = re.compile(r"[^\W\d_]+")
+_QUOTED_LINE = re.compile(r"^[ \t]*>.*$", re.MULTILINE)
+
+_UNAMBIGUOUS_NAMES = KNOWN_NAMES - NAMES_ALSO_WORDS
+_OPENERS = phrase_alternatives(
+    r"""
+    hi there / hi / hey there / hey / hello there / hello / good (?:morning|afternoon|evening) / nice to meet you
+    thanks(?: so much| a lot)? / thank you / ok / okay / so / well / also / and / but / oh
+    yes / yeah / yep / no / nope
+    actually / basically / honestly / to be honest / personally / currently / lately / these days / anyway / right
+    btw / by the way / fyi / for context / for the record / for reference / just so you know / just to let you know
+    in case you(?:'re| are) wondering / quick intro / quick note / a bit about me / about me / background / context
+    first of all / first / sure thing / great / cool / perfect / one more thing / another thing / fun fact
+    update / correction / please
+    (?:please |pls )?(?:remember|note|keep in mind|don't forget|make a note|be aware)(?: that)?
+    you should know(?: that)? / i should (?:mention|add)(?: that)? / i forgot to (?:mention|say)(?: that)?
+    (?:just |strictly )?between (?:us|you and me) / (?:please )?don't tell anyone / off the record / confidentially
+    """
+)
+_OPENER = re.compile(rf"(?:{_OPENERS})(?:\s*[,:!;.–—-]+\s*|\s+)(?:(?:but|and|so|that)\s+)?", re.IGNORECASE)
+_SUBJECT = r"(?=(?:I|I'm|I've|I'd|i|i'm|im|i've|my|My|we|We|we're|We're|our|Our)\b)"
+_APPOSITION = r"(?!(?:my|our) (?:\w+ ){0,2}[\w-]+, )"
+_JOINT = re.compile(
+    rf"(?<!\s)(?:\s*[,;:–—]\s*(?:(?:and|but|so|also|plus|because)\s+)?(?:also\s+)?{_APPOSITION}{_SUBJECT}"
+    rf"|\s+(?:and|but|plus)\s+(?:also\s+)?{_SUBJECT}|\s*;\s+(?=[A-Z])|\s+[–—]\s+)"
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Clause:
+    """One statement of a message."""
+
+    start: int
+    """Its first character's place in the message."""
+    text: str
+    """As it stands there, without opening words and closing punctuation, quotation marks plain."""
+    sentence: str
+    """The sentence around it, opening words left off."""
+    opens: bool
+    """Whether it opens its sentence, so that its first letter is a capital anyway."""
+    careless: bool
+    """The whole message is without capitals, so that their absence says nothing."""
+
+
+@reads_outside_text
+def straighten_quotes(message: str) -> str:
+    """The message with typewriter quotation marks, every character at its place."""
+    return message.translate(_STRAIGHT_QUOTES)
+
+
+@reads_outside_text_up_to(LONGEST_MESSAGE)
+def split_clauses(message: str) -> Iterator[Clause]:
+    """The message's clauses in order; none of a pasted text."""
+    if len(message) > LONGEST_MESSAGE:
+        return
+    text = straighten_quotes(message)
+    if _PASTED.search(text):
+        return
+    careless = not any(letter.isupper() for letter in text)
+    if careless:
+        text = _WORD.sub(_capitalize_name, text)
+    own = _blank_quotations(text)
+    for start, end in islice(_sentence_spans(own), MOST_SENTENCES):
+        begin = start + len(_opening_words(text[start:end]))
+        sentence = own[begin:end]
+        if len(sentence) > LONGEST_SENTENCE:
+            continue
+        for place, piece in islice(_clause_pieces(sentence), MOST_CLAUSES):
+            if piece and len(piece) <= LONGEST_CLAUSE:
+                yield Clause(
+                    start=begin + place,
+                    text=piece,
+                    sentence=sentence.strip(),
+                    opens=place == 0,
+                    careless=careless,
+                )
+
+
+def _capitalize_name(word: re.Match[str]) -> str:
+    """A known name as it would be written with care."""
+    return word[0].capitalize() if word[0] in _UNAMBIGUOUS_NAMES else word[0]
+
+
+def _blank_quotations(text: str) -> str:
+    """The text with what is quoted blanked out, except a name that something is called by."""
+
+    def blank_match(found: re.Match[str]) -> str:
+        inside = found[0].strip("\"'")
+        if _NAMED.search(text[max(0, found.start() - 12) : found.start()]) and len(inside.split()) <= 3:
+            return found[0]
+        return "\x00" * len(found[0])
+
+    for pattern in (_FENCE, _QUOTED_LINE):
+        text = pattern.sub(lambda found: "\x00" * len(found[0]), text)
+    return _QUOTED.sub(blank_match, text)
+
+
+def _sentence_spans(text: str) -> Iterator[tuple[int, int]]:
+    start = 0
+    for found in _END.finditer(text):
+        if found["stop"] == "." and _ABBREVIATION.search(text[max(start, found.end() - 8) : found.end()]):
+            continue
+        yield from _trimmed_span(text, start, found.end())
+        start = found.end()
+    yield from _trimmed_span(text, start, len(text))
+
+
+def _trimmed_span(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    piece = text[start:end]
+    if piece.strip():
+        yield start + len(piece) - len(piece.lstrip(" \t\n-*•")), start + len(piece.rstrip())
+
+
+def _opening_words(sentence: str) -> str:
+    """The words that open a sentence and say nothing."""
+    at = 0
+    while found := _OPENER.match(sentence, at):
+        at = found.end()
+    return sentence[:at]
+
+
+def _clause_pieces(sentence: str) -> Iterator[tuple[int, str]]:
+    start = 0
+    for joint in _JOINT.finditer(sentence):
+        yield start, sentence[start : joint.start()].rstrip(" .!?…,;:")
+        start = joint.end()
+    yield start, sentence[start:].rstrip(" .!?…,;:)")

@@ -1,0 +1,391 @@
+"""A book: one person's memories, or their messages with one persona, as columns that a query can be held against.
+
+Rows are appended and struck out, never moved; a strike or an addition can be taken back, which is how a transaction
+sees its own writes without leaving them behind. A book of which a third is struck out is made anew when next renewed.
+
+Filling a large one is work for a thread, so nothing here keeps the interpreter's lock for long in a single call.
+"""
+
+from array import array
+from bisect import bisect_left, insort
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import datetime, timedelta
+from heapq import merge
+from itertools import chain, pairwise
+from typing import TypeVar
+
+import numpy as np
+
+from mnemon.memory.cards import is_card_worthy
+from mnemon.memory.claims import NO_CLAIMS, ClaimGroups, group_claims
+from mnemon.memory.keys import split_key
+from mnemon.memory.ranking import NEIGHBOUR_WEIGHTS
+from mnemon.memory.recall.index_entry import QUOTE_THREAD, ColumnArrays, IndexEntry, Postings, grow_array
+
+CONVERSATION_GAP = timedelta(minutes=30)
+"""Quoting memories further apart than this are not of one conversation."""
+_ENTRY_BYTES = 850
+_POSTING_BYTES = 18
+_WORD_BYTES = 340
+"""Measured: a word that only one text holds."""
+_ROWS_PER_CALL = 2_000
+"""Rows that one call of a library takes: it keeps the interpreter's lock, 2 ms at this size, and the loop waits."""
+
+T = TypeVar("T")
+ThreadPosition = tuple[tuple[datetime, int, int, str], int]
+Undo = Callable[[], None]
+
+
+class _WordNumbers(dict[str, int]):
+    """Gives each word the next number when it is first met."""
+
+    def __missing__(self, word: str) -> int:
+        self[word] = given = len(self)
+        return given
+
+
+class SearchIndex:
+    """Everything a ranking asks about its rows. Row 0 is none."""
+
+    def __init__(self) -> None:
+        self.entries: list[IndexEntry | None] = [None]
+        self.row_of: dict[str, int] = {}
+        self.words: dict[str, Postings] = {}
+        self.entities: dict[str, array[int]] = {}
+        """Rows by entity key."""
+        self.keys_by_slug: dict[str, list[str]] = {}
+        """Entity keys by the name within them."""
+        self.longest_slug = 0
+        """Words of the longest of these names."""
+        self.types: dict[str, int] = {}
+        """Number of each type of memory."""
+        self.speakers: dict[str, int] = {}
+        """Number of each speaker; 0 is nobody."""
+        self.heard: Counter[str] = Counter()
+        """How many rows that stand each speaker has."""
+        self.columns = ColumnArrays(
+            alive="?", length="f4", embedded="?", updated="f8", asks="?", tells_time="?",
+            speaker="i4", own="?", side="i1", type="i1", weighty="?", claim="?", before="i4", after="i4",
+        )  # fmt: skip
+        self.vectors = np.zeros((64, 0), dtype=np.float32)
+        self.dead = 0
+        self._threads: dict[str, list[ThreadPosition]] = {}
+        self._postings = 0
+        self._around: dict[int, np.ndarray] | None = None
+        self._lengths: np.ndarray | None = None
+        self._beside: ClaimGroups | None = None
+
+    @property
+    def size(self) -> int:
+        """Rows that stand."""
+        return len(self.row_of)
+
+    @property
+    def bytes(self) -> int:
+        """About how much memory it takes."""
+        words = self._postings * _POSTING_BYTES + len(self.words) * _WORD_BYTES
+        return self.columns.bytes + self.vectors.nbytes + len(self.entries) * _ENTRY_BYTES + words
+
+    def fill(self, entries: Sequence[tuple[IndexEntry, np.ndarray | None]]) -> None:
+        """The book, empty so far, holds these entries; the same as putting them one by one, at once."""
+        every = [entry for entry, _ in entries]
+        self.columns.extend(len(every), **self._column_values(every))
+        self.entries += every
+        self.row_of |= {entry.id: row for row, entry in enumerate(every, start=1)}
+        self._fill_words(every)
+        for row, entry in enumerate(every, start=1):
+            self._count_speaker(entry, 1)
+            for key in set(entry.entity_refs):
+                self._rows_about(key).append(row)
+        self._fill_vectors([vector for _, vector in entries])
+        for row, (entry, _) in enumerate(entries, start=1):
+            if entry.thread is not None:
+                self._threads.setdefault(entry.thread, []).append((entry.place, row))
+        before, after = self.columns["before"], self.columns["after"]
+        for name, places in self._threads.items():
+            thread = self._threads[name] = _sort_positions(places)
+            for one, two in pairwise(thread):
+                if self._is_neighbour(one, two):
+                    after[one[1]], before[two[1]] = two[1], one[1]
+
+    def put_entry(self, entry: IndexEntry, vector: np.ndarray | None) -> Undo:
+        """The entry stands with this vector or none, in place of the one with its id."""
+        back = self.remove_entry(entry.id)
+        row = self._append_row(entry)
+        self._set_vector(row, vector)
+        if entry.thread is not None:
+            self._link_row(entry, row)
+
+        def undo() -> None:
+            if entry.thread is not None:
+                self._unlink_row(entry, row)
+            self._pop_row(entry)
+            back()
+
+        return undo
+
+    def remove_entry(self, entry_id: str) -> Undo:
+        """No entry has this id."""
+        row = self.row_of.pop(entry_id, None)
+        if row is None:
+            return lambda: None
+        entry = self._entry_at(row)
+        self.columns["alive"][row] = False
+        self.dead += 1
+        self._count_speaker(entry, -1)
+        self._clear_caches()
+        if entry.thread is not None:
+            self._unlink_row(entry, row)
+
+        def undo() -> None:
+            self.row_of[entry_id] = row
+            self.columns["alive"][row] = True
+            self.dead -= 1
+            self._count_speaker(entry, 1)
+            self._clear_caches()
+            if entry.thread is not None:
+                self._link_row(entry, row)
+
+        return undo
+
+    def set_entry_vector(self, entry_id: str, vector: np.ndarray) -> Undo:
+        """The entry, if it stands, has this vector."""
+        row = self.row_of.get(entry_id)
+        if row is None:
+            return lambda: None
+        before = self.vectors[row].copy() if self.columns["embedded"][row] else None
+        self._set_vector(row, vector)
+        return lambda: self._set_vector(row, before)
+
+    @property
+    def is_blank(self) -> bool:
+        """Whether nothing was ever put into it."""
+        return len(self.entries) == 1
+
+    @property
+    def needs_rebuild(self) -> bool:
+        """Whether much of it was struck out, so that it should be made anew."""
+        return self.dead * 3 >= len(self.entries)
+
+    def live_entries(self) -> dict[str, tuple[IndexEntry, np.ndarray | None]]:
+        """The entries that stand, each with its vector, by id."""
+        embedded = self.columns["embedded"]
+        return {
+            name: (self._entry_at(row), self.vectors[row] if embedded[row] else None)
+            for name, row in self.row_of.items()
+        }
+
+    def neighbour_rows(self) -> dict[int, np.ndarray]:
+        """For each step of the window the row that stands there, seen from each row; 0 for none."""
+        if self._around is None:
+            before, after = self.columns["before"], self.columns["after"]
+            around: dict[int, np.ndarray] = {}
+            if before.any():
+                for step, link in ((-1, before), (1, after)):
+                    reached = link
+                    for distance in range(1, max(map(abs, NEIGHBOUR_WEIGHTS)) + 1):
+                        around[step * distance] = reached
+                        reached = link[reached]
+            self._around = around  # only now: another thread may look
+        return self._around
+
+    def spread_values(self, values: np.ndarray) -> np.ndarray:
+        """Each row's value with its neighbours' shares."""
+        spread = values.copy()
+        for step, rows in self.neighbour_rows().items():
+            spread += values.dtype.type(NEIGHBOUR_WEIGHTS[step]) * values[rows]
+        return spread
+
+    def document_lengths(self) -> np.ndarray:
+        """How many words each row that stands has, with its neighbours' shares."""
+        if self._lengths is None:
+            self._lengths = self.spread_values(self.columns["length"] * self.columns["alive"])
+        return self._lengths
+
+    def claim_groups(self) -> ClaimGroups:
+        """The claims among the rows that stand, each with what it contradicts."""
+        if self._beside is None:
+            some = bool((self.columns["claim"] & self.columns["alive"]).any())
+            self._beside = group_claims(map(self._entry_at, self.row_of.values())) if some else NO_CLAIMS
+        return self._beside
+
+    def entry_of(self, entry_id: str) -> IndexEntry:
+        """The entry that stands with this id."""
+        return self._entry_at(self.row_of[entry_id])
+
+    def card_entries_about(self, keys: Iterable[str]) -> list[IndexEntry]:
+        """The weighty entries that stand and carry one of the entity keys."""
+        rows = [np.frombuffer(self.entities[key], dtype=np.int32) for key in keys if key in self.entities]
+        if not rows:
+            return []
+        every = np.unique(np.concatenate(rows)) if len(rows) > 1 else rows[0]
+        chosen = every[self.columns["weighty"][every] & self.columns["alive"][every]]
+        return [self._entry_at(row) for row in chosen.tolist()]
+
+    def id_of(self, row: int) -> str:
+        return self._entry_at(row).id
+
+    def _clear_caches(self) -> None:
+        self._around = self._lengths = self._beside = None
+
+    def _entry_at(self, row: int) -> IndexEntry:
+        entry = self.entries[row]
+        assert entry is not None
+        return entry
+
+    def _append_row(self, entry: IndexEntry) -> int:
+        row = self.columns.rows
+        self.columns.extend(1, **self._column_values([entry]))
+        self.entries.append(entry)
+        self.row_of[entry.id] = row
+        for word, count in Counter(entry.words).items():
+            held = self.words.get(word)
+            if held is None:
+                held = self.words[word] = Postings()
+            held.rows.append(row)
+            held.counts.append(count)
+        for key in set(entry.entity_refs):
+            self._rows_about(key).append(row)
+        self._postings += len(entry.words)
+        self._count_speaker(entry, 1)
+        self._clear_caches()
+        return row
+
+    def _column_values(self, entries: Sequence[IndexEntry]) -> dict[str, Sequence[float]]:
+        """What the columns hold of the entries."""
+        return {
+            "alive": [True] * len(entries),
+            "length": [len(one.words) for one in entries],
+            "updated": [one.updated_at.timestamp() for one in entries],
+            "asks": [one.asks for one in entries],
+            "tells_time": [one.tells_time for one in entries],
+            "speaker": [self._speaker_number(one.speaker) for one in entries],
+            "own": [one.own for one in entries],
+            "side": [one.side for one in entries],
+            "weighty": [is_card_worthy(one) for one in entries],
+            "claim": [one.claim_of is not None for one in entries],
+            "type": [self.types.setdefault(one.type, len(self.types) + 1) for one in entries],
+        }
+
+    def _rows_about(self, key: str) -> "array[int]":
+        rows = self.entities.get(key)
+        if rows is None:
+            rows = self.entities[key] = array("i")
+            name = split_key(key)[1]
+            self.keys_by_slug.setdefault(name, []).append(key)
+            self.longest_slug = max(self.longest_slug, name.count("_") + 1)
+        return rows
+
+    def _fill_words(self, entries: Sequence[IndexEntry]) -> None:
+        """The postings of all entries at once: sorted by word and row, counted, and cut apart by word."""
+        number = _WordNumbers()
+        flat = np.concatenate([
+            np.array(list(map(number.__getitem__, chain.from_iterable(entry.words for entry in some))), dtype=np.int64)
+            for some in _split_parts(entries)
+        ])  # fmt: skip
+        lengths = [len(entry.words) for entry in entries]
+        rows = np.repeat(np.arange(1, len(entries) + 1, dtype=np.int64), lengths)
+        places, counts = np.unique((flat << 32) | rows, return_counts=True)
+        starts = np.searchsorted(places, np.arange(len(number) + 1, dtype=np.int64) << 32).tolist()
+        all_rows = (places & 0xFFFFFFFF).astype(np.int32).tobytes()
+        all_counts = counts.astype(np.float32).tobytes()
+        for word, (start, end) in zip(number, pairwise(starts), strict=True):
+            held = self.words[word] = Postings()
+            held.rows.frombytes(all_rows[4 * start : 4 * end])
+            held.counts.frombytes(all_counts[4 * start : 4 * end])
+        self._postings += len(flat)
+        self._clear_caches()
+
+    def _pop_row(self, entry: IndexEntry) -> None:
+        """The last row, which is this entry's, was never there."""
+        for word in set(entry.words):
+            held = self.words[word]
+            held.rows.pop()
+            held.counts.pop()
+        for key in set(entry.entity_refs):
+            self.entities[key].pop()
+        self._postings -= len(entry.words)
+        self.entries.pop()
+        del self.row_of[entry.id]
+        self._count_speaker(entry, -1)
+        self.columns.pop()
+        self._clear_caches()
+
+    def _count_speaker(self, entry: IndexEntry, rows: int) -> None:
+        if entry.speaker is not None:
+            self.heard[entry.speaker] += rows
+
+    def _speaker_number(self, name: str | None) -> int:
+        return 0 if name is None else self.speakers.setdefault(name, len(self.speakers) + 1)
+
+    def _set_vector(self, row: int, vector: np.ndarray | None) -> None:
+        usable = vector is not None and bool(vector.any())
+        self.columns["embedded"][row] = usable
+        if vector is not None and self.vectors.shape[1] != len(vector):
+            self.vectors = np.zeros((len(self.vectors), len(vector)), dtype=np.float32)
+        if row >= len(self.vectors):
+            self.vectors = grow_array(self.vectors, max(row + 1, 2 * len(self.vectors)))
+        self.vectors[row] = vector if usable else 0.0
+
+    def _fill_vectors(self, vectors: Sequence[np.ndarray | None]) -> None:
+        known = [(row, vector) for row, vector in enumerate(vectors, start=1) if vector is not None]
+        if not known:
+            return
+        self.vectors = np.zeros((max(64, len(vectors) * 9 // 8 + 1), len(known[0][1])), dtype=np.float32)
+        embedded = self.columns["embedded"]
+        for some in _split_parts(known):
+            rows, made = [row for row, _ in some], np.stack([vector for _, vector in some])
+            self.vectors[rows] = made
+            embedded[rows] = made.any(axis=1)
+
+    def _link_row(self, entry: IndexEntry, row: int) -> None:
+        """The row stands between its neighbours in the thread."""
+        thread = self._threads.setdefault(entry.thread or "", [])
+        at: ThreadPosition = (entry.place, row)
+        if not thread or thread[-1] < at:
+            thread.append(at)
+        else:
+            insort(thread, at)
+        self._relink_around(thread, bisect_left(thread, at))
+
+    def _unlink_row(self, entry: IndexEntry, row: int) -> None:
+        thread = self._threads[entry.thread or ""]
+        found = bisect_left(thread, (entry.place, row))
+        del thread[found]
+        self.columns["before"][row] = self.columns["after"][row] = 0
+        self._relink_around(thread, found)
+
+    def _relink_around(self, thread: list[ThreadPosition], found: int) -> None:
+        """The rows around this position know each other."""
+        before, after = self.columns["before"], self.columns["after"]
+        near = thread[max(0, found - 1) : found + 2]
+        if found == 0 and near:
+            before[near[0][1]] = 0
+        if found + 2 > len(thread) and near:
+            after[near[-1][1]] = 0
+        for one, two in pairwise(near):
+            joined = self._is_neighbour(one, two)
+            after[one[1]] = two[1] if joined else 0
+            before[two[1]] = one[1] if joined else 0
+        self._clear_caches()
+
+    def _is_neighbour(self, one: ThreadPosition, two: ThreadPosition) -> bool:
+        return self._entry_at(one[1]).thread != QUOTE_THREAD or two[0][0] - one[0][0] <= CONVERSATION_GAP
+
+
+def _split_parts(items: Sequence[T]) -> Iterator[Sequence[T]]:
+    """The same, some at a time; once at least."""
+    return (items[start : start + _ROWS_PER_CALL] for start in range(0, len(items) or 1, _ROWS_PER_CALL))
+
+
+def _sort_positions(places: list[ThreadPosition]) -> list[ThreadPosition]:
+    """Sort the places; many of them in parts, since one sort would hold up every other thread."""
+    return list(merge(*map(sorted, _split_parts(places)))) if len(places) > _ROWS_PER_CALL else sorted(places)
+
+
+def build_index(entries: Sequence[tuple[IndexEntry, np.ndarray | None]]) -> SearchIndex:
+    """A book of these entries."""
+    book = SearchIndex()
+    book.fill(entries)
+    return book

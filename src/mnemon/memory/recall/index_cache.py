@@ -1,0 +1,254 @@
+"""The shelf: books of the people recalled lately, exact by revision, bounded in memory.
+
+A read compares the person's revision in its own transaction with the books' and takes in what is newer. Rows that the
+reading transaction itself wrote are put in for this one read and taken out again: it may yet be rolled back.
+
+What takes long runs in a thread, and runs to its end even if whoever asked for it is gone: others wait for it too.
+"""
+
+import asyncio
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+from typing import TypeVar
+
+from mnemon.db.database import Database
+from mnemon.db.tx import Tx
+from mnemon.memory.entities.aliases import Aliases
+from mnemon.memory.entities.store import load_aliases
+from mnemon.memory.recall import index_loader
+from mnemon.memory.recall.index_loader import ChangedRows, IndexVersion, delta_of
+from mnemon.memory.recall.person_index import PersonIndex, apply_delta, build_person_index, use_with_delta
+from mnemon.scope import Scope
+
+T = TypeVar("T")
+CacheKey = tuple[str, str, str | None, str]
+MEGABYTE = 1 << 20
+ROWS_BUILT_INLINE = 100
+"""About 2 ms of work; a thread would cost 80 µs more, and the wait for its turn."""
+ROWS_SCORED_INLINE = 16_000
+"""About 3 ms of work."""
+MAX_IDLE_S = 3_600.0
+"""Books that nobody has used for so long go: of whoever left or was forgotten elsewhere nothing stays in memory."""
+
+
+class IndexCache:
+    """Holds the books used last, as many as fit, of one open database."""
+
+    def __init__(
+        self,
+        *,
+        megabytes: int = 512,
+        building: Executor | None = None,
+        scoring: Executor | None = None,
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.megabytes = megabytes
+        self._now = now
+        # One thread each: Python runs one at a time anyway, and a search must not queue behind a long build.
+        self._building = building or ThreadPoolExecutor(1, thread_name_prefix="index")
+        self._scoring = scoring or ThreadPoolExecutor(1, thread_name_prefix="recall")
+        self._held: OrderedDict[CacheKey, PersonIndex] = OrderedDict()
+        self._sizes: dict[CacheKey, int] = {}
+        """Bytes of each, as they were when it was put there."""
+        self._used_at: dict[CacheKey, float] = {}
+        self.bytes = 0
+        """About how much memory the books take."""
+        self._too_large: set[CacheKey] = set()
+        self._loading: dict[CacheKey, asyncio.Task[None]] = {}
+        self._making: dict[CacheKey, asyncio.Future[PersonIndex]] = {}
+
+    def __len__(self) -> int:
+        return len(self._held)
+
+    def close(self) -> None:
+        """Leave what is being made."""
+        for task in self._loading.values():
+            task.cancel()
+        for executor in (self._building, self._scoring):
+            executor.shutdown(wait=False, cancel_futures=True)
+
+    def clear(self) -> None:
+        """Hold nothing, as at the start."""
+        self._held.clear()
+        self._sizes.clear()
+        self._used_at.clear()
+        self._too_large.clear()
+        self.bytes = 0
+
+    def forget_person(self, scope: Scope) -> None:
+        """Hold nothing of the person."""
+        for key in [key for key in self._held if key[:2] == (scope.org_id, scope.user)]:
+            self._drop_index(key)
+
+    def has_person(self, scope: Scope, model: str) -> bool:
+        """Whether it has books of the person, however old."""
+        return bool(self.megabytes) and _cache_key(scope, model) in self._held
+
+    async def load_person(self, db: Database, scope: Scope, model: str) -> None:
+        """Index the person's rows unless they are; the transaction that reads them ends before the work begins.
+
+        Whoever comes meanwhile waits for the same work.
+        """
+        key = _cache_key(scope, model)
+        if not self.megabytes or key in self._held or key in self._too_large:
+            return
+        if key not in self._loading:
+            self._loading[key] = task = asyncio.create_task(self._load_person(db, scope, model))
+            task.add_done_callback(lambda _: self._loading.pop(key, None))
+        await asyncio.shield(self._loading[key])
+
+    async def read_if_current(
+        self, scope: Scope, model: str, standing: IndexVersion, use: Callable[[PersonIndex], T]
+    ) -> T | None:
+        """Give what `use` makes of the person's books if they hold everything up to here."""
+        key = _cache_key(scope, model)
+        books = self._get_up_to_date(key, standing)
+        return None if books is None else await self._use_index(books, use)
+
+    async def read_fresh(self, tx: Tx, scope: Scope, model: str, use: Callable[[PersonIndex], T]) -> T | None:
+        """Give what `use` makes of the person's books as the transaction sees them; None when they do not fit."""
+        key = _cache_key(scope, model)
+        while self.megabytes and key not in self._too_large:
+            standing = await index_loader.load_index_version(tx, scope)
+            if (books := self._get_up_to_date(key, standing)) is not None:
+                return await self._use_index(books, use)
+            held = self._get_valid(key, standing)
+            since = -1 if held is None else held.standing.revision
+            rows, aliases = await tx.gather(
+                index_loader.load_rows_since(tx, scope, model, since), load_aliases(tx, scope)
+            )
+            if self._get_valid(key, standing) is not held or (held is not None and held.standing.revision != since):
+                continue  # somebody else renewed the books while this one read
+            own = tx.revisions.get(scope.user)
+            if rows.effort > ROWS_BUILT_INLINE or (own is None and held is not None and held.needs_rebuild):
+                books = await self._build_person(key, held, rows, aliases, standing, own)
+            elif held is not None and held.is_being_read:
+                await held.wait_until_unread()
+            else:
+                books = held or PersonIndex(standing=replace(standing, revision=-1))
+                with self._change_in_place(key, books):
+                    if own is not None:
+                        return use_with_delta(books, delta_of(rows), aliases, standing, own, use)
+                    apply_delta(books, delta_of(rows), aliases, standing)
+            if books is not None:
+                return await self._use_index(books, use)
+        return None
+
+    async def compute_off_loop(self, work: Callable[[], T], *, rows: int) -> T:
+        """Give what the work makes of so many rows that nobody changes, from a thread where that takes long."""
+        return work() if rows <= ROWS_BUILT_INLINE else await self._run_in_thread(self._building, work, None)
+
+    async def _load_person(self, db: Database, scope: Scope, model: str) -> None:
+        key = _cache_key(scope, model)
+        async with db.tx(scope.org_id) as tx:
+            standing = await index_loader.load_index_version(tx, scope)
+            rows, aliases = await tx.gather(index_loader.load_rows_since(tx, scope, model, -1), load_aliases(tx, scope))
+        if key not in self._held:
+            await self._build_person(key, None, rows, aliases, standing, None)
+
+    async def _build_person(
+        self,
+        key: CacheKey,
+        held: PersonIndex | None,
+        rows: ChangedRows,
+        aliases: Aliases,
+        standing: IndexVersion,
+        own: int | None,
+    ) -> PersonIndex | None:
+        """Make the person's books anew; None, after a wait, where somebody else was doing it.
+
+        With a transaction's own rows in them they serve that one only.
+        """
+        work = partial(build_person_index, held, rows, aliases, standing)
+        if own is not None:
+            return await asyncio.shield(self._run_in_thread(self._building, work, held))
+        if key in self._making:
+            await asyncio.wait((self._making[key],))
+            return None
+        if rows.effort + (0 if held is None else held.row_count) <= ROWS_BUILT_INLINE:
+            books = work()
+            self._keep_index(key, books)
+            return books
+        self._making[key] = making = self._run_in_thread(self._building, work, held)
+        making.add_done_callback(partial(self._keep_built, key))
+        return await asyncio.shield(making)
+
+    def _keep_built(self, key: CacheKey, made: "asyncio.Future[PersonIndex]") -> None:
+        """Hold what a thread has made, whoever still waits for it."""
+        del self._making[key]
+        if not made.cancelled() and made.exception() is None:
+            self._keep_index(key, made.result())
+
+    async def _use_index(self, books: PersonIndex, use: Callable[[PersonIndex], T]) -> T:
+        """Give what `use` makes of the books, on the spot where they are small."""
+        if books.row_count <= ROWS_SCORED_INLINE:
+            return use(books)
+        return await asyncio.shield(self._run_in_thread(self._scoring, partial(use, books), books))
+
+    def _run_in_thread(
+        self, executor: Executor, work: Callable[[], T], books: PersonIndex | None
+    ) -> "asyncio.Future[T]":
+        """Begin the work in a thread; until it is done nobody changes the books it reads.
+
+        Wait for it under a shield: a caller that is cancelled must not make it look done.
+        """
+        running = asyncio.get_running_loop().run_in_executor(executor, work)
+        if books is not None:
+            books.begin_reading()
+            running.add_done_callback(lambda _: books.end_reading())
+        return running
+
+    @contextmanager
+    def _change_in_place(self, key: CacheKey, books: PersonIndex) -> Iterator[None]:
+        """Hold the books as they are after the block, which changes them without a pause; where it fails, hold none."""
+        try:
+            yield
+        except BaseException:
+            self._drop_index(key)
+            raise
+        if books.standing.revision >= 0:
+            self._keep_index(key, books)
+
+    def _get_up_to_date(self, key: CacheKey, standing: IndexVersion) -> PersonIndex | None:
+        """The person's books, if they hold everything up to here."""
+        held = self._get_valid(key, standing)
+        if held is None or held.standing.revision < standing.revision:
+            return None
+        self._held.move_to_end(key)
+        self._used_at[key] = self._now()
+        return held
+
+    def _get_valid(self, key: CacheKey, standing: IndexVersion) -> PersonIndex | None:
+        """The books held, if they are of the same person in the same database, with nothing forgotten since."""
+        held = self._held.get(key)
+        if held is not None and replace(held.standing, revision=standing.revision) != standing:
+            self._drop_index(key)
+            return None
+        return held
+
+    def _keep_index(self, key: CacheKey, books: PersonIndex) -> None:
+        """Hold the books, and drop those used least recently until all fit."""
+        self._drop_index(key)
+        size, room = books.bytes, self.megabytes * MEGABYTE
+        if size > room:
+            self._too_large.add(key)
+            return
+        now = self._now()
+        self._held[key], self._sizes[key], self._used_at[key] = books, size, now
+        self.bytes += size
+        while self.bytes > room or now - self._used_at[next(iter(self._held))] > MAX_IDLE_S:
+            self._drop_index(next(iter(self._held)))
+
+    def _drop_index(self, key: CacheKey) -> None:
+        if self._held.pop(key, None) is not None:
+            self.bytes -= self._sizes.pop(key)
+            del self._used_at[key]
+
+
+def _cache_key(scope: Scope, model: str) -> CacheKey:
+    return scope.org_id, scope.user, scope.persona_id, model

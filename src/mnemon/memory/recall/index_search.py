@@ -1,0 +1,233 @@
+"""A search in a person's books: what is best, which cards go with it, and what of both has to be read.
+
+The hybrid ranking over what there is: over an index, or over rows as they come from the database.
+"""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+import numpy as np
+
+from mnemon.db.tx import Tx
+from mnemon.memory import store as memories
+from mnemon.memory.cards import CardSelection, entity_keys_of, select_cards
+from mnemon.memory.claims import ShownClaims, show_claims
+from mnemon.memory.entities.aliases import Aliases
+from mnemon.memory.fact import MemoryType
+from mnemon.memory.memory import StoredMemory
+from mnemon.memory.ranking import RankedItem
+from mnemon.memory.recall import store
+from mnemon.memory.recall.index import build_index
+from mnemon.memory.recall.index_entry import IndexEntry, entry_of_memory, entry_of_message
+from mnemon.memory.recall.index_loader import MOST_READ_AHEAD, RowCache
+from mnemon.memory.recall.person_index import PersonIndex
+from mnemon.memory.recall.query import (
+    FoundMessage,
+    RecallHit,
+    RecallItem,
+    RecallKind,
+    RecallQuery,
+    RecallResult,
+    parse_query,
+)
+from mnemon.memory.recall.scoring import IndexView, score_rows, view_index
+from mnemon.memory.recall.store import CandidateRow
+from mnemon.scope import Scope
+
+_ALL_TYPES = frozenset(MemoryType)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FusedRanking:
+    """The best, with what the rest of the search needs."""
+
+    ranked: Sequence[RankedItem]
+    considered: int
+    aliases: Aliases
+
+
+def rank_index(books: PersonIndex, query: RecallQuery, now: datetime) -> FusedRanking:
+    """The best of the person's books."""
+    opened = []
+    if RecallKind.MEMORIES in query.kinds:
+        opened.append(view_index(books.memories, _type_filter(query)))
+    if RecallKind.MESSAGES in query.kinds:
+        opened.append(view_index(books.messages))
+    return _rank_views(opened, query, _round_vector(query.vector), books.aliases, now)
+
+
+def rank_rows(found: Sequence[CandidateRow], query: RecallQuery, aliases: Aliases, now: datetime) -> FusedRanking:
+    """The best of these rows, whose cosines the database has computed and stand as their vectors' first number."""
+    said = [(_candidate_entry(one), _cosine_vector(one)) for one in found if isinstance(one.thing, FoundMessage)]
+    known = [(_candidate_entry(one), _cosine_vector(one)) for one in found if isinstance(one.thing, StoredMemory)]
+    opened = []
+    if RecallKind.MEMORIES in query.kinds:
+        opened.append(view_index(build_index(known), _type_filter(query)))
+    if RecallKind.MESSAGES in query.kinds:
+        opened.append(view_index(build_index(said)))
+    axis = None if query.vector is None else np.array([1.0, 0.0], dtype=np.float32)
+    return _rank_views(opened, query, axis, aliases, now)
+
+
+def _rank_views(
+    opened: Sequence[IndexView], query: RecallQuery, vector: np.ndarray | None, aliases: Aliases, now: datetime
+) -> FusedRanking:
+    scored = score_rows(opened, parse_query(query.text), vector, aliases=aliases, now=now, limit=query.limit)
+    return FusedRanking(ranked=[one for one, _ in scored.best], considered=scored.considered, aliases=aliases)
+
+
+def _type_filter(query: RecallQuery) -> frozenset[str] | None:
+    return None if query.types == _ALL_TYPES else frozenset(query.types)
+
+
+def _round_vector(vector: np.ndarray | None) -> np.ndarray | None:
+    """The query's vector as precise as stored ones are, and of length 1, so that both ways give the same cosine."""
+    if vector is None:
+        return None
+    halved = vector.astype(np.float16).astype(np.float32)
+    length = float(np.linalg.norm(halved))
+    return halved / np.float32(length) if length else None
+
+
+def _cosine_vector(one: CandidateRow) -> np.ndarray | None:
+    # The second number tells a cosine of 0 from a text without words.
+    return None if one.cosine is None else np.array([one.cosine, 1.0], dtype=np.float32)
+
+
+def _candidate_entry(one: CandidateRow) -> IndexEntry:
+    thing = one.thing
+    if isinstance(thing, FoundMessage):
+        return entry_of_message(
+            entry_id=thing.id,
+            revision=one.revision,
+            place=one.place,
+            session_id=thing.session_id,
+            role=thing.role,
+            name=thing.name,
+            content=thing.content,
+            at=thing.at,
+        )
+    return entry_of_memory(
+        entry_id=thing.id,
+        revision=one.revision,
+        kind=thing.type,
+        content=thing.content,
+        entity_refs=thing.entity_refs,
+        entity_label=thing.entity_label,
+        pinned=thing.pinned,
+        importance=thing.importance,
+        valid_from=thing.valid_from,
+        created_at=thing.created_at,
+        updated_at=thing.updated_at,
+        memory_key=thing.memory_key,
+        claim_of=thing.claim_of,
+        persona_id=thing.persona_id,
+        trust=thing.trust,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class IndexResult:
+    """What the books say of one query; the texts are not in them."""
+
+    shown: ShownClaims
+    considered: int
+    picked: Sequence[CardSelection]
+    held: Mapping[str, RecallItem]
+    """What of it was found lately and stands."""
+    memory_ids: frozenset[str]
+    """What is to be read."""
+    message_ids: frozenset[str]
+    ahead: Collection[str]
+    """Memories that are read with them: all there are, where they are few and none was read yet."""
+    known: RowCache
+    """Where to keep what was read."""
+
+    @property
+    def is_complete(self) -> bool:
+        """Nothing is to be read."""
+        return not self.memory_ids and not self.message_ids
+
+
+def search_index(books: PersonIndex, query: RecallQuery, now: datetime) -> IndexResult:
+    """The query held against the books."""
+    fused = rank_index(books, query, now)
+    shown = show_claims(fused.ranked, books.memories.claim_groups(), limit=query.limit, extra=query.extra_claims)
+    about = {one.id: _find_entry(books, one.id) for one in shown.ranked}
+    found = [entry for entry in about.values() if entry.type]
+    keys = entity_keys_of(found, books.aliases.resolve)
+    picked = select_cards(keys, lambda key: books.memories.card_entries_about(books.aliases.member_keys(key)))
+    about |= {name: _find_entry(books, name) for pick in picked for name in pick.memory_ids}
+    held = {
+        name: thing for name, one in about.items() if (thing := books.known.get_row(name, one.revision)) is not None
+    }
+    return IndexResult(
+        shown=shown,
+        considered=fused.considered,
+        picked=picked,
+        held=held,
+        memory_ids=frozenset(name for name, one in about.items() if one.type and name not in held),
+        message_ids=frozenset(name for name, one in about.items() if not one.type and name not in held),
+        ahead=() if books.known.read_ahead or books.memories.size > MOST_READ_AHEAD else tuple(books.memories.row_of),
+        known=books.known,
+    )
+
+
+async def load_results(tx: Tx, scope: Scope, sought: Sequence[IndexResult]) -> list[RecallResult]:
+    """The answers, with the rows as they stand now; all that is to be read is one round trip."""
+    memory_ids = frozenset[str]().union(*(one.memory_ids for one in sought))
+    message_ids = frozenset[str]().union(*(one.message_ids for one in sought))
+    known, keeps = sought[0].known, scope.user not in tx.revisions  # what this transaction wrote may be rolled back
+    if memory_ids and keeps and sought[0].ahead:
+        memory_ids = memory_ids.union(sought[0].ahead)
+        known.read_ahead = True
+    things = await _load_items(tx, scope, sorted(memory_ids), sorted(message_ids))
+    if keeps:
+        for thing in things.values():
+            known.keep_row(thing)
+    return [_make_result(one, {**one.held, **things}) for one in sought]
+
+
+async def _load_items(
+    tx: Tx, scope: Scope, memory_ids: Sequence[str], message_ids: Sequence[str]
+) -> dict[str, RecallItem]:
+    if not message_ids:
+        return {one.id: one for one in await memories.by_ids_with_provenance(tx, scope, memory_ids)}
+    if not memory_ids:
+        return {**await store.messages_by_ids(tx, scope, message_ids)}
+    known, heard = await tx.gather(
+        memories.by_ids_with_provenance(tx, scope, memory_ids), store.messages_by_ids(tx, scope, message_ids)
+    )
+    return {**{one.id: one for one in known}, **heard}
+
+
+def complete_result(sought: IndexResult) -> RecallResult:
+    """The answer of one that is complete."""
+    return _make_result(sought, sought.held)
+
+
+def _make_result(sought: IndexResult, things: Mapping[str, RecallItem]) -> RecallResult:
+    hits = tuple(hits_of(sought.shown, things))
+    contents = {name: one.line for name, one in things.items() if isinstance(one, StoredMemory)}
+    cards = tuple(card for pick in sought.picked if (card := pick.make_card(contents)) is not None)
+    return RecallResult(hits=hits, cards=cards, considered=sought.considered)
+
+
+def hits_of(shown: ShownClaims, things: Mapping[str, RecallItem]) -> Iterator[RecallHit]:
+    """What is shown, as far as it was read; a claim only after what it contradicts."""
+    for one in shown.ranked:
+        beside = shown.beside.get(one.id)
+        if one.id in things and (beside is None or beside in things):
+            yield RecallHit(
+                found=things[one.id],
+                score=one.score,
+                parts=one.parts,
+                weights=one.weights,
+                beside=beside,
+                claims=shown.further.get(one.id, 0),
+            )
+
+
+def _find_entry(books: PersonIndex, name: str) -> IndexEntry:
+    return books.memories.entry_of(name) if name in books.memories.row_of else books.messages.entry_of(name)

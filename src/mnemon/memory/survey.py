@@ -1,0 +1,220 @@
+"""The organization's memories, a page at a time, with how many stand under each value.
+
+All of an organization's memories as one table, filtered and counted: for the people who look after them.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from mnemon.db.statements import load_statements
+from mnemon.db.tx import Row, Tx
+from mnemon.memory.memory import StoredMemory
+from mnemon.memory.store import memory_of
+from mnemon.scope import Scope
+
+SQL = load_statements("mnemon.memory")
+MOST_READ_ONE_BY_ONE = 2000
+"""Up to so many matches are looked at one by one; of more, a page stands near the top."""
+MOST_PEOPLE = 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class SurveyFilters:
+    """What is looked for; None means all."""
+
+    type: str | None = None
+    status: str | None = None
+    source: str | None = None
+    persona_id: str | None = None
+    entity: str | None = None
+    """An entity key as stored."""
+    pinned: bool | None = None
+    words: str | None = None
+    """A part of the text, in any case."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class OwnedMemory:
+    """A memory and whose it is."""
+
+    user: str
+    """As the application calls the person."""
+    memory: StoredMemory
+
+
+@dataclass(frozen=True, kw_only=True)
+class TurnMemory:
+    """What a turn said and is remembered."""
+
+    id: str
+    content: str
+    """As it is held now, which a later turn may have changed."""
+    type: str
+    status: str
+    persona_id: str | None
+    quote: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class MemoryCounts:
+    """How much is held, over everyone."""
+
+    active: int
+    archived: int
+    pinned: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Facets:
+    """How many memories stand under each value."""
+
+    total: int
+    """All filters applied."""
+    by: Mapping[str, Mapping[str, int]]
+    """Per facet: status, type, source, persona, pinned, user (the top twenty), entity (of one person)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MemorySurvey:
+    """A page of memories and what stands beside it."""
+
+    found: tuple[OwnedMemory, ...]
+    facets: Facets
+
+
+async def survey_memories(tx: Tx, scope: Scope, filters: SurveyFilters, *, most: int, skip: int = 0) -> MemorySurvey:
+    """Memories of the organization, or of one person where the scope names one, latest change first, and how many
+    stand under each value of each facet, the other facets' filters applied."""
+    params = {**_filter_params(scope, filters), "most": most, "skip": skip, "few": MOST_READ_ONE_BY_ONE + 1}
+    entities = await tx.fetch_unprepared(SQL["entities"], **params) if scope.user_id else []
+    if not filters.words and not filters.entity:
+        facets = _make_facets(await tx.fetch_unprepared(SQL["standing"], **params), entities, filters)
+        return _make_survey(await tx.fetch_unprepared(SQL["page"], **params), facets)
+    matching = await tx.fetch_unprepared(SQL["matching"], **params)
+    if len(matching) > MOST_READ_ONE_BY_ONE:
+        facets = _make_facets(await tx.fetch_unprepared(SQL["standing_of_matches"], **params), entities, filters)
+        return _make_survey(await _page_of_many(tx, params, facets.total), facets)
+    facets = _make_facets(_facet_rows(matching, scope, filters), entities, filters)
+    return _make_survey(await _page_of_few(tx, scope, filters, matching, most=most, skip=skip), facets)
+
+
+def _make_survey(found: Sequence[Row], facets: Facets) -> MemorySurvey:
+    kept = tuple(OwnedMemory(user=row.pop("external_id"), memory=memory_of(row)) for row in found)
+    return MemorySurvey(found=kept, facets=facets)
+
+
+async def _page_of_few(
+    tx: Tx, scope: Scope, filters: SurveyFilters, matching: Sequence[Row], *, most: int, skip: int
+) -> Sequence[Row]:
+    """A page of what matches, out of all that does."""
+    mine = [row for row in matching if _is_in_scope(row, scope) and _has_wanted_values(row, filters)]
+    chosen = sorted(mine, key=lambda row: (row["updated_at"], row["id"]), reverse=True)[skip : skip + most]
+    places = {"users": [row["user_id"] for row in chosen], "ids": [row["id"] for row in chosen]}
+    return await tx.fetch_all(SQL["these"], org_id=scope.org_id, **places) if chosen else []
+
+
+async def _page_of_many(tx: Tx, params: dict[str, Any], total: int) -> Sequence[Row]:
+    """A page of what matches: first looked for among the latest, since there is much of it."""
+    left = min(params["most"], total - params["skip"])
+    if left <= 0:
+        return []
+    found = await tx.fetch_unprepared(
+        SQL["page_of_latest_matches"], **params, latest=MOST_READ_ONE_BY_ONE + 2 * (params["skip"] + left)
+    )
+    return found if len(found) == left else await tx.fetch_unprepared(SQL["page_of_matches"], **params)
+
+
+def _facet_rows(matching: Sequence[Row], scope: Scope, filters: SurveyFilters) -> list[Row]:
+    """The rows that `standing` would give of these: combinations of values, and the top twenty people."""
+    columns = tuple(_FACET_COLUMNS.values())
+    combinations = Counter(tuple(row[name] for name in columns) for row in matching if _is_in_scope(row, scope))
+    people = Counter(row["person"] for row in matching if _has_wanted_values(row, filters))
+    return [
+        *({"person": None, **dict(zip(columns, key, strict=True)), "number": n} for key, n in combinations.items()),
+        *({"person": person, "number": n} for person, n in people.most_common(MOST_PEOPLE)),
+    ]
+
+
+def _is_in_scope(row: Row, scope: Scope) -> bool:
+    return scope.user_id in (None, row["user_id"])
+
+
+def _make_facets(rows: Sequence[Row], entities: Sequence[Row], filters: SurveyFilters) -> Facets:
+    combinations = [row for row in rows if row["person"] is None]
+    people = sorted((-row["number"], row["person"]) for row in rows if row["person"] is not None)
+    return Facets(
+        total=sum(row["number"] for row in combinations if _has_wanted_values(row, filters)),
+        by={name: _facet_counts(combinations, filters, name) for name in _FACET_COLUMNS}
+        | {
+            "user": {person: -number for number, person in people},
+            "entity": {row["value"]: row["number"] for row in entities},
+        },
+    )
+
+
+_FACET_COLUMNS = {"status": "status", "type": "type", "source": "source", "persona": "persona_id", "pinned": "pinned"}
+
+
+def _facet_counts(rows: Sequence[Row], filters: SurveyFilters, facet: str) -> dict[str, int]:
+    """The facet's values with their numbers, most first; its own filter is not applied."""
+    column = _FACET_COLUMNS[facet]
+    found: Counter[str] = Counter()
+    for row in rows:
+        if row[column] is not None and _has_wanted_values(row, filters, apart_from=column):
+            found[str(row[column])] += row["number"]
+    return dict(found.most_common())
+
+
+def _has_wanted_values(row: Row, filters: SurveyFilters, apart_from: str = "") -> bool:
+    wanted = {column: getattr(filters, column) for column in _FACET_COLUMNS.values() if column != apart_from}
+    return all(value is None or row[column] == value for column, value in wanted.items())
+
+
+async def memories_by_turn(tx: Tx, scope: Scope, turn_ids: Sequence[str]) -> dict[str, list[TurnMemory]]:
+    """What these turns of the person said that is remembered, by turn."""
+    found: dict[str, list[TurnMemory]] = {}
+    for row in await tx.fetch_all(SQL["of_turns"], org_id=scope.org_id, user_id=scope.user, turns=list(turn_ids)):
+        found.setdefault(row.pop("turn_id"), []).append(TurnMemory(**row))
+    return found
+
+
+async def count_memories(tx: Tx, scope: Scope) -> MemoryCounts:
+    """How much the organization holds."""
+    rows = await tx.fetch_all(SQL["counts"], org_id=scope.org_id)
+    by = {(row["status"], row["pinned"]): row["number"] for row in rows}
+    return MemoryCounts(
+        active=sum(number for (status, _), number in by.items() if status == "ACTIVE"),
+        archived=sum(number for (status, _), number in by.items() if status == "ARCHIVED"),
+        pinned=sum(number for (_, pinned), number in by.items() if pinned),
+    )
+
+
+def _filter_params(scope: Scope, filters: SurveyFilters) -> dict[str, Any]:
+    plain = _plain_pattern(filters.words) if filters.words else None
+    exact = _like_pattern(filters.words) if filters.words else None
+    return {
+        "org_id": scope.org_id,
+        "user_id": scope.user_id,
+        "type": filters.type,
+        "status": filters.status,
+        "source": filters.source,
+        "persona_id": filters.persona_id,
+        "entity": filters.entity,
+        "pinned": filters.pinned,
+        "plain": plain,
+        "words": None if exact is None or exact.lower() == plain else exact,
+    }
+
+
+def _like_pattern(words: str) -> str:
+    """A pattern for texts that contain the words as they are."""
+    return "%" + "".join(f"\\{letter}" if letter in "\\%_" else letter for letter in words) + "%"
+
+
+def _plain_pattern(words: str) -> str:
+    """A wider pattern in small plain letters: anything goes where a letter beyond those could be meant, İ for i."""
+    pieces = re.split(r"[^\x00-\x7f]|[ik]", words.lower())
+    return "".join(_like_pattern(piece) for piece in pieces if piece) or "%"

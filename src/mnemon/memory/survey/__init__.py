@@ -1,1 +1,0 @@
-"""All of an organization's memories as one table, filtered and counted: for the people who look after them."""

@@ -1,2 +1,0 @@
-"""Where the vectors of memories, their versions and messages stand. Not how they are made (vectors), nor how they are
-weighed (ranking)."""

@@ -1,0 +1,103 @@
+"""Asking an agent for something: a run, a re-examination, a chat reply; and taking a run back."""
+
+from dataclasses import replace
+
+from mnemon.db.tx import Tx
+from mnemon.errors import Invalid, NotFound
+from mnemon.jobs import store as work
+from mnemon.runs import agent_store, re_examination, store
+from mnemon.runs.adapter import RunEvent, RunEventType
+from mnemon.runs.agent import Agent
+from mnemon.runs.agents import get_agent
+from mnemon.runs.card import RE_EXAMINATION, CardTypes
+from mnemon.runs.run import FINAL_STATUSES, Run, RunKind, RunStatus, require_transition
+from mnemon.runs.store import lock_run
+from mnemon.scope import Scope
+
+RUN_KIND = "run"
+AGENT_CHAT_KIND = "agent-chat"
+
+
+async def request_run(tx: Tx, scope: Scope, agent_id: str, prompt: str | None) -> Run:
+    """A run waits for its turn, with this prompt or the agent's default one."""
+    agent = await get_agent(tx, scope, agent_id, locked=True)
+    text = prompt or agent.default_prompt
+    if not text.strip():
+        raise Invalid("The agent has no default prompt. Send `prompt`, or give the agent a defaultPrompt.")
+    run_id = tx.new_id("run")
+    await store.insert_run(
+        scope, tx, run_id=run_id, agent_id=agent.id, kind=RunKind.MANUAL, prompt=text, card_type=agent.card_type
+    )
+    return await enqueue_run(tx, scope, agent, run_id)
+
+
+async def request_re_examination(tx: Tx, scope: Scope, parent_id: str, cards: CardTypes) -> Run:
+    """A run of the same agent waits that looks at the parent's decision again. Raises NotReExaminable."""
+    parent = await lock_run(tx, scope, parent_id)
+    card = re_examination.require_re_examinable(parent, cards.get(parent.card_type))
+    agent = await get_agent(tx, scope, parent.agent_id)
+    run_id = tx.new_id("run")
+    await store.insert_run(
+        scope,
+        tx,
+        run_id=run_id,
+        agent_id=agent.id,
+        kind=RunKind.RE_EXAMINATION,
+        prompt=re_examination.lead_prompt(parent, card, agent, tx.now),
+        card_type=RE_EXAMINATION,
+        parent_run_id=parent.id,
+    )
+    return await enqueue_run(tx, scope, agent, run_id)
+
+
+async def request_chat_reply(tx: Tx, scope: Scope, agent_id: str, message: str) -> str:
+    """The message is kept and its reply waits to be made; gives the turn's id."""
+    agent = await get_agent(tx, scope, agent_id, locked=True)
+    turn_id = tx.new_id("trn")
+    await agent_store.insert_exchange(scope, tx, agent.id, turn_id)
+    await agent_store.insert_message(scope, tx, agent.id, turn_id, "user", message)
+    await _enqueue_in_lane(tx, scope, agent.id, AGENT_CHAT_KIND, turn_id)
+    return turn_id
+
+
+async def cancel_run(tx: Tx, scope: Scope, run_id: str) -> Run:
+    """The run is cancelled; whatever still works on it stops and changes nothing. Raises Conflict when it is over."""
+    run = await lock_run(tx, scope, run_id)
+    status = require_transition(run.id, run.status, RunStatus.CANCELLED)
+    cancelled = replace(run, status=status, finished_at=tx.now, error="Cancelled.")
+    await store.update_run(scope, tx, cancelled)
+    await store.delete_tokens(scope, tx, run_id)
+    await record_status(tx, scope, cancelled)
+    if run.status is RunStatus.QUEUED:
+        await work.cancel_work(tx, scope, RUN_KIND, run_id)
+    return cancelled
+
+
+async def get_run(tx: Tx, scope: Scope, run_id: str) -> Run:
+    """The run. Raises NotFound."""
+    found = await store.find_run(scope, tx, run_id)
+    if found is None:
+        raise NotFound("run")
+    return found
+
+
+async def enqueue_run(tx: Tx, scope: Scope, agent: Agent, run_id: str) -> Run:
+    """The stored run waits in its agent's lane, which lets one through at a time."""
+    run = await get_run(tx, scope, run_id)
+    await record_status(tx, scope, run)
+    await _enqueue_in_lane(tx, scope, agent.id, RUN_KIND, run_id)
+    return run
+
+
+async def record_status(tx: Tx, scope: Scope, run: Run) -> None:
+    """The run's status stands in its events."""
+    data = {"status": run.status.value, "error": run.error} if run.error else {"status": run.status.value}
+    if run.status in FINAL_STATUSES and run.result is not None:
+        data |= {"headline": run.headline or ""}
+    await store.append_event(scope, tx, run.id, run.agent_id, RunEvent(type=RunEventType.STATUS, data=dict(data)))
+
+
+async def _enqueue_in_lane(tx: Tx, scope: Scope, agent_id: str, kind: str, key: str) -> None:
+    """Chat and runs of one agent share one lane: two that resume one session at once would lose an answer."""
+    seq = await agent_store.next_lane_seq(scope, tx, agent_id)
+    await work.enqueue_work(tx, scope, kind, key, lane=f"agent:{agent_id}", seq=seq)

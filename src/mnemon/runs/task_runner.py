@@ -1,0 +1,164 @@
+"""What a run and a chat turn have in common: what memory hands them, the time they may take, and the write-back.
+
+The council: a lead's specialists are asked by the server, each for itself, before the lead begins.
+
+The server asks, and not the lead, so that during a re-examination nothing the lead knows can reach a specialist.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+import structlog
+
+from mnemon.db.tx import Tx
+from mnemon.errors import MnemonError, Unavailable
+from mnemon.llm.protocol import LlmMessage
+from mnemon.runs import active_memory, agent_store
+from mnemon.runs.active_memory import MemoryStart, WriteBack
+from mnemon.runs.adapter import AgentDriver, AgentTask, EmitEvent, RunEvent, RunEventType, RunFailed, TaskOutcome
+from mnemon.runs.adapters.claude_cli import ClaudeDriver
+from mnemon.runs.adapters.model import ModelDriver
+from mnemon.runs.agent import Adapter, Agent
+from mnemon.runs.prompt import SpecialistReport, system_prompt
+from mnemon.runs.run import FINAL_STATUSES, RunStatus, RunUsage
+from mnemon.scope import Scope
+from mnemon.services import Services
+from mnemon.settings import Settings
+from mnemon.supervisor import end_tasks
+
+R = TypeVar("R")
+log = structlog.get_logger(__name__)
+STATUS_POLL_S = 0.5
+MAX_ATTEMPTS = 3
+
+
+class TaskStopped(MnemonError):
+    """Somebody ended it from outside; nothing of it may be applied."""
+
+    code = "stopped"
+
+    def __init__(self) -> None:
+        super().__init__("It was cancelled or deleted meanwhile.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class StartingMemory:
+    """What the agent's memory gives to one that starts now."""
+
+    start: MemoryStart
+    history: tuple[LlmMessage, ...]
+    lost: RunEvent | None
+    """Said when the stored session cannot be carried on by this adapter."""
+
+
+def make_drivers(services: Services) -> dict[Adapter, AgentDriver]:
+    """A driver for every adapter."""
+    return {
+        Adapter.MODEL: ModelDriver(services.llm),
+        Adapter.CLAUDE_CLI: ClaudeDriver(services.settings),
+    }
+
+
+async def open_memory(tx: Tx, scope: Scope, agent: Agent, *, read_only: bool) -> StartingMemory:
+    """What the shared session gives; a session another adapter left behind is not carried on, and that is said."""
+    memory = await agent_store.lock_memory(scope, tx, agent)
+    start = active_memory.memory_start(memory, read_only=read_only)
+    if agent.adapter is not Adapter.MODEL or start.session_id is None:
+        return StartingMemory(start=start, history=(), lost=None)
+    history = await agent_store.load_transcript(scope, tx, agent.id, start.session_id)
+    if history:
+        return StartingMemory(start=start, history=history, lost=None)
+    note = f"Session {start.session_id} was made by another adapter; this starts fresh."
+    lost = RunEvent(type=RunEventType.SESSION, data={"lost": start.session_id, "note": note})
+    return StartingMemory(start=start, history=(), lost=lost)
+
+
+async def write_back_memory(
+    tx: Tx, scope: Scope, agent_id: str, start: MemoryStart, outcome: TaskOutcome | None
+) -> WriteBack:
+    """The memory took the session of a success of its generation, or says why it did not."""
+    agent = await agent_store.find_agent(scope, tx, agent_id, locked=True)
+    if agent is None:
+        raise TaskStopped
+    memory = await agent_store.lock_memory(scope, tx, agent)
+    emitted = outcome.session_id if outcome else None
+    done = active_memory.session_write_back(memory, start, succeeded=outcome is not None, emitted=emitted, now=tx.now)
+    if done.kept and outcome and outcome.session_id:
+        await agent_store.extend_transcript(scope, tx, agent_id, outcome.session_id, outcome.transcript)
+        await agent_store.save_memory(scope, tx, agent_id, memory, done.memory)
+    return done
+
+
+def time_limit_s(settings: Settings, agent: Agent) -> float:
+    """Seconds it may take: the agent's own limit, never above the operator's."""
+    own = agent.config.timeout_seconds
+    return settings.run_timeout_s if own is None else min(own, settings.run_timeout_s)
+
+
+async def run_until_over(work: Awaitable[R], seconds: float, status: Callable[[], Awaitable[RunStatus | None]]) -> R:
+    """The work's result. Raises RunFailed when its time is up, Stopped when its row is over or gone meanwhile."""
+    doing = asyncio.ensure_future(work)
+    watching = asyncio.create_task(_wait_until_over(status))
+    try:
+        await asyncio.wait({doing, watching}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        if doing.done():
+            return await doing
+        if watching.done():
+            await watching
+            raise TaskStopped
+        raise RunFailed(f"It took longer than {seconds:g} s and was stopped (timeoutSeconds, MNEMON_RUN_TIMEOUT_S).")
+    finally:
+        await end_tasks(doing, watching)
+
+
+async def _wait_until_over(status: Callable[[], Awaitable[RunStatus | None]]) -> None:
+    """Return when the row is over or gone; while the database cannot say so, look again later."""
+    while True:
+        await asyncio.sleep(STATUS_POLL_S)
+        try:
+            current = await status()
+        except Unavailable as error:
+            log.warning("watch_failed", error=error.code)
+            continue
+        if current is None or current in FINAL_STATUSES:
+            return
+
+
+async def consult_council(
+    drivers: Mapping[Adapter, AgentDriver],
+    org_id: str,
+    asked: Sequence[tuple[Agent, str]],
+    emit: EmitEvent,
+    *,
+    blind: bool,
+) -> tuple[list[SpecialistReport], RunUsage]:
+    """What each specialist reports to its prompt, in order, and what it cost together. One that fails says so."""
+    made = await asyncio.gather(
+        *(_consult_specialist(drivers, org_id, agent, prompt, emit, blind) for agent, prompt in asked)
+    )
+    usage = RunUsage()
+    for _, spent in made:
+        usage = usage.plus(spent)
+    return [report for report, _ in made], usage
+
+
+async def _consult_specialist(
+    drivers: Mapping[Adapter, AgentDriver], org_id: str, agent: Agent, prompt: str, emit: EmitEvent, blind: bool
+) -> tuple[SpecialistReport, RunUsage]:
+    named = {"agentId": agent.id, "name": agent.name}
+    await emit(RunEvent(type=RunEventType.CONSULTATION, data={**named, "prompt": prompt, "blind": blind}))
+    task = AgentTask(org_id=org_id, agent=agent, system=system_prompt(agent, ()), prompt=prompt, card=None, blind=blind)
+    try:
+        outcome = await drivers[agent.adapter].perform_task(task, _discard_event)
+    except MnemonError as error:
+        await emit(RunEvent(type=RunEventType.CONSULTATION, data={**named, "error": error.detail}))
+        usage = error.usage if isinstance(error, RunFailed) else RunUsage()
+        return SpecialistReport(name=agent.name, text=f"(no report: {error.detail})"), usage
+    await emit(RunEvent(type=RunEventType.CONSULTATION, data={**named, "report": outcome.reply}))
+    return SpecialistReport(name=agent.name, text=outcome.reply), outcome.usage
+
+
+async def _discard_event(event: RunEvent) -> None:
+    """A specialist's own steps are not the lead's."""

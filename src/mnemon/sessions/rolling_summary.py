@@ -1,0 +1,225 @@
+"""The section `rolling_summary`: due when the count reaches a multiple of four.
+
+The rolling summary: due every four messages of the person, at most 600 characters, and nothing open is lost.
+
+The seed's weakness is that each update replaces the last. Here every version is kept, and what the new one drops
+is carried over while it is open: a promise, a question, a person just met.
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from pydantic import BaseModel, Field
+
+from mnemon.db.tx import Tx
+from mnemon.event_loop import run_off_loop
+from mnemon.scope import Scope
+from mnemon.section import Brief, SectionResult
+from mnemon.sessions import messages, state
+from mnemon.sessions.sentences import (
+    OpenKind,
+    ended_topics,
+    has_content_of,
+    has_ended_topic,
+    open_kind,
+    split_sentences,
+    truncate_text,
+)
+from mnemon.sessions.session import RollingError, RollingSummary
+from mnemon.sessions.summary import format_transcript
+from mnemon.turn import Role, Turn, TurnMessage
+from mnemon.untrusted_text import quote_verbatim, reads_outside_text
+
+SUMMARY_INTERVAL = 4
+SUMMARY_CHARS = 600
+_CARRIED_CHARS = 300
+"""Most characters of a summary that carried lines may take."""
+_PRIORITY = {OpenKind.COMMITMENT: 0, OpenKind.QUESTION: 1, OpenKind.PERSON: 2}
+_SENTENCE_CHARS = 160
+
+
+@dataclass(frozen=True, kw_only=True)
+class RolledSummary:
+    """A new version of the summary."""
+
+    text: str
+    carried: tuple[str, ...]
+
+
+def is_due(message_count: int, said_in_turn: int, every: int = SUMMARY_INTERVAL) -> bool:
+    """Whether the turn brought the count to a multiple of `every`, or past one."""
+    return said_in_turn > 0 and message_count // every > (message_count - said_in_turn) // every
+
+
+@reads_outside_text
+def roll_summary(
+    new: str, *, previous: str, carried_before: Sequence[str], said: str, open_todos: Sequence[str]
+) -> RolledSummary:
+    """The new summary with what it dropped and is still open appended, within the limit.
+
+    `said` is what was said since the previous one: it may report something as over. An open todo that the previous
+    summary told of is a commitment however it was worded.
+    """
+    fresh, ended = " ".join(new.split()), ended_topics(said)
+    dropped = [
+        line
+        for line in _summary_lines(previous, carried_before)
+        if not has_content_of(fresh, line)
+        and not has_ended_topic(ended, line)
+        and _is_still_open(line, carried_before, open_todos)
+    ]
+    dropped.sort(key=lambda line: _PRIORITY[open_kind(line) or OpenKind.COMMITMENT])
+    carried = _fitting_lines(dropped, min(_CARRIED_CHARS, SUMMARY_CHARS))
+    room = SUMMARY_CHARS - sum(len(line) + 1 for line in carried)
+    body = truncate_text(fresh, room)
+    return RolledSummary(text=" ".join(part for part in (body, *carried) if part), carried=tuple(carried))
+
+
+def _summary_lines(previous: str, carried_before: Sequence[str]) -> list[str]:
+    """The previous summary line by line; a line carried already stays one line."""
+    own = previous
+    for line in carried_before:
+        own = own.replace(line, "\n")
+    return list(dict.fromkeys([*split_sentences(own), *carried_before]))
+
+
+def _is_still_open(line: str, carried_before: Sequence[str], open_todos: Sequence[str]) -> bool:
+    kind = open_kind(line)
+    if kind is OpenKind.PERSON:
+        return line not in carried_before  # just met: carried over once, then the memories know them
+    return kind is not None or any(has_content_of(line, todo) for todo in open_todos)
+
+
+def _fitting_lines(lines: Sequence[str], room: int) -> list[str]:
+    """The first lines that fit whole."""
+    kept: list[str] = []
+    for line in lines:
+        if len(line) + 1 <= room:
+            kept.append(line)
+            room -= len(line) + 1
+    return kept
+
+
+@reads_outside_text
+def rolling_summary_by_rule(messages: Sequence[TurnMessage], previous: str) -> str:
+    """What the person said, in their words: statements first, then questions, newest first as far as there is room."""
+    told: list[str] = []
+    asked: list[str] = []
+    for message in reversed(messages):
+        if message.role is not Role.USER:
+            continue
+        for sentence in split_sentences(message.content):
+            (asked if sentence.endswith("?") else told).append(truncate_text(sentence, _SENTENCE_CHARS))
+    parts = [
+        *(f"Said: {line}" for line in _fitting_lines(told, SUMMARY_CHARS - 150)),
+        *(f"Asked: {line}" for line in asked[:2]),
+    ]
+    return truncate_text(" ".join(_end_with_period(part) for part in parts) or previous, SUMMARY_CHARS)
+
+
+def _end_with_period(sentence: str) -> str:
+    return sentence if sentence[-1:] in ".!?…" else sentence + "."
+
+
+OpenTodos = Callable[[Tx, Scope], Awaitable[Sequence[str]]]
+"""Tells what the person still has to do with this persona: how a commitment is known to be open."""
+
+_INSTRUCTIONS = (
+    f"Summarize the conversation with this person so far in at most {SUMMARY_CHARS} characters, as running text. Begin from "
+    "the previous summary below and bring it up to date with what was said since; keep open promises, open questions "
+    "and people just met, drop what is settled. Use only what stands there."
+)
+
+
+class RollingSummaryAnswer(BaseModel):
+    """The section's answer."""
+
+    rolling_summary: str = Field(description=f"The summary, at most {SUMMARY_CHARS} characters.", max_length=20_000)
+
+
+class RollingSummarySection:
+    """Asks for a summary every fourth message and keeps every version."""
+
+    name = "rolling_summary"
+    label = "rollingSummary"
+    answer: type[BaseModel] = RollingSummaryAnswer
+
+    def __init__(self, open_todos: OpenTodos) -> None:
+        self._open_todos = open_todos
+
+    async def prepare_brief(self, tx: Tx, turn: Turn) -> Brief | None:
+        """The previous summary and what was said since; the state says that a summary is being tried."""
+        if not is_due(turn.message_count, _count_user_messages(turn)):
+            return None
+        await state.record_rolling_attempt(tx, turn.scope)
+        previous = await _previous_summary(tx, turn)
+        said = await _messages_since(tx, turn, previous)
+        text = previous.text if previous else ""
+        shown = (
+            f"Previous summary: {text or 'none yet'}\n{quote_verbatim('said since', format_transcript(said, 12_000))}"
+        )
+        return Brief(instructions=_INSTRUCTIONS, state=shown, facts={"said": said, "previous": text})
+
+    def answer_by_rule(self, turn: Turn, brief: Brief) -> BaseModel:
+        """The person's own sentences."""
+        return RollingSummaryAnswer(
+            rolling_summary=rolling_summary_by_rule(brief.facts["said"], brief.facts["previous"])
+        )
+
+    async def apply_answer(self, tx: Tx, turn: Turn, answer: BaseModel) -> SectionResult:
+        """The summary is the current one, with what it dropped and is open carried over; a late one is skipped."""
+        assert isinstance(answer, RollingSummaryAnswer)
+        if not answer.rolling_summary.strip():
+            return SectionResult(skipped=1)
+        previous = await _previous_summary(tx, turn)
+        said = await _messages_since(tx, turn, previous)
+        told = "\n".join(one.content for one in said if one.role is Role.USER)
+        rolled = await run_off_loop(
+            len(told),
+            partial(
+                roll_summary,
+                answer.rolling_summary,
+                previous=previous.text if previous else "",
+                carried_before=previous.carried if previous else (),
+                said=told,
+                open_todos=await self._open_todos(tx, turn.scope),
+            ),
+        )
+        version = RollingSummary(
+            message_count=turn.message_count,
+            text=rolled.text,
+            carried=rolled.carried,
+            turn_id=turn.id,
+            at=turn.at,
+            sources=_merge_sources(said, previous),
+        )
+        kept = await state.store_rolling_summary(tx, turn.scope, version)
+        if not kept:
+            return SectionResult(skipped=1)
+        return SectionResult(updated=1) if previous else SectionResult(stored=1)
+
+    async def record_failure(self, tx: Tx, turn: Turn, reason: str, detail: str) -> None:
+        """The state says why there is no new summary."""
+        await state.record_rolling_error(tx, turn.scope, RollingError(reason=reason, detail=detail[:300]))
+
+
+def _count_user_messages(turn: Turn) -> int:
+    return sum(1 for said in turn.messages if said.role is Role.USER)
+
+
+async def _previous_summary(tx: Tx, turn: Turn) -> RollingSummary | None:
+    """The newest version that tells of fewer messages than the turn's."""
+    versions = await state.list_rolling_summaries(tx, turn.scope, most=1, before=turn.message_count)
+    return versions[0] if versions else None
+
+
+async def _messages_since(tx: Tx, turn: Turn, previous: RollingSummary | None) -> tuple[TurnMessage, ...]:
+    after = previous.message_count if previous else turn.message_count - 2 * SUMMARY_INTERVAL
+    return await messages.list_messages_between(tx, turn.scope, after_count=after, up_to_count=turn.message_count)
+
+
+def _merge_sources(said: Sequence[TurnMessage], previous: RollingSummary | None) -> tuple[str, ...]:
+    """The messages it tells of; what an earlier version told may live on in it, so its sources do too."""
+    earlier = previous.sources if previous else ()
+    return tuple(dict.fromkeys([*earlier, *(one.message_id for one in said)]))[-400:]

@@ -1,0 +1,128 @@
+"""Tools whose work is done in a sibling room: what they call is handed to them where they are served.
+
+`get_my_decisions`: what the calling agent decided lately. The run's own token decides whose.
+"""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+from pydantic import Field
+
+from mnemon.clock import format_time
+from mnemon.db.tx import Tx
+from mnemon.errors import NotAllowed
+from mnemon.runs.decisions import list_agent_decisions
+from mnemon.tool import Arguments, Caller, NoArguments, ToolReply
+
+ReadContext = Callable[[Tx, Caller, str, np.ndarray | None, int | None], Awaitable[dict[str, Any]]]
+"""The context pack for a query, as the wire shows it: transaction, caller, query, its vector, budget in tokens."""
+ForgetMemory = Callable[[Tx, Caller, str], Awaitable[dict[str, Any]]]
+"""The receipt of forgetting a memory: transaction, caller, memory id."""
+ReadEngagement = Callable[[Tx, Caller], Awaitable[dict[str, Any] | None]]
+"""The engagement as the wire shows it; None before the first session."""
+
+
+class GetContextArguments(Arguments):
+    """What a context is wanted for."""
+
+    query: str = Field(min_length=1, max_length=20_000, description="The message to be answered.")
+    budget_tokens: int | None = Field(None, ge=200, le=200_000)
+
+
+class GetContext:
+    """Reads what a chat turn would be given."""
+
+    name = "get_context"
+    description = "Everything that is known and may matter for answering a message, as a system prompt."
+    arguments: type[Arguments] = GetContextArguments
+    needs = "chat"
+
+    def __init__(self, read: ReadContext) -> None:
+        self._read = read
+
+    def text_to_embed(self, arguments: Arguments) -> str | None:
+        assert isinstance(arguments, GetContextArguments)
+        return arguments.query
+
+    async def run(self, tx: Tx, caller: Caller, arguments: Arguments, vector: np.ndarray | None) -> ToolReply:
+        """The context pack."""
+        assert isinstance(arguments, GetContextArguments)
+        given = await self._read(tx, caller, arguments.query, vector, arguments.budget_tokens)
+        return ToolReply(content=given, reports=False)
+
+
+class ForgetArguments(Arguments):
+    """A memory by its id."""
+
+    id: str = Field(min_length=1, max_length=200, description="The memory's id, as `recall` gives it.")
+
+
+class Forget:
+    """Really forgets."""
+
+    name = "forget"
+    description = "Forget one memory for good, wherever it stands. Only when the person asks for it."
+    arguments: type[Arguments] = ForgetArguments
+    needs = "custody"
+
+    def __init__(self, forget: ForgetMemory) -> None:
+        self._forget = forget
+
+    def text_to_embed(self, arguments: Arguments) -> str | None:
+        return None
+
+    async def run(self, tx: Tx, caller: Caller, arguments: Arguments, vector: np.ndarray | None) -> ToolReply:
+        """The receipt."""
+        assert isinstance(arguments, ForgetArguments)
+        receipt = await self._forget(tx, caller, arguments.id)
+        return ToolReply(content=receipt, ids=(arguments.id,), types=("memory",), count=1)
+
+
+class GetEngagement:
+    """Reads what is believed about the organization."""
+
+    name = "get_engagement"
+    description = "The engagement: its week, hypotheses with confidence and evidence, unknowns, findings."
+    arguments: type[Arguments] = NoArguments
+    needs = "engagement:read"
+
+    def __init__(self, read: ReadEngagement) -> None:
+        self._read = read
+
+    def text_to_embed(self, arguments: Arguments) -> str | None:
+        return None
+
+    async def run(self, tx: Tx, caller: Caller, arguments: Arguments, vector: np.ndarray | None) -> ToolReply:
+        """The engagement as it stands."""
+        return ToolReply(content={"engagement": await self._read(tx, caller)}, reports=False)
+
+
+class GetMyDecisionsArguments(Arguments):
+    """How far to look back."""
+
+    limit: int = Field(5, ge=1, le=50)
+
+
+class GetMyDecisions:
+    """Reads the agent's own decisions."""
+
+    name = "get_my_decisions"
+    description = "Your own last decisions, newest first, each in one line: when, what, and why."
+    arguments: type[Arguments] = GetMyDecisionsArguments
+    needs = "agents:read"
+
+    def text_to_embed(self, arguments: Arguments) -> str | None:
+        return None
+
+    async def run(self, tx: Tx, caller: Caller, arguments: Arguments, vector: np.ndarray | None) -> ToolReply:
+        """The decisions of the agent whose token was used, nobody else's."""
+        assert isinstance(arguments, GetMyDecisionsArguments)
+        if caller.agent_id is None:
+            raise NotAllowed(
+                "Only an agent's own run can ask for its decisions: use the token of the run.", code="not_an_agent"
+            )
+        found = await list_agent_decisions(tx, caller.scope, caller.agent_id, limit=arguments.limit)
+        shown = [{**asdict(one), "at": format_time(one.at)} for one in found]
+        return ToolReply(content={"decisions": shown}, count=len(shown), ids=tuple(one.run_id for one in found))

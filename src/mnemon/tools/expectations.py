@@ -1,0 +1,104 @@
+"""`report_result`: tells what an action did, so that what was expected of it is verified.
+
+`expect`: says what an action should do before it is done, so that its result can be checked.
+"""
+
+import numpy as np
+from pydantic import Field
+
+from mnemon.db.tx import Tx
+from mnemon.errors import Invalid
+from mnemon.tool import Arguments, Caller, ToolReply
+from mnemon.turn import EntityPatch, Intent
+
+
+class ExpectArguments(Arguments):
+    """One expectation."""
+
+    action: str = Field(min_length=1, max_length=200, description="The tool or action you are about to use.")
+    expected_outcome: str = Field(min_length=1, max_length=2000, description="What it should do, in a sentence.")
+    expected_ids: list[str] | None = Field(None, max_length=200, description="Ids the result must contain.")
+    expected_type: str | None = Field(None, max_length=200, description="A type the result must contain.")
+    expected_count: int | None = Field(None, ge=0, le=2**31 - 1, description="How many there must be.")
+    invariant: str | None = Field(None, max_length=2000, description="What must stay true.")
+
+    def as_intent(self) -> Intent:
+        return Intent(
+            action=self.action,
+            expected_outcome=self.expected_outcome,
+            expected_ids=None if self.expected_ids is None else tuple(self.expected_ids),
+            expected_type=self.expected_type,
+            expected_count=self.expected_count,
+            invariant=self.invariant,
+        )
+
+
+class Expect:
+    """Holds an expectation in the session's agent state."""
+
+    name = "expect"
+    description = (
+        "Before you act, say what the action should do. The next result of that action is checked against it by "
+        "ids, type and count, and you are told when it turned out otherwise."
+    )
+    arguments: type[Arguments] = ExpectArguments
+    needs = "chat"
+
+    def text_to_embed(self, arguments: Arguments) -> str | None:
+        return None
+
+    async def run(self, tx: Tx, caller: Caller, arguments: Arguments, vector: np.ndarray | None) -> ToolReply:
+        """The expectation is pending; whoever serves the tool writes it, with the call it came by."""
+        assert isinstance(arguments, ExpectArguments)
+        if caller.session_id is None:
+            raise Invalid("An expectation belongs to a session. Name one.", code="no_session")
+        content = {"expecting": arguments.expected_outcome, "of": arguments.action}
+        return ToolReply(content=content, intents=(arguments.as_intent(),), reports=False)
+
+
+class ReportedEntity(Arguments):
+    """An entity that the result names."""
+
+    id: str = Field(min_length=1, max_length=500)
+    kind: str = Field(min_length=1, max_length=200)
+    name: str | None = Field(None, max_length=500)
+
+
+class ReportResultArguments(Arguments):
+    """The result of an action."""
+
+    action: str = Field(min_length=1, max_length=200, description="The action, as it was named to `expect`.")
+    ids: list[str] | None = Field(None, max_length=1000, description="Ids of what it made, changed or found.")
+    types: list[str] | None = Field(None, max_length=1000, description="Their types.")
+    count: int | None = Field(None, ge=0, le=2**31 - 1, description="How many they are.")
+    entities: list[ReportedEntity] = Field(default_factory=list, max_length=1000)
+    output: str | None = Field(None, max_length=20_000, description="What else it said.")
+
+
+class ReportResult:
+    """Verifies expectations against a result."""
+
+    name = "report_result"
+    description = (
+        "After an action, tell what it did. What you expected of it is confirmed or marked as failed by ids, type "
+        "and count."
+    )
+    arguments: type[Arguments] = ReportResultArguments
+    needs = "chat"
+
+    def text_to_embed(self, arguments: Arguments) -> str | None:
+        return None
+
+    async def run(self, tx: Tx, caller: Caller, arguments: Arguments, vector: np.ndarray | None) -> ToolReply:
+        """The result is told; serving it verifies what was expected."""
+        assert isinstance(arguments, ReportResultArguments)
+        if caller.session_id is None:
+            raise Invalid("A result belongs to a session. Name one.", code="no_session")
+        return ToolReply(
+            content={"reported": arguments.action, "output": arguments.output},
+            action=arguments.action,
+            ids=None if arguments.ids is None else tuple(arguments.ids),
+            types=None if arguments.types is None else tuple(arguments.types),
+            count=arguments.count,
+            entities=tuple(EntityPatch(id=one.id, kind=one.kind, name=one.name) for one in arguments.entities),
+        )

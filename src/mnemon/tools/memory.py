@@ -1,0 +1,249 @@
+"""`remember`: keeps a fact. In a conversation it must rest on the person's own words.
+
+`recall`: what is known about something, and what was said about it.
+
+`list_todos`: what the person still has to do with this persona.
+"""
+
+import numpy as np
+from pydantic import Field
+
+from mnemon.clock import format_time
+from mnemon.db.tx import Tx
+from mnemon.errors import Invalid
+from mnemon.event_loop import run_off_loop
+from mnemon.evidence.quote_gate import Quotation, find_quote, quotable_passages
+from mnemon.memory.attribution import OtherAuthor, authors_of_turn, load_other_authors, text_size, tool_origin
+from mnemon.memory.fact import EntityType, Fact, FactEntity, FactType, MemoryType, QuoteLocation
+from mnemon.memory.memory import StoredMemory
+from mnemon.memory.recall.query import RecallHit, RecallKind, RecallQuery
+from mnemon.memory.recall.search import search
+from mnemon.memory.remember import remember_facts
+from mnemon.memory.todos.store import open_todos
+from mnemon.memory.trust import Trust, coarse_trust, source_mark
+from mnemon.sessions import turns
+from mnemon.sessions.people import ensure_person
+from mnemon.tool import Arguments, Caller, NoArguments, ToolReply
+from mnemon.turn import EntityPatch, Role, Turn, speaker_of
+
+
+class RecallArguments(Arguments):
+    """A question to memory."""
+
+    query: str = Field(min_length=1, max_length=2000, description="What you want to know, in words.")
+    limit: int = Field(5, ge=1, le=50)
+    messages: bool = Field(False, description="Also what was said, word for word.")
+
+
+class Recall:
+    """Searches the person's memories."""
+
+    name = "recall"
+    description = "Look up what is remembered about the person, someone in their life, or a project."
+    arguments: type[Arguments] = RecallArguments
+    needs = "memory:read"
+
+    def text_to_embed(self, arguments: Arguments) -> str | None:
+        assert isinstance(arguments, RecallArguments)
+        return arguments.query
+
+    async def run(self, tx: Tx, caller: Caller, arguments: Arguments, vector: np.ndarray | None) -> ToolReply:
+        """What answers the question, best first."""
+        assert isinstance(arguments, RecallArguments)
+        kinds = {RecallKind.MEMORIES, *((RecallKind.MESSAGES,) if arguments.messages else ())}
+        query = RecallQuery(
+            text=arguments.query,
+            vector=vector if caller.embedder else None,
+            model=caller.embedder,
+            kinds=frozenset(kinds),
+            limit=arguments.limit,
+        )
+        found = await search(tx, caller.scope, query)
+        return ToolReply(
+            content={
+                "results": [_hit_json(hit) for hit in found.hits],
+                "entityCards": [card.text for card in found.cards],
+            },
+            ids=tuple(hit.found.id for hit in found.hits),
+            types=("memory",) if found.memories else (),
+            count=len(found.hits),
+        )
+
+
+def _hit_json(hit: RecallHit) -> dict[str, object]:
+    found = hit.found
+    if isinstance(found, StoredMemory):
+        return {
+            "id": found.id,
+            "content": found.content,
+            "type": found.type,
+            "trust": coarse_trust(found.trust),
+            "trustLevel": found.trust,
+            "origin": found.origin,
+            "claimOf": found.claim_of,
+            **({"claims": hit.claims} if hit.claims else {}),
+        }
+    # A tool's message is called one whatever name its caller gave it.
+    by = source_mark(Trust.TOOL, found.name or "") if found.role is Role.TOOL else speaker_of(found.role, found.name)
+    return {"id": found.id, "said": found.content, "by": by, "at": format_time(found.at)}
+
+
+AGENT_SOURCE = "agent"
+"""The source of what an agent states by itself."""
+
+
+class FactSubject(Arguments):
+    """Someone or something a fact is about."""
+
+    type: EntityType
+    label: str = Field(min_length=1, max_length=200, description="The name, as people say it.")
+
+
+class RememberArguments(Arguments):
+    """A fact."""
+
+    content: str = Field(min_length=1, max_length=2000, description="The fact, in one sentence.")
+    quote: str | None = Field(
+        None, max_length=2000, description="The person's words it rests on, copied exactly; needed in a conversation."
+    )
+    type: MemoryType = Field(MemoryType.PROFILE, description="Whether it is about the person, someone, or a project.")
+    about: FactSubject | None = Field(None, description="Whom it is about, if not the person.")
+    fact_type: FactType = FactType.FACT
+    attribute: str | None = Field(
+        None, max_length=200, description="What it is a value of, like `lives in`; a new value replaces the old one."
+    )
+    private: bool = Field(False, description="Only for this persona: the person asked for it to stay between you.")
+
+
+class Remember:
+    """Writes one memory."""
+
+    name = "remember"
+    description = (
+        "Keep a lasting fact about the person, someone in their life, or a project. Only what they said themselves; "
+        "what was recalled is known already."
+    )
+    arguments: type[Arguments] = RememberArguments
+    needs = "memory:write"
+
+    def text_to_embed(self, arguments: Arguments) -> str | None:
+        return None
+
+    async def run(self, tx: Tx, caller: Caller, arguments: Arguments, vector: np.ndarray | None) -> ToolReply:
+        """The fact is held, or one more mention of what is held."""
+        assert isinstance(arguments, RememberArguments)
+        turn = await _calling_turn(tx, caller)
+        found = None if turn is None else _require_quotation(turn, arguments.quote)
+        lender = None if turn is None else await _find_lender(tx, turn, arguments.content)
+        if caller.user_name:
+            await ensure_person(tx, caller.scope.org_id, caller.user_name)
+        [kept] = await remember_facts(tx, caller.scope, [_make_fact(caller, arguments, found, lender)])
+        memory = kept.memory
+        return ToolReply(
+            content={
+                "outcome": kept.outcome,
+                "id": memory.id,
+                "content": memory.content,
+                "claimOf": memory.claim_of,
+                "why": kept.why,
+            },
+            ids=(memory.id,),
+            types=("memory", memory.type),
+            count=1,
+            entities=(EntityPatch(id=memory.id, kind="memory", name=memory.content[:80]),),
+        )
+
+
+async def _calling_turn(tx: Tx, caller: Caller) -> Turn | None:
+    """The turn the call is made in; None outside of one, where there is nothing to quote."""
+    if caller.turn_id is None:
+        return None
+    stored = await turns.find_turn(tx, caller.scope, caller.turn_id)
+    if stored is None:
+        raise _no_quote_error()
+    return stored.turn
+
+
+def _require_quotation(turn: Turn, quote: str | None) -> Quotation:
+    """Where the quote stands in the turn."""
+    found = None if quote is None else find_quote(quote, quotable_passages(turn))
+    if found is None:
+        raise _no_quote_error()
+    return found
+
+
+def _no_quote_error() -> Invalid:
+    return Invalid(
+        "Nothing is remembered without the person's own words: give `quote`, copied exactly from this message.",
+        code="no_quote",
+    )
+
+
+async def _find_lender(tx: Tx, turn: Turn, content: str) -> OtherAuthor | None:
+    """Whose words the fact is made of, if not the person's."""
+    recalled = await load_other_authors(tx, turn)
+    return await run_off_loop(
+        turn.size + text_size(recalled), lambda: authors_of_turn(turn, recalled).other_author(content)
+    )
+
+
+def _make_fact(caller: Caller, given: RememberArguments, found: Quotation | None, lender: OtherAuthor | None) -> Fact:
+    trust, origin = _trust_and_origin(found, lender)
+    return Fact(
+        type=given.type,
+        content=given.content,
+        entity=FactEntity(type=given.about.type, label=given.about.label) if given.about else None,
+        fact_type=given.fact_type,
+        attribute=given.attribute,
+        private=given.private and caller.scope.persona_id is not None,
+        source=AGENT_SOURCE,
+        trust=trust,
+        origin=origin,
+        ground=None if found is None else _make_ground(caller, found),
+    )
+
+
+def _trust_and_origin(found: Quotation | None, lender: OtherAuthor | None) -> tuple[Trust, str]:
+    """Whose words the fact rests on: the person's, a tool's, whoever's it is made of, or nobody's but the agent's."""
+    if found is None:
+        return Trust.AGENT, AGENT_SOURCE
+    if found.passage.role is Role.USER:
+        return (Trust.PERSON, AGENT_SOURCE) if lender is None else (lender.trust, lender.origin)
+    return Trust.TOOL, tool_origin(found.passage.who)
+
+
+def _make_ground(caller: Caller, found: Quotation) -> QuoteLocation | None:
+    if caller.session_id is None or caller.turn_id is None:
+        return None
+    return QuoteLocation(
+        turn_id=caller.turn_id,
+        session_id=caller.session_id,
+        message_id=found.passage.message_id,
+        start=found.start,
+        end=found.end,
+        quote=found.text,
+        at=found.passage.at,
+    )
+
+
+class ListTodos:
+    """Reads the open todos."""
+
+    name = "list_todos"
+    description = "What the person promised, repeats, left open or struggles with, as far as it is still open."
+    arguments: type[Arguments] = NoArguments
+    needs = "memory:read"
+
+    def text_to_embed(self, arguments: Arguments) -> str | None:
+        return None
+
+    async def run(self, tx: Tx, caller: Caller, arguments: Arguments, vector: np.ndarray | None) -> ToolReply:
+        """The open todos, oldest first."""
+        found = await open_todos(tx, caller.scope)
+        shown = [
+            {"id": one.id, "kind": one.kind, "content": one.content, "since": format_time(one.created_at)}
+            for one in found
+        ]
+        return ToolReply(
+            content={"todos": shown}, ids=tuple(one.id for one in found), types=("todo",), count=len(found)
+        )

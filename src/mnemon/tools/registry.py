@@ -1,0 +1,82 @@
+"""Which tools stand where, and the one way to run one."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from mnemon.agentstate.journal import StateUpdate, record_intents, record_tool_results
+from mnemon.db.tx import Tx
+from mnemon.errors import NotAllowed
+from mnemon.tool import Arguments, Caller, Tool, ToolReply
+from mnemon.tools.context import (
+    Forget,
+    ForgetMemory,
+    GetContext,
+    GetEngagement,
+    GetMyDecisions,
+    ReadContext,
+    ReadEngagement,
+)
+from mnemon.tools.expectations import Expect, ReportResult
+from mnemon.tools.memory import ListTodos, Recall, Remember
+from mnemon.turn import ToolOutcome
+
+_CHAT_TOOLS: tuple[Tool, ...] = (Expect(), Recall(), Remember(), ListTodos())
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToolRun:
+    """What a tool gave back and what it changed in the agent state."""
+
+    reply: ToolReply
+    outcome: ToolOutcome
+    updates: tuple[StateUpdate, ...]
+
+
+def chat_tools(grants: Collection[str]) -> Mapping[str, Tool]:
+    """The tools a chat model may call for a key with these scopes."""
+    return {tool.name: tool for tool in _CHAT_TOOLS if tool.needs in grants}
+
+
+def all_tools(*, context: ReadContext, forget: ForgetMemory, engagement: ReadEngagement) -> Mapping[str, Tool]:
+    """Every tool there is, for a door that serves them to agents; sibling rooms' work is handed in."""
+    tools: tuple[Tool, ...] = (
+        *_CHAT_TOOLS,
+        ReportResult(),
+        GetMyDecisions(),
+        GetContext(context),
+        Forget(forget),
+        GetEngagement(engagement),
+    )
+    return {tool.name: tool for tool in tools}
+
+
+async def run_tool(
+    tx: Tx, tool: Tool, caller: Caller, arguments: Arguments, vector: np.ndarray | None, *, call_id: str
+) -> ToolRun:
+    """The tool has run, and the session's agent state has taken account of its plan and its result, all in `tx`."""
+    if not caller.may(tool.needs):
+        raise NotAllowed(
+            f"This key lacks the scope `{tool.needs}`, which {tool.name} needs. Use a key that has it.",
+            code="missing_scope",
+        )
+    reply = await tool.run(tx, caller, arguments, vector)
+    outcome = ToolOutcome(
+        id=call_id,
+        action=reply.action or tool.name,
+        ids=reply.ids,
+        types=reply.types,
+        count=reply.count,
+        entities=reply.entities,
+        output=reply.content,
+    )
+    if caller.session_id is None:
+        return ToolRun(reply=reply, outcome=outcome, updates=())
+    scope, session, turn_id = caller.scope, caller.session_id, caller.turn_id
+    planned = await record_intents(tx, scope, session, reply.intents, turn_id=turn_id, at=tx.now)
+    settled = None
+    if reply.reports:
+        settled = await record_tool_results(tx, scope, session, (outcome,), turn_id=turn_id, at=tx.now)
+    updates = tuple(update for update in (planned, settled) if update is not None)
+    return ToolRun(reply=reply, outcome=outcome, updates=updates)

@@ -1,0 +1,51 @@
+"""Makes vectors before a transaction begins; an embedder that is down delays them and fails nothing.
+
+A vector in the words of PostgreSQL.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from mnemon.embedding.embedder import Embedder
+from mnemon.errors import ModelDown
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextVectors:
+    """Texts with their vectors of one model; empty while the embedder is down."""
+
+    model: str
+    by_text: Mapping[str, np.ndarray] = field(default_factory=dict)
+
+
+async def embed_texts(embedder: Embedder, texts: Sequence[str]) -> TextVectors:
+    """The vectors of the texts, or none of them when the embedder does not answer."""
+    wanted = list(dict.fromkeys(texts))
+    if not wanted:
+        return TextVectors(model=embedder.model)
+    try:
+        made = await embedder.embed(wanted)
+    except ModelDown:
+        return TextVectors(model=embedder.model)
+    return TextVectors(model=embedder.model, by_text=dict(zip(wanted, made, strict=True)))
+
+
+async def embed_query(embedder: Embedder, text: str) -> np.ndarray | None:
+    """The query's vector; None when the embedder does not answer or the text has no words."""
+    vector = (await embed_texts(embedder, [text])).by_text.get(text)
+    return vector if vector is not None and np.any(vector) else None
+
+
+async def probe_dimension(embedder: Embedder) -> int:
+    """How long its vectors are, asked of an endpoint that has not said so yet; 0 while that one is down."""
+    if not embedder.dimension:
+        await embed_texts(embedder, ["how long is this vector?"])
+    return embedder.dimension
+
+
+def vector_literal(vector: np.ndarray | Sequence[float]) -> str:
+    """The vector as PostgreSQL reads it."""
+    values = vector.tolist() if isinstance(vector, np.ndarray) else vector
+    return "[" + ",".join(["%.7g"] * len(values)) % tuple(values) + "]"
