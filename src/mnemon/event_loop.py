@@ -1,14 +1,10 @@
-"""Right of way: what can wait stands back while somebody waits for an answer, or for the first word of a reply.
+"""Keep the event loop free: requests before jobs, long texts in a thread, and pauses in long loops.
 
-Requests and jobs may run in one process, on one processor. A reflection takes as long as a reply does to begin, so a
-job lets those who came just now pass before each of its steps, though never for long: under a crowd it takes turns.
-
-Reading of long texts beside the event loop, so that whoever sends one delays nobody else.
-
-One thread for the whole process: Python runs one at a time anyway, and each further one would make the loop wait longer
-for its turn. What runs there reads text in linear time (`untrusted_text.py`), and a field's longest text bounds that time.
-
-Lets others run while something goes through many items: for work that is short for each and long for all.
+- Requests and jobs may run in one process, on one processor. A reflection takes as long as a reply does to begin, so a
+  job lets requests that came just now go first before each of its steps, though never for long (`RequestPriority`).
+- Long texts are read in one thread for the whole process: Python runs one at a time anyway, and each further one would
+  make the loop wait longer for its turn. What runs there is linear in its text (`untrusted_text.py`).
+- Work that is short for each item and long for all of them pauses in between.
 """
 
 import asyncio

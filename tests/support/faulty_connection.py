@@ -1,7 +1,8 @@
 """A connection that fails one chosen statement, wherever possible by making PostgreSQL itself raise the error.
 
-Every statement of the server passes through `Wire.send_round` or `Wire.execute`, so counting there counts them all: BEGIN,
-SET, savepoints, COMMIT and ROLLBACK, what was put off with `Tx.defer`, and each row of `Tx.execute_many`.
+Every statement of the server passes through `PipelinedConnection.send_round` or its `execute`, so counting there counts
+them all: BEGIN, SET, savepoints, COMMIT and ROLLBACK, what was put off with `Tx.defer`, and each row of
+`Tx.execute_many`.
 """
 
 import asyncio

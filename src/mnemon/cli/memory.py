@@ -288,7 +288,8 @@ def _print_score_parts(hit: "RecallHit") -> None:
         bar = "█" * round(_BAR_WIDTH * abs(share) / most)
         colour = "red" if share < 0 else "green"
         out.print(
-            f"            {name:<11}[{colour}]{bar:<{_BAR_WIDTH}}[/] {part:7.3f} × {hit.weights[name]:.2f} = {share:7.3f}"
+            f"            {name:<11}[{colour}]{bar:<{_BAR_WIDTH}}[/] "
+            f"{part:7.3f} × {hit.weights[name]:.2f} = {share:7.3f}"
         )
 
 

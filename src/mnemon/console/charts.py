@@ -70,7 +70,8 @@ def confidence_chart(
         x = left + max(0.0, (line.at - start).total_seconds()) / length * (width - left - MARGIN)
         before, value = value, update_confidence(value, line.stance, line.strength)
         points += [(x, _y_position(before, height)), (x, _y_position(value, height))]
-        label = f"{line.stance}, {line.strength}: {round_confidence(before):.2f} → {round_confidence(value):.2f}. {line.line}"
+        change = f"{round_confidence(before):.2f} → {round_confidence(value):.2f}"
+        label = f"{line.stance}, {line.strength}: {change}. {line.line}"
         up = line.stance is Stance.SUPPORTS
         marks.append(
             ChartMark(x=round(x, 1), y=round(_y_position(value, height), 1), up=up, label=label, target=f"#{line.id}")

@@ -53,7 +53,8 @@ async def withdraw(visit: PageRequest, form: dict[str, str]) -> ActionRedirect:
         done = await withdraw_source(tx, visit.person_scope(user), origin)
         visit.audit_write(tx, "withdraw source", done.id)
     gone = f"{count_with_noun(len(done.archived), 'memory', 'memories')} archived, {len(done.restored)} restored"
-    kept = f"{count_with_noun(done.versions, 'past version', 'past versions')} and {count_with_noun(done.todos, 'todo', 'todos')} taken back"
+    versions = count_with_noun(done.versions, "past version", "past versions")
+    kept = f"{versions} and {count_with_noun(done.todos, 'todo', 'todos')} taken back"
     return ActionRedirect(to=f"/sources?user={quote(user)}", notice=f"Taken back. Receipt {done.id}: {gone}, {kept}.")
 
 

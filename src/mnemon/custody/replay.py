@@ -113,11 +113,13 @@ class LedgerCarryover:
         if self._found:
             return (
                 "The database that this one replaces had itself been restored without the ledger of forgettings: what "
-                f"was forgotten before that may be back, and {ledger.LEDGER_FILE} in the data directory does not list it. "
+                f"was forgotten before that may be back, and {ledger.LEDGER_FILE} in the data directory does not list "
+                "it. "
                 f"{_COPY_HINT}"
             )
         return (
-            f"No ledger of forgettings was found, neither a database that this one replaces nor {ledger.LEDGER_FILE} in "
+            "No ledger of forgettings was found, neither a database that this one replaces nor "
+            f"{ledger.LEDGER_FILE} in "
             f"the data directory: what was forgotten since the backup may be back. {_COPY_HINT}"
         )
 

@@ -140,7 +140,7 @@ NOT_A_URL_DETAIL = (
 )
 
 
-BAD_PASSWORD_DETAIL = (
+UNREADABLE_URL_DETAIL = (
     "MNEMON_DATABASE_URL reads as if its password ended early, or its port is no number. Write special characters in "
     "the user and the password as %40 for @, %2F for /, %3A for :, and the whole as "
     "postgresql://USER:PASSWORD@HOST:PORT/DATABASE."
@@ -151,7 +151,7 @@ _HIGHEST_PORT = 65_535
 def explain_error(error: psycopg.Error, url: str, *, embedded: bool = False) -> str:
     """The cause of the failure and what to do next; never the password."""
     if may_show_password(url):
-        return BAD_PASSWORD_DETAIL
+        return UNREADABLE_URL_DETAIL
     target = parse_target(url)
     if target is None:
         return NOT_A_URL_DETAIL

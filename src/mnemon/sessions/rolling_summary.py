@@ -126,7 +126,8 @@ OpenTodos = Callable[[Tx, Scope], Awaitable[Sequence[str]]]
 """Tells what the person still has to do with this persona: how a commitment is known to be open."""
 
 _INSTRUCTIONS = (
-    f"Summarize the conversation with this person so far in at most {SUMMARY_CHARS} characters, as running text. Begin from "
+    f"Summarize the conversation with this person so far in at most {SUMMARY_CHARS} characters, as running text. "
+    "Begin from "
     "the previous summary below and bring it up to date with what was said since; keep open promises, open questions "
     "and people just met, drop what is settled. Use only what stands there."
 )

@@ -103,7 +103,8 @@ def _memory_row(scope: Scope, text: str, place: int, revision: int, now: datetim
     label, at = text.split(" ", 1)[0], now - timedelta(days=1 + day % 1000) + timedelta(minutes=minute)
     key = f"people|person|{label.lower()}|fact|{place}"
     return (
-        scope.org_id, scope.user, _memory_id(place), "PEOPLE", text, [f"person:{label.lower()}"], label, "person", "fact", 1,
+        scope.org_id, scope.user, _memory_id(place), "PEOPLE", text,
+        [f"person:{label.lower()}"], label, "person", "fact", 1,
         key, "api", "person", 1.0, at, at, revision, at, at, at,
     )  # fmt: skip
 

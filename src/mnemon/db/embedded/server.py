@@ -242,7 +242,8 @@ async def _wait_until_ready(
         if waited - moved >= stall_seconds:
             raise DatabaseDown(
                 f"PostgreSQL (process {launched.pid}) has made no progress for {waited - moved:.0f} s. Look at "
-                f"{layout.log_file} and at the disk of {layout.data_dir}; end that process if it hangs, and start again."
+                f"{layout.log_file} and at the disk of {layout.data_dir}; end that process if it hangs, and start "
+                "again."
             )
         if waited - said >= REPORT_EVERY_SECONDS:
             report(f"the database is starting, {waited:.0f} s so far: {_last_line(layout.log_file, launched.log_from)}")

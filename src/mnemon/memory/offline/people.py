@@ -67,7 +67,8 @@ PERSON_FACTS: tuple[ExtractionRule, ...] = (
     _person_rule(rf"works (?:at|for) {_ORG}(?: as .+| in .+)?{_REST}", "employer", org=checks.is_organization),
     _person_rule(r"works as (?:an? )?(?P<x>.+)", "job"),
     _person_rule(r"is an? (?P<x>.+)", "job", x=checks.is_occupation),
-    _person_rule(r"is (?:the )?(?P<x>(?:ceo|cto|cfo|coo|vp|head|director|founder|president|chair|chairman|owner|cofounder)"
+    _person_rule(
+        r"is (?:the )?(?P<x>(?:ceo|cto|cfo|coo|vp|head|director|founder|president|chair|chairman|owner|cofounder)"
            r"(?: of| at) .+)", "job"),
     _person_rule(r"(?:is|just turned|turned) (?P<age>\d{1,3})(?: years? old)?", "age", age=checks.is_age),
     _person_rule(r"are (?P<x>\d{1,2}(?:, \d{1,2})* and \d{1,2})(?: years old)?", "age"),

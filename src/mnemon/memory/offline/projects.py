@@ -55,22 +55,26 @@ PROJECTS: tuple[ExtractionRule, ...] = (
     _project_rule(rf"(?:{_BE})?working on {_THE}{_THING}{_CUT}"),
     _project_rule(rf"{_BE}(?:building|developing|designing|creating|making|organi[sz]ing|renovating|prototyping) "
              rf"(?:an?|the|my|our|some) (?:new )?{_THING}{_CUT}"),
-    _project_rule(rf"{_BE}writing {_THE}(?P<what>(?:\w+ ){{0,2}}(?:novel|book|thesis|dissertation|paper|screenplay|memoir"
+    _project_rule(
+        rf"{_BE}writing {_THE}(?P<what>(?:\w+ ){{0,2}}(?:novel|book|thesis|dissertation|paper|screenplay|memoir"
              rf"|blog|grant|app|library|compiler|game|musical|opera|cookbook|play|script|series|report)){_CUT}"),
     _project_rule(rf"(?:my|our|the) (?:startup|company|project|app|product|team|band|podcast|book|game|newsletter)"
              rf"(?:'s name is| is called| is named) [\"']?(?P<what>{_NAME})[\"']?"),
-    _project_rule(rf"(?:(?:{_BE})?{_SHIPPING}|(?:we|i) {_WE_SHIP}) {_THE}{_THING},? {_WHEN}", "launch", when=checks.is_time),
+    _project_rule(
+        rf"(?:(?:{_BE})?{_SHIPPING}|(?:we|i) {_WE_SHIP}) {_THE}{_THING},? {_WHEN}", "launch", when=checks.is_time),
     _project_rule(rf"(?P<what>{_NAME}) {_SHIPS} {_WHEN}", "launch", when=checks.is_time),
     _project_rule(rf"the deadline for {_THE}{_THING} is (?P<when>.+)", "deadline", when=checks.is_time),
     _project_rule(rf"(?P<what>{_NAME}) is due (?P<when>.+)", "deadline", when=checks.is_time),
     _project_rule(rf"the budget for {_THE}{_THING} is (?P<x>(?:about |around )?[$€£]?\d.*)", "budget"),
-    _project_rule(r"(?:our |my |the )?(?:project )?deadline is (?P<when>.+)", "deadline", entity=None, when=checks.is_time),
+    _project_rule(
+        r"(?:our |my |the )?(?:project )?deadline is (?P<when>.+)", "deadline", entity=None, when=checks.is_time),
     _project_rule(r"(?:our |my |the )?(?:launch|release) is (?:scheduled for|planned for|on|in|set for) (?P<when>.+)",
              "launch", entity=None, when=checks.is_time),
     _project_rule(rf"(?:we|i)(?: are|'re|'m)? us(?:e|ing) (?P<x>[\w ,.+#-]+?) for (?:the |our )?"
              rf"(?P<what>{_NAME})(?: project)?", "uses"),
     _project_rule(r"(?:(?:the |our |my )?(?:project|backend|frontend|stack|codebase)|(?:our|my) (?:app|site|website)) "
              r"(?:uses|is built (?:with|on|in)|runs on|is written in) (?P<x>(?-i:[A-Z]).*)", entity=None),
-    _project_rule(rf"{_BE}(?:migrating(?: everything| our \w+)?|moving (?:everything|our \w+)) to (?P<what>{_NAME}){_CUT}",
+    _project_rule(
+        rf"{_BE}(?:migrating(?: everything| our \w+)?|moving (?:everything|our \w+)) to (?P<what>{_NAME}){_CUT}",
              "migration"),
 )  # fmt: skip

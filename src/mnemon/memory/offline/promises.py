@@ -55,15 +55,18 @@ PROMISES: tuple[PromiseRule, ...] = (
     _compile_promise(r"i(?:'m| am) (?:still )?(?:undecided|torn|on the fence|unsure|not sure) (?:about|between"
              r"|whether) (?P<what>.+)",
              TodoKind.THREAD),
-    _compile_promise(r"i(?:'m| am) still (?:deciding|figuring out|debating|weighing|considering|wondering) (?P<what>.+)",
+    _compile_promise(
+        r"i(?:'m| am) still (?:deciding|figuring out|debating|weighing|considering|wondering) (?P<what>.+)",
              TodoKind.THREAD),
-    _compile_promise(r"i (?:still )?(?:haven't|have not) decided (?P<what>(?!yet$|anything).+?)(?: yet)?", TodoKind.THREAD),
+    _compile_promise(
+        r"i (?:still )?(?:haven't|have not) decided (?P<what>(?!yet$|anything).+?)(?: yet)?", TodoKind.THREAD),
     _compile_promise(r"i (?:still )?(?:need|have) to (?:decide|figure out|make up my mind about|work out) (?P<what>.+)",
              TodoKind.THREAD),
     _compile_promise(r"i don't know yet (?P<what>(?:whether|if|how|which|where|when) .+)", TodoKind.THREAD),
     _compile_promise(rf"{_WILL} {_EMPTY}(?:{_ACTION})\b .+", TodoKind.COMMITMENT),
     _compile_promise(rf"{_WILL} {_DO} {_SOON}(?:,? .+)?", TodoKind.COMMITMENT),
-    _compile_promise(rf"i(?:'ve got| have got| need| have| must remember| promised(?: \w+)?| agreed| committed) to {_DO}",
+    _compile_promise(
+        rf"i(?:'ve got| have got| need| have| must remember| promised(?: \w+)?| agreed| committed) to {_DO}",
              TodoKind.COMMITMENT),
     _compile_promise(rf"i must {_DO}", TodoKind.COMMITMENT),
     _compile_promise(rf"(?:please )?(?:remind me|don't let me forget) to {_DO}", TodoKind.COMMITMENT),
