@@ -15,34 +15,8 @@ SMALL_FILE = 50
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 # Irregular participles that were in use as names of functions; regular ones end in "ed".
-PARTICIPLES = frozenset(
-    [
-        "begun",
-        "bound",
-        "done",
-        "drawn",
-        "found",
-        "given",
-        "gone",
-        "held",
-        "kept",
-        "known",
-        "left",
-        "lost",
-        "made",
-        "put",
-        "read",
-        "said",
-        "seen",
-        "sent",
-        "shown",
-        "spoken",
-        "taken",
-        "told",
-        "worn",
-        "written",
-    ]
-)
+PARTICIPLES = {"begun", "bound", "done", "drawn", "found", "given", "gone", "held", "kept", "known", "left", "lost"}
+PARTICIPLES |= {"made", "put", "read", "said", "seen", "sent", "shown", "spoken", "taken", "told", "worn", "written"}
 
 
 @dataclass(frozen=True, kw_only=True)
