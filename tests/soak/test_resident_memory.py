@@ -15,13 +15,15 @@ from support.soak.server import Server
 from support.soak.writing import Load, turn_or_memory
 
 VISITORS = 3
+INDEX_MEMORY_MB = "32"
+"""What people's indexes may hold: reached in the warm-up. Data that is stored and cached is no leak, and hides none."""
 JUDGED_FROM_MINUTES = 10
 """A shorter run is all warm-up: its figures say nothing about growth."""
 
 
 async def use_and_count(folder: Path, bounds: Bounds, *, seconds: float, least: int = 0) -> tuple[Figures, Resident]:
     """Use everything for so long, beside one person who is never forgotten, and sample the server's memory."""
-    server = Server(folder)
+    server = Server(folder, index_memory_mb=INDEX_MEMORY_MB)
     resident = Resident(server)
     over = asyncio.Event()
     try:
