@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from importlib import import_module
 from importlib.metadata import version
 
 from fastapi import FastAPI
@@ -12,7 +11,6 @@ from starlette.routing import Route
 from mnemon.access.keys import KeyWatch
 from mnemon.access.rate import RateLimit
 from mnemon.api import middleware, problems
-from mnemon.api import problems as documented_problems
 from mnemon.api.health import Readiness
 from mnemon.chat.stream import ReplyStreams
 from mnemon.clock import Clock, FileClock, SystemClock
@@ -36,52 +34,6 @@ from mnemon.services import Services
 from mnemon.settings import Settings
 from mnemon.supervisor import supervise
 from mnemon.vectors.embed_job import TextSource
-
-API_ROUTERS = (
-    "agents",
-    "agentstate",
-    "chat",
-    "context",
-    "custody",
-    "engagement",
-    "entities",
-    "health",
-    "jobs",
-    "memories",
-    "notes",
-    "openai",
-    "personas",
-    "recall",
-    "results",
-    "runs",
-    "sessions",
-    "sources",
-    "todos",
-    "turns",
-    "users",
-)
-"""Modules of `mnemon.api` whose `router` is served."""
-
-CONSOLE_PAGES = (
-    "agent_state",
-    "agents",
-    "calibration",
-    "context",
-    "engagement",
-    "entities",
-    "jobs",
-    "live",
-    "memories",
-    "overview",
-    "recall",
-    "results",
-    "runs",
-    "sessions",
-    "settings",
-    "sign_in",
-    "sources",
-)
-"""Modules of `mnemon.console` whose `router` is served."""
 
 
 def all_job_kinds(services: Services) -> dict[str, JobKind]:
@@ -195,7 +147,11 @@ async def check_models(settings: Settings) -> None:
 
 
 def make_app(services: Services, *, worker: bool = True, isolation: Isolation | None = None) -> FastAPI:
-    """The HTTP application over an open services; with a worker inside unless told otherwise."""
+    """Make the HTTP application over open services; with a worker inside unless told otherwise."""
+    # Here and not above: a worker has this module too, and needs none of the doors.
+    from mnemon.api.routers import API_ROUTERS
+    from mnemon.console.routers import CONSOLE_ROUTERS
+
     app = FastAPI(
         title="Mnemon",
         version=version("mnemon"),
@@ -213,11 +169,9 @@ def make_app(services: Services, *, worker: bool = True, isolation: Isolation | 
     app.state.rate_limit = RateLimit(services.settings.rate_limit_per_minute)
     app.state.key_watch = KeyWatch(services.db)
     problems.install_handlers(app)
-    documented_problems.document_problems(app)
-    for name in API_ROUTERS:
-        app.include_router(import_module(f"mnemon.api.{name}").router)
-    for name in CONSOLE_PAGES:
-        app.include_router(import_module(f"mnemon.console.{name}").router)
+    problems.document_problems(app)
+    for router in (*API_ROUTERS, *CONSOLE_ROUTERS):
+        app.include_router(router)
     app.state.mcp = LazyMcpDoor(services, app.state.rate_limit)
     app.router.routes.append(Route(MCP_PATH, endpoint=app.state.mcp, methods=["GET", "POST", "DELETE"]))
     app.add_middleware(PageCompression)

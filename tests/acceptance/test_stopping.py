@@ -10,7 +10,7 @@ import httpx2
 import psycopg
 import pytest
 
-from mnemon.api import server as listening
+from mnemon.api import server as http_server
 from support.bounds import HANGS_S
 from support.served import served
 
@@ -19,7 +19,7 @@ from support.served import served
 def test_whoever_waits_for_a_reply_is_told_that_the_server_stops(
     database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stream: bool
 ) -> None:
-    monkeypatch.setattr(listening, "REPLY_GRACE_S", 0.1)
+    monkeypatch.setattr(http_server, "REPLY_GRACE_S", 0.1)
     heard: list[httpx2.Response] = []
     with served(database_url, tmp_path, worker=False) as server:
         server.script.add_fault("hang", times=None, seconds=10 * HANGS_S)

@@ -3,13 +3,12 @@
 from collections import deque
 from collections.abc import Iterator
 from html.parser import HTMLParser
-from importlib import import_module
 from urllib.parse import urldefrag, urlsplit
 
 import httpx2
 from starlette.routing import Route
 
-from mnemon.app import CONSOLE_PAGES
+from mnemon.console.routers import CONSOLE_ROUTERS
 
 
 class NoWay(AssertionError):
@@ -29,12 +28,13 @@ class _Links(HTMLParser):
 
 def pages() -> list[Route]:
     """The console's pages, as the application serves them."""
-    routers = [import_module(f"mnemon.console.{name}").router for name in CONSOLE_PAGES]
     return [
         route
-        for router in routers
+        for router in CONSOLE_ROUTERS
         for route in router.routes
-        if route.endpoint.__qualname__.startswith("page.<locals>") and not route.path.endswith(".json")
+        if isinstance(route, Route)
+        and route.endpoint.__qualname__.startswith("page.<locals>")
+        and not route.path.endswith(".json")
     ]
 
 

@@ -8,7 +8,6 @@ import structlog
 
 from mnemon.agentstate import journal as agentstate
 from mnemon.custody import ledger
-from mnemon.custody import ledger as outbox
 from mnemon.custody.ledger import ForgetTally, LedgerEntry, Receipt
 from mnemon.custody.redaction import redact_everywhere
 from mnemon.custody.tables import SQL
@@ -119,7 +118,7 @@ async def forget_memories(
     await ledger.add_entry(tx, entry, receipt)
     covered = sum(receipt.redacted.values())
     log.info("memory_forgotten", user=scope.user, receipt=receipt.id, removed=receipt.total, redacted=covered)
-    await outbox.enqueue_ledger_copy(tx, scope)
+    await ledger.enqueue_ledger_copy(tx, scope)
     return receipt
 
 

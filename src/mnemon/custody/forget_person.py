@@ -6,7 +6,6 @@ from collections.abc import Collection
 import structlog
 
 from mnemon.custody import ledger, tables
-from mnemon.custody import ledger as outbox
 from mnemon.custody.ledger import ForgetTally, LedgerEntry, Receipt
 from mnemon.custody.redaction import blank_replies, redact_organization
 from mnemon.custody.tables import PERSON_TABLE, SQL, personal_tables
@@ -47,7 +46,7 @@ async def forget_person(tx: Tx, scope: Scope, *, entry_id: str | None = None) ->
     receipt = tally.make_receipt(entry.id, tx.now)
     await ledger.add_entry(tx, entry, receipt)
     log.info("person_forgotten", user=scope.user, receipt=receipt.id, removed=receipt.total)
-    await outbox.enqueue_ledger_copy(tx, scope)
+    await ledger.enqueue_ledger_copy(tx, scope)
     tx.attached.get_or_create(IndexCache).forget_person(scope)
     return receipt
 

@@ -1,10 +1,8 @@
 """All scenarios, and all that has to have one: read from the application, so that a new route is missed at once."""
 
-from importlib import import_module
-
 from starlette.routing import Route
 
-from mnemon.app import CONSOLE_PAGES
+from mnemon.console.routers import CONSOLE_ROUTERS
 from mnemon.jobs.store import RESERVATION
 from support.walk.api_requests import API_SCENARIOS
 from support.walk.form_requests import FORM_SCENARIOS
@@ -26,7 +24,7 @@ def writing_operations(house: House) -> set[str]:
 
 def forms() -> set[str]:
     """Every page's route that takes a POST: the console's forms."""
-    routes = [route for name in CONSOLE_PAGES for route in import_module(f"mnemon.console.{name}").router.routes]
+    routes = [route for router in CONSOLE_ROUTERS for route in router.routes]
     return {f"FORM {route.path}" for route in routes if isinstance(route, Route) and "POST" in (route.methods or ())}
 
 

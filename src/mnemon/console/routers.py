@@ -1,0 +1,41 @@
+"""Every router of the console's pages."""
+
+from mnemon.console import (
+    agent_state,
+    agents,
+    calibration,
+    context,
+    engagement,
+    entities,
+    jobs,
+    live,
+    memories,
+    overview,
+    recall,
+    results,
+    runs,
+    sessions,
+    settings,
+    sign_in,
+    sources,
+)
+
+CONSOLE_ROUTERS = (
+    agent_state.router,
+    agents.router,
+    calibration.router,
+    context.router,
+    engagement.router,
+    entities.router,
+    jobs.router,
+    live.router,
+    memories.router,
+    overview.router,
+    recall.router,
+    results.router,
+    runs.router,
+    sessions.router,
+    settings.router,
+    sign_in.router,
+    sources.router,
+)
