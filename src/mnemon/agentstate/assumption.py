@@ -13,7 +13,7 @@ from mnemon.section import Rejection
 UNSTATED_CONFIDENCE = 0.5
 """The confidence of a new assumption that states none."""
 _MAX_CONFIDENCE = 0.99
-"""The most a confidence counts as before it is lowered: from the log-odds of certainty, a step would hardly lower it."""
+"""The most a confidence counts as before it is lowered: from certainty, a step would hardly lower it."""
 
 B = TypeVar("B", Assumption, TentativeHypothesis)
 
