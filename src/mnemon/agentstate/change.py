@@ -237,6 +237,7 @@ def _merge_records(
     had: tuple[R, ...], put: tuple[R, ...] | None, gone: Iterable[object] | None, key: RecordKey[R]
 ) -> tuple[R, ...]:
     """Return the records with some added or replaced and some removed; a replaced one keeps its position."""
+    # A dict keeps the position of a record that is replaced, so that folding gives the order that the reducer gave.
     records = {key(record): record for record in had}
     records.update((key(record), record) for record in put or ())
     for name in gone or ():
@@ -255,6 +256,7 @@ def _item_changes(before: tuple[StateItem, ...], after: tuple[StateItem, ...]) -
     return (*gone, *put)
 
 
+# None means "unchanged" in a patch, so that a field once set cannot be cleared.
 def _changed_fields(before: StateItem, after: StateItem) -> ChangedItemFields:
     names = ("kind", "title", "details", "status", "related_entity_ids")
     values = {name: getattr(after, name) for name in names if getattr(after, name) != getattr(before, name)}
@@ -270,6 +272,7 @@ def _fold_items(had: tuple[StateItem, ...], changes: tuple[ItemChange, ...]) -> 
                 items[item.id] = item
             case ItemUpdated(id=id_, patch=patch) if id_ in items:
                 items[id_] = patch_item(items[id_], patch)
+            # A redacted journal may lack the entry that added the item.
             case ItemUpdated():
                 pass
             case ItemRemoved(id=id_):

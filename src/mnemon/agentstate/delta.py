@@ -170,6 +170,8 @@ def _item_proposal(
 ) -> ItemProposal:
     match update:
         case ProposedAddItem(item=item):
+            # To the millisecond, like every time in the document, so that it equals itself after a round trip through
+            # JSON.
             created = item.createdAt or to_utc_millis(now)
             return AddItem(
                 item=StateItem(

@@ -48,6 +48,7 @@ class JournalNotifier:
             if not self._waiting[session_id]:
                 del self._waiting[session_id]
             if not self._waiting:
+                # The connection goes back when the last subscriber leaves.
                 self._listener.cancel()
                 self._listener = None
 
@@ -70,6 +71,7 @@ async def follow_journal(
             # Before the read: a notification that comes during it sets the event again, so that no entry is missed.
             event.clear()
             entries: list[StateEntry] = []
+            # The stream outlives a restart of the database: the loop reads again from `after`.
             with suppress(Unavailable):
                 async with db.tx(scope.org_id) as tx:
                     entries = await store.list_entries(tx, scope, session_id, after=after, most=_BATCH_SIZE)

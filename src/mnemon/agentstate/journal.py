@@ -56,6 +56,7 @@ async def record_turn(tx: Tx, turn: Turn) -> StateUpdate | None:
     """Record the turn's plan, then its tool results; return both as one update, None if nothing changed."""
     if not turn.intents and not turn.tool_results:
         return None
+    # Locked before both entries, so that `before` is the state that the first of them changes.
     before = await store.lock_state(tx, turn.scope, turn.session_id)
     plan = await record_intents(tx, turn.scope, turn.session_id, turn.intents, turn_id=turn.id, at=turn.at)
     results = await record_tool_results(tx, turn.scope, turn.session_id, turn.tool_results, turn_id=turn.id, at=turn.at)
@@ -101,6 +102,7 @@ async def record_tool_results(
 
     def apply_results(state: AgentState) -> AppliedDelta:
         before, changes = state, []
+        # One by one: each result is compared with the expectations that those before it left pending.
         for result in results:
             delta = delta_from_result(state, result, now=tx.now, new_id=tx.new_id)
             applied = apply_delta(state, delta, now=tx.now, new_id=tx.new_id)
@@ -119,6 +121,7 @@ async def amend_state(
 ) -> AmendResult:
     """Apply the delta; raise Stale when the caller names a version that is no longer the current one."""
     held = await store.lock_state(tx, scope, session_id)
+    # Compared under the lock, so that of two clients with the same version only one succeeds.
     if version is not None and version != held.version:
         raise Stale(
             f"The agent state is at version {held.version}, not {version}. Read it again and send the change with "

@@ -47,6 +47,7 @@ def _ordered_lines(state: AgentState) -> Iterator[tuple[str, tuple[str, ...]]]:
     for item in open_items:
         if item.kind is not ItemKind.QUESTION:
             yield f"Open {item.kind}: {_format_item(item)}", (item.id,)
+    # These stand beside their failed expectation above.
     shown = _failure_assumption_ids(state)
     for assumption in sorted(state.assumptions, key=lambda a: -a.confidence):
         if assumption.id not in shown:
@@ -101,6 +102,7 @@ def _known_lines(state: AgentState) -> Iterator[tuple[str, tuple[str, ...]]]:
     understanding = state.current_understanding
     named = state.open_entity_ids()
     newest_first = understanding.entities[::-1]
+    # The sort is stable: within both groups the newest come first.
     for entity in sorted(newest_first, key=lambda e: e.id not in named):
         name = f" “{entity.name}”" if entity.name else ""
         yield f"Known: {entity.kind} {entity.id}{name}", (entity.id,)

@@ -188,6 +188,7 @@ class ProposedPatch(ProposalModel):
     updatedAt: BoundedTime | None = None  # noqa: N815
 
 
+# No docstrings on these three: pydantic would add them to the JSON schema that the model is sent.
 class ProposedAddItem(ProposalModel):
     op: Literal["add"]
     item: ProposedItem

@@ -99,6 +99,7 @@ def _close_item(state: AgentState, title: str, kind: str) -> Iterator[ProposedUp
     named = [
         i for i in state.items if i.status is ItemStatus.ACTIVE and _normalize_words(i.title) == _normalize_words(title)
     ]
+    # With several of the same title it is unclear which one is meant.
     if len(named) == 1:
         yield ProposedUpdateItem(op="update", id=named[0].id, patch=ProposedPatch(status=status))
 
@@ -154,12 +155,14 @@ class AgentStateSection:
     async def apply_answer(self, tx: Tx, turn: Turn, answer: BaseModel) -> SectionResult:
         """Apply what the reducer allows of the answer and append it to the journal; a second time changes nothing."""
         assert isinstance(answer, AgentStateReflection)
+        # The turn was reflected before: this is a retry.
         if await store.has_turn_entry(tx, turn.scope, turn.session_id, turn.id, ChangeAuthor.REFLECTION):
             return SectionResult(skipped=1)
         unreadable = list_unreadable(answer.agent_state)
         held = await store.lock_state(tx, turn.scope, turn.session_id)
         delta, refused = gate_delta(held.state, delta_from_proposal(answer.agent_state, now=tx.now, new_id=tx.new_id))
         skipped = 0
+        # Turns may be reflected out of order; an older turn must not overwrite what a later one changed.
         if await store.has_later_reflection(tx, turn.scope, turn.session_id, turn.at):
             delta, skipped = keep_only_new(held.state, delta)
         source = ChangeSource(who=ChangeAuthor.REFLECTION, reason="reflection on the turn", turn_id=turn.id, at=turn.at)
@@ -187,6 +190,7 @@ def gate_delta(state: AgentState, delta: StateDelta) -> tuple[StateDelta, tuple[
             refused.append(
                 Rejection(what=f"status {proposal.status} of expectation {proposal.id or ''}".rstrip(), why=why)
             )
+        # A result settles one expectation only: of two that are the same, the second would stay pending.
         if proposal.id is None and (proposal.action, proposal.expected_outcome) in pending:
             refused.append(Rejection(what=f"expectation of {proposal.action}", why="it is pending already"))
             continue

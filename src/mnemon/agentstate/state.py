@@ -17,6 +17,7 @@ from pydantic import AfterValidator, Field, PlainSerializer, TypeAdapter
 from mnemon.clock import format_time
 
 
+# These enums have no docstrings: pydantic would add them to the JSON schema that the model is sent.
 class ItemKind(StrEnum):
     TASK = "task"
     DOC = "doc"
@@ -227,6 +228,7 @@ def _keep_active_items(items: tuple[StateItem, ...], limit: int) -> tuple[StateI
     places = range(len(items))
     settled = [place for place in places if items[place].status is not ItemStatus.ACTIVE]
     settled.sort(key=lambda place: (items[place].updated_at, place))
+    # Where all are open, what came last is not taken in; the reducer reports it.
     newest_open = [place for place in reversed(places) if items[place].status is ItemStatus.ACTIVE]
     return _without_indexes(items, [*settled, *newest_open][: max(0, len(items) - limit)])
 

@@ -81,6 +81,7 @@ async def append_entry(tx: Tx, scope: Scope, state: AgentState, entry: StateEntr
         now=entry.recorded_at,
     )
     await tx.execute(SQL["keep_state"], **owner, version=entry.seq, document=_state_jsonb(state), now=entry.recorded_at)
+    # NOTIFY is transactional: followers are notified at commit, and never of an entry that was rolled back.
     await tx.execute(SQL["ring"], session_id=state.session_id)
 
 

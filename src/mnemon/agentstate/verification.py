@@ -27,6 +27,7 @@ def match_result(expectation: StateExpectation, result: ToolOutcome) -> MatchVer
     """Compare every field that both have; an empty list and 0 are values and count."""
     matches: list[bool] = []
     if expectation.expected_ids is not None and result.ids is not None:
+        # A subset: a result may name more than was expected.
         matches.append(set(expectation.expected_ids) <= set(result.ids))
     if expectation.expected_type is not None and result.types is not None:
         matches.append(expectation.expected_type in result.types)
@@ -74,6 +75,7 @@ def delta_from_result(state: AgentState, result: ToolOutcome, *, now: datetime, 
         return understanding
     status = ExpectationStatus.CONFIRMED if verdict is MatchVerdict.MATCH else ExpectationStatus.FAILED
     assumptions = (
+        # A confirmation contradicts the assumption that an earlier failure of the same expectation made.
         _contradicted_assumptions(state, settled, result)
         if verdict is MatchVerdict.MATCH
         else (_discrepancy_assumption(settled, result, new_id("asm")),)
@@ -113,6 +115,7 @@ def _contradicted_assumptions(
     return tuple(
         AssumptionProposal(id=assumption.id, contradicted_by=(result.id,))
         for assumption in state.assumptions
+        # The wording is all that links the two: neither record has a field for the other's id.
         if assumption.hypothesis.startswith(discrepancy_opening(expectation))
     )
 

@@ -104,6 +104,7 @@ async def _read_conversation(
 ) -> _ConversationPart:
     """Place the message in a session, then read the summaries, L7 and recent messages of that session."""
     position = await sessions.find_position(tx, request, boundary)
+    # The session the message is placed in, which differs from the requested one when that has ended.
     placed = replace(request, session_id=position.session_id)
     summaries, state, recent = await tx.gather(
         sessions.conversation_items(tx, placed, position),

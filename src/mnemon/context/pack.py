@@ -18,6 +18,7 @@ def estimate_tokens(text: str) -> int:
     English prose has 4 to 4.5 characters a token, Chinese about one, so the estimate is slightly above what common
     tokenizers count.
     """
+    # `surrogatepass`: a lone surrogate, which a model or client may send, must not raise here.
     extra_bytes = len(text.encode("utf-8", "surrogatepass")) - len(text)
     return math.ceil(len(text) / 4 + extra_bytes / 3)
 
@@ -111,6 +112,7 @@ def _fit_budget(
     """Drop the items of the lowest value, and what depends on them, until the rest fits the whole budget."""
     remaining = list(kept)
     while remaining and _total_tokens(layers, remaining) > budget:
+        # Of equal values the later layer loses first, and in it the later item.
         dropped = min(remaining, key=lambda one: (one.item.value, -one.layer, -one.place))
         for one in (dropped, *_dependent_items(dropped, remaining)):
             remaining.remove(one)
@@ -135,6 +137,7 @@ def _total_tokens(layers: Sequence[Layer], kept: Sequence[_KeptItem]) -> int:
 
 
 def _item_tokens(layer: Layer, item: LayerItem) -> int:
+    # One for the line break.
     return estimate_tokens(_format_item(layer, item)) + 1
 
 

@@ -75,6 +75,7 @@ def advance_week(applier: ProposalApplier, reason: str) -> None:
     why = gates.collapse_spaces(reason)
     if applier.document.week_turn == applier.turn.id:
         applier.skipped += 1
+    # Turns may be reflected late and out of order.
     elif applier.document.week_at is not None and applier.document.week_at > applier.turn.at:
         applier.reject("week: advance", "a later turn has moved the week already")
     elif fault := gates.text_fault("reason", why, applier.known_texts()) or week.advance_veto(
@@ -111,6 +112,7 @@ def apply_proposal(
     )
     if document is None:
         applier.append_delta(EngagementOpened(), "the first turn of the engagement")
+    # New hypotheses first: evidence further down may name one by its statement, since the model cannot know its id.
     for form in proposal.form:
         hypotheses.form_hypothesis(applier, form)
     for landing in proposal.evidence:

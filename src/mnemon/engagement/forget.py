@@ -68,6 +68,7 @@ _COMMON_WORDS = frozenset(
 async def forget_person(tx: Tx, scope: Scope, now: datetime) -> dict[str, int]:
     """Delete everything that came from the person's turns; return how many rows were deleted, per table."""
     held = await store.lock_engagement(tx, scope)
+    # Under the lock: a reflection that ran meanwhile would write back a document with what is being deleted.
     entries, turns = await store.delete_person(tx, scope)
     if entries or turns:
         await _refold_from(tx, scope, now, StoredEngagement(document=None, seq=held.seq, heard=held.heard - turns))

@@ -86,6 +86,7 @@ def evidence_line(
     if quotation is None:
         return "quote gate: the quote does not stand in the person's message or a tool result of this turn"
     passage = quotation.passage
+    # A model may append the date, which `format_source` would then show twice.
     source = collapse_spaces(_TRAILING_DATE.sub("", collapse_spaces(piece.source))) or passage.who
     line = collapse_spaces(piece.line)
     # Figures are checked against the whole message, not the quote: people give a number in one clause and the reason

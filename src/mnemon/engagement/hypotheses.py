@@ -145,6 +145,7 @@ def archive_hypothesis(applier: ProposalApplier, archive: ArchiveProposal) -> No
         applier.skipped += 1
     elif held.stage is HypothesisStage.FINDING:
         applier.reject(what, "it is a finding: evidence that contradicts it reopens it first")
+    # The turn is reflected late, and what spoke for archiving then may be outdated.
     elif any(line.at > applier.turn.at for line in held.evidence):
         applier.reject(what, "evidence newer than this turn has landed on it")
     elif fault := gates.text_fault("note", note, applier.known_texts()):
@@ -189,6 +190,7 @@ def _forming_fault(applier: ProposalApplier, form: HypothesisProposal) -> str | 
         return f"first-hypothesis gate: {applier.heard} of {wanted} user turns have been heard"
     if len(applier.document.open_hypotheses) >= MAX_OPEN:
         return f"{MAX_OPEN} hypotheses are open, which is the most: archive one first"
+    # A new claim takes its figures from this turn alone, not from evidence on record.
     return gates.hypothesis_fault(form, applier.spoken)
 
 
@@ -211,6 +213,7 @@ def _add_lines(applier: ProposalApplier, hypothesis_id: str, pieces: list[Eviden
 
 def _resolved_ids(applier: ProposalApplier, held: Hypothesis, landing: AddedEvidence) -> tuple[str, ...]:
     """Return the contradictions that the evidence may settle, and report the others."""
+    # A resolution that names anything else is reported, but the evidence itself still counts.
     waiting = {line.id for line in outstanding_contradictions(held.evidence)}
     if landing.resolves and landing.stance is not Stance.SUPPORTS:
         applier.reject(f"resolves of: {landing.line}", "only supporting evidence resolves a contradiction")
@@ -228,11 +231,13 @@ def _add_line(applier: ProposalApplier, hypothesis_id: str, line: EvidenceLine) 
     if any(line.is_repeat_of(other) for other in held.evidence):
         applier.skipped += 1
         return
+    # A full hypothesis must still be open to contradiction.
     room = MAX_EVIDENCE + (EXTRA_CONTRADICTIONS if line.stance is Stance.CONTRADICTS else 0)
     if len(held.evidence) >= room:
         applier.reject(f"evidence: {line.line}", f"{held.id} has {room} lines of evidence, which is the most")
         return
     before = round_confidence(confidence_of(held))
+    # The reason tells the new confidence, which is known once the line is applied.
     applier.append_delta(EvidenceCollected(hypothesis=held.id, evidence=line), "")
     after = applier.document.find_hypothesis(held.id)
     assert after is not None

@@ -200,6 +200,7 @@ def _change_hypothesis(
         stage = next_stage(held.stage, HypothesisEvent.REOPEN)
         if stage is None:
             return held
+        # After forgetting, the evidence that is left may have no contradiction: then it is collecting, not revising.
         settled = next_stage(stage, evidence_event(held.evidence)) or stage
         return replace(held, stage=settled, reopened=held.reopened + 1)
     stage = next_stage(held.stage, HypothesisEvent.ARCHIVE)
@@ -225,6 +226,7 @@ def _apply_unknown(document: Engagement, entry: EngagementEntry, delta: UnknownA
             id=delta.unknown, question=delta.question, why_it_matters=delta.why_it_matters, asked_at=entry.at
         )
         return replace(document, unknowns=(*document.unknowns, fresh))
+    # The first answer stays; a later one changes nothing.
     unknowns = tuple(
         replace(each, answer=delta.answer) if each.id == delta.unknown and each.answer is None else each
         for each in document.unknowns

@@ -61,6 +61,7 @@ def _layer_items(document: Engagement) -> Iterator[LayerItem]:
         yield LayerItem(text=text, sources=_source_ids(finding), value=2.0)
     for hypothesis in document.open_hypotheses:
         mixed = resolution_text(hypothesis)
+        # Below findings (2.0), above every plain hypothesis (at most 1.5) and the unknowns (0.9).
         value = 1.8 if mixed else 1.0 + confidence_of(hypothesis) / 2
         yield LayerItem(text=_format_hypothesis(hypothesis, mixed), sources=_source_ids(hypothesis), value=value)
     for unknown in document.open_unknowns:

@@ -56,6 +56,8 @@ def evidence_event(evidence: tuple[EvidenceLine, ...]) -> HypothesisEvent:
 
 def outstanding_contradictions(evidence: tuple[EvidenceLine, ...]) -> tuple[EvidenceLine, ...]:
     """Return the contradictions that no supporting evidence has resolved."""
+    # Computed from the lines rather than stored: when the resolving line is forgotten, the contradiction is
+    # outstanding again.
     resolved = {id_ for line in evidence if line.stance is Stance.SUPPORTS for id_ in line.resolves}
     return tuple(line for line in evidence if line.stance is Stance.CONTRADICTS and line.id not in resolved)
 

@@ -98,6 +98,7 @@ class WeekProposal(_ProposalModel):
 class EngagementProposal(_ProposalModel):
     """Everything the model proposes for the engagement after one turn."""
 
+    # Unlike the texts in its members, every list may be left out.
     model_config = ConfigDict(json_schema_extra=None)
 
     form: list[HypothesisProposal] = []

@@ -70,6 +70,8 @@ class ProposalApplier:
         by_id = self.document.find_hypothesis(named.strip())
         if by_id is not None:
             return by_id
+        # A model may name a hypothesis by its statement: one formed by the same proposal has no id that it could
+        # know.
         words = gates.normalize_words(named)
         alike = [each for each in self.document.hypotheses if words and gates.normalize_words(each.statement) == words]
         return next(

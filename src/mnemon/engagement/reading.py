@@ -63,6 +63,7 @@ async def load_engagement_at(tx: Tx, scope: Scope, moment: datetime | None = Non
     if moment is None:
         return held
     document, seq = None, 0
+    # By the time of the turns, not of writing: a turn that was reflected late counts from when it happened.
     async for entry in store.iterate_journal(tx, scope, until=moment):
         document, seq = apply_entry(document, entry), entry.seq
     return StoredEngagement(document=document, seq=seq, heard=held.heard)

@@ -108,6 +108,7 @@ class EngagementSection:
             return SectionResult()
         # Last in the lock order (ARCHITECTURE.md): this row is shared by everyone in the organization.
         held = await store.lock_engagement(tx, turn.scope)
+        # A retried reflection must not count its turn twice.
         is_new = await store.insert_turn(tx, turn.scope, turn)
         heard = held.heard + (1 if is_new else 0)
         apply = partial(
@@ -120,6 +121,7 @@ class EngagementSection:
             rules=self._rules,
             new_id=tx.new_id,
         )
+        # A long turn is checked in a thread, so that it does not block the event loop.
         outcome = await run_off_loop(turn.size, apply)
         await store.append_entries(tx, turn.scope, outcome.entries)
         seq = outcome.entries[-1].seq if outcome.entries else held.seq

@@ -153,6 +153,7 @@ class UnknownShape(_CamelModel):
             why_it_matters=unknown.why_it_matters,
             asked_at=format_time(unknown.asked_at),
         )
+        # Left unset, not null: `as_json` omits what is unset.
         if unknown.answer is None:
             return shape
         answer = AnswerShape(

@@ -37,6 +37,7 @@ async def load_engagement(tx: Tx, scope: Scope) -> StoredEngagement:
 
 async def lock_engagement(tx: Tx, scope: Scope) -> StoredEngagement:
     """Create the organization's row unless it exists, lock it until the transaction ends, and return the engagement."""
+    # A row that does not exist cannot be locked.
     await tx.execute(SQL["begin"], org_id=scope.org_id, now=tx.now)
     return _engagement_from_row(await tx.fetch_one(SQL["locked"], org_id=scope.org_id))
 

@@ -34,6 +34,7 @@ def _has_enough_evidence(document: Engagement, heard: int) -> bool:
 
 def _is_synthesis_done(document: Engagement, heard: int) -> bool:
     over = any(_is_over(each) for each in document.hypotheses) or bool(document.answered)
+    # The change is required, or every turn could advance the week once something is over.
     return over and document.changed_in_week > 0
 
 

@@ -18,6 +18,7 @@ _MOST_LOG_ODDS = 30.0
 """The limit of the log-odds: beyond it confidence would round to certainty, which is never reached."""
 
 
+# Neither enum has a docstring: pydantic would add it to the JSON schema that the model is sent.
 class Stance(StrEnum):
     SUPPORTS = "supports"
     CONTRADICTS = "contradicts"

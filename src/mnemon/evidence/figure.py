@@ -57,6 +57,7 @@ MEASURES = {
 _UNITS = {**MEASURES, **CURRENCIES}
 _CODES = "|".join(f"(?P<before_{name}>{pattern})" for name, pattern in CURRENCIES.items())
 _AFTER = "|".join(f"(?P<after_{name}>{pattern})" for name, pattern in _UNITS.items())
+# "5 mm" is a length: only the upper-case MM counts as millions.
 _SIGNS = "|".join(sorted(numeral.SCALE_SIGNS.keys() - {"mm"}, key=len, reverse=True)) + "|(?-i:MM)"
 _SCALES = "|".join(numeral.SCALE_WORDS)
 _VULGAR = "".join(numeral.VULGAR_FRACTIONS)
@@ -89,11 +90,13 @@ _MULTIPLES = (
     (3, re.compile(r"\b(?:thrice|tripl(?:ed|ing|es)|triple\s+(?=the|its|their|our|what|that))\b", re.IGNORECASE)),
     (4, re.compile(r"\b(?:quadrupl(?:ed|ing|es?))\b", re.IGNORECASE)),
 )
+# The look-ahead is bounded: unbounded, a long chain of digits would take quadratic time.
 _TIMES_BEFORE = re.compile(r"(?<!\w)[x×](?P<times>\d{1,6})(?![\w.,]{0,64}\d)", re.IGNORECASE)
 _OUT_OF = re.compile(r"\s+(?:out\s+of|in|of\s+every)\s+(?:every\s+)?", re.IGNORECASE)
 _TO = re.compile(r"\s*(?:-|–|—|\bto\b|\bor\b)\s*", re.IGNORECASE)
 _AND = re.compile(r"\s+and\s+", re.IGNORECASE)
 _BETWEEN = re.compile(r"\bbetween\s+$", re.IGNORECASE)
+# "ranging from 3 to 5" names a range; any other "from 3 to 5" a change, whose figures stay apart.
 _CHANGE = re.compile(r"(?<!\branges )(?<!\branging )(?<!\brange )(?<!\branged )(?<!where )\bfrom\s+$", re.IGNORECASE)
 
 
@@ -121,6 +124,7 @@ class Figure:
 
 
 @reads_outside_text
+# Every sentence of a proposal is checked against the same few sources.
 @lru_cache(maxsize=4)
 def find_figures(text: str) -> tuple[Figure, ...]:
     """Return every figure in the text, in order; dates, times, ordinals and references are not figures."""
@@ -171,6 +175,7 @@ def _share_value(match: re.Match[str], text: str) -> Fraction | None:
     None where "a third" is an ordinal or "a quarter" a span of time.
     """
     count, part = match["count"].lower(), match["part"].lower()
+    # `_HALF` finds these.
     if part in {"half", "halves"} and count in {"a", "an"}:
         return None
     if count in {"a", "an"}:

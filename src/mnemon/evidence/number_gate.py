@@ -150,6 +150,7 @@ def _is_shared(text: str, figure: Figure, shared: _SharedFigures) -> bool:
     if units & shared.exact.get((figure.low, figure.high), _NO_UNITS):
         return True
     if figure.is_range:
+        # Whoever was told 3 and 5 may say "3 to 5".
         return all(units & shared.single.get(end, _NO_UNITS) for end in (figure.low, figure.high))
     before = text_before(text, figure)
     at_low = _LOW_END.search(before) and units & shared.low_ends.get(figure.low, _NO_UNITS)
@@ -158,6 +159,7 @@ def _is_shared(text: str, figure: Figure, shared: _SharedFigures) -> bool:
 
 
 def _assess_sentence(sentence: str) -> _SentenceHedge:
+    # A benchmark ("in the industry") hedges a range only together with a softener ("roughly").
     typical = _TYPICAL.search(sentence) is not None
     hedged = typical or bool(_BENCHMARK.search(sentence) and _SOFT.search(sentence))
     return _SentenceHedge(typical=typical, hedged=hedged)

@@ -132,10 +132,12 @@ def parse_digits(text: str) -> Fraction:
     if len(text) > _LONGEST:
         text = _SEPARATOR.sub("", text[:_LONGEST]).rstrip("eE+-")
         text = text.replace(".", "") if text.count(".") > 1 else text
+    # Two or more dots between groups of three are separators; a single one, as in 1.234, is a decimal point.
     if re.fullmatch(r"\d{1,3}(?:\.\d{3}){2,}(?:,\d+)?", text):
         text = text.replace(".", "").replace(",", ".")
     text = _THOUSANDS.sub("", text)
     text = text.replace(",", ".")
+    # Digits of any script become ASCII ones (decision 6).
     return Fraction("".join(str(int(sign)) if sign.isdigit() else sign for sign in text))
 
 

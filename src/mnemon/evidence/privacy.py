@@ -46,6 +46,7 @@ def _asks_for_confidence(text: str) -> bool:
     lowered = text.lower()
     if not any(word in lowered for word in _ONE_OF):
         return False
+    # A negation shortly before reverses the meaning: "this is not just between us".
     return any(not _NOT.search(text[max(0, found.start() - 24) : found.start()]) for found in _PRIVATE.finditer(text))
 
 

@@ -57,6 +57,7 @@ def is_own_tool(name: str | None) -> bool:
     if name is None or len(name) > _LONGEST_NAME:
         return False
     words = _BLANKS.split(_HUMP.sub("_", _PARTS.split(name.strip())[-1]).strip("_- ").casefold())
+    # One word always stays: `memory` is both a prefix and a tool.
     while len(words) > 1 and words[0] in _SERVERS:
         words = words[1:]
     return "_".join(words) in OWN_TOOLS
@@ -117,6 +118,7 @@ def quotable_passages(turn: Turn) -> tuple[Passage, ...]:
         if not is_own_tool(outcome.action)
         for passage in _tool_passages(outcome, turn)
     ]
+    # `find_quote` takes the first match: words that a tool repeats are attributed to the person, who is trusted more.
     return (*spoken, *tool_messages, *results)
 
 
@@ -163,6 +165,7 @@ def _tool_passages(outcome: ToolOutcome, turn: Turn) -> Iterator[Passage]:
     """Yield each string in a tool's output, then the whole output as rendered."""
     if outcome.output is None:
         return
+    # The whole result comes last: it serves quotes that span several values, and has no pointer.
     for pointer, text in (*_string_leaves(outcome.output, ""), (None, render_output(outcome.output))):
         yield Passage(message_id=outcome.id, text=text, who=outcome.action, role=Role.TOOL, at=turn.at, pointer=pointer)
 
@@ -209,6 +212,7 @@ def _is_inside_word(text: str, at: int) -> bool:
     left, right = text[at - 1], text[at]
     if left.isalnum() and right.isalnum():
         return not (_is_unspaced_script(left) or _is_unspaced_script(right))
+    # A dot or comma between digits belongs to the number.
     if right in ".," and left.isdigit():
         return at + 1 < len(text) and text[at + 1].isdigit()
     return left in ".," and right.isdigit() and at >= 2 and text[at - 2].isdigit()

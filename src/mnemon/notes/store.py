@@ -85,6 +85,7 @@ async def _put_note(scope: Scope, tx: Tx, put: PutNote) -> NoteChangeResult:
         now=tx.now,
     )
     if count:
+        # They describe the value that was overwritten.
         await tx.execute(SQL["drop_vectors"], **address)
         await tx.execute(SQL["drop_texts"], **address)
         for part, content in put.texts.items():
@@ -116,6 +117,7 @@ async def search_notes(scope: Scope, tx: Tx, wanted: NoteSearch, *, refresh: boo
         exact=wanted.exact,
         conditions=Jsonb(conditions),
         vector=None if wanted.vector is None else vector_literal(wanted.vector),
+        # pgvector raises when it compares vectors of different dimensions, and callers bring their own models.
         dimension=0 if wanted.vector is None else len(wanted.vector),
         model=wanted.model,
         order=wanted.order,

@@ -45,6 +45,7 @@ def job_kinds(services: Services) -> tuple[JobKind, ...]:
             if following is None:
                 await attempt.settle(tx)
             else:
+                # One row of work per person, postponed to the next expiry, rather than one per note.
                 await attempt.repeat(tx, after=following - tx.now + SWEEP_DELAY)
 
     return (JobKind(name=NOTE_SWEEP, run=run),)
@@ -57,7 +58,9 @@ class NoteTexts:
         """Return up to `most` texts of the person that have no vector of this model yet."""
         rows = await tx.fetch_all(SQL["waiting_texts"], **_owner_params(scope), model=model, most=most)
         return [
-            UnembeddedText(address=(row["part"], row["key"], *row["namespace"]), content=row["content"]) for row in rows
+            # The namespace comes last, since it has any number of labels.
+            UnembeddedText(address=(row["part"], row["key"], *row["namespace"]), content=row["content"])
+            for row in rows
         ]
 
     async def store_vectors(

@@ -51,6 +51,8 @@ def has_ended(session: Session, at: datetime, boundary: SessionBoundary) -> bool
 
 def ending_by_request(session: Session, now: datetime, boundary: SessionBoundary) -> tuple[datetime, EndedBy]:
     """Return when and why a session that is being closed ended; it may have gone idle earlier."""
+    # Closing late must not lengthen a session: one that had gone idle before ended then, as the job would have marked
+    # it.
     stale_from = session.last_activity_at + boundary.idle
     return (stale_from, EndedBy.IDLE) if now >= stale_from else (now, EndedBy.REQUEST)
 
@@ -70,6 +72,7 @@ def place_message(
     """
     if named is not None:
         return BeginSession(resumed_from=named.id) if has_ended(named, at, boundary) else ContinueSession(session=named)
+    # Spans may overlap, since they reach back; the later session then gets the message.
     newest_first = sorted(known, key=lambda session: (session.started_at, session.id), reverse=True)
     for session in newest_first:
         if is_in_span(session, at, boundary):
@@ -81,6 +84,7 @@ def _session_to_resume(at: datetime, newest_first: Sequence[Session], boundary: 
     """Return the id of the last session that ended before this time, if it ended within the resume window."""
     for session in newest_first:
         gap = at - session_end(session, boundary)
+        # A negative gap belongs to a session that began after this time: history is being imported.
         if timedelta(0) <= gap <= boundary.resume:
             return session.id
         if gap > boundary.resume:

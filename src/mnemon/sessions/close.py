@@ -69,6 +69,7 @@ async def _close_and_summarize(services: Services, attempt: Attempt) -> None:
     boundary = boundary_from_settings(services.settings)
     async with services.db.tx(attempt.scope.org_id) as tx:
         found = await store.find_session(tx, attempt.scope, attempt.key)
+        # Read with the lock, compared after the model call: it tells whether anything was forgotten meanwhile.
         forgettings = None if found is None else await lock_person(tx, found[1])
         await attempt.lock_work(tx)
         ended = await _mark_ended(tx, attempt, boundary)
@@ -102,6 +103,7 @@ async def _mark_ended(tx: Tx, attempt: Attempt, boundary: SessionBoundary) -> tu
         return None
     session, seq, summarized = locked
     if session.ended_at is None and not has_ended(session, tx.now, boundary):
+        # The job is queued when the session begins; every turn since then has moved the end.
         await attempt.repeat(tx, after=session_end(session, boundary) - tx.now)
         return None
     if session.ended_at is None:

@@ -48,6 +48,8 @@ async def conversation_items(tx: Tx, request: LayerRequest, position: SessionPos
         store.load_conversation_summary(tx, request.scope, apart_from=position.session_id),
         _tail_items(tx, request, position),
     )
+    # The values decide what L6 loses first when it is over budget: messages of the resumed session (3), todos (4),
+    # the spine (4.5), the session summary (5), the rolling summary (6).
     items: list[LayerItem] = []
     if summaries.latest is not None and summaries.latest_id is not None:
         items.append(LayerItem(text=_format_summary(summaries.latest), sources=(summaries.latest_id,), value=5.0))
@@ -67,6 +69,7 @@ async def recent_messages(
     )
     kept: list[TurnMessage] = []
     room = _RECENT_CHARS
+    # From the newest backwards: what exceeds the limit is the oldest, and no gap is left in the middle.
     for one in reversed(latest):
         room -= len(one.content)
         if room < 0:
@@ -85,6 +88,7 @@ async def _tail_items(tx: Tx, request: LayerRequest, position: SessionPosition) 
         LayerItem(
             text=f"Shortly before, {one.speaker} at {format_time(one.at)}: {one.content[:_TAIL_LINE_CHARS]}",
             sources=(one.message_id,),
+            # The later messages are worth slightly more, so that the oldest is dropped first.
             value=3.0 + index / 100,
         )
         for index, one in enumerate(latest)

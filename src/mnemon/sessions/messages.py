@@ -48,6 +48,7 @@ def prepare_messages(
     tx: Tx, messages: Sequence[NewMessage], first_place: int = 0
 ) -> tuple[tuple[TurnMessage, ...], list[dict[str, object]]]:
     """Return the messages with new ids and times, and as rows for a statement."""
+    # Ids and times are set here rather than by the database: the caller needs the messages before they are written.
     stored = tuple(
         TurnMessage(
             message_id=tx.new_id("msg"),
@@ -86,6 +87,7 @@ def add_messages(
 ) -> tuple[TurnMessage, ...]:
     """Append the messages to an existing turn, in this order; they are written with the next statement."""
     stored, rows = prepare_messages(tx, messages, first_place)
+    # Nobody looks at the result, and the person's row is locked already, so this costs no round trip (decision 20).
     tx.defer(
         SQL["add_messages"],
         org_id=scope.org_id,
@@ -115,6 +117,7 @@ async def list_recent_messages(
         user_id=scope.user,
         session_id=session_id,
         most=most,
+        # `except` is a Python keyword, so that it cannot be passed as a plain argument.
         **{"except": apart_from_turn or ""},
     )
     return tuple(message_from_row(row) for row in reversed(rows))

@@ -146,5 +146,6 @@ def like_pattern(words: str | None) -> str | None:
     """Return a LIKE pattern for texts that contain the words literally; None when there are no words."""
     if not words:
         return None
+    # The backslash first, or those that escape the others would be escaped themselves.
     escaped = words.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
     return f"%{escaped}%"

@@ -19,6 +19,7 @@ SQL = load_statements("mnemon.sessions")
 async def ensure_person(tx: Tx, org_id: str, external: str, persona_id: str | None = None) -> Scope:
     """Create the person unless they exist, lock their row until the transaction ends, and return their scope."""
     scope = person_scope(org_id, external, persona_id)
+    # The conflict branch updates the row, since only that locks an existing one: forgetting waits for it.
     await tx.execute(SQL["ensure_person"], org_id=org_id, user_id=scope.user, external_id=external, now=tx.now)
     return scope
 
@@ -52,6 +53,8 @@ async def lock_person_shared(tx: Tx, scope: Scope) -> int | None:
     None for an unknown person. For a transaction that locks a turn or its work without writing about the person:
     forgetting deletes those rows in another order, so that without this lock the two could deadlock.
     """
+    # `for key share` conflicts with the `for update` of forgetting, and not with writers (ARCHITECTURE.md, lock
+    # order).
     row = await tx.fetch_one_or_none(SQL["keep_person"], org_id=scope.org_id, user_id=scope.user)
     return None if row is None else int(row["forgettings"])
 

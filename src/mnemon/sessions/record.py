@@ -81,6 +81,7 @@ async def store_turn(tx: Tx, scope: Scope, incoming: NewTurn, boundary: SessionB
 
 async def ensure_person_revision(tx: Tx, scope: Scope, user_name: str) -> int:
     """Create the person unless they exist, lock their row, and return the revision of what this transaction writes."""
+    # One statement instead of `ensure_person` and `bump_revision`, since every turn passes here.
     row = await tx.fetch_one(SQL["met"], org_id=scope.org_id, user_id=scope.user, external_id=user_name, now=tx.now)
     tx.revisions.setdefault(scope.user, int(row["revision"]))
     return int(row["revision"])
@@ -90,6 +91,7 @@ async def append_messages(tx: Tx, turn: Turn, more: Sequence[NewMessage]) -> Tur
     """Append the messages to an existing turn; return the turn with all its messages."""
     if not more:
         return turn
+    # The lock is taken before the messages are counted, so that two appends never use the same positions.
     revision, known = await tx.gather(
         ensure_person_revision(tx, turn.scope, turn.user_name), messages.list_turn_messages(tx, turn.scope, turn.id)
     )
@@ -148,6 +150,7 @@ async def _enter_session(
         entered = await store.begin_session(tx, scope, arrival, resumed_from=placed.resumed_from)
     else:
         entered = await store.continue_session(tx, scope, placed.session.id, arrival)
+        # The job that closes it is queued already, and postpones itself while the session is active.
         if placed.session.ended_at is None:
             return entered
     # Imported history is past its boundary at once; wait, since more of the same session may follow within a minute.

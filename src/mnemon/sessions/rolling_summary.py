@@ -48,6 +48,7 @@ class RolledSummary:
 
 def is_due(message_count: int, said_in_turn: int, every: int = SUMMARY_INTERVAL) -> bool:
     """Say whether the turn brought the count to a multiple of `every`, or past one."""
+    # Past one, since a recorded turn may bring several messages and jump over the multiple.
     return said_in_turn > 0 and message_count // every > (message_count - said_in_turn) // every
 
 
@@ -68,9 +69,11 @@ def roll_summary(
         and not has_ended_topic(ended, line)
         and _is_still_open(line, carried_before, open_todos)
     ]
+    # Promises first, for the room may not suffice; the sort is stable and keeps the order within a kind.
     dropped.sort(key=lambda line: _PRIORITY[open_kind(line) or OpenKind.COMMITMENT])
     carried = _fitting_lines(dropped, min(_CARRIED_CHARS, SUMMARY_CHARS))
     room = SUMMARY_CHARS - sum(len(line) + 1 for line in carried)
+    # The new text is cut, never what is carried: that was dropped once already.
     body = truncate_text(fresh, room)
     return RolledSummary(text=" ".join(part for part in (body, *carried) if part), carried=tuple(carried))
 
@@ -112,6 +115,7 @@ def rolling_summary_by_rule(messages: Sequence[TurnMessage], previous: str) -> s
         for sentence in split_sentences(message.content):
             (questions if sentence.endswith("?") else statements).append(truncate_text(sentence, _SENTENCE_CHARS))
     parts = [
+        # 150 characters stay free for questions.
         *(f"Said: {line}" for line in _fitting_lines(statements, SUMMARY_CHARS - 150)),
         *(f"Asked: {line}" for line in questions[:2]),
     ]
@@ -179,6 +183,7 @@ class RollingSummarySection:
         previous = await _previous_summary(tx, turn)
         said = await _messages_since(tx, turn, previous)
         user_text = "\n".join(one.content for one in said if one.role is Role.USER)
+        # A long text is read in a thread, so that it does not block the event loop.
         rolled = await run_off_loop(
             len(user_text),
             partial(

@@ -30,6 +30,7 @@ _QUESTION = re.compile(
     r"|still deciding|to be decided|does not know|doesn['’]t know)\b",
     re.IGNORECASE,
 )
+# Without IGNORECASE: a capital letter is what tells a name.
 _PERSON = re.compile(
     r"\b(?:met|introduced|this is|meet)\s+(?:\w+\s+){0,3}?[A-Z]\w+"
     r"|\b[A-Z]\w+,? (?:is|was|became) (?:(?:my|our|his|her|their|the|a|an|[A-Z]\w+['’]s)\s)(?:\w+\s){0,3}?"
@@ -44,6 +45,7 @@ _DONE = re.compile(
     r"resolved|decided|solved|settled|answered|sorted|delivered|bought|fixed|forget about|never ?mind)\b",
     re.IGNORECASE,
 )
+# Not at the start of a sentence, where every word is capitalized.
 _NAME = re.compile(r"(?<![.!?]\s)(?<!^)\b[A-Z][a-zà-ÿ]+(?:\s[A-Z][a-zà-ÿ]+)*")
 # `(?<!\s)` lets a match begin only at the start of a run of white space: otherwise a long run takes quadratic time.
 _SENTENCE_END = re.compile(r"(?<=[.!?…])[\"'”’)]*\s+(?=[\"'“‘(]*[A-Z0-9ÄÖÜÀ-Þ])|(?<!\s)\s*\n\s*|(?<=;)\s+")
@@ -90,6 +92,7 @@ def has_content_of(text: str, sentence: str, share: float = 0.6) -> bool:
 @reads_outside_text
 def open_kind(sentence: str) -> OpenKind | None:
     """Return why the sentence is still open; None for a plain statement."""
+    # Before the words of ending: "Has it been paid?" is open.
     if _QUESTION.search(sentence):
         return OpenKind.QUESTION
     if _DONE.search(sentence):
@@ -108,6 +111,7 @@ def ended_topics(said: str) -> list[frozenset[str]]:
 def has_ended_topic(ended: Iterable[frozenset[str]], sentence: str) -> bool:
     """Say whether the sentence's topic was reported as over; `ended` comes from `ended_topics`."""
     wanted = content_words(sentence)
+    # A single shared word would end unrelated topics, unless the sentence has only one.
     return any(len(about & wanted) >= min(2, len(wanted)) for about in ended)
 
 

@@ -66,6 +66,7 @@ async def store_rolling_summary(tx: Tx, scope: Scope, version: RollingSummary) -
         message_count=version.message_count,
         now=tx.now,
     )
+    # Turns may be reflected out of order: a summary of fewer messages never replaces one of more.
     if not updated:
         return False
     await tx.execute(
@@ -99,4 +100,5 @@ def _summary_from_row(row: Row) -> RollingSummary:
 
 
 def _state_key(scope: Scope) -> dict[str, str]:
+    # The persona is part of the primary key, which cannot be null: the empty text stands for none.
     return {"org_id": scope.org_id, "user_id": scope.user, "persona": scope.persona_id or ""}

@@ -30,6 +30,7 @@ async def list_sessions_around(tx: Tx, scope: Scope, at: datetime, boundary: Ses
 
 async def find_session(tx: Tx, scope: Scope, session_id: str) -> tuple[Session, Scope] | None:
     """Return the session and its owner's scope, or None; searched among the scope's person where it names one."""
+    # `user_id` may be None, for a caller that knows only the session; `scope.user` would raise.
     row = await tx.fetch_one_or_none(SQL["session"], org_id=scope.org_id, user_id=scope.user_id, id=session_id)
     if row is None:
         return None
@@ -124,6 +125,7 @@ def touch_session(tx: Tx, scope: Scope, session_id: str, *, at: datetime, said: 
 
     Written with the next statement.
     """
+    # The caller holds the lock on the person, which guards the session: deferring changes no lock order.
     tx.defer(SQL["touch_session"], org_id=scope.org_id, user_id=scope.user, id=session_id, at=at, said=said)
 
 
@@ -209,5 +211,6 @@ def session_from_row(row: Row) -> Session:
         turn_count=row["turn_count"],
         resumed_from=row["resumed_from"],
         summary=SessionSummary.model_validate(row["summary"]) if row["summary"] else None,
+        # Only statements that join `users` select it.
         user_name=row.get("user_name") or "",
     )

@@ -69,8 +69,10 @@ def format_transcript(messages: Sequence[TurnMessage], limit: int = 24_000) -> s
     kept: list[str] = []
     room = limit
     for said in reversed(messages):  # newest first, so that what does not fit is never processed
+        # Cut roughly first: `truncate_text` reads all it is given, and a message may be megabytes long.
         line = f"{said.speaker}: {truncate_text(said.content[: 4 * limit], limit)}"
         room -= len(line) + 1
+        # The newest message is kept even if it exceeds the limit alone.
         if room < 0 and kept:
             break
         kept.append(line)

@@ -210,6 +210,7 @@ async def reopen_turn(tx: Tx, scope: Scope, turn_id: str, lease_until: datetime)
     """
     status = await lock_turn_status(tx, scope, turn_id)
     if status is not TurnStatus.ANSWERING:
+        # A turn that does not exist counts as answered, which nothing follows: Conflict.
         require_transition(status or TurnStatus.ANSWERED, TurnStatus.ANSWERING)
     await tx.execute(SQL["reopen_turn"], org_id=scope.org_id, user_id=scope.user, id=turn_id, lease_until=lease_until)
 
