@@ -90,7 +90,7 @@ def _apply_assumption(beliefs: StateBeliefs, proposal: AssumptionProposal, new_i
         return
     else:
         id_, hypothesis = proposal.id or tentative.id, proposal.hypothesis or tentative.hypothesis
-        # It is one or the other, never both; the assumption keeps the id.
+        # A claim is an assumption or a tentative hypothesis, never both.
         del beliefs.tentative[tentative.id]
     stated = UNSTATED_CONFIDENCE if proposal.confidence is None else proposal.confidence
     against = _merge_evidence(proposal.contradicted_by, (), limits)

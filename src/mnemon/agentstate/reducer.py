@@ -108,7 +108,9 @@ def _apply_expectations(
             continue
         changed = _changed_expectation(held, proposal, now)
         if changed != held and held.status is not ExpectationStatus.PENDING:
-            reported.append(Rejection(what=f"expectation {held.id}", why=f"it is {held.status} and stays so"))
+            reported.append(
+                Rejection(what=f"expectation {held.id}", why=f"it is {held.status} and can no longer change")
+            )
         else:
             expectations[held.id] = changed
     return tuple(expectations.values())
@@ -177,7 +179,7 @@ def _item_fault(items: dict[str, StateItem], removed: set[str], proposal: ItemPr
         case UpdateItem(id=id_, patch=patch) if patch.status is not None:
             before = items[id_].status
             if patch.status is not before and not is_closing(before, patch.status):
-                return f"it is {before} and stays so"
+                return f"it is {before} and can no longer change"
     return None
 
 

@@ -27,7 +27,7 @@ def add_unknown(applier: ProposalApplier, question: UnknownProposal) -> None:
         "whyItMatters", why, applier.known_texts()
     )
     if fault is None and len(applier.document.open_unknowns) >= MAX_UNKNOWNS:
-        fault = f"{MAX_UNKNOWNS} unknowns are open, which is the most: answer one first"
+        fault = f"{MAX_UNKNOWNS} unknowns are open, which is the limit: answer one first"
     if fault is not None:
         applier.reject(what, fault)
         return
@@ -54,7 +54,7 @@ def answer_unknown(applier: ProposalApplier, answer: AnswerProposal) -> None:
         applier.skipped += 1
     elif quotation is None or len(quotation.text) > gates.MAX_QUOTE_CHARS:
         applier.reject(
-            what, "quote gate: the quote does not stand in the person's message or a tool result of this turn"
+            what, "quote gate: the quote does not occur in the person's message or a tool result of this turn"
         )
     else:
         closed = UnknownAnswer(

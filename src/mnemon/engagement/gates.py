@@ -66,7 +66,7 @@ def hypothesis_fault(form: HypothesisProposal, sources: Iterable[str]) -> str | 
     if fault := text_fault("statement", statement, shared):
         return fault
     if statement.endswith("?") or len(statement.split()) < 3:
-        return "statement is no claim: a hypothesis says something that can be shown wrong"
+        return "statement is not a claim: a hypothesis says something that can be shown wrong"
     if not _WORD_PATTERN.search(falsified_by) or _NO_FALSIFIER.fullmatch(falsified_by):
         return "first-hypothesis gate: falsifiedBy is missing: say what would show the statement wrong"
     if normalize_words(falsified_by) == normalize_words(statement):
@@ -84,7 +84,7 @@ def evidence_line(
         )
     quotation = find_quote(piece.quote, sources)
     if quotation is None:
-        return "quote gate: the quote does not stand in the person's message or a tool result of this turn"
+        return "quote gate: the quote does not occur in the person's message or a tool result of this turn"
     passage = quotation.passage
     # A model may append the date, which `format_source` would then show twice.
     source = collapse_spaces(_TRAILING_DATE.sub("", collapse_spaces(piece.source))) or passage.who

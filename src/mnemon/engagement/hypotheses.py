@@ -187,9 +187,9 @@ def _forming_fault(applier: ProposalApplier, form: HypothesisProposal) -> str | 
     """Return why the hypothesis may not be formed; None when it may."""
     if applier.heard < applier.rules.first_hypothesis_turns:
         wanted = applier.rules.first_hypothesis_turns
-        return f"first-hypothesis gate: {applier.heard} of {wanted} user turns have been heard"
+        return f"first-hypothesis gate: {applier.heard} of {wanted} user turns so far"
     if len(applier.document.open_hypotheses) >= MAX_OPEN:
-        return f"{MAX_OPEN} hypotheses are open, which is the most: archive one first"
+        return f"{MAX_OPEN} hypotheses are open, which is the limit: archive one first"
     # A new claim takes its figures from this turn alone, not from evidence on record.
     return gates.hypothesis_fault(form, applier.spoken)
 
@@ -234,7 +234,7 @@ def _add_line(applier: ProposalApplier, hypothesis_id: str, line: EvidenceLine) 
     # A full hypothesis must still be open to contradiction.
     room = MAX_EVIDENCE + (EXTRA_CONTRADICTIONS if line.stance is Stance.CONTRADICTS else 0)
     if len(held.evidence) >= room:
-        applier.reject(f"evidence: {line.line}", f"{held.id} has {room} lines of evidence, which is the most")
+        applier.reject(f"evidence: {line.line}", f"{held.id} has {room} lines of evidence, which is the limit")
         return
     before = round_confidence(confidence_of(held))
     # The reason tells the new confidence, which is known once the line is applied.

@@ -88,7 +88,7 @@ def number_fault(text: str, sources: Iterable[str]) -> str | None:
     if not out:
         return None
     named = ", ".join(f"“{figure.text.strip()}”" for figure in out)
-    return f"number gate: {named} does not stand in the cited source and is no hedged typical range"
+    return f"number gate: {named} does not occur in the cited source and is not hedged as a typical range"
 
 
 def is_same_figure(one: Figure, other: Figure) -> bool:
