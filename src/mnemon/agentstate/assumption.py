@@ -113,16 +113,16 @@ def _update_assumption(
     if proposal.confidence is not None and proposal.confidence != shown and not (lower and fresh):
         why = "confidence changes on contradiction: name evidence that speaks against it"
         reported.append(Rejection(what=f"confidence {proposal.confidence:g} of assumption {held.id}", why=why))
-    had = held.contradicted_by or ()
+    counted_before = held.contradicted_by or ()
     # A lower confidence that comes with new evidence means the same as naming that evidence in `contradicted_by`.
     against = dict.fromkeys((*proposal.contradicted_by, *(fresh if lower else ())))
-    counted = [piece for piece in against if piece not in had]
+    counted = [piece for piece in against if piece not in counted_before]
     return replace(
         held,
         hypothesis=proposal.hypothesis or held.hypothesis,
         confidence=contradicted_confidence(held.confidence, len(counted)) if counted else held.confidence,
         evidence=_merge_evidence(held.evidence, _evidence_ids(proposal), limits),
-        contradicted_by=_merge_evidence(had, counted, limits) or None,
+        contradicted_by=_merge_evidence(counted_before, counted, limits) or None,
     )
 
 
@@ -150,6 +150,6 @@ def _evidence_ids(proposal: AssumptionProposal) -> tuple[str, ...]:
     return (*proposal.evidence, *proposal.contradicted_by)
 
 
-def _merge_evidence(had: Iterable[str], more: Iterable[str], limits: StateLimits) -> tuple[str, ...]:
+def _merge_evidence(current: Iterable[str], more: Iterable[str], limits: StateLimits) -> tuple[str, ...]:
     """Return the distinct pieces in order, the latest ones within the limit."""
-    return tuple(dict.fromkeys((*had, *more)))[-limits.evidence :]
+    return tuple(dict.fromkeys((*current, *more)))[-limits.evidence :]

@@ -187,7 +187,7 @@ def patch_item(item: StateItem, patch: ItemPatch | ChangedItemFields) -> StateIt
 def record_names(state: AgentState) -> dict[tuple[str, str], None]:
     """Return what the state contains, each record as a noun and an id, in order."""
     understanding = state.current_understanding
-    held = [
+    names = [
         *(("entity", e.id) for e in understanding.entities),
         *(("dependency", " ".join((d.source, d.rel or "→", d.target))) for d in understanding.dependencies),
         *(("assumption", a.id) for a in state.assumptions),
@@ -195,12 +195,12 @@ def record_names(state: AgentState) -> dict[tuple[str, str], None]:
         *(("tentative hypothesis", t.id) for t in state.tentative_hypotheses),
         *(("item", i.id) for i in state.items),
     ]
-    return dict.fromkeys(held)
+    return dict.fromkeys(names)
 
 
 def count_changes(before: AgentState, after: AgentState) -> tuple[int, int]:
     """Return how many records are new, and how many changed or left."""
-    had, has = record_names(before).keys(), record_names(after).keys()
+    names_before, names_after = record_names(before).keys(), record_names(after).keys()
     change = state_difference(before, after)
     understood = change.current_understanding or Understanding()
     put = (
@@ -211,14 +211,14 @@ def count_changes(before: AgentState, after: AgentState) -> tuple[int, int]:
         change.tentative_hypotheses or (),
         tuple(c for c in change.agent_state_item_updates or () if not isinstance(c, ItemRemoved)),
     )
-    added, removed = len(has - had), len(had - has)
+    added, removed = len(names_after - names_before), len(names_before - names_after)
     return added, sum(map(len, put)) - added + removed
 
 
 def _changed_records(before: tuple[R, ...], after: tuple[R, ...], key: RecordKey[R]) -> tuple[R, ...]:
     """Return the records that are new or different, as they are afterwards."""
-    had = {key(record): record for record in before}
-    return tuple(record for record in after if had.get(key(record)) != record)
+    known = {key(record): record for record in before}
+    return tuple(record for record in after if known.get(key(record)) != record)
 
 
 def _removed_records(before: tuple[R, ...], after: tuple[R, ...], key: RecordKey[R]) -> tuple[R, ...]:
@@ -234,26 +234,28 @@ def _ids_or_none(
 
 
 def _merge_records(
-    had: tuple[R, ...], put: tuple[R, ...] | None, gone: Iterable[object] | None, key: RecordKey[R]
+    current: tuple[R, ...], put: tuple[R, ...] | None, removed: Iterable[object] | None, key: RecordKey[R]
 ) -> tuple[R, ...]:
     """Return the records with some added or replaced and some removed; a replaced one keeps its position."""
     # A dict keeps the position of a record that is replaced, so that folding gives the order that the reducer gave.
-    records = {key(record): record for record in had}
+    records = {key(record): record for record in current}
     records.update((key(record), record) for record in put or ())
-    for name in gone or ():
+    for name in removed or ():
         records.pop(name, None)
     return tuple(records.values())
 
 
 def _item_changes(before: tuple[StateItem, ...], after: tuple[StateItem, ...]) -> tuple[ItemChange, ...]:
     """Return removals first, then additions and updates."""
-    had = {item.id: item for item in before}
-    gone = [ItemRemoved(id=item.id) for item in _removed_records(before, after, record_id)]
+    known = {item.id: item for item in before}
+    removed = [ItemRemoved(id=item.id) for item in _removed_records(before, after, record_id)]
     put = [
-        ItemUpdated(id=item.id, patch=_changed_fields(had[item.id], item)) if item.id in had else ItemAdded(item=item)
+        ItemUpdated(id=item.id, patch=_changed_fields(known[item.id], item))
+        if item.id in known
+        else ItemAdded(item=item)
         for item in _changed_records(before, after, record_id)
     ]
-    return (*gone, *put)
+    return (*removed, *put)
 
 
 # None means "unchanged" in a patch, so that a field once set cannot be cleared.
@@ -263,9 +265,9 @@ def _changed_fields(before: StateItem, after: StateItem) -> ChangedItemFields:
     return ChangedItemFields(updated_at=after.updated_at, **values)
 
 
-def _fold_items(had: tuple[StateItem, ...], changes: tuple[ItemChange, ...]) -> tuple[StateItem, ...]:
+def _fold_items(current: tuple[StateItem, ...], changes: tuple[ItemChange, ...]) -> tuple[StateItem, ...]:
     """Return the items after the changes, in order."""
-    items = {item.id: item for item in had}
+    items = {item.id: item for item in current}
     for change in changes:
         match change:
             case ItemAdded(item=item):

@@ -73,27 +73,27 @@ def apply_delta(
 
 
 def _merge_understanding(
-    had: Understanding, entities: Iterable[StateEntity], dependencies: Iterable[Dependency]
+    understanding: Understanding, entities: Iterable[StateEntity], dependencies: Iterable[Dependency]
 ) -> Understanding:
     """Add the entities and dependencies to the understanding; an entity without a name keeps the known one."""
-    known = {e.id: e for e in had.entities}
+    known = {e.id: e for e in understanding.entities}
     for entity in entities:
         before = known.get(entity.id)
         name = entity.name if entity.name is not None or before is None else before.name
         known[entity.id] = replace(entity, name=name)
-    related = {dependency_key(d): d for d in (*had.dependencies, *dependencies)}
+    related = {dependency_key(d): d for d in (*understanding.dependencies, *dependencies)}
     return Understanding(entities=tuple(known.values()), dependencies=tuple(related.values()))
 
 
 def _apply_expectations(
-    had: tuple[StateExpectation, ...],
+    current: tuple[StateExpectation, ...],
     proposals: Iterable[ExpectationProposal],
     now: datetime,
     new_id: NewId,
     reported: list[Rejection],
 ) -> tuple[StateExpectation, ...]:
     """Add new expectations and change pending ones; settled ones stay as they are."""
-    expectations = {e.id: e for e in had}
+    expectations = {e.id: e for e in current}
     # Complete proposals first: in a delta, a change to an expectation may precede the proposal that makes it.
     for proposal in sorted(proposals, key=lambda one: not _is_whole(one)):
         held = expectations.get(proposal.id) if proposal.id is not None else None
@@ -144,10 +144,10 @@ def _changed_expectation(held: StateExpectation, proposal: ExpectationProposal, 
 
 
 def _apply_items(
-    had: tuple[StateItem, ...], proposals: Iterable[ItemProposal], now: datetime, reported: list[Rejection]
+    current: tuple[StateItem, ...], proposals: Iterable[ItemProposal], now: datetime, reported: list[Rejection]
 ) -> tuple[StateItem, ...]:
     """Apply the item proposals in order, and report those that are not allowed."""
-    items = {item.id: item for item in had}
+    items = {item.id: item for item in current}
     removed: set[str] = set()
     for proposal in proposals:
         why = _item_fault(items, removed, proposal)
@@ -187,11 +187,11 @@ def _overflow_rejections(before: AgentState, full: AgentState, after: AgentState
     """Return what was new and did not fit, since the document is full of what has priority."""
     why = "the document is full; settle or remove something first"
     settled = {item.id for item in full.items if item.status is not ItemStatus.ACTIVE}
-    held, offered, kept = record_names(before), record_names(full), record_names(after)
+    names_before, names_offered, names_kept = record_names(before), record_names(full), record_names(after)
     return [
         Rejection(what=f"{noun} {id_}", why=why)
-        for noun, id_ in offered
-        if (noun, id_) not in held and (noun, id_) not in kept and not (noun == "item" and id_ in settled)
+        for noun, id_ in names_offered
+        if (noun, id_) not in names_before and (noun, id_) not in names_kept and not (noun == "item" and id_ in settled)
     ]
 
 

@@ -120,9 +120,9 @@ def _fit_budget(
     return remaining
 
 
-def _dependent_items(gone: _KeptItem, kept: Sequence[_KeptItem]) -> list[_KeptItem]:
+def _dependent_items(dropped: _KeptItem, kept: Sequence[_KeptItem]) -> list[_KeptItem]:
     """Return the items of the same layer that are shown only together with the dropped one."""
-    return [one for one in kept if one.layer == gone.layer and one.item.needs in gone.item.sources]
+    return [one for one in kept if one.layer == dropped.layer and one.item.needs in dropped.item.sources]
 
 
 def _total_tokens(layers: Sequence[Layer], kept: Sequence[_KeptItem]) -> int:

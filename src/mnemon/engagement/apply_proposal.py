@@ -115,8 +115,8 @@ def apply_proposal(
     # New hypotheses first: evidence further down may name one by its statement, since the model cannot know its id.
     for form in proposal.form:
         hypotheses.form_hypothesis(applier, form)
-    for landing in proposal.evidence:
-        hypotheses.add_evidence(applier, landing)
+    for added in proposal.evidence:
+        hypotheses.add_evidence(applier, added)
     for archive in proposal.archive:
         hypotheses.archive_hypothesis(applier, archive)
     for named in proposal.would_resolve:

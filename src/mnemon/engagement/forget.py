@@ -67,11 +67,11 @@ _COMMON_WORDS = frozenset(
 
 async def forget_person(tx: Tx, scope: Scope, now: datetime) -> dict[str, int]:
     """Delete everything that came from the person's turns; return how many rows were deleted, per table."""
-    held = await store.lock_engagement(tx, scope)
+    stored = await store.lock_engagement(tx, scope)
     # Under the lock: a reflection that ran meanwhile would write back a document with what is being deleted.
     entries, turns = await store.delete_person(tx, scope)
     if entries or turns:
-        await _refold_from(tx, scope, now, StoredEngagement(document=None, seq=held.seq, heard=held.heard - turns))
+        await _refold_from(tx, scope, now, StoredEngagement(document=None, seq=stored.seq, heard=stored.heard - turns))
     return {"engagement_journal": entries, "engagement_turns": turns}
 
 
@@ -87,8 +87,8 @@ async def redact_quote(
     text: str,
 ) -> int:
     """Delete the entries that cite or repeat the quote, or that its turn derived from it; return how many."""
-    held = await store.lock_engagement(tx, scope)
-    gone = [
+    stored = await store.lock_engagement(tx, scope)
+    seqs = [
         entry.seq
         async for entry in store.iterate_journal(tx, scope)
         # Three ways a quote lives on: cited by position, repeated verbatim in another turn of the person, or reworded
@@ -97,10 +97,10 @@ async def redact_quote(
         or (entry.user_id == scope.user and _is_repeating(entry, text))
         or (entry.turn_id == turn_id and _may_derive(entry, text))
     ]
-    if not gone:
+    if not seqs:
         return 0
-    removed = await store.delete_entries(tx, scope, gone)
-    await _refold_from(tx, scope, now, held)
+    removed = await store.delete_entries(tx, scope, seqs)
+    await _refold_from(tx, scope, now, stored)
     return removed
 
 
@@ -109,18 +109,18 @@ async def refold_document(tx: Tx, scope: Scope, now: datetime) -> None:
     await _refold_from(tx, scope, now, await store.lock_engagement(tx, scope))
 
 
-async def _refold_from(tx: Tx, scope: Scope, now: datetime, held: StoredEngagement) -> None:
+async def _refold_from(tx: Tx, scope: Scope, now: datetime, stored: StoredEngagement) -> None:
     """Fold the journal, reopen findings without support, and store the document under a new version."""
     document: Engagement | None = None
     async for entry in store.iterate_journal(tx, scope):
         document = apply_entry(document, entry)
-    reopenings = reopening_entries(document, now, held.seq) if document else []
+    reopenings = reopening_entries(document, now, stored.seq) if document else []
     for entry in reopenings:
         document = apply_entry(document, entry)
     await store.append_entries(tx, scope, reopenings)
     # The version increases although entries were deleted: a client with the old version must see that it is outdated.
-    seq = reopenings[-1].seq if reopenings else held.seq + 1
-    await store.store_engagement(tx, scope, StoredEngagement(document=document, seq=seq, heard=held.heard))
+    seq = reopenings[-1].seq if reopenings else stored.seq + 1
+    await store.store_engagement(tx, scope, StoredEngagement(document=document, seq=seq, heard=stored.heard))
 
 
 def _is_citing(entry: EngagementEntry, message_id: str, start: int, end: int) -> bool:

@@ -88,10 +88,10 @@ def form_hypothesis(applier: ProposalApplier, form: HypothesisProposal) -> None:
         for each in applier.document.hypotheses
         if gates.normalize_words(each.statement) == gates.normalize_words(statement)
     ]
-    held = next((each for each in alike if each.stage is not HypothesisStage.ARCHIVED), None)
-    if held is not None:
+    known = next((each for each in alike if each.stage is not HypothesisStage.ARCHIVED), None)
+    if known is not None:
         applier.skipped += 1
-        _add_lines(applier, held.id, form.evidence)
+        _add_lines(applier, known.id, form.evidence)
         return
     # Formed by this turn and archived since: a retried reflection must not form it a second time.
     if any(each.formed_in == applier.turn.id for each in alike):
@@ -116,58 +116,58 @@ def form_hypothesis(applier: ProposalApplier, form: HypothesisProposal) -> None:
         _add_line(applier, hypothesis_id, line)
 
 
-def add_evidence(applier: ProposalApplier, landing: AddedEvidence) -> None:
+def add_evidence(applier: ProposalApplier, added: AddedEvidence) -> None:
     """Add evidence to a hypothesis or finding."""
-    what = f"evidence: {landing.line}"
-    held = applier.find_hypothesis(landing.hypothesis)
-    if held is None:
-        applier.reject(what, f"there is no hypothesis {landing.hypothesis[:60]}: name an id from the state")
+    what = f"evidence: {added.line}"
+    hypothesis = applier.find_hypothesis(added.hypothesis)
+    if hypothesis is None:
+        applier.reject(what, f"there is no hypothesis {added.hypothesis[:60]}: name an id from the state")
         return
-    if held.stage is HypothesisStage.ARCHIVED:
-        applier.reject(what, f"{held.id} is archived: form the claim anew if it deserves it")
+    if hypothesis.stage is HypothesisStage.ARCHIVED:
+        applier.reject(what, f"{hypothesis.id} is archived: form the claim anew if it deserves it")
         return
-    resolves = _resolved_ids(applier, held, landing)
-    line = gates.evidence_line(landing, applier.turn, applier.passages, applier.new_id, resolves)
+    resolves = _resolved_ids(applier, hypothesis, added)
+    line = gates.evidence_line(added, applier.turn, applier.passages, applier.new_id, resolves)
     if isinstance(line, str):
         applier.reject(what, line)
     else:
-        _add_line(applier, held.id, line)
+        _add_line(applier, hypothesis.id, line)
 
 
 def archive_hypothesis(applier: ProposalApplier, archive: ArchiveProposal) -> None:
     """Archive a hypothesis with a note; a finding, or one with evidence newer than the turn, is refused."""
     what = f"archive: {archive.hypothesis}"
-    held = applier.find_hypothesis(archive.hypothesis)
+    hypothesis = applier.find_hypothesis(archive.hypothesis)
     note = gates.collapse_spaces(archive.note)
-    if held is None:
+    if hypothesis is None:
         applier.reject(what, "there is no such hypothesis: name an id from the state")
-    elif held.stage is HypothesisStage.ARCHIVED:
+    elif hypothesis.stage is HypothesisStage.ARCHIVED:
         applier.skipped += 1
-    elif held.stage is HypothesisStage.FINDING:
+    elif hypothesis.stage is HypothesisStage.FINDING:
         applier.reject(what, "it is a finding: evidence that contradicts it reopens it first")
     # The turn is reflected late, and what spoke for archiving then may be outdated.
-    elif any(line.at > applier.turn.at for line in held.evidence):
+    elif any(line.at > applier.turn.at for line in hypothesis.evidence):
         applier.reject(what, "evidence newer than this turn has landed on it")
     elif fault := gates.text_fault("note", note, applier.known_texts()):
         applier.reject(what, fault)
     else:
-        applier.append_delta(HypothesisArchived(hypothesis=held.id, note=note), note)
+        applier.append_delta(HypothesisArchived(hypothesis=hypothesis.id, note=note), note)
         applier.updated += 1
 
 
 def name_resolution(applier: ProposalApplier, named: ResolutionProposal) -> None:
     """Record what would settle mixed evidence; an older turn never overwrites a newer one."""
     what = f"wouldResolve: {named.text}"
-    held = applier.find_hypothesis(named.hypothesis)
+    hypothesis = applier.find_hypothesis(named.hypothesis)
     text = gates.collapse_spaces(named.text)
-    if held is None or held.stage is HypothesisStage.ARCHIVED:
+    if hypothesis is None or hypothesis.stage is HypothesisStage.ARCHIVED:
         applier.reject(what, "there is no such open hypothesis: name an id from the state")
-    elif held.would_resolve == text or (held.would_resolve_at or applier.turn.at) > applier.turn.at:
+    elif hypothesis.would_resolve == text or (hypothesis.would_resolve_at or applier.turn.at) > applier.turn.at:
         applier.skipped += 1
     elif fault := gates.text_fault("text", text, applier.known_texts()):
         applier.reject(what, fault)
     else:
-        applier.append_delta(ResolutionNamed(hypothesis=held.id, text=text), f"would resolve it: {text}")
+        applier.append_delta(ResolutionNamed(hypothesis=hypothesis.id, text=text), f"would resolve it: {text}")
         applier.updated += 1
 
 
@@ -211,35 +211,35 @@ def _add_lines(applier: ProposalApplier, hypothesis_id: str, pieces: list[Eviden
         _add_line(applier, hypothesis_id, line)
 
 
-def _resolved_ids(applier: ProposalApplier, held: Hypothesis, landing: AddedEvidence) -> tuple[str, ...]:
+def _resolved_ids(applier: ProposalApplier, hypothesis: Hypothesis, added: AddedEvidence) -> tuple[str, ...]:
     """Return the contradictions that the evidence may settle, and report the others."""
     # A resolution that names anything else is reported, but the evidence itself still counts.
-    waiting = {line.id for line in outstanding_contradictions(held.evidence)}
-    if landing.resolves and landing.stance is not Stance.SUPPORTS:
-        applier.reject(f"resolves of: {landing.line}", "only supporting evidence resolves a contradiction")
+    outstanding = {line.id for line in outstanding_contradictions(hypothesis.evidence)}
+    if added.resolves and added.stance is not Stance.SUPPORTS:
+        applier.reject(f"resolves of: {added.line}", "only supporting evidence resolves a contradiction")
         return ()
-    for id_ in landing.resolves:
-        if id_ not in waiting:
-            applier.reject(f"resolves: {id_}", f"{held.id} has no such contradiction outstanding")
-    return tuple(dict.fromkeys(id_ for id_ in landing.resolves if id_ in waiting))
+    for id_ in added.resolves:
+        if id_ not in outstanding:
+            applier.reject(f"resolves: {id_}", f"{hypothesis.id} has no such contradiction outstanding")
+    return tuple(dict.fromkeys(id_ for id_ in added.resolves if id_ in outstanding))
 
 
 def _add_line(applier: ProposalApplier, hypothesis_id: str, line: EvidenceLine) -> None:
     """Add the line unless it repeats one or there is no room; reopen a finding that it contradicts."""
-    held = applier.document.find_hypothesis(hypothesis_id)
-    assert held is not None
-    if any(line.is_repeat_of(other) for other in held.evidence):
+    hypothesis = applier.document.find_hypothesis(hypothesis_id)
+    assert hypothesis is not None
+    if any(line.is_repeat_of(other) for other in hypothesis.evidence):
         applier.skipped += 1
         return
     # A full hypothesis must still be open to contradiction.
     room = MAX_EVIDENCE + (EXTRA_CONTRADICTIONS if line.stance is Stance.CONTRADICTS else 0)
-    if len(held.evidence) >= room:
-        applier.reject(f"evidence: {line.line}", f"{held.id} has {room} lines of evidence, which is the limit")
+    if len(hypothesis.evidence) >= room:
+        applier.reject(f"evidence: {line.line}", f"{hypothesis.id} has {room} lines of evidence, which is the limit")
         return
-    before = round_confidence(confidence_of(held))
+    before = round_confidence(confidence_of(hypothesis))
     # The reason tells the new confidence, which is known once the line is applied.
-    applier.append_delta(EvidenceCollected(hypothesis=held.id, evidence=line), "")
-    after = applier.document.find_hypothesis(held.id)
+    applier.append_delta(EvidenceCollected(hypothesis=hypothesis.id, evidence=line), "")
+    after = applier.document.find_hypothesis(hypothesis.id)
     assert after is not None
     _set_last_reason(
         applier,
@@ -247,7 +247,7 @@ def _add_line(applier: ProposalApplier, hypothesis_id: str, line: EvidenceLine) 
     )
     applier.stored += 1
     if after.stage is HypothesisStage.FINDING and outstanding_contradictions(after.evidence):
-        applier.append_delta(HypothesisReopened(hypothesis=held.id), f"contradicted by {line.id}")
+        applier.append_delta(HypothesisReopened(hypothesis=hypothesis.id), f"contradicted by {line.id}")
         applier.updated += 1
 
 

@@ -161,10 +161,10 @@ def apply_entry(document: Engagement | None, entry: EngagementEntry) -> Engageme
         return _apply_unknown(after, entry, delta)
     if isinstance(delta, HypothesisFormed):
         return _add_hypothesis(after, entry, delta)
-    held = after.find_hypothesis(delta.hypothesis)
-    if held is None:
+    hypothesis = after.find_hypothesis(delta.hypothesis)
+    if hypothesis is None:
         return after
-    return _replace_hypothesis(after, _change_hypothesis(held, entry, delta))
+    return _replace_hypothesis(after, _change_hypothesis(hypothesis, entry, delta))
 
 
 def _add_hypothesis(document: Engagement, entry: EngagementEntry, delta: HypothesisFormed) -> Engagement:
@@ -182,39 +182,39 @@ def _add_hypothesis(document: Engagement, entry: EngagementEntry, delta: Hypothe
 
 
 def _change_hypothesis(
-    held: Hypothesis,
+    hypothesis: Hypothesis,
     entry: EngagementEntry,
     delta: EvidenceCollected | ResolutionNamed | HypothesisPromoted | HypothesisReopened | HypothesisArchived,
 ) -> Hypothesis:
     """Return the hypothesis after the change; unchanged when its stage does not allow it."""
     if isinstance(delta, EvidenceCollected):
-        return _add_evidence_line(held, delta)
+        return _add_evidence_line(hypothesis, delta)
     if isinstance(delta, ResolutionNamed):
-        return replace(held, would_resolve=delta.text, would_resolve_at=entry.at)
+        return replace(hypothesis, would_resolve=delta.text, would_resolve_at=entry.at)
     if isinstance(delta, HypothesisPromoted):
-        stage = next_stage(held.stage, HypothesisEvent.PROMOTE)
+        stage = next_stage(hypothesis.stage, HypothesisEvent.PROMOTE)
         if stage is None:
-            return held
-        return replace(held, stage=stage, promoted_at=entry.at, threshold=delta.threshold)
+            return hypothesis
+        return replace(hypothesis, stage=stage, promoted_at=entry.at, threshold=delta.threshold)
     if isinstance(delta, HypothesisReopened):
-        stage = next_stage(held.stage, HypothesisEvent.REOPEN)
+        stage = next_stage(hypothesis.stage, HypothesisEvent.REOPEN)
         if stage is None:
-            return held
+            return hypothesis
         # After forgetting, the evidence that is left may have no contradiction: then it is collecting, not revising.
-        settled = next_stage(stage, evidence_event(held.evidence)) or stage
-        return replace(held, stage=settled, reopened=held.reopened + 1)
-    stage = next_stage(held.stage, HypothesisEvent.ARCHIVE)
-    return held if stage is None else replace(held, stage=stage, note=delta.note, archived_at=entry.at)
+        settled = next_stage(stage, evidence_event(hypothesis.evidence)) or stage
+        return replace(hypothesis, stage=settled, reopened=hypothesis.reopened + 1)
+    stage = next_stage(hypothesis.stage, HypothesisEvent.ARCHIVE)
+    return hypothesis if stage is None else replace(hypothesis, stage=stage, note=delta.note, archived_at=entry.at)
 
 
-def _add_evidence_line(held: Hypothesis, delta: EvidenceCollected) -> Hypothesis:
+def _add_evidence_line(hypothesis: Hypothesis, delta: EvidenceCollected) -> Hypothesis:
     """Add the line, unless its id is known, and move to the stage that the evidence gives."""
-    if any(line.id == delta.evidence.id for line in held.evidence):
-        return held
-    evidence = (*held.evidence, delta.evidence)
+    if any(line.id == delta.evidence.id for line in hypothesis.evidence):
+        return hypothesis
+    evidence = (*hypothesis.evidence, delta.evidence)
     # A contradicted finding stays one until its own `HypothesisReopened` entry, which follows at once.
-    stage = next_stage(held.stage, evidence_event(evidence)) or held.stage
-    return replace(held, evidence=evidence, stage=stage)
+    stage = next_stage(hypothesis.stage, evidence_event(evidence)) or hypothesis.stage
+    return replace(hypothesis, evidence=evidence, stage=stage)
 
 
 def _apply_unknown(document: Engagement, entry: EngagementEntry, delta: UnknownAsked | UnknownAnswered) -> Engagement:
@@ -243,11 +243,11 @@ def _drop_oldest(document: Engagement) -> Engagement:
     """Drop the oldest archived hypotheses and answered unknowns above the limits; the journal keeps them."""
     archived = sorted(document.archived_hypotheses, key=lambda each: (each.archived_at or each.formed_at, each.id))
     answered = sorted(document.answered, key=lambda each: (each.asked_at, each.id))
-    gone = {each.id for each in archived[:-MAX_ARCHIVED]} | {each.id for each in answered[:-MAX_ANSWERED]}
-    if not gone:
+    dropped = {each.id for each in archived[:-MAX_ARCHIVED]} | {each.id for each in answered[:-MAX_ANSWERED]}
+    if not dropped:
         return document
     return replace(
         document,
-        hypotheses=tuple(each for each in document.hypotheses if each.id not in gone),
-        unknowns=tuple(each for each in document.unknowns if each.id not in gone),
+        hypotheses=tuple(each for each in document.hypotheses if each.id not in dropped),
+        unknowns=tuple(each for each in document.unknowns if each.id not in dropped),
     )

@@ -59,14 +59,14 @@ RECITED_REPLIES = Counter(
 
 async def load_engagement_at(tx: Tx, scope: Scope, moment: datetime | None = None) -> StoredEngagement:
     """Return the engagement now, or as it was at that moment, with its version."""
-    held = await store.load_engagement(tx, scope)
+    stored = await store.load_engagement(tx, scope)
     if moment is None:
-        return held
+        return stored
     document, seq = None, 0
     # By the time of the turns, not of writing: a turn that was reflected late counts from when it happened.
     async for entry in store.iterate_journal(tx, scope, until=moment):
         document, seq = apply_entry(document, entry), entry.seq
-    return StoredEngagement(document=document, seq=seq, heard=held.heard)
+    return StoredEngagement(document=document, seq=seq, heard=stored.heard)
 
 
 async def load_document(tx: Tx, scope: Scope, as_of: datetime | None = None) -> Engagement | None:

@@ -94,8 +94,8 @@ class EngagementSection:
         """Return the state with its ids; None where the turn takes no part."""
         if not await _may_enter(tx, turn):
             return None
-        held = await store.load_engagement(tx, turn.scope)
-        return Brief(instructions=INSTRUCTIONS, state="\n".join(_format_state(held)))
+        stored = await store.load_engagement(tx, turn.scope)
+        return Brief(instructions=INSTRUCTIONS, state="\n".join(_format_state(stored)))
 
     def answer_by_rule(self, turn: Turn, brief: Brief) -> BaseModel:
         """Answer with the unknowns that rules find."""
@@ -107,24 +107,24 @@ class EngagementSection:
         if not await _may_enter(tx, turn):
             return SectionResult()
         # Last in the lock order (ARCHITECTURE.md): this row is shared by everyone in the organization.
-        held = await store.lock_engagement(tx, turn.scope)
+        stored = await store.lock_engagement(tx, turn.scope)
         # A retried reflection must not count its turn twice.
         is_new = await store.insert_turn(tx, turn.scope, turn)
-        heard = held.heard + (1 if is_new else 0)
+        heard = stored.heard + (1 if is_new else 0)
         apply = partial(
             apply_proposal,
-            held.document,
+            stored.document,
             answer.engagement,
             turn=turn,
             heard=heard,
-            seq=held.seq,
+            seq=stored.seq,
             rules=self._rules,
             new_id=tx.new_id,
         )
         # A long turn is checked in a thread, so that it does not block the event loop.
         outcome = await run_off_loop(turn.size, apply)
         await store.append_entries(tx, turn.scope, outcome.entries)
-        seq = outcome.entries[-1].seq if outcome.entries else held.seq
+        seq = outcome.entries[-1].seq if outcome.entries else stored.seq
         await store.store_engagement(tx, turn.scope, StoredEngagement(document=outcome.document, seq=seq, heard=heard))
         return outcome.report
 
@@ -148,11 +148,11 @@ async def _may_enter(tx: Tx, turn: Turn) -> bool:
     return await takes_part_in_engagement(tx, turn.scope)
 
 
-def _format_state(held: StoredEngagement) -> Iterator[str]:
+def _format_state(stored: StoredEngagement) -> Iterator[str]:
     """Yield the lines of the state that the model is shown."""
-    document = held.document or Engagement()
+    document = stored.document or Engagement()
     row = week.week_rules(document.week)
-    yield f"Week {document.week} ({row.work}); {held.heard} user turns so far. To advance it needs {row.needs}."
+    yield f"Week {document.week} ({row.work}); {stored.heard} user turns so far. To advance it needs {row.needs}."
     yield from _format_hypotheses("Hypotheses", document.open_hypotheses)
     yield from _format_hypotheses("Findings", document.findings)
     yield "Unknowns:" if document.open_unknowns else "Unknowns: none."
@@ -165,7 +165,7 @@ def _format_hypotheses(title: str, hypotheses: tuple[Hypothesis, ...]) -> Iterat
     for each in hypotheses:
         mixed = ", mixed" if is_mixed(each.evidence) else ""
         yield f"- {each.id} [{round_confidence(confidence_of(each)):.2f}{mixed}]: {each.statement}"
-        waiting = {line.id for line in outstanding_contradictions(each.evidence)}
+        outstanding = {line.id for line in outstanding_contradictions(each.evidence)}
         for line in each.evidence:
-            open_ = ", outstanding" if line.id in waiting else ""
+            open_ = ", outstanding" if line.id in outstanding else ""
             yield f"  - {line.id} {line.stance}, {line.strength}{open_} ({line.source}): {line.line}"

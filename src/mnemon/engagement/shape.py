@@ -228,8 +228,8 @@ class ChangeShape(_CamelModel):
 def _evidence_of(hypothesis: Hypothesis, *, expand: bool) -> list[str] | list[EvidenceShape]:
     if not expand:
         return [line.line for line in hypothesis.evidence]
-    waiting = {line.id for line in outstanding_contradictions(hypothesis.evidence)}
-    return [EvidenceShape.from_line(line, outstanding=line.id in waiting) for line in hypothesis.evidence]
+    outstanding = {line.id for line in outstanding_contradictions(hypothesis.evidence)}
+    return [EvidenceShape.from_line(line, outstanding=line.id in outstanding) for line in hypothesis.evidence]
 
 
 def _camel_keys(value: Any) -> Any:

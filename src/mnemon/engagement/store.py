@@ -69,10 +69,14 @@ async def append_entries(tx: Tx, scope: Scope, entries: Sequence[EngagementEntry
     await tx.execute_many(SQL["append"], rows)
 
 
-async def store_engagement(tx: Tx, scope: Scope, held: StoredEngagement) -> None:
+async def store_engagement(tx: Tx, scope: Scope, engagement: StoredEngagement) -> None:
     """Store the document, version and count. The caller has locked the row."""
-    document = None if held.document is None else Jsonb(ENGAGEMENT_ADAPTER.dump_python(held.document, mode="json"))
-    await tx.execute(SQL["keep"], org_id=scope.org_id, seq=held.seq, heard=held.heard, document=document, now=tx.now)
+    document = (
+        None if engagement.document is None else Jsonb(ENGAGEMENT_ADAPTER.dump_python(engagement.document, mode="json"))
+    )
+    await tx.execute(
+        SQL["keep"], org_id=scope.org_id, seq=engagement.seq, heard=engagement.heard, document=document, now=tx.now
+    )
 
 
 async def list_entries(

@@ -1,5 +1,6 @@
 """The end of a session: mark it ended when it went idle or was closed, then summarize it with one model call."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 
@@ -76,7 +77,7 @@ async def _close_and_summarize(services: Services, attempt: Attempt) -> None:
         if ended is None:
             return
         session, scope, seq = ended
-        conversation = await _load_messages(tx, scope, session.id)
+        conversation = await messages.list_recent_messages(tx, scope, session.id, most=_MOST_MESSAGES)
     # Between the two transactions: a model call takes seconds, and no row may stay locked for that long.
     summary, by = await _make_summary(services, session, conversation)
     async with services.db.tx(scope.org_id) as tx:
@@ -114,13 +115,8 @@ async def _mark_ended(tx: Tx, attempt: Attempt, boundary: SessionBoundary) -> tu
     return session, found[1], seq
 
 
-async def _load_messages(tx: Tx, scope: Scope, session_id: str) -> list[TurnMessage]:
-    """Return the session's latest messages, oldest first."""
-    return list(await messages.list_recent_messages(tx, scope, session_id, most=_MOST_MESSAGES))
-
-
 async def _make_summary(
-    services: Services, session: Session, conversation: list[TurnMessage]
+    services: Services, session: Session, conversation: Sequence[TurnMessage]
 ) -> tuple[SessionSummary, str]:
     """Ask the model for a summary, or make one by rule; return it with the model's name."""
     model = services.reflector
