@@ -24,7 +24,7 @@ class MatchVerdict(StrEnum):
 
 
 def match_result(expectation: StateExpectation, result: ToolOutcome) -> MatchVerdict:
-    """Compare every field that both have; an empty list and 0 are values and count."""
+    """Return the verdict over every field that both have; an empty list and 0 are values and count."""
     matches: list[bool] = []
     if expectation.expected_ids is not None and result.ids is not None:
         # A subset: a result may name more than was expected.

@@ -99,7 +99,7 @@ class Quotation:
 
     @property
     def text(self) -> str:
-        """The quote as it occurs in its source."""
+        """Return the quote as it occurs in its source."""
         return self.passage.text[self.start : self.end]
 
 

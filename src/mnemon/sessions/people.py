@@ -48,7 +48,7 @@ async def lock_person(tx: Tx, scope: Scope) -> int | None:
 
 
 async def lock_person_shared(tx: Tx, scope: Scope) -> int | None:
-    """Prevent the person from being forgotten until the transaction ends; return how often something of theirs was.
+    """Keep the person from being forgotten until the transaction ends; return how often something of theirs was before.
 
     None for an unknown person. For a transaction that locks a turn or its work without writing about the person:
     forgetting deletes those rows in another order, so that without this lock the two could deadlock.
