@@ -77,7 +77,7 @@ def test_an_active_item_can_be_closed(status: ItemStatus) -> None:
 def test_a_closed_item_keeps_its_status(before: ItemStatus, after: ItemStatus) -> None:
     applied = change(holding(item("a", before)), items=(UpdateItem(id="a", patch=ItemPatch(status=after)),))
     assert applied.state.items == (item("a", before),)
-    assert whys(applied) == ([] if before is after else [("item a", f"it is {before} and stays so")])
+    assert whys(applied) == ([] if before is after else [("item a", f"it is {before} and can no longer change")])
 
 
 def test_a_refused_update_changes_nothing_else_of_the_item() -> None:
@@ -220,7 +220,7 @@ def test_an_expectation_is_settled_once() -> None:
     assert failed.state.expectations[0].last_checked_at == LATER
     again = change(failed.state, expectations=(ExpectationProposal(id="x", status=ExpectationStatus.CONFIRMED),))
     assert again.change.is_empty
-    assert whys(again) == [("expectation x", "it is failed and stays so")]
+    assert whys(again) == [("expectation x", "it is failed and can no longer change")]
     reopened = change(failed.state, expectations=(ExpectationProposal(id="x", status=ExpectationStatus.PENDING),))
     assert reopened.change.is_empty
 

@@ -1,4 +1,4 @@
-"""What a proposal came to: the effects that the journal keeps, the wire shows and a replay folds.
+"""The effects of a proposal: what the journal stores, the API shows and a replay folds.
 
 Effects, not proposals, so that folding the journal gives the same document after the rules have changed.
 """
@@ -27,6 +27,8 @@ from mnemon.agentstate.state import (
 
 @dataclass(frozen=True, kw_only=True)
 class ItemAdded:
+    """An item was added."""
+
     item: StateItem
     op: Literal["add"] = "add"
 
@@ -45,6 +47,8 @@ class ChangedItemFields:
 
 @dataclass(frozen=True, kw_only=True)
 class ItemUpdated:
+    """Fields of an item changed."""
+
     id: str
     patch: ChangedItemFields
     op: Literal["update"] = "update"
@@ -52,6 +56,8 @@ class ItemUpdated:
 
 @dataclass(frozen=True, kw_only=True)
 class ItemRemoved:
+    """An item was removed."""
+
     id: str
     op: Literal["remove"] = "remove"
 
@@ -61,7 +67,7 @@ ItemChange = ItemAdded | ItemUpdated | ItemRemoved
 
 @dataclass(frozen=True, kw_only=True)
 class RemovedRecords:
-    """What left the document, by id."""
+    """The records that left the document, by id."""
 
     entities: tuple[str, ...] | None = None
     dependencies: tuple[Dependency, ...] | None = None
@@ -72,7 +78,7 @@ class RemovedRecords:
 
 @dataclass(frozen=True, kw_only=True)
 class SummarizedItem:
-    """A settled item that made room: this line in the journal is what remains of it."""
+    """A settled item that was dropped to make room: this line in the journal is what remains of it."""
 
     id: str
     kind: ItemKind
@@ -82,7 +88,7 @@ class SummarizedItem:
 
 @dataclass(frozen=True, kw_only=True)
 class StateChange:
-    """Records as they stand afterwards, and what left. None where nothing changed."""
+    """The records that changed, as they are afterwards, and those that left. None where nothing changed."""
 
     current_understanding: Understanding | None = None
     assumptions: tuple[Assumption, ...] | None = None
@@ -95,6 +101,7 @@ class StateChange:
 
     @property
     def is_empty(self) -> bool:
+        """Say whether nothing changed."""
         return self == StateChange()
 
 
@@ -103,34 +110,39 @@ CHANGE_ADAPTER = TypeAdapter(StateChange)
 
 R = TypeVar("R", StateEntity, Dependency, Assumption, StateExpectation, TentativeHypothesis, StateItem)
 RecordKey = Callable[[R], object]
+"""Returns what identifies a record."""
 
 
 def record_id(record: StateEntity | Assumption | StateExpectation | TentativeHypothesis | StateItem) -> str:
+    """Return the record's id."""
     return record.id
 
 
 def dependency_key(dependency: Dependency) -> tuple[str, str, str | None]:
+    """Return what identifies a dependency: source, target and relation."""
     return dependency.key
 
 
 def state_difference(before: AgentState, after: AgentState) -> StateChange:
-    """The change that folds the first into the second."""
-    was, is_ = before.current_understanding, after.current_understanding
+    """Return the change that folds the first state into the second."""
+    understood_before, understood_after = before.current_understanding, after.current_understanding
     understanding = Understanding(
-        entities=_changed_records(was.entities, is_.entities, record_id),
-        dependencies=_changed_records(was.dependencies, is_.dependencies, dependency_key),
+        entities=_changed_records(understood_before.entities, understood_after.entities, record_id),
+        dependencies=_changed_records(understood_before.dependencies, understood_after.dependencies, dependency_key),
     )
-    gone = _removed_records(was.dependencies, is_.dependencies, dependency_key)
+    removed_dependencies = _removed_records(
+        understood_before.dependencies, understood_after.dependencies, dependency_key
+    )
     removed = RemovedRecords(
-        entities=_ids_or_none(_removed_records(was.entities, is_.entities, record_id)),
-        dependencies=gone or None,
+        entities=_ids_or_none(_removed_records(understood_before.entities, understood_after.entities, record_id)),
+        dependencies=removed_dependencies or None,
         assumptions=_ids_or_none(_removed_records(before.assumptions, after.assumptions, record_id)),
         expectations=_ids_or_none(_removed_records(before.expectations, after.expectations, record_id)),
         tentative_hypotheses=_ids_or_none(
             _removed_records(before.tentative_hypotheses, after.tentative_hypotheses, record_id)
         ),
     )
-    moved = after.last_summarized_at != before.last_summarized_at
+    summarized = after.last_summarized_at != before.last_summarized_at
     return StateChange(
         current_understanding=None if understanding == Understanding() else understanding,
         assumptions=_changed_records(before.assumptions, after.assumptions, record_id) or None,
@@ -139,27 +151,27 @@ def state_difference(before: AgentState, after: AgentState) -> StateChange:
         or None,
         agent_state_item_updates=_item_changes(before.items, after.items) or None,
         removed=None if removed == RemovedRecords() else removed,
-        last_summarized_at=after.last_summarized_at if moved else None,
+        last_summarized_at=after.last_summarized_at if summarized else None,
     )
 
 
 def fold_change(state: AgentState, change: StateChange) -> AgentState:
-    """The state after a change, whatever the two are: what is unknown to the state is passed over."""
+    """Return the state after any change; what the state does not have is ignored."""
     put = change.current_understanding or Understanding()
-    gone = change.removed or RemovedRecords()
-    had = state.current_understanding
+    removed = change.removed or RemovedRecords()
+    understood = state.current_understanding
     return replace(
         state,
         current_understanding=Understanding(
-            entities=_merge_records(had.entities, put.entities, gone.entities, record_id),
+            entities=_merge_records(understood.entities, put.entities, removed.entities, record_id),
             dependencies=_merge_records(
-                had.dependencies, put.dependencies, (d.key for d in gone.dependencies or ()), dependency_key
+                understood.dependencies, put.dependencies, (d.key for d in removed.dependencies or ()), dependency_key
             ),
         ),
-        assumptions=_merge_records(state.assumptions, change.assumptions, gone.assumptions, record_id),
-        expectations=_merge_records(state.expectations, change.expectations, gone.expectations, record_id),
+        assumptions=_merge_records(state.assumptions, change.assumptions, removed.assumptions, record_id),
+        expectations=_merge_records(state.expectations, change.expectations, removed.expectations, record_id),
         tentative_hypotheses=_merge_records(
-            state.tentative_hypotheses, change.tentative_hypotheses, gone.tentative_hypotheses, record_id
+            state.tentative_hypotheses, change.tentative_hypotheses, removed.tentative_hypotheses, record_id
         ),
         items=_fold_items(state.items, change.agent_state_item_updates or ()),
         last_summarized_at=change.last_summarized_at or state.last_summarized_at,
@@ -167,15 +179,15 @@ def fold_change(state: AgentState, change: StateChange) -> AgentState:
 
 
 def patch_item(item: StateItem, patch: ItemPatch | ChangedItemFields) -> StateItem:
-    """The item with the given fields of the patch in place."""
+    """Return the item with the fields that the patch sets."""
     given = {f.name: getattr(patch, f.name) for f in fields(patch) if getattr(patch, f.name) is not None}
     return replace(item, **given)
 
 
 def record_names(state: AgentState) -> dict[tuple[str, str], None]:
-    """What the state holds, each as a noun and an id, in order."""
+    """Return what the state contains, each record as a noun and an id, in order."""
     understanding = state.current_understanding
-    held = [
+    names = [
         *(("entity", e.id) for e in understanding.entities),
         *(("dependency", " ".join((d.source, d.rel or "→", d.target))) for d in understanding.dependencies),
         *(("assumption", a.id) for a in state.assumptions),
@@ -183,12 +195,12 @@ def record_names(state: AgentState) -> dict[tuple[str, str], None]:
         *(("tentative hypothesis", t.id) for t in state.tentative_hypotheses),
         *(("item", i.id) for i in state.items),
     ]
-    return dict.fromkeys(held)
+    return dict.fromkeys(names)
 
 
 def count_changes(before: AgentState, after: AgentState) -> tuple[int, int]:
-    """How many records are new, and how many changed or left."""
-    had, has = record_names(before).keys(), record_names(after).keys()
+    """Return how many records are new, and how many changed or left."""
+    names_before, names_after = record_names(before).keys(), record_names(after).keys()
     change = state_difference(before, after)
     understood = change.current_understanding or Understanding()
     put = (
@@ -199,16 +211,18 @@ def count_changes(before: AgentState, after: AgentState) -> tuple[int, int]:
         change.tentative_hypotheses or (),
         tuple(c for c in change.agent_state_item_updates or () if not isinstance(c, ItemRemoved)),
     )
-    added, left = len(has - had), len(had - has)
-    return added, sum(map(len, put)) - added + left
+    added, removed = len(names_after - names_before), len(names_before - names_after)
+    return added, sum(map(len, put)) - added + removed
 
 
 def _changed_records(before: tuple[R, ...], after: tuple[R, ...], key: RecordKey[R]) -> tuple[R, ...]:
-    had = {key(record): record for record in before}
-    return tuple(record for record in after if had.get(key(record)) != record)
+    """Return the records that are new or different, as they are afterwards."""
+    known = {key(record): record for record in before}
+    return tuple(record for record in after if known.get(key(record)) != record)
 
 
 def _removed_records(before: tuple[R, ...], after: tuple[R, ...], key: RecordKey[R]) -> tuple[R, ...]:
+    """Return the records of `before` that `after` does not have."""
     kept = {key(record) for record in after}
     return tuple(record for record in before if key(record) not in kept)
 
@@ -220,39 +234,47 @@ def _ids_or_none(
 
 
 def _merge_records(
-    had: tuple[R, ...], put: tuple[R, ...] | None, gone: Iterable[object] | None, key: RecordKey[R]
+    current: tuple[R, ...], put: tuple[R, ...] | None, removed: Iterable[object] | None, key: RecordKey[R]
 ) -> tuple[R, ...]:
-    records = {key(record): record for record in had}
+    """Return the records with some added or replaced and some removed; a replaced one keeps its position."""
+    # A dict keeps the position of a record that is replaced, so that folding gives the order that the reducer gave.
+    records = {key(record): record for record in current}
     records.update((key(record), record) for record in put or ())
-    for name in gone or ():
+    for name in removed or ():
         records.pop(name, None)
     return tuple(records.values())
 
 
 def _item_changes(before: tuple[StateItem, ...], after: tuple[StateItem, ...]) -> tuple[ItemChange, ...]:
-    had = {item.id: item for item in before}
-    gone = [ItemRemoved(id=item.id) for item in _removed_records(before, after, record_id)]
+    """Return removals first, then additions and updates."""
+    known = {item.id: item for item in before}
+    removed = [ItemRemoved(id=item.id) for item in _removed_records(before, after, record_id)]
     put = [
-        ItemUpdated(id=item.id, patch=_changed_fields(had[item.id], item)) if item.id in had else ItemAdded(item=item)
+        ItemUpdated(id=item.id, patch=_changed_fields(known[item.id], item))
+        if item.id in known
+        else ItemAdded(item=item)
         for item in _changed_records(before, after, record_id)
     ]
-    return (*gone, *put)
+    return (*removed, *put)
 
 
+# None means "unchanged" in a patch, so that a field once set cannot be cleared.
 def _changed_fields(before: StateItem, after: StateItem) -> ChangedItemFields:
     names = ("kind", "title", "details", "status", "related_entity_ids")
     values = {name: getattr(after, name) for name in names if getattr(after, name) != getattr(before, name)}
     return ChangedItemFields(updated_at=after.updated_at, **values)
 
 
-def _fold_items(had: tuple[StateItem, ...], changes: tuple[ItemChange, ...]) -> tuple[StateItem, ...]:
-    items = {item.id: item for item in had}
+def _fold_items(current: tuple[StateItem, ...], changes: tuple[ItemChange, ...]) -> tuple[StateItem, ...]:
+    """Return the items after the changes, in order."""
+    items = {item.id: item for item in current}
     for change in changes:
         match change:
             case ItemAdded(item=item):
                 items[item.id] = item
             case ItemUpdated(id=id_, patch=patch) if id_ in items:
                 items[id_] = patch_item(items[id_], patch)
+            # A redacted journal may lack the entry that added the item.
             case ItemUpdated():
                 pass
             case ItemRemoved(id=id_):

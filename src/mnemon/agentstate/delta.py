@@ -1,8 +1,6 @@
-"""What someone proposes to change in an agent state, before the reducer has said what comes of it.
+"""Proposed changes to an agent state, before the reducer decides their effect, and how JSON becomes one.
 
 In every proposal None means "not given": an empty list, an empty text and 0 are values.
-
-From a proposal's JSON to a delta.
 """
 
 from dataclasses import dataclass
@@ -36,18 +34,18 @@ class AssumptionProposal:
     """A new assumption, or evidence about one that is held."""
 
     id: str | None = None
-    """Of an assumption that is held, or of a tentative hypothesis that has found evidence; None for a new one."""
+    """The id of a held assumption, or of a tentative hypothesis that has found evidence; None for a new one."""
     hypothesis: str | None = None
     confidence: float | None = None
-    """Counts for a new assumption. For a held one only its direction does: lower, with new evidence, contradicts it."""
+    """Used for a new assumption. For a held one only its direction counts: lower, with new evidence, contradicts it."""
     evidence: tuple[str, ...] = ()
     contradicted_by: tuple[str, ...] = ()
-    """Evidence that speaks against it."""
+    """Evidence against it."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ExpectationProposal:
-    """A new expectation, or a change to one that is pending."""
+    """A new expectation, or a change to a pending one."""
 
     id: str | None = None
     action: str | None = None
@@ -71,7 +69,7 @@ class TentativeProposal:
 
 @dataclass(frozen=True, kw_only=True)
 class AddItem:
-    """A new item; its id is one that the document does not have."""
+    """Adds an item, under an id that the document does not have."""
 
     item: StateItem
 
@@ -89,7 +87,7 @@ class ItemPatch:
 
 @dataclass(frozen=True, kw_only=True)
 class UpdateItem:
-    """A change to the item with this id."""
+    """Changes the item with this id."""
 
     id: str
     patch: ItemPatch
@@ -97,7 +95,7 @@ class UpdateItem:
 
 @dataclass(frozen=True, kw_only=True)
 class RemoveItem:
-    """The item with this id goes."""
+    """Removes the item with this id."""
 
     id: str
 
@@ -107,7 +105,7 @@ ItemProposal = AddItem | UpdateItem | RemoveItem
 
 @dataclass(frozen=True, kw_only=True)
 class StateDelta:
-    """Everything one source proposes at once."""
+    """Everything that one source proposes at once."""
 
     entities: tuple[StateEntity, ...] = ()
     dependencies: tuple[Dependency, ...] = ()
@@ -116,13 +114,14 @@ class StateDelta:
     tentative_hypotheses: tuple[TentativeProposal, ...] = ()
     items: tuple[ItemProposal, ...] = ()
     summarizes: bool = False
-    """Whether it is the reflection's: then a change moves `lastSummarizedAt`."""
+    """Whether it comes from the reflection: then a change updates `lastSummarizedAt`."""
 
 
 def delta_from_proposal(deltas: AgentStateDeltas | AgentStatePatch, *, now: datetime, new_id: NewId) -> StateDelta:
-    """The delta these propose, new items with an id and times of their own."""
+    """Return the delta that the JSON proposes; new items get an id and times."""
     updates = [deltas.agent_state_updates] if deltas.agent_state_updates else []
     if isinstance(deltas, AgentStatePatch):
+        # A PATCH may carry the update's fields at its top level, under `agent_state_updates`, or both.
         updates.append(deltas)
     understood = [u.current_understanding for u in updates if u.current_understanding]
     return StateDelta(
@@ -171,6 +170,8 @@ def _item_proposal(
 ) -> ItemProposal:
     match update:
         case ProposedAddItem(item=item):
+            # To the millisecond, like every time in the document, so that it equals itself after a round trip through
+            # JSON.
             created = item.createdAt or to_utc_millis(now)
             return AddItem(
                 item=StateItem(
@@ -204,7 +205,7 @@ def _maybe_tuple(values: list[str] | None) -> tuple[str, ...] | None:
 
 
 def list_unreadable(deltas: AgentStateDeltas) -> tuple[Rejection, ...]:
-    """Every member of the answer that could not be read, and why."""
+    """Return every member of the answer that could not be read, and why."""
     update = deltas.agent_state_updates
     parts: tuple[LenientProposal | None, ...] = (deltas, update, update.current_understanding if update else None)
     return tuple(rejection for part in parts if part is not None for rejection in part.unreadable_members)

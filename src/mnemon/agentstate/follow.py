@@ -1,7 +1,7 @@
-"""Following a session's journal: what is there, then what comes, in order and without a gap.
+"""Follow a session's journal: existing entries first, then new ones, in order and without a gap.
 
-The journal is the source. The bell only shortens the wait between two looks at it, so that a notification that is
-lost costs a second and nothing else.
+The journal is the source. A notification only shortens the wait between two reads of it, so a lost one costs a second
+and nothing else.
 """
 
 import asyncio
@@ -17,13 +17,14 @@ from mnemon.scope import Scope
 from mnemon.supervisor import Backoff, keep_running
 
 POLL_INTERVAL_S = 1.0
+"""The longest wait between two reads of the journal."""
 _BATCH_SIZE = 100
 
 
 class JournalNotifier:
-    """Rings for a session when something was appended to its journal, by whichever process.
+    """Sets an event when an entry was appended to a session's journal, by any process.
 
-    It keeps one connection, and that only while somebody listens.
+    It holds one connection for LISTEN, and only while there are subscribers.
     """
 
     def __init__(self, db: Database) -> None:
@@ -33,7 +34,7 @@ class JournalNotifier:
 
     @contextmanager
     def subscribe_session(self, session_id: str) -> Iterator[asyncio.Event]:
-        """An event that is set when the session's journal grows."""
+        """Yield an event that is set when the session's journal grows."""
         event = asyncio.Event()
         self._waiting[session_id].add(event)
         if self._listener is None:
@@ -47,6 +48,7 @@ class JournalNotifier:
             if not self._waiting[session_id]:
                 del self._waiting[session_id]
             if not self._waiting:
+                # The connection goes back when the last subscriber leaves.
                 self._listener.cancel()
                 self._listener = None
 
@@ -58,16 +60,18 @@ class JournalNotifier:
 
 
 async def follow_journal(
-    db: Database, bell: JournalNotifier, scope: Scope, session_id: str, *, after: int, until: asyncio.Event
+    db: Database, notifier: JournalNotifier, scope: Scope, session_id: str, *, after: int, until: asyncio.Event
 ) -> AsyncGenerator[list[StateEntry]]:
-    """Batches of entries after this seq until told to stop; an empty one at least every second, as a sign of life.
+    """Yield batches of entries after this seq until `until` is set; an empty one at least every second, as a heartbeat.
 
-    While the database is away it waits; what was written meanwhile or elsewhere comes then.
+    While the database is unavailable it waits, and continues with what was written meanwhile.
     """
-    with bell.subscribe_session(session_id) as event:
+    with notifier.subscribe_session(session_id) as event:
         while not until.is_set():
+            # Before the read: a notification that comes during it sets the event again, so that no entry is missed.
             event.clear()
             entries: list[StateEntry] = []
+            # The stream outlives a restart of the database: the loop reads again from `after`.
             with suppress(Unavailable):
                 async with db.tx(scope.org_id) as tx:
                     entries = await store.list_entries(tx, scope, session_id, after=after, most=_BATCH_SIZE)

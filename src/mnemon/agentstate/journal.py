@@ -1,6 +1,6 @@
-"""The ways a session's state changes: a plan, tool results, a reflection, a request. Each is one journal entry.
+"""The ways a session's state changes: a plan, tool results, a reflection, a request, forgetting.
 
-Forgetting in agent state: a person's states go whole, and a redacted journal is folded again.
+Each change is one journal entry, written together with the document that results from it.
 """
 
 from collections.abc import Iterable, Sequence
@@ -23,7 +23,7 @@ from mnemon.turn import Intent, ToolOutcome, Turn
 
 @dataclass(frozen=True, kw_only=True)
 class StateUpdate:
-    """What was just changed in a session's state: what `agent_state_update` tells."""
+    """A change just made to a session's state: the content of the event `agent_state_update`."""
 
     session_id: str
     version: int
@@ -32,7 +32,7 @@ class StateUpdate:
 
 @dataclass(frozen=True, kw_only=True)
 class AmendResult:
-    """What came of a proposal."""
+    """The result of a proposal."""
 
     held: StoredState
     """The state afterwards."""
@@ -43,7 +43,7 @@ class AmendResult:
 
 @dataclass(frozen=True, kw_only=True)
 class ChangeSource:
-    """Who proposes a change, and on what occasion."""
+    """Who proposes a change, and why."""
 
     who: ChangeAuthor
     reason: str
@@ -53,17 +53,18 @@ class ChangeSource:
 
 
 async def record_turn(tx: Tx, turn: Turn) -> StateUpdate | None:
-    """The turn's plan, then its tool results, are in the state; gives both as one update, None if nothing changed."""
+    """Record the turn's plan, then its tool results; return both as one update, None if nothing changed."""
     if not turn.intents and not turn.tool_results:
         return None
+    # Locked before both entries, so that `before` is the state that the first of them changes.
     before = await store.lock_state(tx, turn.scope, turn.session_id)
     plan = await record_intents(tx, turn.scope, turn.session_id, turn.intents, turn_id=turn.id, at=turn.at)
     results = await record_tool_results(tx, turn.scope, turn.session_id, turn.tool_results, turn_id=turn.id, at=turn.at)
     if plan is None or results is None:
         return plan or results
     after = fold_change(fold_change(before.state, plan.change), results.change)
-    together = _combine_changes(before.state, after, (plan.change, results.change))
-    return StateUpdate(session_id=turn.session_id, version=results.version, change=together)
+    combined = _combine_changes(before.state, after, (plan.change, results.change))
+    return StateUpdate(session_id=turn.session_id, version=results.version, change=combined)
 
 
 async def record_intents(
@@ -75,7 +76,7 @@ async def record_intents(
     turn_id: str | None = None,
     at: datetime | None = None,
 ) -> StateUpdate | None:
-    """What the planner expects is pending in the state."""
+    """Add what the planner expects as pending expectations; return the update, None if nothing changed."""
     if not intents:
         return None
     reason = f"planned {_join_actions(intent.action for intent in intents)}"
@@ -92,12 +93,16 @@ async def record_tool_results(
     turn_id: str | None = None,
     at: datetime | None = None,
 ) -> StateUpdate | None:
-    """What the results name is understood, and the expectations they settle are settled, in their order."""
+    """Apply the results in their order: add what they name and settle the expectations they answer.
+
+    Returns the update, None if nothing changed.
+    """
     if not results:
         return None
 
     def apply_results(state: AgentState) -> AppliedDelta:
         before, changes = state, []
+        # One by one: each result is compared with the expectations that those before it left pending.
         for result in results:
             delta = delta_from_result(state, result, now=tx.now, new_id=tx.new_id)
             applied = apply_delta(state, delta, now=tx.now, new_id=tx.new_id)
@@ -114,8 +119,9 @@ async def record_tool_results(
 async def amend_state(
     tx: Tx, scope: Scope, session_id: str, delta: StateDelta, source: ChangeSource, *, version: int | None = None
 ) -> AmendResult:
-    """The delta is applied; refused when the caller names a version that is no longer the current one."""
+    """Apply the delta; raise Stale when the caller names a version that is no longer the current one."""
     held = await store.lock_state(tx, scope, session_id)
+    # Compared under the lock, so that of two clients with the same version only one succeeds.
     if version is not None and version != held.version:
         raise Stale(
             f"The agent state is at version {held.version}, not {version}. Read it again and send the change with "
@@ -128,6 +134,7 @@ async def amend_state(
 async def _append_change(
     tx: Tx, scope: Scope, held: StoredState, applied: AppliedDelta, source: ChangeSource
 ) -> AmendResult:
+    """Append the change to the journal and store the state, unless nothing changed."""
     if applied.change.is_empty:
         return AmendResult(held=held, update=None, reported=applied.reported)
     entry = StateEntry(
@@ -147,6 +154,7 @@ async def _append_change(
 
 
 def _combine_changes(before: AgentState, after: AgentState, changes: Sequence[StateChange]) -> StateChange:
+    """Return several changes as one, with the summary lines of all."""
     summarized = tuple(line for change in changes for line in change.summarized or ())
     return replace(state_difference(before, after), summarized=summarized or None)
 
@@ -159,15 +167,15 @@ _PAGE_SIZE = 500
 
 
 async def forget_person(tx: Tx, scope: Scope, now: datetime) -> dict[str, int]:
-    """Nothing of the person's is left; counts what was removed, per table."""
+    """Delete all states and journals of the person; return how many rows were deleted, per table."""
     return await store.delete_person(tx, scope)
 
 
 async def refold_documents(tx: Tx, scope: Scope, now: datetime) -> None:
-    """Every document of the person is the fold of its journal as that stands now.
+    """Fold every document of the person anew from its journal.
 
-    Where that changes the document, the difference is a journal entry of its own, so that followers hear of it and
-    a version keeps standing for one document.
+    Where that changes the document, the difference becomes a journal entry of its own, so that followers receive it and
+    a version keeps identifying one document.
     """
     for session_id in await store.list_session_ids(tx, scope):
         held = await store.lock_state(tx, scope, session_id)
@@ -187,6 +195,7 @@ async def refold_documents(tx: Tx, scope: Scope, now: datetime) -> None:
 
 
 async def _fold_journal(tx: Tx, scope: Scope, session_id: str) -> AgentState:
+    """Return the state that the whole journal gives, reading it page by page."""
     state, after = AgentState(session_id=session_id), 0
     while entries := await store.list_entries(tx, scope, session_id, after=after, most=_PAGE_SIZE):
         for entry in entries:

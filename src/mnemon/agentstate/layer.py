@@ -1,6 +1,6 @@
-"""L7: what the agent holds true in this session, for the planner.
+"""L7: what the agent holds true in this session, for the planner, in short lines.
 
-The state as a planner reads it: short lines, what went wrong and what is open first.
+Failures come first, then what is open, then what is assumed and known.
 """
 
 from collections.abc import Iterator
@@ -21,10 +21,11 @@ from mnemon.layer import Layer, LayerRequest
 from mnemon.layer import LayerItem as Entry
 
 _VALUE_STEP = 0.001
+"""How much less each line is worth than the one before it."""
 
 
 def planner_items(state: AgentState) -> tuple[Entry, ...]:
-    """One entry per thing held, the most pressing first; its value falls with its place."""
+    """Return one item per record, the most pressing first; its value decreases with its position."""
     return tuple(
         Entry(text=text, sources=sources, value=max(1.0 - place * _VALUE_STEP, _VALUE_STEP))
         for place, (text, sources) in enumerate(_ordered_lines(state))
@@ -32,6 +33,7 @@ def planner_items(state: AgentState) -> tuple[Entry, ...]:
 
 
 def _ordered_lines(state: AgentState) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield each line with the ids it is made from, the most pressing first."""
     open_items = [item for item in state.items if item.status is ItemStatus.ACTIVE]
     for expectation in reversed(state.expectations):
         if expectation.status is ExpectationStatus.FAILED:
@@ -45,31 +47,35 @@ def _ordered_lines(state: AgentState) -> Iterator[tuple[str, tuple[str, ...]]]:
     for item in open_items:
         if item.kind is not ItemKind.QUESTION:
             yield f"Open {item.kind}: {_format_item(item)}", (item.id,)
-    told = _failure_assumption_ids(state)
+    # These stand beside their failed expectation above.
+    shown = _failure_assumption_ids(state)
     for assumption in sorted(state.assumptions, key=lambda a: -a.confidence):
-        if assumption.id not in told:
+        if assumption.id not in shown:
             yield f"Assumed ({assumption.confidence:.2f}): {assumption.hypothesis}", (assumption.id,)
-    for guess in reversed(state.tentative_hypotheses):
-        reason = f" ({guess.reason})" if guess.reason else ""
-        yield f"Possibly: {guess.hypothesis}{reason}", (guess.id,)
+    for tentative in reversed(state.tentative_hypotheses):
+        reason = f" ({tentative.reason})" if tentative.reason else ""
+        yield f"Possibly: {tentative.hypothesis}{reason}", (tentative.id,)
     yield from _known_lines(state)
 
 
 def _failed_line(state: AgentState, expectation: StateExpectation) -> tuple[str, tuple[str, ...]]:
-    told = _find_discrepancy(state, expectation)
-    got = f" Assumed ({told.confidence:.2f}): {told.hypothesis}" if told else ""
-    sources = (expectation.id, told.id) if told else (expectation.id,)
+    """Return the line of a failed expectation, together with the assumption that tells what happened instead."""
+    discrepancy = _find_discrepancy(state, expectation)
+    got = f" Assumed ({discrepancy.confidence:.2f}): {discrepancy.hypothesis}" if discrepancy else ""
+    sources = (expectation.id, discrepancy.id) if discrepancy else (expectation.id,)
     return f"FAILED expectation of {expectation.action}: {_format_expectation(expectation)}.{got}", sources
 
 
 def _find_discrepancy(state: AgentState, expectation: StateExpectation) -> Assumption | None:
+    """Return the latest assumption that the expectation's failure made; None when there is none."""
     opening = discrepancy_opening(expectation)
     return next((a for a in reversed(state.assumptions) if a.hypothesis.startswith(opening)), None)
 
 
 def _failure_assumption_ids(state: AgentState) -> set[str]:
+    """Return the assumptions that are shown with a failed expectation already."""
     failed = (e for e in state.expectations if e.status is ExpectationStatus.FAILED)
-    return {told.id for e in failed if (told := _find_discrepancy(state, e)) is not None}
+    return {discrepancy.id for e in failed if (discrepancy := _find_discrepancy(state, e)) is not None}
 
 
 def _format_expectation(expectation: StateExpectation) -> str:
@@ -92,9 +98,11 @@ def _format_item(item: StateItem) -> str:
 
 
 def _known_lines(state: AgentState) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield entities, those that something open names first, then dependencies; newest first."""
     understanding = state.current_understanding
     named = state.open_entity_ids()
     newest_first = understanding.entities[::-1]
+    # The sort is stable: within both groups the newest come first.
     for entity in sorted(newest_first, key=lambda e: e.id not in named):
         name = f" “{entity.name}”" if entity.name else ""
         yield f"Known: {entity.kind} {entity.id}{name}", (entity.id,)
@@ -107,15 +115,17 @@ LAYER_OPENING = (
     "What you hold true in this session. An expectation that FAILED means that an action did not do what was planned: "
     "take account of it before you act on. Open questions come next. A number in brackets is how sure an assumption is."
 )
+"""The layer's opening, part of the prompt."""
 BUDGET = 600
+"""The layer's budget in tokens."""
 
 
 async def agent_state_layer(tx: Tx, ask: LayerRequest) -> Layer:
-    """The session's state, most pressing first; empty without a session or without the right to see it."""
-    blank = Layer(name="L7", title="Agent state", opening=LAYER_OPENING, budget=BUDGET)
+    """Return the session's state, most pressing first; empty without a session or without the permission to see it."""
+    empty = Layer(name="L7", title="Agent state", opening=LAYER_OPENING, budget=BUDGET)
     if ask.session_id is None or not ask.sees_agent_state:
-        return blank
+        return empty
     held = await store.load_state(tx, ask.scope, ask.session_id)
     return Layer(
-        name=blank.name, title=blank.title, opening=LAYER_OPENING, items=planner_items(held.state), budget=BUDGET
+        name=empty.name, title=empty.title, opening=LAYER_OPENING, items=planner_items(held.state), budget=BUDGET
     )

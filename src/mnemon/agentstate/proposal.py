@@ -1,4 +1,8 @@
-"""How a change is proposed from outside: the JSON that a PATCH carries and a model answers with."""
+"""The JSON that proposes a change: what a PATCH carries and a model answers with.
+
+The docstrings and descriptions of these classes are part of the JSON schema that the model is sent: whoever edits one
+edits a prompt.
+"""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -37,11 +41,13 @@ def _check_year(at: datetime) -> datetime:
 
 
 BoundedTime = Annotated[datetime, AfterValidator(_check_year)]
+"""A time between 1970 and 9000, in UTC, to the millisecond."""
 
 
 def _readable_members(
     name: str, members: list[Any], adapter: TypeAdapter[Any], unreadable: list[Rejection]
 ) -> list[Any]:
+    """Return the members that can be parsed, and add the others to `unreadable` with the reason."""
     kept = []
     for place, member in enumerate(members):
         try:
@@ -67,17 +73,20 @@ class LenientProposal(ProposalModel):
 
     @property
     def unreadable_members(self) -> tuple[Rejection, ...]:
-        """The members that were left out, and why."""
+        """Return the members that were left out, and why."""
         return tuple(self._unreadable)
 
     def set_unreadable(self, unreadable: list[Rejection]) -> Self:
-        """The same, accounting for these."""
+        """Store the members that were left out; return the model itself."""
         self._unreadable = unreadable
         return self
 
     @model_validator(mode="wrap")
     @classmethod
     def _drop_unreadable(cls, value: Any, handler: ModelWrapValidatorHandler[Self], info: ValidationInfo) -> Self:
+        """Validate without the members that cannot be parsed; in strict mode, validate as usual."""
+        # A model's answer is worth keeping in part; a client's PATCH is strict, so that the client learns of its
+        # mistake.
         if not isinstance(value, dict) or (info.context or {}).get("strict"):
             return handler(value)
         unreadable: list[Rejection] = []
@@ -179,6 +188,7 @@ class ProposedPatch(ProposalModel):
     updatedAt: BoundedTime | None = None  # noqa: N815
 
 
+# No docstrings on these three: pydantic would add them to the JSON schema that the model is sent.
 class ProposedAddItem(ProposalModel):
     op: Literal["add"]
     item: ProposedItem
@@ -223,7 +233,7 @@ class AgentStateDeltas(LenientProposal):
 
 
 MAX_MEMBERS = 1_000
-"""Of one list in a PATCH. A model's answer has no such bound: what it costs to read is bounded by its tokens."""
+"""The most members of one list in a PATCH. A model's answer needs no such limit: its tokens limit the cost."""
 
 
 class AgentStatePatch(AgentStateUpdate):

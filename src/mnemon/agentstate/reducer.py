@@ -1,4 +1,4 @@
-"""What a proposal makes of a state: pure and total. Any delta applies to any state; what it may not do is reported."""
+"""Apply a delta to a state: pure and total. Any delta applies to any state; what is not allowed is reported."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -36,19 +36,19 @@ from mnemon.section import Rejection
 
 @dataclass(frozen=True, kw_only=True)
 class AppliedDelta:
-    """What came of a proposal."""
+    """The result of applying a delta."""
 
     state: AgentState
     change: StateChange
     """Folds the earlier state into this one; empty when nothing changed."""
     reported: tuple[Rejection, ...] = ()
-    """What could not be done, and why."""
+    """What was rejected, and why."""
 
 
 def apply_delta(
     state: AgentState, delta: StateDelta, *, now: datetime, new_id: NewId, limits: StateLimits = DEFAULT_LIMITS
 ) -> AppliedDelta:
-    """The state after the delta, within its limits."""
+    """Return the state after the delta, within its limits."""
     now = to_utc_millis(now)
     reported: list[Rejection] = []
     beliefs = apply_belief_proposals(state, delta.tentative_hypotheses, delta.assumptions, new_id=new_id, limits=limits)
@@ -73,26 +73,28 @@ def apply_delta(
 
 
 def _merge_understanding(
-    had: Understanding, entities: Iterable[StateEntity], dependencies: Iterable[Dependency]
+    understanding: Understanding, entities: Iterable[StateEntity], dependencies: Iterable[Dependency]
 ) -> Understanding:
-    known = {e.id: e for e in had.entities}
+    """Add the entities and dependencies to the understanding; an entity without a name keeps the known one."""
+    known = {e.id: e for e in understanding.entities}
     for entity in entities:
         before = known.get(entity.id)
         name = entity.name if entity.name is not None or before is None else before.name
         known[entity.id] = replace(entity, name=name)
-    related = {dependency_key(d): d for d in (*had.dependencies, *dependencies)}
+    related = {dependency_key(d): d for d in (*understanding.dependencies, *dependencies)}
     return Understanding(entities=tuple(known.values()), dependencies=tuple(related.values()))
 
 
 def _apply_expectations(
-    had: tuple[StateExpectation, ...],
+    current: tuple[StateExpectation, ...],
     proposals: Iterable[ExpectationProposal],
     now: datetime,
     new_id: NewId,
     reported: list[Rejection],
 ) -> tuple[StateExpectation, ...]:
-    expectations = {e.id: e for e in had}
-    # A delta may report on an expectation before the proposal that makes it; the order in it means nothing.
+    """Add new expectations and change pending ones; settled ones stay as they are."""
+    expectations = {e.id: e for e in current}
+    # Complete proposals first: in a delta, a change to an expectation may precede the proposal that makes it.
     for proposal in sorted(proposals, key=lambda one: not _is_whole(one)):
         held = expectations.get(proposal.id) if proposal.id is not None else None
         if held is None:
@@ -106,18 +108,21 @@ def _apply_expectations(
             continue
         changed = _changed_expectation(held, proposal, now)
         if changed != held and held.status is not ExpectationStatus.PENDING:
-            reported.append(Rejection(what=f"expectation {held.id}", why=f"it is {held.status} and stays so"))
+            reported.append(
+                Rejection(what=f"expectation {held.id}", why=f"it is {held.status} and can no longer change")
+            )
         else:
             expectations[held.id] = changed
     return tuple(expectations.values())
 
 
 def _is_whole(proposal: ExpectationProposal) -> bool:
-    """Whether it says enough to make an expectation."""
+    """Say whether the proposal has enough to make an expectation."""
     return proposal.action is not None and proposal.expected_outcome is not None
 
 
 def _new_expectation(proposal: ExpectationProposal, now: datetime, new_id: NewId) -> StateExpectation | None:
+    """Return the expectation that the proposal makes; None when it has too little for one."""
     if proposal.action is None or proposal.expected_outcome is None:
         return None
     blank = StateExpectation(
@@ -129,6 +134,7 @@ def _new_expectation(proposal: ExpectationProposal, now: datetime, new_id: NewId
 
 
 def _changed_expectation(held: StateExpectation, proposal: ExpectationProposal, now: datetime) -> StateExpectation:
+    """Return the expectation with the given fields; settling it also sets when it was checked."""
     names = ("action", "expected_outcome", "expected_ids", "expected_type", "expected_count", "invariant", "status")
     given = {name: getattr(proposal, name) for name in names if getattr(proposal, name) is not None}
     changed = replace(held, **given)
@@ -138,9 +144,10 @@ def _changed_expectation(held: StateExpectation, proposal: ExpectationProposal, 
 
 
 def _apply_items(
-    had: tuple[StateItem, ...], proposals: Iterable[ItemProposal], now: datetime, reported: list[Rejection]
+    current: tuple[StateItem, ...], proposals: Iterable[ItemProposal], now: datetime, reported: list[Rejection]
 ) -> tuple[StateItem, ...]:
-    items = {item.id: item for item in had}
+    """Apply the item proposals in order, and report those that are not allowed."""
+    items = {item.id: item for item in current}
     removed: set[str] = set()
     for proposal in proposals:
         why = _item_fault(items, removed, proposal)
@@ -162,7 +169,9 @@ def _apply_items(
 
 
 def _item_fault(items: dict[str, StateItem], removed: set[str], proposal: ItemProposal) -> str | None:
+    """Return why the item proposal is not allowed; None when it is."""
     match proposal:
+        # An id removed in this delta stays taken: the journal would record both as one update, which clears no field.
         case AddItem(item=item) if item.id in items or item.id in removed:
             return "this id is taken; an item is added under a new one"
         case UpdateItem(id=id_) | RemoveItem(id=id_) if id_ not in items:
@@ -170,24 +179,24 @@ def _item_fault(items: dict[str, StateItem], removed: set[str], proposal: ItemPr
         case UpdateItem(id=id_, patch=patch) if patch.status is not None:
             before = items[id_].status
             if patch.status is not before and not is_closing(before, patch.status):
-                return f"it is {before} and stays so"
+                return f"it is {before} and can no longer change"
     return None
 
 
 def _overflow_rejections(before: AgentState, full: AgentState, after: AgentState) -> list[Rejection]:
-    """What was new and found no room, in a document full of what matters more."""
+    """Return what was new and did not fit, since the document is full of what has priority."""
     why = "the document is full; settle or remove something first"
     settled = {item.id for item in full.items if item.status is not ItemStatus.ACTIVE}
-    held, offered, kept = record_names(before), record_names(full), record_names(after)
+    names_before, names_offered, names_kept = record_names(before), record_names(full), record_names(after)
     return [
         Rejection(what=f"{noun} {id_}", why=why)
-        for noun, id_ in offered
-        if (noun, id_) not in held and (noun, id_) not in kept and not (noun == "item" and id_ in settled)
+        for noun, id_ in names_offered
+        if (noun, id_) not in names_before and (noun, id_) not in names_kept and not (noun == "item" and id_ in settled)
     ]
 
 
 def _summarized_items(full: tuple[StateItem, ...], kept: tuple[StateItem, ...]) -> tuple[SummarizedItem, ...]:
-    """The settled items that made room."""
+    """Return the settled items that were dropped to make room."""
     left = {item.id for item in kept}
     return tuple(
         SummarizedItem(id=item.id, kind=item.kind, title=item.title, status=item.status)

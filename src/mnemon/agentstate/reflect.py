@@ -1,9 +1,8 @@
-"""The reflection's section `agent_state`: reconciles what the agent holds true with what the turn showed.
+"""The reflection's section `agent_state`: reconcile the state with what the turn showed.
 
-What rules alone read from a turn: only what is said in so many words, so that it is rarely wrong.
-
-A line that begins `Assumption:`, `Let's assume …`, `I assume …`, `Hypothesis:` or `Open question:` says so itself;
-`Resolved: …` and `Dropped: …` close the one open item whose title they name.
+Without a model, rules read only lines that say what they are: `Assumption:`, `Let's assume …`, `I assume …`,
+`Hypothesis:` and `Open question:` add a record; `Resolved: …` and `Dropped: …` close the one open item whose title they
+name.
 """
 
 import re
@@ -36,8 +35,9 @@ from mnemon.turn import Role, Turn, TurnMessage
 from mnemon.untrusted_text import reads_outside_text
 
 STATED_CONFIDENCE = 0.5
+"""The confidence of an assumption that a line states."""
 MAX_LINES = 100
-"""Lines of a turn that say what they are: a turn with more of them is a pasted list."""
+"""The most such lines that are read in a turn: one with more of them is a pasted list."""
 _LINE_PATTERN = re.compile(
     r"(?:[-*•]\s+)?(?:"
     r"(?P<assumption>assumption:|assuming that|let(?:'s| us) assume(?: that)?"
@@ -54,48 +54,52 @@ _LINE_PATTERN = re.compile(
 
 @reads_outside_text
 def read_deltas(turn: Turn, state: AgentState) -> AgentStateDeltas:
-    """The deltas the turn's own words spell out."""
+    """Return the deltas that the turn's own words state."""
     assumptions: list[ProposedAssumption] = []
-    guesses: list[ProposedHypothesis] = []
+    hypotheses: list[ProposedHypothesis] = []
     items: list[ItemUpdate] = []
-    for said, kind, rest in islice(_marked_lines(turn), MAX_LINES):
+    for message, kind, rest in islice(_marked_lines(turn), MAX_LINES):
         if kind == "assumption":
             assumptions.append(
-                ProposedAssumption(hypothesis=rest, confidence=STATED_CONFIDENCE, evidence=[said.message_id])
+                ProposedAssumption(hypothesis=rest, confidence=STATED_CONFIDENCE, evidence=[message.message_id])
             )
         elif kind == "hypothesis":
-            guesses.append(ProposedHypothesis(hypothesis=rest))
+            hypotheses.append(ProposedHypothesis(hypothesis=rest))
         elif kind in ("question", "task"):
             items.extend(_add_item(state, ItemKind(kind), rest))
         else:
             items.extend(_close_item(state, rest, kind))
     return AgentStateDeltas(
         agent_state_item_updates=items,
-        agent_state_updates=AgentStateUpdate(assumptions=assumptions, tentative_hypotheses=guesses),
+        agent_state_updates=AgentStateUpdate(assumptions=assumptions, tentative_hypotheses=hypotheses),
     )
 
 
 def _marked_lines(turn: Turn) -> Iterator[tuple[TurnMessage, str, str]]:
-    for said in turn.messages:
-        if said.role is Role.TOOL:
+    """Yield each line that says what it is, with its message, kind and content; tool messages are skipped."""
+    for message in turn.messages:
+        if message.role is Role.TOOL:
             continue
-        for line in said.content.splitlines():
+        for line in message.content.splitlines():
             found = _LINE_PATTERN.fullmatch(line.strip())
             if found is not None and found.lastgroup is not None:
                 kind = next(name for name, text in found.groupdict().items() if text is not None)
-                yield said, kind, found["rest"].strip()
+                yield message, kind, found["rest"].strip()
 
 
 def _add_item(state: AgentState, kind: ItemKind, title: str) -> Iterator[ProposedAddItem]:
+    """Yield a new item unless one has this title."""
     if all(_normalize_words(item.title) != _normalize_words(title) for item in state.items):
         yield ProposedAddItem(op="add", item=ProposedItem(kind=kind, title=title))
 
 
 def _close_item(state: AgentState, title: str, kind: str) -> Iterator[ProposedUpdateItem]:
+    """Yield the update that closes the open item of this title, unless several have it."""
     status = ItemStatus.RESOLVED if kind == "resolved" else ItemStatus.DISCARDED
     named = [
         i for i in state.items if i.status is ItemStatus.ACTIVE and _normalize_words(i.title) == _normalize_words(title)
     ]
+    # With several of the same title it is unclear which one is meant.
     if len(named) == 1:
         yield ProposedUpdateItem(op="update", id=named[0].id, patch=ProposedPatch(status=status))
 
@@ -120,6 +124,7 @@ expected_count). Leave `status` out: results decide it.
 it was a mistake.
 Use nothing but the messages, the tool results and the state. Add no fact, number or name they do not contain. \
 Return empty lists when nothing changed."""
+"""The prompt of the section."""
 
 
 class AgentStateReflection(BaseModel):
@@ -129,47 +134,54 @@ class AgentStateReflection(BaseModel):
 
 
 class AgentStateSection:
-    """Deltas only, applied by the reducer; what they may not do is reported."""
+    """Asks the model for deltas, which the reducer applies; what is not allowed is reported."""
 
     name = "agent_state"
     label = "agentState"
     answer: type[BaseModel] = AgentStateReflection
 
     async def prepare_brief(self, tx: Tx, turn: Turn) -> Brief | None:
-        """The state as it stands, with its ids. Due on every turn."""
+        """Return the current state with its ids. Due on every turn."""
         state = (await store.load_state(tx, turn.scope, turn.session_id)).state
         document = STATE_ADAPTER.dump_json(state, by_alias=True, exclude_none=True).decode()
         return Brief(instructions=INSTRUCTIONS, state=document, facts={"state": state})
 
     def answer_by_rule(self, turn: Turn, brief: Brief) -> BaseModel:
+        """Answer with what rules read from the turn."""
         state = brief.facts["state"]
         assert isinstance(state, AgentState)
         return AgentStateReflection(agent_state=read_deltas(turn, state))
 
     async def apply_answer(self, tx: Tx, turn: Turn, answer: BaseModel) -> SectionResult:
-        """The answer is in the journal, as far as the reducer let it; a second time changes nothing."""
+        """Apply what the reducer allows of the answer and append it to the journal; a second time changes nothing."""
         assert isinstance(answer, AgentStateReflection)
+        # The turn was reflected before: this is a retry.
         if await store.has_turn_entry(tx, turn.scope, turn.session_id, turn.id, ChangeAuthor.REFLECTION):
             return SectionResult(skipped=1)
-        unread = list_unreadable(answer.agent_state)
+        unreadable = list_unreadable(answer.agent_state)
         held = await store.lock_state(tx, turn.scope, turn.session_id)
         delta, refused = gate_delta(held.state, delta_from_proposal(answer.agent_state, now=tx.now, new_id=tx.new_id))
         skipped = 0
+        # Turns may be reflected out of order; an older turn must not overwrite what a later one changed.
         if await store.has_later_reflection(tx, turn.scope, turn.session_id, turn.at):
             delta, skipped = keep_only_new(held.state, delta)
         source = ChangeSource(who=ChangeAuthor.REFLECTION, reason="reflection on the turn", turn_id=turn.id, at=turn.at)
         amended = await amend_state(tx, turn.scope, turn.session_id, delta, source)
         stored, updated = count_changes(held.state, amended.held.state)
         return SectionResult(
-            stored=stored, updated=updated, skipped=skipped, rejected=(*unread, *refused, *amended.reported)
+            stored=stored, updated=updated, skipped=skipped, rejected=(*unreadable, *refused, *amended.reported)
         )
 
 
 SECTIONS: tuple[Section, ...] = (AgentStateSection(),)
+"""The section, for the reflection."""
 
 
 def gate_delta(state: AgentState, delta: StateDelta) -> tuple[StateDelta, tuple[Rejection, ...]]:
-    """The delta without what a model may not decide: how an expectation turned out, or one that is pending already."""
+    """Return the delta without what a model may not decide, and what was rejected.
+
+    A model decides neither how an expectation turned out, nor adds one that is pending already.
+    """
     pending = {(e.action, e.expected_outcome) for e in state.expectations if e.status is ExpectationStatus.PENDING}
     kept, refused = [], []
     for proposal in delta.expectations:
@@ -178,6 +190,7 @@ def gate_delta(state: AgentState, delta: StateDelta) -> tuple[StateDelta, tuple[
             refused.append(
                 Rejection(what=f"status {proposal.status} of expectation {proposal.id or ''}".rstrip(), why=why)
             )
+        # A result settles one expectation only: of two that are the same, the second would stay pending.
         if proposal.id is None and (proposal.action, proposal.expected_outcome) in pending:
             refused.append(Rejection(what=f"expectation of {proposal.action}", why="it is pending already"))
             continue
@@ -186,9 +199,9 @@ def gate_delta(state: AgentState, delta: StateDelta) -> tuple[StateDelta, tuple[
 
 
 def keep_only_new(state: AgentState, delta: StateDelta) -> tuple[StateDelta, int]:
-    """What an older turn, reflected late, may still add, and how much of it is passed over.
+    """Return what an older turn, reflected late, may still add, and how much of it was dropped.
 
-    What later turns hold stays as they left it; evidence counts whenever it comes.
+    Records that later turns hold stay as they are; evidence counts whenever it comes.
     """
     held = {id_ for _, id_ in record_names(state)}
     assumptions = tuple(

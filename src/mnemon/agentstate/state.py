@@ -1,11 +1,10 @@
-"""The agent state: one document per session, spelled on the wire as the specification spells it.
+"""The agent state: one document per session, in JSON with the specification's field names.
 
     item:         active ──► resolved | discarded
     expectation:  pending ──► confirmed | failed
 
-Neither goes back, and neither is settled twice.
-
-How much a document may hold, and what makes room when it is full.
+Neither goes back, and neither is settled twice. The lists are bounded; `bound_state` decides what is dropped when one
+is full.
 """
 
 from dataclasses import dataclass, replace
@@ -18,6 +17,7 @@ from pydantic import AfterValidator, Field, PlainSerializer, TypeAdapter
 from mnemon.clock import format_time
 
 
+# These enums have no docstrings: pydantic would add them to the JSON schema that the model is sent.
 class ItemKind(StrEnum):
     TASK = "task"
     DOC = "doc"
@@ -39,27 +39,28 @@ class ExpectationStatus(StrEnum):
 
 
 def to_utc_millis(at: datetime) -> datetime:
-    """The time in UTC, to the millisecond: what a document can hold and give back unchanged."""
+    """Return the time in UTC, to the millisecond: the precision that survives a round trip through JSON."""
     at = at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
     return at.replace(microsecond=at.microsecond // 1000 * 1000)
 
 
 UtcTime = Annotated[datetime, AfterValidator(to_utc_millis), PlainSerializer(format_time, return_type=str)]
+"""A time that is stored in UTC, to the millisecond."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class StateEntity:
-    """Something the agent knows to exist."""
+    """Something that the agent knows to exist."""
 
     id: str
-    """Its name in the application; an entity is identified by it."""
+    """The application's id of it, which identifies the entity."""
     kind: str
     name: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Dependency:
-    """How two entities relate; identified by all three fields."""
+    """A relation between two entities; identified by all three fields."""
 
     source: Annotated[str, Field(alias="from")]
     target: Annotated[str, Field(alias="to")]
@@ -67,12 +68,13 @@ class Dependency:
 
     @property
     def key(self) -> tuple[str, str, str | None]:
+        """Return what identifies the dependency."""
         return (self.source, self.target, self.rel)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Understanding:
-    """What there is and how it hangs together."""
+    """The known entities and their relations."""
 
     entities: tuple[StateEntity, ...] = ()
     dependencies: tuple[Dependency, ...] = ()
@@ -80,16 +82,16 @@ class Understanding:
 
 @dataclass(frozen=True, kw_only=True)
 class Assumption:
-    """Something taken to be true, with how surely and why."""
+    """Something taken to be true, with a confidence and evidence."""
 
     id: str
     hypothesis: str
     confidence: float
-    """Lowered by contradiction, by nothing else."""
+    """Lowered by contradiction, and changed by nothing else."""
     evidence: tuple[str, ...] = ()
-    """Ids of tool results, messages or turns that speak to it, either way."""
+    """Ids of tool results, messages or turns that support or contradict it."""
     contradicted_by: tuple[str, ...] | None = None
-    """Those of the evidence that speak against it; each has been counted once."""
+    """Those of the evidence that contradict it; each has been counted once."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,7 +106,7 @@ class StateExpectation:
     expected_type: str | None = None
     expected_count: int | None = None
     invariant: str | None = None
-    """What must hold whatever happens, in words; never compared."""
+    """What must hold in any case, in words; never compared."""
     status: ExpectationStatus = ExpectationStatus.PENDING
     last_checked_at: UtcTime | None = None
 
@@ -120,7 +122,7 @@ class TentativeHypothesis:
 
 @dataclass(frozen=True, kw_only=True)
 class StateItem:
-    """Something the agent keeps in hand: a task, a document, a note, an idea or an open question."""
+    """Something the agent works on: a task, a document, a note, an idea or an open question."""
 
     id: str
     kind: ItemKind
@@ -134,7 +136,7 @@ class StateItem:
 
 @dataclass(frozen=True, kw_only=True)
 class AgentState:
-    """What the agent holds true in one session. Lists stand in the order their members came in."""
+    """What the agent holds true in one session. Lists are in the order in which their members were added."""
 
     session_id: Annotated[str, Field(alias="sessionId")]
     current_understanding: Understanding = Understanding()
@@ -146,7 +148,7 @@ class AgentState:
     """When the reflection last changed the state, or old items were last summarized into the journal."""
 
     def open_entity_ids(self) -> frozenset[str]:
-        """Ids of the entities that an open item or an expectation names: these are never dropped."""
+        """Return the ids of the entities that an open item or an expectation names: these are dropped last."""
         items = (item.related_entity_ids or () for item in self.items if item.status is ItemStatus.ACTIVE)
         expectations = (expectation.expected_ids or () for expectation in self.expectations)
         return frozenset(id_ for ids in (*items, *expectations) for id_ in ids)
@@ -157,18 +159,18 @@ STATE_ADAPTER = TypeAdapter(AgentState)
 
 
 def is_settling(before: ExpectationStatus, after: ExpectationStatus) -> bool:
-    """Whether an expectation may change so: only once, from pending."""
+    """Say whether an expectation may change like this: only once, from pending."""
     return before is ExpectationStatus.PENDING and after is not ExpectationStatus.PENDING
 
 
 def is_closing(before: ItemStatus, after: ItemStatus) -> bool:
-    """Whether an item may change so: only once, from active."""
+    """Say whether an item may change like this: only once, from active."""
     return before is ItemStatus.ACTIVE and after is not ItemStatus.ACTIVE
 
 
 @dataclass(frozen=True, kw_only=True)
 class StateLimits:
-    """Most members of each list."""
+    """The most members of each list."""
 
     entities: int = 200
     dependencies: int = 400
@@ -177,7 +179,7 @@ class StateLimits:
     tentative_hypotheses: int = 50
     items: int = 100
     evidence: int = 20
-    """Pieces kept per assumption."""
+    """The most pieces of evidence per assumption."""
 
 
 DEFAULT_LIMITS = StateLimits()
@@ -186,10 +188,10 @@ R = TypeVar("R")
 
 
 def bound_state(state: AgentState, limits: StateLimits = DEFAULT_LIMITS) -> AgentState:
-    """The state within its limits.
+    """Return the state within its limits.
 
-    Settled things make room before open ones, old before new; where everything is open, what came last is not taken in.
-    An entity that an open item or an expectation names is never dropped for another.
+    Settled records are dropped before open ones, old before new; where everything is open, the newest is not added. An
+    entity that an open item or an expectation names is never dropped for another.
     """
     state = replace(
         state,
@@ -199,6 +201,7 @@ def bound_state(state: AgentState, limits: StateLimits = DEFAULT_LIMITS) -> Agen
         items=_keep_active_items(state.items, limits.items),
     )
     entities = _keep_named_entities(state, limits.entities)
+    # A dependency goes with a dropped entity; one whose entities were never known is kept.
     dropped = {e.id for e in state.current_understanding.entities} - {e.id for e in entities}
     dependencies = tuple(
         d for d in state.current_understanding.dependencies if d.source not in dropped and d.target not in dropped
@@ -208,29 +211,30 @@ def bound_state(state: AgentState, limits: StateLimits = DEFAULT_LIMITS) -> Agen
 
 
 def _keep_most_confident(assumptions: tuple[Assumption, ...], limit: int) -> tuple[Assumption, ...]:
-    """The least confident go first, the older of two equals before the newer."""
+    """Drop the least confident first, the older of two equals before the newer."""
     order = sorted(range(len(assumptions)), key=lambda place: (assumptions[place].confidence, place))
     return _without_indexes(assumptions, order[: max(0, len(assumptions) - limit)])
 
 
 def _keep_open_first(expectations: tuple[StateExpectation, ...], limit: int) -> tuple[StateExpectation, ...]:
-    """Confirmed ones go first, then failed, then pending; within each the oldest."""
+    """Drop confirmed ones first, then failed, then pending; within each the oldest."""
     rank = {ExpectationStatus.CONFIRMED: 0, ExpectationStatus.FAILED: 1, ExpectationStatus.PENDING: 2}
     order = sorted(range(len(expectations)), key=lambda place: (rank[expectations[place].status], place))
     return _without_indexes(expectations, order[: max(0, len(expectations) - limit)])
 
 
 def _keep_active_items(items: tuple[StateItem, ...], limit: int) -> tuple[StateItem, ...]:
-    """Settled ones go first, the longest settled before the others; then the newest open ones."""
+    """Drop settled ones first, the longest settled before the others; then the newest open ones."""
     places = range(len(items))
     settled = [place for place in places if items[place].status is not ItemStatus.ACTIVE]
     settled.sort(key=lambda place: (items[place].updated_at, place))
+    # Where all are open, what came last is not taken in; the reducer reports it.
     newest_open = [place for place in reversed(places) if items[place].status is ItemStatus.ACTIVE]
     return _without_indexes(items, [*settled, *newest_open][: max(0, len(items) - limit)])
 
 
 def _keep_named_entities(state: AgentState, limit: int) -> tuple[StateEntity, ...]:
-    """The oldest that nothing open names go first; then the newest."""
+    """Drop the oldest that nothing open names first; then the newest."""
     entities = state.current_understanding.entities
     named = state.open_entity_ids()
     places = range(len(entities))

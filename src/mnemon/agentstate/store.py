@@ -1,7 +1,4 @@
-"""The tables `agent_states` and `agent_state_journal`.
-
-How often actions did what was expected of them: the calibration of plans.
-"""
+"""The tables `agent_states` and `agent_state_journal`, and how often actions did what was expected of them."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -17,7 +14,7 @@ from mnemon.scope import Scope
 
 SQL = load_statements("mnemon.agentstate")
 NOTIFY_CHANNEL = "mnemon_agent_state"
-"""Where each append is notified, with the session's id."""
+"""The channel on which each append is notified, with the session's id."""
 
 
 class ChangeAuthor(StrEnum):
@@ -50,26 +47,27 @@ class StateEntry:
     reason: str
     change: StateChange
     at: datetime
-    """When what it tells of happened."""
+    """When the change happened."""
     recorded_at: datetime
     """When it was written."""
 
 
 async def load_state(tx: Tx, scope: Scope, session_id: str) -> StoredState:
-    """The session's state; an empty one at version 0 when nothing was recorded yet."""
+    """Return the session's state; an empty one at version 0 when nothing was recorded yet."""
     row = await tx.fetch_one_or_none(SQL["state"], org_id=scope.org_id, user_id=scope.user, session_id=session_id)
     return StoredState(state=AgentState(session_id=session_id), version=0) if row is None else _state_from_row(row)
 
 
 async def lock_state(tx: Tx, scope: Scope, session_id: str) -> StoredState:
-    """The session's state, which nobody else changes until the transaction ends."""
+    """Create the session's row unless it exists, lock it until the transaction ends, and return the state."""
     owner = {"org_id": scope.org_id, "user_id": scope.user, "session_id": session_id}
+    # A row that does not exist cannot be locked: without the insert, two first writers would both start at version 0.
     await tx.execute(SQL["begin_state"], **owner, document=_state_jsonb(AgentState(session_id=session_id)), now=tx.now)
     return _state_from_row(await tx.fetch_one(SQL["locked_state"], **owner))
 
 
 async def append_entry(tx: Tx, scope: Scope, state: AgentState, entry: StateEntry) -> None:
-    """The entry stands in the journal and the document is the state; followers hear of it at commit."""
+    """Append the entry to the journal and store the state as the document; followers are notified at commit."""
     owner = {"org_id": scope.org_id, "user_id": scope.user, "session_id": state.session_id}
     await tx.execute(
         SQL["append"],
@@ -83,11 +81,12 @@ async def append_entry(tx: Tx, scope: Scope, state: AgentState, entry: StateEntr
         now=entry.recorded_at,
     )
     await tx.execute(SQL["keep_state"], **owner, version=entry.seq, document=_state_jsonb(state), now=entry.recorded_at)
+    # NOTIFY is transactional: followers are notified at commit, and never of an entry that was rolled back.
     await tx.execute(SQL["ring"], session_id=state.session_id)
 
 
 async def list_entries(tx: Tx, scope: Scope, session_id: str, *, after: int, most: int) -> list[StateEntry]:
-    """The journal's entries after this seq, oldest first."""
+    """Return up to `most` journal entries after this seq, oldest first."""
     rows = await tx.fetch_all(
         SQL["entries"], org_id=scope.org_id, user_id=scope.user, session_id=session_id, after=after, most=most
     )
@@ -95,7 +94,7 @@ async def list_entries(tx: Tx, scope: Scope, session_id: str, *, after: int, mos
 
 
 async def has_turn_entry(tx: Tx, scope: Scope, session_id: str, turn_id: str, who: ChangeAuthor) -> bool:
-    """Whether the journal has a change from this turn by this source."""
+    """Say whether the journal has a change from this turn by this source."""
     row = await tx.fetch_one_or_none(
         SQL["turn_is_in"],
         org_id=scope.org_id,
@@ -108,7 +107,7 @@ async def has_turn_entry(tx: Tx, scope: Scope, session_id: str, turn_id: str, wh
 
 
 async def has_later_reflection(tx: Tx, scope: Scope, session_id: str, at: datetime) -> bool:
-    """Whether the journal has a reflection on a turn later than this time."""
+    """Say whether the journal has a reflection on a turn later than this time."""
     row = await tx.fetch_one_or_none(
         SQL["reflected_after"], org_id=scope.org_id, user_id=scope.user, session_id=session_id, at=at
     )
@@ -116,19 +115,19 @@ async def has_later_reflection(tx: Tx, scope: Scope, session_id: str, at: dateti
 
 
 async def list_session_ids(tx: Tx, scope: Scope) -> list[str]:
-    """The person's sessions that have a state."""
+    """Return the ids of the person's sessions that have a state."""
     rows = await tx.fetch_all(SQL["sessions_of"], org_id=scope.org_id, user_id=scope.user)
     return [str(row["session_id"]) for row in rows]
 
 
 async def count_settled(tx: Tx, scope: Scope, *, most: int) -> list[tuple[str, int, int]]:
-    """Each action with how many of its expectations were confirmed and how many failed."""
+    """Return each action with how many of its expectations were confirmed and how many failed, the most used first."""
     rows = await tx.fetch_all(SQL["hit_rates"], org_id=scope.org_id, user_id=scope.user_id, most=most)
     return [(str(row["action"]), int(row["confirmed"]), int(row["failed"])) for row in rows]
 
 
 async def delete_person(tx: Tx, scope: Scope) -> dict[str, int]:
-    """Every state and journal of the person is gone; counted per table."""
+    """Delete every state and journal of the person; return how many rows were deleted, per table."""
     journal = await tx.execute(SQL["forget_person_journal"], org_id=scope.org_id, user_id=scope.user)
     states = await tx.execute(SQL["forget_person"], org_id=scope.org_id, user_id=scope.user)
     return {"agent_states": states, "agent_state_journal": journal}
@@ -155,11 +154,12 @@ def _state_jsonb(state: AgentState) -> Jsonb:
 
 
 MAX_ACTIONS = 200
+"""The most actions that hit rates are computed for."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class HitRate:
-    """Settled expectations of one action, or of all."""
+    """The settled expectations of one action, or of all."""
 
     action: str | None
     """None for all actions together."""
@@ -168,13 +168,16 @@ class HitRate:
 
     @property
     def rate(self) -> float | None:
-        """The share that came true; None when none was settled."""
+        """Return the share that was confirmed; None when none was settled."""
         settled = self.confirmed + self.failed
         return None if settled == 0 else self.confirmed / settled
 
 
 async def load_hit_rates(tx: Tx, scope: Scope) -> tuple[HitRate, tuple[HitRate, ...]]:
-    """Over all actions, and per action, the most used first; of the scope's person, or without one of everybody."""
+    """Return the hit rate over all actions, and per action, the most used first.
+
+    Covers the scope's person, or everybody without one.
+    """
     actions = tuple(
         HitRate(action=action, confirmed=confirmed, failed=failed)
         for action, confirmed, failed in await count_settled(tx, scope, most=MAX_ACTIONS)

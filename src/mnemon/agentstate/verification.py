@@ -1,6 +1,7 @@
-"""What a tool result and a plan change in the state, without a model: understanding, and expectations settled.
+"""What a plan and a tool result change in the state, without a model.
 
-Whether a tool's result is what was expected of it: decided by structured fields alone, never by words.
+A plan adds expectations. A result adds the entities it names and settles an expectation: whether it is what was
+expected is decided by structured fields alone, never by words.
 """
 
 import json
@@ -14,32 +15,36 @@ from mnemon.turn import Intent, ToolOutcome
 
 
 class MatchVerdict(StrEnum):
+    """Whether a result is what was expected."""
+
     MATCH = "match"
     MISMATCH = "mismatch"
     SKIP = "skip"
-    """They share no structured field: nothing was learned, and nothing is guessed."""
+    """They share no structured field, so that nothing can be decided."""
 
 
 def match_result(expectation: StateExpectation, result: ToolOutcome) -> MatchVerdict:
-    """The verdict over every field that both carry; an empty list and 0 are values and count."""
-    held: list[bool] = []
+    """Return the verdict over every field that both have; an empty list and 0 are values and count."""
+    matches: list[bool] = []
     if expectation.expected_ids is not None and result.ids is not None:
-        held.append(set(expectation.expected_ids) <= set(result.ids))
+        # A subset: a result may name more than was expected.
+        matches.append(set(expectation.expected_ids) <= set(result.ids))
     if expectation.expected_type is not None and result.types is not None:
-        held.append(expectation.expected_type in result.types)
+        matches.append(expectation.expected_type in result.types)
     if expectation.expected_count is not None and result.count is not None:
-        held.append(expectation.expected_count == result.count)
-    if not held:
+        matches.append(expectation.expected_count == result.count)
+    if not matches:
         return MatchVerdict.SKIP
-    return MatchVerdict.MATCH if all(held) else MatchVerdict.MISMATCH
+    return MatchVerdict.MATCH if all(matches) else MatchVerdict.MISMATCH
 
 
 DISCREPANCY_CONFIDENCE = 0.7
+"""The confidence of the assumption that a failed expectation makes."""
 _MAX_QUOTE_CHARS = 600
 
 
 def delta_from_intents(intents: tuple[Intent, ...]) -> StateDelta:
-    """The delta that adds what the planner expects, each expectation pending."""
+    """Return the delta that adds what the planner expects, each expectation pending."""
     return StateDelta(
         expectations=tuple(
             ExpectationProposal(
@@ -56,10 +61,10 @@ def delta_from_intents(intents: tuple[Intent, ...]) -> StateDelta:
 
 
 def delta_from_result(state: AgentState, result: ToolOutcome, *, now: datetime, new_id: NewId) -> StateDelta:
-    """The delta of one tool result: the entities and relations it names, and the expectation it settles.
+    """Return the delta of one tool result: the entities and relations it names, and the expectation it settles.
 
-    A result settles at most one expectation: the first pending one of its action that it can be compared with.
-    One that it cannot be compared with stays pending and does not hold up those behind it.
+    A result settles at most one expectation: the first pending one of its action that it can be compared with. One
+    that it cannot be compared with stays pending and does not block those after it.
     """
     settled, verdict = _next_settled_expectation(state, result)
     understanding = StateDelta(
@@ -70,6 +75,7 @@ def delta_from_result(state: AgentState, result: ToolOutcome, *, now: datetime, 
         return understanding
     status = ExpectationStatus.CONFIRMED if verdict is MatchVerdict.MATCH else ExpectationStatus.FAILED
     assumptions = (
+        # A confirmation contradicts the assumption that an earlier failure of the same expectation made.
         _contradicted_assumptions(state, settled, result)
         if verdict is MatchVerdict.MATCH
         else (_discrepancy_assumption(settled, result, new_id("asm")),)
@@ -83,6 +89,7 @@ def delta_from_result(state: AgentState, result: ToolOutcome, *, now: datetime, 
 
 
 def _next_settled_expectation(state: AgentState, result: ToolOutcome) -> tuple[StateExpectation | None, MatchVerdict]:
+    """Return the expectation that the result settles and the verdict; None when it settles none."""
     for expectation in state.expectations:
         if expectation.status is ExpectationStatus.PENDING and expectation.action == result.action:
             verdict = match_result(expectation, result)
@@ -92,6 +99,7 @@ def _next_settled_expectation(state: AgentState, result: ToolOutcome) -> tuple[S
 
 
 def _discrepancy_assumption(expectation: StateExpectation, result: ToolOutcome, id_: str) -> AssumptionProposal:
+    """Return the assumption that a failed expectation makes: what was expected, and what came instead."""
     return AssumptionProposal(
         id=id_,
         hypothesis=f'{discrepancy_opening(expectation)}{_clip_text(summarize_result(result))}"',
@@ -103,21 +111,22 @@ def _discrepancy_assumption(expectation: StateExpectation, result: ToolOutcome, 
 def _contradicted_assumptions(
     state: AgentState, expectation: StateExpectation, result: ToolOutcome
 ) -> tuple[AssumptionProposal, ...]:
-    """An outcome that now came true contradicts the assumptions that said it does not."""
+    """Return the contradictions of earlier assumptions that this outcome, which now came true, does not occur."""
     return tuple(
         AssumptionProposal(id=assumption.id, contradicted_by=(result.id,))
         for assumption in state.assumptions
+        # The wording is all that links the two: neither record has a field for the other's id.
         if assumption.hypothesis.startswith(discrepancy_opening(expectation))
     )
 
 
 def discrepancy_opening(expectation: StateExpectation) -> str:
-    """How the assumption begins that a failure of this expectation makes."""
+    """Return the beginning of the assumption that a failure of this expectation makes."""
     return f'Expected "{_clip_text(expectation.expected_outcome)}" but got "'
 
 
 def summarize_result(result: ToolOutcome) -> str:
-    """The result in a line: its structured fields, then the beginning of its output."""
+    """Return the result in one line: its structured fields, then the beginning of its output."""
     parts = []
     if result.count is not None:
         parts.append(f"count {result.count}")

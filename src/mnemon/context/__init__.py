@@ -1,4 +1,4 @@
-"""What the model is given before it answers: the layers of all rooms, cut to a budget and fenced.
+"""Assemble what the model is given before it answers: the layers of all rooms, cut to a budget and fenced.
 
-It reads and never writes.
+This package reads and never writes.
 """

@@ -1,4 +1,4 @@
-"""What a chat turn is given: the system prompt made of layers, and the session's recent messages."""
+"""Assemble the context of a chat turn: the system prompt made of layers, and the session's recent messages."""
 
 from dataclasses import dataclass
 
@@ -17,29 +17,29 @@ from mnemon.turn import TurnMessage
 
 @dataclass(frozen=True, kw_only=True)
 class AssembledContext:
-    """Everything before the new message."""
+    """Everything the model is given before the new message."""
 
     pack: ContextPack
     recent: tuple[TurnMessage, ...]
-    """The session's last messages, given verbatim after the system prompt."""
+    """The session's last messages, sent verbatim after the system prompt."""
     layers: tuple[Layer, ...]
-    """As the rooms gave them, before the budget."""
+    """The layers as the rooms returned them, before the budget was applied."""
     session_id: str | None
-    """The session that runs; None when the message would begin one."""
+    """The running session; None when the message would begin one."""
 
 
 async def assemble_context(
     tx: Tx,
-    ask: LayerRequest,
+    request: LayerRequest,
     settings: Settings,
     *,
     budget: int | None = None,
     turn_id: str | None = None,
 ) -> AssembledContext:
-    """The context for this question; where the turn is stored already, its own messages stay apart."""
-    found = await read_layers(tx, ask, boundary_from_settings(settings), turn_id)
-    packed = pack_layers(found.layers, budget or settings.context_budget_tokens)
-    return AssembledContext(pack=packed, recent=found.recent, layers=found.layers, session_id=found.session_id)
+    """Return the context for this request; when the turn is already stored, its own messages are left out."""
+    read = await read_layers(tx, request, boundary_from_settings(settings), turn_id)
+    pack = pack_layers(read.layers, budget or settings.context_budget_tokens)
+    return AssembledContext(pack=pack, recent=read.recent, layers=read.layers, session_id=read.session_id)
 
 
 async def preview_context(
@@ -54,8 +54,8 @@ async def preview_context(
     session_id: str | None = None,
     budget: int | None = None,
 ) -> AssembledContext:
-    """What a chat turn would be given if this message came now."""
-    ask = LayerRequest(
+    """Return the context a chat turn would be given if this message came now."""
+    request = LayerRequest(
         scope=scope,
         query=query,
         vector=vector,
@@ -66,4 +66,5 @@ async def preview_context(
         model=services.embedder.model,
         ranking=services.settings.chat_ranking,
     )
-    return await assemble_context(tx, ask, services.settings, budget=budget)
+    # The same function that a chat turn calls, so that a preview shows exactly what the model is given (decision 7).
+    return await assemble_context(tx, request, services.settings, budget=budget)

@@ -1,6 +1,6 @@
-"""The layers L1 to L8 in their order, each read from its room.
+"""Read the layers L1 to L8 in their order, each from its room.
 
-L1 to L3: who the agent is, how it uses memory, and how it handles numbers. Ours, word for word.
+L1 to L3 (who the agent is, how it uses memory, how it handles numbers) are fixed texts in this file.
 """
 
 from dataclasses import dataclass, replace
@@ -30,7 +30,7 @@ _NUMBER_INSTRUCTIONS = (
 
 
 def identity_layer(name: str | None, prompt: str | None) -> Layer:
-    """L1: the persona's own prompt, or ours."""
+    """Return L1: the persona's own prompt, or the default one."""
     text = prompt.strip() if prompt and prompt.strip() else _DEFAULT_IDENTITY
     if name and name not in text:
         text = f"Your name is {name}. {text}"
@@ -38,12 +38,12 @@ def identity_layer(name: str | None, prompt: str | None) -> Layer:
 
 
 def memory_use_layer() -> Layer:
-    """L2."""
+    """Return L2: how to use memory."""
     return Layer(name="L2", title="How to use memory", opening=_MEMORY_INSTRUCTIONS, recalled=False)
 
 
 def numbers_layer() -> Layer:
-    """L3."""
+    """Return L3: how to handle numbers."""
     return Layer(name="L3", title="Numbers", opening=_NUMBER_INSTRUCTIONS, recalled=False)
 
 
@@ -54,44 +54,44 @@ _CONVERSATION_INSTRUCTIONS = (
 
 @dataclass(frozen=True, kw_only=True)
 class ReadLayers:
-    """What the rooms have to say."""
+    """The layers and messages read for one request."""
 
     layers: tuple[Layer, ...]
-    """Every layer that says something."""
+    """Every layer that has content."""
     recent: tuple[TurnMessage, ...]
-    """The last messages of the session that runs."""
+    """The last messages of the running session."""
     session_id: str | None
-    """The session that runs; None when the message would begin one."""
+    """The running session; None when the message would begin one."""
 
 
-async def read_layers(tx: Tx, ask: LayerRequest, boundary: SessionBoundary, turn_id: str | None) -> ReadLayers:
-    """All layers, read together: in three round trips, or two where the index knows what it finds."""
-    talk, persona, recollection, (spine, todos), engaged = await tx.gather(
-        _read_conversation(tx, ask, boundary, turn_id),
-        _read_persona(tx, ask),
-        memory.recall_for_prompt(tx, ask),
-        _spine_and_todos(tx, ask),
-        engagement.engagement_layer(tx, ask),
+async def read_layers(tx: Tx, request: LayerRequest, boundary: SessionBoundary, turn_id: str | None) -> ReadLayers:
+    """Read all layers together: in three round trips, or two where the index already holds the rows it finds."""
+    conversation, persona, recollection, (spine, todos), engagement_state = await tx.gather(
+        _read_conversation(tx, request, boundary, turn_id),
+        _read_persona(tx, request),
+        memory.recall_for_prompt(tx, request),
+        _spine_and_todos(tx, request),
+        engagement.engagement_layer(tx, request),
     )
-    own = (
+    fixed = (
         identity_layer(persona.name if persona else None, persona.prompt if persona else None),
         memory_use_layer(),
         numbers_layer(),
     )
     recalled = (
         memory.person_layer(recollection),
-        memory.relevant_layer(recollection, talk.session_id),
-        _conversation_layer((*spine, *talk.summaries, *todos)),
-        talk.state,
+        memory.relevant_layer(recollection, conversation.session_id),
+        _conversation_layer((*spine, *conversation.summaries, *todos)),
+        conversation.state,
     )
-    # L8 speaks without items too: before the first session it is a preamble.
-    told = (*own, *(layer for layer in recalled if layer.items), engaged)
-    return ReadLayers(layers=told, recent=talk.recent, session_id=talk.session_id)
+    # L8 is kept without items too: before the first session it is a preamble.
+    layers = (*fixed, *(layer for layer in recalled if layer.items), engagement_state)
+    return ReadLayers(layers=layers, recent=conversation.recent, session_id=conversation.session_id)
 
 
 @dataclass(frozen=True, kw_only=True)
 class _ConversationPart:
-    """What depends on where the message stands."""
+    """The parts that depend on the session the message is placed in."""
 
     session_id: str | None
     summaries: tuple[LayerItem, ...]
@@ -100,36 +100,40 @@ class _ConversationPart:
 
 
 async def _read_conversation(
-    tx: Tx, ask: LayerRequest, boundary: SessionBoundary, turn_id: str | None
+    tx: Tx, request: LayerRequest, boundary: SessionBoundary, turn_id: str | None
 ) -> _ConversationPart:
-    where = await sessions.find_position(tx, ask, boundary)
-    placed = replace(ask, session_id=where.session_id)
+    """Place the message in a session, then read the summaries, L7 and recent messages of that session."""
+    position = await sessions.find_position(tx, request, boundary)
+    # The session the message is placed in, which differs from the requested one when that has ended.
+    placed = replace(request, session_id=position.session_id)
     summaries, state, recent = await tx.gather(
-        sessions.conversation_items(tx, placed, where),
+        sessions.conversation_items(tx, placed, position),
         agentstate.agent_state_layer(tx, placed),
-        sessions.recent_messages(tx, placed, where, turn_id),
+        sessions.recent_messages(tx, placed, position, turn_id),
     )
-    return _ConversationPart(session_id=where.session_id, summaries=summaries, state=state, recent=recent)
+    return _ConversationPart(session_id=position.session_id, summaries=summaries, state=state, recent=recent)
 
 
-async def _read_persona(tx: Tx, ask: LayerRequest) -> Persona | None:
-    return None if ask.scope.persona_id is None else await find_persona(tx, ask.scope, ask.scope.persona_id)
+async def _read_persona(tx: Tx, request: LayerRequest) -> Persona | None:
+    """Return the scope's persona; None without one or when it has no description."""
+    return None if request.scope.persona_id is None else await find_persona(tx, request.scope, request.scope.persona_id)
 
 
 def _conversation_layer(items: tuple[LayerItem, ...]) -> Layer:
-    """L6, from two rooms: spine and todos come from memory, the summaries from the sessions."""
+    """Return L6, from two rooms: spine and todos come from memory, the summaries from the sessions."""
     return Layer(
         name="L6", title="The conversation so far", opening=_CONVERSATION_INSTRUCTIONS, items=items, budget=1200
     )
 
 
-async def _spine_and_todos(tx: Tx, ask: LayerRequest) -> tuple[tuple[LayerItem, ...], tuple[LayerItem, ...]]:
-    return await tx.gather(_spine_items(tx, ask), memory.todo_items(tx, ask))
+async def _spine_and_todos(tx: Tx, request: LayerRequest) -> tuple[tuple[LayerItem, ...], tuple[LayerItem, ...]]:
+    """Read the person's spine and todos together."""
+    return await tx.gather(_spine_items(tx, request), memory.todo_items(tx, request))
 
 
-async def _spine_items(tx: Tx, ask: LayerRequest) -> tuple[LayerItem, ...]:
-    """The person's spine, one entry per part."""
-    spine = await latest_spine(tx, ask.scope)
+async def _spine_items(tx: Tx, request: LayerRequest) -> tuple[LayerItem, ...]:
+    """Return the person's spine, one item per part."""
+    spine = await latest_spine(tx, request.scope)
     if spine is None:
         return ()
     return tuple(

@@ -1,6 +1,6 @@
-"""The context pack: layers cut to their budgets and joined to the system prompt.
+"""Cut the layers to their budgets and join them into the system prompt.
 
-How many tokens a text takes, estimated without any provider's tokenizer.
+Tokens are estimated without any provider's tokenizer.
 """
 
 import math
@@ -13,10 +13,12 @@ from mnemon.untrusted_text import fence_layer, item_line, reads_outside_text
 
 @reads_outside_text
 def estimate_tokens(text: str) -> int:
-    """A quarter of a token per character, and more for what is not ASCII: a little above what common tokenizers count.
+    """Estimate how many tokens a text takes: a quarter per character, and more for what is not ASCII.
 
-    English prose measures 4 to 4.5 characters a token, Chinese about one, so the estimate errs on the safe side.
+    English prose has 4 to 4.5 characters a token, Chinese about one, so the estimate is slightly above what common
+    tokenizers count.
     """
+    # `surrogatepass`: a lone surrogate, which a model or client may send, must not raise here.
     extra_bytes = len(text.encode("utf-8", "surrogatepass")) - len(text)
     return math.ceil(len(text) / 4 + extra_bytes / 3)
 
@@ -27,7 +29,7 @@ _FRAME_TOKENS = 12
 
 @dataclass(frozen=True, kw_only=True)
 class PackedLayer:
-    """A layer as it stands in the prompt."""
+    """A layer as it appears in the prompt."""
 
     name: str
     title: str
@@ -49,7 +51,7 @@ class OmittedItem:
 
 @dataclass(frozen=True, kw_only=True)
 class ContextPack:
-    """What the model is given before the conversation."""
+    """The system prompt, with its layers and what was left out."""
 
     system: str
     tokens: int
@@ -59,6 +61,8 @@ class ContextPack:
 
 @dataclass(frozen=True, kw_only=True)
 class _KeptItem:
+    """An item that is still in the pack, with its position."""
+
     layer: int
     place: int
     item: LayerItem
@@ -66,7 +70,7 @@ class _KeptItem:
 
 
 def pack_layers(layers: Sequence[Layer], budget: int) -> ContextPack:
-    """The layers within the budget: items of the lowest value go first, and the pack says which went."""
+    """Fit the layers into the budget: items of the lowest value are dropped first, and the pack lists them."""
     left_out: list[OmittedItem] = []
     kept: list[_KeptItem] = []
     for index, layer in enumerate(layers):
@@ -83,19 +87,19 @@ def pack_layers(layers: Sequence[Layer], budget: int) -> ContextPack:
 
 
 def _fit_layer(index: int, layer: Layer, left_out: list[OmittedItem]) -> list[_KeptItem]:
-    """The layer's items of the highest value that fit its own budget, in the order they came."""
+    """Return the layer's items of the highest value that fit its own budget, in their original order."""
     room = layer.budget - estimate_tokens(layer.opening) - _FRAME_TOKENS
     entries = [
         _KeptItem(layer=index, place=place, item=item, tokens=_item_tokens(layer, item))
         for place, item in enumerate(layer.items)
     ]
     kept: list[_KeptItem] = []
-    there: set[str] = set()
-    # What needs another item comes after all others, so that it is there only beside it.
+    kept_sources: set[str] = set()
+    # Items that need another one come last, when it is known whether that one was kept.
     for one in sorted(entries, key=lambda one: (one.item.needs is not None, -one.item.value, one.place)):
-        if one.tokens <= room and (one.item.needs is None or one.item.needs in there):
+        if one.tokens <= room and (one.item.needs is None or one.item.needs in kept_sources):
             room -= one.tokens
-            there.update(one.item.sources)
+            kept_sources.update(one.item.sources)
             kept.append(one)
         else:
             left_out.append(_omitted_item(layer, one, "layer_budget"))
@@ -105,32 +109,35 @@ def _fit_layer(index: int, layer: Layer, left_out: list[OmittedItem]) -> list[_K
 def _fit_budget(
     layers: Sequence[Layer], kept: list[_KeptItem], budget: int, left_out: list[OmittedItem]
 ) -> list[_KeptItem]:
-    """What remains when the cheapest in value have gone, as far as needed to fit the whole budget."""
-    staying = list(kept)
-    while staying and _total_tokens(layers, staying) > budget:
-        going = min(staying, key=lambda one: (one.item.value, -one.layer, -one.place))
-        for one in (going, *_dependent_items(going, staying)):
-            staying.remove(one)
+    """Drop the items of the lowest value, and what depends on them, until the rest fits the whole budget."""
+    remaining = list(kept)
+    while remaining and _total_tokens(layers, remaining) > budget:
+        # Of equal values the later layer loses first, and in it the later item.
+        dropped = min(remaining, key=lambda one: (one.item.value, -one.layer, -one.place))
+        for one in (dropped, *_dependent_items(dropped, remaining)):
+            remaining.remove(one)
             left_out.append(_omitted_item(layers[one.layer], one, "budget"))
-    return staying
+    return remaining
 
 
-def _dependent_items(gone: _KeptItem, kept: Sequence[_KeptItem]) -> list[_KeptItem]:
-    """What stands in the same layer only beside the one that goes."""
-    return [one for one in kept if one.layer == gone.layer and one.item.needs in gone.item.sources]
+def _dependent_items(dropped: _KeptItem, kept: Sequence[_KeptItem]) -> list[_KeptItem]:
+    """Return the items of the same layer that are shown only together with the dropped one."""
+    return [one for one in kept if one.layer == dropped.layer and one.item.needs in dropped.item.sources]
 
 
 def _total_tokens(layers: Sequence[Layer], kept: Sequence[_KeptItem]) -> int:
-    """What the layers take with these items."""
+    """Return the tokens that the layers take with these items."""
     total = sum(one.tokens for one in kept)
     with_items = {one.layer for one in kept}
     for index, layer in enumerate(layers):
+        # A layer that lost all its items is left out whole, its opening included; one that never had any is kept.
         if index in with_items or not layer.items:
             total += estimate_tokens(layer.opening) + _FRAME_TOKENS
     return total
 
 
 def _item_tokens(layer: Layer, item: LayerItem) -> int:
+    # One for the line break.
     return estimate_tokens(_format_item(layer, item)) + 1
 
 
@@ -143,7 +150,7 @@ def _omitted_item(layer: Layer, one: _KeptItem, why: str) -> OmittedItem:
 
 
 def _render_layer(layer: Layer, items: Sequence[LayerItem]) -> PackedLayer:
-    """The layer's text; empty when its items were all cut, or when it has nothing to say at all."""
+    """Render the layer; its text is empty when all its items were cut, or when it has no content at all."""
     parts = [layer.opening] if layer.opening else []
     lines = [_format_item(layer, item) for item in items]
     if lines:

@@ -1,6 +1,6 @@
-"""Unknowns and the week on the scales.
+"""Apply a model's proposal to the engagement: which effects it has, and what the gates reject. Pure.
 
-A proposal weighed against the state: which effects it has, and what the gates kept out. Pure.
+Hypotheses are handled in `hypotheses.py`; unknowns and the week here.
 """
 
 from dataclasses import dataclass
@@ -16,79 +16,80 @@ from mnemon.section import SectionResult
 from mnemon.turn import Turn
 
 
-def add_unknown(scales: ProposalApplier, question: UnknownProposal) -> None:
-    """A question becomes an unknown; the same question asked again is the same unknown."""
+def add_unknown(applier: ProposalApplier, question: UnknownProposal) -> None:
+    """Add the question as an unknown; a question that is already on record is skipped."""
     what = f"unknown: {question.question}"
-    asked, why = gates.collapse_spaces(question.question), gates.collapse_spaces(question.why_it_matters)
-    if any(gates.normalize_words(each.question) == gates.normalize_words(asked) for each in scales.document.unknowns):
-        scales.skipped += 1
+    text, why = gates.collapse_spaces(question.question), gates.collapse_spaces(question.why_it_matters)
+    if any(gates.normalize_words(each.question) == gates.normalize_words(text) for each in applier.document.unknowns):
+        applier.skipped += 1
         return
-    fault = gates.text_fault("question", asked, scales.known_texts()) or gates.text_fault(
-        "whyItMatters", why, scales.known_texts()
+    fault = gates.text_fault("question", text, applier.known_texts()) or gates.text_fault(
+        "whyItMatters", why, applier.known_texts()
     )
-    if fault is None and len(scales.document.open_unknowns) >= MAX_UNKNOWNS:
-        fault = f"{MAX_UNKNOWNS} unknowns are open, which is the most: answer one first"
+    if fault is None and len(applier.document.open_unknowns) >= MAX_UNKNOWNS:
+        fault = f"{MAX_UNKNOWNS} unknowns are open, which is the limit: answer one first"
     if fault is not None:
-        scales.reject(what, fault)
+        applier.reject(what, fault)
         return
-    scales.append_delta(UnknownAsked(unknown=scales.new_id("unk"), question=asked, why_it_matters=why), why)
-    scales.stored += 1
+    applier.append_delta(UnknownAsked(unknown=applier.new_id("unk"), question=text, why_it_matters=why), why)
+    applier.stored += 1
 
 
-def answer_unknown(scales: ProposalApplier, answer: AnswerProposal) -> None:
-    """An unknown is closed by the quote that answers it."""
+def answer_unknown(applier: ProposalApplier, answer: AnswerProposal) -> None:
+    """Close an unknown with the quote that answers it."""
     what = f"answered: {answer.unknown}"
     named = gates.normalize_words(answer.unknown)
-    held = next(
+    unknown = next(
         (
             each
-            for each in scales.document.unknowns
+            for each in applier.document.unknowns
             if answer.unknown == each.id or named == gates.normalize_words(each.question)
         ),
         None,
     )
-    quotation = find_quote(answer.quote, scales.passages)
-    if held is None:
-        scales.reject(what, "there is no such unknown: name an id from the state")
-    elif held.answer is not None:
-        scales.skipped += 1
+    quotation = find_quote(answer.quote, applier.passages)
+    if unknown is None:
+        applier.reject(what, "there is no such unknown: name an id from the state")
+    elif unknown.answer is not None:
+        applier.skipped += 1
     elif quotation is None or len(quotation.text) > gates.MAX_QUOTE_CHARS:
-        scales.reject(
-            what, "quote gate: the quote does not stand in the person's message or a tool result of this turn"
+        applier.reject(
+            what, "quote gate: the quote does not occur in the person's message or a tool result of this turn"
         )
     else:
         closed = UnknownAnswer(
             quote=quotation.text,
             who=quotation.passage.who,
-            at=scales.turn.at,
-            turn_id=scales.turn.id,
+            at=applier.turn.at,
+            turn_id=applier.turn.id,
             message_id=quotation.passage.message_id,
             start=quotation.start,
             end=quotation.end,
         )
-        scales.append_delta(UnknownAnswered(unknown=held.id, answer=closed), f"answered by {closed.who}")
-        scales.updated += 1
+        applier.append_delta(UnknownAnswered(unknown=unknown.id, answer=closed), f"answered by {closed.who}")
+        applier.updated += 1
 
 
-def advance_week(scales: ProposalApplier, reason: str) -> None:
-    """The week moves on by one, once a turn, when its work is done."""
+def advance_week(applier: ProposalApplier, reason: str) -> None:
+    """Advance the week by one, at most once a turn, when its work is done."""
     why = gates.collapse_spaces(reason)
-    if scales.document.week_turn == scales.turn.id:
-        scales.skipped += 1
-    elif scales.document.week_at is not None and scales.document.week_at > scales.turn.at:
-        scales.reject("week: advance", "a later turn has moved the week already")
-    elif fault := gates.text_fault("reason", why, scales.known_texts()) or week.advance_veto(
-        scales.document, scales.heard
+    if applier.document.week_turn == applier.turn.id:
+        applier.skipped += 1
+    # Turns may be reflected late and out of order.
+    elif applier.document.week_at is not None and applier.document.week_at > applier.turn.at:
+        applier.reject("week: advance", "a later turn has moved the week already")
+    elif fault := gates.text_fault("reason", why, applier.known_texts()) or week.advance_veto(
+        applier.document, applier.heard
     ):
-        scales.reject("week: advance", fault)
+        applier.reject("week: advance", fault)
     else:
-        scales.append_delta(WeekAdvanced(week=scales.document.week + 1), why)
-        scales.updated += 1
+        applier.append_delta(WeekAdvanced(week=applier.document.week + 1), why)
+        applier.updated += 1
 
 
 @dataclass(frozen=True, kw_only=True)
 class ProposalOutcome:
-    """What a proposal came to."""
+    """The result of a proposal."""
 
     document: Engagement
     entries: tuple[EngagementEntry, ...]
@@ -105,25 +106,27 @@ def apply_proposal(
     rules: EngagementRules,
     new_id: NewId,
 ) -> ProposalOutcome:
-    """The effects of the proposal on the document, in order; `heard` counts the user turns, this one included."""
-    scales = ProposalApplier(
+    """Apply the proposal to the document, effects in order; `heard` counts the user turns, this one included."""
+    applier = ProposalApplier(
         document=document or Engagement(), turn=turn, heard=heard, seq=seq, rules=rules, new_id=new_id
     )
     if document is None:
-        scales.append_delta(EngagementOpened(), "the first turn of the engagement")
+        applier.append_delta(EngagementOpened(), "the first turn of the engagement")
+    # New hypotheses first: evidence further down may name one by its statement, since the model cannot know its id.
     for form in proposal.form:
-        hypotheses.form_hypothesis(scales, form)
-    for landing in proposal.evidence:
-        hypotheses.add_evidence(scales, landing)
+        hypotheses.form_hypothesis(applier, form)
+    for added in proposal.evidence:
+        hypotheses.add_evidence(applier, added)
     for archive in proposal.archive:
-        hypotheses.archive_hypothesis(scales, archive)
+        hypotheses.archive_hypothesis(applier, archive)
     for named in proposal.would_resolve:
-        hypotheses.name_resolution(scales, named)
+        hypotheses.name_resolution(applier, named)
     for question in proposal.unknowns:
-        add_unknown(scales, question)
+        add_unknown(applier, question)
     for answer in proposal.answered:
-        answer_unknown(scales, answer)
-    hypotheses.promote_ready(scales)
+        answer_unknown(applier, answer)
+    # After all evidence of the turn, so that a contradiction further down the proposal still prevents a promotion.
+    hypotheses.promote_ready(applier)
     if proposal.week is not None and proposal.week.advance:
-        advance_week(scales, proposal.week.reason)
-    return ProposalOutcome(document=scales.document, entries=tuple(scales.entries), report=scales.report)
+        advance_week(applier, proposal.week.reason)
+    return ProposalOutcome(document=applier.document, entries=tuple(applier.entries), report=applier.report)

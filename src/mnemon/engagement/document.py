@@ -1,4 +1,4 @@
-"""The engagement document: what the fold of the journal holds."""
+"""The engagement document: the result of folding the journal."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -9,40 +9,42 @@ from pydantic import TypeAdapter
 from mnemon.evidence.confidence import EvidenceLine
 
 MAX_OPEN = 20
-"""Hypotheses that can be open at a time."""
+"""The most hypotheses that can be open at a time."""
 MAX_FINDINGS = 60
+"""The most findings of a document."""
 MAX_EVIDENCE = 30
-"""Evidence lines of one hypothesis. Contradictions have `EXTRA_CONTRADICTIONS` more: support must not keep them out."""
+"""The most evidence lines of one hypothesis."""
 EXTRA_CONTRADICTIONS = 10
+"""How many contradicting lines may exceed `MAX_EVIDENCE`, so that support cannot crowd them out."""
 MAX_UNKNOWNS = 40
-"""Questions that can be open at a time."""
+"""The most questions that can be open at a time."""
 MAX_ARCHIVED = 40
-"""Archived hypotheses the document still shows; the journal has them all."""
+"""The most archived hypotheses that the document shows; the journal has them all."""
 MAX_ANSWERED = 40
-"""Answered unknowns the document still shows; the journal has them all."""
+"""The most answered unknowns that the document shows; the journal has them all."""
 
 
 class HypothesisStage(StrEnum):
-    """Where a hypothesis stands; `lifecycle` draws how it moves."""
+    """The stage of a hypothesis; `lifecycle` draws the transitions."""
 
     FORMED = "formed"
     """Stated, with what would falsify it; no evidence yet."""
     COLLECTING = "collecting"
-    """Evidence comes in and nothing speaks against it unresolved."""
+    """It has evidence, and no contradiction is outstanding."""
     REVISING = "revising"
-    """Evidence is mixed, or speaks against it."""
+    """Its evidence is mixed or contradicts it."""
     FINDING = "finding"
-    """Promoted: load-bearing."""
+    """Promoted: other conclusions may rest on it."""
     ARCHIVED = "archived"
-    """Given up, with a note on why."""
+    """Abandoned, with a note on why."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Hypothesis:
-    """A falsifiable claim with its evidence; a finding is one that was promoted."""
+    """A falsifiable claim with its evidence; a finding is a promoted hypothesis."""
 
     id: str
-    """`hyp_…`; a finding keeps it, so that it can be contradicted and reopened."""
+    """Begins with `hyp_`; a finding keeps it, so that it can be contradicted and reopened."""
     statement: str
     falsified_by: str
     """What would show it wrong."""
@@ -55,17 +57,18 @@ class Hypothesis:
     """What would settle mixed evidence, as the reflection named it."""
     would_resolve_at: datetime | None = None
     promoted_at: datetime | None = None
-    """When it became a finding; stays when it is reopened."""
+    """When it became a finding; kept when it is reopened."""
     threshold: float = 0.5
     """The confidence that its promotion had to exceed."""
     reopened: int = 0
-    """How often it was a finding and had to be reopened."""
+    """How often it was a finding and was reopened."""
     note: str | None = None
     """Why it was archived."""
     archived_at: datetime | None = None
 
     @property
     def is_open(self) -> bool:
+        """Say whether it is neither a finding nor archived."""
         return self.stage not in (HypothesisStage.FINDING, HypothesisStage.ARCHIVED)
 
 
@@ -84,57 +87,63 @@ class UnknownAnswer:
 
 @dataclass(frozen=True, kw_only=True)
 class Unknown:
-    """A question being chased, until its answer closes it."""
+    """A question under investigation, closed by its answer."""
 
     id: str
-    """`unk_…`."""
+    """Begins with `unk_`."""
     question: str
     why_it_matters: str
-    """Why answering it changes the recommendation."""
+    """Why the answer would change the recommendation."""
     asked_at: datetime
     answer: UnknownAnswer | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Engagement:
-    """All that is believed about one organization."""
+    """Everything that is believed about one organization."""
 
     week: int = 1
-    """The engagement's own week, from 1; no calendar."""
+    """The week of the engagement, from 1; it advances with the work, not with the calendar."""
     week_at: datetime | None = None
     """When the week last advanced."""
     week_turn: str | None = None
     """The turn that advanced it."""
     hypotheses: tuple[Hypothesis, ...] = ()
-    """In every stage, oldest first."""
+    """Hypotheses in every stage, oldest first."""
     unknowns: tuple[Unknown, ...] = ()
-    """Open and answered, oldest first."""
+    """Open and answered unknowns, oldest first."""
     changed_in_week: int = 0
-    """Entries since the week began."""
+    """The number of journal entries since the week began."""
 
     @property
     def open_hypotheses(self) -> tuple[Hypothesis, ...]:
+        """Return the hypotheses that are neither findings nor archived."""
         return tuple(each for each in self.hypotheses if each.is_open)
 
     @property
     def findings(self) -> tuple[Hypothesis, ...]:
+        """Return the promoted hypotheses."""
         return tuple(each for each in self.hypotheses if each.stage is HypothesisStage.FINDING)
 
     @property
     def archived_hypotheses(self) -> tuple[Hypothesis, ...]:
+        """Return the archived hypotheses."""
         return tuple(each for each in self.hypotheses if each.stage is HypothesisStage.ARCHIVED)
 
     @property
     def open_unknowns(self) -> tuple[Unknown, ...]:
+        """Return the unknowns without an answer."""
         return tuple(each for each in self.unknowns if each.answer is None)
 
     @property
     def answered(self) -> tuple[Unknown, ...]:
+        """Return the unknowns with an answer."""
         return tuple(each for each in self.unknowns if each.answer is not None)
 
     def find_hypothesis(self, hypothesis_id: str) -> Hypothesis | None:
+        """Return the hypothesis of this id, in any stage; None when there is none."""
         return next((each for each in self.hypotheses if each.id == hypothesis_id), None)
 
 
 ENGAGEMENT_ADAPTER: TypeAdapter[Engagement] = TypeAdapter(Engagement)
-"""The document as JSON and back."""
+"""Reads and writes the document as JSON."""

@@ -1,5 +1,7 @@
-"""Forgetting in the engagement: what came from a person's turns, or from one quote, leaves the journal, and what is
-left is folded again. A finding that loses its ground is reopened."""
+"""Forgetting in the engagement: delete the journal entries that came from a person's turns, or from one quote.
+
+The remaining journal is folded again, and a finding that has lost its support is reopened.
+"""
 
 import re
 from collections.abc import Iterator
@@ -60,15 +62,16 @@ _COMMON_WORDS = frozenset(
         "years",
     ]
 )
-"""Words of five letters and more that tell nothing about where a sentence came from."""
+"""Words of five letters and more that do not show where a sentence came from."""
 
 
 async def forget_person(tx: Tx, scope: Scope, now: datetime) -> dict[str, int]:
-    """Nothing that came from the person's turns is left; counts what was removed, per table."""
-    held = await store.lock_engagement(tx, scope)
+    """Delete everything that came from the person's turns; return how many rows were deleted, per table."""
+    stored = await store.lock_engagement(tx, scope)
+    # Under the lock: a reflection that ran meanwhile would write back a document with what is being deleted.
     entries, turns = await store.delete_person(tx, scope)
     if entries or turns:
-        await _refold_from(tx, scope, now, StoredEngagement(document=None, seq=held.seq, heard=held.heard - turns))
+        await _refold_from(tx, scope, now, StoredEngagement(document=None, seq=stored.seq, heard=stored.heard - turns))
     return {"engagement_journal": entries, "engagement_turns": turns}
 
 
@@ -83,41 +86,45 @@ async def redact_quote(
     end: int,
     text: str,
 ) -> int:
-    """The quote is in no entry: what cites it goes, and what its turn derived from it. How many entries went."""
-    held = await store.lock_engagement(tx, scope)
-    gone = [
+    """Delete the entries that cite or repeat the quote, or that its turn derived from it; return how many."""
+    stored = await store.lock_engagement(tx, scope)
+    seqs = [
         entry.seq
         async for entry in store.iterate_journal(tx, scope)
+        # Three ways a quote lives on: cited by position, repeated verbatim in another turn of the person, or reworded
+        # in its own.
         if _is_citing(entry, message_id, start, end)
         or (entry.user_id == scope.user and _is_repeating(entry, text))
         or (entry.turn_id == turn_id and _may_derive(entry, text))
     ]
-    if not gone:
+    if not seqs:
         return 0
-    removed = await store.delete_entries(tx, scope, gone)
-    await _refold_from(tx, scope, now, held)
+    removed = await store.delete_entries(tx, scope, seqs)
+    await _refold_from(tx, scope, now, stored)
     return removed
 
 
 async def refold_document(tx: Tx, scope: Scope, now: datetime) -> None:
-    """The document is the fold of the journal as that stands now."""
+    """Replace the document by the fold of the current journal."""
     await _refold_from(tx, scope, now, await store.lock_engagement(tx, scope))
 
 
-async def _refold_from(tx: Tx, scope: Scope, now: datetime, held: StoredEngagement) -> None:
+async def _refold_from(tx: Tx, scope: Scope, now: datetime, stored: StoredEngagement) -> None:
+    """Fold the journal, reopen findings without support, and store the document under a new version."""
     document: Engagement | None = None
     async for entry in store.iterate_journal(tx, scope):
         document = apply_entry(document, entry)
-    mends = reopening_entries(document, now, held.seq) if document else []
-    for entry in mends:
+    reopenings = reopening_entries(document, now, stored.seq) if document else []
+    for entry in reopenings:
         document = apply_entry(document, entry)
-    await store.append_entries(tx, scope, mends)
-    # The version moves although entries went: whoever holds the old one must see that it is no longer current.
-    seq = mends[-1].seq if mends else held.seq + 1
-    await store.store_engagement(tx, scope, StoredEngagement(document=document, seq=seq, heard=held.heard))
+    await store.append_entries(tx, scope, reopenings)
+    # The version increases although entries were deleted: a client with the old version must see that it is outdated.
+    seq = reopenings[-1].seq if reopenings else stored.seq + 1
+    await store.store_engagement(tx, scope, StoredEngagement(document=document, seq=seq, heard=stored.heard))
 
 
 def _is_citing(entry: EngagementEntry, message_id: str, start: int, end: int) -> bool:
+    """Say whether the entry cites any part of the span of the message."""
     delta = entry.delta
     if isinstance(delta, EvidenceCollected):
         cited = (delta.evidence.message_id, delta.evidence.start, delta.evidence.end)
@@ -129,7 +136,10 @@ def _is_citing(entry: EngagementEntry, message_id: str, start: int, end: int) ->
 
 
 def _is_repeating(entry: EngagementEntry, text: str) -> bool:
-    """Whether an entry of the same person has the very words, from whatever turn; a single plain word is too little."""
+    """Say whether the entry contains the text verbatim, from whatever turn.
+
+    A single word without a digit is too little to tell.
+    """
     wanted = gates.normalize_words(text)
     if len(wanted.split()) < 2 and not any(sign.isdigit() for sign in wanted):
         return False
@@ -137,19 +147,20 @@ def _is_repeating(entry: EngagementEntry, text: str) -> bool:
 
 
 def _may_derive(entry: EngagementEntry, text: str) -> bool:
-    """Whether an entry of the same turn may carry the content in other words: it shares a telling word or number."""
+    """Say whether an entry of the same turn may contain the content reworded: it shares a telling word or number."""
     telling = _telling_words(text)
     return any(telling & _telling_words(part) for part in _entry_texts(entry))
 
 
 @reads_outside_text
 def _telling_words(text: str) -> set[str]:
-    """The words of five letters and more, and those with a digit in them."""
+    """Return the words of five letters and more, and those with a digit, apart from common ones."""
     numbered = (word for word in _WORD_PATTERN.findall(text) if any(sign.isdigit() for sign in word))
     return {word.casefold() for word in (*_LONG_WORD.findall(text), *numbered)} - _COMMON_WORDS
 
 
 def _entry_texts(entry: EngagementEntry) -> Iterator[str]:
+    """Yield the texts of the entry that came from a turn."""
     delta = entry.delta
     if isinstance(delta, EvidenceCollected):
         yield from (delta.evidence.line, delta.evidence.quote)

@@ -1,4 +1,4 @@
-"""What a proposed text must pass before it may enter the state; each gate gives the reason it stays shut."""
+"""The gates: what a proposed text must satisfy before it enters the state. Each gate returns the reason it rejects."""
 
 import re
 from collections.abc import Iterable
@@ -13,9 +13,11 @@ from mnemon.turn import Turn
 from mnemon.untrusted_text import reads_outside_text
 
 MAX_TEXT_CHARS = 400
-"""Characters of any sentence in the state."""
+"""The most characters of any sentence in the state."""
 MAX_SOURCE_CHARS = 120
+"""The most characters of a source's name."""
 MAX_QUOTE_CHARS = 1_000
+"""The most characters of a quote."""
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 _WHITESPACE = re.compile(r"\s+")
 _WORD_PATTERN = re.compile(r"\w+")
@@ -28,25 +30,25 @@ _NO_FALSIFIER = re.compile(
 
 @reads_outside_text
 def collapse_spaces(text: str) -> str:
-    """The text in one line."""
+    """Return the text on one line, white space collapsed."""
     return _WHITESPACE.sub(" ", text).strip()
 
 
 @reads_outside_text
 def storable_line(text: str) -> str:
-    """The text in one line, without what a database cannot hold."""
+    """Return the text on one line, without characters that PostgreSQL cannot store."""
     return _UNSTORABLE.sub("", collapse_spaces(text))
 
 
 @reads_outside_text
 def normalize_words(text: str) -> str:
-    """The text as repeated ones are recognized: its words alone."""
+    """Return the text as repeated texts are recognized: its words alone, case folded."""
     return " ".join(_WORD_PATTERN.findall(text.casefold()))
 
 
 @reads_outside_text
 def text_fault(field: str, text: str, sources: Iterable[str], longest: int = MAX_TEXT_CHARS) -> str | None:
-    """Why a sentence may not enter: empty, too long, not storable, or with a figure nobody shared."""
+    """Return why a sentence is rejected: empty, too long, not storable, or with an unsourced figure; else None."""
     if not _WORD_PATTERN.search(text):
         return f"{field} is empty"
     if len(text) > longest:
@@ -58,13 +60,13 @@ def text_fault(field: str, text: str, sources: Iterable[str], longest: int = MAX
 
 
 def hypothesis_fault(form: HypothesisProposal, sources: Iterable[str]) -> str | None:
-    """Why a hypothesis may not be formed: it must be a claim, and say what would show it wrong."""
+    """Return why a hypothesis is rejected; None when it is a claim and says what would show it wrong."""
     statement, falsified_by = collapse_spaces(form.statement), collapse_spaces(form.falsified_by)
     shared = tuple(sources)
     if fault := text_fault("statement", statement, shared):
         return fault
     if statement.endswith("?") or len(statement.split()) < 3:
-        return "statement is no claim: a hypothesis says something that can be shown wrong"
+        return "statement is not a claim: a hypothesis says something that can be shown wrong"
     if not _WORD_PATTERN.search(falsified_by) or _NO_FALSIFIER.fullmatch(falsified_by):
         return "first-hypothesis gate: falsifiedBy is missing: say what would show the statement wrong"
     if normalize_words(falsified_by) == normalize_words(statement):
@@ -75,17 +77,20 @@ def hypothesis_fault(form: HypothesisProposal, sources: Iterable[str]) -> str | 
 def evidence_line(
     piece: EvidenceProposal, turn: Turn, sources: tuple[Passage, ...], new_id: NewId, resolves: tuple[str, ...] = ()
 ) -> EvidenceLine | str:
-    """The piece as an evidence line with its place in the turn; or why it is none."""
+    """Return the piece as an evidence line with its position in the turn, or the reason it is rejected."""
     if len(piece.quote) > MAX_QUOTE_CHARS:
         return (
             f"quote has {len(piece.quote)} characters; at most {MAX_QUOTE_CHARS} are kept: quote what carries the point"
         )
     quotation = find_quote(piece.quote, sources)
     if quotation is None:
-        return "quote gate: the quote does not stand in the person's message or a tool result of this turn"
+        return "quote gate: the quote does not occur in the person's message or a tool result of this turn"
     passage = quotation.passage
+    # A model may append the date, which `format_source` would then show twice.
     source = collapse_spaces(_TRAILING_DATE.sub("", collapse_spaces(piece.source))) or passage.who
     line = collapse_spaces(piece.line)
+    # Figures are checked against the whole message, not the quote: people give a number in one clause and the reason
+    # in the next (decision 6).
     fault = text_fault("line", line, (passage.text,)) or text_fault("source", source, (passage.text,), MAX_SOURCE_CHARS)
     if fault:
         return fault

@@ -1,7 +1,4 @@
-"""Hypotheses on the scales: formed, given evidence, archived, promoted.
-
-What the evidence as it stands demands: promotion of what is ready, reopening of what no longer stands. Pure.
-"""
+"""Form, support, archive, promote and reopen hypotheses, as the gates and the evidence allow. Pure."""
 
 from dataclasses import replace
 from datetime import datetime
@@ -39,18 +36,19 @@ from mnemon.evidence.confidence import EvidenceLine, Stance, round_confidence
 from mnemon.turn import Turn
 
 SYSTEM_AUTHOR = "mnemon"
-"""Who did what no person's turn did."""
+"""The author of entries that no person's turn caused."""
 
 
 def promotion_entries(
     document: Engagement, threshold: float, turn: Turn, seq: int
 ) -> tuple[list[EngagementEntry], list[str]]:
-    """Promotions that this turn brings about, and the statements withheld because there is no room for a finding."""
+    """Return the promotions that this turn causes, and the statements withheld because the findings are full."""
     ready = [each for each in document.open_hypotheses if is_promotable(each, threshold)]
     room = max(0, MAX_FINDINGS - len(document.findings))
     entries = [
         EngagementEntry(
             seq=seq + place,
+            # Turns may be reflected out of order: a promotion is never dated before evidence that it rests on.
             at=max(turn.at, *(line.at for line in each.evidence)),
             turn_id=turn.id,
             user_id=turn.scope.user_id,
@@ -64,11 +62,11 @@ def promotion_entries(
 
 
 def reopening_entries(document: Engagement, now: datetime, seq: int) -> list[EngagementEntry]:
-    """After something was forgotten: findings that lost their ground are reopened."""
-    fallen = [each for each in document.findings if not is_still_supported(each)]
+    """Return the entries that reopen findings which lost their support when something was forgotten."""
+    unsupported = [each for each in document.findings if not is_still_supported(each)]
     return [
         _system_entry(seq + place, now, HypothesisReopened(hypothesis=each.id), "evidence it stood on was forgotten")
-        for place, each in enumerate(fallen, start=1)
+        for place, each in enumerate(unsupported, start=1)
     ]
 
 
@@ -81,167 +79,178 @@ def _system_entry(seq: int, now: datetime, delta: EngagementDelta, reason: str) 
     return EngagementEntry(seq=seq, at=now, turn_id=None, user_id=None, who=SYSTEM_AUTHOR, reason=reason, delta=delta)
 
 
-def form_hypothesis(scales: ProposalApplier, form: HypothesisProposal) -> None:
-    """A hypothesis is formed with the evidence that passes; one that is on record already takes the evidence."""
+def form_hypothesis(applier: ProposalApplier, form: HypothesisProposal) -> None:
+    """Form a hypothesis with the evidence that passes; one that is already on record gets the evidence instead."""
     what = f"hypothesis: {form.statement}"
     statement = gates.collapse_spaces(form.statement)
     alike = [
         each
-        for each in scales.document.hypotheses
+        for each in applier.document.hypotheses
         if gates.normalize_words(each.statement) == gates.normalize_words(statement)
     ]
-    held = next((each for each in alike if each.stage is not HypothesisStage.ARCHIVED), None)
-    if held is not None:
-        scales.skipped += 1
-        _add_lines(scales, held.id, form.evidence)
+    known = next((each for each in alike if each.stage is not HypothesisStage.ARCHIVED), None)
+    if known is not None:
+        applier.skipped += 1
+        _add_lines(applier, known.id, form.evidence)
         return
-    if any(each.formed_in == scales.turn.id for each in alike):
-        scales.skipped += 1
+    # Formed by this turn and archived since: a retried reflection must not form it a second time.
+    if any(each.formed_in == applier.turn.id for each in alike):
+        applier.skipped += 1
         return
-    why = _forming_fault(scales, form)
+    why = _forming_fault(applier, form)
     if why is not None:
-        scales.reject(what, why)
+        applier.reject(what, why)
         return
-    lines = _accepted_lines(scales, form.evidence)
+    lines = _accepted_lines(applier, form.evidence)
     if form.evidence and not lines:
-        scales.reject(what, "none of its evidence passed the gates")
+        applier.reject(what, "none of its evidence passed the gates")
         return
-    hypothesis_id = scales.new_id("hyp")
+    hypothesis_id = applier.new_id("hyp")
     falsified_by = gates.collapse_spaces(form.falsified_by)
-    scales.append_delta(
+    applier.append_delta(
         HypothesisFormed(hypothesis=hypothesis_id, statement=statement, falsified_by=falsified_by),
         f"formed; falsified by: {falsified_by}",
     )
-    scales.stored += 1
+    applier.stored += 1
     for line in lines:
-        _add_line(scales, hypothesis_id, line)
+        _add_line(applier, hypothesis_id, line)
 
 
-def add_evidence(scales: ProposalApplier, landing: AddedEvidence) -> None:
-    """Evidence lands on a hypothesis or finding."""
-    what = f"evidence: {landing.line}"
-    held = scales.find_hypothesis(landing.hypothesis)
-    if held is None:
-        scales.reject(what, f"there is no hypothesis {landing.hypothesis[:60]}: name an id from the state")
+def add_evidence(applier: ProposalApplier, added: AddedEvidence) -> None:
+    """Add evidence to a hypothesis or finding."""
+    what = f"evidence: {added.line}"
+    hypothesis = applier.find_hypothesis(added.hypothesis)
+    if hypothesis is None:
+        applier.reject(what, f"there is no hypothesis {added.hypothesis[:60]}: name an id from the state")
         return
-    if held.stage is HypothesisStage.ARCHIVED:
-        scales.reject(what, f"{held.id} is archived: form the claim anew if it deserves it")
+    if hypothesis.stage is HypothesisStage.ARCHIVED:
+        applier.reject(what, f"{hypothesis.id} is archived: form the claim anew if it deserves it")
         return
-    resolves = _resolved_ids(scales, held, landing)
-    line = gates.evidence_line(landing, scales.turn, scales.passages, scales.new_id, resolves)
+    resolves = _resolved_ids(applier, hypothesis, added)
+    line = gates.evidence_line(added, applier.turn, applier.passages, applier.new_id, resolves)
     if isinstance(line, str):
-        scales.reject(what, line)
+        applier.reject(what, line)
     else:
-        _add_line(scales, held.id, line)
+        _add_line(applier, hypothesis.id, line)
 
 
-def archive_hypothesis(scales: ProposalApplier, archive: ArchiveProposal) -> None:
-    """A hypothesis is given up, with a note."""
+def archive_hypothesis(applier: ProposalApplier, archive: ArchiveProposal) -> None:
+    """Archive a hypothesis with a note; a finding, or one with evidence newer than the turn, is refused."""
     what = f"archive: {archive.hypothesis}"
-    held = scales.find_hypothesis(archive.hypothesis)
+    hypothesis = applier.find_hypothesis(archive.hypothesis)
     note = gates.collapse_spaces(archive.note)
-    if held is None:
-        scales.reject(what, "there is no such hypothesis: name an id from the state")
-    elif held.stage is HypothesisStage.ARCHIVED:
-        scales.skipped += 1
-    elif held.stage is HypothesisStage.FINDING:
-        scales.reject(what, "it is a finding: evidence that contradicts it reopens it first")
-    elif any(line.at > scales.turn.at for line in held.evidence):
-        scales.reject(what, "evidence newer than this turn has landed on it")
-    elif fault := gates.text_fault("note", note, scales.known_texts()):
-        scales.reject(what, fault)
+    if hypothesis is None:
+        applier.reject(what, "there is no such hypothesis: name an id from the state")
+    elif hypothesis.stage is HypothesisStage.ARCHIVED:
+        applier.skipped += 1
+    elif hypothesis.stage is HypothesisStage.FINDING:
+        applier.reject(what, "it is a finding: evidence that contradicts it reopens it first")
+    # The turn is reflected late, and what spoke for archiving then may be outdated.
+    elif any(line.at > applier.turn.at for line in hypothesis.evidence):
+        applier.reject(what, "evidence newer than this turn has landed on it")
+    elif fault := gates.text_fault("note", note, applier.known_texts()):
+        applier.reject(what, fault)
     else:
-        scales.append_delta(HypothesisArchived(hypothesis=held.id, note=note), note)
-        scales.updated += 1
+        applier.append_delta(HypothesisArchived(hypothesis=hypothesis.id, note=note), note)
+        applier.updated += 1
 
 
-def name_resolution(scales: ProposalApplier, named: ResolutionProposal) -> None:
-    """It is named what would settle mixed evidence; an older turn never replaces a newer word."""
+def name_resolution(applier: ProposalApplier, named: ResolutionProposal) -> None:
+    """Record what would settle mixed evidence; an older turn never overwrites a newer one."""
     what = f"wouldResolve: {named.text}"
-    held = scales.find_hypothesis(named.hypothesis)
+    hypothesis = applier.find_hypothesis(named.hypothesis)
     text = gates.collapse_spaces(named.text)
-    if held is None or held.stage is HypothesisStage.ARCHIVED:
-        scales.reject(what, "there is no such open hypothesis: name an id from the state")
-    elif held.would_resolve == text or (held.would_resolve_at or scales.turn.at) > scales.turn.at:
-        scales.skipped += 1
-    elif fault := gates.text_fault("text", text, scales.known_texts()):
-        scales.reject(what, fault)
+    if hypothesis is None or hypothesis.stage is HypothesisStage.ARCHIVED:
+        applier.reject(what, "there is no such open hypothesis: name an id from the state")
+    elif hypothesis.would_resolve == text or (hypothesis.would_resolve_at or applier.turn.at) > applier.turn.at:
+        applier.skipped += 1
+    elif fault := gates.text_fault("text", text, applier.known_texts()):
+        applier.reject(what, fault)
     else:
-        scales.append_delta(ResolutionNamed(hypothesis=held.id, text=text), f"would resolve it: {text}")
-        scales.updated += 1
+        applier.append_delta(ResolutionNamed(hypothesis=hypothesis.id, text=text), f"would resolve it: {text}")
+        applier.updated += 1
 
 
-def promote_ready(scales: ProposalApplier) -> None:
-    """What the evidence now promotes is promoted."""
-    entries, withheld = promotion_entries(scales.document, scales.rules.promotion_threshold, scales.turn, scales.seq)
+def promote_ready(applier: ProposalApplier) -> None:
+    """Promote the hypotheses that the evidence now supports."""
+    entries, withheld = promotion_entries(
+        applier.document, applier.rules.promotion_threshold, applier.turn, applier.seq
+    )
     for entry in entries:
-        scales.append_entry(entry)
-        scales.updated += 1
+        applier.append_entry(entry)
+        applier.updated += 1
     for statement in withheld:
-        scales.reject(f"finding: {statement}", "there are as many findings as the document holds")
+        applier.reject(f"finding: {statement}", "there are as many findings as the document holds")
 
 
-def _forming_fault(scales: ProposalApplier, form: HypothesisProposal) -> str | None:
-    if scales.heard < scales.rules.first_hypothesis_turns:
-        wanted = scales.rules.first_hypothesis_turns
-        return f"first-hypothesis gate: {scales.heard} of {wanted} user turns have been heard"
-    if len(scales.document.open_hypotheses) >= MAX_OPEN:
-        return f"{MAX_OPEN} hypotheses are open, which is the most: archive one first"
-    return gates.hypothesis_fault(form, scales.spoken)
+def _forming_fault(applier: ProposalApplier, form: HypothesisProposal) -> str | None:
+    """Return why the hypothesis may not be formed; None when it may."""
+    if applier.heard < applier.rules.first_hypothesis_turns:
+        wanted = applier.rules.first_hypothesis_turns
+        return f"first-hypothesis gate: {applier.heard} of {wanted} user turns so far"
+    if len(applier.document.open_hypotheses) >= MAX_OPEN:
+        return f"{MAX_OPEN} hypotheses are open, which is the limit: archive one first"
+    # A new claim takes its figures from this turn alone, not from evidence on record.
+    return gates.hypothesis_fault(form, applier.spoken)
 
 
-def _accepted_lines(scales: ProposalApplier, pieces: list[EvidenceProposal]) -> list[EvidenceLine]:
+def _accepted_lines(applier: ProposalApplier, pieces: list[EvidenceProposal]) -> list[EvidenceLine]:
+    """Return the pieces that pass the gates as evidence lines, and report the others."""
     lines = []
     for piece in pieces:
-        line = gates.evidence_line(piece, scales.turn, scales.passages, scales.new_id)
+        line = gates.evidence_line(piece, applier.turn, applier.passages, applier.new_id)
         if isinstance(line, str):
-            scales.reject(f"evidence: {piece.line}", line)
+            applier.reject(f"evidence: {piece.line}", line)
         else:
             lines.append(line)
     return lines
 
 
-def _add_lines(scales: ProposalApplier, hypothesis_id: str, pieces: list[EvidenceProposal]) -> None:
-    for line in _accepted_lines(scales, pieces):
-        _add_line(scales, hypothesis_id, line)
+def _add_lines(applier: ProposalApplier, hypothesis_id: str, pieces: list[EvidenceProposal]) -> None:
+    for line in _accepted_lines(applier, pieces):
+        _add_line(applier, hypothesis_id, line)
 
 
-def _resolved_ids(scales: ProposalApplier, held: Hypothesis, landing: AddedEvidence) -> tuple[str, ...]:
-    """The contradictions that the evidence may settle; what it may not is reported."""
-    waiting = {line.id for line in outstanding_contradictions(held.evidence)}
-    if landing.resolves and landing.stance is not Stance.SUPPORTS:
-        scales.reject(f"resolves of: {landing.line}", "only supporting evidence resolves a contradiction")
+def _resolved_ids(applier: ProposalApplier, hypothesis: Hypothesis, added: AddedEvidence) -> tuple[str, ...]:
+    """Return the contradictions that the evidence may settle, and report the others."""
+    # A resolution that names anything else is reported, but the evidence itself still counts.
+    outstanding = {line.id for line in outstanding_contradictions(hypothesis.evidence)}
+    if added.resolves and added.stance is not Stance.SUPPORTS:
+        applier.reject(f"resolves of: {added.line}", "only supporting evidence resolves a contradiction")
         return ()
-    for id_ in landing.resolves:
-        if id_ not in waiting:
-            scales.reject(f"resolves: {id_}", f"{held.id} has no such contradiction outstanding")
-    return tuple(dict.fromkeys(id_ for id_ in landing.resolves if id_ in waiting))
+    for id_ in added.resolves:
+        if id_ not in outstanding:
+            applier.reject(f"resolves: {id_}", f"{hypothesis.id} has no such contradiction outstanding")
+    return tuple(dict.fromkeys(id_ for id_ in added.resolves if id_ in outstanding))
 
 
-def _add_line(scales: ProposalApplier, hypothesis_id: str, line: EvidenceLine) -> None:
-    held = scales.document.find_hypothesis(hypothesis_id)
-    assert held is not None
-    if any(line.is_repeat_of(other) for other in held.evidence):
-        scales.skipped += 1
+def _add_line(applier: ProposalApplier, hypothesis_id: str, line: EvidenceLine) -> None:
+    """Add the line unless it repeats one or there is no room; reopen a finding that it contradicts."""
+    hypothesis = applier.document.find_hypothesis(hypothesis_id)
+    assert hypothesis is not None
+    if any(line.is_repeat_of(other) for other in hypothesis.evidence):
+        applier.skipped += 1
         return
+    # A full hypothesis must still be open to contradiction.
     room = MAX_EVIDENCE + (EXTRA_CONTRADICTIONS if line.stance is Stance.CONTRADICTS else 0)
-    if len(held.evidence) >= room:
-        scales.reject(f"evidence: {line.line}", f"{held.id} has {room} lines of evidence, which is the most")
+    if len(hypothesis.evidence) >= room:
+        applier.reject(f"evidence: {line.line}", f"{hypothesis.id} has {room} lines of evidence, which is the limit")
         return
-    before = round_confidence(confidence_of(held))
-    scales.append_delta(EvidenceCollected(hypothesis=held.id, evidence=line), "")
-    after = scales.document.find_hypothesis(held.id)
+    before = round_confidence(confidence_of(hypothesis))
+    # The reason tells the new confidence, which is known once the line is applied.
+    applier.append_delta(EvidenceCollected(hypothesis=hypothesis.id, evidence=line), "")
+    after = applier.document.find_hypothesis(hypothesis.id)
     assert after is not None
     _set_last_reason(
-        scales,
+        applier,
         f"{line.stance}, {line.strength}: confidence {before:.2f} → {round_confidence(confidence_of(after)):.2f}",
     )
-    scales.stored += 1
+    applier.stored += 1
     if after.stage is HypothesisStage.FINDING and outstanding_contradictions(after.evidence):
-        scales.append_delta(HypothesisReopened(hypothesis=held.id), f"contradicted by {line.id}")
-        scales.updated += 1
+        applier.append_delta(HypothesisReopened(hypothesis=hypothesis.id), f"contradicted by {line.id}")
+        applier.updated += 1
 
 
-def _set_last_reason(scales: ProposalApplier, reason: str) -> None:
-    """The last entry's reason, which is known only after its effect."""
-    scales.entries[-1] = replace(scales.entries[-1], reason=reason)
+def _set_last_reason(applier: ProposalApplier, reason: str) -> None:
+    """Set the reason of the last entry, which is known only after its effect."""
+    applier.entries[-1] = replace(applier.entries[-1], reason=reason)

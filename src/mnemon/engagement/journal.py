@@ -1,6 +1,7 @@
-"""The reducer: entries of the journal, in order, make the document. Total: what no longer applies changes nothing.
+"""The journal of the engagement, and the reducer that folds it into the document.
 
-What the journal keeps: effects after the gates, so that a replay survives a change of rules.
+The journal keeps effects after the gates, not proposals, so that a replay gives the same document when the rules have
+changed. The reducer is total: an entry that no longer applies changes nothing.
 """
 
 from collections.abc import Iterable
@@ -34,7 +35,7 @@ class HypothesisFormed:
 
 @dataclass(frozen=True, kw_only=True)
 class EvidenceCollected:
-    """Evidence landed on a hypothesis or finding."""
+    """Evidence was added to a hypothesis or finding."""
 
     hypothesis: str
     evidence: EvidenceLine
@@ -43,7 +44,7 @@ class EvidenceCollected:
 
 @dataclass(frozen=True, kw_only=True)
 class ResolutionNamed:
-    """It was named what would resolve mixed evidence."""
+    """The reflection named what would resolve mixed evidence."""
 
     hypothesis: str
     text: str
@@ -56,7 +57,7 @@ class HypothesisPromoted:
 
     hypothesis: str
     threshold: float
-    """The confidence it had to exceed then, which it must keep exceeding when evidence is forgotten."""
+    """The confidence it had to exceed then, and must still exceed when evidence is forgotten."""
     kind: Literal["promoted"] = "promoted"
 
 
@@ -70,7 +71,7 @@ class HypothesisReopened:
 
 @dataclass(frozen=True, kw_only=True)
 class HypothesisArchived:
-    """A hypothesis was given up."""
+    """A hypothesis was abandoned."""
 
     hypothesis: str
     note: str
@@ -98,7 +99,7 @@ class UnknownAnswered:
 
 @dataclass(frozen=True, kw_only=True)
 class WeekAdvanced:
-    """The week moved on by one."""
+    """The week advanced by one."""
 
     week: int
     kind: Literal["advanced"] = "advanced"
@@ -118,7 +119,7 @@ EngagementDelta = Annotated[
     Field(discriminator="kind"),
 ]
 DELTA_ADAPTER: TypeAdapter[EngagementDelta] = TypeAdapter(EngagementDelta)
-"""A delta as JSON and back."""
+"""Reads and writes a delta as JSON."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,21 +127,21 @@ class EngagementEntry:
     """One change in the journal."""
 
     seq: int
-    """Its place: also the document's version after it."""
+    """Its position, which is also the document's version after it."""
     at: datetime
-    """When what it tells of happened: the turn's time, and for a promotion not before its evidence."""
+    """When the change happened: the turn's time, and for a promotion not before its evidence."""
     turn_id: str | None
-    """The turn it came from; None for what forgetting made necessary."""
+    """The turn it came from; None for a consequence of forgetting."""
     user_id: str | None
     """The person whose turn it was."""
     who: str
-    """What that person is called; `mnemon` for what forgetting made necessary."""
+    """That person's name; `mnemon` for a consequence of forgetting."""
     reason: str
     delta: EngagementDelta
 
 
 def fold_entries(entries: Iterable[EngagementEntry], start: Engagement | None = None) -> Engagement | None:
-    """The document after the entries; None while there are none."""
+    """Return the document after the entries; None while there are none."""
     document = start
     for entry in entries:
         document = apply_entry(document, entry)
@@ -148,7 +149,7 @@ def fold_entries(entries: Iterable[EngagementEntry], start: Engagement | None = 
 
 
 def apply_entry(document: Engagement | None, entry: EngagementEntry) -> Engagement:
-    """The document after one more entry."""
+    """Return the document after one more entry."""
     before = document or Engagement()
     after = replace(before, changed_in_week=before.changed_in_week + 1)
     delta = entry.delta
@@ -160,13 +161,14 @@ def apply_entry(document: Engagement | None, entry: EngagementEntry) -> Engageme
         return _apply_unknown(after, entry, delta)
     if isinstance(delta, HypothesisFormed):
         return _add_hypothesis(after, entry, delta)
-    held = after.find_hypothesis(delta.hypothesis)
-    if held is None:
+    hypothesis = after.find_hypothesis(delta.hypothesis)
+    if hypothesis is None:
         return after
-    return _replace_hypothesis(after, _change_hypothesis(held, entry, delta))
+    return _replace_hypothesis(after, _change_hypothesis(hypothesis, entry, delta))
 
 
 def _add_hypothesis(document: Engagement, entry: EngagementEntry, delta: HypothesisFormed) -> Engagement:
+    """Add the hypothesis unless its id is known."""
     if document.find_hypothesis(delta.hypothesis) is not None:
         return document
     formed = Hypothesis(
@@ -180,39 +182,43 @@ def _add_hypothesis(document: Engagement, entry: EngagementEntry, delta: Hypothe
 
 
 def _change_hypothesis(
-    held: Hypothesis,
+    hypothesis: Hypothesis,
     entry: EngagementEntry,
     delta: EvidenceCollected | ResolutionNamed | HypothesisPromoted | HypothesisReopened | HypothesisArchived,
 ) -> Hypothesis:
+    """Return the hypothesis after the change; unchanged when its stage does not allow it."""
     if isinstance(delta, EvidenceCollected):
-        return _add_evidence_line(held, delta)
+        return _add_evidence_line(hypothesis, delta)
     if isinstance(delta, ResolutionNamed):
-        return replace(held, would_resolve=delta.text, would_resolve_at=entry.at)
+        return replace(hypothesis, would_resolve=delta.text, would_resolve_at=entry.at)
     if isinstance(delta, HypothesisPromoted):
-        stage = next_stage(held.stage, HypothesisEvent.PROMOTE)
+        stage = next_stage(hypothesis.stage, HypothesisEvent.PROMOTE)
         if stage is None:
-            return held
-        return replace(held, stage=stage, promoted_at=entry.at, threshold=delta.threshold)
+            return hypothesis
+        return replace(hypothesis, stage=stage, promoted_at=entry.at, threshold=delta.threshold)
     if isinstance(delta, HypothesisReopened):
-        stage = next_stage(held.stage, HypothesisEvent.REOPEN)
+        stage = next_stage(hypothesis.stage, HypothesisEvent.REOPEN)
         if stage is None:
-            return held
-        settled = next_stage(stage, evidence_event(held.evidence)) or stage
-        return replace(held, stage=settled, reopened=held.reopened + 1)
-    stage = next_stage(held.stage, HypothesisEvent.ARCHIVE)
-    return held if stage is None else replace(held, stage=stage, note=delta.note, archived_at=entry.at)
+            return hypothesis
+        # After forgetting, the evidence that is left may have no contradiction: then it is collecting, not revising.
+        settled = next_stage(stage, evidence_event(hypothesis.evidence)) or stage
+        return replace(hypothesis, stage=settled, reopened=hypothesis.reopened + 1)
+    stage = next_stage(hypothesis.stage, HypothesisEvent.ARCHIVE)
+    return hypothesis if stage is None else replace(hypothesis, stage=stage, note=delta.note, archived_at=entry.at)
 
 
-def _add_evidence_line(held: Hypothesis, delta: EvidenceCollected) -> Hypothesis:
-    if any(line.id == delta.evidence.id for line in held.evidence):
-        return held
-    evidence = (*held.evidence, delta.evidence)
+def _add_evidence_line(hypothesis: Hypothesis, delta: EvidenceCollected) -> Hypothesis:
+    """Add the line, unless its id is known, and move to the stage that the evidence gives."""
+    if any(line.id == delta.evidence.id for line in hypothesis.evidence):
+        return hypothesis
+    evidence = (*hypothesis.evidence, delta.evidence)
     # A contradicted finding stays one until its own `HypothesisReopened` entry, which follows at once.
-    stage = next_stage(held.stage, evidence_event(evidence)) or held.stage
-    return replace(held, evidence=evidence, stage=stage)
+    stage = next_stage(hypothesis.stage, evidence_event(evidence)) or hypothesis.stage
+    return replace(hypothesis, evidence=evidence, stage=stage)
 
 
 def _apply_unknown(document: Engagement, entry: EngagementEntry, delta: UnknownAsked | UnknownAnswered) -> Engagement:
+    """Add the unknown, or its answer, unless it is there already."""
     if isinstance(delta, UnknownAsked):
         if any(each.id == delta.unknown for each in document.unknowns):
             return document
@@ -220,6 +226,7 @@ def _apply_unknown(document: Engagement, entry: EngagementEntry, delta: UnknownA
             id=delta.unknown, question=delta.question, why_it_matters=delta.why_it_matters, asked_at=entry.at
         )
         return replace(document, unknowns=(*document.unknowns, fresh))
+    # The first answer stays; a later one changes nothing.
     unknowns = tuple(
         replace(each, answer=delta.answer) if each.id == delta.unknown and each.answer is None else each
         for each in document.unknowns
@@ -233,14 +240,14 @@ def _replace_hypothesis(document: Engagement, changed: Hypothesis) -> Engagement
 
 
 def _drop_oldest(document: Engagement) -> Engagement:
-    """The document without the oldest of what is over and done with; the journal keeps it."""
+    """Drop the oldest archived hypotheses and answered unknowns above the limits; the journal keeps them."""
     archived = sorted(document.archived_hypotheses, key=lambda each: (each.archived_at or each.formed_at, each.id))
     answered = sorted(document.answered, key=lambda each: (each.asked_at, each.id))
-    gone = {each.id for each in archived[:-MAX_ARCHIVED]} | {each.id for each in answered[:-MAX_ANSWERED]}
-    if not gone:
+    dropped = {each.id for each in archived[:-MAX_ARCHIVED]} | {each.id for each in answered[:-MAX_ANSWERED]}
+    if not dropped:
         return document
     return replace(
         document,
-        hypotheses=tuple(each for each in document.hypotheses if each.id not in gone),
-        unknowns=tuple(each for each in document.unknowns if each.id not in gone),
+        hypotheses=tuple(each for each in document.hypotheses if each.id not in dropped),
+        unknowns=tuple(each for each in document.unknowns if each.id not in dropped),
     )

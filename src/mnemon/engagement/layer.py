@@ -1,4 +1,4 @@
-"""L8: what is believed about the organization, to calibrate reasoning with and not to recite."""
+"""L8: what is believed about the organization, for the model to reason with, not to recite."""
 
 from collections.abc import Iterator
 
@@ -15,14 +15,16 @@ FIRST_SESSION_TEXT = (
     "orientation: who is who, what hurts, what has been tried. Form no hypothesis before there is enough to state one "
     "that could be shown wrong."
 )
+"""The opening before the first session."""
 BUDGET = 700
+"""The layer's budget in tokens."""
 _MAX_SHOWN_LINES = 4
 
 
 async def engagement_layer(tx: Tx, ask: LayerRequest) -> Layer:
-    """The state, with the week's bias; before the first session a short preamble.
+    """Return the state with the week's bias; before the first session, a short preamble.
 
-    Empty where it is switched off, and for a caller who may not read it.
+    Empty where the persona takes no part, and for a caller who may not read the engagement.
     """
     if not ask.sees_engagement or not await takes_part_in_engagement(tx, ask.scope):
         return Layer(name="L8", title="Engagement", budget=BUDGET)
@@ -33,7 +35,7 @@ async def engagement_layer(tx: Tx, ask: LayerRequest) -> Layer:
 
 
 def document_layer(document: Engagement) -> Layer:
-    """The layer of a document: findings and what is mixed are worth most, then what is most certain."""
+    """Return the layer of a document: findings and mixed evidence have the highest value, then what is most certain."""
     return Layer(
         name="L8",
         title="Engagement",
@@ -44,7 +46,7 @@ def document_layer(document: Engagement) -> Layer:
 
 
 def layer_opening(document: Engagement) -> str:
-    """Which week it is, how that biases the reply and why, and how the state is to be used."""
+    """Return the opening: which week it is, how that biases the reply and why, and how to use the state."""
     row = week.week_rules(document.week)
     return (
         f"The engagement is in week {document.week} ({row.work}). {row.bias} Use what follows to calibrate your "
@@ -59,6 +61,7 @@ def _layer_items(document: Engagement) -> Iterator[LayerItem]:
         yield LayerItem(text=text, sources=_source_ids(finding), value=2.0)
     for hypothesis in document.open_hypotheses:
         mixed = resolution_text(hypothesis)
+        # Below findings (2.0), above every plain hypothesis (at most 1.5) and the unknowns (0.9).
         value = 1.8 if mixed else 1.0 + confidence_of(hypothesis) / 2
         yield LayerItem(text=_format_hypothesis(hypothesis, mixed), sources=_source_ids(hypothesis), value=value)
     for unknown in document.open_unknowns:

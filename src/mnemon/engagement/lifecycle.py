@@ -23,6 +23,8 @@ from mnemon.evidence.confidence import LOG_ODDS_STEPS, EvidenceLine, Stance, com
 
 
 class HypothesisEvent(StrEnum):
+    """What can happen to a hypothesis."""
+
     COLLECT = "collect"
     REVISE = "revise"
     PROMOTE = "promote"
@@ -39,36 +41,39 @@ TRANSITIONS: dict[tuple[HypothesisStage, HypothesisEvent], HypothesisStage] = {
     (HypothesisStage.FINDING, HypothesisEvent.COLLECT): HypothesisStage.FINDING,
     (HypothesisStage.FINDING, HypothesisEvent.REOPEN): HypothesisStage.REVISING,
 }
+"""The next stage by stage and event; what is missing cannot happen."""
 
 
 def next_stage(stage: HypothesisStage, event: HypothesisEvent) -> HypothesisStage | None:
-    """The stage after the event; None when the event cannot happen there."""
+    """Return the stage after the event; None when the event cannot happen in this stage."""
     return TRANSITIONS.get((stage, event))
 
 
 def evidence_event(evidence: tuple[EvidenceLine, ...]) -> HypothesisEvent:
-    """What the evidence as it stands amounts to."""
+    """Return the event that the evidence amounts to: `revise` while a contradiction is outstanding, else `collect`."""
     return HypothesisEvent.REVISE if outstanding_contradictions(evidence) else HypothesisEvent.COLLECT
 
 
 def outstanding_contradictions(evidence: tuple[EvidenceLine, ...]) -> tuple[EvidenceLine, ...]:
-    """The contradictions that no supporting evidence has resolved."""
+    """Return the contradictions that no supporting evidence has resolved."""
+    # Computed from the lines rather than stored: when the resolving line is forgotten, the contradiction is
+    # outstanding again.
     resolved = {id_ for line in evidence if line.stance is Stance.SUPPORTS for id_ in line.resolves}
     return tuple(line for line in evidence if line.stance is Stance.CONTRADICTS and line.id not in resolved)
 
 
 def is_mixed(evidence: tuple[EvidenceLine, ...]) -> bool:
-    """Whether evidence speaks for it and, unresolved, against it."""
+    """Say whether some evidence supports the claim while a contradiction is outstanding."""
     return bool(outstanding_contradictions(evidence)) and any(line.stance is Stance.SUPPORTS for line in evidence)
 
 
 def confidence_of(hypothesis: Hypothesis) -> float:
-    """How far the evidence carries the claim."""
+    """Return the confidence that the evidence gives the claim."""
     return compute_confidence((line.stance, line.strength) for line in hypothesis.evidence)
 
 
 def is_promotable(hypothesis: Hypothesis, threshold: float) -> bool:
-    """Whether the promotion gate opens: above the threshold, and no contradiction outstanding."""
+    """Say whether the hypothesis passes the promotion gate: above the threshold, and no contradiction outstanding."""
     return (
         next_stage(hypothesis.stage, HypothesisEvent.PROMOTE) is not None
         and confidence_of(hypothesis) > threshold
@@ -77,19 +82,20 @@ def is_promotable(hypothesis: Hypothesis, threshold: float) -> bool:
 
 
 def is_still_supported(finding: Hypothesis) -> bool:
-    """Whether a finding would be promoted on the evidence it has now, by the threshold of its promotion."""
+    """Say whether a finding would be promoted on the evidence it has now, by the threshold of its promotion."""
+    # The threshold of then, not the setting: changing the setting must not take down findings (decision 6).
     return confidence_of(finding) > finding.threshold and not outstanding_contradictions(finding.evidence)
 
 
 def resolution_text(hypothesis: Hypothesis) -> str | None:
-    """What would settle mixed evidence: as named, or else what would falsify the claim; None when it is not mixed."""
+    """Return what would settle mixed evidence: as named, or else what would falsify the claim; None when not mixed."""
     if not is_mixed(hypothesis.evidence):
         return None
     return hypothesis.would_resolve or hypothesis.falsified_by
 
 
 def format_source(finding: Hypothesis) -> str:
-    """Who said it, on what date: the strongest supporting line, the latest of equals."""
+    """Return the name and date of the strongest supporting line, the latest of equals; empty without support."""
     support = [line for line in finding.evidence if line.stance is Stance.SUPPORTS]
     if not support:
         return ""

@@ -1,4 +1,8 @@
-"""What the model is asked for: the `engagement` section of the `Reflection` answer."""
+"""The model's answer for the section `engagement` of the reflection.
+
+The docstrings and descriptions of these classes are part of the JSON schema that the model is sent: whoever edits one
+edits a prompt.
+"""
 
 from typing import Any
 
@@ -9,7 +13,11 @@ from mnemon.evidence.confidence import Stance, Strength
 
 
 def _require_all_fields(schema: dict[str, Any]) -> None:
-    """The model is asked for every text; that one is missing is for the gates to say, and costs one entry only."""
+    """Mark every field but `resolves` as required in the schema.
+
+    The fields have defaults all the same: a missing text is rejected by a gate and costs one entry, not the whole
+    answer.
+    """
     schema["required"] = [name for name in schema["properties"] if name != "resolves"]
 
 
@@ -21,7 +29,7 @@ class _ProposalModel(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _drop_nulls(cls, given: Any) -> Any:
-        """Models write null for what they leave out."""
+        """Drop nulls, which models write for what they leave out."""
         return {name: value for name, value in given.items() if value is not None} if isinstance(given, dict) else given
 
 
@@ -90,6 +98,7 @@ class WeekProposal(_ProposalModel):
 class EngagementProposal(_ProposalModel):
     """Everything the model proposes for the engagement after one turn."""
 
+    # Unlike the texts in its members, every list may be left out.
     model_config = ConfigDict(json_schema_extra=None)
 
     form: list[HypothesisProposal] = []

@@ -1,4 +1,4 @@
-"""The document while a proposal is put on it, piece by piece: each gate sees what the pieces before it did."""
+"""The working state while a proposal is applied piece by piece: each gate sees the effects of the pieces before it."""
 
 from dataclasses import dataclass, field
 
@@ -21,14 +21,14 @@ class EngagementRules:
 
 @dataclass(kw_only=True)
 class ProposalApplier:
-    """One turn's proposal on its way into the document. Lives as long as one weighing."""
+    """Applies one turn's proposal to the document, and collects entries and rejections."""
 
     document: Engagement
     turn: Turn
     heard: int
-    """User turns of the engagement, this one included."""
+    """The user turns of the engagement, this one included."""
     seq: int
-    """The journal's last place."""
+    """The position of the journal's last entry."""
     rules: EngagementRules
     new_id: NewId
     entries: list[EngagementEntry] = field(default_factory=list)
@@ -42,6 +42,7 @@ class ProposalApplier:
         self.spoken = tuple(passage.text for passage in self.passages)
 
     def append_delta(self, delta: EngagementDelta, reason: str) -> None:
+        """Append an entry of this turn with the delta, and apply it."""
         self.append_entry(
             EngagementEntry(
                 seq=self.seq + 1,
@@ -55,18 +56,22 @@ class ProposalApplier:
         )
 
     def append_entry(self, entry: EngagementEntry) -> None:
+        """Append the entry and apply it to the document."""
         self.seq = entry.seq
         self.entries.append(entry)
         self.document = apply_entry(self.document, entry)
 
     def reject(self, what: str, why: str) -> None:
+        """Report a piece as rejected."""
         self.rejected.append(Rejection(what=gates.storable_line(what)[:160], why=why))
 
     def find_hypothesis(self, named: str) -> Hypothesis | None:
-        """The hypothesis of that id, or else of that very statement."""
+        """Return the hypothesis of that id, or else of that statement, preferably not an archived one; None without."""
         by_id = self.document.find_hypothesis(named.strip())
         if by_id is not None:
             return by_id
+        # A model may name a hypothesis by its statement: one formed by the same proposal has no id that it could
+        # know.
         words = gates.normalize_words(named)
         alike = [each for each in self.document.hypotheses if words and gates.normalize_words(each.statement) == words]
         return next(
@@ -74,7 +79,7 @@ class ProposalApplier:
         )
 
     def known_texts(self) -> tuple[str, ...]:
-        """What a sentence without a quote may take a figure from: this turn, and evidence on record."""
+        """Return the texts a sentence without a quote may take a figure from: this turn, and evidence on record."""
         return (
             *self.spoken,
             *(line.quote for each in self.document.hypotheses for line in each.evidence),
@@ -82,6 +87,7 @@ class ProposalApplier:
 
     @property
     def report(self) -> SectionResult:
+        """Return the counts and rejections so far."""
         return SectionResult(
             stored=self.stored, updated=self.updated, skipped=self.skipped, rejected=tuple(self.rejected)
         )

@@ -1,7 +1,4 @@
-"""What the doors read: the engagement now, on a day, its history, and whether a reply recites it.
-
-Whether a reply recites the engagement instead of reasoning with it.
-"""
+"""Read the engagement: now, at an earlier time, its history, and whether a reply recites it."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -21,15 +18,15 @@ from mnemon.sessions.people import takes_part_in_engagement
 from mnemon.untrusted_text import reads_outside_text
 
 RECITED_WORDS = 8
-"""Words in a row that make a recital."""
+"""The number of words in a row that make a recital."""
 _MAX_REPLY_CHARS = 20_000
-"""Characters of a reply that are looked through, on the event loop."""
+"""The most characters of a reply that are checked, since this runs on the event loop."""
 _WORD_PATTERN = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 
 
 @reads_outside_text
 def find_recited_words(reply: str, texts: Iterable[str], run: int = RECITED_WORDS) -> str | None:
-    """The first run of that many words that the reply has in common with one of the texts, as in the reply."""
+    """Return the first run of that many words that the reply shares with one of the texts, as in the reply, or None."""
     known: set[tuple[str, ...]] = set()
     for text in texts:
         words = [match.group().casefold().replace("’", "'") for match in _WORD_PATTERN.finditer(text)]
@@ -45,7 +42,7 @@ def find_recited_words(reply: str, texts: Iterable[str], run: int = RECITED_WORD
 
 
 def document_texts(document: Engagement) -> Iterator[str]:
-    """Every sentence of the state that a reply could recite."""
+    """Yield every sentence of the state that a reply could recite."""
     for hypothesis in document.hypotheses:
         yield from (hypothesis.statement, hypothesis.falsified_by)
         yield from (text for text in (hypothesis.would_resolve, hypothesis.note) if text)
@@ -57,26 +54,31 @@ def document_texts(document: Engagement) -> Iterator[str]:
 RECITED_REPLIES = Counter(
     "mnemon_recited_replies", "Replies that repeat eight or more words of the engagement in a row."
 )
+"""Counts the replies that recite the engagement."""
 
 
 async def load_engagement_at(tx: Tx, scope: Scope, moment: datetime | None = None) -> StoredEngagement:
-    """What is believed now, or what was believed at that moment, with its version."""
-    held = await store.load_engagement(tx, scope)
+    """Return the engagement now, or as it was at that moment, with its version."""
+    stored = await store.load_engagement(tx, scope)
     if moment is None:
-        return held
+        return stored
     document, seq = None, 0
+    # By the time of the turns, not of writing: a turn that was reflected late counts from when it happened.
     async for entry in store.iterate_journal(tx, scope, until=moment):
         document, seq = apply_entry(document, entry), entry.seq
-    return StoredEngagement(document=document, seq=seq, heard=held.heard)
+    return StoredEngagement(document=document, seq=seq, heard=stored.heard)
 
 
 async def load_document(tx: Tx, scope: Scope, as_of: datetime | None = None) -> Engagement | None:
-    """What is believed now, or what was believed at that time; None before the first session."""
+    """Return the document now, or as it was at that time; None before the first session."""
     return (await load_engagement_at(tx, scope, as_of)).document
 
 
 async def load_tool_view(tx: Tx, scope: Scope) -> dict[str, Any] | None:
-    """The engagement as an agent's tool shows it; None before the first session and where the persona takes no part."""
+    """Return the engagement as an agent's tool shows it.
+
+    None before the first session and where the persona takes no part.
+    """
     if not await takes_part_in_engagement(tx, scope):
         return None
     document = await load_document(tx, scope)
@@ -84,12 +86,12 @@ async def load_tool_view(tx: Tx, scope: Scope) -> dict[str, Any] | None:
 
 
 async def list_history(tx: Tx, scope: Scope, *, after: int, most: int) -> list[EngagementEntry]:
-    """Every change after a place, oldest first, with its turn and reason."""
+    """Return up to `most` changes after a position, oldest first, each with its turn and reason."""
     return await store.list_entries(tx, scope, after=after, most=most)
 
 
 async def find_recital(tx: Tx, scope: Scope, reply: str) -> str | None:
-    """The run of words with which the reply recites the state its persona was shown; None when it does not."""
+    """Return the words with which the reply recites the state its persona was shown; None when it does not."""
     if not await takes_part_in_engagement(tx, scope):
         return None
     document = await load_document(tx, scope)

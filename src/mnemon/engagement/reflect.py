@@ -1,8 +1,7 @@
 """The reflection's section `engagement`: what a turn adds to what is believed about the organization.
 
-The engagement section by rules: questions that a person says are open, with the reason they give. Nothing else.
-
-Precision before recall. A hypothesis, a stance or a strength is a judgement that no rule here can make.
+Without a model, rules read only the questions that a person calls open, with the reason they give. Precision matters
+more than recall here: a hypothesis, a stance or a strength is a judgement that no rule can make.
 """
 
 import re
@@ -29,7 +28,7 @@ from mnemon.turn import Turn
 from mnemon.untrusted_text import reads_outside_text
 
 _MAX_SENTENCE_CHARS = 1_000
-"""Characters of a sentence that is read: more than a question and a reason can have."""
+"""The most characters of a sentence that is matched: more than a question and a reason can have."""
 _SENTENCE_PATTERN = re.compile(r"[^.!?\n]+[.!?]?")
 _UNKNOWN_PATTERN = re.compile(
     r"^\W*(?:honestly,?\s+|but\s+|and\s+|so\s+)?(?:we|i|nobody\s+here|none\s+of\s+us)\s+(?:still\s+|really\s+)?"
@@ -43,11 +42,11 @@ _NOT_KNOWN = re.compile(r"\b(?:don['’]t|do\s+not)\s+know\b", re.IGNORECASE)
 
 @reads_outside_text
 def read_unknowns(turn: Turn) -> EngagementProposal:
-    """The unknowns that the person stated with their reason, in their words."""
+    """Return the unknowns that the person stated with their reason, in their words."""
     unknowns = []
-    for spoken in _SENTENCE_PATTERN.findall(turn.user_text):
-        # White space single and the length bounded: on a run of it the pattern takes the square of its length.
-        sentence = " ".join(spoken.split())
+    for part in _SENTENCE_PATTERN.findall(turn.user_text):
+        # White space is collapsed and the length bounded: on a long run of spaces the pattern takes quadratic time.
+        sentence = " ".join(part.split())
         found = _UNKNOWN_PATTERN.match(sentence) if len(sentence) <= _MAX_SENTENCE_CHARS else None
         if found is None or sentence.endswith("?"):
             continue
@@ -78,10 +77,11 @@ contradictions that it settles.
 - week: `advance` only when the work of this week is substantively complete, with the reason.
 A figure may appear only if it stands in the cited message or tool result; a typical range only hedged ("typically \
 2–4%"). Confidence is computed from the evidence: state none. Propose nothing from what the assistant said."""
+"""The prompt of the section."""
 
 
 class EngagementSection:
-    """Proposals, gated and applied under the organization's lock; what stays out is reported."""
+    """Applies gated proposals under the lock of the organization's row, and reports what was rejected."""
 
     name = "engagement"
     label = "engagement"
@@ -91,45 +91,50 @@ class EngagementSection:
         self._rules = rules or EngagementRules()
 
     async def prepare_brief(self, tx: Tx, turn: Turn) -> Brief | None:
-        """The state with its ids; None where the turn takes no part."""
+        """Return the state with its ids; None where the turn takes no part."""
         if not await _may_enter(tx, turn):
             return None
-        held = await store.load_engagement(tx, turn.scope)
-        return Brief(instructions=INSTRUCTIONS, state="\n".join(_format_state(held)))
+        stored = await store.load_engagement(tx, turn.scope)
+        return Brief(instructions=INSTRUCTIONS, state="\n".join(_format_state(stored)))
 
     def answer_by_rule(self, turn: Turn, brief: Brief) -> BaseModel:
+        """Answer with the unknowns that rules find."""
         return EngagementReflection(engagement=read_unknowns(turn))
 
     async def apply_answer(self, tx: Tx, turn: Turn, answer: BaseModel) -> SectionResult:
-        """What passes the gates against the state as it is now stands in the journal; a second time changes nothing."""
+        """Apply what passes the gates to the current state and the journal; a second time changes nothing."""
         assert isinstance(answer, EngagementReflection)
         if not await _may_enter(tx, turn):
             return SectionResult()
-        held = await store.lock_engagement(tx, turn.scope)
-        fresh = await store.insert_turn(tx, turn.scope, turn)
-        heard = held.heard + (1 if fresh else 0)
-        weighed = partial(
+        # Last in the lock order (ARCHITECTURE.md): this row is shared by everyone in the organization.
+        stored = await store.lock_engagement(tx, turn.scope)
+        # A retried reflection must not count its turn twice.
+        is_new = await store.insert_turn(tx, turn.scope, turn)
+        heard = stored.heard + (1 if is_new else 0)
+        apply = partial(
             apply_proposal,
-            held.document,
+            stored.document,
             answer.engagement,
             turn=turn,
             heard=heard,
-            seq=held.seq,
+            seq=stored.seq,
             rules=self._rules,
             new_id=tx.new_id,
         )
-        outcome = await run_off_loop(turn.size, weighed)
+        # A long turn is checked in a thread, so that it does not block the event loop.
+        outcome = await run_off_loop(turn.size, apply)
         await store.append_entries(tx, turn.scope, outcome.entries)
-        seq = outcome.entries[-1].seq if outcome.entries else held.seq
+        seq = outcome.entries[-1].seq if outcome.entries else stored.seq
         await store.store_engagement(tx, turn.scope, StoredEngagement(document=outcome.document, seq=seq, heard=heard))
         return outcome.report
 
 
 SECTIONS: tuple[Section, ...] = (EngagementSection(),)
+"""The section under default settings."""
 
 
 def make_sections(settings: Settings) -> tuple[Section, ...]:
-    """The section under these settings."""
+    """Return the section under these settings."""
     rules = EngagementRules(
         promotion_threshold=settings.promotion_threshold, first_hypothesis_turns=settings.first_hypothesis_turns
     )
@@ -137,16 +142,17 @@ def make_sections(settings: Settings) -> tuple[Section, ...]:
 
 
 async def _may_enter(tx: Tx, turn: Turn) -> bool:
-    """Whether the turn may enter: a person spoke, not in confidence, to a persona that shares in engagement."""
+    """Say whether the turn takes part: a person spoke, not in confidence, to a persona that shares in engagement."""
     if not turn.user_text.strip() or is_confidential_turn(turn):
         return False
     return await takes_part_in_engagement(tx, turn.scope)
 
 
-def _format_state(held: StoredEngagement) -> Iterator[str]:
-    document = held.document or Engagement()
+def _format_state(stored: StoredEngagement) -> Iterator[str]:
+    """Yield the lines of the state that the model is shown."""
+    document = stored.document or Engagement()
     row = week.week_rules(document.week)
-    yield f"Week {document.week} ({row.work}); {held.heard} user turns so far. To advance it needs {row.needs}."
+    yield f"Week {document.week} ({row.work}); {stored.heard} user turns so far. To advance it needs {row.needs}."
     yield from _format_hypotheses("Hypotheses", document.open_hypotheses)
     yield from _format_hypotheses("Findings", document.findings)
     yield "Unknowns:" if document.open_unknowns else "Unknowns: none."
@@ -159,7 +165,7 @@ def _format_hypotheses(title: str, hypotheses: tuple[Hypothesis, ...]) -> Iterat
     for each in hypotheses:
         mixed = ", mixed" if is_mixed(each.evidence) else ""
         yield f"- {each.id} [{round_confidence(confidence_of(each)):.2f}{mixed}]: {each.statement}"
-        waiting = {line.id for line in outstanding_contradictions(each.evidence)}
+        outstanding = {line.id for line in outstanding_contradictions(each.evidence)}
         for line in each.evidence:
-            open_ = ", outstanding" if line.id in waiting else ""
+            open_ = ", outstanding" if line.id in outstanding else ""
             yield f"  - {line.id} {line.stance}, {line.strength}{open_} ({line.source}): {line.line}"

@@ -1,4 +1,4 @@
-"""The document as the outside reads it: seed 000's fields, and beside them what explains them."""
+"""The document as the API returns it: the fields of seed 000, and beside them what explains them."""
 
 from typing import Any, Self
 
@@ -23,7 +23,7 @@ class _CamelModel(BaseModel):
 
 
 class EvidenceShape(_CamelModel):
-    """An evidence line with what stands behind it."""
+    """An evidence line with its quote, source and position."""
 
     id: str
     line: str
@@ -40,6 +40,7 @@ class EvidenceShape(_CamelModel):
 
     @classmethod
     def from_line(cls, line: EvidenceLine, *, outstanding: bool) -> Self:
+        """Return the shape of the line."""
         return cls(
             id=line.id,
             line=line.line,
@@ -57,6 +58,8 @@ class EvidenceShape(_CamelModel):
 
 
 class HypothesisShape(_CamelModel):
+    """A hypothesis that is neither a finding nor archived."""
+
     id: str
     statement: str
     confidence: float
@@ -70,6 +73,7 @@ class HypothesisShape(_CamelModel):
 
     @classmethod
     def from_hypothesis(cls, hypothesis: Hypothesis, *, expand: bool) -> Self:
+        """Return the shape of the hypothesis; `expand` gives evidence as objects instead of sentences."""
         return cls(
             id=hypothesis.id,
             statement=hypothesis.statement,
@@ -85,17 +89,22 @@ class HypothesisShape(_CamelModel):
 
 
 class ArchivedShape(HypothesisShape):
+    """An archived hypothesis with the reason."""
+
     note: str
     archived_at: str | None
 
     @classmethod
     def from_hypothesis(cls, hypothesis: Hypothesis, *, expand: bool) -> Self:
+        """Return the shape of an archived hypothesis."""
         plain = HypothesisShape.from_hypothesis(hypothesis, expand=expand)
         archived_at = format_time(hypothesis.archived_at) if hypothesis.archived_at else None
         return cls(**plain.model_dump(), note=hypothesis.note or "", archived_at=archived_at)
 
 
 class FindingShape(_CamelModel):
+    """A promoted hypothesis with its source."""
+
     id: str
     statement: str
     source: str
@@ -105,6 +114,7 @@ class FindingShape(_CamelModel):
 
     @classmethod
     def from_hypothesis(cls, finding: Hypothesis, *, expand: bool) -> Self:
+        """Return the shape of a finding."""
         return cls(
             id=finding.id,
             statement=finding.statement,
@@ -116,6 +126,8 @@ class FindingShape(_CamelModel):
 
 
 class AnswerShape(_CamelModel):
+    """The quote that answered an unknown."""
+
     quote: str
     who: str
     at: str
@@ -124,6 +136,8 @@ class AnswerShape(_CamelModel):
 
 
 class UnknownShape(_CamelModel):
+    """A question under investigation, with its answer if there is one."""
+
     id: str
     question: str
     why_it_matters: str
@@ -132,12 +146,14 @@ class UnknownShape(_CamelModel):
 
     @classmethod
     def from_unknown(cls, unknown: Unknown) -> Self:
+        """Return the shape of the unknown; without an answer the field is not set."""
         shape = cls(
             id=unknown.id,
             question=unknown.question,
             why_it_matters=unknown.why_it_matters,
             asked_at=format_time(unknown.asked_at),
         )
+        # Left unset, not null: `as_json` omits what is unset.
         if unknown.answer is None:
             return shape
         answer = AnswerShape(
@@ -151,7 +167,7 @@ class UnknownShape(_CamelModel):
 
 
 class EngagementShape(_CamelModel):
-    """`weekNumber, hypotheses, unknowns, findings`; on request also what is over: `archived` and `answered`."""
+    """`weekNumber, hypotheses, unknowns, findings`; on request also `archived` and `answered`."""
 
     week_number: int
     hypotheses: list[HypothesisShape]
@@ -162,22 +178,23 @@ class EngagementShape(_CamelModel):
 
     @classmethod
     def from_document(cls, document: Engagement, *, expand: bool = False, archived: bool = False) -> Self:
-        over: dict[str, Any] = {}
+        """Return the shape of the document, with expanded evidence and archived parts on request."""
+        closed: dict[str, Any] = {}
         if archived:
-            over["archived"] = [
+            closed["archived"] = [
                 ArchivedShape.from_hypothesis(each, expand=expand) for each in document.archived_hypotheses
             ]
-            over["answered"] = [UnknownShape.from_unknown(each) for each in document.answered]
+            closed["answered"] = [UnknownShape.from_unknown(each) for each in document.answered]
         return cls(
             week_number=document.week,
             hypotheses=[HypothesisShape.from_hypothesis(each, expand=expand) for each in document.open_hypotheses],
             unknowns=[UnknownShape.from_unknown(each) for each in document.open_unknowns],
             findings=[FindingShape.from_hypothesis(each, expand=expand) for each in document.findings],
-            **over,
+            **closed,
         )
 
     def as_json(self) -> dict[str, Any]:
-        """As the wire has it: what was not asked for is not there."""
+        """Return the JSON of the response, without the fields that were not requested."""
         return self.model_dump(mode="json", by_alias=True, exclude_unset=True)
 
 
@@ -194,6 +211,7 @@ class ChangeShape(_CamelModel):
 
     @classmethod
     def from_entry(cls, entry: EngagementEntry) -> Self:
+        """Return the shape of the journal entry."""
         change = _camel_keys(DELTA_ADAPTER.dump_python(entry.delta, mode="json"))
         kind = str(change.pop("kind"))
         return cls(
@@ -210,8 +228,8 @@ class ChangeShape(_CamelModel):
 def _evidence_of(hypothesis: Hypothesis, *, expand: bool) -> list[str] | list[EvidenceShape]:
     if not expand:
         return [line.line for line in hypothesis.evidence]
-    waiting = {line.id for line in outstanding_contradictions(hypothesis.evidence)}
-    return [EvidenceShape.from_line(line, outstanding=line.id in waiting) for line in hypothesis.evidence]
+    outstanding = {line.id for line in outstanding_contradictions(hypothesis.evidence)}
+    return [EvidenceShape.from_line(line, outstanding=line.id in outstanding) for line in hypothesis.evidence]
 
 
 def _camel_keys(value: Any) -> Any:

@@ -24,31 +24,32 @@ class StoredEngagement:
     document: Engagement | None
     """None before the first session."""
     seq: int
-    """The journal's last place: the document's version."""
+    """The position of the journal's last entry, which is the document's version."""
     heard: int
-    """User turns that entered."""
+    """The number of user turns that took part."""
 
 
 async def load_engagement(tx: Tx, scope: Scope) -> StoredEngagement:
-    """The engagement as it stands."""
+    """Return the current engagement; an empty one at version 0 when there is none."""
     row = await tx.fetch_one_or_none(SQL["current"], org_id=scope.org_id)
     return StoredEngagement(document=None, seq=0, heard=0) if row is None else _engagement_from_row(row)
 
 
 async def lock_engagement(tx: Tx, scope: Scope) -> StoredEngagement:
-    """The engagement, which nobody else changes until the transaction ends."""
+    """Create the organization's row unless it exists, lock it until the transaction ends, and return the engagement."""
+    # A row that does not exist cannot be locked.
     await tx.execute(SQL["begin"], org_id=scope.org_id, now=tx.now)
     return _engagement_from_row(await tx.fetch_one(SQL["locked"], org_id=scope.org_id))
 
 
 async def insert_turn(tx: Tx, scope: Scope, turn: Turn) -> bool:
-    """The turn has entered; whether it had not before."""
+    """Record that the turn took part; return False when it was recorded before."""
     touched = await tx.execute(SQL["hear"], org_id=scope.org_id, turn_id=turn.id, user_id=scope.user, at=turn.at)
     return touched == 1
 
 
 async def append_entries(tx: Tx, scope: Scope, entries: Sequence[EngagementEntry]) -> None:
-    """The entries stand in the journal."""
+    """Append the entries to the journal."""
     if not entries:
         return
     rows = [
@@ -68,22 +69,26 @@ async def append_entries(tx: Tx, scope: Scope, entries: Sequence[EngagementEntry
     await tx.execute_many(SQL["append"], rows)
 
 
-async def store_engagement(tx: Tx, scope: Scope, held: StoredEngagement) -> None:
-    """The document is as given. The row was locked before."""
-    document = None if held.document is None else Jsonb(ENGAGEMENT_ADAPTER.dump_python(held.document, mode="json"))
-    await tx.execute(SQL["keep"], org_id=scope.org_id, seq=held.seq, heard=held.heard, document=document, now=tx.now)
+async def store_engagement(tx: Tx, scope: Scope, engagement: StoredEngagement) -> None:
+    """Store the document, version and count. The caller has locked the row."""
+    document = (
+        None if engagement.document is None else Jsonb(ENGAGEMENT_ADAPTER.dump_python(engagement.document, mode="json"))
+    )
+    await tx.execute(
+        SQL["keep"], org_id=scope.org_id, seq=engagement.seq, heard=engagement.heard, document=document, now=tx.now
+    )
 
 
 async def list_entries(
     tx: Tx, scope: Scope, *, after: int = 0, until: datetime | None = None, most: int = _PAGE_SIZE
 ) -> list[EngagementEntry]:
-    """The journal after a place and up to a time, oldest first."""
+    """Return up to `most` journal entries after a position and up to a time, oldest first."""
     rows = await tx.fetch_all(SQL["entries"], org_id=scope.org_id, after=after, until=until, most=most)
     return [_entry_from_row(row) for row in rows]
 
 
 async def iterate_journal(tx: Tx, scope: Scope, *, until: datetime | None = None) -> AsyncIterator[EngagementEntry]:
-    """All of the journal up to a time, oldest first, page by page."""
+    """Yield the whole journal up to a time, oldest first, reading it page by page."""
     after = 0
     while page := await list_entries(tx, scope, after=after, until=until):
         for entry in page:
@@ -92,15 +97,15 @@ async def iterate_journal(tx: Tx, scope: Scope, *, until: datetime | None = None
 
 
 async def delete_entries(tx: Tx, scope: Scope, seqs: Sequence[int]) -> int:
-    """These entries are gone; how many there were."""
+    """Delete these entries; return how many there were."""
     return await tx.execute(SQL["forget_entries"], org_id=scope.org_id, seqs=list(seqs))
 
 
 async def delete_person(tx: Tx, scope: Scope) -> tuple[int, int]:
-    """Nothing that came from the person's turns is left; how many entries and turns there were."""
-    gone = await tx.execute(SQL["forget_person_entries"], org_id=scope.org_id, user_id=scope.user)
+    """Delete everything that came from the person's turns; return how many entries and turns there were."""
+    entries = await tx.execute(SQL["forget_person_entries"], org_id=scope.org_id, user_id=scope.user)
     turns = await tx.execute(SQL["forget_person_turns"], org_id=scope.org_id, user_id=scope.user)
-    return gone, turns
+    return entries, turns
 
 
 def _engagement_from_row(row: Row) -> StoredEngagement:

@@ -1,4 +1,4 @@
-"""The engagement's week: what its work is, how it biases the agent, and what must be done before it may advance."""
+"""The week of the engagement: its work, how it biases the agent, and what must be done before it may advance."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,11 +13,11 @@ class WeekRules:
     work: str
     """What the week is for."""
     bias: str
-    """How the agent should speak in it, and why."""
+    """How the agent should speak in it, and why. Part of the prompt."""
     needs: str
-    """What must be there before the next week."""
+    """What is required before the next week, in words."""
     is_done: Callable[[Engagement, int], bool]
-    """The same as a rule over the document and the user turns heard."""
+    """The same as a rule over the document and the number of user turns."""
 
 
 def _is_orientation_done(document: Engagement, heard: int) -> bool:
@@ -34,6 +34,7 @@ def _has_enough_evidence(document: Engagement, heard: int) -> bool:
 
 def _is_synthesis_done(document: Engagement, heard: int) -> bool:
     over = any(_is_over(each) for each in document.hypotheses) or bool(document.answered)
+    # The change is required, or every turn could advance the week once something is over.
     return over and document.changed_in_week > 0
 
 
@@ -75,15 +76,16 @@ WEEK_TABLE = (
         is_done=_is_synthesis_done,
     ),
 )
+"""The rules of the first weeks, in order."""
 
 
 def week_rules(number: int) -> WeekRules:
-    """The row for a week; every week past the table is one more of synthesis."""
+    """Return the rules of a week; every week past the table is another one of synthesis."""
     return WEEK_TABLE[min(number, len(WEEK_TABLE)) - 1]
 
 
 def advance_veto(document: Engagement, heard: int) -> str | None:
-    """Why the week may not advance; None when its work is done."""
+    """Return why the week may not advance; None when its work is done."""
     row = week_rules(document.week)
     if row.is_done(document, heard):
         return None

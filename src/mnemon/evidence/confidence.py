@@ -1,6 +1,7 @@
-"""Confidence is computed: it starts at one half and moves in log-odds with each distinct piece of evidence.
+"""Evidence lines, and the confidence computed from them.
 
-The evidence line: a short attributed sentence with the quote behind it.
+Confidence starts at one half and moves in log-odds with each distinct piece of evidence. An evidence line is a short
+attributed sentence with the quote that supports it.
 """
 
 import math
@@ -12,10 +13,12 @@ from enum import StrEnum
 from mnemon.evidence.quote_gate import normalize_quote
 
 START_CONFIDENCE = 0.5
+"""The confidence without any evidence."""
 _MOST_LOG_ODDS = 30.0
-"""Log-odds beyond this would round to certainty; certainty is never reached."""
+"""The limit of the log-odds: beyond it confidence would round to certainty, which is never reached."""
 
 
+# Neither enum has a docstring: pydantic would add it to the JSON schema that the model is sent.
 class Stance(StrEnum):
     SUPPORTS = "supports"
     CONTRADICTS = "contradicts"
@@ -28,22 +31,23 @@ class Strength(StrEnum):
 
 
 LOG_ODDS_STEPS = {Strength.WEAK: 0.35, Strength.MODERATE: 0.6, Strength.STRONG: 1.2}
-"""How far one piece moves the log-odds."""
+"""How far one piece of evidence moves the log-odds, by its strength."""
 
 
 def compute_confidence(pieces: Iterable[tuple[Stance, Strength]], start: float = START_CONFIDENCE) -> float:
-    """What the pieces together make of `start`, in (0, 1), whatever their order."""
+    """Return the confidence, in (0, 1), that the pieces give when starting from `start`, whatever their order."""
+    # `fsum` is exact, so that the same pieces in another order give the same bits.
     total = math.fsum((_log_odds(start), *(_log_odds_step(stance, strength) for stance, strength in pieces)))
     return 1 / (1 + math.exp(-max(-_MOST_LOG_ODDS, min(_MOST_LOG_ODDS, total))))
 
 
 def update_confidence(before: float, stance: Stance, strength: Strength) -> float:
-    """The confidence after one more piece."""
+    """Return the confidence after one more piece."""
     return compute_confidence(((stance, strength),), start=before)
 
 
 def round_confidence(value: float) -> float:
-    """The confidence as the outside sees it: two decimals, never 0 or 1."""
+    """Return the confidence as the API shows it: two decimals, never 0 or 1."""
     return min(0.99, max(0.01, round(value, 2)))
 
 
@@ -64,11 +68,11 @@ class EvidenceLine:
     """One distinct piece of evidence."""
 
     id: str
-    """`evd_…`."""
+    """Begins with `evd_`."""
     line: str
     """The sentence that is shown."""
     quote: str
-    """The words it rests on, as they stand in the source."""
+    """The quoted words that support it, verbatim."""
     source: str
     """Whose words they are, as named: a person, a document, a tool."""
     stance: Stance
@@ -79,17 +83,19 @@ class EvidenceLine:
     """When it was said."""
     turn_id: str
     message_id: str
-    """The message or tool result the quote stands in."""
+    """The message or tool result that contains the quote."""
     start: int
     end: int
-    """The quote's place in that text."""
+    """With `start`, the quote's position in that text."""
     resolves: tuple[str, ...] = ()
     """Ids of contradicting lines that it settles."""
 
     def is_repeat_of(self, other: "EvidenceLine") -> bool:
-        """Whether both are the same piece: one source, and the same quote or overlapping words of one message."""
+        """Say whether both are the same piece: one source, and the same quote or overlapping words of one message."""
         if self.source.casefold() != other.source.casefold():
             return False
         if normalize_quote(self.quote).casefold() == normalize_quote(other.quote).casefold():
             return True
+        # Overlap counts as a repeat, or a model could raise the confidence by cutting one sentence into many quotes
+        # (decision 6).
         return self.message_id == other.message_id and self.start < other.end and other.start < self.end

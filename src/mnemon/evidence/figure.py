@@ -1,4 +1,7 @@
-"""Figures in a text: amounts, shares, multiples, counts and ranges, each with its exact value and unit."""
+"""Find figures in a text: amounts, shares, multiples, counts and ranges, each with its exact value and unit.
+
+Patterns find candidates, the longest at each position wins, and neighbours that form a range or a share are joined.
+"""
 
 import re
 from collections.abc import Iterator
@@ -11,8 +14,9 @@ from mnemon.evidence.reference import mask_references
 from mnemon.untrusted_text import reads_outside_text, text_blocks
 
 SHARE = "share"
-"""Unit of percentages and fractions: 25% and a quarter are the same figure."""
+"""The unit of percentages and fractions: 25% and a quarter are the same figure."""
 TIMES = "times"
+"""The unit of multiples: "twice", "3x", "tenfold"."""
 
 CURRENCIES = {
     "usd": r"us\$|\$|usd|us dollars?|dollars?|bucks",
@@ -34,6 +38,7 @@ CURRENCIES = {
     "hkd": r"hkd",
     "zar": r"zar",
 }
+"""The pattern of each currency, by its code."""
 MEASURES = {
     "points": r"percentage[ -]points?|percent[ -]points?|pp",
     "percent": r"%|per\s?cent|pct",
@@ -48,9 +53,11 @@ MEASURES = {
     "month": r"months?",
     "year": r"years?|yrs?",
 }
+"""The pattern of each other unit, by its name."""
 _UNITS = {**MEASURES, **CURRENCIES}
 _CODES = "|".join(f"(?P<before_{name}>{pattern})" for name, pattern in CURRENCIES.items())
 _AFTER = "|".join(f"(?P<after_{name}>{pattern})" for name, pattern in _UNITS.items())
+# "5 mm" is a length: only the upper-case MM counts as millions.
 _SIGNS = "|".join(sorted(numeral.SCALE_SIGNS.keys() - {"mm"}, key=len, reverse=True)) + "|(?-i:MM)"
 _SCALES = "|".join(numeral.SCALE_WORDS)
 _VULGAR = "".join(numeral.VULGAR_FRACTIONS)
@@ -83,40 +90,44 @@ _MULTIPLES = (
     (3, re.compile(r"\b(?:thrice|tripl(?:ed|ing|es)|triple\s+(?=the|its|their|our|what|that))\b", re.IGNORECASE)),
     (4, re.compile(r"\b(?:quadrupl(?:ed|ing|es?))\b", re.IGNORECASE)),
 )
+# The look-ahead is bounded: unbounded, a long chain of digits would take quadratic time.
 _TIMES_BEFORE = re.compile(r"(?<!\w)[x×](?P<times>\d{1,6})(?![\w.,]{0,64}\d)", re.IGNORECASE)
 _OUT_OF = re.compile(r"\s+(?:out\s+of|in|of\s+every)\s+(?:every\s+)?", re.IGNORECASE)
 _TO = re.compile(r"\s*(?:-|–|—|\bto\b|\bor\b)\s*", re.IGNORECASE)
 _AND = re.compile(r"\s+and\s+", re.IGNORECASE)
 _BETWEEN = re.compile(r"\bbetween\s+$", re.IGNORECASE)
+# "ranging from 3 to 5" names a range; any other "from 3 to 5" a change, whose figures stay apart.
 _CHANGE = re.compile(r"(?<!\branges )(?<!\branging )(?<!\brange )(?<!\branged )(?<!where )\bfrom\s+$", re.IGNORECASE)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Figure:
-    """A number a text claims, or the two ends of a range."""
+    """A number that a text claims, or the two ends of a range."""
 
     low: Fraction
-    """The value; of a range its first end."""
+    """The value; for a range its first end."""
     high: Fraction
-    """The same value, or the range's other end."""
+    """The same value; for a range its other end."""
     unit: str | None
     """`share`, `times`, `points`, `bps`, a span of time, a currency's code, or as spelled; None for a bare count."""
     start: int
     end: int
     text: str
-    """As spelled."""
+    """The figure as spelled."""
     scale: int = 1
-    """What a word or letter after the number multiplied it by; a range's first end takes it from the second."""
+    """The factor given by a word or letter after the number; a range's first end takes it from the second."""
 
     @property
     def is_range(self) -> bool:
+        """Say whether the two ends differ."""
         return self.low != self.high
 
 
 @reads_outside_text
+# Every sentence of a proposal is checked against the same few sources.
 @lru_cache(maxsize=4)
 def find_figures(text: str) -> tuple[Figure, ...]:
-    """Every figure in the text, in order; dates, times, ordinals and references are none."""
+    """Return every figure in the text, in order; dates, times, ordinals and references are not figures."""
     found: list[Figure] = []
     at = 0
     for block in text_blocks(text):
@@ -126,6 +137,7 @@ def find_figures(text: str) -> tuple[Figure, ...]:
 
 
 def _block_figures(text: str) -> Iterator[Figure]:
+    """Yield the figures of one block of text, in order."""
     masked = mask_references(text)
     found: list[Figure] = []
     for figure in sorted(_figure_candidates(masked), key=lambda each: (each.start, -each.end)):
@@ -136,11 +148,12 @@ def _block_figures(text: str) -> Iterator[Figure]:
 
 
 def text_before(text: str, figure: Figure) -> str:
-    """The few words before the figure: enough to see what it is said to be."""
+    """Return the few words before the figure: enough to see what they say of it."""
     return text[max(0, figure.start - 40) : figure.start]
 
 
 def _figure_candidates(text: str) -> Iterator[Figure]:
+    """Yield everything in the text that may be a figure, in no order and overlapping."""
     for match in _PART.finditer(text):
         if (share := _share_value(match, text)) is not None:
             yield _build_figure(match, share, SHARE)
@@ -157,8 +170,12 @@ def _figure_candidates(text: str) -> Iterator[Figure]:
 
 
 def _share_value(match: re.Match[str], text: str) -> Fraction | None:
-    """The part that "two thirds" or "by a third" names; None where "a third" is an ordinal or a quarter a time."""
+    """Return the fraction that "two thirds" or "by a third" names.
+
+    None where "a third" is an ordinal or "a quarter" a span of time.
+    """
     count, part = match["count"].lower(), match["part"].lower()
+    # `_HALF` finds these.
     if part in {"half", "halves"} and count in {"a", "an"}:
         return None
     if count in {"a", "an"}:
@@ -174,6 +191,7 @@ def _share_value(match: re.Match[str], text: str) -> Fraction | None:
 
 
 def _parse_quantity(match: re.Match[str]) -> Figure | None:
+    """Return the figure of a number with its scale and unit; None when its words name no number."""
     value = _number_value(match)
     if value is None:
         return None
@@ -189,7 +207,7 @@ def _parse_quantity(match: re.Match[str]) -> Figure | None:
 
 
 def _worded_figure(match: re.Match[str], value: Fraction, unit: str | None, scale: int) -> Figure:
-    """A number in words holds its scale already."""
+    """Return the figure of a number written in words, whose value includes its scale already."""
     if unit in {"percent", "permille"}:
         return _build_figure(match, value / (100 if unit == "percent" else 1000), SHARE)
     return replace(_build_figure(match, value, unit), scale=scale)
@@ -218,11 +236,11 @@ def _number_value(match: re.Match[str]) -> Fraction | None:
 
 
 def _unit_of(match: re.Match[str]) -> str | None:
-    """What the number counts: the currency before it, or else the word after it."""
+    """Return what the number counts: the currency before it, or else the unit after it."""
     number = next(group for group in ("digits", "words", "vulgar", "over") if match[group])
     if match.start(number) > match.start():
         return next(name for name in CURRENCIES if match[f"before_{name}"])
-    last = match.lastgroup or ""  # not asked group by group: there are fifty
+    last = match.lastgroup or ""  # looking at some fifty groups one by one would be slow
     if last.startswith("after_"):
         return last.removeprefix("after_")
     return match["suffix"].lower() if match["suffix"] else None
@@ -233,7 +251,7 @@ def _build_figure(match: re.Match[str], value: Fraction, unit: str | None) -> Fi
 
 
 def _join_neighbours(found: list[Figure], text: str) -> Iterator[Figure]:
-    """Neighbours that together name a range or a share ("9 in 10") become one figure."""
+    """Yield the figures, with neighbours that together name a range or a share ("9 in 10") joined into one."""
     at = 0
     while at < len(found):
         first, second = found[at], found[at + 1] if at + 1 < len(found) else None
@@ -243,7 +261,7 @@ def _join_neighbours(found: list[Figure], text: str) -> Iterator[Figure]:
 
 
 def _join_pair(first: Figure, second: Figure, text: str) -> tuple[Figure, ...]:
-    """What two neighbours name together; nothing when they have nothing to do with each other."""
+    """Return what two neighbours name together; nothing when they are independent."""
     gap, before = text[first.end : second.start], text_before(text, first)
     if _OUT_OF.fullmatch(gap) and first.unit is None and second.unit is None and second.low:
         share = first.low / second.low
@@ -252,21 +270,22 @@ def _join_pair(first: Figure, second: Figure, text: str) -> tuple[Figure, ...]:
     if not _TO.fullmatch(gap) and not (between and _AND.fullmatch(gap)):
         return ()
     first, second = _same_measure(first, second)
+    # "from 5 to 3 million" reports a change between two figures, not a range.
     if not between and _CHANGE.search(before):
         return (first, second)
     return (replace(first, high=second.high, end=second.end),)
 
 
 def _is_scale_shared(first: Figure, second: Figure) -> bool:
-    """Whether "4 to 5 million" is meant, or "from 5 to 3 million", and not "two hundred to three thousand"."""
-    spoken = second.low / second.scale
+    """Say whether the first takes the second's scale: in "4 to 5 million", not in "two hundred to three thousand"."""
+    unscaled = second.low / second.scale
     if first.scale >= second.scale or first.low >= 1000:
         return False
-    return first.low <= spoken or (first.scale == 1 and first.low < 10 * spoken)
+    return first.low <= unscaled or (first.scale == 1 and first.low < 10 * unscaled)
 
 
 def _same_measure(first: Figure, second: Figure) -> tuple[Figure, Figure]:
-    """Both ends of a range in the scale and the unit that only one of them spells."""
+    """Return both ends of a range in the scale and the unit that only one of them spells out."""
     if _is_scale_shared(first, second):
         value = first.low * second.scale
         first = replace(first, low=value, high=value, scale=second.scale)

@@ -1,8 +1,8 @@
-"""The number gate: which figures may stand in a text, given the sources it cites.
+"""The number gate: which figures a text may contain, given the sources it cites.
 
-Three tiers. A figure that somebody shared stands in the cited source, in whatever spelling. A typical one stands in no
-source and says so: it is a range, or named as approximate, and its sentence hedges it as typical. Any other figure
-keeps the text out.
+There are three tiers. A shared figure occurs in the cited source, in whatever spelling. A typical one occurs in no
+source and says so: it is a range, or called approximate, and its sentence hedges it as typical. Any other figure is
+unsourced, and the gate rejects the text.
 """
 
 import re
@@ -18,17 +18,19 @@ from mnemon.untrusted_text import reads_outside_text
 
 
 class Tier(StrEnum):
+    """Where a figure comes from."""
+
     SHARED = "shared"
-    """It stands in the cited source."""
+    """It occurs in the cited source."""
     TYPICAL = "typical"
-    """A range nobody shared, hedged as typical."""
+    """A range that no source gives, hedged as typical."""
     UNSOURCED = "unsourced"
-    """Nobody said it: the text stays out."""
+    """No source gives it: the text is rejected."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class JudgedFigure:
-    """A figure and the tier it falls in."""
+    """A figure and its tier."""
 
     figure: Figure
     tier: Tier
@@ -63,7 +65,7 @@ _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n")
 
 @reads_outside_text
 def judge_figures(text: str, sources: Iterable[str]) -> tuple[JudgedFigure, ...]:
-    """Every figure of the text with its tier, given the texts it cites."""
+    """Return every figure of the text with its tier, given the texts it cites."""
     claimed = find_figures(text)
     if not claimed:
         return ()
@@ -76,33 +78,33 @@ def judge_figures(text: str, sources: Iterable[str]) -> tuple[JudgedFigure, ...]
 
 
 def unsourced_figures(text: str, sources: Iterable[str]) -> tuple[Figure, ...]:
-    """The figures that keep the text out; none when it may stand."""
+    """Return the figures for which the gate rejects the text; none when it passes."""
     return tuple(each.figure for each in judge_figures(text, sources) if each.tier is Tier.UNSOURCED)
 
 
 def number_fault(text: str, sources: Iterable[str]) -> str | None:
-    """Why the number gate keeps the text out, naming the figures; None when it may stand."""
+    """Return why the number gate rejects the text, naming the figures; None when it passes."""
     out = unsourced_figures(text, sources)
     if not out:
         return None
     named = ", ".join(f"“{figure.text.strip()}”" for figure in out)
-    return f"number gate: {named} does not stand in the cited source and is no hedged typical range"
+    return f"number gate: {named} does not occur in the cited source and is not hedged as a typical range"
 
 
 def is_same_figure(one: Figure, other: Figure) -> bool:
-    """Whether two spellings name one figure."""
+    """Say whether two spellings name the same figure."""
     return (one.low, one.high, one.unit) == (other.low, other.high, other.unit)
 
 
 _Units = defaultdict[Fraction | tuple[Fraction, Fraction], set[str | None]]
-"""Units by the value, or both ends of a range, that was shared in them."""
+"""The units by the value, or both ends of a range, that was shared in them."""
 _NO_UNITS: frozenset[str | None] = frozenset()
 _BARE_UNITS: frozenset[str | None] = frozenset({None, *CURRENCIES})
-"""A count without a unit may stand for an amount."""
+"""The units a count without a unit may stand for: none, or any currency."""
 
 
 class _SharedFigures:
-    """The figures of the sources, by what a claim is compared with; so that one claim is looked up in one step."""
+    """The figures of the sources, indexed by what a claim is compared with, so that a lookup takes one step."""
 
     def __init__(self, found: Iterable[Figure]) -> None:
         self.exact: _Units = defaultdict(set)
@@ -120,27 +122,35 @@ class _SharedFigures:
 
 @dataclass(frozen=True, kw_only=True)
 class _SentenceHedge:
-    """What the sentence around a figure says of all its figures."""
+    """How the sentence around a figure qualifies its figures."""
 
     typical: bool
     hedged: bool
 
 
 def _tier_of(text: str, figure: Figure, sentence: _SentenceHedge, shared: _SharedFigures) -> Tier:
+    """Return the tier of one figure."""
     if _is_shared(text, figure, shared):
         return Tier.SHARED
     if figure.is_range and sentence.hedged:
         return Tier.TYPICAL
+    # Two signs are needed: "roughly 4%" alone is a guess with a softener (decision 6).
     if sentence.typical and _APPROXIMATELY.search(text_before(text, figure)):
         return Tier.TYPICAL
     return Tier.UNSOURCED
 
 
 def _is_shared(text: str, figure: Figure, shared: _SharedFigures) -> bool:
+    """Say whether a source gives the figure.
+
+    It gives it exactly, or as one of the ends of a range: both ends of a claimed range as single figures, or a claimed
+    "at least" or "up to" as the end of a range of its own.
+    """
     units = _BARE_UNITS if figure.unit is None else {figure.unit}
     if units & shared.exact.get((figure.low, figure.high), _NO_UNITS):
         return True
     if figure.is_range:
+        # Whoever was told 3 and 5 may say "3 to 5".
         return all(units & shared.single.get(end, _NO_UNITS) for end in (figure.low, figure.high))
     before = text_before(text, figure)
     at_low = _LOW_END.search(before) and units & shared.low_ends.get(figure.low, _NO_UNITS)
@@ -149,13 +159,17 @@ def _is_shared(text: str, figure: Figure, shared: _SharedFigures) -> bool:
 
 
 def _assess_sentence(sentence: str) -> _SentenceHedge:
+    # A benchmark ("in the industry") hedges a range only together with a softener ("roughly").
     typical = _TYPICAL.search(sentence) is not None
     hedged = typical or bool(_BENCHMARK.search(sentence) and _SOFT.search(sentence))
     return _SentenceHedge(typical=typical, hedged=hedged)
 
 
 def _sentences_around(text: str, claimed: Sequence[Figure]) -> Iterator[_SentenceHedge]:
-    """The sentence around each figure; the figures come in order, so that the text is gone through once."""
+    """Yield the hedge of the sentence around each figure.
+
+    The figures come in order, so that the text is scanned once.
+    """
     ends = chain(((end.start(), end.end()) for end in _SENTENCE_END.finditer(text)), [(len(text) + 1, len(text) + 1)])
     until, after, sentence = -1, 0, _assess_sentence("")
     for figure in claimed:

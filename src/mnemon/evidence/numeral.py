@@ -1,4 +1,4 @@
-"""Numbers as people spell them, in digits and in English words, read exactly."""
+"""Parse numbers as people write them, in digits and in English words, to their exact value."""
 
 import re
 from fractions import Fraction
@@ -30,12 +30,14 @@ UNIT_WORDS = {
         ]
     )
 }
+"""The values of "zero" to "nineteen"."""
 TENS_WORDS = {
     word: value
     for value, word in zip(
         range(20, 100, 10), ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"], strict=True
     )
 }
+"""The values of "twenty" to "ninety"."""
 SCALE_WORDS = {
     "hundred": 100,
     "thousand": 10**3,
@@ -46,6 +48,7 @@ SCALE_WORDS = {
     "lakh": 10**5,
     "crore": 10**7,
 }
+"""The factor of each scale word."""
 SCALE_SIGNS = {
     "k": 10**3,
     "m": 10**6,
@@ -62,6 +65,7 @@ SCALE_SIGNS = {
     "tn": 10**12,
     "trn": 10**12,
 }
+"""The factor of each abbreviated scale, in lower case."""
 VULGAR_FRACTIONS = {
     "½": Fraction(1, 2),
     "⅓": Fraction(1, 3),
@@ -108,6 +112,7 @@ DIGITS_PATTERN = (
 )
 _WORD = "|".join([*UNIT_WORDS, *TENS_WORDS, *SCALE_WORDS])
 _SCALE = "|".join(SCALE_WORDS)
+# "and" joins number words only after a scale ("two hundred and five"); elsewhere it separates two numbers.
 _AFTER_SCALE = "(?:" + "|".join(f"(?<={word})" for word in SCALE_WORDS) + ")"
 WORDS_PATTERN = (
     rf"(?:(?:half\s+an?|an?)\s+(?=(?:{_SCALE})\b))?(?:{_WORD})(?:\b|(?=fold\b))"
@@ -115,31 +120,34 @@ WORDS_PATTERN = (
     rf"(?:\s+and\s+a\s+half\b(?:\s+(?:{_SCALE})\b)?)?"
 )
 _LONGEST = 60
-"""Signs of a number, or its words, that are read. Arithmetic on a longer one takes the square of its length, and Python
-refuses to read 4,300 digits."""
+"""The most characters of a number, or words, that are parsed. Arithmetic on a longer one takes quadratic time, and
+Python refuses to parse more than 4,300 digits.
+"""
 _SEPARATOR = re.compile(_GROUP)
 _THOUSANDS = re.compile(rf"{_GROUP}(?=\d{{3}}(?!\d))")
 
 
 def parse_digits(text: str) -> Fraction:
-    """The value of a number written in digits, with either habit of separators; a longer one is read in part."""
+    """Return the value of a number in digits, in English or continental notation; an overlong one is read in part."""
     if len(text) > _LONGEST:
         text = _SEPARATOR.sub("", text[:_LONGEST]).rstrip("eE+-")
         text = text.replace(".", "") if text.count(".") > 1 else text
+    # Two or more dots between groups of three are separators; a single one, as in 1.234, is a decimal point.
     if re.fullmatch(r"\d{1,3}(?:\.\d{3}){2,}(?:,\d+)?", text):
         text = text.replace(".", "").replace(",", ".")
     text = _THOUSANDS.sub("", text)
     text = text.replace(",", ".")
+    # Digits of any script become ASCII ones (decision 6).
     return Fraction("".join(str(int(sign)) if sign.isdigit() else sign for sign in text))
 
 
 def parse_integer(text: str) -> int:
-    """The value of digits alone; a longer number is read in part."""
+    """Return the value of plain digits; an overlong number is parsed in part."""
     return int(text[:_LONGEST])
 
 
 def parse_words(text: str) -> Fraction | None:
-    """The value of a number written in words; None for a bare scale ("several hundred"), which names no number."""
+    """Return the value of a number in words; None for a bare scale ("several hundred"), which names no number."""
     tokens = [token for token in re.split(r"[\s-]+", text.lower()) if token][:_LONGEST]
     if tokens[0] in SCALE_WORDS:
         return None
@@ -157,6 +165,7 @@ def parse_words(text: str) -> Fraction | None:
 
 
 def _parse_decimal_words(tokens: list[str]) -> Fraction:
+    """Return the value of "three point five million"."""
     at = tokens.index("point")
     scale, decimals = 1, ""
     for token in tokens[at + 1 :]:
@@ -168,7 +177,7 @@ def _parse_decimal_words(tokens: list[str]) -> Fraction:
 
 
 def _sum_words(tokens: list[str]) -> Fraction:
-    """Words added up the English way: hundreds gather, larger scales close a group."""
+    """Add up number words the English way: units, tens and hundreds form a group, and a larger scale closes it."""
     total = group = 0
     for token in tokens:
         if token in UNIT_WORDS:

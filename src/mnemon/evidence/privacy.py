@@ -1,4 +1,4 @@
-"""What is said in confidence, by the words people use for it."""
+"""Recognize what was said in confidence, by the phrases people use for it."""
 
 import re
 from functools import lru_cache
@@ -29,7 +29,7 @@ _ONE_OF = (
     "between", "yourself", "private", "confiden", "secret", "quiet", "record", "tell", "share", "repeat", "mention",
     "spread", "stay", "only",
 )  # fmt: skip
-"""Every phrase has one of these in it: most texts have none, and are done with a hundred times sooner."""
+"""Every phrase contains one of these. Most texts contain none, and this check is a hundred times faster."""
 _PRIVATE = re.compile("|".join(f"(?:{phrase})" for phrase in _PHRASES), re.IGNORECASE)
 _NOT = re.compile(r"\b(?:not|n['’]t|no\s+longer|isn['’]t|never\s+was)\s+(?:\w+\s+)?$", re.IGNORECASE)
 
@@ -37,17 +37,19 @@ _NOT = re.compile(r"\b(?:not|n['’]t|no\s+longer|isn['’]t|never\s+was)\s+(?:\
 @reads_outside_text
 @lru_cache(maxsize=8)
 def is_confidential_text(text: str) -> bool:
-    """Whether the text asks to stay between the two who speak ("just between us"); "not just between us" does not."""
+    """Say whether the text asks for confidence ("just between us"); "not just between us" does not."""
     return any(map(_asks_for_confidence, text_blocks(text)))
 
 
 def _asks_for_confidence(text: str) -> bool:
+    """Say whether one block of text contains such a phrase without a negation before it."""
     lowered = text.lower()
     if not any(word in lowered for word in _ONE_OF):
         return False
+    # A negation shortly before reverses the meaning: "this is not just between us".
     return any(not _NOT.search(text[max(0, found.start() - 24) : found.start()]) for found in _PRIVATE.finditer(text))
 
 
 def is_confidential_turn(turn: Turn) -> bool:
-    """Whether anything the person said in the turn was said in confidence; then all of the turn was."""
+    """Say whether the person said anything in the turn in confidence; if so, the whole turn is confidential."""
     return is_confidential_text(turn.user_text)

@@ -1,12 +1,11 @@
-"""The quote gate: a quote counts only where it stands, in what a person said or a tool gave back in the turn.
+"""The quote gate: a quote counts only if it occurs verbatim in what a person said or a tool returned in the turn.
 
-Verbatim means what stands there. Only white space may be folded and quotation marks may be curly or straight; a quote
-begins and ends at whole words and numbers, so that "like" is never found in "dislike" nor "$4" in "$4.1M".
+Only white space may be collapsed and quotation marks may be curly or straight. A quote begins and ends at whole words
+and numbers, so that "like" is never found in "dislike" nor "$4" in "$4.1M".
 
-Which tools are Mnemon's own: what they give back came from memory, so it is never a source for a new one.
-
-A program may hand our tools on under names of its own making (`mcp__mnemon__recall`, `mnemon_recall`, `Recall`), so a
-name is compared without the server it is named after and without its way of writing.
+Results of Mnemon's own tools came from memory and are never a source for new memories. A client may expose these
+tools under other names (`mcp__mnemon__recall`, `mnemon_recall`, `Recall`), so a name is compared without its server
+prefix and independent of its spelling.
 """
 
 import json
@@ -42,10 +41,10 @@ OWN_TOOLS = frozenset(
         "memory",
     }
 )
-"""Every tool that chat, runs and MCP serve, and Anthropic's memory tool, which keeps its files with us."""
+"""Every tool that chat, runs and MCP serve, and Anthropic's memory tool, whose files are stored here."""
 
 _SERVERS = frozenset({"mnemon", "orchestrator", "memory", "server", "mcp"})
-"""Words that a name may begin with: what the server is called, and what clients put before it."""
+"""Words that a name may begin with: names of the server, and prefixes that clients add."""
 _LONGEST_NAME = 200
 _PARTS = re.compile(r"__|[./:]")
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
@@ -54,10 +53,11 @@ _BLANKS = re.compile(r"[\s_-]+")
 
 @reads_outside_text_up_to(_LONGEST_NAME)
 def is_own_tool(name: str | None) -> bool:
-    """Whether the name means one of our own tools, whatever stands before it and however it is written."""
+    """Say whether the name means one of Mnemon's own tools, whatever its prefix and spelling."""
     if name is None or len(name) > _LONGEST_NAME:
         return False
     words = _BLANKS.split(_HUMP.sub("_", _PARTS.split(name.strip())[-1]).strip("_- ").casefold())
+    # One word always stays: `memory` is both a prefix and a tool.
     while len(words) > 1 and words[0] in _SERVERS:
         words = words[1:]
     return "_".join(words) in OWN_TOOLS
@@ -66,10 +66,11 @@ def is_own_tool(name: str | None) -> bool:
 _MARKS = str.maketrans({"‘": "'", "’": "'", "‚": "'", "‛": "'", "“": '"', "”": '"', "„": '"', "‟": '"'})
 _SPACES = re.compile(r"\s+")
 _MOST_PLACES = 1_000
-"""Places in one text at which a quote is looked at: one that cuts words at a thousand of them is no quote."""
+"""The most occurrences in one text that are checked: a quote that cuts words in a thousand places is no quote."""
 _LONGEST_POINTER = 1_000
-"""Characters of a JSON pointer. What lies deeper is quoted from the result as rendered: a long name that many values
-lie under would otherwise be written once for each of them."""
+"""The most characters of a JSON pointer. Deeper values are quoted from the rendered result: otherwise a long key with
+many values below it would be copied once for each of them.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,7 +78,7 @@ class Passage:
     """A text that may be quoted."""
 
     message_id: str
-    """The message it stands in; for a tool result that is no message, the result's id."""
+    """The message that contains it; for a tool result that is not a message, the result's id."""
     text: str
     who: str
     """The person, or the tool."""
@@ -85,12 +86,12 @@ class Passage:
     """`user` or `tool`; a tool's words carry lower trust."""
     at: datetime
     pointer: str | None = None
-    """In a tool result, the JSON pointer of the string that is meant; None for the result as rendered, or a message."""
+    """In a tool result, the JSON pointer of the string; None for the whole result as rendered, or a message."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Quotation:
-    """A quote where it stands."""
+    """A quote with its position in its source."""
 
     passage: Passage
     start: int
@@ -98,16 +99,18 @@ class Quotation:
 
     @property
     def text(self) -> str:
-        """The quote as it stands in its source."""
+        """Return the quote as it occurs in its source."""
         return self.passage.text[self.start : self.end]
 
 
 @reads_outside_text
 def quotable_passages(turn: Turn) -> tuple[Passage, ...]:
-    """Every text of the turn that may be quoted: the person's words first, then what tools gave back."""
-    spoken = [_message_passage(said, turn) for said in turn.messages if said.role is Role.USER]
-    given = [
-        _message_passage(said, turn) for said in turn.messages if said.role is Role.TOOL and not is_own_tool(said.name)
+    """Return every text of the turn that may be quoted: the person's messages first, then tool results."""
+    spoken = [_message_passage(message, turn) for message in turn.messages if message.role is Role.USER]
+    tool_messages = [
+        _message_passage(message, turn)
+        for message in turn.messages
+        if message.role is Role.TOOL and not is_own_tool(message.name)
     ]
     results = [
         passage
@@ -115,12 +118,13 @@ def quotable_passages(turn: Turn) -> tuple[Passage, ...]:
         if not is_own_tool(outcome.action)
         for passage in _tool_passages(outcome, turn)
     ]
-    return (*spoken, *given, *results)
+    # `find_quote` takes the first match: words that a tool repeats are attributed to the person, who is trusted more.
+    return (*spoken, *tool_messages, *results)
 
 
 @reads_outside_text
 def find_quote(quote: str, sources: Iterable[Passage]) -> Quotation | None:
-    """Where the quote first stands in the sources; None when it stands nowhere."""
+    """Return the first occurrence of the quote in the sources; None when there is none."""
     wanted = normalize_quote(quote)
     if not any(sign.isalnum() for sign in wanted):
         return None
@@ -129,6 +133,7 @@ def find_quote(quote: str, sources: Iterable[Passage]) -> Quotation | None:
         at = text.find(wanted)
         if at < 0:
             continue
+        # Only now, since it takes a list as long as the text; most passages do not contain the quote.
         places = _source_offsets(passage.text)
         for _ in range(_MOST_PLACES):
             start, end = places[at], places[at + len(wanted) - 1] + 1
@@ -142,28 +147,31 @@ def find_quote(quote: str, sources: Iterable[Passage]) -> Quotation | None:
 
 @reads_outside_text
 def normalize_quote(text: str) -> str:
-    """The text as quotes are compared: white space folded, marks straight."""
+    """Return the text as quotes are compared: white space collapsed, quotation marks straight."""
     return _normalize_text(text.strip())
 
 
 def render_output(output: Any) -> str:
-    """What a tool gave back as text: itself when it is text, else as JSON."""
+    """Return a tool's output as text: itself when it is text, else as JSON."""
     return output if isinstance(output, str) else json.dumps(output, ensure_ascii=False)
 
 
-def _message_passage(said: TurnMessage, turn: Turn) -> Passage:
-    who = said.name or (turn.user_name if said.role is Role.USER else "tool")
-    return Passage(message_id=said.message_id, text=said.content, who=who, role=said.role, at=said.at)
+def _message_passage(message: TurnMessage, turn: Turn) -> Passage:
+    who = message.name or (turn.user_name if message.role is Role.USER else "tool")
+    return Passage(message_id=message.message_id, text=message.content, who=who, role=message.role, at=message.at)
 
 
 def _tool_passages(outcome: ToolOutcome, turn: Turn) -> Iterator[Passage]:
+    """Yield each string in a tool's output, then the whole output as rendered."""
     if outcome.output is None:
         return
+    # The whole result comes last: it serves quotes that span several values, and has no pointer.
     for pointer, text in (*_string_leaves(outcome.output, ""), (None, render_output(outcome.output))):
         yield Passage(message_id=outcome.id, text=text, who=outcome.action, role=Role.TOOL, at=turn.at, pointer=pointer)
 
 
 def _string_leaves(value: Any, pointer: str) -> Iterator[tuple[str | None, str]]:
+    """Yield each string in the JSON value with its pointer."""
     if len(pointer) > _LONGEST_POINTER:
         return
     if isinstance(value, str):
@@ -177,12 +185,12 @@ def _string_leaves(value: Any, pointer: str) -> Iterator[tuple[str | None, str]]
 
 
 def _normalize_text(text: str) -> str:
-    """The text with white space folded and straight marks."""
+    """Collapse white space and straighten quotation marks, without stripping."""
     return _SPACES.sub(" ", text).translate(_MARKS)
 
 
 def _source_offsets(text: str) -> list[int]:
-    """For each character of the folded text, the place it came from."""
+    """Return, for each character of the normalized text, its position in the original."""
     places: list[int] = []
     at = 0
     for space in _SPACES.finditer(text):
@@ -193,22 +201,24 @@ def _source_offsets(text: str) -> list[int]:
 
 
 def _is_whole_span(text: str, start: int, end: int) -> bool:
-    """Whether neither end of the span cuts a word or a number in two."""
+    """Say whether neither end of the span cuts a word or a number in two."""
     return not _is_inside_word(text, start) and not _is_inside_word(text, end)
 
 
 def _is_inside_word(text: str, at: int) -> bool:
+    """Say whether the position lies within a word or a number."""
     if at <= 0 or at >= len(text):
         return False
     left, right = text[at - 1], text[at]
     if left.isalnum() and right.isalnum():
         return not (_is_unspaced_script(left) or _is_unspaced_script(right))
+    # A dot or comma between digits belongs to the number.
     if right in ".," and left.isdigit():
         return at + 1 < len(text) and text[at + 1].isdigit()
     return left in ".," and right.isdigit() and at >= 2 and text[at - 2].isdigit()
 
 
 def _is_unspaced_script(sign: str) -> bool:
-    """Whether the sign belongs to a script that writes words without spaces: Thai to Khmer, kana, Han."""
+    """Say whether the character belongs to a script that writes words without spaces: Thai to Khmer, kana, Han."""
     code = ord(sign)
     return 0x0E00 <= code <= 0x0EFF or 0x1000 <= code <= 0x109F or 0x1780 <= code <= 0x17FF or 0x2E80 <= code <= 0x9FFF

@@ -1,6 +1,6 @@
-"""What has digits or number words in it and is no figure: dates, times, ordinals, references, names and idioms.
+"""Recognize text that has digits or number words but is no figure: dates, times, ordinals, references, names, idioms.
 
-Each table is read from top to bottom; a reader extends it by adding a line. English, as the number words are.
+The tables are applied from top to bottom and are extended by adding a line. English only, like the number words.
 """
 
 import re
@@ -8,7 +8,7 @@ import re
 from mnemon.untrusted_text import reads_outside_text
 
 _BLANK = "\x00"
-"""Joins nothing: neither a word nor white space."""
+"""The character that masks a reference: neither part of a word nor white space, so that it joins nothing."""
 _DASH = r"[-–—]"
 _MONTHS = (
     r"(?:Jan(?:uary)?|Feb(?:ruary)?|Mar(?:ch)?|Apr(?:il)?|May|June?|July?|Aug(?:ust)?|Sept?(?:ember)?"
@@ -21,7 +21,7 @@ _MEASURED = (
     r"(?![.,]?\d)(?!\s?(?:%|‰|x\b|×|[kKmMbB]\b|bn\b|per\s?cent|percent|pct|basis|bps|hundred|thousand|million|billion"
     r"|trillion|dozen|dollars?|euros?|pounds?|out\s+of))"
 )
-"""A number that goes on like this is a figure, whatever stands before it."""
+"""What must not follow: a number that continues like this is a figure, whatever stands before it."""
 
 _NOUNS = (
     r"(?:session|week|day|month|year|quarter|phase|step|section|page|chapter|figure|table|appendix|slide|row|column"
@@ -34,12 +34,12 @@ _COUNTS = (
     r"(?!\s+(?:people|persons|staff|orders|hours|days|weeks|months|years|minutes|units|employees|customers|clients|deals"
     r"|handoffs|steps|approvals|workers|times|users|managers)\b)"
 )
-"""A number before one of these counts them: "in the group 12 people left"."""
+"""What must not follow: a number before one of these nouns counts them, as in "in the group 12 people left"."""
 _COUNTED_OUT = (
     r"(?<!\ba )(?<!\ban )(?<!\bper )(?<!\beach )(?<!\bevery )(?<!\bthis )(?<!\bthat )(?<!\blast )(?<!\bnext )"
     r"(?<!\bone )(?<!\bpast )"
 )
-"""Before a noun, these say that the number after it counts something else: "last week 14 handoffs"."""
+"""What must not precede the noun: after these, the number counts something else, as in "last week 14 handoffs"."""
 _NUMERAL = rf"(?:\d+(?:\.\d+)*[a-z]?\b|{_NUMBER_WORD}\b)"
 
 _ANY_CASE = (
@@ -95,7 +95,7 @@ _ANY_CASE = (
         rf"(?:(?:\s?,\s?|\s+and\s+|\s+or\s+|\s+to\s+|\s?[-–&/]\s?){_NUMERAL})*{_MEASURED}{_COUNTS}"
     ),
     rf"(?<!§)§+\s?\d+(?:\.\d+)*|\b(?:(?:no|art|sec|fig|vol|p)\.\s?\d+|number\s+{_NUMERAL}){_MEASURED}|#\s?\d+\b",
-    # counted, since every part of a long chain is entered
+    # version numbers; the repeats are bounded, since a match is tried at every part of a long chain
     r"\b(?!\d{1,3}(?:\.\d{3}){1,40}(?:,\d+)?\b)\d+(?:\.\d+){2,40}\b",
     r"\bv\d+(?:\.\d+)*\b",
 )
@@ -125,7 +125,7 @@ _MASKS = (
 
 @reads_outside_text
 def mask_references(text: str) -> str:
-    """The text with everything that is no figure blanked out, each character in its place."""
+    """Return the text with everything that is no figure masked, every other character in its place."""
     for mask in _MASKS:
         text = mask.sub(lambda found: _BLANK * len(found.group()), text)
     return text

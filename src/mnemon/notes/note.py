@@ -1,4 +1,4 @@
-"""A note, and what can be done with notes."""
+"""A note, the changes that can be made to notes, and the search for them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,47 +9,47 @@ from typing import Any
 import numpy as np
 
 CALLER_MODEL = "caller"
-"""The model of vectors that a program made itself."""
+"""The model name of vectors that the calling program made itself."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class StoredNote:
-    """JSON that a program keeps for a person."""
+    """JSON that a program stores for a person."""
 
     namespace: tuple[str, ...]
     key: str
     value: Any
     place: int
-    """Its place in the order of first writing."""
+    """Its position in the order of first writing."""
     version: int
     """How often it was written."""
     created_at: datetime
     updated_at: datetime
     expires_at: datetime | None
     score: float | None = None
-    """How near it is to the query, where there was one."""
+    """Its similarity to the query, where there was one."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class PutNote:
-    """The note is to hold this."""
+    """A change that creates or overwrites a note."""
 
     namespace: tuple[str, ...]
     key: str | None
-    """None: it is added at the end, under a key of ours."""
+    """None to append the note under a generated key."""
     value: Any
     ttl_s: float | None = None
     if_absent: bool = False
     texts: Mapping[str, str] = field(default_factory=dict)
-    """For each part that is found by meaning, its words; one without a vector gets it later."""
+    """The text of each part that is found by meaning; a part without a vector is embedded later."""
     vectors: Mapping[str, np.ndarray | Sequence[float]] = field(default_factory=dict)
-    """For each part, its vector."""
+    """The vector of each part."""
     model: str = CALLER_MODEL
 
 
 @dataclass(frozen=True, kw_only=True)
 class DeleteNote:
-    """The note is to be gone."""
+    """A change that deletes a note."""
 
     namespace: tuple[str, ...]
     key: str
@@ -57,21 +57,21 @@ class DeleteNote:
 
 @dataclass(frozen=True, kw_only=True)
 class ClearNamespace:
-    """Everything in the namespace and below it is to be gone."""
+    """A change that deletes everything in the namespace and below it."""
 
     namespace: tuple[str, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
 class PopNote:
-    """The last note of the namespace is to be gone, and given back."""
+    """A change that deletes the last note of the namespace and returns it."""
 
     namespace: tuple[str, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
 class SweepExpired:
-    """What has expired is to be gone."""
+    """A change that deletes the expired notes."""
 
 
 NoteChange = PutNote | DeleteNote | ClearNamespace | PopNote | SweepExpired
@@ -79,17 +79,17 @@ NoteChange = PutNote | DeleteNote | ClearNamespace | PopNote | SweepExpired
 
 @dataclass(frozen=True, kw_only=True)
 class NoteChangeResult:
-    """What a change did."""
+    """The result of one change."""
 
     count: int
-    """Notes written or removed."""
+    """The number of notes written or deleted."""
     key: str | None = None
     note: StoredNote | None = None
-    """What was popped."""
+    """The popped note."""
 
 
 class NoteOrder(StrEnum):
-    """How found notes are ordered where no query says so."""
+    """The order of found notes where no query determines it."""
 
     KEY = "key"
     KEY_BACKWARDS = "-key"
@@ -99,7 +99,7 @@ class NoteOrder(StrEnum):
 
 
 class NoteTest(StrEnum):
-    """How a value is held against a condition."""
+    """How a value is compared with a condition."""
 
     EQ = "eq"
     NE = "ne"
@@ -121,19 +121,19 @@ class NoteCondition:
 
 @dataclass(frozen=True, kw_only=True)
 class NoteSearch:
-    """What is looked for."""
+    """The criteria of a search."""
 
     namespace: tuple[str, ...] = ()
     exact: bool = False
     """Only this namespace, not those below it."""
     conditions: Sequence[NoteCondition] = ()
     vector: np.ndarray | Sequence[float] | None = None
-    """Nearest first."""
+    """The embedding of the query; the nearest notes come first."""
     model: str = CALLER_MODEL
     order: NoteOrder = NoteOrder.LATEST
     before: str | None = None
-    """Only keys below this one."""
+    """Only keys less than this one."""
     after: str | None = None
-    """Only keys above this one."""
+    """Only keys greater than this one."""
     most: int = 10
     offset: int = 0

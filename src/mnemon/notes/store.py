@@ -1,4 +1,4 @@
-"""Reads and writes notes."""
+"""The tables `notes`, `note_texts` and `note_vectors`."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -29,17 +29,22 @@ SQL = load_statements("mnemon.notes")
 
 
 async def apply_changes(scope: Scope, tx: Tx, changes: Sequence[NoteChange]) -> list[NoteChangeResult]:
-    """All changes are made, in their order; a note that has expired is no obstacle to a new one."""
+    """Make all changes in their order; return the result of each."""
     puts = [one for one in changes if isinstance(one, PutNote)]
     if puts:
+        # Otherwise an expired note that is not swept yet would count as present for `if_absent`, and keep its
+        # version.
         await tx.execute(SQL["sweep"], **_owner_params(scope), now=tx.now)
-    made = [await _apply_change(scope, tx, one) for one in changes]
+    results = [await _apply_change(scope, tx, one) for one in changes]
     await _enqueue_upkeep(scope, tx, puts)
-    return made
+    return results
 
 
 async def _enqueue_upkeep(scope: Scope, tx: Tx, puts: Sequence[PutNote]) -> None:
-    """What was put gets the vectors it lacks, and is swept when its time is over."""
+    """Queue the embedding of texts without a vector, and the sweep after the first of the notes expires.
+
+    A vector of the server's own embedder makes its model the active one where there is none yet.
+    """
     if any(one.model != CALLER_MODEL and one.vectors for one in puts):
         await active_model.activate_first_model(
             tx, scope, next(one.model for one in puts if one.model != CALLER_MODEL and one.vectors)
@@ -50,47 +55,50 @@ async def _enqueue_upkeep(scope: Scope, tx: Tx, puts: Sequence[PutNote]) -> None
         await enqueue_sweep(tx, scope, tx.now + timedelta(seconds=min(ttls)))
 
 
-async def _apply_change(scope: Scope, tx: Tx, wanted: NoteChange) -> NoteChangeResult:
-    if isinstance(wanted, PutNote):
-        return await _put_note(scope, tx, wanted)
+async def _apply_change(scope: Scope, tx: Tx, change: NoteChange) -> NoteChangeResult:
+    """Make one change."""
+    if isinstance(change, PutNote):
+        return await _put_note(scope, tx, change)
     owner = _owner_params(scope)
-    if isinstance(wanted, DeleteNote):
+    if isinstance(change, DeleteNote):
         return NoteChangeResult(
-            count=await tx.execute(SQL["delete"], **owner, namespace=[*wanted.namespace], key=wanted.key)
+            count=await tx.execute(SQL["delete"], **owner, namespace=[*change.namespace], key=change.key)
         )
-    if isinstance(wanted, ClearNamespace):
-        return NoteChangeResult(count=await tx.execute(SQL["clear"], **owner, namespace=[*wanted.namespace]))
-    if isinstance(wanted, PopNote):
-        row = await tx.fetch_one_or_none(SQL["pop"], **owner, namespace=[*wanted.namespace], now=tx.now)
+    if isinstance(change, ClearNamespace):
+        return NoteChangeResult(count=await tx.execute(SQL["clear"], **owner, namespace=[*change.namespace]))
+    if isinstance(change, PopNote):
+        row = await tx.fetch_one_or_none(SQL["pop"], **owner, namespace=[*change.namespace], now=tx.now)
         return NoteChangeResult(count=int(row is not None), note=None if row is None else _note_from_row(row))
     return NoteChangeResult(count=await tx.execute(SQL["sweep"], **owner, now=tx.now))
 
 
 async def _put_note(scope: Scope, tx: Tx, put: PutNote) -> NoteChangeResult:
+    """Write the note and replace its texts and vectors."""
     owner, key = _owner_params(scope), put.key if put.key is not None else tx.new_id("nte")
-    where = {**owner, "namespace": [*put.namespace], "key": key}
+    address = {**owner, "namespace": [*put.namespace], "key": key}
     count = await tx.execute(
         SQL["put_if_absent" if put.if_absent else "put"],
-        **where,
+        **address,
         value=Jsonb(put.value),
         ttl_s=put.ttl_s,
         expires_at=None if put.ttl_s is None else tx.now + timedelta(seconds=put.ttl_s),
         now=tx.now,
     )
     if count:
-        await tx.execute(SQL["drop_vectors"], **where)
-        await tx.execute(SQL["drop_texts"], **where)
+        # They describe the value that was overwritten.
+        await tx.execute(SQL["drop_vectors"], **address)
+        await tx.execute(SQL["drop_texts"], **address)
         for part, content in put.texts.items():
-            await tx.execute(SQL["add_text"], **where, part=part, content=content)
+            await tx.execute(SQL["add_text"], **address, part=part, content=content)
         for part, vector in put.vectors.items():
-            await tx.execute(SQL["add_vector"], **where, model=put.model, part=part, vector=vector_literal(vector))
+            await tx.execute(SQL["add_vector"], **address, model=put.model, part=part, vector=vector_literal(vector))
     return NoteChangeResult(count=count, key=key)
 
 
 async def read_notes(
     scope: Scope, tx: Tx, wanted: Sequence[tuple[Sequence[str], str]], *, refresh: bool
 ) -> list[StoredNote | None]:
-    """Each of the notes, None for one that is not there; with `refresh` they last their whole time again."""
+    """Return each of the notes, None for one that does not exist; `refresh` restarts their time to live."""
     owner = _owner_params(scope)
     rows = [await tx.fetch_one_or_none(SQL["one"], **owner, namespace=[*ns], key=key, now=tx.now) for ns, key in wanted]
     found = [None if row is None else _note_from_row(row) for row in rows]
@@ -100,7 +108,7 @@ async def read_notes(
 
 
 async def search_notes(scope: Scope, tx: Tx, wanted: NoteSearch, *, refresh: bool = False) -> list[StoredNote]:
-    """The notes that fit."""
+    """Return the notes that meet the criteria; `refresh` restarts their time to live."""
     conditions = [{"path": [*c.path], "op": c.test, "value": c.value} for c in wanted.conditions]
     rows = await tx.fetch_all(
         SQL["search"],
@@ -109,6 +117,7 @@ async def search_notes(scope: Scope, tx: Tx, wanted: NoteSearch, *, refresh: boo
         exact=wanted.exact,
         conditions=Jsonb(conditions),
         vector=None if wanted.vector is None else vector_literal(wanted.vector),
+        # pgvector raises when it compares vectors of different dimensions, and callers bring their own models.
         dimension=0 if wanted.vector is None else len(wanted.vector),
         model=wanted.model,
         order=wanted.order,
@@ -127,7 +136,10 @@ async def search_notes(scope: Scope, tx: Tx, wanted: NoteSearch, *, refresh: boo
 async def list_namespaces(
     scope: Scope, tx: Tx, *, prefix: Sequence[str], suffix: Sequence[str], depth: int, most: int, offset: int
 ) -> list[tuple[str, ...]]:
-    """The namespaces that hold something and fit the patterns, in order."""
+    """Return the namespaces that contain notes and match the prefix and suffix, in order, cut to `depth`.
+
+    In a prefix or suffix, `*` matches any label.
+    """
     rows = await tx.fetch_all(
         SQL["namespaces"],
         **_owner_params(scope),
@@ -142,6 +154,7 @@ async def list_namespaces(
 
 
 async def _refresh_expiry(scope: Scope, tx: Tx, places: Sequence[int]) -> None:
+    """Restart the time to live of these notes."""
     if places:
         await tx.execute(SQL["refresh"], **_owner_params(scope), places=list(places), now=tx.now)
 

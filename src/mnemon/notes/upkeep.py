@@ -1,6 +1,6 @@
-"""Notes' texts, as what gives texts their vectors sees them.
+"""Background work on notes: embed their texts, and delete them when they expire.
 
-The work `note_sweep`: a person's notes whose time is over are deleted, also when nobody writes any more.
+The job `note_sweep` deletes a person's expired notes even when no further note is written.
 """
 
 from collections.abc import Mapping
@@ -21,22 +21,23 @@ from mnemon.vectors.text_vectors import vector_literal
 
 SQL = load_statements("mnemon.notes")
 NOTE_SWEEP = "note_sweep"
-"""Its key is the person."""
+"""The kind of the job; its key is the person's user id."""
 SWEEP_DELAY = timedelta(minutes=1)
-"""So long after the first of them expires, notes are swept together; none of them is shown meanwhile."""
+"""How long after the first of them expires notes are swept together; expired notes are never shown meanwhile."""
 
 
 async def enqueue_sweep(tx: Tx, scope: Scope, expires_at: datetime) -> None:
-    """A note that expires then will be swept soon after."""
+    """Queue the sweep of a note that expires then."""
     await enqueue_work(tx, scope, NOTE_SWEEP, scope.user, due_at=expires_at + SWEEP_DELAY)
 
 
 def job_kinds(services: Services) -> tuple[JobKind, ...]:
-    """The work this file does."""
+    """Return the kind of job that deletes expired notes."""
 
     async def run(attempt: Attempt) -> None:
         owner = {"org_id": attempt.scope.org_id, "user_id": attempt.key}
         async with services.db.tx(attempt.scope.org_id) as tx:
+            # The lock order (ARCHITECTURE.md): the person's row before the row of the work.
             await lock_person(tx, Scope(**owner))
             await attempt.lock_work(tx)
             await tx.execute(SQL["sweep"], **owner, now=tx.now)
@@ -44,36 +45,39 @@ def job_kinds(services: Services) -> tuple[JobKind, ...]:
             if following is None:
                 await attempt.settle(tx)
             else:
+                # One row of work per person, postponed to the next expiry, rather than one per note.
                 await attempt.repeat(tx, after=following - tx.now + SWEEP_DELAY)
 
     return (JobKind(name=NOTE_SWEEP, run=run),)
 
 
 class NoteTexts:
-    """The parts of notes that are found by meaning; vectors that a program made itself are left alone."""
+    """The texts of notes that the embedding job embeds; vectors that a program made itself are left alone."""
 
     async def list_unembedded(self, tx: Tx, scope: Scope, model: str, *, most: int) -> list[UnembeddedText]:
-        """What of the person has no vector of this model yet."""
+        """Return up to `most` texts of the person that have no vector of this model yet."""
         rows = await tx.fetch_all(SQL["waiting_texts"], **_owner_params(scope), model=model, most=most)
         return [
-            UnembeddedText(address=(row["part"], row["key"], *row["namespace"]), content=row["content"]) for row in rows
+            # The namespace comes last, since it has any number of labels.
+            UnembeddedText(address=(row["part"], row["key"], *row["namespace"]), content=row["content"])
+            for row in rows
         ]
 
     async def store_vectors(
         self, tx: Tx, scope: Scope, model: str, vectors: Mapping[UnembeddedText, np.ndarray]
     ) -> None:
-        """Each has its vector."""
+        """Store the vector of each text."""
         for one, vector in vectors.items():
             part, key, *namespace = one.address
-            where = {**_owner_params(scope), "namespace": namespace, "key": key}
-            await tx.execute(SQL["add_vector"], **where, model=model, part=part, vector=vector_literal(vector))
+            address = {**_owner_params(scope), "namespace": namespace, "key": key}
+            await tx.execute(SQL["add_vector"], **address, model=model, part=part, vector=vector_literal(vector))
 
     async def count_vectors(self, tx: Tx, scope: Scope, model: str) -> VectorCount:
-        """Over every person of the organization."""
+        """Count the texts of every person of the organization, and those that have a vector of this model."""
         return VectorCount(**await tx.fetch_one(SQL["count_texts"], org_id=scope.org_id, model=model))
 
     async def delete_other_vectors(self, tx: Tx, scope: Scope, model: str) -> int:
-        """The person has no vectors of other embedders; how many there were."""
+        """Delete the person's vectors of other embedding models, but not callers' own; return how many there were."""
         return await tx.execute(SQL["drop_other_vectors"], **_owner_params(scope), model=model, caller=CALLER_MODEL)
 
 

@@ -1,4 +1,4 @@
-"""People, personas, sessions, messages and turns, and the summaries made of them: what was said, by whom and when.
+"""People, personas, sessions, turns, messages, and the summaries made from them.
 
-What it means is for the rooms above.
+This package records what was said, by whom and when. Packages above it decide what the words mean.
 """

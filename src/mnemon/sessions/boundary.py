@@ -1,7 +1,7 @@
-"""Where one session ends and the next begins: decided by the times of the messages alone.
+"""Decide where one session ends and the next begins, from the times of the messages alone.
 
-A message belongs to the session whose span it falls into; the span ends a boundary after the last activity. So the
-same messages make the same sessions whether they are said live, loaded later, or arrive out of order.
+A message belongs to the session whose span it falls into; the span ends one boundary after the last activity. So the
+same messages make the same sessions whether they are sent live, imported later, or arrive out of order.
 """
 
 from collections.abc import Sequence
@@ -13,62 +13,66 @@ from mnemon.sessions.session import EndedBy, Session
 
 @dataclass(frozen=True, kw_only=True)
 class SessionBoundary:
-    """The two distances that matter."""
+    """The two time limits that separate sessions."""
 
     idle: timedelta = timedelta(minutes=30)
-    """Silence that ends a session."""
+    """How long a session may be idle before it ends."""
     resume: timedelta = timedelta(hours=6)
-    """How soon after its end a session is taken up again."""
+    """How soon after its end a session may be resumed."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ContinueSession:
-    """The message belongs to this session."""
+    """A placement: the message belongs to an existing session."""
 
     session: Session
 
 
 @dataclass(frozen=True, kw_only=True)
 class BeginSession:
-    """The message begins a session."""
+    """A placement: the message begins a new session."""
 
     resumed_from: str | None
-    """The session it takes up."""
+    """The id of the session it resumes; None when it resumes none."""
 
 
 Placement = ContinueSession | BeginSession
 
 
 def session_end(session: Session, boundary: SessionBoundary) -> datetime:
-    """The moment from which a message no longer belongs to the session."""
+    """Return the moment from which a message no longer belongs to the session."""
     return session.ended_at or session.last_activity_at + boundary.idle
 
 
 def has_ended(session: Session, at: datetime, boundary: SessionBoundary) -> bool:
-    """Whether the session is over at this time, marked or not."""
+    """Say whether the session is over at this time, whether or not its row says so yet."""
     return at >= session_end(session, boundary)
 
 
 def ending_by_request(session: Session, now: datetime, boundary: SessionBoundary) -> tuple[datetime, EndedBy]:
-    """When and why a session that is being closed ended: it may have gone stale before."""
+    """Return when and why a session that is being closed ended; it may have gone idle earlier."""
+    # Closing late must not lengthen a session: one that had gone idle before ended then, as the job would have marked
+    # it.
     stale_from = session.last_activity_at + boundary.idle
     return (stale_from, EndedBy.IDLE) if now >= stale_from else (now, EndedBy.REQUEST)
 
 
 def is_in_span(session: Session, at: datetime, boundary: SessionBoundary) -> bool:
-    """Whether a message of this time falls into the session's span."""
+    """Say whether a message of this time falls into the session's span."""
+    # The span also reaches back one idle period, so that history imported out of order joins the session it precedes.
     return session.started_at - boundary.idle < at < session_end(session, boundary)
 
 
 def place_message(
     at: datetime, known: Sequence[Session], boundary: SessionBoundary, named: Session | None = None
 ) -> Placement:
-    """Where a message of this time belongs, given the sessions of its person and persona around it.
+    """Return where a message of this time belongs, given the sessions of its person and persona around it.
 
-    A named session that has ended continues as a new one, however long ago that was.
+    A message to a named session that has ended begins a new session that resumes it, however long ago it ended.
     """
     if named is not None:
         return BeginSession(resumed_from=named.id) if has_ended(named, at, boundary) else ContinueSession(session=named)
+    # Spans may overlap, since they reach back; the later session then gets the message.
     newest_first = sorted(known, key=lambda session: (session.started_at, session.id), reverse=True)
     for session in newest_first:
         if is_in_span(session, at, boundary):
@@ -77,9 +81,10 @@ def place_message(
 
 
 def _session_to_resume(at: datetime, newest_first: Sequence[Session], boundary: SessionBoundary) -> str | None:
-    """The last session that had ended before, if it ended shortly before."""
+    """Return the id of the last session that ended before this time, if it ended within the resume window."""
     for session in newest_first:
         gap = at - session_end(session, boundary)
+        # A negative gap belongs to a session that began after this time: history is being imported.
         if timedelta(0) <= gap <= boundary.resume:
             return session.id
         if gap > boundary.resume:

@@ -1,5 +1,6 @@
-"""The end of a session: marked when it has gone stale or was closed, then summarized by one model call."""
+"""The end of a session: mark it ended when it went idle or was closed, then summarize it with one model call."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 
@@ -23,19 +24,24 @@ from mnemon.turn import TurnMessage
 from mnemon.untrusted_text import quote_verbatim
 
 _MOST_MESSAGES = 400
+"""The number of messages, the latest ones, that a session summary is made from."""
 
 
 def boundary_from_settings(settings: Settings) -> SessionBoundary:
-    """The boundary the operator chose."""
+    """Return the session boundary that the settings configure."""
     return SessionBoundary(idle=settings.session_boundary, resume=settings.resume_window)
 
 
 async def close_session(tx: Tx, scope: Scope, session_id: str, boundary: SessionBoundary) -> Session:
-    """The session has ended, and its summary is on the way."""
+    """End the session if it is running and queue its summary; return the session.
+
+    Raises NotFound when there is no such session.
+    """
     found = await store.find_session(tx, scope, session_id)
     if found is None:
         raise NotFound("session")
     owner = found[1]
+    # The lock order (ARCHITECTURE.md): the person's row before the session's and before any work.
     await lock_person(tx, owner)
     locked = await store.lock_session(tx, owner, session_id)
     if locked is None:
@@ -50,7 +56,7 @@ async def close_session(tx: Tx, scope: Scope, session_id: str, boundary: Session
 
 
 def job_kinds(services: Services) -> tuple[JobKind, ...]:
-    """The work this file does."""
+    """Return the kind of job that ends and summarizes sessions."""
 
     async def run(attempt: Attempt) -> None:
         await _close_and_summarize(services, attempt)
@@ -64,27 +70,33 @@ async def _close_and_summarize(services: Services, attempt: Attempt) -> None:
     boundary = boundary_from_settings(services.settings)
     async with services.db.tx(attempt.scope.org_id) as tx:
         found = await store.find_session(tx, attempt.scope, attempt.key)
+        # Read with the lock, compared after the model call: it tells whether anything was forgotten meanwhile.
         forgettings = None if found is None else await lock_person(tx, found[1])
         await attempt.lock_work(tx)
         ended = await _mark_ended(tx, attempt, boundary)
         if ended is None:
             return
         session, scope, seq = ended
-        said = await _load_messages(tx, scope, session.id)
-    summary, by = await _make_summary(services, session, said)
+        conversation = await messages.list_recent_messages(tx, scope, session.id, most=_MOST_MESSAGES)
+    # Between the two transactions: a model call takes seconds, and no row may stay locked for that long.
+    summary, by = await _make_summary(services, session, conversation)
     async with services.db.tx(scope.org_id) as tx:
-        same = await lock_person(tx, scope) == forgettings
+        unchanged = await lock_person(tx, scope) == forgettings
         await attempt.lock_work(tx)
-        if not same:  # something was forgotten while the model worked, and the summary may hold it
+        if not unchanged:  # something was forgotten while the model worked, and the summary may hold it
             await attempt.repeat(tx, after=timedelta(0))
             return
-        sources = [one.message_id for one in said]
+        sources = [one.message_id for one in conversation]
         await store.store_summary(tx, scope, session.id, summary, seq=seq, by=by, sources=sources)
         await attempt.settle(tx)
 
 
 async def _mark_ended(tx: Tx, attempt: Attempt, boundary: SessionBoundary) -> tuple[Session, Scope, int] | None:
-    """The session, ended, with the place its summary should reach to; None when nothing is to be summarized now."""
+    """End the session; return it with its scope and the `seq` its summary must cover.
+
+    None when there is nothing to summarize now: no such session, not over yet, or summarized already. The attempt is
+    then settled, or, for a session not over yet, repeated when it may end.
+    """
     found = await store.find_session(tx, attempt.scope, attempt.key)
     locked = None if found is None else await store.lock_session(tx, found[1], attempt.key)
     if found is None or locked is None:
@@ -92,6 +104,7 @@ async def _mark_ended(tx: Tx, attempt: Attempt, boundary: SessionBoundary) -> tu
         return None
     session, seq, summarized = locked
     if session.ended_at is None and not has_ended(session, tx.now, boundary):
+        # The job is queued when the session begins; every turn since then has moved the end.
         await attempt.repeat(tx, after=session_end(session, boundary) - tx.now)
         return None
     if session.ended_at is None:
@@ -102,19 +115,18 @@ async def _mark_ended(tx: Tx, attempt: Attempt, boundary: SessionBoundary) -> tu
     return session, found[1], seq
 
 
-async def _load_messages(tx: Tx, scope: Scope, session_id: str) -> list[TurnMessage]:
-    return list(await messages.list_recent_messages(tx, scope, session_id, most=_MOST_MESSAGES))
-
-
-async def _make_summary(services: Services, session: Session, said: list[TurnMessage]) -> tuple[SessionSummary, str]:
+async def _make_summary(
+    services: Services, session: Session, conversation: Sequence[TurnMessage]
+) -> tuple[SessionSummary, str]:
+    """Ask the model for a summary, or make one by rule; return it with the model's name."""
     model = services.reflector
     summary = await request_structured_answer(
         model,
         SessionSummary,
         system=SUMMARY_PROMPT,
         prompt=f"The session began {session.started_at:%Y-%m-%d %H:%M} UTC.\n\n"
-        + quote_verbatim("conversation", format_transcript(said)),
+        + quote_verbatim("conversation", format_transcript(conversation)),
         purpose=Purpose.SUMMARY,
-        by_rule=lambda: summarize_by_rule(said),
+        by_rule=lambda: summarize_by_rule(conversation),
     )
     return summary.with_limits(), model.name

@@ -1,4 +1,4 @@
-"""What the sessions add to L6, the conversation so far, and the messages that follow the system prompt verbatim."""
+"""The sessions' part of L6, the conversation so far, and the messages that follow the system prompt verbatim."""
 
 from dataclasses import dataclass
 
@@ -11,59 +11,66 @@ from mnemon.sessions.summary import SessionSummary
 from mnemon.turn import Role, TurnMessage
 
 _TAIL_MESSAGES = 6
-"""Messages of a session taken up that are shown verbatim."""
+"""How many messages of a resumed session are shown verbatim."""
 _TAIL_LINE_CHARS = 600
 _RECENT_MESSAGES = 20
+"""How many messages of the running session may follow the system prompt."""
 _RECENT_CHARS = 16_000
 
 
 @dataclass(frozen=True, kw_only=True)
 class SessionPosition:
-    """Where a message would stand."""
+    """The session that a message would be placed in."""
 
     session_id: str | None
-    """The session that runs; None when the message would begin one."""
+    """The running session; None when the message would begin one."""
     taken_up: str | None
-    """The session that it takes up."""
+    """The session that it resumes."""
 
 
-async def find_position(tx: Tx, ask: LayerRequest, boundary: SessionBoundary) -> SessionPosition:
-    """Where the message to be answered stands, or would stand if it came now."""
-    if ask.session_id is not None:
-        found = await store.find_session(tx, ask.scope, ask.session_id)
-        placed = place_message(ask.now, [], boundary, found[0]) if found else BeginSession(resumed_from=None)
+async def find_position(tx: Tx, request: LayerRequest, boundary: SessionBoundary) -> SessionPosition:
+    """Return where the message to be answered is placed, or would be placed if it came now."""
+    if request.session_id is not None:
+        found = await store.find_session(tx, request.scope, request.session_id)
+        placed = place_message(request.now, [], boundary, found[0]) if found else BeginSession(resumed_from=None)
     else:
-        placed = place_message(ask.now, await store.list_sessions_around(tx, ask.scope, ask.now, boundary), boundary)
+        placed = place_message(
+            request.now, await store.list_sessions_around(tx, request.scope, request.now, boundary), boundary
+        )
     if isinstance(placed, BeginSession):
         return SessionPosition(session_id=None, taken_up=placed.resumed_from)
     return SessionPosition(session_id=placed.session.id, taken_up=placed.session.resumed_from)
 
 
-async def conversation_items(tx: Tx, ask: LayerRequest, where: SessionPosition) -> tuple[LayerItem, ...]:
-    """The latest session summary, the rolling summary, and the tail of a session taken up."""
-    told, tail = await tx.gather(
-        store.load_conversation_summary(tx, ask.scope, apart_from=where.session_id), _tail_items(tx, ask, where)
+async def conversation_items(tx: Tx, request: LayerRequest, position: SessionPosition) -> tuple[LayerItem, ...]:
+    """Return the latest session summary, the rolling summary, and the last messages of a resumed session."""
+    summaries, tail = await tx.gather(
+        store.load_conversation_summary(tx, request.scope, apart_from=position.session_id),
+        _tail_items(tx, request, position),
     )
+    # The values decide what L6 loses first when it is over budget: messages of the resumed session (3), todos (4),
+    # the spine (4.5), the session summary (5), the rolling summary (6).
     items: list[LayerItem] = []
-    if told.latest is not None and told.latest_id is not None:
-        items.append(LayerItem(text=_format_summary(told.latest), sources=(told.latest_id,), value=5.0))
-    if told.rolling:
-        items.append(LayerItem(text=f"Summary so far: {told.rolling}", value=6.0))
+    if summaries.latest is not None and summaries.latest_id is not None:
+        items.append(LayerItem(text=_format_summary(summaries.latest), sources=(summaries.latest_id,), value=5.0))
+    if summaries.rolling:
+        items.append(LayerItem(text=f"Summary so far: {summaries.rolling}", value=6.0))
     return (*items, *tail)
 
 
 async def recent_messages(
-    tx: Tx, ask: LayerRequest, where: SessionPosition, turn_id: str | None
+    tx: Tx, request: LayerRequest, position: SessionPosition, turn_id: str | None
 ) -> tuple[TurnMessage, ...]:
-    """The last messages of the session that runs, oldest first, as many as fit; those of the turn itself apart."""
-    if where.session_id is None:
+    """Return the running session's last messages, oldest first, as many as fit, apart from those of the turn itself."""
+    if position.session_id is None:
         return ()
-    said = await messages.list_recent_messages(
-        tx, ask.scope, where.session_id, most=_RECENT_MESSAGES, apart_from_turn=turn_id
+    latest = await messages.list_recent_messages(
+        tx, request.scope, position.session_id, most=_RECENT_MESSAGES, apart_from_turn=turn_id
     )
     kept: list[TurnMessage] = []
     room = _RECENT_CHARS
-    for one in reversed(said):
+    # From the newest backwards: what exceeds the limit is the oldest, and no gap is left in the middle.
+    for one in reversed(latest):
         room -= len(one.content)
         if room < 0:
             break
@@ -72,17 +79,19 @@ async def recent_messages(
     return tuple(reversed(kept))
 
 
-async def _tail_items(tx: Tx, ask: LayerRequest, where: SessionPosition) -> list[LayerItem]:
-    if where.taken_up is None:
+async def _tail_items(tx: Tx, request: LayerRequest, position: SessionPosition) -> list[LayerItem]:
+    """Return the last messages of the resumed session as items, later ones worth slightly more."""
+    if position.taken_up is None:
         return []
-    said = await messages.list_recent_messages(tx, ask.scope, where.taken_up, most=_TAIL_MESSAGES)
+    latest = await messages.list_recent_messages(tx, request.scope, position.taken_up, most=_TAIL_MESSAGES)
     return [
         LayerItem(
             text=f"Shortly before, {one.speaker} at {format_time(one.at)}: {one.content[:_TAIL_LINE_CHARS]}",
             sources=(one.message_id,),
-            value=3.0 + place / 100,
+            # The later messages are worth slightly more, so that the oldest is dropped first.
+            value=3.0 + index / 100,
         )
-        for place, one in enumerate(said)
+        for index, one in enumerate(latest)
         if one.role is not Role.TOOL and one.content
     ]
 

@@ -1,4 +1,4 @@
-"""The life of a turn.
+"""The states of a turn and the transitions between them.
 
                     ┌────────────► answered
                     │                 ▲  ▲
@@ -9,11 +9,11 @@
         └────────────────┴───┘           │
         (asked again)       recorded ────┘ (a turn run elsewhere begins as answered)
 
-A reply is `answering` while it is made, under a lease. It ends `answered` when complete, `interrupted` when the
-listener left or the process died (what was said so far is kept), `failed` when the model gave nothing usable. A
-sweep that gave a turn up too early is corrected by the reply when it comes: interrupted → answered. A caller who
-sends the very same message after a failure continues that turn: failed → answering; so does one whose turn was
-interrupted before a word of the reply was stored: interrupted → answering.
+A turn is `answering` while its reply is generated, under a lease. It ends `answered` when the reply is complete,
+`interrupted` when the client disconnected or the process died (the text so far is kept), `failed` when the model gave
+nothing usable. When a sweep gives a turn up too early, the reply corrects it on arrival: interrupted → answered. A
+caller that sends the same message again after a failure continues that turn: failed → answering; likewise when the
+turn was interrupted before any text of the reply was stored: interrupted → answering.
 """
 
 from enum import StrEnum
@@ -22,6 +22,8 @@ from mnemon.errors import Conflict
 
 
 class TurnStatus(StrEnum):
+    """How far a turn has got."""
+
     ANSWERING = "answering"
     ANSWERED = "answered"
     INTERRUPTED = "interrupted"
@@ -37,12 +39,12 @@ _TRANSITIONS: dict[TurnStatus, frozenset[TurnStatus]] = {
 
 
 def may_become(status: TurnStatus, following: TurnStatus) -> bool:
-    """Whether the step is drawn above."""
+    """Say whether the transition is one of those drawn above."""
     return following in _TRANSITIONS[status]
 
 
 def require_transition(status: TurnStatus, following: TurnStatus) -> TurnStatus:
-    """The following status, if the step is drawn above."""
+    """Return the following status; raise Conflict when the transition is not one of those drawn above."""
     if not may_become(status, following):
         raise Conflict(f"A turn that is {status} cannot become {following}.", code="turn_sealed")
     return following

@@ -1,4 +1,4 @@
-"""The `messages` table: what was said, word for word."""
+"""The `messages` table: every message, verbatim."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,37 +17,38 @@ SQL = load_statements("mnemon.sessions")
 
 @dataclass(frozen=True, kw_only=True)
 class NewMessage:
-    """A message about to be stored."""
+    """A message to be stored."""
 
     role: Role
     content: str
     name: str | None = None
     at: datetime | None = None
-    """When it was said; the moment of storing where nobody says."""
+    """When it was sent; None for the time of storing."""
     tool_requests: tuple[ToolRequest, ...] = ()
-    """On a reply: the calls it made."""
+    """On a reply: the tool calls it made."""
     tool_id: str | None = None
-    """On a tool's message: the call it answers."""
+    """On a tool's message: the id of the call it answers."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class StoredMessage:
-    """A message with where it stands."""
+    """A message with its position."""
 
     said: TurnMessage
     turn_id: str
     persona_id: str | None
     seq: int
-    """Its turn's place in the session."""
+    """The position of its turn in the session."""
     place: int
-    """Its own place in the turn."""
+    """Its own position in the turn."""
     revision: int
 
 
 def prepare_messages(
     tx: Tx, messages: Sequence[NewMessage], first_place: int = 0
 ) -> tuple[tuple[TurnMessage, ...], list[dict[str, object]]]:
-    """The messages as they will stand in their turn, and as rows for a statement."""
+    """Return the messages with new ids and times, and as rows for a statement."""
+    # Ids and times are set here rather than by the database: the caller needs the messages before they are written.
     stored = tuple(
         TurnMessage(
             message_id=tx.new_id("msg"),
@@ -84,8 +85,9 @@ def add_messages(
     first_place: int,
     revision: int,
 ) -> tuple[TurnMessage, ...]:
-    """The messages stand at the end of a turn that exists, in this order; written with the next statement."""
+    """Append the messages to an existing turn, in this order; they are written with the next statement."""
     stored, rows = prepare_messages(tx, messages, first_place)
+    # Nobody looks at the result, and the person's row is locked already, so this costs no round trip (decision 20).
     tx.defer(
         SQL["add_messages"],
         org_id=scope.org_id,
@@ -100,7 +102,7 @@ def add_messages(
 
 
 async def list_turn_messages(tx: Tx, scope: Scope, turn_id: str) -> tuple[TurnMessage, ...]:
-    """The turn's messages in order."""
+    """Return the turn's messages in order."""
     rows = await tx.fetch_all(SQL["turn_messages"], org_id=scope.org_id, user_id=scope.user, turn_id=turn_id)
     return tuple(message_from_row(row) for row in rows)
 
@@ -108,13 +110,14 @@ async def list_turn_messages(tx: Tx, scope: Scope, turn_id: str) -> tuple[TurnMe
 async def list_recent_messages(
     tx: Tx, scope: Scope, session_id: str, *, most: int, apart_from_turn: str | None = None
 ) -> tuple[TurnMessage, ...]:
-    """The session's last messages, oldest first."""
+    """Return the session's last `most` messages, oldest first, without those of one turn."""
     rows = await tx.fetch_all(
         SQL["recent_messages"],
         org_id=scope.org_id,
         user_id=scope.user,
         session_id=session_id,
         most=most,
+        # `except` is a Python keyword, so that it cannot be passed as a plain argument.
         **{"except": apart_from_turn or ""},
     )
     return tuple(message_from_row(row) for row in reversed(rows))
@@ -123,7 +126,10 @@ async def list_recent_messages(
 async def list_others_messages(
     tx: Tx, scope: Scope, *, most: int, longest: int, apart_from_turn: str
 ) -> tuple[TurnMessage, ...]:
-    """The last messages to the scope's persona that are not the person's own, in any session, the latest first."""
+    """Return the last messages to the scope's persona that are not the person's own, in any session, latest first.
+
+    Each is cut to `longest` characters.
+    """
     rows = await tx.fetch_all(
         SQL["messages_of_others"],
         org_id=scope.org_id,
@@ -139,7 +145,7 @@ async def list_others_messages(
 async def list_session_messages(
     tx: Tx, scope: Scope, session_id: str, *, most: int, after: tuple[int, int] = (0, -1)
 ) -> list[StoredMessage]:
-    """The session's messages in order, after a place."""
+    """Return the session's messages in order, after a position `(seq, place)`."""
     rows = await tx.fetch_all(
         SQL["session_messages"],
         org_id=scope.org_id,
@@ -165,7 +171,7 @@ async def list_session_messages(
 async def list_messages_between(
     tx: Tx, scope: Scope, *, after_count: int, up_to_count: int, most: int = 40
 ) -> tuple[TurnMessage, ...]:
-    """What was said with this persona between two message counts, oldest first."""
+    """Return the last messages with this persona between two message counts, oldest first."""
     rows = await tx.fetch_all(
         SQL["messages_between"],
         org_id=scope.org_id,
@@ -179,7 +185,7 @@ async def list_messages_between(
 
 
 async def list_messages_since(tx: Tx, scope: Scope, revision: int, *, most: int = 200) -> list[tuple[TurnMessage, int]]:
-    """What was said across all personas after the person's revision, oldest first, each with its revision."""
+    """Return the messages with all personas after the person's revision, oldest first, each with its revision."""
     rows = await tx.fetch_all(
         SQL["messages_since"], org_id=scope.org_id, user_id=scope.user, revision=revision, most=most
     )
@@ -187,7 +193,7 @@ async def list_messages_since(tx: Tx, scope: Scope, revision: int, *, most: int 
 
 
 async def count_user_messages(tx: Tx, scope: Scope, *, since_revision: int = 0) -> int:
-    """How many messages the person has sent to anyone after this revision."""
+    """Return how many messages the person has sent, to any persona, after this revision."""
     row = await tx.fetch_one(
         SQL["count_user_messages"], org_id=scope.org_id, user_id=scope.user, revision=since_revision
     )
@@ -195,7 +201,7 @@ async def count_user_messages(tx: Tx, scope: Scope, *, since_revision: int = 0) 
 
 
 def message_from_row(row: Row) -> TurnMessage:
-    """The row as the rooms see it."""
+    """Return the row as a TurnMessage."""
     return TurnMessage(
         message_id=row["id"], role=Role(row["role"]), content=row["content"], name=row["name"], at=row["at"]
     )

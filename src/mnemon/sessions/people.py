@@ -1,6 +1,7 @@
-"""People: the row that stands for a person, and the revision that moves with what recall can see.
+"""People and personas.
 
-Personas: who the person speaks with, by the organization's own names.
+A person is a row of `users`. Its lock serializes everything written about the person, and its revision increases with
+every write that recall can see. A persona is a role the agent speaks in, under a name the organization chooses.
 """
 
 from dataclasses import dataclass
@@ -16,63 +17,68 @@ SQL = load_statements("mnemon.sessions")
 
 
 async def ensure_person(tx: Tx, org_id: str, external: str, persona_id: str | None = None) -> Scope:
-    """The person exists and their row is locked to the transaction's end; gives their scope."""
+    """Create the person unless they exist, lock their row until the transaction ends, and return their scope."""
     scope = person_scope(org_id, external, persona_id)
+    # The conflict branch updates the row, since only that locks an existing one: forgetting waits for it.
     await tx.execute(SQL["ensure_person"], org_id=org_id, user_id=scope.user, external_id=external, now=tx.now)
     return scope
 
 
 async def bump_revision(tx: Tx, scope: Scope, *, asked_for: str = "user") -> int:
-    """The person's revision is one higher and their row locked to the transaction's end: all writers queue here.
+    """Increase the person's revision by one and return it; their row stays locked until the transaction ends.
 
-    Raises NotFound for `asked_for` when there is no such person, or they were forgotten while this waited.
+    Every writer waits for this lock. Raises NotFound for `asked_for` when there is no such person, or when they were
+    forgotten while this waited.
     """
     row = await tx.fetch_one_or_none(SQL["bump_revision"], org_id=scope.org_id, user_id=scope.user)
     if row is None:
         raise NotFound(asked_for)
+    # The first revision of a transaction counts: later bumps in it become visible at the same commit.
     tx.revisions.setdefault(scope.user, int(row["revision"]))
     return int(row["revision"])
 
 
 async def lock_person(tx: Tx, scope: Scope) -> int | None:
-    """The person's row is locked; how often something of theirs was forgotten, None for one never seen.
+    """Lock the person's row; return how often something of theirs was forgotten, None for an unknown person.
 
-    Locked before the row of any work: writers hold the person and then enqueue, so a job does it in the same order.
+    Lock it before any row of `work`: writers lock the person and then enqueue, so a job uses the same order.
     """
     row = await tx.fetch_one_or_none(SQL["hold_person"], org_id=scope.org_id, user_id=scope.user)
     return None if row is None else int(row["forgettings"])
 
 
 async def lock_person_shared(tx: Tx, scope: Scope) -> int | None:
-    """Keep the person from being forgotten until the transaction ends; give how often something of theirs was.
+    """Keep the person from being forgotten until the transaction ends; return how often something of theirs was before.
 
-    For a transaction that locks a turn or its work without writing about the person: forgetting deletes those rows
-    in an order of its own, so one of the two would have to give way.
+    None for an unknown person. For a transaction that locks a turn or its work without writing about the person:
+    forgetting deletes those rows in another order, so that without this lock the two could deadlock.
     """
+    # `for key share` conflicts with the `for update` of forgetting, and not with writers (ARCHITECTURE.md, lock
+    # order).
     row = await tx.fetch_one_or_none(SQL["keep_person"], org_id=scope.org_id, user_id=scope.user)
     return None if row is None else int(row["forgettings"])
 
 
 async def count_forgettings(tx: Tx, scope: Scope) -> int | None:
-    """How often something of the person's was forgotten, without a lock; None for one never seen."""
+    """Return how often something of the person's was forgotten, without a lock; None for an unknown person."""
     row = await tx.fetch_one_or_none(SQL["forgettings"], org_id=scope.org_id, user_id=scope.user)
     return None if row is None else int(row["forgettings"])
 
 
 async def revision_of(tx: Tx, scope: Scope) -> int:
-    """The person's revision; 0 for one never seen."""
+    """Return the person's revision; 0 for an unknown person."""
     row = await tx.fetch_one_or_none(SQL["revision"], org_id=scope.org_id, user_id=scope.user)
     return 0 if row is None else int(row["revision"])
 
 
 async def external_name(tx: Tx, scope: Scope) -> str | None:
-    """What the application calls the person."""
+    """Return the name by which the application calls the person; None for an unknown person."""
     row = await tx.fetch_one_or_none(SQL["external_name"], org_id=scope.org_id, user_id=scope.user)
     return None if row is None else str(row["external_id"])
 
 
 class EngagementUse(StrEnum):
-    """Whether what is said to a persona takes part in the organization's engagement."""
+    """Whether messages to a persona contribute to the organization's engagement."""
 
     SHARED = "shared"
     OFF = "off"
@@ -80,12 +86,12 @@ class EngagementUse(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Persona:
-    """One way for the agent to be."""
+    """A role that the agent speaks in."""
 
     id: str
     name: str
     prompt: str
-    """Who it is; L1 of the context."""
+    """The description of the role; L1 of the context."""
     engagement: EngagementUse
     updated_at: datetime
 
@@ -93,7 +99,7 @@ class Persona:
 async def put_persona(
     tx: Tx, scope: Scope, persona_id: str, *, name: str, prompt: str, engagement: EngagementUse
 ) -> tuple[Persona, bool]:
-    """The persona is as given; also whether it is new."""
+    """Create or replace the persona; return it and whether it is new."""
     row = await tx.fetch_one(
         SQL["put_persona"],
         org_id=scope.org_id,
@@ -103,12 +109,12 @@ async def put_persona(
         engagement=engagement,
         now=tx.now,
     )
-    made = Persona(id=persona_id, name=name, prompt=prompt, engagement=engagement, updated_at=tx.now)
-    return made, bool(row["created"])
+    persona = Persona(id=persona_id, name=name, prompt=prompt, engagement=engagement, updated_at=tx.now)
+    return persona, bool(row["created"])
 
 
 async def find_persona(tx: Tx, scope: Scope, persona_id: str) -> Persona | None:
-    """The persona, if it was described; one that never was is only a name."""
+    """Return the persona; None when it has no description and is only a name."""
     row = await tx.fetch_one_or_none(SQL["persona"], org_id=scope.org_id, persona_id=persona_id)
     if row is None:
         return None
@@ -122,7 +128,7 @@ async def find_persona(tx: Tx, scope: Scope, persona_id: str) -> Persona | None:
 
 
 async def takes_part_in_engagement(tx: Tx, scope: Scope) -> bool:
-    """Whether the scope's persona shares in engagement; without a persona, or an undescribed one, it does."""
+    """Say whether the scope's persona contributes to engagement; one without a description, and none at all, does."""
     if scope.persona_id is None:
         return True
     persona = await find_persona(tx, scope, scope.persona_id)

@@ -1,4 +1,4 @@
-"""A turn is stored in the session it belongs to, and everything that counts is counted, in the caller's transaction."""
+"""Store a turn in the session it belongs to, and update the counters, in the caller's transaction."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -20,18 +20,19 @@ from mnemon.turn import Intent, Role, ToolOutcome, Turn, TurnMessage
 
 SQL = load_statements("mnemon.sessions")
 CLOSE_SESSION = "session_close"
-"""The work that ends a session and summarizes it; its key is the session."""
+"""The kind of job that ends a session and summarizes it; its key is the session's id."""
 _CLOSE_DELAY = timedelta(minutes=1)
+"""The least time between storing a turn and closing its session."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class NewTurn:
-    """A turn about to be stored."""
+    """A turn to be stored."""
 
     user_name: str
     messages: tuple[NewMessage, ...]
     session_id: str | None = None
-    """The session the caller means; None for the one its time says."""
+    """The session the caller names; None for the one that its time determines."""
     status: TurnStatus = TurnStatus.ANSWERED
     origin: TurnOrigin = TurnOrigin.RECORDED
     lease_until: datetime | None = None
@@ -40,18 +41,20 @@ class NewTurn:
 
 
 async def store_turn(tx: Tx, scope: Scope, incoming: NewTurn, boundary: SessionBoundary) -> Turn:
-    """The turn is stored, ordered after every earlier one of its person.
+    """Store the turn after every earlier one of its person; return it with its ids.
 
-    The person's row is locked first, so that two messages of one moment find one session and take turns.
+    The person's row is locked first, so that two simultaneous messages find the same session and are stored one after
+    the other.
     """
     at, until = _turn_span(tx.now, incoming.messages)
+    # One round trip: the sessions are read behind the statement that takes the person's lock.
     revision, (scope, named, known) = await tx.gather(
         ensure_person_revision(tx, scope, incoming.user_name),
         _candidate_sessions(tx, scope, incoming.session_id, at, boundary),
     )
-    said = tuple(message.content for message in incoming.messages if message.role is Role.USER)
-    entered = await _enter_session(tx, scope, TurnArrival(at=at, until=until, said=said), named, known, boundary)
-    said_first, rows = messages.prepare_messages(tx, incoming.messages)
+    user_texts = tuple(message.content for message in incoming.messages if message.role is Role.USER)
+    entered = await _enter_session(tx, scope, TurnArrival(at=at, until=until, said=user_texts), named, known, boundary)
+    stored, rows = messages.prepare_messages(tx, incoming.messages)
     turn = Turn(
         id=tx.new_id("trn"),
         session_id=entered.session.id,
@@ -59,7 +62,7 @@ async def store_turn(tx: Tx, scope: Scope, incoming: NewTurn, boundary: SessionB
         scope=scope,
         user_name=incoming.user_name,
         at=at,
-        messages=said_first,
+        messages=stored,
         tool_results=incoming.tool_results,
         intents=incoming.intents,
         message_count=entered.message_count,
@@ -77,16 +80,18 @@ async def store_turn(tx: Tx, scope: Scope, incoming: NewTurn, boundary: SessionB
 
 
 async def ensure_person_revision(tx: Tx, scope: Scope, user_name: str) -> int:
-    """The person exists and is locked; gives the revision of what this transaction writes."""
+    """Create the person unless they exist, lock their row, and return the revision of what this transaction writes."""
+    # One statement instead of `ensure_person` and `bump_revision`, since every turn passes here.
     row = await tx.fetch_one(SQL["met"], org_id=scope.org_id, user_id=scope.user, external_id=user_name, now=tx.now)
     tx.revisions.setdefault(scope.user, int(row["revision"]))
     return int(row["revision"])
 
 
 async def append_messages(tx: Tx, turn: Turn, more: Sequence[NewMessage]) -> Turn:
-    """The messages stand at the end of a turn that exists."""
+    """Append the messages to an existing turn; return the turn with all its messages."""
     if not more:
         return turn
+    # The lock is taken before the messages are counted, so that two appends never use the same positions.
     revision, known = await tx.gather(
         ensure_person_revision(tx, turn.scope, turn.user_name), messages.list_turn_messages(tx, turn.scope, turn.id)
     )
@@ -104,7 +109,10 @@ async def append_messages(tx: Tx, turn: Turn, more: Sequence[NewMessage]) -> Tur
 
 
 async def find_named_session(tx: Tx, scope: Scope, session_id: str | None) -> tuple[Scope, Session | None]:
-    """The session the caller named and the scope it makes: a session's persona is the turn's."""
+    """Return the session the caller named and the scope of its turn, which takes the session's persona.
+
+    Raises NotFound when there is no such session, Invalid when it belongs to another persona than the scope's.
+    """
     if session_id is None:
         return scope, None
     found = await store.find_session(tx, scope, session_id)
@@ -122,7 +130,7 @@ async def find_named_session(tx: Tx, scope: Scope, session_id: str | None) -> tu
 async def _candidate_sessions(
     tx: Tx, scope: Scope, session_id: str | None, at: datetime, boundary: SessionBoundary
 ) -> tuple[Scope, Session | None, Sequence[Session]]:
-    """The session that was named, or those that a message of this time may belong to; and the turn's scope."""
+    """Return the turn's scope, the named session, and the sessions that a message of this time may belong to."""
     scope, named = await find_named_session(tx, scope, session_id)
     return scope, named, [named] if named else await store.list_sessions_around(tx, scope, at, boundary)
 
@@ -130,21 +138,22 @@ async def _candidate_sessions(
 async def _enter_session(
     tx: Tx,
     scope: Scope,
-    occasion: TurnArrival,
+    arrival: TurnArrival,
     named: Session | None,
     known: Sequence[Session],
     boundary: SessionBoundary,
 ) -> EnteredSession:
-    """The session that the messages belong to, begun where there is none."""
-    placed = place_message(occasion.at, [] if named else known, boundary, named)
+    """Add a turn to the session that the messages belong to, beginning a session where there is none."""
+    placed = place_message(arrival.at, [] if named else known, boundary, named)
     if isinstance(placed, BeginSession):
-        await _end_stale_sessions(tx, scope, occasion.at, known, boundary)
-        entered = await store.begin_session(tx, scope, occasion, resumed_from=placed.resumed_from)
+        await _end_stale_sessions(tx, scope, arrival.at, known, boundary)
+        entered = await store.begin_session(tx, scope, arrival, resumed_from=placed.resumed_from)
     else:
-        entered = await store.continue_session(tx, scope, placed.session.id, occasion)
+        entered = await store.continue_session(tx, scope, placed.session.id, arrival)
+        # The job that closes it is queued already, and postpones itself while the session is active.
         if placed.session.ended_at is None:
             return entered
-    # History that is loaded lies behind its boundary at once; more of it may follow within the minute.
+    # Imported history is past its boundary at once; wait, since more of the same session may follow within a minute.
     due_at = max(entered.session.last_activity_at + boundary.idle, tx.now + _CLOSE_DELAY)
     await enqueue_work(tx, scope, CLOSE_SESSION, entered.session.id, due_at=due_at)
     return entered
@@ -153,20 +162,20 @@ async def _enter_session(
 async def _end_stale_sessions(
     tx: Tx, scope: Scope, at: datetime, known: Sequence[Session], boundary: SessionBoundary
 ) -> None:
-    """Sessions that the message found stale have ended, and their summaries are on the way."""
+    """End the sessions that have gone idle by this time and queue their summaries."""
     for session in known:
         if session.ended_at is None and has_ended(session, at, boundary):
             await store.end_session(tx, scope, session.id, session_end(session, boundary), EndedBy.IDLE)
             await enqueue_work(tx, scope, CLOSE_SESSION, session.id)
 
 
-def _turn_span(now: datetime, said: Sequence[NewMessage]) -> tuple[datetime, datetime]:
-    """When the turn happened, by the person's first message, and when its last message came."""
-    times = [message.at or now for message in said]
-    first = next((message.at or now for message in said if message.role is Role.USER), None)
+def _turn_span(now: datetime, new_messages: Sequence[NewMessage]) -> tuple[datetime, datetime]:
+    """Return when the turn happened, by the person's first message, and when its last message came."""
+    times = [message.at or now for message in new_messages]
+    first = next((message.at or now for message in new_messages if message.role is Role.USER), None)
     return first or min(times, default=now), max(times, default=now)
 
 
 def last_message(turn: Turn, role: Role) -> TurnMessage | None:
-    """The last message of this role."""
-    return next((said for said in reversed(turn.messages) if said.role is role), None)
+    """Return the turn's last message of this role; None when there is none."""
+    return next((message for message in reversed(turn.messages) if message.role is role), None)

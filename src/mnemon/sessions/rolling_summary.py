@@ -1,9 +1,8 @@
-"""The section `rolling_summary`: due when the count reaches a multiple of four.
+"""The reflection section `rolling_summary`: a summary of the conversation in at most 600 characters.
 
-The rolling summary: due every four messages of the person, at most 600 characters, and nothing open is lost.
-
-The seed's weakness is that each update replaces the last. Here every version is kept, and what the new one drops
-is carried over while it is open: a promise, a question, a person just met.
+It is due whenever the person's messages to a persona reach a multiple of four. Every version is kept. A model that
+rewrites a summary loses things; so what the new version drops is appended to it while it is still open: a promise, a
+question, a person just met.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -34,21 +33,22 @@ from mnemon.untrusted_text import quote_verbatim, reads_outside_text
 SUMMARY_INTERVAL = 4
 SUMMARY_CHARS = 600
 _CARRIED_CHARS = 300
-"""Most characters of a summary that carried lines may take."""
+"""The most characters of a summary that carried lines may take."""
 _PRIORITY = {OpenKind.COMMITMENT: 0, OpenKind.QUESTION: 1, OpenKind.PERSON: 2}
 _SENTENCE_CHARS = 160
 
 
 @dataclass(frozen=True, kw_only=True)
 class RolledSummary:
-    """A new version of the summary."""
+    """The text of a new version, and the lines in it that were carried over from the previous one."""
 
     text: str
     carried: tuple[str, ...]
 
 
 def is_due(message_count: int, said_in_turn: int, every: int = SUMMARY_INTERVAL) -> bool:
-    """Whether the turn brought the count to a multiple of `every`, or past one."""
+    """Say whether the turn brought the count to a multiple of `every`, or past one."""
+    # Past one, since a recorded turn may bring several messages and jump over the multiple.
     return said_in_turn > 0 and message_count // every > (message_count - said_in_turn) // every
 
 
@@ -56,10 +56,10 @@ def is_due(message_count: int, said_in_turn: int, every: int = SUMMARY_INTERVAL)
 def roll_summary(
     new: str, *, previous: str, carried_before: Sequence[str], said: str, open_todos: Sequence[str]
 ) -> RolledSummary:
-    """The new summary with what it dropped and is still open appended, within the limit.
+    """Return the new summary with the still open lines that it dropped appended, within the limit.
 
     `said` is what was said since the previous one: it may report something as over. An open todo that the previous
-    summary told of is a commitment however it was worded.
+    summary mentioned is a commitment however it was worded.
     """
     fresh, ended = " ".join(new.split()), ended_topics(said)
     dropped = [
@@ -69,15 +69,17 @@ def roll_summary(
         and not has_ended_topic(ended, line)
         and _is_still_open(line, carried_before, open_todos)
     ]
+    # Promises first, for the room may not suffice; the sort is stable and keeps the order within a kind.
     dropped.sort(key=lambda line: _PRIORITY[open_kind(line) or OpenKind.COMMITMENT])
     carried = _fitting_lines(dropped, min(_CARRIED_CHARS, SUMMARY_CHARS))
     room = SUMMARY_CHARS - sum(len(line) + 1 for line in carried)
+    # The new text is cut, never what is carried: that was dropped once already.
     body = truncate_text(fresh, room)
     return RolledSummary(text=" ".join(part for part in (body, *carried) if part), carried=tuple(carried))
 
 
 def _summary_lines(previous: str, carried_before: Sequence[str]) -> list[str]:
-    """The previous summary line by line; a line carried already stays one line."""
+    """Split the previous summary into lines; a line that was already carried stays one line."""
     own = previous
     for line in carried_before:
         own = own.replace(line, "\n")
@@ -85,14 +87,15 @@ def _summary_lines(previous: str, carried_before: Sequence[str]) -> list[str]:
 
 
 def _is_still_open(line: str, carried_before: Sequence[str], open_todos: Sequence[str]) -> bool:
+    """Say whether a dropped line is to be carried: an open promise, question or todo, or a person mentioned once."""
     kind = open_kind(line)
     if kind is OpenKind.PERSON:
-        return line not in carried_before  # just met: carried over once, then the memories know them
+        return line not in carried_before  # carried over once; by then the person is in the memories
     return kind is not None or any(has_content_of(line, todo) for todo in open_todos)
 
 
 def _fitting_lines(lines: Sequence[str], room: int) -> list[str]:
-    """The first lines that fit whole."""
+    """Return the lines that fit whole, in order, skipping those that do not."""
     kept: list[str] = []
     for line in lines:
         if len(line) + 1 <= room:
@@ -103,17 +106,18 @@ def _fitting_lines(lines: Sequence[str], room: int) -> list[str]:
 
 @reads_outside_text
 def rolling_summary_by_rule(messages: Sequence[TurnMessage], previous: str) -> str:
-    """What the person said, in their words: statements first, then questions, newest first as far as there is room."""
-    told: list[str] = []
-    asked: list[str] = []
+    """Make a summary of the person's own sentences: statements first, then questions, newest first, as many as fit."""
+    statements: list[str] = []
+    questions: list[str] = []
     for message in reversed(messages):
         if message.role is not Role.USER:
             continue
         for sentence in split_sentences(message.content):
-            (asked if sentence.endswith("?") else told).append(truncate_text(sentence, _SENTENCE_CHARS))
+            (questions if sentence.endswith("?") else statements).append(truncate_text(sentence, _SENTENCE_CHARS))
     parts = [
-        *(f"Said: {line}" for line in _fitting_lines(told, SUMMARY_CHARS - 150)),
-        *(f"Asked: {line}" for line in asked[:2]),
+        # 150 characters stay free for questions.
+        *(f"Said: {line}" for line in _fitting_lines(statements, SUMMARY_CHARS - 150)),
+        *(f"Asked: {line}" for line in questions[:2]),
     ]
     return truncate_text(" ".join(_end_with_period(part) for part in parts) or previous, SUMMARY_CHARS)
 
@@ -123,7 +127,7 @@ def _end_with_period(sentence: str) -> str:
 
 
 OpenTodos = Callable[[Tx, Scope], Awaitable[Sequence[str]]]
-"""Tells what the person still has to do with this persona: how a commitment is known to be open."""
+"""Returns the person's open todos with this persona: they show that a commitment is open."""
 
 _INSTRUCTIONS = (
     f"Summarize the conversation with this person so far in at most {SUMMARY_CHARS} characters, as running text. "
@@ -140,7 +144,7 @@ class RollingSummaryAnswer(BaseModel):
 
 
 class RollingSummarySection:
-    """Asks for a summary every fourth message and keeps every version."""
+    """The section that asks for a summary at every fourth message and keeps every version."""
 
     name = "rolling_summary"
     label = "rollingSummary"
@@ -150,7 +154,7 @@ class RollingSummarySection:
         self._open_todos = open_todos
 
     async def prepare_brief(self, tx: Tx, turn: Turn) -> Brief | None:
-        """The previous summary and what was said since; the state says that a summary is being tried."""
+        """Return the previous summary and what was said since, and record the attempt; None when no summary is due."""
         if not is_due(turn.message_count, _count_user_messages(turn)):
             return None
         await state.record_rolling_attempt(tx, turn.scope)
@@ -163,27 +167,31 @@ class RollingSummarySection:
         return Brief(instructions=_INSTRUCTIONS, state=shown, facts={"said": said, "previous": text})
 
     def answer_by_rule(self, turn: Turn, brief: Brief) -> BaseModel:
-        """The person's own sentences."""
+        """Answer with the person's own sentences."""
         return RollingSummaryAnswer(
             rolling_summary=rolling_summary_by_rule(brief.facts["said"], brief.facts["previous"])
         )
 
     async def apply_answer(self, tx: Tx, turn: Turn, answer: BaseModel) -> SectionResult:
-        """The summary is the current one, with what it dropped and is open carried over; a late one is skipped."""
+        """Store the summary as the current one, with the open lines it dropped carried over.
+
+        An empty summary, or one that is older than the current one, is skipped.
+        """
         assert isinstance(answer, RollingSummaryAnswer)
         if not answer.rolling_summary.strip():
             return SectionResult(skipped=1)
         previous = await _previous_summary(tx, turn)
         said = await _messages_since(tx, turn, previous)
-        told = "\n".join(one.content for one in said if one.role is Role.USER)
+        user_text = "\n".join(one.content for one in said if one.role is Role.USER)
+        # A long text is read in a thread, so that it does not block the event loop.
         rolled = await run_off_loop(
-            len(told),
+            len(user_text),
             partial(
                 roll_summary,
                 answer.rolling_summary,
                 previous=previous.text if previous else "",
                 carried_before=previous.carried if previous else (),
-                said=told,
+                said=user_text,
                 open_todos=await self._open_todos(tx, turn.scope),
             ),
         )
@@ -195,13 +203,13 @@ class RollingSummarySection:
             at=turn.at,
             sources=_merge_sources(said, previous),
         )
-        kept = await state.store_rolling_summary(tx, turn.scope, version)
-        if not kept:
+        stored = await state.store_rolling_summary(tx, turn.scope, version)
+        if not stored:
             return SectionResult(skipped=1)
         return SectionResult(updated=1) if previous else SectionResult(stored=1)
 
     async def record_failure(self, tx: Tx, turn: Turn, reason: str, detail: str) -> None:
-        """The state says why there is no new summary."""
+        """Record in the session state why there is no new summary."""
         await state.record_rolling_error(tx, turn.scope, RollingError(reason=reason, detail=detail[:300]))
 
 
@@ -210,17 +218,21 @@ def _count_user_messages(turn: Turn) -> int:
 
 
 async def _previous_summary(tx: Tx, turn: Turn) -> RollingSummary | None:
-    """The newest version that tells of fewer messages than the turn's."""
+    """Return the newest version that covers fewer messages than the turn's count."""
     versions = await state.list_rolling_summaries(tx, turn.scope, most=1, before=turn.message_count)
     return versions[0] if versions else None
 
 
 async def _messages_since(tx: Tx, turn: Turn, previous: RollingSummary | None) -> tuple[TurnMessage, ...]:
+    """Return the messages after the previous summary; without one, those of the last two intervals."""
     after = previous.message_count if previous else turn.message_count - 2 * SUMMARY_INTERVAL
     return await messages.list_messages_between(tx, turn.scope, after_count=after, up_to_count=turn.message_count)
 
 
 def _merge_sources(said: Sequence[TurnMessage], previous: RollingSummary | None) -> tuple[str, ...]:
-    """The messages it tells of; what an earlier version told may live on in it, so its sources do too."""
+    """Return the ids of the messages it covers, the latest 400.
+
+    Text of an earlier version may live on in it, so that its sources count too: forgetting one of them must find it.
+    """
     earlier = previous.sources if previous else ()
     return tuple(dict.fromkeys([*earlier, *(one.message_id for one in said)]))[-400:]

@@ -1,7 +1,8 @@
-"""What a sentence looks like that leaves something open, makes a promise, or brings in a person.
+"""Recognize sentences that leave something open, make a promise, or introduce a person.
 
-Tables a reader can extend. They serve the offline summaries and the rule that nothing open is dropped from a summary;
-precision counts more than recall, since a wrong line would be carried along.
+The word tables are meant to be extended. They serve the summaries made without a model, and the rule that nothing open
+is dropped from a summary. Precision matters more than recall, since a wrong line would be carried from version to
+version.
 """
 
 import re
@@ -12,7 +13,7 @@ from mnemon.untrusted_text import reads_outside_text, text_blocks
 
 
 class OpenKind(StrEnum):
-    """Why a sentence is not done with, most pressing first."""
+    """Why a sentence is still open, most pressing first."""
 
     COMMITMENT = "commitment"
     QUESTION = "question"
@@ -29,6 +30,7 @@ _QUESTION = re.compile(
     r"|still deciding|to be decided|does not know|doesn['’]t know)\b",
     re.IGNORECASE,
 )
+# Without IGNORECASE: a capital letter is what tells a name.
 _PERSON = re.compile(
     r"\b(?:met|introduced|this is|meet)\s+(?:\w+\s+){0,3}?[A-Z]\w+"
     r"|\b[A-Z]\w+,? (?:is|was|became) (?:(?:my|our|his|her|their|the|a|an|[A-Z]\w+['’]s)\s)(?:\w+\s){0,3}?"
@@ -43,8 +45,9 @@ _DONE = re.compile(
     r"resolved|decided|solved|settled|answered|sorted|delivered|bought|fixed|forget about|never ?mind)\b",
     re.IGNORECASE,
 )
+# Not at the start of a sentence, where every word is capitalized.
 _NAME = re.compile(r"(?<![.!?]\s)(?<!^)\b[A-Z][a-zà-ÿ]+(?:\s[A-Z][a-zà-ÿ]+)*")
-# White space is entered at its beginning only: entered anywhere, a long run of it takes the square of its length.
+# `(?<!\s)` lets a match begin only at the start of a run of white space: otherwise a long run takes quadratic time.
 _SENTENCE_END = re.compile(r"(?<=[.!?…])[\"'”’)]*\s+(?=[\"'“‘(]*[A-Z0-9ÄÖÜÀ-Þ])|(?<!\s)\s*\n\s*|(?<=;)\s+")
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
 _FILLER_WORDS = (
@@ -61,18 +64,19 @@ _NOT_NAMES = (
     "English French German Spanish Talked Asked Christmas Easter God Internet"
 )
 NOT_NAMES = frozenset(_NOT_NAMES.split())
+"""Capitalized words that are not names."""
 
 
 @reads_outside_text
 def split_sentences(text: str) -> list[str]:
-    """The text's sentences, each on its own, whitespace made single."""
+    """Return the text's sentences, white space collapsed."""
     parts = (" ".join(part.split()) for block in text_blocks(text) for part in _SENTENCE_END.split(block))
     return [part.rstrip(";") for part in parts if part]
 
 
 @reads_outside_text
 def content_words(text: str) -> frozenset[str]:
-    """The words that carry meaning, in lower case, plural s removed."""
+    """Return the words that carry meaning, in lower case, without a plural s."""
     words = (word.lower().replace("’", "'").removesuffix("'s") for word in _WORD.findall(text))
     kept = (word for word in words if word not in _FILLER and (len(word) > 2 or word.isdigit()))
     return frozenset(word[:-1] if len(word) > 4 and word.endswith("s") else word for word in kept)
@@ -80,14 +84,15 @@ def content_words(text: str) -> frozenset[str]:
 
 @reads_outside_text
 def has_content_of(text: str, sentence: str, share: float = 0.6) -> bool:
-    """Whether the text says at least this share of what the sentence says."""
+    """Say whether the text contains at least this share of the sentence's content words."""
     wanted = content_words(sentence)
     return not wanted or len(wanted & content_words(text)) >= share * len(wanted)
 
 
 @reads_outside_text
 def open_kind(sentence: str) -> OpenKind | None:
-    """Why the sentence is not done with; None when it is plain telling."""
+    """Return why the sentence is still open; None for a plain statement."""
+    # Before the words of ending: "Has it been paid?" is open.
     if _QUESTION.search(sentence):
         return OpenKind.QUESTION
     if _DONE.search(sentence):
@@ -99,19 +104,20 @@ def open_kind(sentence: str) -> OpenKind | None:
 
 @reads_outside_text
 def ended_topics(said: str) -> list[frozenset[str]]:
-    """What each sentence speaks of that has a word of ending in it."""
+    """Return the content words of each sentence that reports something as over."""
     return [content_words(line) for line in split_sentences(said) if _DONE.search(line)]
 
 
 def has_ended_topic(ended: Iterable[frozenset[str]], sentence: str) -> bool:
-    """Whether what was said reports the sentence's matter as over; `ended` comes from `endings`."""
+    """Say whether the sentence's topic was reported as over; `ended` comes from `ended_topics`."""
     wanted = content_words(sentence)
+    # A single shared word would end unrelated topics, unless the sentence has only one.
     return any(len(about & wanted) >= min(2, len(wanted)) for about in ended)
 
 
 @reads_outside_text
 def find_names(texts: Iterable[str]) -> list[str]:
-    """Capitalised names within sentences, in order of appearance, each once."""
+    """Return capitalized names within sentences, in order of appearance, each once."""
     found: dict[str, None] = {}
     for text in texts:
         for sentence in split_sentences(text):
@@ -123,8 +129,8 @@ def find_names(texts: Iterable[str]) -> list[str]:
 
 @reads_outside_text
 def truncate_text(text: str, limit: int) -> str:
-    """At most `limit` characters, ending with a whole word; a single longer word is cut hard."""
-    # A model's text may hold what no database text can: NUL, or half a surrogate pair.
+    """Return at most `limit` characters, ending with a whole word; a single longer word is cut."""
+    # PostgreSQL rejects NUL and lone surrogates, and a model's text may contain them.
     flat = " ".join(text.replace("\0", " ").encode("utf-8", "replace").decode().split())
     if len(flat) <= limit:
         return flat

@@ -1,4 +1,4 @@
-"""A session and the state that outlives it, as the seed names their fields."""
+"""A session and the state that outlives it, with the field names of the seed."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -8,38 +8,38 @@ from mnemon.sessions.summary import SessionSummary
 
 
 class EndedBy(StrEnum):
-    """Why a session is over."""
+    """Why a session ended."""
 
     IDLE = "idle"
     """Nothing was said for as long as the boundary."""
     REQUEST = "request"
-    """Somebody closed it."""
+    """A caller closed it."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Session:
-    """One stretch of conversation between a person and a persona."""
+    """A continuous conversation between a person and a persona."""
 
     id: str
     persona_id: str | None
     started_at: datetime
     last_activity_at: datetime
     ended_at: datetime | None
-    """Last activity plus the boundary, or when it was closed; None while it runs."""
+    """Last activity plus the boundary, or when it was closed; None while it is not marked as ended."""
     ended_by: EndedBy | None
     turn_count: int
-    """Messages of the person in it."""
+    """The number of the person's messages in it."""
     resumed_from: str | None
-    """The session it takes up, when that one had ended shortly before or was named."""
+    """The session it resumes: one that had ended shortly before, or that was named."""
     summary: SessionSummary | None = None
     """Made after it ended."""
     user_name: str = ""
-    """The name the application calls the person by."""
+    """The name the application uses for the person."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class CuratorState:
-    """When the curator last went over the person's memories."""
+    """When the curator last processed the person's memories."""
 
     last_run_at: datetime | None = None
     last_memory_count_at_run: int | None = None
@@ -55,10 +55,10 @@ class RollingError:
 
 @dataclass(frozen=True, kw_only=True)
 class SessionState:
-    """What is kept per person and persona across sessions."""
+    """The state kept per person and persona across sessions."""
 
     message_count: int = 0
-    """Messages of the person to this persona, ever."""
+    """The number of messages the person has ever sent to this persona."""
     last_interaction: datetime | None = None
     last_user_message: str = ""
     """Truncated."""
@@ -71,14 +71,14 @@ class SessionState:
 
 @dataclass(frozen=True, kw_only=True)
 class RollingSummary:
-    """One version of the rolling summary; none is overwritten."""
+    """One version of the rolling summary; versions are never overwritten."""
 
     message_count: int
-    """The person's messages up to which it tells."""
+    """The number of the person's messages that it covers."""
     text: str
     carried: tuple[str, ...]
-    """Of the text, what an earlier version said, the model's new one dropped, and is still open."""
+    """The lines of the text that an earlier version had, the model's new one dropped, and that are still open."""
     turn_id: str
     at: datetime
     sources: tuple[str, ...] = ()
-    """The messages it was made from."""
+    """Ids of the messages it was made from."""

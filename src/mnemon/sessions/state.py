@@ -1,4 +1,4 @@
-"""The session state of a person and persona, and the history of its rolling summary."""
+"""The session state of a person and persona, and the versions of its rolling summary."""
 
 from psycopg.types.json import Jsonb
 
@@ -11,7 +11,7 @@ SQL = load_statements("mnemon.sessions")
 
 
 async def load_session_state(tx: Tx, scope: Scope) -> SessionState | None:
-    """What is kept for this person and persona; None before their first message."""
+    """Return the state of this person and persona; None before their first message."""
     row = await tx.fetch_one_or_none(SQL["session_state"], **_state_key(scope))
     if row is None:
         return None
@@ -31,24 +31,25 @@ async def load_session_state(tx: Tx, scope: Scope) -> SessionState | None:
 
 
 async def record_curator_run(tx: Tx, scope: Scope, memory_count: int) -> None:
-    """The person's states, that of every persona, say that the curator ran now, over so many memories."""
+    """Record in the person's state with every persona that the curator ran now, over this many memories."""
+    # The first statement creates the row of the scope's persona when there is none; the second updates all rows.
     await tx.execute(SQL["note_curator_run"], **_state_key(scope), now=tx.now, count=memory_count)
     owner = {"org_id": scope.org_id, "user_id": scope.user}
     await tx.execute(SQL["note_curator_run_everywhere"], **owner, now=tx.now, count=memory_count)
 
 
 async def count_all_messages(tx: Tx, scope: Scope) -> int:
-    """How many messages the person has sent, over all personas."""
+    """Return how many messages the person has sent, over all personas."""
     return int((await tx.fetch_one(SQL["total_messages"], org_id=scope.org_id, user_id=scope.user))["number"])
 
 
 async def record_rolling_attempt(tx: Tx, scope: Scope) -> None:
-    """The state says that a rolling summary is being tried now."""
+    """Record in the state that a rolling summary is being made now."""
     await tx.execute(SQL["note_rolling_attempt"], **_state_key(scope), now=tx.now)
 
 
 async def record_rolling_error(tx: Tx, scope: Scope, error: RollingError) -> None:
-    """The state says why the last rolling summary could not be made."""
+    """Record in the state why the last rolling summary could not be made."""
     await tx.execute(
         SQL["note_rolling_error"],
         **_state_key(scope),
@@ -57,15 +58,16 @@ async def record_rolling_error(tx: Tx, scope: Scope, error: RollingError) -> Non
 
 
 async def store_rolling_summary(tx: Tx, scope: Scope, version: RollingSummary) -> bool:
-    """Whether the version became the current one and part of the history; one that came too late does not."""
-    current = await tx.execute(
+    """Make the version the current one and keep it in the history; return False when a later one is current already."""
+    updated = await tx.execute(
         SQL["set_rolling"],
         **_state_key(scope),
         text=version.text,
         message_count=version.message_count,
         now=tx.now,
     )
-    if not current:
+    # Turns may be reflected out of order: a summary of fewer messages never replaces one of more.
+    if not updated:
         return False
     await tx.execute(
         SQL["keep_rolling"],
@@ -81,7 +83,7 @@ async def store_rolling_summary(tx: Tx, scope: Scope, version: RollingSummary) -
 
 
 async def list_rolling_summaries(tx: Tx, scope: Scope, *, most: int, before: int | None = None) -> list[RollingSummary]:
-    """Its versions, newest first."""
+    """Return up to `most` versions, newest first, of those that cover fewer than `before` messages."""
     rows = await tx.fetch_all(SQL["rolling_summaries"], **_state_key(scope), before=before, most=most)
     return [_summary_from_row(row) for row in rows]
 
@@ -98,4 +100,5 @@ def _summary_from_row(row: Row) -> RollingSummary:
 
 
 def _state_key(scope: Scope) -> dict[str, str]:
+    # The persona is part of the primary key, which cannot be null: the empty text stands for none.
     return {"org_id": scope.org_id, "user_id": scope.user, "persona": scope.persona_id or ""}

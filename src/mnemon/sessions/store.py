@@ -17,7 +17,7 @@ _LAST_MESSAGE_CHARS = 200
 
 
 async def list_sessions_around(tx: Tx, scope: Scope, at: datetime, boundary: SessionBoundary) -> list[Session]:
-    """The sessions of this person and persona that a message of this time may belong to or follow."""
+    """Return the sessions of this person and persona that a message of this time may belong to or follow."""
     rows = await tx.fetch_all(
         SQL["sessions_around"],
         org_id=scope.org_id,
@@ -29,7 +29,8 @@ async def list_sessions_around(tx: Tx, scope: Scope, at: datetime, boundary: Ses
 
 
 async def find_session(tx: Tx, scope: Scope, session_id: str) -> tuple[Session, Scope] | None:
-    """The session and whose it is; looked for among the scope's person, where it names one."""
+    """Return the session and its owner's scope, or None; searched among the scope's person where it names one."""
+    # `user_id` may be None, for a caller that knows only the session; `scope.user` would raise.
     row = await tx.fetch_one_or_none(SQL["session"], org_id=scope.org_id, user_id=scope.user_id, id=session_id)
     if row is None:
         return None
@@ -45,7 +46,10 @@ async def list_sessions(
     before: tuple[datetime, str] | None = None,
     any_persona: bool = False,
 ) -> list[Session]:
-    """The person's sessions with the scope's persona, newest first."""
+    """Return the person's sessions with the scope's persona, or with any, newest first.
+
+    `before` is the `(started_at, id)` of the last session of the previous page.
+    """
     rows = await tx.fetch_all(
         SQL["list_sessions"],
         org_id=scope.org_id,
@@ -61,10 +65,10 @@ async def list_sessions(
 
 @dataclass(frozen=True, kw_only=True)
 class TurnArrival:
-    """What a new turn brings to its session."""
+    """What a new turn contributes to its session's row."""
 
     at: datetime
-    """When it happened."""
+    """When the turn happened."""
     until: datetime
     """When its last message came."""
     said: tuple[str, ...]
@@ -73,42 +77,42 @@ class TurnArrival:
 
 @dataclass(frozen=True, kw_only=True)
 class EnteredSession:
-    """A session with one turn more."""
+    """A session after a turn was added to it."""
 
     session: Session
     seq: int
-    """The turn's place in it."""
+    """The turn's position in it."""
     message_count: int
-    """The person's messages to this persona, ever."""
+    """The number of messages the person has ever sent to this persona."""
 
 
-async def begin_session(tx: Tx, scope: Scope, occasion: TurnArrival, *, resumed_from: str | None) -> EnteredSession:
-    """A session has begun with its first turn."""
+async def begin_session(tx: Tx, scope: Scope, arrival: TurnArrival, *, resumed_from: str | None) -> EnteredSession:
+    """Begin a session with its first turn."""
     row = await tx.fetch_one(
         SQL["begin_session"],
-        **_arrival_params(scope, occasion),
+        **_arrival_params(scope, arrival),
         id=tx.new_id("ses"),
         resumed_from=resumed_from,
     )
     return _entered_from_row(row)
 
 
-async def continue_session(tx: Tx, scope: Scope, session_id: str, occasion: TurnArrival) -> EnteredSession:
-    """The session has one turn more."""
+async def continue_session(tx: Tx, scope: Scope, session_id: str, arrival: TurnArrival) -> EnteredSession:
+    """Add a turn to the session."""
     return _entered_from_row(
-        await tx.fetch_one(SQL["continue_session"], **_arrival_params(scope, occasion), id=session_id)
+        await tx.fetch_one(SQL["continue_session"], **_arrival_params(scope, arrival), id=session_id)
     )
 
 
-def _arrival_params(scope: Scope, occasion: TurnArrival) -> dict[str, object]:
+def _arrival_params(scope: Scope, arrival: TurnArrival) -> dict[str, object]:
     return {
         "org_id": scope.org_id,
         "user_id": scope.user,
         "persona_id": scope.persona_id,
-        "at": occasion.at,
-        "until": occasion.until,
-        "said": len(occasion.said),
-        "last": occasion.said[-1][:_LAST_MESSAGE_CHARS] if occasion.said else "",
+        "at": arrival.at,
+        "until": arrival.until,
+        "said": len(arrival.said),
+        "last": arrival.said[-1][:_LAST_MESSAGE_CHARS] if arrival.said else "",
     }
 
 
@@ -117,12 +121,16 @@ def _entered_from_row(row: Row) -> EnteredSession:
 
 
 def touch_session(tx: Tx, scope: Scope, session_id: str, *, at: datetime, said: int = 0) -> None:
-    """Something was said at this time in a turn that the session counts already; written with the next statement."""
+    """Record activity at this time in a turn that is already counted, with `said` more messages of the person.
+
+    Written with the next statement.
+    """
+    # The caller holds the lock on the person, which guards the session: deferring changes no lock order.
     tx.defer(SQL["touch_session"], org_id=scope.org_id, user_id=scope.user, id=session_id, at=at, said=said)
 
 
 async def end_session(tx: Tx, scope: Scope, session_id: str, ended_at: datetime, by: EndedBy) -> bool:
-    """Whether the session was running and has ended now."""
+    """Mark the session as ended; return False when it had ended before."""
     return (
         await tx.execute(
             SQL["end_session"],
@@ -137,7 +145,7 @@ async def end_session(tx: Tx, scope: Scope, session_id: str, ended_at: datetime,
 
 
 async def lock_session(tx: Tx, scope: Scope, session_id: str) -> tuple[Session, int, int] | None:
-    """The session, its last turn's place and the place its summary reaches to; nobody changes it meanwhile."""
+    """Lock the session's row; return the session, its last turn's `seq` and the `seq` its summary covers, or None."""
     row = await tx.fetch_one_or_none(SQL["lock_session"], org_id=scope.org_id, user_id=scope.user, id=session_id)
     return None if row is None else (session_from_row(row), int(row["seq"]), int(row["summarized_seq"]))
 
@@ -152,7 +160,7 @@ async def store_summary(
     by: str,
     sources: list[str],
 ) -> bool:
-    """Whether the summary was kept; one that reaches less far than the kept one is not."""
+    """Store the summary; return False, storing nothing, when the stored one covers more turns."""
     return (
         await tx.execute(
             SQL["summarize_session"],
@@ -170,16 +178,16 @@ async def store_summary(
 
 @dataclass(frozen=True, kw_only=True)
 class ConversationSummary:
-    """What is summarized of the conversation with one persona."""
+    """The summaries of the conversation with one persona."""
 
     rolling: str
     latest: SessionSummary | None
-    """Of the newest session that has one, apart from the running one."""
+    """The summary of the newest session that has one, not counting the running session."""
     latest_id: str | None
 
 
 async def load_conversation_summary(tx: Tx, scope: Scope, apart_from: str | None) -> ConversationSummary:
-    """The rolling summary and the newest session summary of this person and persona."""
+    """Return the rolling summary of this person and persona, and their newest session summary but `apart_from`'s."""
     row = await tx.fetch_one(
         SQL["so_far"],
         org_id=scope.org_id,
@@ -192,7 +200,7 @@ async def load_conversation_summary(tx: Tx, scope: Scope, apart_from: str | None
 
 
 def session_from_row(row: Row) -> Session:
-    """The row as a session."""
+    """Return the row as a Session."""
     return Session(
         id=row["id"],
         persona_id=row["persona_id"],
@@ -203,5 +211,6 @@ def session_from_row(row: Row) -> Session:
         turn_count=row["turn_count"],
         resumed_from=row["resumed_from"],
         summary=SessionSummary.model_validate(row["summary"]) if row["summary"] else None,
+        # Only statements that join `users` select it.
         user_name=row.get("user_name") or "",
     )

@@ -1,4 +1,4 @@
-"""The summary of a session that has ended: question, answer schema and offline rule together."""
+"""The summary of an ended session: the prompt, the answer's schema, and the rule that makes one without a model."""
 
 from collections.abc import Sequence
 
@@ -33,7 +33,7 @@ class SessionSummary(BaseModel):
     tone: str = Field("", description="The emotional quality, in a word or two.")
 
     def with_limits(self) -> "SessionSummary":
-        """The same with every line cut at a word and every list at a handful."""
+        """Return a copy with every line cut at a word and every list cut to a few lines."""
         return SessionSummary(
             one_liner=truncate_text(self.one_liner, _LINE_CHARS),
             what_mattered=_truncate_lines(self.what_mattered),
@@ -46,31 +46,33 @@ class SessionSummary(BaseModel):
 
 @reads_outside_text
 def summarize_by_rule(messages: Sequence[TurnMessage]) -> SessionSummary:
-    """A summary made of the person's own sentences; nothing is worded anew."""
-    told = [line for said in messages if said.role is Role.USER for line in split_sentences(said.content)]
-    kinds = [open_kind(line) for line in told]
-    by_kind = {kind: [line for line, its in zip(told, kinds, strict=True) if its is kind] for kind in OpenKind}
-    plain = [line for line, its in zip(told, kinds, strict=True) if its is not OpenKind.QUESTION]
-    weightiest = sorted(plain or told, key=lambda line: -min(len(line), _LINE_CHARS))[:3]
+    """Make a summary of the person's own sentences; nothing is reworded."""
+    sentences = [line for said in messages if said.role is Role.USER for line in split_sentences(said.content)]
+    kinds = [open_kind(line) for line in sentences]
+    by_kind = {kind: [line for line, its in zip(sentences, kinds, strict=True) if its is kind] for kind in OpenKind}
+    statements = [line for line, its in zip(sentences, kinds, strict=True) if its is not OpenKind.QUESTION]
+    weightiest = sorted(statements or sentences, key=lambda line: -min(len(line), _LINE_CHARS))[:3]
     unanswered = by_kind[OpenKind.QUESTION][-2:]
     return SessionSummary(
-        one_liner=truncate_text((plain or told or ["Nothing was said."])[0], _LINE_CHARS),
-        what_mattered=[line for line in told if line in weightiest],
+        one_liner=truncate_text((statements or sentences or ["Nothing was said."])[0], _LINE_CHARS),
+        what_mattered=[line for line in sentences if line in weightiest],
         open_loops=unanswered,
         commitments=by_kind[OpenKind.COMMITMENT],
-        people=find_names(told),
-        tone=_guess_tone(told),
+        people=find_names(sentences),
+        tone=_guess_tone(sentences),
     ).with_limits()
 
 
 @reads_outside_text
 def format_transcript(messages: Sequence[TurnMessage], limit: int = 24_000) -> str:
-    """The messages as lines `role: text`, the newest kept when there are too many."""
+    """Return the messages as lines `role: text`; when they exceed the limit, the newest are kept."""
     kept: list[str] = []
     room = limit
-    for said in reversed(messages):  # newest first, so that what does not fit is not even looked at
+    for said in reversed(messages):  # newest first, so that what does not fit is never processed
+        # Cut roughly first: `truncate_text` reads all it is given, and a message may be megabytes long.
         line = f"{said.speaker}: {truncate_text(said.content[: 4 * limit], limit)}"
         room -= len(line) + 1
+        # The newest message is kept even if it exceeds the limit alone.
         if room < 0 and kept:
             break
         kept.append(line)
@@ -81,8 +83,9 @@ def _truncate_lines(lines: Sequence[str], most: int = _MOST_LINES) -> list[str]:
     return [truncate_text(line, _LINE_CHARS) for line in dict.fromkeys(lines) if line.strip()][:most]
 
 
-def _guess_tone(told: Sequence[str]) -> str:
-    words = {word.strip(".,!?").lower() for line in told for word in line.split()}
+def _guess_tone(sentences: Sequence[str]) -> str:
+    """Return the tone by the words that occur: strained before warm, else matter-of-fact."""
+    words = {word.strip(".,!?").lower() for line in sentences for word in line.split()}
     if words & _LOW:
         return "strained"
     return "warm" if words & _WARM else "matter-of-fact"

@@ -1,7 +1,4 @@
-"""The `turns` table.
-
-Tool results, intents and usage as they stand in a turn's JSON columns.
-"""
+"""The `turns` table, and the JSON of its columns for tool results, intents and usage."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -23,10 +20,12 @@ Json = dict[str, Any]
 
 
 def outcome_json(outcome: ToolOutcome) -> Json:
+    """Return the tool outcome as stored in `tool_results`."""
     return asdict(outcome)
 
 
 def outcome_from_json(json: Json) -> ToolOutcome:
+    """Return the tool outcome that the JSON describes."""
     return ToolOutcome(
         id=json["id"],
         action=json["action"],
@@ -40,18 +39,22 @@ def outcome_from_json(json: Json) -> ToolOutcome:
 
 
 def intent_json(intent: Intent) -> Json:
+    """Return the intent as stored in `intents`."""
     return asdict(intent)
 
 
 def intent_from_json(json: Json) -> Intent:
+    """Return the intent that the JSON describes."""
     return Intent(**{**json, "expected_ids": _tuple_or_none(json["expected_ids"])})
 
 
 def usage_json(usage: Usage) -> Json:
+    """Return the usage as stored in `usage`."""
     return asdict(usage)
 
 
 def usage_from_json(json: Json) -> Usage:
+    """Return the usage that the JSON describes."""
     return Usage(**json)
 
 
@@ -63,13 +66,14 @@ SQL = load_statements("mnemon.sessions")
 
 
 class TurnOrigin(StrEnum):
-    """Who made the reply."""
+    """Who generated the reply."""
 
     CHAT = "chat"
+    """This server."""
     RECORDED = "recorded"
-    """The application, which told us afterwards."""
+    """The application, which recorded the turn afterwards."""
     OPENAI = "openai"
-    """We did, for a caller who speaks the OpenAI wire and may run tools of its own."""
+    """This server, for a caller of the OpenAI-compatible API, who may run tools of its own."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,19 +86,19 @@ class TurnError:
 
 @dataclass(frozen=True, kw_only=True)
 class StoredTurn:
-    """A turn with how far it got."""
+    """A turn with its status."""
 
     turn: Turn
     status: TurnStatus
     origin: TurnOrigin
     lease_until: datetime | None
     waits_for: tuple[str, ...]
-    """Calls whose results the caller owes us."""
+    """Ids of the tool calls whose results the caller has yet to send."""
     usage: Usage | None
-    """What the reply cost."""
+    """The tokens that the reply used."""
     error: TurnError | None
     recited: str | None
-    """Engagement state that the reply repeated word for word."""
+    """Engagement state that the reply repeated verbatim."""
 
 
 def add_turn(
@@ -107,7 +111,7 @@ def add_turn(
     rows: Sequence[Mapping[str, object]],
     revision: int,
 ) -> None:
-    """The turn stands in its session with its first messages, given as rows; it is written with the next statement."""
+    """Insert the turn with its first messages, given as rows; it is written with the next statement."""
     tx.defer(
         SQL["add_turn"],
         org_id=turn.scope.org_id,
@@ -130,13 +134,13 @@ def add_turn(
 
 
 async def find_turn(tx: Tx, scope: Scope, turn_id: str) -> StoredTurn | None:
-    """The turn with its messages; looked for among the scope's person, where it names one."""
+    """Return the turn with its messages, or None; searched among the scope's person where it names one."""
     row = await tx.fetch_one_or_none(SQL["turn"], org_id=scope.org_id, user_id=scope.user_id, id=turn_id)
     return None if row is None else await _load_stored_turn(tx, row)
 
 
 async def list_session_turns(tx: Tx, scope: Scope, session_id: str, *, most: int, after: int = 0) -> list[StoredTurn]:
-    """The session's turns in order, after a place."""
+    """Return the session's turns in order, after a position."""
     rows = await tx.fetch_all(
         SQL["session_turns"],
         org_id=scope.org_id,
@@ -149,13 +153,13 @@ async def list_session_turns(tx: Tx, scope: Scope, session_id: str, *, most: int
 
 
 async def lock_turn_status(tx: Tx, scope: Scope, turn_id: str) -> TurnStatus | None:
-    """How far the turn is; nobody changes it until this transaction ends."""
+    """Lock the turn's row until the transaction ends; return its status, None when there is no such turn."""
     row = await tx.fetch_one_or_none(SQL["lock_turn"], org_id=scope.org_id, user_id=scope.user, id=turn_id)
     return None if row is None else TurnStatus(row["status"])
 
 
 async def lock_turn_lease(tx: Tx, scope: Scope, turn_id: str) -> datetime | None:
-    """Until when whoever answers the turn has promised a sign of life."""
+    """Lock the turn's row; return the time its lease ends, None without a lease or a turn."""
     row = await tx.fetch_one_or_none(SQL["lock_turn"], org_id=scope.org_id, user_id=scope.user, id=turn_id)
     return None if row is None else row["lease_until"]
 
@@ -170,7 +174,10 @@ def seal_turn(
     error: TurnError | None = None,
     recited: str | None = None,
 ) -> None:
-    """The turn is over from the next statement on. The caller holds its lock and knows that the step is drawn."""
+    """End the turn with this status; it is written with the next statement.
+
+    The caller holds the turn's lock and has checked that the transition is allowed.
+    """
     tx.defer(
         SQL["seal_turn"],
         org_id=scope.org_id,
@@ -184,12 +191,12 @@ def seal_turn(
 
 
 async def flag_recital(tx: Tx, scope: Scope, turn_id: str, recited: str) -> None:
-    """The turn says which words of the engagement state its reply repeated."""
+    """Record in the turn the words of the engagement state that its reply repeated."""
     await tx.execute(SQL["flag_recital"], org_id=scope.org_id, user_id=scope.user, id=turn_id, recited=recited)
 
 
 async def renew_lease(tx: Tx, scope: Scope, turn_id: str, lease_until: datetime) -> bool:
-    """Whether the turn is still being answered, now under a longer lease."""
+    """Extend the turn's lease; return False when the turn is no longer being answered."""
     touched = await tx.execute(
         SQL["renew_turn"], org_id=scope.org_id, user_id=scope.user, id=turn_id, lease_until=lease_until
     )
@@ -197,9 +204,13 @@ async def renew_lease(tx: Tx, scope: Scope, turn_id: str, lease_until: datetime)
 
 
 async def reopen_turn(tx: Tx, scope: Scope, turn_id: str, lease_until: datetime) -> None:
-    """The turn is being answered again: its caller brought what it waited for, or asks a failed one again."""
+    """Make the turn `answering` again: its caller sent the results it waited for, or retries a failed turn.
+
+    Raises Conflict when the turn is answered or there is no such turn.
+    """
     status = await lock_turn_status(tx, scope, turn_id)
     if status is not TurnStatus.ANSWERING:
+        # A turn that does not exist counts as answered, which nothing follows: Conflict.
         require_transition(status or TurnStatus.ANSWERED, TurnStatus.ANSWERING)
     await tx.execute(SQL["reopen_turn"], org_id=scope.org_id, user_id=scope.user, id=turn_id, lease_until=lease_until)
 
@@ -213,7 +224,7 @@ async def wait_for_caller(
     lease_until: datetime,
     usage: Usage | None,
 ) -> None:
-    """The turn waits until the lease ends for the results of these calls."""
+    """Make the turn wait, until the lease ends, for the results of these calls."""
     await tx.execute(
         SQL["wait_for_caller"],
         org_id=scope.org_id,
@@ -226,7 +237,7 @@ async def wait_for_caller(
 
 
 async def list_waiting_turns(tx: Tx, scope: Scope) -> list[tuple[str, frozenset[str]]]:
-    """The turns of this person and persona that wait for their caller, newest first, with the calls they wait for."""
+    """Return the turns of this person and persona that wait for tool results, newest first, each with the calls."""
     rows = await tx.fetch_all(
         SQL["waiting_turns"], org_id=scope.org_id, user_id=scope.user, persona_id=scope.persona_id
     )
@@ -234,7 +245,7 @@ async def list_waiting_turns(tx: Tx, scope: Scope) -> list[tuple[str, frozenset[
 
 
 async def find_last_turn(tx: Tx, scope: Scope) -> tuple[str, TurnStatus] | None:
-    """The turn of this person and persona that came in last, and how far it got."""
+    """Return the id and status of the latest turn of this person and persona; None when there is none."""
     row = await tx.fetch_one_or_none(
         SQL["last_turn"], org_id=scope.org_id, user_id=scope.user, persona_id=scope.persona_id
     )
@@ -244,7 +255,7 @@ async def find_last_turn(tx: Tx, scope: Scope) -> tuple[str, TurnStatus] | None:
 async def add_tool_results(
     tx: Tx, scope: Scope, turn_id: str, results: Sequence[ToolOutcome], intents: Sequence[Intent] = ()
 ) -> None:
-    """The turn has these results and intents too."""
+    """Add these results and intents to the turn."""
     await tx.execute(
         SQL["add_tool_results"],
         org_id=scope.org_id,
@@ -257,7 +268,7 @@ async def add_tool_results(
 
 async def _load_stored_turn(tx: Tx, row: Row) -> StoredTurn:
     scope = Scope(org_id=row["org_id"], user_id=row["user_id"], persona_id=row["persona_id"])
-    said = await messages.list_turn_messages(tx, scope, row["id"])
+    turn_messages = await messages.list_turn_messages(tx, scope, row["id"])
     turn = Turn(
         id=row["id"],
         session_id=row["session_id"],
@@ -265,7 +276,7 @@ async def _load_stored_turn(tx: Tx, row: Row) -> StoredTurn:
         scope=scope,
         user_name=row["user_name"],
         at=row["at"],
-        messages=said,
+        messages=turn_messages,
         tool_results=tuple(outcome_from_json(one) for one in row["tool_results"]),
         intents=tuple(intent_from_json(one) for one in row["intents"]),
         message_count=row["message_count"],
