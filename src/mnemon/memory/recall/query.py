@@ -20,8 +20,6 @@ from mnemon.untrusted_text import reads_outside_text
 
 
 class RecallKind(StrEnum):
-    """What a query searches."""
-
     MEMORIES = "memories"
     MESSAGES = "messages"
 
