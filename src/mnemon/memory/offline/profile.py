@@ -1,4 +1,4 @@
-"""What people say about themselves. Each line: how it is said, and what it is a value of."""
+"""Rules for what people say about themselves. Each has a pattern of how it is said, and what it is a value of."""
 
 from mnemon.memory.fact import FactType
 from mnemon.memory.offline import checks
@@ -103,6 +103,7 @@ WHO_AND_WHERE: tuple[ExtractionRule, ...] = (
     compile_rule(r"i weigh (?P<x>\d+(?:\.\d+)? ?(?:kg|kilos|pounds|lbs|stone))", attribute="weight"),
     compile_rule(r"my (?:native language|mother tongue|first language) is (?P<x>\w+)", attribute="native_language"),
 )
+"""Name, place, age, contact and the like."""
 
 FAMILY_AND_BODY: tuple[ExtractionRule, ...] = (
     compile_rule(
@@ -167,6 +168,7 @@ FAMILY_AND_BODY: tuple[ExtractionRule, ...] = (
         rf"i have(?: chronic| severe| mild| type \d)? (?P<x>{'|'.join(sorted(CONDITIONS))})", attribute="has_{x}"
     ),
 )
+"""Family, pets, diet and health."""
 
 WORK_AND_STUDY: tuple[ExtractionRule, ...] = (
     compile_rule(
@@ -275,6 +277,7 @@ WORK_AND_STUDY: tuple[ExtractionRule, ...] = (
     compile_rule(r"(?:i|we) own an? (?P<x>(?!lot|few|bit)[\w ]+)", attribute="owns_{x}"),
     compile_rule(r"i (?:manage|lead|run) (?P<x>(?:an?|the) (?:\w+ ){0,2}team(?: of .+| at .+)?)", attribute="manages"),
 )
+"""Work, study, skills and possessions."""
 
 PREFERENCES: tuple[ExtractionRule, ...] = tuple(
     compile_rule(pattern, fact=FactType.PREFERENCE, attribute=attribute, checks={"x": checks.is_thing})
@@ -296,6 +299,7 @@ PREFERENCES: tuple[ExtractionRule, ...] = tuple(
         (rf"my {_FAVOURITE} (?P<kind>\w+(?: \w+)?) (?:is|are) (?P<x>.+)", "favourite_{kind}"),
     )
 )
+"""Likes and dislikes."""
 
 _OFTEN = (
     r"(?:every(?: other| single)? (?!time|one)\w+(?: (?:morning|evening|night|afternoon))?|each \w+|daily|weekly"
@@ -328,6 +332,7 @@ HABITS: tuple[ExtractionRule, ...] = tuple(
         rf"i (?:usually|always|typically|normally|regularly) {_DO}(?: (?:at|with|before|after|in|for|around|by) .+)?",
     )
 )
+"""Habits."""
 
 FRICTIONS: tuple[ExtractionRule, ...] = tuple(
     compile_rule(pattern, fact=FactType.FRICTION, attribute="{x}", checks={"x": checks.is_thing})
@@ -343,7 +348,9 @@ FRICTIONS: tuple[ExtractionRule, ...] = tuple(
         r"i find it (?:very |really |so )?(?:hard|difficult|tough) to (?P<x>.+)",
     )
 )
+"""Struggles."""
 
 PROFILE: tuple[ExtractionRule, ...] = (
     WHO_AND_WHERE + FAMILY_AND_BODY + WORK_AND_STUDY + PREFERENCES + HABITS + FRICTIONS
 )
+"""All rules about the person."""
