@@ -82,14 +82,17 @@ class TurnAuthors:
     def other_author(self, content: str) -> OtherAuthor | None:
         """Return the least trusted author of a statement that is not the person's; None if it is theirs."""
         words = _visible_stems(content)
+        # "Rust." answers a question whose words the statement needs; they would otherwise count as the assistant's.
         if self._is_short_answer(words):
             return None
         foreign = words - self.own
         figures = {one for one in foreign if len(one) >= _SHORTEST_FIGURE and any(sign.isdecimal() for sign in one)}
         borrowed = [(author, len(foreign & stems)) for author, stems in self.others if foreign & stems]
+        # Prefixes rather than stems, since other forms of the person's words should count as theirs in any language.
         shares_words = bool(_stem_prefixes(words) & _stem_prefixes(self.own))
         authors = [author for author, number in borrowed if 2 * number > len(words)]
         authors += [author for author, stems in self.others if figures & stems]
+        # Words alone miss texts that are spaced out or joined, such as `n o n e`.
         authors += self._lenders_of_letters(content)
         if shares_words and not authors:
             return None
@@ -205,6 +208,7 @@ def _letters(text: str) -> str:
 @reads_outside_text
 def _runs_in_order(letters: str) -> np.ndarray:
     """Return a hash of the run of letters that begins at each position."""
+    # `surrogatepass`: outside text may contain lone surrogates, which UTF-32 would refuse.
     codes = np.frombuffer(letters.encode("utf-32-le", "surrogatepass"), dtype=np.uint32).astype(np.uint64)
     number = max(0, len(codes) - _RUN + 1)
     runs = np.zeros(number, dtype=np.uint64)

@@ -22,6 +22,7 @@ async def scope_of_memory(tx: Tx, scope: Scope, memory_id: str) -> Scope:
     Raises NotFound if the memory is of another organization, or of another person than the scope names.
     """
     user_id = await store.owner_of(tx, scope, memory_id)
+    # The same answer for "not there" and "not yours", so that ids of others cannot be probed.
     if user_id is None or scope.user_id not in (None, user_id):
         raise NotFound("memory")
     return Scope(org_id=scope.org_id, user_id=user_id, persona_id=scope.persona_id)
@@ -49,6 +50,7 @@ async def list_versions(tx: Tx, scope: Scope, memory_id: str) -> Sequence[Memory
     """Return every version in the order of validity, the current one last."""
     memory = await get_memory(tx, scope, memory_id)
     recorded = (await store.past_versions(tx, scope, [memory_id])).get(memory_id, ())
+    # Repeats only record who else said it; they are no states of the memory.
     past = [one for one in recorded if not one.is_repeat]
     current = MemoryVersion(
         number=memory.version,

@@ -92,6 +92,7 @@ def select_cards(keys: Sequence[str], about: Callable[[str], Iterable[CardCandid
 
 def is_card_worthy(one: CardCandidate) -> bool:
     """Say whether a memory may be on a card: pinned or important, and not a claim."""
+    # A claim may be shown only directly after what it contradicts, which a card cannot do.
     return one.claim_of is None and (one.pinned or one.importance >= SIGNIFICANT)
 
 

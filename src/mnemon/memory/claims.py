@@ -79,6 +79,7 @@ def group_claims(held: Iterable[Claimable]) -> ClaimGroups:
             without.setdefault(str(claim.claim_of), []).append(claim)
         else:
             groups.setdefault(fact.id, []).append(claim)
+    # The fact is archived or was not found: the best claim is shown like any other external memory.
     for first, *others in without.values():
         groups[first.id] = others
     return ClaimGroups(
@@ -93,6 +94,7 @@ def sort_by_trust(claims: Iterable[S]) -> list[S]:
 
 
 def _find_contradicted(claim: Claimable, facts: Mapping[tuple[str | None, str], Claimable]) -> Claimable | None:
+    # dict.fromkeys removes the repetition if the claim is not private, and keeps the order.
     places = dict.fromkeys(((claim.persona_id, str(claim.claim_of)), (None, str(claim.claim_of))))
     held = [facts[place] for place in places if place in facts]
     return next((one for one in held if outranks(one.trust, claim.trust)), held[0] if held else None)
@@ -106,6 +108,7 @@ def show_claims(ranked: Sequence[RankedItem], beside: ClaimGroups, *, limit: int
     """
     followers = beside.follower_ids
     leaders = [one for one in ranked if one.id not in followers][:limit]
+    # Claims never take a place from a memory.
     room = limit - len(leaders) + extra
     shown: list[RankedItem] = []
     contradicted: dict[str, str] = {}
@@ -117,6 +120,7 @@ def show_claims(ranked: Sequence[RankedItem], beside: ClaimGroups, *, limit: int
         if first is not None:
             room -= 1
             contradicted[first] = one.id
+            # The claim takes the score of its memory: claims are not ranked themselves.
             shown.append(replace(one, id=first))
         if left := len(claims) - (first is not None):
             further[one.id] = left

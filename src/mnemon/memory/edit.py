@@ -47,6 +47,7 @@ async def edit_memory(
     """
     revision = await bump_revision(tx, scope, asked_for="memory")
     held = await _load_memory(tx, scope, memory_id)
+    # Checked under the person's lock, so that the memory cannot change in between.
     refuse_if_outranked(held, edit.source)
     refuse_if_replaced(held, edit.status)
     if edit.pinned and held.claim_of is not None:
@@ -57,6 +58,7 @@ async def edit_memory(
     change = MemoryChange(outcome=MemoryOutcome.UPDATED, memory=held)
     if edit.content is not None and edit.content != held.content:
         if held.claim_of is not None:
+            # A reworded claim is a new statement: it may win over what it contradicted, under another key.
             return await _restate_claim(tx, scope, held, edit, vectors)
         change = rewrite_content(held, edit.content, at=tx.now, reason=edit.reason, revision=revision)
         change = replace(change, memory=_attribute_to(change.memory, edit.source))
@@ -65,6 +67,7 @@ async def edit_memory(
     memory = replace(
         change.memory,
         pinned=pinned,
+        # Pinned memories are always critical; `_keeps_pin` of the withdrawal rules relies on it.
         importance=CRITICAL if pinned else importance,
         note=edit.reason or change.memory.note,
         revision=revision,
@@ -145,6 +148,7 @@ def parse_archive_reason(reason: str | None) -> ArchiveReason:
 
 def _archive_memory(memory: StoredMemory, reason: ArchiveReason, tx: Tx) -> StoredMemory:
     status = status_after_archive(pinned=memory.pinned)
+    # Archiving again keeps the first time: that is when it stopped being used.
     since = memory.archived_at or tx.now
     return replace(memory, status=status, archive_reason=reason, archived_at=since, valid_to=since)
 
@@ -196,6 +200,7 @@ async def restore_memory(
                 restored = replace(change.memory, source=earlier.source, origin=earlier.origin, trust=earlier.trust)
             change = replace(change, memory=restored)
     memory = change.memory
+    # Without a version the call means "make it active", which raises Conflict for an active memory.
     if memory.status is ArchiveStatus.ARCHIVED or version is None:
         memory = _activate_memory(memory)
     memory = replace(memory, revision=revision, updated_at=tx.now, note=reason)

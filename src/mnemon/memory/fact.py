@@ -18,6 +18,7 @@ class MemoryType(StrEnum):
     """Something the person works on."""
 
 
+# No docstrings here and on FactType: pydantic would add them to the schemas of the API and of the model's answer.
 class EntityType(StrEnum):
     PERSON = "person"
     PLACE = "place"

@@ -16,6 +16,7 @@ def make_slug(name: str) -> str:
 
     Letters of every script stay. A name without a letter or digit ("🚀") becomes a hash, so that two such names differ.
     """
+    # Fast path: recall makes slugs of every query.
     if name.isascii() and (plain := "_".join(filter(None, name.lower().translate(_ASCII_SLUGS).split("_")))):
         return plain
     text = normalize_text("NFKC", name).lower()
@@ -86,6 +87,7 @@ def memory_key(
     named = make_slug(attribute) if attribute else ""
     if named:
         parts.append(named)
+    # With an entity, facts of one type without an attribute replace each other; about the person they are kept apart.
     elif entity is None:
         parts.append(content_hash(content))
     return "|".join(parts)

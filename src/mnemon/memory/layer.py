@@ -50,8 +50,10 @@ async def recall_for_prompt(tx: Tx, ask: LayerRequest) -> PromptRecall:
     """Read everything that L4 and L5 are made of."""
     wanted = [
         _recall_query(ask, RecallKind.MEMORIES, MOST_RELEVANT),
+        # More than are shown, since those of the running session are dropped afterwards.
         _recall_query(ask, RecallKind.MESSAGES, MOST_MESSAGES * 3),
     ]
+    # Gathered, so that their statements share round trips.
     always, (known, messages) = await tx.gather(
         store.pinned_and_seeded(tx, ask.scope, most=MOST_PINNED), search_each(tx, ask.scope, wanted)
     )
@@ -61,7 +63,10 @@ async def recall_for_prompt(tx: Tx, ask: LayerRequest) -> PromptRecall:
 def person_layer(found: PromptRecall) -> Layer:
     """Return L4: pinned memories and the seeded profile."""
     items = tuple(
-        LayerItem(text=one.line, sources=(one.id,), value=10.0 - place / 100) for place, one in enumerate(found.always)
+        # The values order all items of the prompt when its budget is short: L4 10, cards 9, memories 6, messages 4,
+        # claims 2.
+        LayerItem(text=one.line, sources=(one.id,), value=10.0 - place / 100)
+        for place, one in enumerate(found.always)
     )
     return Layer(name="L4", title="The person", opening=_PERSON_OPENING, items=items, budget=600)
 
@@ -128,6 +133,7 @@ def _items_with_claim(hit: RecallHit, claim: RecallHit | None, place: int) -> li
     shown = [_hit_item(hit, 6.0 - place / 10)]
     if claim is not None and isinstance(claim.found, StoredMemory):
         text = claim.found.line_with_claims(hit.claims)
+        # `needs`: the claim is dropped if the memory that it contradicts is.
         shown.append(LayerItem(text=text, sources=(claim.found.id,), value=2.0 - place / 100, needs=hit.found.id))
     return shown
 

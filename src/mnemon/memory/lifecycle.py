@@ -69,6 +69,7 @@ def may_revive(reason: ArchiveReason, *, same_words: bool, extracted: bool) -> b
     An application that states a fact means it. A fact found again by reflection does not undo a decision: what was
     archived as wrong, unwanted or folded comes back only if something else is said.
     """
+    # "Outdated" only says that it was no longer true; said again, it is true again.
     if not extracted or reason is ArchiveReason.OUTDATED:
         return True
     return not same_words
@@ -143,12 +144,14 @@ def place_statement(timeline: Sequence[VersionSpan], content: str, at: datetime)
         return _place_before(timeline, content, at)
     if has_same_words(content, current.content):
         return Repeat()
+    # Between `valid_from` and `stated_at` the current text was stated more than once, so it was true at both ends.
     if at >= current.stated_at:
         return Supersede(valid_from=at)
     return SplitCurrent(valid_from=at, valid_to=current.stated_at)
 
 
 def _place_before(timeline: Sequence[VersionSpan], content: str, at: datetime) -> Placement:
+    # There is one: the caller has checked that `at` is before the current version.
     later = next(index for index, span in enumerate(timeline) if span.valid_from > at)
     following = timeline[later]
     earlier = timeline[later - 1] if later else None

@@ -142,11 +142,13 @@ def update_memory(
     The fact must be trusted at least as much as the memory, or ValueError is raised; a less trusted one becomes a
     claim.
     """
+    # FactBatch makes claims of such facts; reaching this line is a bug of the caller.
     if outranks(held.trust, fact.effective_trust) and not held.is_withdrawn:
         raise ValueError(f"a statement of {fact.effective_trust} cannot change a memory of {held.trust}")
     at = fact.valid_from or stamp.at
     if held.is_withdrawn:
         return replace_withdrawn(held, fact, stamp)
+    # A statement older than the archiving cannot undo it: it only enters the history below.
     if held.archive_reason and held.archived_at and stamp.at >= held.archived_at:
         same = has_same_words(fact.content, held.content)
         if not may_revive(held.archive_reason, same_words=same, extracted=extracted):
@@ -241,6 +243,7 @@ def _add_mention(held: StoredMemory, fact: Fact, stamp: WriteStamp, *, current: 
     if not current:
         return again
     pinned = held.status is ArchiveStatus.ACTIVE and (held.pinned if fact.pinned is None else fact.pinned)
+    # Stated importance counts; derived importance only ever raises.
     weight = fact.importance if fact.importance is not None else max(held.importance, importance_of(fact))
     sure = fact.confidence if fact.confidence is not None else max(held.confidence, confidence_of(fact))
     return replace(again, pinned=pinned, importance=3 if pinned else weight, confidence=sure)

@@ -29,7 +29,7 @@ NO_PERSONA = "it was said in confidence outside any persona, so it stays in the 
 
 
 class MemoriesSection:
-    """Extracts durable facts and keeps those whose quote stands in the turn."""
+    """Extracts durable facts and keeps those whose quote is in the turn."""
 
     name = "memories"
     label = "memory"
@@ -93,6 +93,7 @@ def _judge_answer(
     if found is None:
         return Rejection(what=one.content[:_LONGEST_SHOWN], why=NOT_SAID)
     private = confidential or bool(one.private)
+    # Without a persona it could only be stored for all of them, which is the opposite of confidence.
     if private and turn.scope.persona_id is None:
         return Rejection(what=one.content[:_LONGEST_SHOWN], why=NO_PERSONA)
     trust, origin = _attribution_of(found, other_author)
@@ -112,6 +113,7 @@ def _judge_answer(
 
 def _attribution_of(found: Quotation, other_author: OtherAuthor | None) -> tuple[Trust, str | None]:
     """Return the trust and origin of a fact: those of the quoted speaker, unless its words come from another author."""
+    # Quoted from a tool: the tool vouches for it, whoever's words it repeats.
     if found.passage.role is not Role.USER:
         return Trust.TOOL, tool_origin(found.passage.who)
     return (Trust.PERSON, None) if other_author is None else (other_author.trust, other_author.origin)

@@ -66,6 +66,7 @@ async def remember_facts(
     await store.write_provenance(tx, scope, batch.grounds)
     await _raise_importance(tx, scope, batch)
     await store_vectors(tx, scope, changes, vectors, revision=stamp.revision)
+    # Mere repeats change nothing that upkeep would look at.
     if any(change.outcome is MemoryOutcome.CREATED or change.displaced is not None for change in changes):
         await enqueue_after_write(tx, scope)
     return await _load_results(tx, scope, changes)
@@ -111,6 +112,7 @@ class FactBatch:
         place = self._claim_place(persona_id, fact) if more_trusted else (persona_id, key)
         held = self.held.get(place)
         digest = content_hash(fact.content)
+        # The same words at the same place of the same message: this turn is being reflected again.
         if held and fact.ground and _statement_key(held.id, fact.ground, digest) in self.told:
             return MemoryChange(outcome=MemoryOutcome.SKIPPED, memory=held, why="already on record")
         if held and outranks(held.trust, fact.effective_trust) and not held.is_withdrawn:
@@ -122,6 +124,7 @@ class FactBatch:
         else:
             claim_of = key if more_trusted else None
             change = create_memory(fact, self.stamp, id=new_id("mem"), persona_id=persona_id, claim_of=claim_of)
+        # Checked last, so that the result can still show what would have been stored.
         if number in self.buried:
             return MemoryChange(outcome=MemoryOutcome.SKIPPED, memory=held or change.memory, why="forgotten")
         if change.outcome is not MemoryOutcome.SKIPPED:
@@ -232,6 +235,7 @@ async def store_vectors(
             # A text replaced within its own batch became a version that has no vector yet.
             waiting = waiting or (address in fresh and change.displaced is not None)
             fresh[address] = change.memory.content
+    # Vectors are computed before the transaction; what was not foreseen is left to the embedding job.
     known = vectors.by_text if vectors else {}
     ready = {address: known[text] for address, text in fresh.items() if text in known}
     if vectors and ready:

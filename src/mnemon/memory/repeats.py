@@ -31,6 +31,7 @@ def record_repeat(past: Sequence[MemoryVersion], fact: Fact, at: datetime) -> Re
         and (one.origin, one.trust) == (fact.said_by, fact.effective_trust)
         and has_same_words(one.content, fact.content)
     ]
+    # The first and the last are enough for a replay: what lies between changes nothing.
     if len(known) < 2:
         number = next_repeat_number(past)
         return RepeatRecord(versions=(version_from_fact(fact, number, since=at, until=at, recorded_at=at),))

@@ -152,6 +152,7 @@ def ground_lines(answer: Spine, material: Sequence[SpineSource]) -> GroundedLine
             )
             if fault:
                 rejected.append(Rejection(what=f"{part}: {flat[:80]}", why=fault))
+            # Lines beyond the limit are dropped silently: they are not wrong.
             elif len(kept) < _MOST_LINES:
                 kept.append(SpineLine(text=flat, sources=tuple(one.id for one in sources)))
         lines[part] = tuple(kept)

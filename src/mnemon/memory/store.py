@@ -91,6 +91,7 @@ async def recorded_statements(tx: Tx, scope: Scope, message_ids: Iterable[str]) 
 async def write_changes(tx: Tx, scope: Scope, changes: Sequence[MemoryChange]) -> None:
     """Write the changes in order; a memory changed more than once is written once, in its last state."""
     done = [change for change in changes if change.outcome is not MemoryOutcome.SKIPPED]
+    # A memory may be created and changed within one batch; it is inserted in its last state.
     created = {change.memory.id for change in done if change.outcome is MemoryOutcome.CREATED}
     last = {change.memory.id: change.memory for change in done}
     new = [_memory_params(scope, memory, tx.now) for memory in last.values() if memory.id in created]
@@ -100,6 +101,7 @@ async def write_changes(tx: Tx, scope: Scope, changes: Sequence[MemoryChange]) -
         for change in changes
         for version in change.versions
     ]
+    # Memories before their versions, which refer to them.
     if new:
         await tx.execute_many(SQL["insert_memory"], new)
     if old:

@@ -90,11 +90,14 @@ async def survey_memories(tx: Tx, scope: Scope, filters: SurveyFilters, *, most:
     filters of the other facets applied.
     """
     params = {**_filter_params(scope, filters), "most": most, "skip": skip, "few": MOST_READ_ONE_BY_ONE + 1}
+    # Unprepared: with filters that may be null, a plan for all values would be far worse than one for these.
     entities = await tx.fetch_unprepared(SQL["entities"], **params) if scope.user_id else []
+    # Without words or entity the counts come from one pass over an index.
     if not filters.words and not filters.entity:
         facets = _make_facets(await tx.fetch_unprepared(SQL["standing"], **params), entities, filters)
         return _make_survey(await tx.fetch_unprepared(SQL["page"], **params), facets)
     matching = await tx.fetch_unprepared(SQL["matching"], **params)
+    # Many matches: let the database count; few: count the rows that were read.
     if len(matching) > MOST_READ_ONE_BY_ONE:
         facets = _make_facets(await tx.fetch_unprepared(SQL["standing_of_matches"], **params), entities, filters)
         return _make_survey(await _page_of_many(tx, params, facets.total), facets)

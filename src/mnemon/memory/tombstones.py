@@ -61,6 +61,7 @@ async def find_forgotten(tx: Tx, scope: Scope, facts: Sequence[Fact]) -> frozens
         place
         for place, fact in enumerate(facts)
         if any(
+            # What is said again after the forgetting is new and may be remembered.
             stone in forgotten_at and (fact.ground is None or fact.ground.at <= forgotten_at[stone])
             for stone in tombstones_of(scope, fact)
         )

@@ -82,6 +82,7 @@ def coarse_trust(level: Trust) -> CoarseTrust:
 
 def trust_of(source: str) -> Trust:
     """Return the trust of a declared source; a source that is not in the tables is unknown, never the person."""
+    # `document-upload` and `document_upload` are one name; `toolcrm` and `user_upload` are unknown words.
     name = source.strip().lower().replace("-", "_")
     head = name.partition(":")[0]
     if head in _TRUST_BY_NAME:

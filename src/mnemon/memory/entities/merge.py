@@ -67,6 +67,7 @@ async def split_entities(tx: Tx, scope: Scope, key: str, source: str) -> AliasLi
             f"{source} is not merged with {key}. `GET /api/entities/{key}` lists its aliases.", code="not_merged"
         )
     await _remove_link(tx, scope, link)
+    # Otherwise the job would merge the pair again at the next mention.
     await _remember_split(tx, scope, link)
     return link
 

@@ -89,6 +89,7 @@ def parse_name(entity_type: EntityType, label: str) -> ParsedName:
 
 def _parse_person(words: list[WordSpellings]) -> ParsedName:
     """Parse a person's name: set aside titles, generation suffixes and particles."""
+    # A label of titles only, such as "Doctor", keeps them: see `core or words`.
     titles = {word for word in words if word & lexicon.TITLES}
     generations = [min(word & lexicon.GENERATION_SUFFIXES) for word in words[1:] if word & lexicon.GENERATION_SUFFIXES]
     rest = [word for word in words if word not in titles and not (generations and word & lexicon.GENERATION_SUFFIXES)]

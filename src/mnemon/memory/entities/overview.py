@@ -82,6 +82,7 @@ def _label_of(key: str, memories: Sequence[StoredMemory], aliases: Aliases) -> s
 
     Only the most trusted memories count.
     """
+    # A less trusted source must not choose the name under which the person sees an entity.
     top = highest_trust([m.trust for m in memories])
     memories = [m for m in memories if m.trust is top]
     own = [m.entity_label for m in memories if m.entity_label and m.entity_refs[0] == key]

@@ -41,6 +41,7 @@ def propose_merges(
             for key in pair:
                 neighbours[key] |= pair - {key}
 
+    # "Anna" may be Anna Smith or Anna Jones, who are certainly two: then neither merge is clear.
     def is_ambiguous(one: str, two: str) -> bool:
         return any(
             judge_pair(by_key[other], by_key[third]).verdict is PairVerdict.APART

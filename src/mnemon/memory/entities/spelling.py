@@ -62,6 +62,7 @@ def _likeness_by_sound(a: str, b: str) -> WordLikeness:
     if not (a.isascii() and b.isascii() and a.isalpha() and b.isalpha()):
         return WordLikeness.OTHER
     shorter = min(len(a), len(b))
+    # Short names differ by a letter too easily (Jon, Jan), and a final vowel often marks the gender.
     if shorter < _SHORTEST_COMPARED or _final_vowel(a) != _final_vowel(b):
         return WordLikeness.OTHER
     distance = OSA.distance(a, b)

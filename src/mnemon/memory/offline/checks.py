@@ -50,6 +50,7 @@ def is_place(caught: str, clause: Clause) -> bool:
     first = caught.split(maxsplit=1)[0].rstrip(",.")
     if first.lower() in NOT_NAMES or first.lower() in NOT_PLACES:
         return False
+    # "I live in HR": short words in capitals are departments more often than places.
     if first.isupper() and len(first) < 4 and first not in SHORT_PLACES:
         return False
     return first[0].isupper() or (clause.careless and len(caught.split()) < 4)
@@ -85,6 +86,7 @@ def is_person_name(caught: str, clause: Clause) -> bool:
     if any(word.lower().removesuffix("'s") in NOT_NAMES for word in words):
         return False
     known = words[0].lower() in KNOWN_NAMES
+    # At the start of a sentence any word has a capital.
     inside = not (clause.opens and clause.text.startswith(caught))
     return known or ((inside or len(words) > 1) and words[0][0].isupper())
 

@@ -86,9 +86,11 @@ def split_clauses(message: str) -> Iterator[Clause]:
     text = straighten_quotes(message)
     if _PASTED.search(text):
         return
+    # Names are recognized by their capital; in a message without any, known names get one.
     careless = not any(letter.isupper() for letter in text)
     if careless:
         text = _WORD.sub(_capitalize_name, text)
+    # Blanked, not removed, so that offsets stay those of the message.
     own = _blank_quotations(text)
     for start, end in islice(_sentence_spans(own), MOST_SENTENCES):
         begin = start + len(_opening_words(text[start:end]))

@@ -68,6 +68,7 @@ def _build_memory(
     if rule.entity and entity is None:
         return None
     start, end = match.span("quote") if "quote" in match.groupdict() else (0, len(clause.text))
+    # Quoted from the message itself: the clause's text has straightened quotation marks.
     quote = message[clause.start + start : clause.start + end].strip()
     return MemoryAnswer(
         type=rule.type,
@@ -138,6 +139,7 @@ def _closed_todos(clause: Clause, message: str, open_todos: Sequence[str]) -> It
     matching = [
         content for content, words in topics.items() if words & rest and len(words & mentioned) >= len(words) / 2
     ]
+    # With several candidates it is not clear which todo is meant.
     if len(matching) == 1:
         quote = message[clause.start : clause.start + len(clause.text)].strip()
         yield TodoAnswer(op="drop" if dropped else "done", content=matching[0], quote=quote)

@@ -5,6 +5,7 @@ from mnemon.memory.offline import checks
 from mnemon.memory.offline.rule import ExtractionRule, GroupCheck, compile_rule
 from mnemon.memory.offline.vocabulary import BARE_KINSHIP_WORDS, KINSHIP_WORDS
 
+# Longest first, since alternatives are tried in order: "mother-in-law" before "mother".
 _KIN = "|".join(sorted(KINSHIP_WORDS, key=len, reverse=True))
 _ROLE = (
     rf"(?:(?:best|older|younger|little|big|eldest|oldest|youngest|new|former|close|twin|business|old"

@@ -44,6 +44,7 @@ class ExtractionRule:
 
 def compile_rule(pattern: str, **rest: object) -> ExtractionRule:
     """Return a rule whose pattern must match to the end and ignores case unless it says otherwise."""
+    # `\Z`, not `$`, which would also match before a final newline.
     return ExtractionRule(pattern=re.compile(rf"(?:{pattern})\Z", re.IGNORECASE), **rest)  # type: ignore[arg-type]
 
 

@@ -73,6 +73,7 @@ class SearchIndex:
             alive="?", length="f4", embedded="?", updated="f8", asks="?", tells_time="?",
             speaker="i4", own="?", side="i1", type="i1", weighty="?", claim="?", before="i4", after="i4",
         )  # fmt: skip
+        # No columns yet: the dimension is known with the first vector.
         self.vectors = np.zeros((64, 0), dtype=np.float32)
         self.dead = 0
         self._threads: dict[str, list[ThreadPosition]] = {}
@@ -116,6 +117,7 @@ class SearchIndex:
 
     def put_entry(self, entry: IndexEntry, vector: np.ndarray | None) -> Undo:
         """Add the entry with its vector, if any, in place of the entry with the same id; return the undo."""
+        # Never in place: the old row stays, marked as removed, and the undo brings it back.
         back = self.remove_entry(entry.id)
         row = self._append_row(entry)
         self._set_vector(row, vector)
@@ -125,6 +127,7 @@ class SearchIndex:
         def undo() -> None:
             if entry.thread is not None:
                 self._unlink_row(entry, row)
+            # Undo runs in reverse order, so this entry's row is the last one again.
             self._pop_row(entry)
             back()
 
@@ -330,6 +333,7 @@ class SearchIndex:
     def _set_vector(self, row: int, vector: np.ndarray | None) -> None:
         usable = vector is not None and bool(vector.any())
         self.columns["embedded"][row] = usable
+        # A vector of another dimension: the old ones cannot be compared with it.
         if vector is not None and self.vectors.shape[1] != len(vector):
             self.vectors = np.zeros((len(self.vectors), len(vector)), dtype=np.float32)
         if row >= len(self.vectors):
@@ -340,6 +344,7 @@ class SearchIndex:
         known = [(row, vector) for row, vector in enumerate(vectors, start=1) if vector is not None]
         if not known:
             return
+        # One eighth of spare rows, so that the next entries do not copy the matrix.
         self.vectors = np.zeros((max(64, len(vectors) * 9 // 8 + 1), len(known[0][1])), dtype=np.float32)
         embedded = self.columns["embedded"]
         for some in _split_parts(known):
@@ -351,6 +356,7 @@ class SearchIndex:
         """Insert the row between its neighbours in the thread."""
         thread = self._threads.setdefault(entry.thread or "", [])
         at: ThreadPosition = (entry.place, row)
+        # New messages are the latest almost always: append without a search.
         if not thread or thread[-1] < at:
             thread.append(at)
         else:
@@ -379,6 +385,7 @@ class SearchIndex:
         self._clear_caches()
 
     def _is_neighbour(self, one: ThreadPosition, two: ThreadPosition) -> bool:
+        # Messages of a session are neighbours whatever time lies between; quoting memories share one thread for all.
         return self._entry_at(one[1]).thread != QUOTE_THREAD or two[0][0] - one[0][0] <= CONVERSATION_GAP
 
 

@@ -95,11 +95,13 @@ class IndexCache:
         Concurrent callers wait for the same work.
         """
         key = _cache_key(scope, model)
+        # A size of 0 turns the cache off; too large people are searched in SQL, as if it were off for them.
         if not self.megabytes or key in self._held or key in self._too_large:
             return
         if key not in self._loading:
             self._loading[key] = task = asyncio.create_task(self._load_person(db, scope, model))
             task.add_done_callback(lambda _: self._loading.pop(key, None))
+        # A cancelled caller must not cancel the work that others wait for.
         await asyncio.shield(self._loading[key])
 
     async def read_if_current(
@@ -118,6 +120,7 @@ class IndexCache:
             if (index := self._get_up_to_date(key, standing)) is not None:
                 return await self._use_index(index, use)
             held = self._get_valid(key, standing)
+            # -1 loads everything.
             since = -1 if held is None else held.standing.revision
             rows, aliases = await tx.gather(
                 index_loader.load_rows_since(tx, scope, model, since), load_aliases(tx, scope)
@@ -125,9 +128,11 @@ class IndexCache:
             if self._get_valid(key, standing) is not held or (held is not None and held.standing.revision != since):
                 # Another task updated the index while this one read the rows: start over.
                 continue
+            # The first revision this transaction wrote; None if it only reads.
             own = tx.revisions.get(scope.user)
             if rows.effort > ROWS_BUILT_INLINE or (own is None and held is not None and held.needs_rebuild):
                 index = await self._build_person(key, held, rows, aliases, standing, own)
+            # A thread is reading this index: wait, then look again whether it is still behind.
             elif held is not None and held.is_being_read:
                 await held.wait_until_unread()
             else:
@@ -210,6 +215,7 @@ class IndexCache:
         """Cache the index after the block has changed it (without an await); drop it if the block fails."""
         try:
             yield
+        # Also on cancellation: a half-changed index must never be used again.
         except BaseException:
             self._drop_index(key)
             raise
@@ -228,6 +234,8 @@ class IndexCache:
     def _get_valid(self, key: CacheKey, standing: IndexVersion) -> PersonIndex | None:
         """Return the cached index if person and database are the same and nothing was forgotten since; else drop it."""
         held = self._held.get(key)
+        # Anything but the revision differs: another database or person, or rows were forgotten, which no revision
+        # shows.
         if held is not None and replace(held.standing, revision=standing.revision) != standing:
             self._drop_index(key)
             return None
@@ -243,6 +251,7 @@ class IndexCache:
         now = self._now()
         self._held[key], self._sizes[key], self._used_at[key] = index, size, now
         self.bytes += size
+        # The dict is in order of use, so the first is the least recently used.
         while self.bytes > room or now - self._used_at[next(iter(self._held))] > MAX_IDLE_S:
             self._drop_index(next(iter(self._held)))
 

@@ -86,6 +86,7 @@ def entry_of_message(
     return IndexEntry(
         id=entry_id,
         revision=revision,
+        # Date, speaker and previous turn raised R@10 from 0.65 to 0.73 (decision 12).
         words=(*_heading_terms(speaker, at), *words),
         thread=session_id,
         place=(at, revision, place, entry_id),

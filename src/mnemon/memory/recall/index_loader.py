@@ -45,6 +45,7 @@ class RowCache:
 
     def keep_row(self, thing: RecallItem) -> None:
         """Cache a row that was read as committed; drop the oldest if there are too many."""
+        # Inserted again at the end, so that the first key is always the one that was read longest ago.
         self._held.pop(thing.id, None)
         self._held[thing.id] = thing
         if len(self._held) > MOST_CACHED:
@@ -163,6 +164,7 @@ async def load_rows_since(tx: Tx, scope: Scope, model: str, since: int) -> Chang
         "since": since,
     }
     if since < 0:
+        # The planner setting must be in force for these two statements only.
         async with join_by_hash(tx):
             memories = await tx.fetch_tuples(SQL["whole_memories"], **params)
             messages = await tx.fetch_tuples(SQL["whole_messages"], **params)
@@ -180,6 +182,7 @@ def delta_of(rows: ChangedRows) -> PersonDelta:
     memories, messages = _memory_delta(rows.memories), _message_delta(rows.messages)
     if rows.whole:
         return PersonDelta(memories=memories, messages=messages)
+    # Messages just written are likely to be found next, so they are cached; those of a whole load are not.
     latest = rows.messages[-MOST_CACHED:]
     messages = replace(messages, heard=[_found_message(row, rows.scope) for row in latest if row[6]])
     return PersonDelta(
@@ -280,6 +283,7 @@ def unpack_vectors(packed: Sequence[bytes | None]) -> list[np.ndarray | None]:
         return [None] * len(packed)
     wide = len(known[0])
     numbers = np.frombuffer(b"".join(known), dtype=np.uint8).reshape(len(known), wide)[:, _HEADER_BYTES:]
+    # halfvec is sent as big-endian half precision.
     rows = np.ascontiguousarray(numbers).view(">f2").astype(np.float32)
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     np.divide(rows, lengths, out=rows, where=lengths > 0)

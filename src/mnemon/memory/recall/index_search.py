@@ -175,6 +175,7 @@ def search_index(index: PersonIndex, query: RecallQuery, now: datetime) -> Index
         held=held,
         memory_ids=frozenset(name for name, one in about.items() if one.type and name not in held),
         message_ids=frozenset(name for name, one in about.items() if not one.type and name not in held),
+        # Reading a small person whole, once, makes the next searches need no statement for texts.
         ahead=() if index.known.read_ahead or index.memories.size > MOST_READ_AHEAD else tuple(index.memories.row_of),
         known=index.known,
     )
@@ -199,6 +200,7 @@ async def load_results(tx: Tx, scope: Scope, results: Sequence[IndexResult]) -> 
 async def _load_items(
     tx: Tx, scope: Scope, memory_ids: Sequence[str], message_ids: Sequence[str]
 ) -> dict[str, RecallItem]:
+    # One statement needs no gather.
     if not message_ids:
         return {one.id: one for one in await memories.by_ids_with_provenance(tx, scope, memory_ids)}
     if not memory_ids:

@@ -37,6 +37,7 @@ class PersonIndex:
     standing: IndexVersion
     """Nothing committed up to this version is missing."""
     _readers: int = 0
+    # Counted and awaited on the event loop only, so no lock is needed.
     _unread: asyncio.Event = field(default_factory=asyncio.Event)
 
     @property
@@ -86,6 +87,7 @@ def build_person_index(
         memories=_merge_index(old.memories, delta.memories),
         messages=_merge_index(old.messages, delta.messages),
         aliases=aliases,
+        # The row cache survives a rebuild: its rows are checked by revision.
         known=old.known,
         standing=standing,
     )
@@ -131,6 +133,7 @@ def use_with_delta(
 
 
 def _apply_to_index(index: SearchIndex, delta: IndexDelta) -> None:
+    # `fill` is faster than single entries, but cannot remove or replace any.
     if index.is_blank and not delta.gone and not delta.vectors:
         index.fill(delta.entries)
     else:

@@ -135,6 +135,7 @@ class ParsedQuery:
 def parse_query(text: str) -> ParsedQuery:
     """Parse the query's text. The result is cached, since one context searches several indexes with the same text."""
     text = text[:_LONGEST_QUERY]
+    # "Anna's" must match the name "Anna".
     plain = text.replace("'s", "").replace("’s", "")
     words = _NAME.findall(plain)
     return ParsedQuery(

@@ -43,6 +43,7 @@ def term_scores(index: SearchIndex, held: Sequence[TermPostings], dampings: np.n
     around = index.neighbour_rows()
     if not around:
         return _scores_without_neighbours(held, dampings)
+    # Measured: 1.5 ms became 0.6 for the 300 messages of a session (docs/recall.md).
     if len(held) * len(dampings) <= _MOST_DENSE_CELLS:
         return _dense_scores(held, around, dampings)
     return _scores_by_word(held, around, dampings)
@@ -149,6 +150,7 @@ def score_rows(
         "recency": _recency_scores(columns["updated"], now),
     }
     scores = weighted_total(parts)
+    # Rows that may not be found are scored with the others, which keeps the arrays aligned.
     scores[~may] = -np.inf
     rows = _best_rows(scores, columns["updated"], limit, int(may.sum()), lambda row: _locate_row(views, row)[0])
     return ScoredRows(best=_explain_rows(views, parts, scores, rows), considered=int(may.sum()))
@@ -171,6 +173,7 @@ def _lexical_scores(views: Sequence[IndexView], question: ParsedQuery) -> np.nda
     lengths = [_view_lengths(one) for one in views]
     size = sum(int(np.count_nonzero(one.may)) for one in views)
     every = sum(float((length * one.may).sum(dtype=np.float64)) for length, one in zip(lengths, views, strict=True))
+    # 1 if there are no words at all, so that lengths can be divided by it.
     average = np.float32(every / max(1, size) or 1.0)
     found: list[list[TermPostings]] = [[] for _ in views]
     for word in question.terms:
@@ -192,6 +195,7 @@ def _rows_with_term(one: IndexView, word: str) -> tuple[np.ndarray, np.ndarray]:
     if held is None:
         return np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.float32)
     rows, counts = held.as_arrays()
+    # Nothing is filtered out: skip the copy.
     if one.whole and not one.book.dead:
         return rows, counts
     seen = one.may[rows]
@@ -209,6 +213,7 @@ def _similarity_scores(views: Sequence[IndexView], vector: np.ndarray | None, ma
     known = [one.may & one.book.columns["embedded"] for one in views]
     cosines = [_cosine_scores(one.book, vector, which) for one, which in zip(views, known, strict=True)]
     plain = standard_scores(np.concatenate(cosines), np.concatenate(known))
+    # Without neighbours the scores are standardized already.
     if not any(one.book.neighbour_rows() for one in views):
         return plain
     starts = np.cumsum([0, *(len(one.may) for one in views)])
@@ -240,6 +245,7 @@ def _speaker_scores(
         return {"speaker": np.concatenate(matches)}
     if named:
         return {}
+    # A name in the query identifies a side only if no message carries a speaker's name.
     side = (0 if names else _side_named(views, question)) or question.side
     if side:
         # Rank down what the other side said; a memory belongs to neither side.
@@ -252,6 +258,7 @@ def _side_named(views: Sequence[IndexView], question: ParsedQuery) -> int:
     for name in question.proper:
         sides = np.concatenate([one.book.columns["side"][_rows_with_term(one, name)[0]] for one in views])
         person, assistant = int((sides == 1).sum()), int((sides == 2).sum())
+        # Said mostly by the assistant, the name is the person's, and the other way round.
         if max(person, assistant) >= _NAME_RATIO * (1 + min(person, assistant)):
             return 1 if assistant > person else 2
     return 0

@@ -85,6 +85,7 @@ class RecallCounter:
             return
         for key in [key for key in self._waiting if key[0] == scope.org_id]:
             number = self._waiting.pop(key)
+            # The statement never waits: if another transaction has the row, the count stays for the next time.
             if not await tx.execute(SQL["keep_count"], org_id=scope.org_id, day=key[1], number=number):
                 self._waiting[key] += number
 
@@ -144,6 +145,7 @@ async def search_each(tx: Tx, scope: Scope, queries: Sequence[RecallQuery]) -> l
 async def _search_in_sql(tx: Tx, scope: Scope, query: RecallQuery) -> RecallResult:
     """Search the rows in SQL: for a past time, another ranking than hybrid, or a person too large to be cached."""
     aliases = await load_aliases(tx, scope)
+    # Only around the reading: the setting must not reach the caller's other statements.
     async with join_by_hash(tx):
         candidates = await _load_candidates(tx, scope, query)
     weigh = partial(_rank_candidates, candidates, query, aliases, query.as_of or tx.now)
@@ -185,6 +187,7 @@ async def _make_result(
 async def _load_candidates(tx: Tx, scope: Scope, query: RecallQuery) -> list[store.CandidateBatch]:
     """Read what is to be ranked: all rows for the hybrid ranking, a past time or no vector; otherwise the nearest."""
     found: list[store.CandidateBatch] = []
+    # The hybrid ranking standardizes over all rows, so it needs all of them.
     whole = query.ranking is Ranking.HYBRID or query.vector is None or query.as_of is not None
     most = max(MOST_CANDIDATES, query.limit)
     if RecallKind.MEMORIES in query.kinds:

@@ -81,6 +81,7 @@ async def memories_as_of(tx: Tx, scope: Scope, query: RecallQuery) -> list[Candi
     params = {**candidate_params(scope, query), "as_of": query.as_of}
     current = await tx.fetch_all(SQL["candidates_as_of"], **params)
     past = await tx.fetch_all(SQL["versions_as_of"], **params)
+    # At any time at most one version of a memory was valid, so no id is in both.
     return [CandidateBatch(current, _memory_candidate), CandidateBatch(past, _past_candidate)]
 
 
@@ -196,6 +197,7 @@ async def list_left_out(tx: Tx, scope: Scope, query: RecallQuery, *, most: int =
     near = [
         LeftOutMemory(memory=memory, why=left_out_reason(memory, scope, query), similarity=similarity)
         for (memory, similarity), covered in zip(found, words, strict=True)
+        # Either is enough: a text without a vector is judged by its words.
         if covered > 0 or (similarity is not None and similarity >= NEAR_COSINE)
     ]
     return near[:most]

@@ -135,6 +135,7 @@ def count_by_source(rows: Iterable[Row]) -> list[SourceOverview]:
     """Add up the counts of each source over its kinds and states."""
     found: dict[str, SourceOverview] = {}
     for row in rows:
+        # Todos store no trust of their own; it follows from their source.
         trust = trust_of(row["source"]) if row["kind"] == "todo" else trust_of_row(row)
         one = found.get(row["origin"]) or SourceOverview(
             origin=row["origin"], trust=trust, active=0, claims=0, archived=0, past=0, todos=0, last_at=row["last_at"]

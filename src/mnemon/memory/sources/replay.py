@@ -42,6 +42,7 @@ def held_without_source(
     batch = FactBatch.empty(WriteStamp(at=statements[0].at, now=statements[0].at, revision=0))
     numbers = count(1)
     for one in statements:
+        # The real rules are run, so that a replay cannot differ from what would have happened.
         batch.persona_id = one.persona_id
         batch.stamp = WriteStamp(at=one.at, now=one.at, revision=0)
         fact = Fact(
@@ -57,6 +58,7 @@ def held_without_source(
             origin=one.origin,
             private=one.persona_id is not None,
         )
+        # The replay is only compared with the stored rows, so the ids just have to differ.
         batch.apply_fact(0, fact, lambda kind: f"{kind}_{next(numbers)}")
     return batch.held
 

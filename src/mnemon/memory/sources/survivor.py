@@ -54,6 +54,8 @@ class WithdrawalSurvivor:
         report = _format_withdrawn(repeated)
         known = self._found and self._gap is None
         async with services.db.tx(None) as tx:
+            # A gap says that withdrawals may be missing; it is passed on to the next restore until a complete record is
+            # found.
             if known:
                 await delete_gap(tx, "withdrawals")
             else:

@@ -66,6 +66,7 @@ async def withdraw_source(
     revision = await bump_revision(tx, scope, asked_for="user")
     await _check_withdrawable(tx, scope, origin, at_most)
     touched = await tx.fetch_all(SQL["touched_keys"], **_owner_params(scope), origin=origin)
+    # A key is replayed as a whole: a statement of the source may have decided what other rows of it hold.
     keys = [str(row["held_key"]) for row in touched]
     rows = [store.memory_of(row) for row in await tx.fetch_all(SQL["under_keys"], **_owner_params(scope), keys=keys)]
     past = await store.past_versions(tx, scope, [one.id for one in rows])
@@ -81,6 +82,7 @@ async def withdraw_source(
     await store_vectors(tx, scope, changes, None, revision=revision)
     todos = await tx.execute(SQL["drop_todos"], **_owner_params(scope), origin=origin, now=tx.now)
     if changes or todos:
+        # The spine may contain what the source said.
         await enqueue_after_forgetting(tx, scope)
     after = [one.memory for one in changes]
     receipt = Withdrawal(
@@ -145,6 +147,7 @@ async def withdraw_from_everyone(db: Database, org: Scope, origin: str, record: 
         receipt_id, at = tx.new_id("wdr"), tx.now
     parts = []
     for row in rows:
+        # For the others nothing of it is left: it was withdrawn before, as by a call that was interrupted.
         if row["stands"]:
             scope = Scope(org_id=org.org_id, user_id=row["user_id"])
             parts += [part] if (part := await _withdraw_from_one(db, scope, origin, receipt_id, record)) else []

@@ -40,6 +40,7 @@ def withdrawal_changes(
     key = next((one.claim_of or one.memory_key for one in rows), "")
     if not plan.is_consistent(facts):
         return [change for one in rows if (change := plan.withdraw_row(one)) is not None]
+    # Facts before claims: a claim may become the fact and is then settled.
     for persona in dict.fromkeys(one.persona_id for one in rows):
         plan.settle_fact(persona, key, facts.get(persona))
     for row in rows:
@@ -116,6 +117,7 @@ class _WithdrawalPlan:
 
     def settle_claim(self, row: StoredMemory, left: StoredMemory | None) -> None:
         """Make a claim say what is left of its source's claims, or set it aside if it would not be a claim."""
+        # Claims that someone archived stay archived; those set aside by a withdrawal may come back.
         if row.origin == self._origin or (row.archive_reason and not row.is_set_aside):
             self._add_change(self.withdraw_row(row))
         elif left is None:

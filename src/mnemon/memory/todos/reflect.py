@@ -79,6 +79,7 @@ class TodosSection:
 
 def _find_quotes(answers: Sequence[TodoAnswer], turn: Turn) -> list[Quotation | None]:
     """Return where each answer's quote is in the person's messages; None if it is not."""
+    # A todo is opened or closed by the person only, never by a tool's result.
     sources = [passage for passage in quotable_passages(turn) if passage.role is Role.USER]
     return [find_quote(one.quote, sources) for one in answers]
 
@@ -104,6 +105,7 @@ async def _close_todo(tx: Tx, turn: Turn, one: TodoAnswer, found: Quotation) -> 
     """Close the todo that is meant; return how it counts in the section's result, None if none is clearly meant."""
     if await store.has_closed_todo(tx, turn.scope, turn.id, found.text):
         return "skipped"
+    # A turn reflected late must not close a todo that was opened after it.
     known = [todo for todo in await store.open_todos(tx, turn.scope) if todo.created_at <= turn.at]
     meant = find_matching_todo(one.content, known)
     if meant is None or not _is_about(found.text, meant):

@@ -113,6 +113,7 @@ def find_matching_todo(content: str, todos: Sequence[Todo]) -> Todo | None:
     )
     if not scored or scored[0][0] < _CLEARLY_THE_SAME:
         return None
+    # Closing the wrong todo is worse than closing none.
     if len(scored) > 1 and scored[0][0] - scored[1][0] < _CLEARLY_APART:
         return None
     return scored[0][1]

@@ -52,6 +52,7 @@ def job_kinds(services: Services) -> tuple[JobKind, ...]:
             purpose=Purpose.CURATOR,
             by_rule=lambda: rules.plan_by_rule(held, now, aliases.resolve),
         )
+        # Model and embedder are called with no transaction open.
         vectors = await embed_texts(services.embedder, [fold.content.strip() for fold in plan.folds])
         async with services.db.tx(scope.org_id) as tx:
             # Lock the person's row before the job's, as every writer does; the opposite order could deadlock.
@@ -68,6 +69,7 @@ async def apply_plan(
 ) -> CuratorRun:
     """Apply and record the parts of the plan that pass the gates, checked against the current memories."""
     aliases = await load_aliases(tx, scope)
+    # Read again under the lock: memories may have changed while the model worked.
     gated = rules.gate_plan(plan, await store.global_memories(tx, scope, most=_MOST_MEMORIES), tx.now, aliases.resolve)
     folded = [await _fold_fragments(tx, scope, fold, vectors) for fold in gated.folds]
     archived = await _archive_outdated(tx, scope, gated)

@@ -21,6 +21,7 @@ async def enqueue_after_write(tx: Tx, scope: Scope) -> None:
     """Queue the matching of entities, and the curator if at least two memories are new."""
     await enqueue_work(tx, scope, MATCH_ENTITIES, scope.user)
     new = await memories.count_active(tx, scope) - (await count_at_last_run(tx, scope) or 0)
+    # A cheap test against needless jobs; the job itself compares with the configured number.
     if new >= _SMALLEST_CURATOR_AFTER:
         await enqueue_work(tx, scope, CURATE, scope.user)
 

@@ -111,7 +111,9 @@ async def _archive_removed(tx: Tx, scope: Scope, gone: Sequence[SeedEntry], want
     """Archive seeded memories whose entries are gone and whose key no other entry has; return how many."""
     remaining = {key_of_fact(fact) for fact in seed_facts(wanted)}
     keys = [key for fact in seed_facts(gone) if (key := key_of_fact(fact)) not in remaining]
+    # Seeds are visible to all personas.
     held = await memories.by_keys(tx, scope.with_persona(None), keys)
+    # What the person has said themselves in the meantime stays.
     ids = [one.id for one in held if one.source == SEEDED_PROFILE]
     return len(await archive_memories(tx, scope, ids, ArchiveReason.OUTDATED, note="no longer in the seed"))
 
