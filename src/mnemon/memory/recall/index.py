@@ -2,9 +2,7 @@
 
 Rows are appended or marked as removed, never moved. Each change returns a function that undoes it, which lets a
 transaction search its own uncommitted writes without leaving them in the index. When a third of the rows is removed,
-the index is rebuilt at its next update.
-
-A large index is filled in a thread, so no single call here holds the GIL for long.
+the index is rebuilt at its next update. A large index is filled in a thread, so no single call holds the GIL for long.
 """
 
 from array import array
@@ -27,11 +25,9 @@ from mnemon.memory.recall.index_entry import QUOTE_THREAD, ColumnArrays, IndexEn
 CONVERSATION_GAP = timedelta(minutes=30)
 """Quoting memories further apart than this belong to different conversations."""
 _ENTRY_BYTES = 850
-"""Measured memory of an entry."""
 _POSTING_BYTES = 18
-"""Measured memory of a posting."""
 _WORD_BYTES = 340
-"""Measured memory of a word that only one text contains."""
+"""Measured memory in bytes: of an entry, of a posting, and of a word that only one text contains."""
 _ROWS_PER_CALL = 2_000
 """Rows given to one library call, which holds the GIL (2 ms at this size) while the event loop waits."""
 
@@ -73,7 +69,6 @@ class SearchIndex:
             alive="?", length="f4", embedded="?", updated="f8", asks="?", tells_time="?",
             speaker="i4", own="?", side="i1", type="i1", weighty="?", claim="?", before="i4", after="i4",
         )  # fmt: skip
-        # No columns yet: the dimension is known with the first vector.
         self.vectors = np.zeros((64, 0), dtype=np.float32)
         self.dead = 0
         self._threads: dict[str, list[ThreadPosition]] = {}
@@ -195,8 +190,7 @@ class SearchIndex:
                     for distance in range(1, max(map(abs, NEIGHBOUR_WEIGHTS)) + 1):
                         around[step * distance] = reached
                         reached = link[reached]
-            # Assign only the finished dict: another thread may be reading.
-            self._around = around
+            self._around = around  # only when finished: another thread may be reading
         return self._around
 
     def spread_values(self, values: np.ndarray) -> np.ndarray:
@@ -344,7 +338,6 @@ class SearchIndex:
         known = [(row, vector) for row, vector in enumerate(vectors, start=1) if vector is not None]
         if not known:
             return
-        # One eighth of spare rows, so that the next entries do not copy the matrix.
         self.vectors = np.zeros((max(64, len(vectors) * 9 // 8 + 1), len(known[0][1])), dtype=np.float32)
         embedded = self.columns["embedded"]
         for some in _split_parts(known):
@@ -385,7 +378,7 @@ class SearchIndex:
         self._clear_caches()
 
     def _is_neighbour(self, one: ThreadPosition, two: ThreadPosition) -> bool:
-        # Messages of a session are neighbours whatever time lies between; quoting memories share one thread for all.
+        # All quoting memories share one thread, so there a gap in time separates conversations.
         return self._entry_at(one[1]).thread != QUOTE_THREAD or two[0][0] - one[0][0] <= CONVERSATION_GAP
 
 
