@@ -155,7 +155,7 @@ def authors_of_turn(turn: Turn, recalled: Sequence[OtherAuthor] = ()) -> TurnAut
 
 def _last_question(turn: Turn, recalled: Sequence[OtherAuthor]) -> str:
     """Return the assistant's last question before the person spoke, in this turn or in its latest earlier message."""
-    first = next((place for place, message in enumerate(turn.messages) if message.role is Role.USER), 0)
+    first = next((position for position, message in enumerate(turn.messages) if message.role is Role.USER), 0)
     before = [message.content for message in turn.messages[:first] if message.role is Role.ASSISTANT]
     earlier = next((one.text for one in recalled if one.spoken and one.trust is Trust.AGENT), "")
     text = before[-1] if before else earlier
@@ -213,8 +213,8 @@ def _runs_in_order(letters: str) -> np.ndarray:
     number = max(0, len(codes) - _RUN + 1)
     runs = np.zeros(number, dtype=np.uint64)
     # A polynomial hash computed over all positions at once; numpy's unsigned arithmetic wraps around.
-    for place in range(_RUN):
-        runs = runs * _RUN_FACTOR + codes[place : place + number]
+    for offset in range(_RUN):
+        runs = runs * _RUN_FACTOR + codes[offset : offset + number]
     return runs
 
 
@@ -234,8 +234,8 @@ def _are_in(runs: np.ndarray, known: np.ndarray) -> np.ndarray:
 def _covers_half(found: np.ndarray) -> bool:
     """Say whether the runs that begin at the marked positions cover more than half of the letters."""
     covered = np.zeros(len(found) + _RUN - 1, dtype=bool)
-    for place in range(_RUN):
-        covered[place : place + len(found)] |= found
+    for offset in range(_RUN):
+        covered[offset : offset + len(found)] |= found
     return bool(len(found)) and 2 * int(covered.sum()) > len(covered)
 
 
@@ -247,5 +247,5 @@ def _stem_prefixes(stems: frozenset[str]) -> frozenset[str]:
         if one.isascii() or not _SCRIPTS_WITHOUT_SPACES.search(one):
             found.add(one[:_PREFIX_LETTERS])
         else:
-            found.update(one[place : place + 2] for place in range(max(1, len(one) - 1)))
+            found.update(one[offset : offset + 2] for offset in range(max(1, len(one) - 1)))
     return frozenset(found)

@@ -48,14 +48,14 @@ class PromptRecall:
 
 async def recall_for_prompt(tx: Tx, ask: LayerRequest) -> PromptRecall:
     """Read everything that L4 and L5 are made of."""
-    wanted = [
+    queries = [
         _recall_query(ask, RecallKind.MEMORIES, MOST_RELEVANT),
         # More than are shown, since those of the running session are dropped afterwards.
         _recall_query(ask, RecallKind.MESSAGES, MOST_MESSAGES * 3),
     ]
     # Gathered, so that their statements share round trips.
     always, (known, messages) = await tx.gather(
-        store.pinned_and_seeded(tx, ask.scope, most=MOST_PINNED), search_each(tx, ask.scope, wanted)
+        store.pinned_and_seeded(tx, ask.scope, most=MOST_PINNED), search_each(tx, ask.scope, queries)
     )
     return PromptRecall(always=always, known=known, said=messages)
 
@@ -65,8 +65,8 @@ def person_layer(found: PromptRecall) -> Layer:
     items = tuple(
         # The values order all items of the prompt when its budget is short: L4 10, cards 9, memories 6, messages 4,
         # claims 2.
-        LayerItem(text=one.line, sources=(one.id,), value=10.0 - place / 100)
-        for place, one in enumerate(found.always)
+        LayerItem(text=one.line, sources=(one.id,), value=10.0 - rank / 100)
+        for rank, one in enumerate(found.always)
     )
     return Layer(name="L4", title="The person", opening=_PERSON_OPENING, items=items, budget=600)
 
@@ -85,13 +85,11 @@ def relevant_layer(found: PromptRecall, running: str | None) -> Layer:
     elsewhere = [hit for hit in found.said.hits if not _is_in_session(hit, running)][:MOST_MESSAGES]
     items = [
         *(
-            LayerItem(text=card.text, sources=card.memory_ids, value=9.0 - place / 100)
-            for place, card in enumerate(found.known.cards)
+            LayerItem(text=card.text, sources=card.memory_ids, value=9.0 - rank / 100)
+            for rank, card in enumerate(found.known.cards)
         ),
-        *chain.from_iterable(
-            _items_with_claim(hit, claims.get(hit.found.id), place) for place, hit in enumerate(facts)
-        ),
-        *(_hit_item(hit, 4.0 - place / 10) for place, hit in enumerate(elsewhere)),
+        *chain.from_iterable(_items_with_claim(hit, claims.get(hit.found.id), rank) for rank, hit in enumerate(facts)),
+        *(_hit_item(hit, 4.0 - rank / 10) for rank, hit in enumerate(elsewhere)),
     ]
     return Layer(name="L5", title="Relevant memories", opening=_RELEVANT_OPENING, items=tuple(items), budget=1500)
 
@@ -100,8 +98,8 @@ async def todo_items(tx: Tx, ask: LayerRequest) -> tuple[LayerItem, ...]:
     """Return items for L6: the latest open todos with this persona."""
     known = (await open_todos(tx, ask.scope))[-_MOST_TODOS:]
     return tuple(
-        LayerItem(text=f"Open {todo.kind}: {todo.line}", sources=(todo.id,), value=4.0 + place / 100)
-        for place, todo in enumerate(known)
+        LayerItem(text=f"Open {todo.kind}: {todo.line}", sources=(todo.id,), value=4.0 + rank / 100)
+        for rank, todo in enumerate(known)
     )
 
 
@@ -128,13 +126,13 @@ def _speaker_label(message: FoundMessage) -> str:
     return f"{speaker_of(message.role, message.name)} said"
 
 
-def _items_with_claim(hit: RecallHit, claim: RecallHit | None, place: int) -> list[LayerItem]:
+def _items_with_claim(hit: RecallHit, claim: RecallHit | None, rank: int) -> list[LayerItem]:
     """Return the item of a memory and of the claim that contradicts it; claims are the first to be cut."""
-    shown = [_hit_item(hit, 6.0 - place / 10)]
+    shown = [_hit_item(hit, 6.0 - rank / 10)]
     if claim is not None and isinstance(claim.found, StoredMemory):
         text = claim.found.line_with_claims(hit.claims)
         # `needs`: the claim is dropped if the memory that it contradicts is.
-        shown.append(LayerItem(text=text, sources=(claim.found.id,), value=2.0 - place / 100, needs=hit.found.id))
+        shown.append(LayerItem(text=text, sources=(claim.found.id,), value=2.0 - rank / 100, needs=hit.found.id))
     return shown
 
 

@@ -234,19 +234,19 @@ def _take_over(
 
 def _add_mention(held: StoredMemory, fact: Fact, stamp: WriteStamp, *, current: bool) -> StoredMemory:
     """Count one more mention; take the fact's own importance, confidence and pin only if it is the current text."""
-    again = replace(
+    mentioned = replace(
         held,
         mentions=held.mentions + 1,
         revision=stamp.revision,
         updated_at=max(held.updated_at, stamp.at) if current else held.updated_at,
     )
     if not current:
-        return again
+        return mentioned
     pinned = held.status is ArchiveStatus.ACTIVE and (held.pinned if fact.pinned is None else fact.pinned)
     # Stated importance counts; derived importance only ever raises.
     weight = fact.importance if fact.importance is not None else max(held.importance, importance_of(fact))
     sure = fact.confidence if fact.confidence is not None else max(held.confidence, confidence_of(fact))
-    return replace(again, pinned=pinned, importance=3 if pinned else weight, confidence=sure)
+    return replace(mentioned, pinned=pinned, importance=3 if pinned else weight, confidence=sure)
 
 
 def _apply_placement(

@@ -50,26 +50,26 @@ async def store_statements(
     """Store every statement, all or none, and return the results in the order of the statements."""
     results: dict[int, StatementResult] = {}
     groups: dict[Scope, list[int]] = {}
-    for place, one in enumerate(statements):
-        groups.setdefault(one.scope, []).append(place)
+    for position, one in enumerate(statements):
+        groups.setdefault(one.scope, []).append(position)
     # Lock people in the same order everywhere: two batches about the same people then wait and cannot deadlock.
     for scope in sorted(groups, key=lambda scope: (scope.user, scope.persona_id or "")):
         places = groups[scope]
         external = statements[places[0]].external
         await ensure_person(tx, scope.org_id, external)
-        facts = [(place, says) for place in places if isinstance(says := statements[place].says, Fact)]
+        facts = [(position, says) for position in places if isinstance(says := statements[position].says, Fact)]
         if facts:
             remembered = await remember_facts(tx, scope, [fact for _, fact in facts], vectors=vectors)
-            for (place, _), outcome_of_fact in zip(facts, remembered, strict=True):
-                results[place] = StatementResult(
+            for (position, _), outcome_of_fact in zip(facts, remembered, strict=True):
+                results[position] = StatementResult(
                     external=external,
                     outcome=outcome_of_fact.outcome,
                     thing=outcome_of_fact.memory,
                     why=outcome_of_fact.why,
                 )
-        for place in places:
-            if isinstance(draft := statements[place].says, NewTodo):
+        for position in places:
+            if isinstance(draft := statements[position].says, NewTodo):
                 todo, new = await todos.add_todo(tx, scope, draft, at=tx.now)
                 outcome = MemoryOutcome.CREATED if new else MemoryOutcome.UPDATED
-                results[place] = StatementResult(external=external, outcome=outcome, thing=todo)
-    return [results[place] for place in range(len(statements))]
+                results[position] = StatementResult(external=external, outcome=outcome, thing=todo)
+    return [results[position] for position in range(len(statements))]

@@ -106,8 +106,8 @@ async def survey_memories(tx: Tx, scope: Scope, filters: SurveyFilters, *, most:
 
 
 def _make_survey(found: Sequence[Row], facets: Facets) -> MemorySurvey:
-    kept = tuple(OwnedMemory(user=row.pop("external_id"), memory=memory_of(row)) for row in found)
-    return MemorySurvey(found=kept, facets=facets)
+    memories = tuple(OwnedMemory(user=row.pop("external_id"), memory=memory_of(row)) for row in found)
+    return MemorySurvey(found=memories, facets=facets)
 
 
 async def _page_of_few(
@@ -122,13 +122,13 @@ async def _page_of_few(
 
 async def _page_of_many(tx: Tx, params: dict[str, Any], total: int) -> Sequence[Row]:
     """Return the page of many matches: search the latest memories first, since the page is likely among them."""
-    left = min(params["most"], total - params["skip"])
-    if left <= 0:
+    size = min(params["most"], total - params["skip"])
+    if size <= 0:
         return []
     found = await tx.fetch_unprepared(
-        SQL["page_of_latest_matches"], **params, latest=MOST_READ_ONE_BY_ONE + 2 * (params["skip"] + left)
+        SQL["page_of_latest_matches"], **params, latest=MOST_READ_ONE_BY_ONE + 2 * (params["skip"] + size)
     )
-    return found if len(found) == left else await tx.fetch_unprepared(SQL["page_of_matches"], **params)
+    return found if len(found) == size else await tx.fetch_unprepared(SQL["page_of_matches"], **params)
 
 
 def _facet_rows(matching: Sequence[Row], scope: Scope, filters: SurveyFilters) -> list[Row]:

@@ -58,8 +58,8 @@ async def find_forgotten(tx: Tx, scope: Scope, facts: Sequence[Fact]) -> frozens
     rows = await tx.fetch_all(SQL["tombstones"], org_id=scope.org_id, user_id=scope.user, hashes=list(wanted))
     forgotten_at: dict[bytes, datetime] = {bytes(row["hash"]): row["at"] for row in rows}
     return frozenset(
-        place
-        for place, fact in enumerate(facts)
+        position
+        for position, fact in enumerate(facts)
         if any(
             # What is said again after the forgetting is new and may be remembered.
             stone in forgotten_at and (fact.ground is None or fact.ground.at <= forgotten_at[stone])

@@ -83,15 +83,15 @@ async def merge_clear_cases(tx: Tx, scope: Scope, proposals: list[MergeProposal]
     await bump_revision(tx, scope)
     aliases = await store.load_aliases(tx, scope)
     apart = await store.pairs_kept_apart(tx, scope)
-    made = 0
+    merged = 0
     for proposal in clear:
         link = aliases.link_for(proposal.source, proposal.into, tx.new_id("mrg"), "rule")
         if link is None or _is_kept_apart(link, aliases, apart):
             continue
         await _store_link(tx, scope, link, proposal.judgement.reasons)
         aliases = aliases.with_link(link)
-        made += 1
-    return made
+        merged += 1
+    return merged
 
 
 def _is_kept_apart(link: AliasLink, aliases: Aliases, apart: frozenset[frozenset[str]]) -> bool:

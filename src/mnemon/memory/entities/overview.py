@@ -129,8 +129,8 @@ def co_mentions(mentions: Sequence[EntityMention], aliases: Aliases) -> list[CoM
         weights.update(combinations(sorted(own | _keys_named_in(plain_words(mention.memory.content), named)), 2))
         for turn in mention.turns:
             by_turn[turn] |= own
-    for together in by_turn.values():
-        weights.update(combinations(sorted(together), 2))
+    for keys in by_turn.values():
+        weights.update(combinations(sorted(keys), 2))
     found = [CoMention(one=one, two=two, weight=weight) for (one, two), weight in weights.items()]
     return sorted(found, key=lambda tie: (-tie.weight, tie.one, tie.two))
 
@@ -139,7 +139,7 @@ def _keys_named_in(words: Sequence[str], named: Mapping[str, list[tuple[tuple[st
     """Return the keys whose label is among the words; `named` has the labels by their first word."""
     return {
         key
-        for place, word in enumerate(words)
+        for position, word in enumerate(words)
         for label, key in named.get(word, ())
-        if tuple(words[place : place + len(label)]) == label
+        if tuple(words[position : position + len(label)]) == label
     }

@@ -82,14 +82,14 @@ def _final_vowel(word: str) -> str:
 
 def _phonetic_spelling(word: str) -> str:
     """Return the word as it sounds: spellings of one sound unified, double letters single."""
-    for spelt, heard in _SOUND_SPELLINGS:
-        word = word.replace(spelt, heard)
+    for spelt, sound in _SOUND_SPELLINGS:
+        word = word.replace(spelt, sound)
     return re.sub(r"(.)\1", r"\1", word).replace("c", "k").replace("z", "s")
 
 
 def _metaphone_code(word: str) -> str:
-    for spelt, heard in _SOUND_SPELLINGS:
-        word = word.replace(spelt, heard)
+    for spelt, sound in _SOUND_SPELLINGS:
+        word = word.replace(spelt, sound)
     return jellyfish.metaphone(word)
 
 

@@ -90,12 +90,12 @@ class SearchIndex:
 
     def fill(self, entries: Sequence[tuple[IndexEntry, np.ndarray | None]]) -> None:
         """Fill an empty index with these entries; the result is that of `put_entry` for each, but faster."""
-        every = [entry for entry, _ in entries]
-        self.columns.extend(len(every), **self._column_values(every))
-        self.entries += every
-        self.row_of |= {entry.id: row for row, entry in enumerate(every, start=1)}
-        self._fill_words(every)
-        for row, entry in enumerate(every, start=1):
+        added = [entry for entry, _ in entries]
+        self.columns.extend(len(added), **self._column_values(added))
+        self.entries += added
+        self.row_of |= {entry.id: row for row, entry in enumerate(added, start=1)}
+        self._fill_words(added)
+        for row, entry in enumerate(added, start=1):
             self._count_speaker(entry, 1)
             for key in set(entry.entity_refs):
                 self._rows_about(key).append(row)
@@ -222,8 +222,8 @@ class SearchIndex:
         rows = [np.frombuffer(self.entities[key], dtype=np.int32) for key in keys if key in self.entities]
         if not rows:
             return []
-        every = np.unique(np.concatenate(rows)) if len(rows) > 1 else rows[0]
-        chosen = every[self.columns["weighty"][every] & self.columns["alive"][every]]
+        found = np.unique(np.concatenate(rows)) if len(rows) > 1 else rows[0]
+        chosen = found[self.columns["weighty"][found] & self.columns["alive"][found]]
         return [self._entry_at(row) for row in chosen.tolist()]
 
     def id_of(self, row: int) -> str:
@@ -285,8 +285,8 @@ class SearchIndex:
         """Build the postings of all entries at once: sort by word and row, count, and split by word."""
         number = _WordNumbers()
         flat = np.concatenate([
-            np.array(list(map(number.__getitem__, chain.from_iterable(entry.words for entry in some))), dtype=np.int64)
-            for some in _split_parts(entries)
+            np.array(list(map(number.__getitem__, chain.from_iterable(entry.words for entry in part))), dtype=np.int64)
+            for part in _split_parts(entries)
         ])  # fmt: skip
         lengths = [len(entry.words) for entry in entries]
         rows = np.repeat(np.arange(1, len(entries) + 1, dtype=np.int64), lengths)
@@ -341,9 +341,9 @@ class SearchIndex:
         self.vectors = np.zeros((max(64, len(vectors) * 9 // 8 + 1), len(known[0][1])), dtype=np.float32)
         embedded = self.columns["embedded"]
         for some in _split_parts(known):
-            rows, made = [row for row, _ in some], np.stack([vector for _, vector in some])
-            self.vectors[rows] = made
-            embedded[rows] = made.any(axis=1)
+            rows, matrix = [row for row, _ in some], np.stack([vector for _, vector in some])
+            self.vectors[rows] = matrix
+            embedded[rows] = matrix.any(axis=1)
 
     def _link_row(self, entry: IndexEntry, row: int) -> None:
         """Insert the row between its neighbours in the thread."""

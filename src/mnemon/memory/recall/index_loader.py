@@ -40,14 +40,14 @@ class RowCache:
 
     def get_row(self, thing_id: str, revision: int) -> RecallItem | None:
         """Return the row as of this revision; None if it is not cached or was changed since."""
-        thing = self._held.get(thing_id)
-        return thing if thing is not None and thing.revision == revision else None
+        row = self._held.get(thing_id)
+        return row if row is not None and row.revision == revision else None
 
-    def keep_row(self, thing: RecallItem) -> None:
+    def keep_row(self, row: RecallItem) -> None:
         """Cache a row that was read as committed; drop the oldest if there are too many."""
         # Inserted again at the end, so that the first key is always the one that was read longest ago.
-        self._held.pop(thing.id, None)
-        self._held[thing.id] = thing
+        self._held.pop(row.id, None)
+        self._held[row.id] = row
         if len(self._held) > MOST_CACHED:
             del self._held[next(iter(self._held))]
 
@@ -197,12 +197,12 @@ def _rows_with_vectors(rows: Sequence[tuple[Any, ...]]) -> Iterator[tuple[tuple[
     Vectors are unpacked in parts, so that no call holds the GIL for long.
     """
     for start in range(0, len(rows), _VECTORS_PER_CALL):
-        some = rows[start : start + _VECTORS_PER_CALL]
-        yield from zip(some, unpack_vectors([row[-1] for row in some]), strict=True)
+        part = rows[start : start + _VECTORS_PER_CALL]
+        yield from zip(part, unpack_vectors([row[-1] for row in part]), strict=True)
 
 
 def _memory_delta(rows: Sequence[tuple[Any, ...]]) -> IndexDelta:
-    entries, gone = [], []
+    entries, removed = [], []
     for row, vector in _rows_with_vectors(rows):
         # `fetch_tuples` gives no column names; the order is that of `whole_memories` and `newer_memories`.
         name, revision, active, kind, content, refs, label, pinned, importance, since, created_at, updated_at, *rest = (
@@ -210,7 +210,7 @@ def _memory_delta(rows: Sequence[tuple[Any, ...]]) -> IndexDelta:
         )
         memory_key, claim_of, persona_id, source, coarse, level, _ = rest
         if not active:
-            gone.append((name, revision))
+            removed.append((name, revision))
             continue
         entry = entry_of_memory(
             entry_id=name,
@@ -230,16 +230,16 @@ def _memory_delta(rows: Sequence[tuple[Any, ...]]) -> IndexDelta:
             trust=Trust(level) if level else legacy_trust_of(source, coarse),
         )
         entries.append((entry, vector))
-    return IndexDelta(entries=entries, gone=gone)
+    return IndexDelta(entries=entries, gone=removed)
 
 
 def _message_delta(rows: Sequence[tuple[Any, ...]]) -> IndexDelta:
-    entries, gone = [], []
+    entries, removed = [], []
     for row, vector in _rows_with_vectors(rows):
         name, revision, place, session_id, role, speaker, content, at, _, _ = row
         # A message without text is never found; one whose text was removed leaves the index here.
         if not content:
-            gone.append((name, revision))
+            removed.append((name, revision))
             continue
         entry = entry_of_message(
             entry_id=name,
@@ -252,7 +252,7 @@ def _message_delta(rows: Sequence[tuple[Any, ...]]) -> IndexDelta:
             at=at,
         )
         entries.append((entry, vector))
-    return IndexDelta(entries=entries, gone=gone)
+    return IndexDelta(entries=entries, gone=removed)
 
 
 def _found_message(row: tuple[Any, ...], scope: Scope) -> FoundMessage:
@@ -287,5 +287,5 @@ def unpack_vectors(packed: Sequence[bytes | None]) -> list[np.ndarray | None]:
     rows = np.ascontiguousarray(numbers).view(">f2").astype(np.float32)
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     np.divide(rows, lengths, out=rows, where=lengths > 0)
-    made = iter(rows)
-    return [None if one is None else next(made) for one in packed]
+    unpacked = iter(rows)
+    return [None if one is None else next(unpacked) for one in packed]

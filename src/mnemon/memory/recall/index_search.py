@@ -50,32 +50,32 @@ class FusedRanking:
 
 def rank_index(index: PersonIndex, query: RecallQuery, now: datetime) -> FusedRanking:
     """Rank the rows of a person's index."""
-    opened = []
+    views = []
     if RecallKind.MEMORIES in query.kinds:
-        opened.append(view_index(index.memories, _type_filter(query)))
+        views.append(view_index(index.memories, _type_filter(query)))
     if RecallKind.MESSAGES in query.kinds:
-        opened.append(view_index(index.messages))
-    return _rank_views(opened, query, _round_vector(query.vector), index.aliases, now)
+        views.append(view_index(index.messages))
+    return _rank_views(views, query, _round_vector(query.vector), index.aliases, now)
 
 
 def rank_rows(found: Sequence[CandidateRow], query: RecallQuery, aliases: Aliases, now: datetime) -> FusedRanking:
     """Rank rows whose cosines the database computed; the cosine is the first component of a substitute vector."""
     messages = [(_candidate_entry(one), _cosine_vector(one)) for one in found if isinstance(one.thing, FoundMessage)]
     stored = [(_candidate_entry(one), _cosine_vector(one)) for one in found if isinstance(one.thing, StoredMemory)]
-    opened = []
+    views = []
     if RecallKind.MEMORIES in query.kinds:
-        opened.append(view_index(build_index(stored), _type_filter(query)))
+        views.append(view_index(build_index(stored), _type_filter(query)))
     if RecallKind.MESSAGES in query.kinds:
-        opened.append(view_index(build_index(messages)))
+        views.append(view_index(build_index(messages)))
     # With the query on the first axis, the dot product with a substitute vector is the row's cosine.
     axis = None if query.vector is None else np.array([1.0, 0.0], dtype=np.float32)
-    return _rank_views(opened, query, axis, aliases, now)
+    return _rank_views(views, query, axis, aliases, now)
 
 
 def _rank_views(
-    opened: Sequence[IndexView], query: RecallQuery, vector: np.ndarray | None, aliases: Aliases, now: datetime
+    views: Sequence[IndexView], query: RecallQuery, vector: np.ndarray | None, aliases: Aliases, now: datetime
 ) -> FusedRanking:
-    scored = score_rows(opened, parse_query(query.text), vector, aliases=aliases, now=now, limit=query.limit)
+    scored = score_rows(views, parse_query(query.text), vector, aliases=aliases, now=now, limit=query.limit)
     return FusedRanking(ranked=[one for one, _ in scored.best], considered=scored.considered, aliases=aliases)
 
 
@@ -101,34 +101,34 @@ def _cosine_vector(one: CandidateRow) -> np.ndarray | None:
 
 
 def _candidate_entry(one: CandidateRow) -> IndexEntry:
-    thing = one.thing
-    if isinstance(thing, FoundMessage):
+    item = one.thing
+    if isinstance(item, FoundMessage):
         return entry_of_message(
-            entry_id=thing.id,
+            entry_id=item.id,
             revision=one.revision,
             place=one.place,
-            session_id=thing.session_id,
-            role=thing.role,
-            name=thing.name,
-            content=thing.content,
-            at=thing.at,
+            session_id=item.session_id,
+            role=item.role,
+            name=item.name,
+            content=item.content,
+            at=item.at,
         )
     return entry_of_memory(
-        entry_id=thing.id,
+        entry_id=item.id,
         revision=one.revision,
-        kind=thing.type,
-        content=thing.content,
-        entity_refs=thing.entity_refs,
-        entity_label=thing.entity_label,
-        pinned=thing.pinned,
-        importance=thing.importance,
-        valid_from=thing.valid_from,
-        created_at=thing.created_at,
-        updated_at=thing.updated_at,
-        memory_key=thing.memory_key,
-        claim_of=thing.claim_of,
-        persona_id=thing.persona_id,
-        trust=thing.trust,
+        kind=item.type,
+        content=item.content,
+        entity_refs=item.entity_refs,
+        entity_label=item.entity_label,
+        pinned=item.pinned,
+        importance=item.importance,
+        valid_from=item.valid_from,
+        created_at=item.created_at,
+        updated_at=item.updated_at,
+        memory_key=item.memory_key,
+        claim_of=item.claim_of,
+        persona_id=item.persona_id,
+        trust=item.trust,
     )
 
 
@@ -165,9 +165,7 @@ def search_index(index: PersonIndex, query: RecallQuery, now: datetime) -> Index
     keys = entity_keys_of(found, index.aliases.resolve)
     picked = select_cards(keys, lambda key: index.memories.card_entries_about(index.aliases.member_keys(key)))
     about |= {name: _find_entry(index, name) for pick in picked for name in pick.memory_ids}
-    held = {
-        name: thing for name, one in about.items() if (thing := index.known.get_row(name, one.revision)) is not None
-    }
+    held = {name: item for name, one in about.items() if (item := index.known.get_row(name, one.revision)) is not None}
     return IndexResult(
         shown=shown,
         considered=fused.considered,
@@ -190,11 +188,11 @@ async def load_results(tx: Tx, scope: Scope, results: Sequence[IndexResult]) -> 
     if memory_ids and keeps and results[0].ahead:
         memory_ids = memory_ids.union(results[0].ahead)
         known.read_ahead = True
-    things = await _load_items(tx, scope, sorted(memory_ids), sorted(message_ids))
+    items = await _load_items(tx, scope, sorted(memory_ids), sorted(message_ids))
     if keeps:
-        for thing in things.values():
-            known.keep_row(thing)
-    return [_make_result(one, {**one.held, **things}) for one in results]
+        for item in items.values():
+            known.keep_row(item)
+    return [_make_result(one, {**one.held, **items}) for one in results]
 
 
 async def _load_items(
@@ -205,10 +203,10 @@ async def _load_items(
         return {one.id: one for one in await memories.by_ids_with_provenance(tx, scope, memory_ids)}
     if not memory_ids:
         return {**await store.messages_by_ids(tx, scope, message_ids)}
-    known, heard = await tx.gather(
+    known, messages = await tx.gather(
         memories.by_ids_with_provenance(tx, scope, memory_ids), store.messages_by_ids(tx, scope, message_ids)
     )
-    return {**{one.id: one for one in known}, **heard}
+    return {**{one.id: one for one in known}, **messages}
 
 
 def complete_result(result: IndexResult) -> RecallResult:
@@ -216,20 +214,20 @@ def complete_result(result: IndexResult) -> RecallResult:
     return _make_result(result, result.held)
 
 
-def _make_result(result: IndexResult, things: Mapping[str, RecallItem]) -> RecallResult:
-    hits = tuple(hits_of(result.shown, things))
-    contents = {name: one.line for name, one in things.items() if isinstance(one, StoredMemory)}
+def _make_result(result: IndexResult, items: Mapping[str, RecallItem]) -> RecallResult:
+    hits = tuple(hits_of(result.shown, items))
+    contents = {name: one.line for name, one in items.items() if isinstance(one, StoredMemory)}
     cards = tuple(card for pick in result.picked if (card := pick.make_card(contents)) is not None)
     return RecallResult(hits=hits, cards=cards, considered=result.considered)
 
 
-def hits_of(shown: ShownClaims, things: Mapping[str, RecallItem]) -> Iterator[RecallHit]:
+def hits_of(shown: ShownClaims, items: Mapping[str, RecallItem]) -> Iterator[RecallHit]:
     """Yield the shown items that were read; a claim only if the memory it contradicts was read too."""
     for one in shown.ranked:
         beside = shown.beside.get(one.id)
-        if one.id in things and (beside is None or beside in things):
+        if one.id in items and (beside is None or beside in items):
             yield RecallHit(
-                found=things[one.id],
+                found=items[one.id],
                 score=one.score,
                 parts=one.parts,
                 weights=one.weights,

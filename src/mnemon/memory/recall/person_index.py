@@ -97,8 +97,8 @@ def apply_delta(index: PersonIndex, delta: PersonDelta, aliases: Aliases, standi
     """Apply the delta in place, permanently."""
     _apply_to_index(index.memories, delta.memories)
     _apply_to_index(index.messages, delta.messages)
-    for heard in delta.messages.heard:
-        index.known.keep_row(heard)
+    for message in delta.messages.heard:
+        index.known.keep_row(message)
     index.aliases = aliases
     index.standing = standing
 

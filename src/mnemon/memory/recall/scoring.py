@@ -59,8 +59,8 @@ def _scores_without_neighbours(held: Sequence[TermPostings], dampings: np.ndarra
 def _dense_scores(held: Sequence[TermPostings], around: Mapping[int, np.ndarray], dampings: np.ndarray) -> np.ndarray:
     """Compute the scores of all rows at once: for few rows that is faster than looking up those with a word."""
     counts = np.zeros((len(held), len(dampings)), dtype=np.float32)
-    for place, one in enumerate(held):
-        counts[place, one.rows] = one.counts
+    for number, one in enumerate(held):
+        counts[number, one.rows] = one.counts
     spread = counts.copy()
     for step, rows in around.items():
         spread += np.float32(NEIGHBOUR_WEIGHTS[step]) * counts[:, rows]
@@ -180,9 +180,9 @@ def _lexical_scores(views: Sequence[IndexView], question: ParsedQuery) -> np.nda
         held = [_rows_with_term(one, word) for one in views]
         holding = sum(len(rows) for rows, _ in held)
         weight = np.float32(inverse_document_frequency(size, holding))
-        for place, (rows, counts) in enumerate(held):
+        for number, (rows, counts) in enumerate(held):
             if len(rows):
-                found[place].append(TermPostings(rows, counts, weight))
+                found[number].append(TermPostings(rows, counts, weight))
     return np.concatenate([
         term_scores(one.book, held, length_normalization(length / average))
         for one, held, length in zip(views, found, lengths, strict=True)
@@ -274,9 +274,9 @@ def _entity_flags(index: SearchIndex, question: ParsedQuery, aliases: Aliases) -
     names = set(possible_names(question.slugs, longest))
     named_keys = [key for name in names for key in index.keys_by_slug.get(name, ())]
     named_keys += [key for key in linked if split_key(key)[1] in names]
-    for meant in {member for key in named_keys for member in aliases.member_keys(key)}:
-        if meant in index.entities:
-            flags[np.frombuffer(index.entities[meant], dtype=np.int32)] = True
+    for member_key in {member for key in named_keys for member in aliases.member_keys(key)}:
+        if member_key in index.entities:
+            flags[np.frombuffer(index.entities[member_key], dtype=np.int32)] = True
     return flags
 
 
@@ -311,9 +311,9 @@ def _explain_rows(
     """Return the rows with their scores and the parts of these."""
     weights = {part: HYBRID_WEIGHTS[part] for part in parts}
     chosen = {part: values[rows].astype(float).tolist() for part, values in parts.items()}
-    made = []
-    for place, (row, reached) in enumerate(zip(rows, scores[rows].tolist(), strict=True)):
+    explained_rows = []
+    for position, (row, reached) in enumerate(zip(rows, scores[rows].tolist(), strict=True)):
         name, found_in = _locate_row(views, row)
-        explained = {part: values[place] for part, values in chosen.items()}
-        made.append((RankedItem(id=name, score=reached, parts=explained, weights=weights), found_in))
-    return tuple(made)
+        explained = {part: values[position] for part, values in chosen.items()}
+        explained_rows.append((RankedItem(id=name, score=reached, parts=explained, weights=weights), found_in))
+    return tuple(explained_rows)

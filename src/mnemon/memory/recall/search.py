@@ -149,25 +149,25 @@ async def _search_in_sql(tx: Tx, scope: Scope, query: RecallQuery) -> RecallResu
     async with join_by_hash(tx):
         candidates = await _load_candidates(tx, scope, query)
     weigh = partial(_rank_candidates, candidates, query, aliases, query.as_of or tx.now)
-    effort = sum(some.effort for some in candidates)
-    fused, shown, things = await tx.attached.get_or_create(IndexCache).compute_off_loop(weigh, rows=effort)
-    return await _make_result(tx, scope, query, fused, shown, things)
+    effort = sum(batch.effort for batch in candidates)
+    fused, shown, items = await tx.attached.get_or_create(IndexCache).compute_off_loop(weigh, rows=effort)
+    return await _make_result(tx, scope, query, fused, shown, items)
 
 
 def _rank_candidates(
     candidates: Sequence[store.CandidateBatch], query: RecallQuery, aliases: Aliases, now: datetime
 ) -> tuple[index_search.FusedRanking, ShownClaims, dict[str, RecallItem]]:
     """Return the best candidates, the same with their claims, and all candidates by id."""
-    every = [(one, some.beside) for some in candidates for one in some.read_all()]
-    things = {one.thing.id: one.thing for one, _ in every}
-    beside = group_claims(one for one in things.values() if isinstance(one, StoredMemory))
-    found = [one for one, follows in every if not follows and one.thing.id not in beside.follower_ids]
+    candidate_rows = [(one, batch.beside) for batch in candidates for one in batch.read_all()]
+    items = {one.thing.id: one.thing for one, _ in candidate_rows}
+    beside = group_claims(one for one in items.values() if isinstance(one, StoredMemory))
+    found = [one for one, follows in candidate_rows if not follows and one.thing.id not in beside.follower_ids]
     if query.ranking is Ranking.HYBRID:
         fused = index_search.rank_rows(found, query, aliases, now)
     else:
         ranked = _rank_by_query(query, found, aliases, now)
         fused = index_search.FusedRanking(ranked=ranked[: query.limit], considered=len(ranked), aliases=aliases)
-    return fused, show_claims(fused.ranked, beside, limit=query.limit, extra=query.extra_claims), things
+    return fused, show_claims(fused.ranked, beside, limit=query.limit, extra=query.extra_claims), items
 
 
 async def _make_result(
@@ -176,11 +176,11 @@ async def _make_result(
     query: RecallQuery,
     fused: index_search.FusedRanking,
     shown: ShownClaims,
-    things: dict[str, RecallItem],
+    items: dict[str, RecallItem],
 ) -> RecallResult:
-    hits = tuple(hits_of(shown, things))
+    hits = tuple(hits_of(shown, items))
     found = [hit.found for hit in hits if isinstance(hit.found, StoredMemory)]
-    cards = await _load_cards(tx, scope, query, found, things, fused.aliases)
+    cards = await _load_cards(tx, scope, query, found, items, fused.aliases)
     return RecallResult(hits=await _add_provenance(tx, scope, hits), cards=tuple(cards), considered=fused.considered)
 
 
@@ -240,7 +240,7 @@ async def _load_cards(
     scope: Scope,
     query: RecallQuery,
     shown: Sequence[StoredMemory],
-    things: dict[str, RecallItem],
+    items: dict[str, RecallItem],
     aliases: Aliases,
 ) -> list[Card]:
     """Return cards of the entities that the shown memories mention; for a past time, from the memories held then."""
@@ -248,17 +248,17 @@ async def _load_cards(
     if query.as_of is None:
         stored = {member for key in keys for member in aliases.member_keys(key)}
         return entity_cards(keys, await memories.sharing_entities(tx, scope, stored), aliases.resolve)
-    held = [one for one in things.values() if isinstance(one, StoredMemory)]
-    made = partial(entity_cards, keys, held, aliases.resolve)
-    return await tx.attached.get_or_create(IndexCache).compute_off_loop(made, rows=len(held))
+    held = [one for one in items.values() if isinstance(one, StoredMemory)]
+    make_cards = partial(entity_cards, keys, held, aliases.resolve)
+    return await tx.attached.get_or_create(IndexCache).compute_off_loop(make_cards, rows=len(held))
 
 
 async def _add_provenance(tx: Tx, scope: Scope, hits: Sequence[RecallHit]) -> tuple[RecallHit, ...]:
     """Return the hits, each memory with its provenance."""
-    plain = [hit.found for hit in hits if isinstance(hit.found, StoredMemory)]
-    if not plain:
+    found = [hit.found for hit in hits if isinstance(hit.found, StoredMemory)]
+    if not found:
         return tuple(hits)
-    full = {one.id: one for one in await memories.with_provenance(tx, scope, plain)}
+    full = {one.id: one for one in await memories.with_provenance(tx, scope, found)}
     return tuple(replace(hit, found=full.get(hit.found.id, hit.found)) for hit in hits)
 
 

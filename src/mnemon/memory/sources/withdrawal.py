@@ -74,9 +74,11 @@ async def withdraw_source(
     for one in rows:
         by_key.setdefault(one.claim_of or one.memory_key, []).append(one)
     changes: list[MemoryChange] = []
-    async for under in with_pauses(by_key.values(), _KEYS_AT_ONCE):
-        versions_by_id = {one.id: past.get(one.id, ()) for one in under}
-        changes += withdrawal_changes(under, versions_by_id, origin, at=tx.now, revision=revision, new_id=tx.new_id)
+    async for rows_of_key in with_pauses(by_key.values(), _KEYS_AT_ONCE):
+        versions_by_id = {one.id: past.get(one.id, ()) for one in rows_of_key}
+        changes += withdrawal_changes(
+            rows_of_key, versions_by_id, origin, at=tx.now, revision=revision, new_id=tx.new_id
+        )
     before = {one.id: one for one in rows}
     await store.write_changes(tx, scope, changes)
     await store_vectors(tx, scope, changes, None, revision=revision)
@@ -167,7 +169,7 @@ async def _withdraw_from_one(
     db: Database, scope: Scope, origin: str, receipt_id: str, record: RecordWithdrawal
 ) -> Withdrawal | None:
     """Withdraw the source for one person, with retries; None for a person who was forgotten in the meantime."""
-    for left in reversed(range(MOST_TRIES)):
+    for tries_left in reversed(range(MOST_TRIES)):
         try:
             async with db.tx(scope.org_id) as tx:
                 record(tx, scope, receipt_id)
@@ -175,6 +177,6 @@ async def _withdraw_from_one(
         except NotFound:
             return None
         except Contended:
-            if not left:
+            if not tries_left:
                 raise
     return None

@@ -86,7 +86,7 @@ class _WithdrawalPlan:
 
         They are not where a less trusted source replaced a more trusted one, before trust had an order.
         """
-        kept = [
+        others_memories = [
             one
             for one in self._rows
             if one.claim_of is None and one.status is ArchiveStatus.ACTIVE and one.origin != self._origin
@@ -95,37 +95,39 @@ class _WithdrawalPlan:
             (remaining := left.get(one.persona_id)) is not None
             and remaining.trust is one.trust
             and has_same_words(remaining.content, one.content)
-            for one in kept
+            for one in others_memories
         )
 
-    def settle_fact(self, persona: str | None, key: str, left: StoredMemory | None) -> None:
+    def settle_fact(self, persona: str | None, key: str, remaining: StoredMemory | None) -> None:
         """Make the persona's place hold what is left: nothing, an earlier version, or what was a claim."""
         row = next((one for one in self._rows if one.claim_of is None and one.persona_id == persona), None)
-        if row is not None and (left is None or (row.status is ArchiveStatus.ACTIVE and row.origin != self._origin)):
+        if row is not None and (
+            remaining is None or (row.status is ArchiveStatus.ACTIVE and row.origin != self._origin)
+        ):
             self._add_change(self.withdraw_row(row))
             return
-        if left is None:
+        if remaining is None:
             return
-        claim = self._matching_claim(left)
+        claim = self._matching_claim(remaining)
         if claim is not None:
             self._release_key(row, key)
             self._add_change(self._promote_claim(claim, key, row))
             self.settled.add(claim.id)
             self.settled_rows.append(claim)
         elif row is not None:
-            self._add_change(self._restore_statement(row, left))
+            self._add_change(self._restore_statement(row, remaining))
 
-    def settle_claim(self, row: StoredMemory, left: StoredMemory | None) -> None:
+    def settle_claim(self, row: StoredMemory, remaining: StoredMemory | None) -> None:
         """Make a claim say what is left of its source's claims, or set it aside if it would not be a claim."""
         # Claims that someone archived stay archived; those set aside by a withdrawal may come back.
         if row.origin == self._origin or (row.archive_reason and not row.is_set_aside):
             self._add_change(self.withdraw_row(row))
-        elif left is None:
+        elif remaining is None:
             if row.status is ArchiveStatus.ACTIVE:
                 aside = _archive_memory(replace(row, note=SET_ASIDE), ArchiveReason.OUTDATED, self._at)
                 self._add_change(self._update_change(aside))
-        elif not has_same_words(left.content, row.content):
-            self._add_change(self._restore_statement(row, left))
+        elif not has_same_words(remaining.content, row.content):
+            self._add_change(self._restore_statement(row, remaining))
         elif row.is_set_aside:
             self._add_change(self._update_change(_reactivate_memory(row)))
         else:
@@ -137,15 +139,15 @@ class _WithdrawalPlan:
             claim = replace(one, id=new_id("mem"), claim_of=key, pinned=False, revision=self._revision)
             self.changes.append(MemoryChange(outcome=MemoryOutcome.CREATED, memory=claim))
 
-    def _matching_claim(self, left: StoredMemory) -> StoredMemory | None:
+    def _matching_claim(self, remaining: StoredMemory) -> StoredMemory | None:
         return next(
             (
                 one
                 for one in self._rows
                 if one.claim_of is not None
                 and (one.status is ArchiveStatus.ACTIVE or one.is_set_aside)
-                and _voice_key(one) == _voice_key(left)
-                and has_same_words(one.content, left.content)
+                and _voice_key(one) == _voice_key(remaining)
+                and has_same_words(one.content, remaining.content)
             ),
             None,
         )
@@ -154,16 +156,16 @@ class _WithdrawalPlan:
         """Rename the row's key, so that another row can take it; withdraw the row if it is not."""
         if row is None:
             return
-        gone = row if row.is_withdrawn else _withdraw_memory(row, self._at)
+        withdrawn_row = row if row.is_withdrawn else _withdraw_memory(row, self._at)
         withdrawn = _version_numbers(self._past.get(row.id, ()), self._origin)
-        change = self._update_change(replace(gone, memory_key=withdrawn_key(key, row.id)))
+        change = self._update_change(replace(withdrawn_row, memory_key=withdrawn_key(key, row.id)))
         self._add_change(replace(change, withdrawn=withdrawn))
 
     def _promote_claim(self, claim: StoredMemory, key: str, row: StoredMemory | None) -> MemoryChange:
         """Make the claim the memory under the key; record in its history why, and what others said in that place."""
         number = claim.versions + 1
         others = () if row is None else self._past.get(row.id, ())
-        left = [one for one in others if one.origin != self._origin and one.reason != WITHDRAWN]
+        other_versions = [one for one in others if one.origin != self._origin and one.reason != WITHDRAWN]
         held = replace(
             _reactivate_memory(claim), memory_key=key, claim_of=None, note=WAS_CLAIM, version=number, versions=number
         )
@@ -171,10 +173,11 @@ class _WithdrawalPlan:
             held = replace(held, pinned=True, importance=CRITICAL)
         before = version_of(claim, number=claim.version, until=claim.valid_from, reason=WAS_CLAIM)
         number = next_repeat_number(self._past.get(claim.id, ()))
-        kept = [
-            replace(one, number=number - place, valid_to=one.valid_from, reason=None) for place, one in enumerate(left)
+        repeats = [
+            replace(one, number=number - place, valid_to=one.valid_from, reason=None)
+            for place, one in enumerate(other_versions)
         ]
-        return replace(self._update_change(held), versions=(before, *kept))
+        return replace(self._update_change(held), versions=(before, *repeats))
 
     def _keeps_pin(self, row: StoredMemory) -> bool:
         """Say whether other sources' statements in this place were pinned too, and not only the withdrawn one.
@@ -184,11 +187,11 @@ class _WithdrawalPlan:
         others = (one for one in self._past.get(row.id, ()) if one.origin != self._origin and one.reason != WITHDRAWN)
         return row.pinned and any(one.importance == CRITICAL for one in others)
 
-    def _restore_statement(self, row: StoredMemory, left: StoredMemory) -> MemoryChange:
+    def _restore_statement(self, row: StoredMemory, remaining: StoredMemory) -> MemoryChange:
         """Give the row what is left, with its source and trust; record the earlier text as withdrawn."""
         taken_back = row.origin == self._origin
-        # If the source held the place, what is left is valid again since then; its earlier validity is recorded.
-        since = min(row.valid_from, self._at) if taken_back else left.valid_from
+        # If the source held the place, what remains is valid again since then; its earlier validity is recorded.
+        since = min(row.valid_from, self._at) if taken_back else remaining.valid_from
         number = row.versions + 1
         past = self._past.get(row.id, ())
         moved: dict[int, tuple[datetime | None, datetime | None]] = {
@@ -199,17 +202,17 @@ class _WithdrawalPlan:
         pinned = row.pinned if not taken_back else self._keeps_pin(row)
         memory = replace(
             _reactivate_memory(row),
-            content=left.content,
+            content=remaining.content,
             pinned=pinned,
-            importance=CRITICAL if pinned else left.importance,
-            confidence=left.confidence,
-            source=left.source,
-            origin=left.origin,
-            trust=left.trust,
-            mentions=left.mentions,
+            importance=CRITICAL if pinned else remaining.importance,
+            confidence=remaining.confidence,
+            source=remaining.source,
+            origin=remaining.origin,
+            trust=remaining.trust,
+            mentions=remaining.mentions,
             note=None,
-            valid_from=max(since, left.valid_from),
-            stated_at=max(since, left.stated_at),
+            valid_from=max(since, remaining.valid_from),
+            stated_at=max(since, remaining.stated_at),
             version=number,
             versions=number,
         )

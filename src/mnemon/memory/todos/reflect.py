@@ -107,12 +107,12 @@ async def _close_todo(tx: Tx, turn: Turn, one: TodoAnswer, found: Quotation) -> 
         return "skipped"
     # A turn reflected late must not close a todo that was opened after it.
     known = [todo for todo in await store.open_todos(tx, turn.scope) if todo.created_at <= turn.at]
-    meant = find_matching_todo(one.content, known)
-    if meant is None or not _is_about(found.text, meant):
+    todo_meant = find_matching_todo(one.content, known)
+    if todo_meant is None or not _is_about(found.text, todo_meant):
         return None
     status = TodoStatus.DONE if one.op == "done" else TodoStatus.DROPPED
     edit = store.TodoEdit(status=status, turn_id=turn.id, quote=found.text)
-    await store.update_todo(tx, turn.scope, meant, edit, at=turn.at)
+    await store.update_todo(tx, turn.scope, todo_meant, edit, at=turn.at)
     return "updated"
 
 

@@ -22,9 +22,9 @@ _MOST_MEMORIES = 200
 
 async def spine_material(tx: Tx, scope: Scope) -> list[SpineSource]:
     """Read what every persona may know: global memories, and todos told to no persona."""
-    plain = scope.with_persona(None)
-    memories = await store.global_memories(tx, plain, most=_MOST_MEMORIES)
-    own = [todo for todo in await open_todos(tx, plain) if speaks_for_person(todo.trust)]
+    global_scope = scope.with_persona(None)
+    memories = await store.global_memories(tx, global_scope, most=_MOST_MEMORIES)
+    own = [todo for todo in await open_todos(tx, global_scope) if speaks_for_person(todo.trust)]
     loops = [SpineSource(id=one.id, part=SpinePart.OPEN_LOOPS, text=one.content, weight=1.0) for one in own]
     return [source for one in memories if (source := rules.source_of_memory(one))] + loops
 
