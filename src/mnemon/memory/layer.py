@@ -121,6 +121,7 @@ def _is_in_session(hit: RecallHit, session_id: str | None) -> bool:
 
 def _speaker_label(message: FoundMessage) -> str:
     """Return the speaker. A tool is always called a tool, so that its name cannot pass it off as a person."""
+    # The name of a tool is chosen outside and could be "The person".
     if message.role is Role.TOOL:
         return f"A tool returned (external: {source_mark(Trust.TOOL, message.name or '')})"
     return f"{speaker_of(message.role, message.name)} said"

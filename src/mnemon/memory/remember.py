@@ -228,6 +228,7 @@ async def store_vectors(
             await vector_store.move_to_version(tx, scope, change.memory.id, change.displaced, revision=revision)
         if change.reworded:
             await vector_store.drop_vectors(tx, scope, change.memory.id)
+        # Versions that are inserted besides the displaced text have no vector yet.
         past = sum(not version.is_repeat for version in change.versions)
         waiting = waiting or past > (change.displaced is not None)
         if change.outcome is MemoryOutcome.CREATED or change.displaced is not None or change.reworded:

@@ -117,6 +117,7 @@ def source_of_memory(memory: StoredMemory) -> SpineSource | None:
         MemoryType.PEOPLE: SpinePart.PEOPLE,
         MemoryType.PROJECT: SpinePart.PROJECTS,
     }[memory.type]
+    # Mentions count at most as much as one level of importance.
     weight = memory.importance + min(memory.mentions, 10) / 10
     return SpineSource(id=memory.id, part=part, text=memory.content, weight=weight)
 

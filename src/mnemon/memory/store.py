@@ -212,6 +212,7 @@ async def count_active(tx: Tx, scope: Scope) -> int:
 
 async def names_in_use(tx: Tx, scope: Scope, *, most: int) -> list[tuple[str | None, str | None]]:
     """Return the entity label (None for the person) and attribute of the facts the persona may see, latest first."""
+    # Names chosen by other sources are left out: a name can be a sentence, and the model reads it in every later turn.
     rows = await tx.fetch_all(SQL["vocabulary"], **_owner_params(scope), persona_id=scope.persona_id, most=most)
     return [(row["entity_label"], row["attribute"]) for row in rows]
 

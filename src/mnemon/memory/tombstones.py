@@ -33,6 +33,7 @@ def place_tombstone(scope: Scope, turn_id: str, memory_key: str) -> bytes:
 def tombstones_of(scope: Scope, fact: Fact) -> frozenset[bytes]:
     """Return every hash under which a fact could have been forgotten."""
     stones = {content_tombstone(scope, fact.content)}
+    # Without a quote the application states it, and only its content can be recognized.
     if fact.ground:
         stones |= {
             quote_tombstone(scope, fact.ground.quote),

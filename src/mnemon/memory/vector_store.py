@@ -37,6 +37,7 @@ async def join_by_hash(tx: Tx) -> AsyncIterator[None]:
     # The planner takes one person's rows for a single one and would choose a nested loop, quadratic in their number.
     await tx.execute(SQL["join_by_hash"])
     yield
+    # Not in a `finally`: after an error the transaction ends, and `set local` with it.
     await tx.execute(SQL["join_as_usual"])
 
 

@@ -51,6 +51,7 @@ class Aliases:
 
     def link_for(self, source: str, into: str, merge_id: str, made_by: Literal["person", "rule"]) -> AliasLink | None:
         """Return the link that a merge would add; None if both keys are one entity already."""
+        # Roots are linked, never members: the forest stays free of cycles, and removing one link splits it exactly.
         alias, target = self.resolve(source), self.resolve(into)
         if alias == target:
             return None

@@ -106,6 +106,7 @@ def _decide_verdict(likeness: NameLikeness, context: SurroundingsComparison) -> 
         NameLikeness.VARIANT: SurroundingsFit.SHARED,
         NameLikeness.PART: SurroundingsFit.STRONG,
     }.get(likeness)
+    # Both names in one turn may mean two entities, so that such a merge is only suggested.
     if needed is None or context.fit < needed or context.together:
         return (
             PairVerdict.SUGGEST

@@ -78,6 +78,7 @@ async def pairs_kept_apart(tx: Tx, scope: Scope) -> frozenset[frozenset[str]]:
 async def keep_apart(tx: Tx, scope: Scope, one: str, two: str) -> None:
     """Record that the rule must not merge the pair again."""
     first, second = sorted((one, two))
+    # Sorted above, so that a pair is the same row in either order.
     await tx.execute(SQL["keep_apart"], **_owner_params(scope), one=first, two=second, now=tx.now)
 
 

@@ -75,6 +75,7 @@ HYPOTHETICAL = compile_phrases(
 )
 """For the whole sentence: what follows is not true, or not yet."""
 
+# will, may and can in lower case only: with a capital they can be names.
 UNCERTAIN = compile_phrases(
     r"""
     would / could / might / should / shall / maybe / perhaps / probably / possibly / potentially

@@ -17,6 +17,7 @@ _SINCE = (
     r"(?: (?:now|these days|currently|for .+|since .+|in \d{4}|last .+|with .+|\w+ (?:years?|months?|weeks?) ago"
     r"|as .+))*"
 )
+# `(?-i:…)` switches case sensitivity back on where a capital tells a name from a word.
 _CAP = r"(?-i:[A-ZÀ-Þ][\w.'&-]*(?: (?:of|the|de|la|del|van|von|and|&|on) [A-ZÀ-Þ][\w.'&-]*| [A-ZÀ-Þ][\w.'&-]*)*)"
 _PLACE = rf"(?P<place>{_CAP}(?:, {_CAP})*|(?-i:[a-z]+(?: [a-z]+)?))"
 _ORG = rf"(?P<org>(?:the |an? )?(?:{_CAP}|(?-i:[a-z]+(?: [a-z]+)?)))"
@@ -24,6 +25,7 @@ _NAME = r"(?P<name>[^\W\d_][\w'-]+(?: (?-i:[A-ZÀ-Þ])[\w'.-]+){0,2})"
 _NUMBER = r"(?:two|three|four|five|six|seven|eight|one|an?|\d+)"
 _FAVOURITE = r"(?:favou?rite|preferred)"
 
+# A rule must match a whole clause. All rules are tried; of several results with the same attribute the first counts.
 WHO_AND_WHERE: tuple[ExtractionRule, ...] = (
     compile_rule(
         rf"my (?:full |first |real )?name(?:'s| is) {_NAME}", attribute="name", checks={"name": checks.is_own_name}

@@ -47,6 +47,7 @@ def _compile_promise(pattern: str, kind: TodoKind) -> PromiseRule:
     return PromiseRule(pattern=re.compile(rf"(?:{pattern})\Z", re.IGNORECASE), kind=kind)
 
 
+# Habits come first: "I need to run every day" would match a commitment, too.
 PROMISES: tuple[PromiseRule, ...] = (
     _compile_promise(rf"i (?:want|would like|need|have|plan|promised|promised myself|aim|intend) to "
              rf"(?P<what>[a-z]+.* {_OFTEN}.*)",

@@ -154,6 +154,7 @@ class IndexCache:
         async with db.tx(scope.org_id) as tx:
             standing = await index_loader.load_index_version(tx, scope)
             rows, aliases = await tx.gather(index_loader.load_rows_since(tx, scope, model, -1), load_aliases(tx, scope))
+        # The transaction has ended: building takes long and must not hold a connection.
         if key not in self._held:
             await self._build_person(key, None, rows, aliases, standing, None)
 

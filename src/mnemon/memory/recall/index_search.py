@@ -161,6 +161,7 @@ def search_index(index: PersonIndex, query: RecallQuery, now: datetime) -> Index
     fused = rank_index(index, query, now)
     shown = show_claims(fused.ranked, index.memories.claim_groups(), limit=query.limit, extra=query.extra_claims)
     about = {one.id: _find_entry(index, one.id) for one in shown.ranked}
+    # Messages have neither a type nor entities.
     found = [entry for entry in about.values() if entry.type]
     keys = entity_keys_of(found, index.aliases.resolve)
     picked = select_cards(keys, lambda key: index.memories.card_entries_about(index.aliases.member_keys(key)))

@@ -155,6 +155,7 @@ def _apply_index_delta(index: SearchIndex, delta: IndexDelta) -> list[Undo]:
 
 def _merge_index(index: SearchIndex, delta: IndexDelta) -> SearchIndex:
     """Return a new index with the content that applying the delta to this one would give."""
+    # In the order of `_apply_index_delta`, so that both ways give the same index.
     live = index.live_entries()
     for name, _ in delta.gone:
         live.pop(name, None)

@@ -162,6 +162,7 @@ def named_speakers(question: ParsedQuery, speakers: Iterable[str]) -> list[str]:
     return [
         speaker
         for speaker in speakers
+        # Parts of one or two letters, such as initials, would match too easily.
         if f" {speaker} " in query_text or any(len(part) > 2 and part in words for part in speaker.split())
     ]
 

@@ -96,6 +96,7 @@ async def recall(db: Database, scope: Scope, query: RecallQuery) -> RecallResult
     if result is not None and result.is_complete:
         return complete_result(result)
     async with db.tx(scope.org_id) as tx:
+        # An index result that lacks rows needs a transaction to read them, but no second search.
         return await search(tx, scope, query) if result is None else (await load_results(tx, scope, [result]))[0]
 
 
@@ -208,6 +209,7 @@ async def _load_candidates(tx: Tx, scope: Scope, query: RecallQuery) -> list[sto
 def _rank_by_query(
     query: RecallQuery, found: Sequence[store.CandidateRow], aliases: Aliases, now: datetime
 ) -> list[RankedItem]:
+    # Only rows without a vector are judged by their words; splitting every text would take long.
     waiting = any(one.cosine is None for one in found)
     words = query_coverage(query.text, [one.thing.content for one in found]) if waiting else [0.0] * len(found)
     candidates = [

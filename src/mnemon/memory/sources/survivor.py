@@ -79,6 +79,7 @@ async def _withdraw_again(services: Services, one: PastWithdrawal) -> bool:
     scope = Scope(org_id=one.org_id, user_id=one.user_id)
     owner = {"org_id": one.org_id, "user_id": one.user_id}
     try:
+        # A transaction for each person, as in `withdraw_from_everyone`.
         async with services.db.tx(one.org_id) as tx:
             if await tx.fetch_one_or_none(SQL["withdrawal_is_known"], **owner, id=one.id) is not None:
                 return False

@@ -172,6 +172,7 @@ async def _withdraw_from_one(
     for tries_left in reversed(range(MOST_TRIES)):
         try:
             async with db.tx(scope.org_id) as tx:
+                # In the same transaction, so that no withdrawal is without its record.
                 record(tx, scope, receipt_id)
                 return await withdraw_source(tx, scope, origin, receipt_id=receipt_id)
         except NotFound:

@@ -104,6 +104,7 @@ def todo_key(kind: TodoKind, content: str) -> str:
 def find_matching_todo(content: str, todos: Sequence[Todo]) -> Todo | None:
     """Return the one todo that a text like "walk tomorrow" means; None if none or several could be meant."""
     for todo in todos:
+        # The brief shows ids, and the model may answer with one.
         if content == todo.id or normalize_content(content) == normalize_content(todo.content):
             return todo
     wanted = " ".join(terms(content))

@@ -44,6 +44,7 @@ def job_kinds(services: Services) -> tuple[JobKind, ...]:
             aliases = await load_aliases(tx, scope)
         if not rules.is_due(count=count, count_at_last_run=last, after=services.settings.curator_after):
             return
+        # No transaction is open while the model works.
         plan = await request_structured_answer(
             services.reflector,
             CuratorPlan,

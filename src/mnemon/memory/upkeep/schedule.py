@@ -40,6 +40,7 @@ async def enqueue_after_forgetting(tx: Tx, scope: Scope) -> None:
 
 async def count_at_last_run(tx: Tx, scope: Scope) -> int | None:
     """Return how many memories there were when the curator last ran; None before its first run."""
+    # The curator runs per person, so its state is kept with no persona.
     state = await load_session_state(tx, scope.with_persona(None))
     return state.curator.last_memory_count_at_run if state else None
 

@@ -42,6 +42,7 @@ def job_kinds(services: Services) -> tuple[JobKind, ...]:
             forgettings = await count_forgettings(tx, scope)
         if not rebuild and not rules.is_due(since):
             return
+        # No transaction is open while the model works.
         answer = await request_structured_answer(
             services.reflector,
             Spine,

@@ -60,6 +60,7 @@ async def list_spines(tx: Tx, scope: Scope, *, most: int, before: int | None = N
 
 async def add_spine(tx: Tx, scope: Scope, spine: SpineVersion, rejected: Sequence[Rejection]) -> bool:
     """Write the version; return False if another writer was first."""
+    # The statement inserts only the next number, so that two writers at once make one version.
     touched = await tx.execute(
         SQL["add_spine"],
         **_owner_params(scope),
