@@ -91,7 +91,7 @@ def refuse_if_outranked(held: StoredMemory, source: str) -> None:
 
 
 def refuse_if_replaced(held: StoredMemory, status: ArchiveStatus | None) -> None:
-    """Raise Conflict if a withdrawn memory whose place another one has is to become active again."""
+    """Raise Conflict if a withdrawn memory is to become active although another one has its place."""
     if status is ArchiveStatus.ACTIVE and held.memory_key.endswith(withdrawn_key("", held.id)):
         raise Conflict(
             "The source of this memory was withdrawn, and another memory has its place. State it again with "

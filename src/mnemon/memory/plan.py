@@ -77,7 +77,10 @@ def create_memory(
     persona_id: str | None,
     claim_of: str | None = None,
 ) -> MemoryChange:
-    """Make a memory of a fact on which nothing is stored; with `claim_of`, a claim beside the memory with that key."""
+    """Return the change that makes a memory of a fact on which nothing is stored.
+
+    With `claim_of`, it is a claim beside the memory with that key.
+    """
     valid_from = fact.valid_from or stamp.at
     memory = StoredMemory(
         id=id,
@@ -116,7 +119,9 @@ def create_memory(
 
 
 def skip_if_known(fact: Fact, held: StoredMemory, past: tuple[MemoryVersion, ...], at: datetime) -> MemoryChange | None:
-    """Return the skipped change for a fact that repeats a more trusted memory; None if it says something else.
+    """Return the skipped change for a fact that repeats a more trusted memory.
+
+    None if it says something else, or makes an archived memory active again.
 
     A less trusted repeat changes neither text nor times nor importance, so that it cannot take a place in the history
     that a later statement of the person needs. It is recorded in case the more trusted source is withdrawn.
@@ -176,7 +181,7 @@ def update_memory(
 
 
 def replace_withdrawn(held: StoredMemory, fact: Fact, stamp: WriteStamp) -> MemoryChange:
-    """Replace a withdrawn memory by a fact; of the withdrawn one, only the history stays."""
+    """Return the change that replaces a withdrawn memory by a fact; of the withdrawn one, only the history stays."""
     fresh = create_memory(fact, stamp, id=held.id, persona_id=held.persona_id, claim_of=held.claim_of).memory
     memory = replace(
         fresh,
@@ -197,7 +202,7 @@ def _has_later_equal(past: tuple[MemoryVersion, ...], trust: Trust, at: datetime
 def _take_over(
     held: StoredMemory, past: tuple[MemoryVersion, ...], fact: Fact, at: datetime, stamp: WriteStamp
 ) -> MemoryChange:
-    """Make a more trusted statement the current text, whatever start the less trusted one claimed.
+    """Return the change that makes a more trusted statement current, whatever start the other one claimed.
 
     Otherwise a tool could date its statement into the future and keep the person's next statement out.
     """
@@ -233,7 +238,7 @@ def _take_over(
 
 
 def _add_mention(held: StoredMemory, fact: Fact, stamp: WriteStamp, *, current: bool) -> StoredMemory:
-    """Count one more mention; take the fact's own importance, confidence and pin only if it is the current text."""
+    """Return the memory with one more mention; the fact's importance, confidence and pin count only if `current`."""
     mentioned = replace(
         held,
         mentions=held.mentions + 1,
@@ -285,7 +290,7 @@ def _apply_placement(
 def _supersede_memory(
     stated: StoredMemory, held: StoredMemory, fact: Fact, since: datetime, stamp: WriteStamp
 ) -> MemoryChange:
-    """Make the fact the memory's text, and the earlier text a version that was valid until then."""
+    """Return the change that makes the fact the memory's text, and the earlier text a version valid until then."""
     memory = replace(
         stated,
         content=fact.content,
@@ -307,7 +312,7 @@ def _supersede_memory(
 def rewrite_content(
     held: StoredMemory, content: str, *, at: datetime, reason: str | None, revision: int
 ) -> MemoryChange:
-    """Change the text by hand; the earlier text becomes a version that was valid until now."""
+    """Return the change of a text made by hand; the earlier text becomes a version that was valid until now."""
     since = max(at, held.valid_from)
     memory = replace(
         held,

@@ -65,7 +65,7 @@ def rank_by_similarity(candidates: Sequence[RankingCandidate]) -> list[RankedIte
 
 
 def rank_blended(candidates: Sequence[RankingCandidate], *, now: datetime) -> list[RankedItem]:
-    """Rank as seed 001 asks: 40 % similarity, 30 % recency of the last update, 30 % frequency of the entity key."""
+    """Rank by 40 % similarity, 30 % recency of the last update, 30 % frequency of the entity key (seed 001's order)."""
     shares = key_shares(candidates)
 
     def score_parts(one: RankingCandidate) -> Mapping[str, float]:

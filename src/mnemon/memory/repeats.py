@@ -22,7 +22,7 @@ class RepeatRecord:
 
 
 def record_repeat(past: Sequence[MemoryVersion], fact: Fact, at: datetime) -> RepeatRecord:
-    """Record that another source says what the memory says; of each source its first repeat and its last."""
+    """Return what records that another source says the same; of each source its first repeat and its last."""
     known = [
         one
         for one in past

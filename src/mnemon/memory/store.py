@@ -1,4 +1,4 @@
-"""Statements that read and write memories, their versions and their provenance."""
+"""SQL statements that read and write memories, their versions and their provenance."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace

@@ -1,4 +1,4 @@
-"""Statements that read and write the vectors of memories, their versions and messages.
+"""SQL statements that read and write the vectors of memories, their versions and messages.
 
 How vectors are computed is in `vectors`, how they are compared is in `ranking`.
 """

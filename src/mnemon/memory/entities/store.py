@@ -1,4 +1,4 @@
-"""Statements that read and write aliases, the merge log, and the memories that mention entities."""
+"""SQL statements that read and write aliases, the merge log, and the memories that mention entities."""
 
 from dataclasses import dataclass
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""Statements that read the candidates of a query, and memories that were left out.
+"""SQL statements that read the candidates of a query, and memories that were left out.
 
 Candidates are found by an exact scan of one person's rows; there is no approximate index over all people.
 """

@@ -162,7 +162,10 @@ class _WithdrawalPlan:
         self._add_change(replace(change, withdrawn=withdrawn))
 
     def _promote_claim(self, claim: StoredMemory, key: str, row: StoredMemory | None) -> MemoryChange:
-        """Make the claim the memory under the key; record in its history why, and what others said in that place."""
+        """Return the change that makes the claim the memory under the key.
+
+        Its history records why, and what others said in that place.
+        """
         number = claim.versions + 1
         others = () if row is None else self._past.get(row.id, ())
         other_versions = [one for one in others if one.origin != self._origin and one.reason != WITHDRAWN]
@@ -188,7 +191,7 @@ class _WithdrawalPlan:
         return row.pinned and any(one.importance == CRITICAL for one in others)
 
     def _restore_statement(self, row: StoredMemory, remaining: StoredMemory) -> MemoryChange:
-        """Give the row what is left, with its source and trust; record the earlier text as withdrawn."""
+        """Return the change that gives the row what is left; the earlier text is recorded as withdrawn."""
         taken_back = row.origin == self._origin
         # If the source held the place, what remains is valid again since then; its earlier validity is recorded.
         since = min(row.valid_from, self._at) if taken_back else remaining.valid_from

@@ -27,13 +27,13 @@ async def enqueue_after_write(tx: Tx, scope: Scope) -> None:
 
 
 async def enqueue_after_turn(tx: Tx, scope: Scope) -> None:
-    """Queue a spine if enough was said since the last."""
+    """Queue the writing of a spine if enough was said since the last."""
     if spine_rules.is_due(await messages_since_spine(tx, scope)):
         await enqueue_work(tx, scope, SPINE, scope.user)
 
 
 async def enqueue_after_forgetting(tx: Tx, scope: Scope) -> None:
-    """Queue a new spine from what is left, if there is a spine."""
+    """Queue the writing of a new spine from what is left, if there is a spine."""
     if await store.latest_spine(tx, scope):
         await enqueue_work(tx, scope, SPINE, f"{scope.user} {REBUILD}")
 

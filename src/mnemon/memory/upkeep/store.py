@@ -1,4 +1,4 @@
-"""Statements that read and write spines, seeds and curator runs."""
+"""SQL statements that read and write spines, seeds and curator runs."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
