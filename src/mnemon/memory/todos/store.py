@@ -1,4 +1,4 @@
-"""SQL statements that read and write todos. Each todo belongs to one persona, or to none, and no other persona sees it."""
+"""SQL statements that read and write todos. Each todo belongs to one persona, or to none; no other one sees it."""
 
 from dataclasses import dataclass
 from datetime import datetime
