@@ -1,3 +1,6 @@
-"""What is known about a person: memories with their keys, versions and sources, the entities they speak of, how
-they are found again and ranked, cards, todos, and their upkeep. Not the conversation itself (sessions), not beliefs
-about an organization (engagement), and nothing that must reach across rooms (custody)."""
+"""Memory: everything known about a person.
+
+Memories with their keys, versions and sources, the entities they mention, recall and ranking, cards, todos, and
+their upkeep. The conversation itself is in `sessions`, beliefs about an organization are in `engagement`, and work
+that reaches across rooms is in `custody`.
+"""

@@ -1,4 +1,4 @@
-"""What the reflection asks about memories and todos: the instructions, and the shape an answer must have."""
+"""The reflection's sections on memories and todos: the instructions for the model and the schema of its answer."""
 
 from typing import Annotated, Literal
 
@@ -11,6 +11,8 @@ _Words = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, m
 _Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
 
 
+# Docstrings of these models and of the enums they use end up in the JSON schema that the model is given: to change one
+# is to change a prompt.
 class _Shape(BaseModel):
     model_config = ConfigDict(extra="ignore")
 

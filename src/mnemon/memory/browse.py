@@ -1,4 +1,4 @@
-"""Looking at memories: one, a list, the history of one."""
+"""Read memories: one, a list, the versions of one, and what contradicts it; and the cursors of lists."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -17,16 +17,19 @@ from mnemon.scope import Scope
 
 
 async def scope_of_memory(tx: Tx, scope: Scope, memory_id: str) -> Scope:
-    """The scope of the person whose memory it is; not found for another organization's, or another person's where
-    the scope names one."""
+    """Return the scope of the person whose memory it is.
+
+    Raises NotFound if the memory is of another organization, or of another person than the scope names.
+    """
     user_id = await store.owner_of(tx, scope, memory_id)
+    # The same answer for "not there" and "not yours", so that ids of others cannot be probed.
     if user_id is None or scope.user_id not in (None, user_id):
         raise NotFound("memory")
     return Scope(org_id=scope.org_id, user_id=user_id, persona_id=scope.persona_id)
 
 
 async def get_memory(tx: Tx, scope: Scope, memory_id: str) -> StoredMemory:
-    """The person's memory with where it was said."""
+    """Return the person's memory with its provenance; raise NotFound if there is none."""
     found = await store.by_ids(tx, scope, [memory_id])
     if not found:
         raise NotFound("memory")
@@ -36,7 +39,7 @@ async def get_memory(tx: Tx, scope: Scope, memory_id: str) -> StoredMemory:
 async def list_memories(
     tx: Tx, scope: Scope, wanted: store.MemoryFilter, *, entity: str | None = None, most: int
 ) -> list[StoredMemory]:
-    """A page of memories, newest first; `entity` is a key under any of its aliases."""
+    """Return a page of memories, newest first; `entity` is a key, under any of its aliases."""
     if entity is not None:
         aliases = await load_aliases(tx, scope)
         wanted = replace(wanted, entities=(entity, *aliases.member_keys(entity)))
@@ -44,9 +47,10 @@ async def list_memories(
 
 
 async def list_versions(tx: Tx, scope: Scope, memory_id: str) -> Sequence[MemoryVersion]:
-    """Every version in the order it held, the current one last."""
+    """Return every version in the order of validity, the current one last."""
     memory = await get_memory(tx, scope, memory_id)
     recorded = (await store.past_versions(tx, scope, [memory_id])).get(memory_id, ())
+    # Repeats only record who else said it; they are no states of the memory.
     past = [one for one in recorded if not one.is_repeat]
     current = MemoryVersion(
         number=memory.version,
@@ -67,23 +71,25 @@ async def list_versions(tx: Tx, scope: Scope, memory_id: str) -> Sequence[Memory
 
 @dataclass(frozen=True, kw_only=True)
 class Contradictions:
-    """What stands beside a memory under its key."""
+    """What contradicts a memory, under the same key."""
 
     contradicted: StoredMemory | None
-    """What a claim contradicts, where that is held."""
+    """What a claim contradicts, if that is stored."""
     claims: tuple[StoredMemory, ...]
-    """Claims that contradict it, the most trusted first."""
+    """Claims that contradict the memory, the most trusted first."""
 
 
 async def contradictions_of(tx: Tx, scope: Scope, memory: StoredMemory) -> Contradictions:
-    """What a claim contradicts, or the claims that contradict a memory."""
+    """Return what a claim contradicts, or the claims that contradict a memory."""
     rows = await store.under_key(tx, scope, memory.claim_of or memory.memory_key)
-    seen = [one for one in rows if one.status is ArchiveStatus.ACTIVE and one.persona_id in (None, memory.persona_id)]
+    visible = [
+        one for one in rows if one.status is ArchiveStatus.ACTIVE and one.persona_id in (None, memory.persona_id)
+    ]
     if memory.claim_of is None:
-        mine = [one for one in rows if one.status is ArchiveStatus.ACTIVE and one.claim_of is not None]
-        shown = mine if memory.persona_id is None else [one for one in mine if one.persona_id == memory.persona_id]
+        claims = [one for one in rows if one.status is ArchiveStatus.ACTIVE and one.claim_of is not None]
+        shown = claims if memory.persona_id is None else [one for one in claims if one.persona_id == memory.persona_id]
         return Contradictions(contradicted=None, claims=tuple(sort_by_trust(shown)))
-    facts = [one for one in seen if one.claim_of is None]
+    facts = [one for one in visible if one.claim_of is None]
     own = next((one for one in facts if one.persona_id == memory.persona_id), None)
     return Contradictions(contradicted=own or next(iter(facts), None), claims=())
 
@@ -99,12 +105,12 @@ class Listable(Protocol):
 
 
 def cursor_of(one: Listable) -> str:
-    """Its place in a list that is newest first."""
+    """Return the position of an item in a list, newest first."""
     return f"{one.created_at.isoformat()} {one.id}"
 
 
 def parse_cursor(position: str | None) -> tuple[datetime, str] | None:
-    """The place a position names."""
+    """Return the position that a cursor names; raise Malformed if it is none."""
     if position is None:
         return None
     at, _, name = position.partition(" ")
@@ -112,5 +118,5 @@ def parse_cursor(position: str | None) -> tuple[datetime, str] | None:
         return parse_time(at), name
     except ValueError:
         raise Malformed(
-            "The cursor is not one of ours. Take it unchanged from `meta.nextCursor`.", code="bad_cursor"
+            "This is not a valid cursor. Pass `meta.nextCursor` of the previous page unchanged.", code="bad_cursor"
         ) from None

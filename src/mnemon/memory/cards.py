@@ -1,4 +1,4 @@
-"""Entity cards: the three most trusted and weightiest facts about each entity that the found memories speak of."""
+"""Entity cards: for each entity that found memories mention, its three most trusted and important facts."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,10 +10,11 @@ from mnemon.memory.memory import StoredMemory
 from mnemon.memory.trust import Trust, trust_rank
 
 FACTS_PER_CARD = 3
+"""The most facts on a card."""
 
 
 class CardCandidate(Protocol):
-    """What a card must know of a memory to choose it."""
+    """What the choice of a card's facts needs to know about a memory."""
 
     @property
     def id(self) -> str: ...
@@ -35,72 +36,73 @@ class CardCandidate(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class CardSelection:
-    """A card whose facts are chosen."""
+    """A card whose facts are chosen but not yet read."""
 
     key: str
     label: str
     memory_ids: tuple[str, ...]
 
     def make_card(self, contents: Mapping[str, str]) -> "Card | None":
-        """The card with what the memories say; None when none of them is there any more."""
-        there = [one for one in self.memory_ids if one in contents]
-        facts = tuple(contents[one] for one in there)
-        return Card(key=self.key, label=self.label, facts=facts, memory_ids=tuple(there)) if there else None
+        """Return the card with the memories' texts; None if none of the memories exists any more."""
+        present = [one for one in self.memory_ids if one in contents]
+        facts = tuple(contents[one] for one in present)
+        return Card(key=self.key, label=self.label, facts=facts, memory_ids=tuple(present)) if present else None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Card:
-    """What matters most about one entity."""
+    """The most important facts about one entity."""
 
     key: str
     label: str
     facts: tuple[str, ...]
     memory_ids: tuple[str, ...]
-    """The memories the facts are from, in the same order."""
+    """The memories that the facts are from, in the same order."""
 
     @property
     def text(self) -> str:
-        """`[person:john]: fact1; fact2; fact3`."""
-        # A semicolon within a fact would read as the end of it, and what stands before it as a fact without a mark.
+        """Return the card as one line: `[person:john]: fact1; fact2; fact3`."""
+        # A semicolon in a fact would look like its end, and the rest like another fact without its own source mark.
         return f"[{self.key}]: {'; '.join(fact.replace(';', ',') for fact in self.facts)}"
 
 
 def entity_keys_of(found: Iterable[CardCandidate], resolve: Callable[[str], str]) -> list[str]:
-    """The entity keys of the found memories, each once, in the order they first appear."""
+    """Return the entity keys of the found memories, without repetitions, in the order of first appearance."""
     return list(dict.fromkeys(resolve(ref) for memory in found for ref in memory.entity_refs))
 
 
 def entity_cards(keys: Sequence[str], known: Sequence[StoredMemory], resolve: Callable[[str], str]) -> list[Card]:
-    """A card per key from the known memories that share it; a key without a weighty fact has no card."""
+    """Return a card for each key from the memories that mention it; none for a key without an important fact."""
     contents = {one.id: one.line for one in known}
     picked = select_cards(keys, lambda key: [one for one in known if key in map(resolve, one.entity_refs)])
     return [card for pick in picked if (card := pick.make_card(contents)) is not None]
 
 
 def select_cards(keys: Sequence[str], about: Callable[[str], Iterable[CardCandidate]]) -> list[CardSelection]:
-    """The weightiest facts about each key, chosen from all that is known about it."""
-    made = []
+    """Choose the most important facts about each key from all that is known about it."""
+    selections = []
     for key in keys:
-        weighty = [one for one in about(key) if is_card_worthy(one)]
-        if weighty:
-            weighty.sort(key=_card_order)
-            top = tuple(one.id for one in weighty[:FACTS_PER_CARD])
-            made.append(CardSelection(key=key, label=_entity_label(key, weighty), memory_ids=top))
-    return made
+        worthy = [one for one in about(key) if is_card_worthy(one)]
+        if worthy:
+            worthy.sort(key=_card_order)
+            top = tuple(one.id for one in worthy[:FACTS_PER_CARD])
+            selections.append(CardSelection(key=key, label=_entity_label(key, worthy), memory_ids=top))
+    return selections
 
 
 def is_card_worthy(one: CardCandidate) -> bool:
-    """Whether it may stand on a card; a claim never does."""
+    """Say whether a memory may be on a card: pinned or important, and not a claim."""
+    # A claim may be shown only directly after what it contradicts, which a card cannot do.
     return one.claim_of is None and (one.pinned or one.importance >= SIGNIFICANT)
 
 
 def _card_order(one: CardCandidate) -> tuple[int, bool, int, float, str]:
-    """What comes first on a card: the more trusted, so that no weighty external fact displaces the person's."""
+    """Return the sort key: more trusted first, so that no important external fact displaces the person's own."""
     return -trust_rank(one.trust), not one.pinned, -one.importance, -one.created_at.timestamp(), one.id
 
 
 def _entity_label(key: str, about: Sequence[CardCandidate]) -> str:
-    """The label of a memory whose primary entity it is, else the key's slug in words."""
+    """Return the label from a memory whose primary entity this is, else the key's slug as words."""
     for memory in about:
         if memory.entity_label and memory.entity_refs[:1] == (key,):
             return memory.entity_label

@@ -1,4 +1,4 @@
-"""Which claims stand beside which memory, and where they are shown: after what they contradict, never in its place."""
+"""Claims: statements of a less trusted source that contradict a memory. They are shown after it, never in its place."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -10,7 +10,7 @@ from mnemon.memory.trust import Trust, outranks, trust_rank
 
 
 class Claimable(Protocol):
-    """What of a memory tells whether it is a claim, and of what."""
+    """The fields of a memory that say whether it is a claim, and of what."""
 
     @property
     def id(self) -> str: ...
@@ -34,33 +34,35 @@ class ClaimGroups:
     """The claims beside each memory."""
 
     claims: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Ids of claims by the id of the memory they contradict, best first. Where that memory is not held, the best claim
-    stands for itself and the others stand beside it."""
+    """Ids of claims by the id of the memory they contradict, best first.
+
+    If that memory is not found, the best claim takes its place and the others follow that one.
+    """
     unheld: frozenset[str] = frozenset()
-    """Claims that stand for themselves, because what they contradict is not held."""
+    """Claims that are shown by themselves, because the memory they contradict is not found."""
 
     @property
     def follower_ids(self) -> frozenset[str]:
-        """Ids of the claims that are shown after another memory, or not at all."""
+        """Return the ids of claims that are shown after another memory or not at all."""
         return frozenset(one for some in self.claims.values() for one in some)
 
 
 @dataclass(frozen=True, kw_only=True)
 class ShownClaims:
-    """A ranking together with the claims that are shown."""
+    """A ranking with the claims that are shown."""
 
     ranked: tuple[RankedItem, ...]
     beside: Mapping[str, str]
-    """Id of each shown claim to the id of the memory before it."""
+    """The id of each shown claim, and the id of the memory before it."""
     further: Mapping[str, int]
-    """How many claims beside a shown memory are not shown, where there are any."""
+    """How many claims beside a shown memory are not shown, if any."""
 
 
 NO_CLAIMS = ClaimGroups()
 
 
 def group_claims(held: Iterable[Claimable]) -> ClaimGroups:
-    """Find what each claim contradicts among what is held: what is said to its own persona first, then to everyone."""
+    """Find what each claim contradicts: a memory private to its own persona first, then one visible to all."""
     known = list(held)
     claims = [one for one in known if one.claim_of is not None]
     if not claims:
@@ -77,6 +79,7 @@ def group_claims(held: Iterable[Claimable]) -> ClaimGroups:
             without.setdefault(str(claim.claim_of), []).append(claim)
         else:
             groups.setdefault(fact.id, []).append(claim)
+    # The fact is archived or was not found: the best claim is shown like any other external memory.
     for first, *others in without.values():
         groups[first.id] = others
     return ClaimGroups(
@@ -86,36 +89,39 @@ def group_claims(held: Iterable[Claimable]) -> ClaimGroups:
 
 
 def sort_by_trust(claims: Iterable[S]) -> list[S]:
-    """Sort by the highest trust, then the newest."""
+    """Sort by trust, highest first, then by update, newest first."""
     return sorted(claims, key=lambda one: (-trust_rank(one.trust), -one.updated_at.timestamp(), one.id))
 
 
 def _find_contradicted(claim: Claimable, facts: Mapping[tuple[str | None, str], Claimable]) -> Claimable | None:
+    # dict.fromkeys removes the repetition if the claim is not private, and keeps the order.
     places = dict.fromkeys(((claim.persona_id, str(claim.claim_of)), (None, str(claim.claim_of))))
     held = [facts[place] for place in places if place in facts]
     return next((one for one in held if outranks(one.trust, claim.trust)), held[0] if held else None)
 
 
 def show_claims(ranked: Sequence[RankedItem], beside: ClaimGroups, *, limit: int, extra: int = 0) -> ShownClaims:
-    """Show at most one claim directly after each memory that is shown, in the places the memories leave.
+    """Insert at most one claim directly after each shown memory, in places that the memories leave free.
 
-    Claims are not ranked: what is shown besides them is what would be shown without them. `extra` places are for
-    claims alone.
+    Claims are not ranked: the other items are those that would be shown without them. `extra` places are for claims
+    only.
     """
     followers = beside.follower_ids
-    leading = [one for one in ranked if one.id not in followers][:limit]
-    room = limit - len(leading) + extra
+    leaders = [one for one in ranked if one.id not in followers][:limit]
+    # Claims never take a place from a memory.
+    room = limit - len(leaders) + extra
     shown: list[RankedItem] = []
-    of: dict[str, str] = {}
+    contradicted: dict[str, str] = {}
     further: dict[str, int] = {}
-    for one in leading:
+    for one in leaders:
         shown.append(one)
         claims = beside.claims.get(one.id, ())
         first = claims[0] if claims and room > 0 and one.id not in beside.unheld else None
         if first is not None:
             room -= 1
-            of[first] = one.id
+            contradicted[first] = one.id
+            # The claim takes the score of its memory: claims are not ranked themselves.
             shown.append(replace(one, id=first))
         if left := len(claims) - (first is not None):
             further[one.id] = left
-    return ShownClaims(ranked=tuple(shown), beside=of, further=further)
+    return ShownClaims(ranked=tuple(shown), beside=contradicted, further=further)

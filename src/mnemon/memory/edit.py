@@ -1,4 +1,4 @@
-"""Changes by hand and by upkeep: text, importance, pin, archive, restore. Each keeps what was before."""
+"""Changes to memories by hand and by upkeep: text, importance, pin, archive, restore. Each keeps the earlier state."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -23,24 +23,31 @@ EDITED_NOTE = "its text was changed by hand and is held by another memory"
 
 @dataclass(frozen=True, kw_only=True)
 class MemoryEdit:
-    """What is to change; None leaves it as it is."""
+    """What to change; None leaves a field as it is."""
 
     content: str | None = None
     importance: int | None = None
     pinned: bool | None = None
     status: ArchiveStatus | None = None
     reason: str | None = None
-    """Why; for archiving one of the archive reasons, else in words."""
+    """Why: for archiving one of the archive reasons, otherwise free text."""
     source: str = API
-    """Who asks for it: nothing of a more trusted source is changed, and a new text is their statement."""
+    """Who makes the change.
+
+    A memory of a more trusted source is not changed, and a new text counts as this source's.
+    """
 
 
 async def edit_memory(
     tx: Tx, scope: Scope, memory_id: str, edit: MemoryEdit, *, vectors: TextVectors | None = None
 ) -> StoredMemory:
-    """The memory is as the edit says; a text it replaces is kept as a version."""
+    """Apply the edit and return the memory; a replaced text is kept as a version.
+
+    Raises Conflict where the source is not trusted enough, a claim is to be pinned, or the status cannot change.
+    """
     revision = await bump_revision(tx, scope, asked_for="memory")
     held = await _load_memory(tx, scope, memory_id)
+    # Checked under the person's lock, so that the memory cannot change in between.
     refuse_if_outranked(held, edit.source)
     refuse_if_replaced(held, edit.status)
     if edit.pinned and held.claim_of is not None:
@@ -48,31 +55,33 @@ async def edit_memory(
             "A claim cannot be pinned: a more trusted source says otherwise. State it as the person's own fact first.",
             code="claim",
         )
-    made = MemoryChange(outcome=MemoryOutcome.UPDATED, memory=held)
+    change = MemoryChange(outcome=MemoryOutcome.UPDATED, memory=held)
     if edit.content is not None and edit.content != held.content:
         if held.claim_of is not None:
+            # A reworded claim is a new statement: it may win over what it contradicted, under another key.
             return await _restate_claim(tx, scope, held, edit, vectors)
-        made = rewrite_content(held, edit.content, at=tx.now, reason=edit.reason, revision=revision)
-        made = replace(made, memory=_attribute_to(made.memory, edit.source))
-    pinned = made.memory.pinned if edit.pinned is None else edit.pinned
-    importance = made.memory.importance if edit.importance is None else edit.importance
+        change = rewrite_content(held, edit.content, at=tx.now, reason=edit.reason, revision=revision)
+        change = replace(change, memory=_attribute_to(change.memory, edit.source))
+    pinned = change.memory.pinned if edit.pinned is None else edit.pinned
+    importance = change.memory.importance if edit.importance is None else edit.importance
     memory = replace(
-        made.memory,
+        change.memory,
         pinned=pinned,
+        # Pinned memories are always critical; `_keeps_pin` of the withdrawal rules relies on it.
         importance=CRITICAL if pinned else importance,
-        note=edit.reason or made.memory.note,
+        note=edit.reason or change.memory.note,
         revision=revision,
         updated_at=tx.now,
     )
     memory = _apply_status(memory, edit, tx)
-    made = replace(made, memory=memory)
-    await store.write_changes(tx, scope, [made])
-    await store_vectors(tx, scope, [made], vectors, revision=revision)
+    change = replace(change, memory=memory)
+    await store.write_changes(tx, scope, [change])
+    await store_vectors(tx, scope, [change], vectors, revision=revision)
     return (await store.with_provenance(tx, scope, [memory]))[0]
 
 
 def refuse_if_outranked(held: StoredMemory, source: str) -> None:
-    """Raise Conflict where the memory comes from a more trusted source than the change does."""
+    """Raise Conflict if the memory comes from a more trusted source than the change."""
     if outranks(held.trust, trust_of(source)):
         raise Conflict(
             f"This memory comes from a more trusted source ({held.trust}) than the change ({trust_of(source)}). State "
@@ -82,7 +91,7 @@ def refuse_if_outranked(held: StoredMemory, source: str) -> None:
 
 
 def refuse_if_replaced(held: StoredMemory, status: ArchiveStatus | None) -> None:
-    """Raise Conflict where a withdrawn memory is to be active again and another one has its place."""
+    """Raise Conflict if a withdrawn memory is to become active although another one has its place."""
     if status is ArchiveStatus.ACTIVE and held.memory_key.endswith(withdrawn_key("", held.id)):
         raise Conflict(
             "The source of this memory was withdrawn, and another memory has its place. State it again with "
@@ -92,33 +101,33 @@ def refuse_if_replaced(held: StoredMemory, status: ArchiveStatus | None) -> None
 
 
 def _attribute_to(memory: StoredMemory, source: str) -> StoredMemory:
-    """The memory as a statement of who wrote its text anew: nobody else said these words."""
+    """Return the memory as a statement of this source, since nobody else said the new text."""
     return replace(memory, source=source, origin=source, trust=trust_of(source))
 
 
 async def _restate_claim(
     tx: Tx, scope: Scope, claim: StoredMemory, edit: MemoryEdit, vectors: TextVectors | None
 ) -> StoredMemory:
-    """A claim's new text is a statement of who edits it: it takes over what the claim contradicts, or stays a claim.
+    """State the claim's new text as the editor's own: it replaces what the claim contradicts, or stays a claim.
 
-    Gives the memory that holds the text; a claim that is not this one is archived.
+    Returns the memory that has the text; the old claim, if that is another memory, is archived.
     """
-    about = FactEntity(type=claim.entity_type, label=claim.entity_label) if claim.entity_label else None
+    entity = FactEntity(type=claim.entity_type, label=claim.entity_label) if claim.entity_label else None
     fact = Fact(
         type=claim.type,
         content=edit.content or claim.content,
-        entity=about,
+        entity=entity,
         fact_type=claim.fact_type,
         attribute=claim.attribute,
         importance=edit.importance,
         source=edit.source,
         private=claim.persona_id is not None,
     )
-    [kept] = await remember_facts(tx, replace(scope, persona_id=claim.persona_id), [fact], vectors=vectors)
-    if kept.memory.id != claim.id:
+    [restated] = await remember_facts(tx, replace(scope, persona_id=claim.persona_id), [fact], vectors=vectors)
+    if restated.memory.id != claim.id:
         await archive_memories(tx, scope, [claim.id], ArchiveReason.OUTDATED, note=edit.reason or EDITED_NOTE)
     rest = replace(edit, content=None, pinned=None, importance=None)
-    return await edit_memory(tx, scope, kept.memory.id, rest) if edit.status else kept.memory
+    return await edit_memory(tx, scope, restated.memory.id, rest) if edit.status else restated.memory
 
 
 def _apply_status(memory: StoredMemory, edit: MemoryEdit, tx: Tx) -> StoredMemory:
@@ -132,13 +141,14 @@ def _apply_status(memory: StoredMemory, edit: MemoryEdit, tx: Tx) -> StoredMemor
 
 
 def parse_archive_reason(reason: str | None) -> ArchiveReason:
-    """The archive reason that is named; a reason in other words, or none, means it is unwanted."""
+    """Return the archive reason with this name; any other text, or none, means unwanted."""
     known = (reason or "").strip().lower()
     return ArchiveReason(known) if known in set(ArchiveReason) else ArchiveReason.UNWANTED
 
 
 def _archive_memory(memory: StoredMemory, reason: ArchiveReason, tx: Tx) -> StoredMemory:
     status = status_after_archive(pinned=memory.pinned)
+    # Archiving again keeps the first time: that is when it stopped being used.
     since = memory.archived_at or tx.now
     return replace(memory, status=status, archive_reason=reason, archived_at=since, valid_to=since)
 
@@ -151,16 +161,16 @@ def _activate_memory(memory: StoredMemory) -> StoredMemory:
 async def archive_memories(
     tx: Tx, scope: Scope, memory_ids: Sequence[str], reason: ArchiveReason, *, note: str | None = None
 ) -> list[StoredMemory]:
-    """The memories are archived for the reason; pinned and already archived ones are left as they are and not given."""
+    """Archive the memories for the reason and return them; pinned and archived ones are left out."""
     revision = await bump_revision(tx, scope, asked_for="memory")
     held = await store.by_ids(tx, scope, memory_ids)
-    done = [
+    archived = [
         replace(_archive_memory(one, reason, tx), note=note, revision=revision)
         for one in held
         if not one.pinned and one.status is ArchiveStatus.ACTIVE
     ]
-    await store.write_changes(tx, scope, [MemoryChange(outcome=MemoryOutcome.UPDATED, memory=one) for one in done])
-    return done
+    await store.write_changes(tx, scope, [MemoryChange(outcome=MemoryOutcome.UPDATED, memory=one) for one in archived])
+    return archived
 
 
 async def restore_memory(
@@ -173,28 +183,30 @@ async def restore_memory(
     source: str = API,
     vectors: TextVectors | None = None,
 ) -> StoredMemory:
-    """An archived memory is active again; with a version's number, its text is what is held."""
+    """Make an archived memory active again; with a version's number, also bring back that version's text."""
     revision = await bump_revision(tx, scope, asked_for="memory")
     held = await _load_memory(tx, scope, memory_id)
     refuse_if_outranked(held, source)
     refuse_if_replaced(held, ArchiveStatus.ACTIVE)
-    made = MemoryChange(outcome=MemoryOutcome.UPDATED, memory=held)
+    change = MemoryChange(outcome=MemoryOutcome.UPDATED, memory=held)
     if version is not None:
         earlier = await _find_version(tx, scope, held, version)
         if earlier is not None and earlier.content != held.content:
-            made = rewrite_content(held, earlier.content, at=tx.now, reason=reason, revision=revision)
+            change = rewrite_content(held, earlier.content, at=tx.now, reason=reason, revision=revision)
             if outranks(held.trust, earlier.trust):
-                said = _attribute_to(made.memory, source)  # who brings it back vouches for it
+                # Whoever brings back a text that was trusted less vouches for it.
+                restored = _attribute_to(change.memory, source)
             else:
-                said = replace(made.memory, source=earlier.source, origin=earlier.origin, trust=earlier.trust)
-            made = replace(made, memory=said)
-    memory = made.memory
+                restored = replace(change.memory, source=earlier.source, origin=earlier.origin, trust=earlier.trust)
+            change = replace(change, memory=restored)
+    memory = change.memory
+    # Without a version the call means "make it active", which raises Conflict for an active memory.
     if memory.status is ArchiveStatus.ARCHIVED or version is None:
         memory = _activate_memory(memory)
     memory = replace(memory, revision=revision, updated_at=tx.now, note=reason)
-    made = replace(made, memory=memory)
-    await store.write_changes(tx, scope, [made])
-    await store_vectors(tx, scope, [made], vectors, revision=revision)
+    change = replace(change, memory=memory)
+    await store.write_changes(tx, scope, [change])
+    await store_vectors(tx, scope, [change], vectors, revision=revision)
     return (await store.with_provenance(tx, scope, [memory]))[0]
 
 
@@ -206,7 +218,7 @@ async def _load_memory(tx: Tx, scope: Scope, memory_id: str) -> StoredMemory:
 
 
 async def _find_version(tx: Tx, scope: Scope, held: StoredMemory, number: int) -> MemoryVersion | None:
-    """The past version of that number; None for the current one."""
+    """Return the past version with this number, None for the current one; raise Conflict if there is none."""
     if number == held.version:
         return None
     recorded = (await store.past_versions(tx, scope, [held.id])).get(held.id, ())

@@ -1,4 +1,4 @@
-"""A fact as it comes in, before it has a place: what is said, about whom, and on what ground."""
+"""A fact as it is stated, before it is stored: what is said, about whom, and where it was said."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -18,6 +18,7 @@ class MemoryType(StrEnum):
     """Something the person works on."""
 
 
+# No docstrings here and on FactType: pydantic would add them to the schemas of the API and of the model's answer.
 class EntityType(StrEnum):
     PERSON = "person"
     PLACE = "place"
@@ -41,7 +42,7 @@ API = "api"
 
 @dataclass(frozen=True, kw_only=True)
 class FactEntity:
-    """Someone or something a fact is about, as it was named."""
+    """The person or thing that a fact is about, as it was named."""
 
     type: EntityType
     label: str
@@ -49,7 +50,7 @@ class FactEntity:
 
 @dataclass(frozen=True, kw_only=True)
 class QuoteLocation:
-    """Where a fact was said: the message, the place in it, and the words."""
+    """Where a fact was said: the message, the position in it, and the words."""
 
     turn_id: str
     session_id: str
@@ -63,41 +64,42 @@ class QuoteLocation:
 
 @dataclass(frozen=True, kw_only=True)
 class Fact:
-    """Something to be remembered. What is None is decided by rule."""
+    """Something to be remembered. Fields that are None are decided by rule."""
 
     type: MemoryType
     content: str
     entity: FactEntity | None = None
-    """None: the person themselves is meant."""
+    """None: the person themselves."""
     fact_type: FactType = FactType.FACT
     attribute: str | None = None
-    """What it is a value of ("lives in"); a new value replaces the old one."""
+    """What the fact is a value of ("lives in"); a new value replaces the old one."""
     importance: int | None = None
     pinned: bool | None = None
     confidence: float | None = None
     valid_from: datetime | None = None
-    """Since when it holds; None: since it was said."""
+    """When it became true; None: when it was said."""
     source: str = API
     trust: Trust | None = None
-    """None: by its source."""
+    """None: derived from the source."""
     origin: str | None = None
-    """Who said it, where that is finer than the source: `tool:crm` for what a tool gave back; None: its source."""
+    """The author, if more specific than the source, such as `tool:crm` for a tool's result; None: the source."""
     private: bool = False
-    """Only for the persona it was told to."""
+    """Visible only to the persona it was told to."""
     ground: QuoteLocation | None = None
     sources: tuple[str, ...] = ()
-    """Ids of the memories it was folded from."""
+    """Ids of the memories it was merged from."""
 
     @property
     def quoted_text(self) -> str | None:
-        """The words it rests on; None when an application states it."""
+        """Return the quoted words; None if an application states the fact."""
         return self.ground.quote if self.ground else None
 
     @property
     def effective_trust(self) -> Trust:
+        """Return the trust, derived from the source if none is given."""
         return self.trust or trust_of(self.source)
 
     @property
     def said_by(self) -> str:
-        """The source that is named where the fact is shown, and that it can be taken back with."""
+        """Return the source's name as it is shown, and by which its statements can be withdrawn."""
         return self.origin or self.source

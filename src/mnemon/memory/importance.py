@@ -1,6 +1,6 @@
-"""How important and how certain a fact is: computed from what was said, never taken over from a model.
+"""Importance and confidence of a fact, computed by rules from what was said and never taken from a model.
 
-Importance grows with use: what comes up again in further sessions matters more than what came up once.
+Importance grows with use: a fact mentioned in several sessions matters more than one mentioned once.
 """
 
 import re
@@ -38,58 +38,58 @@ _HEDGE = re.compile(
 
 
 def importance_of(fact: Fact) -> int:
-    """The importance of a fact: pinned and core identity 3, a relationship or key fact 2, a remark 1, a passing one 0.
+    """Return the importance: 3 pinned or core identity, 2 relationship or key fact, 1 a remark, 0 a passing remark.
 
-    Without the words it was taken from (an application states the fact) only its fields decide.
+    Without quoted words (an application states the fact) only its fields decide.
     """
-    said = fact.quoted_text
+    quote = fact.quoted_text
     if fact.pinned:
         return CRITICAL
     if fact.importance is not None:
         return fact.importance
-    if _is_identity(fact, said):
+    if _is_identity(fact, quote):
         return CRITICAL
     if fact.fact_type is FactType.RELATIONSHIP:
         return SIGNIFICANT
-    if said is None:
+    if quote is None:
         return STANDARD
-    if _KEY_FACT.search(fact.content) or _KEY_FACT.search(said):
+    if _KEY_FACT.search(fact.content) or _KEY_FACT.search(quote):
         return SIGNIFICANT
     if fact.fact_type in {FactType.HABIT, FactType.PREFERENCE}:
         return STANDARD
-    return TRIVIAL if _PASSING_REMARK.search(said) else STANDARD
+    return TRIVIAL if _PASSING_REMARK.search(quote) else STANDARD
 
 
-def _is_identity(fact: Fact, said: str | None) -> bool:
+def _is_identity(fact: Fact, quote: str | None) -> bool:
     about_self = fact.type is MemoryType.PROFILE and (fact.entity is None or fact.entity.type is EntityType.PERSON)
     if not about_self:
         return False
     if fact.attribute and make_slug(fact.attribute) in _IDENTITY_ATTRIBUTES:
         return True
-    return said is not None and _IDENTITY_PHRASE.search(said) is not None
+    return quote is not None and _IDENTITY_PHRASE.search(quote) is not None
 
 
 def confidence_of(fact: Fact) -> float:
-    """How sure it is that the fact was meant: stated by the application 1, plain words .9, hedged .6; a tool's less."""
+    """Return how certain the fact is: 1 stated by the application, 0.9 plain words, 0.6 hedged; less for a tool."""
     if fact.confidence is not None:
         return fact.confidence
-    own, said = speaks_for_person(fact.effective_trust), fact.quoted_text
-    if said is None:
+    own, quote = speaks_for_person(fact.effective_trust), fact.quoted_text
+    if quote is None:
         return 1.0 if own else 0.7
-    hedged = _HEDGE.search(said) is not None
+    hedged = _HEDGE.search(quote) is not None
     if not own:
         return 0.4 if hedged else 0.6
     return 0.6 if hedged else 0.9
 
 
 SESSIONS_UNTIL_SIGNIFICANT = 3
-"""Distinct sessions that mention a fact before it counts as significant."""
+"""The number of distinct sessions that must mention a fact before it counts as significant."""
 
 
 def importance_after_use(importance: int, *, sessions: int) -> int:
-    """The importance of a fact that this many distinct sessions mention: 1 becomes 2, nothing else moves.
+    """Return the importance of a fact that this many sessions mention: 1 becomes 2, everything else stays.
 
-    Only identity and pins are critical, so use alone never makes a 3; what was judged trivial stays so until it is said
-    in words that are not in passing.
+    Only identity and pins are critical, so use alone never gives 3. A passing remark stays trivial until it is said in
+    words that are not in passing.
     """
     return SIGNIFICANT if importance == STANDARD and sessions >= SESSIONS_UNTIL_SIGNIFICANT else importance

@@ -1,7 +1,4 @@
-"""Keys: what an entity is called in the store, and what makes two facts the same fact.
-
-The slug: a name written so that its spellings by case, spacing and punctuation are one.
-"""
+"""Keys: slugs of names, keys of entities, and memory keys, which decide whether two facts are the same fact."""
 
 import hashlib
 import unicodedata
@@ -15,10 +12,11 @@ _VARIATION_SELECTORS = (range(0xFE00, 0xFE10), range(0xE0100, 0xE01F0))
 
 @reads_outside_text
 def make_slug(name: str) -> str:
-    """Lowercase, punctuation removed, spaces and hyphens as single underscores; letters of every script stay.
+    """Lower-case the name, remove punctuation, and turn spaces and hyphens into single underscores.
 
-    A name without a letter or digit ("🚀") gets a hash, so that two such names do not become one.
+    Letters of every script stay. A name without a letter or digit ("🚀") becomes a hash, so that two such names differ.
     """
+    # Fast path: recall makes slugs of every query.
     if name.isascii() and (plain := "_".join(filter(None, name.lower().translate(_ASCII_SLUGS).split("_")))):
         return plain
     text = normalize_text("NFKC", name).lower()
@@ -36,13 +34,14 @@ def _slug_character(character: str) -> str:
         return character
     if category in _SEPARATORS or character.isspace():
         return "_"
-    # Accents and vowel signs belong to the letter before them; emoji style selectors are marks only by category.
+    # Accents and vowel signs belong to the letter before them; emoji variation selectors are marks only by category.
     if category[0] == "M" and not any(ord(character) in span for span in _VARIATION_SELECTORS):
         return character
     return ""
 
 
 def _without_stray_marks(word: str) -> str:
+    """Return the word without marks at its start, which have no letter to belong to."""
     start = 0
     while start < len(word) and unicodedata.category(word[start])[0] == "M":
         start += 1
@@ -50,20 +49,21 @@ def _without_stray_marks(word: str) -> str:
 
 
 _ASCII_SLUGS = {number: _slug_character(chr(number)) for number in range(128)}
-"""What stays of each plain character: most names are made of these alone."""
+"""The slug of each ASCII character: most names need no others."""
 
 
 SELF = "self"
+"""The slug of the person themselves."""
 _SENTENCE_ENDS = " \t\n.!?;,。！？"
 
 
 def entity_key(entity: FactEntity) -> str:
-    """`person:john_doe` for the person called "John Doe"."""
+    """Return the entity's key, such as `person:john_doe` for the person called "John Doe"."""
     return f"{entity.type}:{make_slug(entity.label)}"
 
 
 def split_key(key: str) -> tuple[str, str]:
-    """Type and slug of an entity key."""
+    """Return the type and the slug of an entity key."""
     kind, _, name = key.partition(":")
     return kind, name
 
@@ -76,10 +76,10 @@ def memory_key(
     entity: FactEntity | None = None,
     attribute: str | None = None,
 ) -> str:
-    """`people|person|john_doe|relationship`, with `|attribute` appended when the fact names one.
+    """Return `people|person|john_doe|relationship`, with `|attribute` appended if the fact names one.
 
-    Without an entity the person is meant. Without an entity and an attribute the content's hash stands for the
-    attribute, so that nothing is overwritten.
+    Without an entity the person is meant. Without an entity and an attribute the content's hash takes the attribute's
+    place, so that nothing is overwritten.
     """
     entity_type = entity.type if entity else EntityType.PERSON
     primary = make_slug(entity.label) if entity else SELF
@@ -87,13 +87,14 @@ def memory_key(
     named = make_slug(attribute) if attribute else ""
     if named:
         parts.append(named)
+    # With an entity, facts of one type without an attribute replace each other; about the person they are kept apart.
     elif entity is None:
         parts.append(content_hash(content))
     return "|".join(parts)
 
 
 def key_of_fact(fact: Fact) -> str:
-    """The key under which a fact is stored."""
+    """Return the key under which a fact is stored."""
     return memory_key(
         type=fact.type,
         fact_type=fact.fact_type,
@@ -104,32 +105,33 @@ def key_of_fact(fact: Fact) -> str:
 
 
 def claim_key(fact: Fact) -> str:
-    """The key under which a fact stands as its source's claim, beside what a more trusted source says."""
+    """Return the key of a fact that is a claim of its source, beside what a more trusted source says."""
     return f"{key_of_fact(fact)}|claim|{fact.effective_trust}|{fact.said_by.casefold()}"
 
 
 def legacy_claim_key(fact: Fact) -> str:
-    """The key an earlier release gave the claim, under which sources with similar names shared one."""
+    """Return the claim key of earlier releases, which sources with similar names shared."""
     return f"{key_of_fact(fact)}|claim|{fact.effective_trust}|{make_slug(fact.said_by)}"
 
 
 def withdrawn_key(key: str, memory_id: str) -> str:
-    """The key of a withdrawn memory whose own key another one has now."""
+    """Return the key of a withdrawn memory whose own key another memory now has."""
     return f"{key}|withdrawn|{memory_id}"
 
 
 def original_key(key: str) -> str:
-    """The key that a memory had before it was withdrawn and another one took its place."""
+    """Return the key that a memory had before it was withdrawn and replaced."""
     return key.rpartition("|withdrawn|mem_")[0] or key
 
 
 @reads_outside_text
 def normalize_content(content: str) -> str:
-    """The content without what does not change its meaning: case, spacing, closing punctuation."""
+    """Normalize the content: remove differences of case, spacing and closing punctuation."""
+    # NFKC again after folding, since case folding can undo it.
     folded = normalize_text("NFKC", content).casefold()
     return normalize_text("NFKC", " ".join(folded.split())).strip(_SENTENCE_ENDS)
 
 
 def content_hash(content: str) -> str:
-    """Sixteen hex digits that are the same for contents that say the same in the same words."""
+    """Return 16 hex digits that are equal for contents with the same normalized words."""
     return hashlib.sha256(normalize_content(content).encode("utf-8", "surrogatepass")).hexdigest()[:16]

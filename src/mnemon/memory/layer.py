@@ -1,4 +1,4 @@
-"""What memory adds to the prompt: the person (L4), what is relevant to the message (L5), and todos for L6."""
+"""The prompt layers from memory: the person (L4), what is relevant to the message (L5), and todos for L6."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,11 +17,13 @@ from mnemon.memory.trust import Trust, source_mark
 from mnemon.turn import Role, speaker_of
 
 MOST_PINNED = 20
-"""Most pinned memories that are always shown."""
+"""The most pinned memories that are always shown."""
 MOST_RELEVANT = 10
+"""The most relevant memories in L5."""
 MOST_CLAIMS = 3
-"""Claims that may stand beside the relevant memories where those fill their places."""
+"""The most claims beside the relevant memories if these fill their places."""
 MOST_MESSAGES = 6
+"""The most messages from other sessions in L5."""
 _MOST_TODOS = 12
 _LONGEST_MESSAGE = 600
 
@@ -34,72 +36,71 @@ _RELEVANT_OPENING = (
 
 @dataclass(frozen=True, kw_only=True)
 class PromptRecall:
-    """What memory has to say to a message."""
+    """What memory contributes to the prompt for a message."""
 
     always: Sequence[StoredMemory]
-    """What is pinned, then the profile the person was seeded with."""
+    """Pinned memories, then the profile that the person was seeded with."""
     known: RecallResult
+    """Memories that answer the message."""
     said: RecallResult
+    """Earlier messages that answer the message."""
 
 
 async def recall_for_prompt(tx: Tx, ask: LayerRequest) -> PromptRecall:
-    """Everything L4 and L5 are made of."""
-    wanted = [
+    """Read everything that L4 and L5 are made of."""
+    queries = [
         _recall_query(ask, RecallKind.MEMORIES, MOST_RELEVANT),
+        # More than are shown, since those of the running session are dropped afterwards.
         _recall_query(ask, RecallKind.MESSAGES, MOST_MESSAGES * 3),
     ]
-    always, (known, said) = await tx.gather(
-        store.pinned_and_seeded(tx, ask.scope, most=MOST_PINNED), search_each(tx, ask.scope, wanted)
+    # Gathered, so that their statements share round trips.
+    always, (known, messages) = await tx.gather(
+        store.pinned_and_seeded(tx, ask.scope, most=MOST_PINNED), search_each(tx, ask.scope, queries)
     )
-    return PromptRecall(always=always, known=known, said=said)
+    return PromptRecall(always=always, known=known, said=messages)
 
 
 def person_layer(found: PromptRecall) -> Layer:
-    """L4: the foundation."""
+    """Return L4: pinned memories and the seeded profile."""
     items = tuple(
-        LayerItem(text=memory_line(one), sources=(one.id,), value=10.0 - place / 100)
-        for place, one in enumerate(found.always)
+        # The values order all items of the prompt when its budget is short: L4 10, cards 9, memories 6, messages 4,
+        # claims 2.
+        LayerItem(text=one.line, sources=(one.id,), value=10.0 - rank / 100)
+        for rank, one in enumerate(found.always)
     )
     return Layer(name="L4", title="The person", opening=_PERSON_OPENING, items=items, budget=600)
 
 
 def relevant_layer(found: PromptRecall, running: str | None) -> Layer:
-    """L5: entity cards first, then the memories and what was said that answer the message best.
+    """Return L5: entity cards first, then the memories and earlier messages that answer the message best.
 
-    What was said in the session that runs is shown verbatim anyway.
+    Messages of the running session are left out, since the prompt shows them verbatim anyway.
     """
     pinned = {one.id for one in found.always if one.pinned}
     claims = {hit.beside: hit for hit in found.known.hits if hit.beside}
-    # What is pinned stands in L4 already; beside a claim it is said again, so that the claim never stands alone.
+    # Pinned memories are in L4 already; one with a claim is repeated, so that the claim never stands alone.
     facts = [
         hit for hit in found.known.hits if not hit.beside and (hit.found.id not in pinned or hit.found.id in claims)
     ]
     elsewhere = [hit for hit in found.said.hits if not _is_in_session(hit, running)][:MOST_MESSAGES]
     items = [
         *(
-            LayerItem(text=card.text, sources=card.memory_ids, value=9.0 - place / 100)
-            for place, card in enumerate(found.known.cards)
+            LayerItem(text=card.text, sources=card.memory_ids, value=9.0 - rank / 100)
+            for rank, card in enumerate(found.known.cards)
         ),
-        *chain.from_iterable(
-            _items_with_claim(hit, claims.get(hit.found.id), place) for place, hit in enumerate(facts)
-        ),
-        *(_hit_item(hit, 4.0 - place / 10) for place, hit in enumerate(elsewhere)),
+        *chain.from_iterable(_items_with_claim(hit, claims.get(hit.found.id), rank) for rank, hit in enumerate(facts)),
+        *(_hit_item(hit, 4.0 - rank / 10) for rank, hit in enumerate(elsewhere)),
     ]
     return Layer(name="L5", title="Relevant memories", opening=_RELEVANT_OPENING, items=tuple(items), budget=1500)
 
 
 async def todo_items(tx: Tx, ask: LayerRequest) -> tuple[LayerItem, ...]:
-    """For L6: what is open with this persona, the latest ones."""
+    """Return items for L6: the latest open todos with this persona."""
     known = (await open_todos(tx, ask.scope))[-_MOST_TODOS:]
     return tuple(
-        LayerItem(text=f"Open {todo.kind}: {todo.line}", sources=(todo.id,), value=4.0 + place / 100)
-        for place, todo in enumerate(known)
+        LayerItem(text=f"Open {todo.kind}: {todo.line}", sources=(todo.id,), value=4.0 + rank / 100)
+        for rank, todo in enumerate(known)
     )
-
-
-def memory_line(memory: StoredMemory) -> str:
-    """The memory as the prompt shows it."""
-    return memory.line
 
 
 def _recall_query(ask: LayerRequest, kind: RecallKind, limit: int) -> RecallQuery:
@@ -118,19 +119,21 @@ def _is_in_session(hit: RecallHit, session_id: str | None) -> bool:
     return isinstance(hit.found, FoundMessage) and hit.found.session_id == session_id
 
 
-def _speaker_label(heard: FoundMessage) -> str:
-    """The speaker; a tool is called one, whatever name its caller gave it, so that it cannot pass for somebody."""
-    if heard.role is Role.TOOL:
-        return f"A tool returned (external: {source_mark(Trust.TOOL, heard.name or '')})"
-    return f"{speaker_of(heard.role, heard.name)} said"
+def _speaker_label(message: FoundMessage) -> str:
+    """Return the speaker. A tool is always called a tool, so that its name cannot pass it off as a person."""
+    # The name of a tool is chosen outside and could be "The person".
+    if message.role is Role.TOOL:
+        return f"A tool returned (external: {source_mark(Trust.TOOL, message.name or '')})"
+    return f"{speaker_of(message.role, message.name)} said"
 
 
-def _items_with_claim(hit: RecallHit, claim: RecallHit | None, place: int) -> list[LayerItem]:
-    """A memory, and after it the claim that contradicts it; short of room, claims go before anything else."""
-    shown = [_hit_item(hit, 6.0 - place / 10)]
+def _items_with_claim(hit: RecallHit, claim: RecallHit | None, rank: int) -> list[LayerItem]:
+    """Return the item of a memory and of the claim that contradicts it; claims are the first to be cut."""
+    shown = [_hit_item(hit, 6.0 - rank / 10)]
     if claim is not None and isinstance(claim.found, StoredMemory):
         text = claim.found.line_with_claims(hit.claims)
-        shown.append(LayerItem(text=text, sources=(claim.found.id,), value=2.0 - place / 100, needs=hit.found.id))
+        # `needs`: the claim is dropped if the memory that it contradicts is.
+        shown.append(LayerItem(text=text, sources=(claim.found.id,), value=2.0 - rank / 100, needs=hit.found.id))
     return shown
 
 
@@ -138,6 +141,6 @@ def _hit_item(hit: RecallHit, value: float) -> LayerItem:
     if isinstance(hit.found, StoredMemory):
         further = hit.claims if hit.found.claim_of is not None else 0
         return LayerItem(text=hit.found.line_with_claims(further), sources=(hit.found.id,), value=value)
-    heard = hit.found
-    text = f"{_speaker_label(heard)} at {format_time(heard.at)}: {heard.content[:_LONGEST_MESSAGE]}"
-    return LayerItem(text=text, sources=(heard.id,), value=value)
+    message = hit.found
+    text = f"{_speaker_label(message)} at {format_time(message.at)}: {message.content[:_LONGEST_MESSAGE]}"
+    return LayerItem(text=text, sources=(message.id,), value=value)

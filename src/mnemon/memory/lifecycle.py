@@ -8,8 +8,8 @@
     └────────┘ ◄────────────────────── └──────────┘
        │  ▲         restore, or said again
        └──┘
-    same key, newer: the statement becomes current, what was held before a superseded version
-    same key, older: the statement becomes a past version, what is held stays
+    same key, newer: the statement becomes current, the earlier text a superseded version
+    same key, older: the statement becomes a past version, the current text stays
     same words:      one more mention
 
 A pinned memory is never archived.
@@ -31,30 +31,30 @@ class ArchiveStatus(StrEnum):
 
 class ArchiveReason(StrEnum):
     OUTDATED = "outdated"
-    """Was true, no longer is."""
+    """It was true and no longer is."""
     WRONG = "wrong"
-    """Was never true."""
+    """It was never true."""
     FOLDED = "folded"
-    """Stands in a fold now."""
+    """It was merged into another memory."""
     UNWANTED = "unwanted"
     """The person does not want it used."""
 
 
 WITHDRAWN = "withdrawn"
-"""The note of a memory, and the reason of a version, whose source was taken back: it counts as never said."""
+"""The note of a memory, and the reason of a version, whose source was withdrawn: it counts as never said."""
 SET_ASIDE = "said before a more trusted source said otherwise"
-"""The note of a claim that would not be one, had a withdrawn source never spoken."""
+"""The note of a claim that would not be one if a withdrawn source had never spoken."""
 
 
 def status_after_archive(*, pinned: bool) -> ArchiveStatus:
-    """The status after archiving; refused for a pinned memory."""
+    """Return the status after archiving; raise Conflict for a pinned memory."""
     if pinned:
         raise Conflict("A pinned memory is never archived. Unpin it first (`pinned: false`).", code="pinned")
     return ArchiveStatus.ARCHIVED
 
 
 def status_after_restore(status: ArchiveStatus) -> ArchiveStatus:
-    """The status after restoring; refused for a memory that is not archived."""
+    """Return the status after restoring; raise Conflict for a memory that is not archived."""
     if status is ArchiveStatus.ACTIVE:
         raise Conflict(
             "This memory is not archived. To bring back an earlier version, name its number (`version`).",
@@ -64,11 +64,12 @@ def status_after_restore(status: ArchiveStatus) -> ArchiveStatus:
 
 
 def may_revive(reason: ArchiveReason, *, same_words: bool, extracted: bool) -> bool:
-    """Whether stating an archived fact again makes it active.
+    """Say whether stating an archived fact again makes it active.
 
-    An application that states it means it. What a reflection finds again does not undo a judgement: the wrong, the
-    unwanted and the folded come back only when something else is said.
+    An application that states a fact means it. A fact found again by reflection does not undo a decision: what was
+    archived as wrong, unwanted or folded comes back only if something else is said.
     """
+    # "Outdated" only says that it was no longer true; said again, it is true again.
     if not extracted or reason is ArchiveReason.OUTDATED:
         return True
     return not same_words
@@ -76,49 +77,49 @@ def may_revive(reason: ArchiveReason, *, same_words: bool, extracted: bool) -> b
 
 @dataclass(frozen=True, kw_only=True)
 class VersionSpan:
-    """One version's place in time."""
+    """The time span of one version."""
 
     number: int
     content: str
     valid_from: datetime
     stated_at: datetime
-    """The latest time it was stated to hold; not before `valid_from`."""
+    """The latest time at which it was stated to be true; not before `valid_from`."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Repeat:
-    """It is what was held at that time already: one more mention."""
+    """The statement is what was known for that time already: one more mention."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Supersede:
-    """It is newer than what is held: it becomes current, the old one a version that was true until `valid_from`."""
+    """The statement is newer: it becomes current, and the old text a version that was true until `valid_from`."""
 
     valid_from: datetime
 
 
 @dataclass(frozen=True, kw_only=True)
 class InsertPast:
-    """It is older than what is held: it becomes a past version."""
+    """The statement is older: it becomes a past version."""
 
     valid_from: datetime
     valid_to: datetime
     before: int | None
-    """Number of the version that was true until `valid_from`, if there is one."""
+    """The number of the version that was true until `valid_from`, if there is one."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SplitCurrent:
-    """It is something else, said between two statements of what is held: what is held was interrupted by it."""
+    """The statement differs from the current text and was made between two statements of that: it interrupted it."""
 
     valid_from: datetime
     valid_to: datetime
-    """Since when what is held holds again."""
+    """The time from which the current text was true again."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ExtendBack:
-    """It says that a later version was true earlier already."""
+    """The statement says that a later version was true earlier than known."""
 
     number: int
     valid_from: datetime
@@ -129,23 +130,28 @@ Placement = Repeat | Supersede | InsertPast | SplitCurrent | ExtendBack
 
 
 def has_same_words(one: str, other: str) -> bool:
-    """Whether two contents differ in nothing but case, spacing and closing punctuation."""
+    """Say whether two contents differ only in case, spacing and closing punctuation."""
     return one == other or normalize_content(one) == normalize_content(other)
 
 
 def place_statement(timeline: Sequence[VersionSpan], content: str, at: datetime) -> Placement:
-    """Where a statement that holds since `at` belongs. The timeline is in order of time; its last is current."""
+    """Return where a statement that is true since `at` belongs.
+
+    The timeline is in order of time, the current one last.
+    """
     current = timeline[-1]
     if at < current.valid_from:
         return _place_before(timeline, content, at)
     if has_same_words(content, current.content):
         return Repeat()
+    # Between `valid_from` and `stated_at` the current text was stated more than once, so it was true at both ends.
     if at >= current.stated_at:
         return Supersede(valid_from=at)
     return SplitCurrent(valid_from=at, valid_to=current.stated_at)
 
 
 def _place_before(timeline: Sequence[VersionSpan], content: str, at: datetime) -> Placement:
+    # There is one: the caller has checked that `at` is before the current version.
     later = next(index for index, span in enumerate(timeline) if span.valid_from > at)
     following = timeline[later]
     earlier = timeline[later - 1] if later else None

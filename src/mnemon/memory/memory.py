@@ -1,4 +1,4 @@
-"""A memory as it is held: the current fact under its key, the versions it replaced, and where it was said."""
+"""A stored memory: the current fact under its key, the versions that it replaced, and where it was said."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -10,7 +10,7 @@ from mnemon.memory.trust import Trust, source_mark, speaks_for_person
 
 @dataclass(frozen=True, kw_only=True)
 class Provenance:
-    """One time the fact was said."""
+    """One time that the fact was said."""
 
     turn_id: str
     message_id: str
@@ -20,17 +20,17 @@ class Provenance:
 
 @dataclass(frozen=True, kw_only=True)
 class StoredMemory:
-    """What is known now under one key, for one person, to everyone or to one persona."""
+    """What is known now under one key about one person, visible to all personas or to one."""
 
     id: str
     persona_id: str | None
-    """None: global; otherwise only this persona sees it."""
+    """The only persona that sees it; None: all."""
     type: MemoryType
     content: str
     entity_refs: tuple[str, ...]
-    """Entity keys as stored; aliases resolve on read."""
+    """Entity keys as stored; aliases are resolved when they are read."""
     entity_label: str | None
-    """The primary entity as people write it."""
+    """The primary entity's name as people write it."""
     entity_type: EntityType
     fact_type: FactType
     attribute: str | None
@@ -40,10 +40,10 @@ class StoredMemory:
     memory_key: str
     source: str
     origin: str
-    """Which one of its sources said it, like `tool:crm`; the source itself where nothing finer is known."""
+    """The exact source, such as `tool:crm`; equal to `source` if nothing more specific is known."""
     trust: Trust
     claim_of: str | None
-    """The key of what a more trusted source says, beside which it stands as a claim; None: it stands for itself."""
+    """For a claim, the key of the more trusted memory that it contradicts; None otherwise."""
     status: ArchiveStatus
     archive_reason: ArchiveReason | None
     archived_at: datetime | None
@@ -55,46 +55,46 @@ class StoredMemory:
     valid_from: datetime
     valid_to: datetime | None
     stated_at: datetime
-    """The latest time it was stated to hold."""
+    """The latest time at which it was stated to be true."""
     version: int
-    """Number of the current version among all that were recorded."""
+    """The number of the current version among all recorded ones."""
     versions: int
-    """How many versions were recorded, this one included."""
+    """How many versions were recorded, including this one."""
     sources: tuple[str, ...]
-    """Ids of the memories it was folded from."""
+    """Ids of the memories that it was merged from."""
     created_at: datetime
     """When it was first said."""
     updated_at: datetime
-    """When it was last said or changed; recency counts from here."""
+    """When it was last said or changed; recency is counted from here."""
     revision: int
-    """The person's revision that its last change made."""
+    """The person's revision after its last change."""
     provenance: tuple[Provenance, ...] = ()
-    """The latest ones, newest first."""
+    """The latest statements, newest first."""
 
     @property
     def mark(self) -> str | None:
-        """Where it comes from, in words for a reader; None for what needs no mark."""
+        """Return the source in words for a reader; None if it needs no mark."""
         if speaks_for_person(self.trust):
             return None if self.claim_of is None else f"the {self.trust}"
         return source_mark(self.trust, self.origin)
 
     @property
     def is_withdrawn(self) -> bool:
-        """Whether it was archived because its source was taken back, so that it counts as never said."""
+        """Say whether it was archived because its source was withdrawn, so that it counts as never said."""
         return self.archive_reason is ArchiveReason.WRONG and self.note == WITHDRAWN
 
     @property
     def is_set_aside(self) -> bool:
-        """Whether it is a claim that a withdrawal archived, because its source was outdone later."""
+        """Say whether it is a claim that a withdrawal archived, because its source was contradicted later."""
         return self.archive_reason is ArchiveReason.OUTDATED and self.note == SET_ASIDE
 
     @property
     def line(self) -> str:
-        """The memory as a prompt and a card show it: what is not the person's own is marked with its source."""
+        """Return the memory as a prompt or card shows it, marked with its source if that is not the person."""
         return self.line_with_claims(0)
 
     def line_with_claims(self, further_claims: int) -> str:
-        """The same, where so many further claims contradict what this one contradicts."""
+        """Return the same line, mentioning the number of further claims that contradict the same memory."""
         if self.mark is None:
             return self.content
         more = f", and {further_claims} further claim{'s' if further_claims > 1 else ''}" if further_claims else ""
@@ -105,7 +105,7 @@ class StoredMemory:
 
 @dataclass(frozen=True, kw_only=True)
 class MemoryVersion:
-    """What was held true under a key for a time."""
+    """What was held to be true under a key for a time."""
 
     number: int
     content: str
@@ -116,13 +116,13 @@ class MemoryVersion:
     trust: Trust
     valid_from: datetime
     valid_to: datetime | None
-    """None for the current one."""
+    """None for the current version."""
     recorded_at: datetime
     reason: str | None
-    """Why it was replaced, where someone said so."""
+    """Why it was replaced, if a reason was given."""
     current: bool = False
 
     @property
     def is_repeat(self) -> bool:
-        """Whether it only says that another source said the same."""
+        """Say whether it only records that another source said the same."""
         return self.number < 0

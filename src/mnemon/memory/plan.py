@@ -1,4 +1,7 @@
-"""What a statement does to what is held: computed before anything is written, from the rows and the statement alone."""
+"""What a statement changes in the memories that are stored.
+
+Pure functions: the changes are computed from the stored rows and the statement before anything is written.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -35,14 +38,14 @@ class MemoryOutcome(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class WriteStamp:
-    """The circumstances of a write."""
+    """The times and the revision of a write."""
 
     at: datetime
-    """When it was said."""
+    """When the statement was made."""
     now: datetime
     """When it is recorded."""
     revision: int
-    """The person's revision that this write makes."""
+    """The person's revision after this write."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,19 +54,19 @@ class MemoryChange:
 
     outcome: MemoryOutcome
     memory: StoredMemory
-    """As it stands afterwards."""
+    """The memory afterwards."""
     versions: tuple[MemoryVersion, ...] = ()
-    """Past versions to add."""
+    """Past versions to insert."""
     moved: Mapping[int, tuple[datetime | None, datetime | None]] = field(default_factory=dict)
-    """Past versions whose validity changes: number to new (from, to), None where it stays."""
+    """Past versions whose validity changes: number to new (from, to); None leaves a bound as it is."""
     displaced: int | None = None
-    """The version that the current text, with its vector, became."""
+    """The number of the version that the current text became, with its vector; None if the text is still current."""
     reworded: bool = False
-    """Whether the current text changed within its version, so that the vector it has is of the old wording."""
+    """Whether the current text changed within its version, so that its vector is that of the old wording."""
     why: str | None = None
-    """Why it was skipped."""
+    """Why the statement was skipped; None if it was not."""
     withdrawn: tuple[int, ...] = ()
-    """Numbers of past versions that count as never said."""
+    """Numbers of past versions that now count as never said."""
 
 
 def create_memory(
@@ -74,7 +77,10 @@ def create_memory(
     persona_id: str | None,
     claim_of: str | None = None,
 ) -> MemoryChange:
-    """A fact nothing is held about yet becomes a memory; with `claim_of`, a claim beside what that key holds."""
+    """Return the change that makes a memory of a fact on which nothing is stored.
+
+    With `claim_of`, it is a claim beside the memory with that key.
+    """
     valid_from = fact.valid_from or stamp.at
     memory = StoredMemory(
         id=id,
@@ -113,18 +119,20 @@ def create_memory(
 
 
 def skip_if_known(fact: Fact, held: StoredMemory, past: tuple[MemoryVersion, ...], at: datetime) -> MemoryChange | None:
-    """What a fact does that says what a more trusted memory says already: nothing. None when it says something else.
+    """Return the skipped change for a fact that repeats a more trusted memory.
 
-    A less trusted repeat changes neither words nor times nor weight, so that no later statement of the person's finds
-    its place in time taken. It is on record for the case that the more trusted source is taken back.
+    None if it says something else, or makes an archived memory active again.
+
+    A less trusted repeat changes neither text nor times nor importance, so that it cannot take a place in the history
+    that a later statement of the person needs. It is recorded in case the more trusted source is withdrawn.
     """
     if not has_same_words(fact.content, held.content):
         return None
     if held.archive_reason is None:
-        said = record_repeat(past, fact, at)
+        repeat = record_repeat(past, fact, at)
         why = f"known already from a more trusted source: {held.trust}"
         return MemoryChange(
-            outcome=MemoryOutcome.SKIPPED, memory=held, versions=said.versions, moved=said.moved, why=why
+            outcome=MemoryOutcome.SKIPPED, memory=held, versions=repeat.versions, moved=repeat.moved, why=why
         )
     if may_revive(held.archive_reason, same_words=True, extracted=True):
         return None
@@ -134,15 +142,18 @@ def skip_if_known(fact: Fact, held: StoredMemory, past: tuple[MemoryVersion, ...
 def update_memory(
     held: StoredMemory, past: tuple[MemoryVersion, ...], fact: Fact, stamp: WriteStamp, *, extracted: bool
 ) -> MemoryChange:
-    """A fact about which something is held repeats it, replaces it, or takes its place in its history.
+    """Return the change that a fact makes to a stored memory: repeat it, replace it, or enter its history.
 
-    The fact is trusted as much as what is held, or more; one that is trusted less becomes a claim of its own.
+    The fact must be trusted at least as much as the memory, or ValueError is raised; a less trusted one becomes a
+    claim.
     """
+    # FactBatch makes claims of such facts; reaching this line is a bug of the caller.
     if outranks(held.trust, fact.effective_trust) and not held.is_withdrawn:
         raise ValueError(f"a statement of {fact.effective_trust} cannot change a memory of {held.trust}")
     at = fact.valid_from or stamp.at
     if held.is_withdrawn:
         return replace_withdrawn(held, fact, stamp)
+    # A statement older than the archiving cannot undo it: it only enters the history below.
     if held.archive_reason and held.archived_at and stamp.at >= held.archived_at:
         same = has_same_words(fact.content, held.content)
         if not may_revive(held.archive_reason, same_words=same, extracted=extracted):
@@ -158,19 +169,19 @@ def update_memory(
     spans.append(
         VersionSpan(number=held.version, content=held.content, valid_from=held.valid_from, stated_at=held.stated_at)
     )
-    placed = place_statement(spans, fact.content, at)
-    # A repeat of a past version says nothing about what is held now.
-    current = isinstance(placed, Supersede) or (isinstance(placed, Repeat) and at >= held.valid_from)
+    placement = place_statement(spans, fact.content, at)
+    # A repeat of a past version says nothing about the current text.
+    current = isinstance(placement, Supersede) or (isinstance(placement, Repeat) and at >= held.valid_from)
     stated = _add_mention(held, fact, stamp, current=current)
-    change = _apply_placement(stated, held, fact, placed, at, stamp)
-    if isinstance(placed, Repeat) and current and fact.said_by != held.origin:
-        said = record_repeat(past, fact, at)
-        return replace(change, versions=said.versions, moved=said.moved)
+    change = _apply_placement(stated, held, fact, placement, at, stamp)
+    if isinstance(placement, Repeat) and current and fact.said_by != held.origin:
+        repeat = record_repeat(past, fact, at)
+        return replace(change, versions=repeat.versions, moved=repeat.moved)
     return change
 
 
 def replace_withdrawn(held: StoredMemory, fact: Fact, stamp: WriteStamp) -> MemoryChange:
-    """A fact takes the place of one that counts as never said: nothing of that one but its history stays."""
+    """Return the change that replaces a withdrawn memory by a fact; of the withdrawn one, only the history stays."""
     fresh = create_memory(fact, stamp, id=held.id, persona_id=held.persona_id, claim_of=held.claim_of).memory
     memory = replace(
         fresh,
@@ -184,19 +195,19 @@ def replace_withdrawn(held: StoredMemory, fact: Fact, stamp: WriteStamp) -> Memo
 
 
 def _has_later_equal(past: tuple[MemoryVersion, ...], trust: Trust, at: datetime) -> bool:
-    """Whether a version that is trusted as much held after that time, so that the order of times decides."""
+    """Say whether a version of at least this trust was valid after that time, in which case times decide the order."""
     return any(one.valid_to is not None and one.valid_to > at and not outranks(trust, one.trust) for one in past)
 
 
 def _take_over(
     held: StoredMemory, past: tuple[MemoryVersion, ...], fact: Fact, at: datetime, stamp: WriteStamp
 ) -> MemoryChange:
-    """A more trusted statement is what is held, whatever time the less trusted one claimed to hold from.
+    """Return the change that makes a more trusted statement current, whatever start the other one claimed.
 
-    Otherwise a tool could date its statement into the future and keep the person's next one out.
+    Otherwise a tool could date its statement into the future and keep the person's next statement out.
     """
     stated = _add_mention(held, fact, stamp, current=True)
-    # What less trusted sources said of the time since then never held: it stays on record with no time of its own.
+    # What less trusted sources said about the time since then was never valid: keep it on record with an empty span.
     moved = {
         one.number: (None, max(at, one.valid_from))
         for one in past
@@ -212,9 +223,9 @@ def _take_over(
             valid_from=min(held.valid_from, at),
             stated_at=at,
         )
-        said = version_of(held, number=held.version, until=held.valid_from, reason=None)
-        before = record_replaced_version(past, replace(said, recorded_at=held.stated_at))
-        # The time since when it holds stays the other's, so its own first statement is on record too.
+        replaced = version_of(held, number=held.version, until=held.valid_from, reason=None)
+        before = record_replaced_version(past, replace(replaced, recorded_at=held.stated_at))
+        # The memory keeps the earlier start of the other source, so the first statement of this source is recorded too.
         own = record_repeat((*past, before), fact, at)
         return MemoryChange(
             outcome=MemoryOutcome.UPDATED,
@@ -227,25 +238,27 @@ def _take_over(
 
 
 def _add_mention(held: StoredMemory, fact: Fact, stamp: WriteStamp, *, current: bool) -> StoredMemory:
-    """What one more statement changes whatever it says; its own figures count only when it is what is held now."""
-    again = replace(
+    """Return the memory with one more mention; the fact's importance, confidence and pin count only if `current`."""
+    mentioned = replace(
         held,
         mentions=held.mentions + 1,
         revision=stamp.revision,
         updated_at=max(held.updated_at, stamp.at) if current else held.updated_at,
     )
     if not current:
-        return again
+        return mentioned
     pinned = held.status is ArchiveStatus.ACTIVE and (held.pinned if fact.pinned is None else fact.pinned)
+    # Stated importance counts; derived importance only ever raises.
     weight = fact.importance if fact.importance is not None else max(held.importance, importance_of(fact))
     sure = fact.confidence if fact.confidence is not None else max(held.confidence, confidence_of(fact))
-    return replace(again, pinned=pinned, importance=3 if pinned else weight, confidence=sure)
+    return replace(mentioned, pinned=pinned, importance=3 if pinned else weight, confidence=sure)
 
 
 def _apply_placement(
-    stated: StoredMemory, held: StoredMemory, fact: Fact, placed: Placement, at: datetime, stamp: WriteStamp
+    stated: StoredMemory, held: StoredMemory, fact: Fact, placement: Placement, at: datetime, stamp: WriteStamp
 ) -> MemoryChange:
-    match placed:
+    """Return the change for each kind of placement in the memory's history."""
+    match placement:
         case Repeat():
             latest = at >= held.stated_at
             content = fact.content if latest else held.content
@@ -277,6 +290,7 @@ def _apply_placement(
 def _supersede_memory(
     stated: StoredMemory, held: StoredMemory, fact: Fact, since: datetime, stamp: WriteStamp
 ) -> MemoryChange:
+    """Return the change that makes the fact the memory's text, and the earlier text a version valid until then."""
     memory = replace(
         stated,
         content=fact.content,
@@ -298,7 +312,7 @@ def _supersede_memory(
 def rewrite_content(
     held: StoredMemory, content: str, *, at: datetime, reason: str | None, revision: int
 ) -> MemoryChange:
-    """The text is changed by hand; the earlier one is kept as a version that held until now."""
+    """Return the change of a text made by hand; the earlier text becomes a version that was valid until now."""
     since = max(at, held.valid_from)
     memory = replace(
         held,
@@ -316,7 +330,7 @@ def rewrite_content(
 
 
 def version_of(held: StoredMemory, *, number: int, until: datetime, reason: str | None) -> MemoryVersion:
-    """Give what is held as a version that held until then."""
+    """Return the memory's current state as a version that was valid until then."""
     return MemoryVersion(
         number=number,
         content=held.content,

@@ -1,4 +1,4 @@
-"""The reflection's section `memories`: what the turn said that is worth keeping, gated by its quotes."""
+"""The reflection's section `memories`: extract durable facts from a turn and keep those whose quote is found in it."""
 
 from collections.abc import Sequence
 
@@ -21,67 +21,82 @@ from mnemon.section import Brief, Rejection, Section, SectionResult
 from mnemon.turn import Role, Turn
 
 _MOST_NAMES = 40
+"""Names in use that the prompt shows."""
 _LONGEST_SHOWN = 120
-NOT_SAID = "its quote does not stand in what the person said or a tool gave back"
+"""Characters of a rejected fact that its rejection shows."""
+NOT_SAID = "its quote is not in what the person said or a tool returned"
 NO_PERSONA = "it was said in confidence outside any persona, so it stays in the conversation"
 
 
 class MemoriesSection:
-    """Asks for durable facts and keeps those whose quote stands in the turn."""
+    """Extracts durable facts and keeps those whose quote is in the turn."""
 
     name = "memories"
     label = "memory"
     answer: type[BaseModel] = MemoriesAnswer
 
     async def prepare_brief(self, tx: Tx, turn: Turn) -> Brief | None:
-        """Always due: the names in use are shown, so that the same fact gets the same name again."""
+        """Return the brief, for every turn, with the names in use, so that the same fact gets the same name again."""
         used = await store.names_in_use(tx, turn.scope, most=_MOST_NAMES)
         return Brief(instructions=MEMORIES, state=_vocabulary_text(used))
 
     def answer_by_rule(self, turn: Turn, brief: Brief) -> BaseModel:
-        """What the person says of themselves in so many words."""
-        found = [one for said in turn.messages if said.role is Role.USER for one in extract_memories(said.content)]
+        """Extract what the person says about themselves by fixed patterns, without a model; at most 50 facts."""
+        found = [
+            one for message in turn.messages if message.role is Role.USER for one in extract_memories(message.content)
+        ]
         return MemoriesAnswer(memories=found[:50])
 
     async def apply_answer(self, tx: Tx, turn: Turn, answer: BaseModel) -> SectionResult:
-        """What passes the quote gate is remembered as of the turn's time."""
-        given = MemoriesAnswer.model_validate(answer).memories
-        recalled = await load_other_authors(tx, turn) if given else []
-        judged = await run_off_loop(turn.size + text_size(recalled), lambda: _judge_answers(given, turn, recalled))
+        """Remember, as of the turn's time, the facts that pass the quote gate; reject the others."""
+        answers = MemoriesAnswer.model_validate(answer).memories
+        recalled = await load_other_authors(tx, turn) if answers else []
+        # Comparing every fact with every text takes long for a long turn, so it may run off the event loop.
+        judged = await run_off_loop(turn.size + text_size(recalled), lambda: _judge_answers(answers, turn, recalled))
         facts = [one for one in judged if isinstance(one, Fact)]
         rejected = [one for one in judged if isinstance(one, Rejection)]
-        done = await remember_facts(tx, turn.scope, facts, at=turn.at, extracted=True) if facts else []
-        return _make_report(done, rejected)
+        remembered = await remember_facts(tx, turn.scope, facts, at=turn.at, extracted=True) if facts else []
+        return _make_report(remembered, rejected)
 
 
 def _vocabulary_text(used: Sequence[tuple[str | None, str | None]]) -> str:
-    """Names in use, one line per entity."""
+    """Return the names in use as text, one line per entity; empty if there are none."""
     lines: dict[str, list[str]] = {}
     for label, attribute in used:
         lines.setdefault(label or "the person", []).extend([attribute] if attribute else [])
-    told = [f"{label}: {', '.join(names)}" if names else label for label, names in lines.items()]
-    return "Names in use (entity: attributes):\n" + "\n".join(told) if told else ""
+    texts = [f"{label}: {', '.join(names)}" if names else label for label, names in lines.items()]
+    return "Names in use (entity: attributes):\n" + "\n".join(texts) if texts else ""
 
 
 def _judge_answers(
-    given: Sequence[MemoryAnswer], turn: Turn, recalled: Sequence[OtherAuthor] = ()
+    answers: Sequence[MemoryAnswer], turn: Turn, recalled: Sequence[OtherAuthor] = ()
 ) -> list[Fact | Rejection]:
-    if not given:
+    """Return a fact or a rejection for each answer."""
+    if not answers:
         return []
-    sources, confided, voices = quotable_passages(turn), is_confidential_turn(turn), authors_of_turn(turn, recalled)
-    return [_judge_answer(one, turn, sources, voices.other_author(one.content), confided=confided) for one in given]
+    sources, confidential, authors = (
+        quotable_passages(turn),
+        is_confidential_turn(turn),
+        authors_of_turn(turn, recalled),
+    )
+    return [
+        _judge_answer(one, turn, sources, authors.other_author(one.content), confidential=confidential)
+        for one in answers
+    ]
 
 
 def _judge_answer(
-    one: MemoryAnswer, turn: Turn, sources: Sequence[Passage], lender: OtherAuthor | None, *, confided: bool
+    one: MemoryAnswer, turn: Turn, sources: Sequence[Passage], other_author: OtherAuthor | None, *, confidential: bool
 ) -> Fact | Rejection:
+    """Return the fact, with its author's trust, or why it is rejected."""
     found = find_quote(one.quote, sources)
     if found is None:
         return Rejection(what=one.content[:_LONGEST_SHOWN], why=NOT_SAID)
-    private = confided or bool(one.private)
+    private = confidential or bool(one.private)
+    # Without a persona it could only be stored for all of them, which is the opposite of confidence.
     if private and turn.scope.persona_id is None:
         return Rejection(what=one.content[:_LONGEST_SHOWN], why=NO_PERSONA)
-    trust, origin = _attribution_of(found, lender)
+    trust, origin = _attribution_of(found, other_author)
     return Fact(
         type=one.type,
         content=one.content,
@@ -96,11 +111,12 @@ def _judge_answer(
     )
 
 
-def _attribution_of(found: Quotation, lender: OtherAuthor | None) -> tuple[Trust, str | None]:
-    """Who vouches for a fact: whom it quotes, unless the words it is made of are somebody else's."""
+def _attribution_of(found: Quotation, other_author: OtherAuthor | None) -> tuple[Trust, str | None]:
+    """Return the trust and origin of a fact: those of the quoted speaker, unless its words come from another author."""
+    # Quoted from a tool: the tool vouches for it, whoever's words it repeats.
     if found.passage.role is not Role.USER:
         return Trust.TOOL, tool_origin(found.passage.who)
-    return (Trust.PERSON, None) if lender is None else (lender.trust, lender.origin)
+    return (Trust.PERSON, None) if other_author is None else (other_author.trust, other_author.origin)
 
 
 def _quote_location(found: Quotation, turn: Turn) -> QuoteLocation:
@@ -115,8 +131,8 @@ def _quote_location(found: Quotation, turn: Turn) -> QuoteLocation:
     )
 
 
-def _make_report(done: Sequence[RememberedFact], rejected: Sequence[Rejection]) -> SectionResult:
-    outcomes = [one.outcome for one in done]
+def _make_report(remembered: Sequence[RememberedFact], rejected: Sequence[Rejection]) -> SectionResult:
+    outcomes = [one.outcome for one in remembered]
     return SectionResult(
         stored=outcomes.count(MemoryOutcome.CREATED),
         updated=outcomes.count(MemoryOutcome.UPDATED),
@@ -126,4 +142,4 @@ def _make_report(done: Sequence[RememberedFact], rejected: Sequence[Rejection]) 
 
 
 SECTIONS: tuple[Section, ...] = (MemoriesSection(), TodosSection())
-"""What this room asks of a reflection."""
+"""The sections that this room adds to a reflection."""

@@ -1,4 +1,8 @@
-"""Remembering: statements become memories, under the person's lock, so that writers at once make one memory."""
+"""Remember facts: turn statements into memories.
+
+Everything happens under the person's lock (`bump_revision` locks the person's row), so that concurrent writers of
+the same fact make one memory.
+"""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -21,20 +25,20 @@ from mnemon.vectors.active_model import enqueue_embedding
 from mnemon.vectors.text_vectors import TextVectors
 
 MemoryPlace = tuple[str | None, str]
-"""What is unique per person: persona or none, and key."""
+"""What is unique for each person: the persona, or None for all personas, and the memory key."""
 _FACTS_BETWEEN_PAUSES = 40
-"""Facts gone through before others may run, in about 3 ms."""
+"""Facts handled between two pauses for other tasks, about 3 ms."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RememberedFact:
-    """What became of one statement."""
+    """The outcome of one statement."""
 
     outcome: MemoryOutcome
     memory: StoredMemory
-    """As it stands afterwards; for a skipped statement that is not held, as it would have stood."""
+    """The memory afterwards; for a skipped statement that is not stored, the memory it would have made."""
     why: str | None = None
-    """Why it was skipped."""
+    """Why it was skipped; None if it was not."""
 
 
 async def remember_facts(
@@ -46,10 +50,12 @@ async def remember_facts(
     at: datetime | None = None,
     extracted: bool = False,
 ) -> list[RememberedFact]:
-    """Each fact is held, counted as one more mention, or in its place in history; the person's row must exist.
+    """Store each fact, count it as another mention, or insert it into its memory's history.
 
-    `at` is when it was said; None means now. `extracted` facts were found by reflection, not stated by a caller.
+    The person's row must exist. `at` is when it was said; None means now. `extracted` facts were found by
+    reflection, not stated by a caller.
     """
+    # `bump_revision` comes first: it locks the person's row until the commit, and all that follows relies on that.
     stamp = WriteStamp(at=at or tx.now, now=tx.now, revision=await bump_revision(tx, scope))
     batch = await _load_batch(tx, scope, facts, stamp, extracted=extracted)
     changes = [
@@ -60,6 +66,7 @@ async def remember_facts(
     await store.write_provenance(tx, scope, batch.grounds)
     await _raise_importance(tx, scope, batch)
     await store_vectors(tx, scope, changes, vectors, revision=stamp.revision)
+    # Mere repeats change nothing that upkeep would look at.
     if any(change.outcome is MemoryOutcome.CREATED or change.displaced is not None for change in changes):
         await enqueue_after_write(tx, scope)
     return await _load_results(tx, scope, changes)
@@ -67,39 +74,45 @@ async def remember_facts(
 
 @dataclass(kw_only=True)
 class FactBatch:
-    """What is held while a batch of statements is gone through, fact by fact."""
+    """The memories that a batch of facts concerns, kept up to date in Python while the facts are applied."""
 
     persona_id: str | None
     stamp: WriteStamp
     extracted: bool
     held: dict[MemoryPlace, StoredMemory]
+    """Memories by place, as they are after the facts applied so far."""
     past: dict[str, tuple[MemoryVersion, ...]]
+    """Past versions by memory id."""
     told: set[store.StatementKey]
-    """Statements that are on record."""
+    """Statements that are recorded already."""
     buried: frozenset[int]
-    """Places of facts that were forgotten."""
+    """Positions of facts that were forgotten."""
     grounds: list[tuple[str, QuoteLocation, str]] = field(default_factory=list)
-    """Statements to be put on record."""
+    """Statements to record: memory id, location of the quote, content hash."""
 
     @classmethod
     def empty(cls, stamp: WriteStamp, *, persona_id: str | None = None) -> "FactBatch":
-        """Begin where nothing is held."""
+        """Return a batch for a person without memories."""
         return cls(
             persona_id=persona_id, stamp=stamp, extracted=False, held={}, past={}, told=set(), buried=frozenset()
         )
 
     def apply_fact(self, number: int, fact: Fact, new_id: NewId) -> MemoryChange:
-        """What the fact does to what is held; the next one finds it done."""
+        """Return what the fact changes, and update the batch so that the next fact builds on it.
+
+        A fact that contradicts a more trusted memory becomes a claim under a key of its own.
+        """
         persona_id, key = self.persona_id if fact.private else None, key_of_fact(fact)
-        rival = self._find_more_trusted(persona_id, key, fact)
-        if rival is not None:
-            if (nothing := self._skip_known(persona_id, fact, rival)) is not None:
-                return nothing
-            # A claim is never pinned: what is pinned is always shown, and the person pinned something else.
+        more_trusted = self._find_more_trusted(persona_id, key, fact)
+        if more_trusted is not None:
+            if (skipped := self._skip_known(persona_id, fact, more_trusted)) is not None:
+                return skipped
+            # A claim is never pinned: pinned memories are always shown, and the person did not pin this one.
             fact = replace(fact, pinned=None)
-        place = self._claim_place(persona_id, fact) if rival else (persona_id, key)
+        place = self._claim_place(persona_id, fact) if more_trusted else (persona_id, key)
         held = self.held.get(place)
         digest = content_hash(fact.content)
+        # The same words at the same place of the same message: this turn is being reflected again.
         if held and fact.ground and _statement_key(held.id, fact.ground, digest) in self.told:
             return MemoryChange(outcome=MemoryOutcome.SKIPPED, memory=held, why="already on record")
         if held and outranks(held.trust, fact.effective_trust) and not held.is_withdrawn:
@@ -109,8 +122,9 @@ class FactBatch:
         if held:
             change = update_memory(held, self.past.get(held.id, ()), fact, self.stamp, extracted=self.extracted)
         else:
-            claim_of = key if rival else None
+            claim_of = key if more_trusted else None
             change = create_memory(fact, self.stamp, id=new_id("mem"), persona_id=persona_id, claim_of=claim_of)
+        # Checked last, so that the result can still show what would have been stored.
         if number in self.buried:
             return MemoryChange(outcome=MemoryOutcome.SKIPPED, memory=held or change.memory, why="forgotten")
         if change.outcome is not MemoryOutcome.SKIPPED:
@@ -121,24 +135,25 @@ class FactBatch:
         return change
 
     def _find_more_trusted(self, persona_id: str | None, key: str, fact: Fact) -> StoredMemory | None:
-        """What a more trusted source said under the key, to this persona or to everyone."""
+        """Return the more trusted memory under the key, of this persona or of all; None if there is none."""
         places = dict.fromkeys(((persona_id, key), (None, key)))
         held = [self.held[place] for place in places if place in self.held]
         return next((one for one in held if outranks(one.trust, fact.effective_trust) and not one.is_withdrawn), None)
 
-    def _skip_known(self, persona_id: str | None, fact: Fact, rival: StoredMemory) -> MemoryChange | None:
-        """What is left to do for a fact that says the same as a more trusted memory; None when it says otherwise."""
-        change = skip_if_known(fact, rival, self.past.get(rival.id, ()), fact.valid_from or self.stamp.at)
+    def _skip_known(self, persona_id: str | None, fact: Fact, more_trusted: StoredMemory) -> MemoryChange | None:
+        """Return the change for a fact that repeats a more trusted memory; None if it says something else."""
+        change = skip_if_known(fact, more_trusted, self.past.get(more_trusted.id, ()), fact.valid_from or self.stamp.at)
         if change is None or not (change.versions or change.moved):
             return change
-        if rival.persona_id != persona_id:
-            # What was told to one persona alone is not put on record where every persona may see it.
+        if more_trusted.persona_id != persona_id:
+            # What was told to one persona only must not be recorded where every persona can see it.
             return replace(change, versions=(), moved={})
-        self._record_change((rival.persona_id, rival.memory_key), change)
+        self._record_change((more_trusted.persona_id, more_trusted.memory_key), change)
         return change
 
     def _claim_place(self, persona_id: str | None, fact: Fact) -> MemoryPlace:
-        """Where the source's claim stands: each source has its own place, whatever similar names there are."""
+        """Return the place of the source's claim. Each source has its own, even if another source's name is similar."""
+        # Earlier releases keyed claims by the slug of the source's name; keep using such a key if it is this source's.
         place, earlier = (persona_id, claim_key(fact)), (persona_id, legacy_claim_key(fact))
         held = self.held.get(earlier)
         if place in self.held or held is None or held.origin.casefold() != fact.said_by.casefold():
@@ -146,6 +161,7 @@ class FactBatch:
         return earlier
 
     def _record_change(self, place: MemoryPlace, change: MemoryChange) -> None:
+        """Put the change into `held` and `past`."""
         self.held[place] = change.memory
         known = {one.number: one for one in (*self.past.get(change.memory.id, ()), *change.versions)}
         for number, (since, until) in change.moved.items():
@@ -156,20 +172,21 @@ class FactBatch:
 
 
 async def _load_batch(tx: Tx, scope: Scope, facts: Sequence[Fact], stamp: WriteStamp, *, extracted: bool) -> FactBatch:
+    """Read the memories, versions, statements and tombstones that the facts may concern."""
     earliest: dict[str, datetime] = {}
     for fact in facts:
         at = fact.valid_from or stamp.at
         for key in (key_of_fact(fact), claim_key(fact), legacy_claim_key(fact)):
             earliest[key] = min(at, earliest.get(key, at))
     held = {(one.persona_id, one.memory_key): one for one in await store.by_keys(tx, scope, earliest)}
-    voices: dict[str, set[str]] = {}
+    authors: dict[str, set[str]] = {}
     for fact in facts:
-        voices.setdefault(key_of_fact(fact), set()).add(fact.said_by)
-    # What was said of the past needs the past; so does what other sources repeat, as each is put on record once.
-    late = [
+        authors.setdefault(key_of_fact(fact), set()).add(fact.said_by)
+    # Versions are needed for a statement about the past, and to record each other source that repeats a memory once.
+    with_history = [
         one.id
         for one in held.values()
-        if earliest[one.memory_key] < one.valid_from or voices.get(one.memory_key, set()) - {one.origin}
+        if earliest[one.memory_key] < one.valid_from or authors.get(one.memory_key, set()) - {one.origin}
     ]
     messages = {fact.ground.message_id for fact in facts if fact.ground}
     return FactBatch(
@@ -177,7 +194,7 @@ async def _load_batch(tx: Tx, scope: Scope, facts: Sequence[Fact], stamp: WriteS
         stamp=stamp,
         extracted=extracted,
         held=held,
-        past=await store.past_versions(tx, scope, late),
+        past=await store.past_versions(tx, scope, with_history),
         told=await store.recorded_statements(tx, scope, messages) if messages else set(),
         buried=await find_forgotten(tx, scope, facts) if extracted else frozenset(),
     )
@@ -188,14 +205,14 @@ def _statement_key(memory_id: str, ground: QuoteLocation, digest: str) -> store.
 
 
 async def _raise_importance(tx: Tx, scope: Scope, batch: FactBatch) -> None:
-    """What came up in enough sessions matters more."""
-    said = {memory_id for memory_id, *_ in batch.grounds}
-    if not said:
+    """Raise the importance of memories that enough sessions have mentioned."""
+    memory_ids = {memory_id for memory_id, *_ in batch.grounds}
+    if not memory_ids:
         return
-    sessions = await store.sessions_mentioning(tx, scope, said)
+    sessions = await store.sessions_mentioning(tx, scope, memory_ids)
     for place, memory in batch.held.items():
         importance = importance_after_use(memory.importance, sessions=sessions.get(memory.id, 0))
-        if memory.id in said and importance != memory.importance:
+        if memory.id in memory_ids and importance != memory.importance:
             await store.set_importance(tx, scope, memory.id, importance)
             batch.held[place] = replace(memory, importance=importance)
 
@@ -203,7 +220,7 @@ async def _raise_importance(tx: Tx, scope: Scope, batch: FactBatch) -> None:
 async def store_vectors(
     tx: Tx, scope: Scope, changes: Iterable[MemoryChange], vectors: TextVectors | None, *, revision: int
 ) -> None:
-    """Changed texts have their vectors, or will get them soon."""
+    """Store the vectors of new and changed texts as far as they are given, and queue the embedding of the others."""
     fresh: dict[tuple[vector_store.VectorKind, str], str] = {}
     waiting = False
     for change in changes:
@@ -211,15 +228,17 @@ async def store_vectors(
             await vector_store.move_to_version(tx, scope, change.memory.id, change.displaced, revision=revision)
         if change.reworded:
             await vector_store.drop_vectors(tx, scope, change.memory.id)
+        # Versions that are inserted besides the displaced text have no vector yet.
         past = sum(not version.is_repeat for version in change.versions)
         waiting = waiting or past > (change.displaced is not None)
         if change.outcome is MemoryOutcome.CREATED or change.displaced is not None or change.reworded:
-            thing = (vector_store.VectorKind.MEMORY, change.memory.id)
-            # Replaced within its own batch, an earlier text became a version that has no vector yet.
-            waiting = waiting or (thing in fresh and change.displaced is not None)
-            fresh[thing] = change.memory.content
+            address = (vector_store.VectorKind.MEMORY, change.memory.id)
+            # A text replaced within its own batch became a version that has no vector yet.
+            waiting = waiting or (address in fresh and change.displaced is not None)
+            fresh[address] = change.memory.content
+    # Vectors are computed before the transaction; what was not foreseen is left to the embedding job.
     known = vectors.by_text if vectors else {}
-    ready = {thing: known[text] for thing, text in fresh.items() if text in known}
+    ready = {address: known[text] for address, text in fresh.items() if text in known}
     if vectors and ready:
         await vector_store.save_vectors(tx, scope, vectors.model, ready, revision=revision)
     if waiting or len(ready) < len(fresh):
@@ -227,7 +246,7 @@ async def store_vectors(
 
 
 async def _load_results(tx: Tx, scope: Scope, changes: Sequence[MemoryChange]) -> list[RememberedFact]:
-    """Each statement's outcome with its memory as it stands at the end."""
+    """Return the outcome of each statement, with its memory as it is after all of them."""
     last = {change.memory.id: change.memory for change in changes}
     shown = {one.id: one for one in await store.with_provenance(tx, scope, list(last.values()))}
     return [

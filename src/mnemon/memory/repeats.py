@@ -1,6 +1,6 @@
-"""Who else said what is held: kept beside it, so that taking back one source leaves what the others said.
+"""Repeats: which other sources said what a memory says, recorded so that withdrawing one source leaves the others.
 
-A repeat is a version without a time of its own and with a negative number: no past state, only a statement on record.
+A repeat is stored as a version with a negative number and an empty time span: not a past state, only a statement.
 """
 
 from collections.abc import Sequence
@@ -15,14 +15,14 @@ from mnemon.memory.memory import MemoryVersion, StoredMemory
 
 @dataclass(frozen=True, kw_only=True)
 class RepeatRecord:
-    """What is to be written so that a repeat is on record."""
+    """What to write in order to record a repeat."""
 
     versions: tuple[MemoryVersion, ...] = ()
     moved: dict[int, tuple[datetime | None, datetime | None]] = field(default_factory=dict)
 
 
 def record_repeat(past: Sequence[MemoryVersion], fact: Fact, at: datetime) -> RepeatRecord:
-    """Put on record that another source says what is held; of each source its first repeat and its last."""
+    """Return what records that another source says the same; of each source its first repeat and its last."""
     known = [
         one
         for one in past
@@ -31,6 +31,7 @@ def record_repeat(past: Sequence[MemoryVersion], fact: Fact, at: datetime) -> Re
         and (one.origin, one.trust) == (fact.said_by, fact.effective_trust)
         and has_same_words(one.content, fact.content)
     ]
+    # The first and the last are enough for a replay: what lies between changes nothing.
     if len(known) < 2:
         number = next_repeat_number(past)
         return RepeatRecord(versions=(version_from_fact(fact, number, since=at, until=at, recorded_at=at),))
@@ -39,29 +40,29 @@ def record_repeat(past: Sequence[MemoryVersion], fact: Fact, at: datetime) -> Re
 
 
 def record_replaced_version(past: Sequence[MemoryVersion], held: MemoryVersion) -> MemoryVersion:
-    """Put on record what was held, where a more trusted source says the same and takes its place."""
-    # A source that took over the same words itself has its first statement on record already.
+    """Return the repeat that records the replaced text when a more trusted source takes over the same words."""
+    # If this source itself took over the words, its first statement is recorded already.
     first = held.recorded_at if has_time_of_other(past, held) else held.valid_from
     last = max(first, held.recorded_at)
     return replace(held, number=next_repeat_number(past), valid_from=first, valid_to=first, recorded_at=last)
 
 
-def has_time_of_other(past: Sequence[MemoryVersion], said: StoredMemory | MemoryVersion) -> bool:
-    """Whether it took over the same words, so that it holds since another source said them."""
-    same = [one for one in past if one.is_repeat and has_same_words(one.content, said.content)]
-    others = any(one.origin != said.origin and one.valid_from == said.valid_from for one in same)
-    return others and any(one.origin == said.origin for one in same)
+def has_time_of_other(past: Sequence[MemoryVersion], statement: StoredMemory | MemoryVersion) -> bool:
+    """Say whether it took over the same words, so that its start is when another source said them."""
+    same = [one for one in past if one.is_repeat and has_same_words(one.content, statement.content)]
+    others = any(one.origin != statement.origin and one.valid_from == statement.valid_from for one in same)
+    return others and any(one.origin == statement.origin for one in same)
 
 
 def next_repeat_number(past: Sequence[MemoryVersion]) -> int:
-    """The next negative number that is free."""
+    """Return the next free negative number."""
     return min((one.number for one in past if one.is_repeat), default=0) - 1
 
 
 def version_from_fact(
     fact: Fact, number: int, *, since: datetime, until: datetime, recorded_at: datetime
 ) -> MemoryVersion:
-    """Make the version under this number that says the fact, with its source and trust."""
+    """Return a version of this number with the fact's text, source and trust."""
     return MemoryVersion(
         number=number,
         content=fact.content,

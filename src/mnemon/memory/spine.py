@@ -1,7 +1,7 @@
-"""The spine: who this person is over all conversations, in four sections, made from what every persona may know.
+"""The spine: a summary of the person over all conversations, in four sections.
 
-Material is what is global: memories without a persona and todos told to no persona. What was said to one persona in
-private never enters; its messages only count towards the next spine being due.
+It is made only from what every persona may know: memories without a persona and todos told to no persona. What was said
+to one persona in private never enters; such messages only count towards the next spine being due.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,10 +19,11 @@ from mnemon.section import Rejection
 from mnemon.untrusted_text import item_line
 
 MESSAGES_UNTIL_DUE = 20
-"""A spine is due when more messages than this came since the last."""
+"""A spine is due when more than this many messages were sent since the last."""
 _MOST_LINES = 12
 _LONGEST_LINE = 300
 _GROUNDED_SHARE = 0.7
+"""The share of a line's words that must be in its sources."""
 
 SYSTEM = (
     "You keep the long-term summary of a person that every conversation begins with. Use only what stands in the "
@@ -52,21 +53,23 @@ class Spine(BaseModel):
 
 @dataclass(frozen=True, kw_only=True)
 class SpineSource:
-    """One thing a spine may be made from."""
+    """A memory or todo that a spine may be made from."""
 
     id: str
     part: SpinePart
-    """The section it speaks to."""
+    """The section it belongs to."""
     text: str
     weight: float
-    """Heavier ones come first by rule."""
+    """Heavier sources come first when the spine is made by rule."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SpineLine:
+    """A line of the spine."""
+
     text: str
     sources: tuple[str, ...]
-    """Ids of what it was made from; when one is forgotten, so is the line."""
+    """Ids of what it was made from; if one is forgotten, the line is removed."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,35 +79,36 @@ class SpineVersion:
     version: int
     lines: Mapping[SpinePart, tuple[SpineLine, ...]]
     message_count: int
-    """The person's messages since the spine before."""
+    """The person's messages since the previous spine."""
     total_messages: int
-    """All of the person's messages up to then, over all personas."""
+    """All messages of the person up to then, over all personas."""
     at: datetime
     made_by: str
     """The model that wrote it, or `offline`."""
 
     @property
     def sources(self) -> tuple[str, ...]:
+        """Return the ids of all sources, without repetitions."""
         return tuple(dict.fromkeys(one for lines in self.lines.values() for line in lines for one in line.sources))
 
 
 @dataclass(frozen=True, kw_only=True)
 class GroundedLines:
-    """What of an answer stands."""
+    """The accepted lines of an answer, and the rejected ones."""
 
     lines: Mapping[SpinePart, tuple[SpineLine, ...]]
     rejected: tuple[Rejection, ...] = field(default=())
 
 
 def is_due(messages_since: int) -> bool:
-    """Whether enough was said since the last spine."""
+    """Say whether enough messages were sent since the last spine."""
     return messages_since > MESSAGES_UNTIL_DUE
 
 
 def source_of_memory(memory: StoredMemory) -> SpineSource | None:
-    """The memory as material; None when it is private to a persona, or not the person's own.
+    """Return the memory as a source; None if it is private to a persona or not the person's own statement.
 
-    A line of the spine is written anew and carries no mark, so what would need one stays out.
+    A line of the spine is worded anew and carries no source mark, so a memory that needs one is left out.
     """
     if memory.persona_id is not None or not speaks_for_person(memory.trust):
         return None
@@ -113,19 +117,20 @@ def source_of_memory(memory: StoredMemory) -> SpineSource | None:
         MemoryType.PEOPLE: SpinePart.PEOPLE,
         MemoryType.PROJECT: SpinePart.PROJECTS,
     }[memory.type]
+    # Mentions count at most as much as one level of importance.
     weight = memory.importance + min(memory.mentions, 10) / 10
     return SpineSource(id=memory.id, part=part, text=memory.content, weight=weight)
 
 
 def render_prompt(material: Sequence[SpineSource]) -> str:
-    """The material, section by section."""
+    """Return the sources as text, section by section."""
     lines = ["Material (section: what is known):"]
     lines += [item_line(f"{one.part}: {one.text}") for one in _sort_sources(material)]
     return "\n".join(lines)
 
 
 def spine_by_rule(material: Sequence[SpineSource]) -> Spine:
-    """The spine rules give: the weightiest material of each section, word for word."""
+    """Return the spine made by rules: the heaviest sources of each section, word for word."""
     chosen: dict[str, list[str]] = {part.value: [] for part in SpinePart}
     for one in _sort_sources(material):
         lines = chosen[one.part.value]
@@ -135,7 +140,7 @@ def spine_by_rule(material: Sequence[SpineSource]) -> Spine:
 
 
 def ground_lines(answer: Spine, material: Sequence[SpineSource]) -> GroundedLines:
-    """The lines that say what the material says, each with its sources; the rest is rejected by name."""
+    """Return the lines that the sources support, each with their ids; reject the others."""
     lines: dict[SpinePart, tuple[SpineLine, ...]] = {}
     rejected: list[Rejection] = []
     for part in SpinePart:
@@ -148,6 +153,7 @@ def ground_lines(answer: Spine, material: Sequence[SpineSource]) -> GroundedLine
             )
             if fault:
                 rejected.append(Rejection(what=f"{part}: {flat[:80]}", why=fault))
+            # Lines beyond the limit are dropped silently: they are not wrong.
             elif len(kept) < _MOST_LINES:
                 kept.append(SpineLine(text=flat, sources=tuple(one.id for one in sources)))
         lines[part] = tuple(kept)
@@ -155,17 +161,18 @@ def ground_lines(answer: Spine, material: Sequence[SpineSource]) -> GroundedLine
 
 
 def without_forgotten(version: SpineVersion, forgotten: Iterable[str]) -> SpineVersion:
-    """The version with every line dropped that was made from something forgotten."""
+    """Return the version without the lines that were made from something forgotten."""
     gone = frozenset(forgotten)
     kept = {part: tuple(li for li in lines if not gone & set(li.sources)) for part, lines in version.lines.items()}
     return replace(version, lines=kept)
 
 
 def _sources_of(line: str, material: Sequence[SpineSource]) -> list[SpineSource]:
-    """Everything the line could have been made from: exact text alone, else all that share a telling word."""
+    """Return what the line may be made from: sources with exactly its text, else all that share a term with it."""
     exact = [one for one in material if " ".join(one.text.split())[:_LONGEST_LINE] == line]
     if exact:
         return exact
+    # Rather too many sources than too few: a line must go when anything it may have come from is forgotten.
     words = set(terms(line))
     return [one for one in material if words & set(terms(one.text))]
 

@@ -1,4 +1,4 @@
-"""What an application states about people: memories, and todos where it states an open loop."""
+"""Statements that an application makes about people: facts become memories, open loops become todos."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,54 +19,57 @@ from mnemon.vectors.text_vectors import TextVectors, embed_texts
 
 @dataclass(frozen=True, kw_only=True)
 class MemoryStatement:
-    """One thing an application says about a person."""
+    """One statement of an application about a person."""
 
     external: str
-    """The name the application calls the person by."""
+    """The application's id of the person."""
     scope: Scope
-    """That person, and the persona it is private to."""
+    """The person, and the persona that the statement is private to, if any."""
     says: Fact | NewTodo
 
 
 @dataclass(frozen=True, kw_only=True)
 class StatementResult:
-    """What became of a statement."""
+    """The outcome of a statement."""
 
     external: str
     outcome: MemoryOutcome
     thing: StoredMemory | Todo
     why: str | None = None
-    """Why it was skipped."""
+    """Why it was skipped; None if it was not."""
 
 
 async def embed_statements(embedder: Embedder, statements: Sequence[MemoryStatement]) -> TextVectors:
-    """The vectors of what is stated; made before the transaction."""
+    """Embed the stated facts; call it before the transaction."""
     return await embed_texts(embedder, [one.says.content for one in statements if isinstance(one.says, Fact)])
 
 
 async def store_statements(
     tx: Tx, statements: Sequence[MemoryStatement], *, vectors: TextVectors | None = None
 ) -> list[StatementResult]:
-    """Every statement is held, in order; all of them or none."""
-    done: dict[int, StatementResult] = {}
+    """Store every statement, all or none, and return the results in the order of the statements."""
+    results: dict[int, StatementResult] = {}
     groups: dict[Scope, list[int]] = {}
-    for place, one in enumerate(statements):
-        groups.setdefault(one.scope, []).append(place)
-    # People in one order everywhere, so that two batches about the same people wait for each other and never lock.
+    for position, one in enumerate(statements):
+        groups.setdefault(one.scope, []).append(position)
+    # Lock people in the same order everywhere: two batches about the same people then wait and cannot deadlock.
     for scope in sorted(groups, key=lambda scope: (scope.user, scope.persona_id or "")):
         places = groups[scope]
         external = statements[places[0]].external
         await ensure_person(tx, scope.org_id, external)
-        facts = [(place, says) for place in places if isinstance(says := statements[place].says, Fact)]
+        facts = [(position, says) for position in places if isinstance(says := statements[position].says, Fact)]
         if facts:
-            kept = await remember_facts(tx, scope, [fact for _, fact in facts], vectors=vectors)
-            for (place, _), one_kept in zip(facts, kept, strict=True):
-                done[place] = StatementResult(
-                    external=external, outcome=one_kept.outcome, thing=one_kept.memory, why=one_kept.why
+            remembered = await remember_facts(tx, scope, [fact for _, fact in facts], vectors=vectors)
+            for (position, _), outcome_of_fact in zip(facts, remembered, strict=True):
+                results[position] = StatementResult(
+                    external=external,
+                    outcome=outcome_of_fact.outcome,
+                    thing=outcome_of_fact.memory,
+                    why=outcome_of_fact.why,
                 )
-        for place in places:
-            if isinstance(draft := statements[place].says, NewTodo):
+        for position in places:
+            if isinstance(draft := statements[position].says, NewTodo):
                 todo, new = await todos.add_todo(tx, scope, draft, at=tx.now)
                 outcome = MemoryOutcome.CREATED if new else MemoryOutcome.UPDATED
-                done[place] = StatementResult(external=external, outcome=outcome, thing=todo)
-    return [done[place] for place in range(len(statements))]
+                results[position] = StatementResult(external=external, outcome=outcome, thing=todo)
+    return [results[position] for position in range(len(statements))]

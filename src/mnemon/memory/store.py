@@ -1,4 +1,4 @@
-"""Reads and writes memories, their versions and where they were said."""
+"""SQL statements that read and write memories, their versions and their provenance."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -16,22 +16,22 @@ from mnemon.scope import Scope
 
 SQL = load_statements("mnemon.memory")
 MOST_PROVENANCE = 20
-"""How many statements a memory is shown with."""
+"""The most statements that a memory is shown with."""
 _ROWS_BETWEEN_PAUSES = 200
-"""Memories made before others may run, in about 2 ms: recall reads up to 1,500 ahead, a batch states 1,000."""
+"""Rows converted between two pauses for other tasks, about 2 ms: recall reads up to 1,500 ahead, a batch has 1,000."""
 
 StatementKey = tuple[str, str, int, int, str]
-"""One statement on record: memory, message, start, end, content hash."""
+"""One recorded statement: memory, message, start, end, content hash."""
 
 
 async def by_keys(tx: Tx, scope: Scope, keys: Iterable[str]) -> list[StoredMemory]:
-    """What is held under the keys, globally or for the scope's persona."""
+    """Return the memories under the keys that the scope's persona may see."""
     rows = await tx.fetch_all(SQL["by_keys"], **_owner_params(scope), persona_id=scope.persona_id, keys=list(set(keys)))
     return [memory_of(row) for row in rows]
 
 
 async def by_ids(tx: Tx, scope: Scope, ids: Sequence[str]) -> list[StoredMemory]:
-    """The person's memories with these ids, in the order of the ids."""
+    """Return the person's memories with these ids, in the order of the ids."""
     if not ids:
         return []
     rows = await tx.fetch_all(SQL["by_ids"], **_owner_params(scope), ids=list(ids))
@@ -40,7 +40,7 @@ async def by_ids(tx: Tx, scope: Scope, ids: Sequence[str]) -> list[StoredMemory]
 
 
 async def by_ids_with_provenance(tx: Tx, scope: Scope, ids: Sequence[str]) -> list[StoredMemory]:
-    """The same, each with the latest times it was said, in no order."""
+    """Return the person's memories with these ids, each with its latest provenance, in no particular order."""
     if not ids:
         return []
     rows = await tx.fetch_all(SQL["with_provenance"], **_owner_params(scope), ids=list(ids), most=MOST_PROVENANCE)
@@ -48,18 +48,18 @@ async def by_ids_with_provenance(tx: Tx, scope: Scope, ids: Sequence[str]) -> li
 
 
 async def under_key(tx: Tx, scope: Scope, key: str) -> list[StoredMemory]:
-    """What is held under the key for any persona, and the claims that contradict it."""
+    """Return the memories under the key for any persona, and the claims that contradict them."""
     return [memory_of(row) for row in await tx.fetch_all(SQL["under_key"], **_owner_params(scope), key=key)]
 
 
 async def owner_of(tx: Tx, scope: Scope, memory_id: str) -> str | None:
-    """The internal id of the person whose memory it is, within the organization."""
+    """Return the internal id of the person whose memory it is, within the organization; None if there is none."""
     row = await tx.fetch_one_or_none(SQL["owner"], org_id=scope.org_id, id=memory_id)
     return None if row is None else str(row["user_id"])
 
 
 async def past_versions(tx: Tx, scope: Scope, ids: Sequence[str]) -> dict[str, tuple[MemoryVersion, ...]]:
-    """The versions each memory replaced, in the order they held."""
+    """Return the past versions of each memory in the order of their validity."""
     found: dict[str, tuple[MemoryVersion, ...]] = {}
     if ids:
         for row in await tx.fetch_all(SQL["versions"], **_owner_params(scope), ids=list(ids)):
@@ -68,29 +68,30 @@ async def past_versions(tx: Tx, scope: Scope, ids: Sequence[str]) -> dict[str, t
 
 
 async def with_provenance(tx: Tx, scope: Scope, memories: Sequence[StoredMemory]) -> list[StoredMemory]:
-    """The same memories, each with the latest times it was said."""
+    """Return the same memories, each with its latest provenance."""
     rows = await tx.fetch_all(
         SQL["provenance"], **_owner_params(scope), ids=[one.id for one in memories], most=MOST_PROVENANCE
     )
-    told: dict[str, list[Provenance]] = {}
+    provenance_by_id: dict[str, list[Provenance]] = {}
     for row in rows:
-        said = Provenance(turn_id=row["turn_id"], message_id=row["message_id"], quote=row["quote"], at=row["at"])
-        told.setdefault(row["memory_id"], []).append(said)
+        provenance = Provenance(turn_id=row["turn_id"], message_id=row["message_id"], quote=row["quote"], at=row["at"])
+        provenance_by_id.setdefault(row["memory_id"], []).append(provenance)
     return [
-        replace(one, provenance=tuple(told.get(one.id, ())))
+        replace(one, provenance=tuple(provenance_by_id.get(one.id, ())))
         async for one in with_pauses(memories, _ROWS_BETWEEN_PAUSES)
     ]
 
 
 async def recorded_statements(tx: Tx, scope: Scope, message_ids: Iterable[str]) -> set[StatementKey]:
-    """The statements on record that these messages made."""
+    """Return the recorded statements that these messages made."""
     rows = await tx.fetch_all(SQL["told_before"], **_owner_params(scope), message_ids=list(set(message_ids)))
     return {(row["memory_id"], row["message_id"], row["starts"], row["ends"], row["content_hash"]) for row in rows}
 
 
 async def write_changes(tx: Tx, scope: Scope, changes: Sequence[MemoryChange]) -> None:
-    """The changes stand, in their order; a memory changed twice is written once, as it stands at the end."""
+    """Write the changes in order; a memory changed more than once is written once, in its last state."""
     done = [change for change in changes if change.outcome is not MemoryOutcome.SKIPPED]
+    # A memory may be created and changed within one batch; it is inserted in its last state.
     created = {change.memory.id for change in done if change.outcome is MemoryOutcome.CREATED}
     last = {change.memory.id: change.memory for change in done}
     new = [_memory_params(scope, memory, tx.now) for memory in last.values() if memory.id in created]
@@ -100,6 +101,7 @@ async def write_changes(tx: Tx, scope: Scope, changes: Sequence[MemoryChange]) -
         for change in changes
         for version in change.versions
     ]
+    # Memories before their versions, which refer to them.
     if new:
         await tx.execute_many(SQL["insert_memory"], new)
     if old:
@@ -115,8 +117,8 @@ async def write_changes(tx: Tx, scope: Scope, changes: Sequence[MemoryChange]) -
             await tx.execute(SQL["withdraw_versions"], **_owner_params(scope), **numbers)
 
 
-async def write_provenance(tx: Tx, scope: Scope, told: Sequence[tuple[str, QuoteLocation, str]]) -> None:
-    """Each memory is on record as said there: memory id, ground, hash of the content."""
+async def write_provenance(tx: Tx, scope: Scope, statements: Sequence[tuple[str, QuoteLocation, str]]) -> None:
+    """Record where each memory was said: memory id, location of the quote, hash of the content."""
     rows = [
         {
             **_owner_params(scope),
@@ -130,41 +132,41 @@ async def write_provenance(tx: Tx, scope: Scope, told: Sequence[tuple[str, Quote
             "quote": ground.quote,
             "at": ground.at,
         }
-        for memory_id, ground, digest in told
+        for memory_id, ground, digest in statements
     ]
     if rows:
         await tx.execute_many(SQL["insert_provenance"], rows)
 
 
 async def sessions_mentioning(tx: Tx, scope: Scope, ids: Iterable[str]) -> dict[str, int]:
-    """In how many distinct sessions each memory was said."""
+    """Return the number of distinct sessions that mention each memory."""
     rows = await tx.fetch_all(SQL["sessions_mentioning"], **_owner_params(scope), ids=list(set(ids)))
     return {row["memory_id"]: row["sessions"] for row in rows}
 
 
 async def set_importance(tx: Tx, scope: Scope, memory_id: str, importance: int) -> None:
-    """The memory has this importance, unless it is pinned."""
+    """Set the memory's importance, unless it is pinned."""
     await tx.execute(SQL["set_importance"], **_owner_params(scope), id=memory_id, importance=importance)
 
 
 @dataclass(frozen=True, kw_only=True)
 class MemoryFilter:
-    """Which memories a list shows. What is None does not narrow it."""
+    """Which memories a list shows. A filter that is None does not apply."""
 
     type: MemoryType | None = None
     status: ArchiveStatus | None = None
     entities: tuple[str, ...] | None = None
-    """Entity keys, aliases included; any of them."""
+    """Entity keys, including aliases; a memory matches with any of them."""
     q: str | None = None
-    """Words that stand in the content."""
+    """Words that the content contains."""
     origin: str | None = None
-    """The source that said it, by its exact name."""
+    """The exact name of the source."""
     before: tuple[datetime, str] | None = None
-    """Position of the last one shown."""
+    """The position of the last memory of the previous page."""
 
 
 async def list_memories(tx: Tx, scope: Scope, wanted: MemoryFilter, *, most: int) -> list[StoredMemory]:
-    """A page of what the scope's persona may see, newest first."""
+    """Return a page of the memories that the scope's persona may see, newest first."""
     before_at, before_id = wanted.before or (None, None)
     rows = await tx.fetch_all(
         SQL["listed"],
@@ -183,19 +185,19 @@ async def list_memories(tx: Tx, scope: Scope, wanted: MemoryFilter, *, most: int
 
 
 async def texts_of_others(tx: Tx, scope: Scope, *, most: int) -> list[tuple[Trust, str, str]]:
-    """Level of trust, origin and text of what is held that is not the person's own."""
+    """Return trust, origin and text of the memories that are not the person's own statements."""
     rows = await tx.fetch_all(SQL["of_other_voices"], **_owner_params(scope), persona_id=scope.persona_id, most=most)
     return [(trust_of_row(row), row["origin"] or row["source"], row["content"]) for row in rows]
 
 
 async def pinned_and_seeded(tx: Tx, scope: Scope, *, most: int) -> list[StoredMemory]:
-    """Pinned memories the scope's persona may see, and after them the profile the person was seeded with."""
+    """Return the pinned memories that the scope's persona may see, then the profile that the person was seeded with."""
     rows = await tx.fetch_all(SQL["pinned"], **_owner_params(scope), persona_id=scope.persona_id, most=most)
     return [memory_of(row) for row in rows]
 
 
 async def sharing_entities(tx: Tx, scope: Scope, keys: Iterable[str]) -> list[StoredMemory]:
-    """Weighty memories that carry one of the entity keys."""
+    """Return the important memories that mention one of the entities."""
     wanted = sorted(set(keys))
     if not wanted:
         return []
@@ -204,12 +206,13 @@ async def sharing_entities(tx: Tx, scope: Scope, keys: Iterable[str]) -> list[St
 
 
 async def count_active(tx: Tx, scope: Scope) -> int:
-    """How many memories of the person are active, over all personas."""
+    """Return the number of the person's active memories, over all personas."""
     return int((await tx.fetch_one(SQL["count_active"], **_owner_params(scope)))["number"])
 
 
 async def names_in_use(tx: Tx, scope: Scope, *, most: int) -> list[tuple[str | None, str | None]]:
-    """Label of the entity (None: the person) and attribute of the facts the persona may see, latest first."""
+    """Return the entity label (None for the person) and attribute of the facts the persona may see, latest first."""
+    # Names chosen by other sources are left out: a name can be a sentence, and the model reads it in every later turn.
     rows = await tx.fetch_all(SQL["vocabulary"], **_owner_params(scope), persona_id=scope.persona_id, most=most)
     return [(row["entity_label"], row["attribute"]) for row in rows]
 
@@ -229,7 +232,7 @@ def _provenance_of(row: Row) -> tuple[Provenance, ...]:
 
 
 def memory_of(row: Row, provenance: tuple[Provenance, ...] = ()) -> StoredMemory:
-    """The memory a row of `memories` stands for."""
+    """Return the memory in a row of `memories`."""
     return StoredMemory(
         id=row["id"],
         persona_id=row["persona_id"],
@@ -283,16 +286,18 @@ def _version_of(row: Row) -> MemoryVersion:
 
 
 def _memory_params(scope: Scope, memory: StoredMemory, now: datetime) -> dict[str, object]:
+    """Return the parameters of the statements that insert or update a memory."""
     row = {name: value for name, value in vars(memory).items() if name != "provenance"}
     lists = {"entity_refs": list(memory.entity_refs), "sources": list(memory.sources)}
     return {**row, **lists, **_trust_columns(memory.trust), **_owner_params(scope), "now": now}
 
 
 def trust_of_row(row: Row, prefix: str = "") -> Trust:
-    """The trust of a memory's or version's row; one of an earlier release or export has no level and is judged anew."""
+    """Return the trust of a memory's or version's row; without a level (earlier releases, imports) derive it."""
     level = row[f"{prefix}trust_level"]
     return Trust(level) if level else legacy_trust_of(row[f"{prefix}source"], row[f"{prefix}trust"])
 
 
 def _trust_columns(level: Trust) -> dict[str, str]:
+    """Return both trust columns: the coarse word and the level."""
     return {"trust": coarse_trust(level), "trust_level": level}

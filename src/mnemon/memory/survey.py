@@ -1,7 +1,4 @@
-"""The organization's memories, a page at a time, with how many stand under each value.
-
-All of an organization's memories as one table, filtered and counted: for the people who look after them.
-"""
+"""All memories of an organization as one filtered and counted table, for the people who administer them."""
 
 import re
 from collections import Counter
@@ -17,13 +14,14 @@ from mnemon.scope import Scope
 
 SQL = load_statements("mnemon.memory")
 MOST_READ_ONE_BY_ONE = 2000
-"""Up to so many matches are looked at one by one; of more, a page stands near the top."""
+"""Up to this many matches are read and filtered in Python; with more, the page is likely near the top."""
 MOST_PEOPLE = 20
+"""The most people that the user facet lists."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SurveyFilters:
-    """What is looked for; None means all."""
+    """The filters; None means all."""
 
     type: str | None = None
     status: str | None = None
@@ -33,25 +31,25 @@ class SurveyFilters:
     """An entity key as stored."""
     pinned: bool | None = None
     words: str | None = None
-    """A part of the text, in any case."""
+    """A part of the text, case-insensitive."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class OwnedMemory:
-    """A memory and whose it is."""
+    """A memory and its person."""
 
     user: str
-    """As the application calls the person."""
+    """The application's id of the person."""
     memory: StoredMemory
 
 
 @dataclass(frozen=True, kw_only=True)
 class TurnMemory:
-    """What a turn said and is remembered."""
+    """A memory that a turn stated."""
 
     id: str
     content: str
-    """As it is held now, which a later turn may have changed."""
+    """The current text, which a later turn may have changed."""
     type: str
     status: str
     persona_id: str | None
@@ -60,7 +58,7 @@ class TurnMemory:
 
 @dataclass(frozen=True, kw_only=True)
 class MemoryCounts:
-    """How much is held, over everyone."""
+    """Numbers of memories over all people."""
 
     active: int
     archived: int
@@ -69,31 +67,37 @@ class MemoryCounts:
 
 @dataclass(frozen=True, kw_only=True)
 class Facets:
-    """How many memories stand under each value."""
+    """How many memories have each value of each facet."""
 
     total: int
-    """All filters applied."""
+    """The number with all filters applied."""
     by: Mapping[str, Mapping[str, int]]
-    """Per facet: status, type, source, persona, pinned, user (the top twenty), entity (of one person)."""
+    """Counts by facet: status, type, source, persona, pinned, user (the top twenty), entity (for one person only)."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class MemorySurvey:
-    """A page of memories and what stands beside it."""
+    """A page of memories and the facets."""
 
     found: tuple[OwnedMemory, ...]
     facets: Facets
 
 
 async def survey_memories(tx: Tx, scope: Scope, filters: SurveyFilters, *, most: int, skip: int = 0) -> MemorySurvey:
-    """Memories of the organization, or of one person where the scope names one, latest change first, and how many
-    stand under each value of each facet, the other facets' filters applied."""
+    """Return a page of memories, latest change first, and the facets.
+
+    The memories are those of the organization, or of one person if the scope names one. Each facet is counted with the
+    filters of the other facets applied.
+    """
     params = {**_filter_params(scope, filters), "most": most, "skip": skip, "few": MOST_READ_ONE_BY_ONE + 1}
+    # Unprepared: with filters that may be null, a plan for all values would be far worse than one for these.
     entities = await tx.fetch_unprepared(SQL["entities"], **params) if scope.user_id else []
+    # Without words or entity the counts come from one pass over an index.
     if not filters.words and not filters.entity:
         facets = _make_facets(await tx.fetch_unprepared(SQL["standing"], **params), entities, filters)
         return _make_survey(await tx.fetch_unprepared(SQL["page"], **params), facets)
     matching = await tx.fetch_unprepared(SQL["matching"], **params)
+    # Many matches: let the database count; few: count the rows that were read.
     if len(matching) > MOST_READ_ONE_BY_ONE:
         facets = _make_facets(await tx.fetch_unprepared(SQL["standing_of_matches"], **params), entities, filters)
         return _make_survey(await _page_of_many(tx, params, facets.total), facets)
@@ -102,33 +106,33 @@ async def survey_memories(tx: Tx, scope: Scope, filters: SurveyFilters, *, most:
 
 
 def _make_survey(found: Sequence[Row], facets: Facets) -> MemorySurvey:
-    kept = tuple(OwnedMemory(user=row.pop("external_id"), memory=memory_of(row)) for row in found)
-    return MemorySurvey(found=kept, facets=facets)
+    memories = tuple(OwnedMemory(user=row.pop("external_id"), memory=memory_of(row)) for row in found)
+    return MemorySurvey(found=memories, facets=facets)
 
 
 async def _page_of_few(
     tx: Tx, scope: Scope, filters: SurveyFilters, matching: Sequence[Row], *, most: int, skip: int
 ) -> Sequence[Row]:
-    """A page of what matches, out of all that does."""
-    mine = [row for row in matching if _is_in_scope(row, scope) and _has_wanted_values(row, filters)]
-    chosen = sorted(mine, key=lambda row: (row["updated_at"], row["id"]), reverse=True)[skip : skip + most]
+    """Return the page, taken from all matches."""
+    wanted = [row for row in matching if _is_in_scope(row, scope) and _has_wanted_values(row, filters)]
+    chosen = sorted(wanted, key=lambda row: (row["updated_at"], row["id"]), reverse=True)[skip : skip + most]
     places = {"users": [row["user_id"] for row in chosen], "ids": [row["id"] for row in chosen]}
     return await tx.fetch_all(SQL["these"], org_id=scope.org_id, **places) if chosen else []
 
 
 async def _page_of_many(tx: Tx, params: dict[str, Any], total: int) -> Sequence[Row]:
-    """A page of what matches: first looked for among the latest, since there is much of it."""
-    left = min(params["most"], total - params["skip"])
-    if left <= 0:
+    """Return the page of many matches: search the latest memories first, since the page is likely among them."""
+    size = min(params["most"], total - params["skip"])
+    if size <= 0:
         return []
     found = await tx.fetch_unprepared(
-        SQL["page_of_latest_matches"], **params, latest=MOST_READ_ONE_BY_ONE + 2 * (params["skip"] + left)
+        SQL["page_of_latest_matches"], **params, latest=MOST_READ_ONE_BY_ONE + 2 * (params["skip"] + size)
     )
-    return found if len(found) == left else await tx.fetch_unprepared(SQL["page_of_matches"], **params)
+    return found if len(found) == size else await tx.fetch_unprepared(SQL["page_of_matches"], **params)
 
 
 def _facet_rows(matching: Sequence[Row], scope: Scope, filters: SurveyFilters) -> list[Row]:
-    """The rows that `standing` would give of these: combinations of values, and the top twenty people."""
+    """Return the rows that the statement `standing` would give: value combinations and the top people."""
     columns = tuple(_FACET_COLUMNS.values())
     combinations = Counter(tuple(row[name] for name in columns) for row in matching if _is_in_scope(row, scope))
     people = Counter(row["person"] for row in matching if _has_wanted_values(row, filters))
@@ -159,7 +163,7 @@ _FACET_COLUMNS = {"status": "status", "type": "type", "source": "source", "perso
 
 
 def _facet_counts(rows: Sequence[Row], filters: SurveyFilters, facet: str) -> dict[str, int]:
-    """The facet's values with their numbers, most first; its own filter is not applied."""
+    """Return the counts of the facet's values, most frequent first; the facet's own filter is not applied."""
     column = _FACET_COLUMNS[facet]
     found: Counter[str] = Counter()
     for row in rows:
@@ -174,7 +178,7 @@ def _has_wanted_values(row: Row, filters: SurveyFilters, apart_from: str = "") -
 
 
 async def memories_by_turn(tx: Tx, scope: Scope, turn_ids: Sequence[str]) -> dict[str, list[TurnMemory]]:
-    """What these turns of the person said that is remembered, by turn."""
+    """Return the memories that these turns of the person stated, by turn."""
     found: dict[str, list[TurnMemory]] = {}
     for row in await tx.fetch_all(SQL["of_turns"], org_id=scope.org_id, user_id=scope.user, turns=list(turn_ids)):
         found.setdefault(row.pop("turn_id"), []).append(TurnMemory(**row))
@@ -182,7 +186,7 @@ async def memories_by_turn(tx: Tx, scope: Scope, turn_ids: Sequence[str]) -> dic
 
 
 async def count_memories(tx: Tx, scope: Scope) -> MemoryCounts:
-    """How much the organization holds."""
+    """Return the numbers of the organization's memories."""
     rows = await tx.fetch_all(SQL["counts"], org_id=scope.org_id)
     by = {(row["status"], row["pinned"]): row["number"] for row in rows}
     return MemoryCounts(
@@ -193,6 +197,7 @@ async def count_memories(tx: Tx, scope: Scope) -> MemoryCounts:
 
 
 def _filter_params(scope: Scope, filters: SurveyFilters) -> dict[str, Any]:
+    # The plain pattern is a cheap first filter in SQL; the exact one is needed only where it is narrower.
     plain = _plain_pattern(filters.words) if filters.words else None
     exact = _like_pattern(filters.words) if filters.words else None
     return {
@@ -210,11 +215,11 @@ def _filter_params(scope: Scope, filters: SurveyFilters) -> dict[str, Any]:
 
 
 def _like_pattern(words: str) -> str:
-    """A pattern for texts that contain the words as they are."""
+    """Return a LIKE pattern for texts that contain the words as they are."""
     return "%" + "".join(f"\\{letter}" if letter in "\\%_" else letter for letter in words) + "%"
 
 
 def _plain_pattern(words: str) -> str:
-    """A wider pattern in small plain letters: anything goes where a letter beyond those could be meant, İ for i."""
+    """Return a wider LIKE pattern in lower-case ASCII: a wildcard wherever case folding could leave ASCII (İ for i)."""
     pieces = re.split(r"[^\x00-\x7f]|[ik]", words.lower())
     return "".join(_like_pattern(piece) for piece in pieces if piece) or "%"

@@ -1,8 +1,6 @@
-"""Reads and writes tombstones.
+"""Tombstones: hashes of what was forgotten, so that a repeated reflection does not store it again.
 
-Hashes of what was forgotten, so that a reflection run again does not bring it back. Not the forgetting: custody.
-
-The hash that stands for something forgotten.
+This file computes, reads and writes them; the forgetting itself is in `custody`.
 """
 
 import hashlib
@@ -18,23 +16,24 @@ from mnemon.scope import Scope
 
 
 def content_tombstone(scope: Scope, content: str) -> bytes:
-    """The hash of what a memory said."""
+    """Return the hash of a memory's content."""
     return _person_hash(scope, "content", normalize_content(content))
 
 
 def quote_tombstone(scope: Scope, quote: str) -> bytes:
-    """The hash of the words it rested on."""
+    """Return the hash of the quoted words that a memory rests on."""
     return _person_hash(scope, "quote", normalize_content(quote))
 
 
 def place_tombstone(scope: Scope, turn_id: str, memory_key: str) -> bytes:
-    """The hash of the turn it was taken from, under its key: other words for the same are refused too."""
+    """Return the hash of the turn and the memory key, so that another wording of the same fact is refused too."""
     return _person_hash(scope, "place", f"{turn_id}\0{memory_key}")
 
 
 def tombstones_of(scope: Scope, fact: Fact) -> frozenset[bytes]:
-    """Every hash under which a fact could have been forgotten."""
+    """Return every hash under which a fact could have been forgotten."""
     stones = {content_tombstone(scope, fact.content)}
+    # Without a quote the application states it, and only its content can be recognized.
     if fact.ground:
         stones |= {
             quote_tombstone(scope, fact.ground.quote),
@@ -44,7 +43,7 @@ def tombstones_of(scope: Scope, fact: Fact) -> frozenset[bytes]:
 
 
 def _person_hash(scope: Scope, kind: str, text: str) -> bytes:
-    """Keyed by the person, so that equal hashes of two people say nothing."""
+    """Return an HMAC keyed by the person, so that hashes cannot be compared between people."""
     key = f"{scope.org_id}\0{scope.user}".encode()
     return hmac.new(key, f"{kind}\0{text}".encode("utf-8", "surrogatepass"), hashlib.sha256).digest()
 
@@ -53,23 +52,25 @@ SQL = load_statements("mnemon.memory")
 
 
 async def find_forgotten(tx: Tx, scope: Scope, facts: Sequence[Fact]) -> frozenset[int]:
-    """Which of the extracted facts, by place, were forgotten after they were said. What is said anew is new."""
+    """Return the positions of extracted facts that were forgotten after they were said; what was said later is new."""
     wanted = {stone for fact in facts for stone in tombstones_of(scope, fact)}
     if not wanted:
         return frozenset()
     rows = await tx.fetch_all(SQL["tombstones"], org_id=scope.org_id, user_id=scope.user, hashes=list(wanted))
-    laid: dict[bytes, datetime] = {bytes(row["hash"]): row["at"] for row in rows}
+    forgotten_at: dict[bytes, datetime] = {bytes(row["hash"]): row["at"] for row in rows}
     return frozenset(
-        place
-        for place, fact in enumerate(facts)
+        position
+        for position, fact in enumerate(facts)
         if any(
-            stone in laid and (fact.ground is None or fact.ground.at <= laid[stone])
+            # What is said again after the forgetting is new and may be remembered.
+            stone in forgotten_at and (fact.ground is None or fact.ground.at <= forgotten_at[stone])
             for stone in tombstones_of(scope, fact)
         )
     )
 
 
 async def store_tombstones(tx: Tx, scope: Scope, stones: Iterable[bytes], *, at: datetime) -> int:
-    """The stones lie; gives how many are new."""
+    """Store the tombstones, or move the time of those that exist; return how many rows were written."""
+    # In a fixed order, so that two transactions that write the same hashes cannot deadlock.
     rows = [{"org_id": scope.org_id, "user_id": scope.user, "hash": stone, "at": at} for stone in sorted(set(stones))]
     return await tx.execute_many(SQL["lay_tombstone"], rows) if rows else 0

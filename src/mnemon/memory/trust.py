@@ -1,9 +1,9 @@
-"""Trust as an order: whose words may replace whose, and which trust a declared source has.
+"""Trust as an order: whose statements may replace whose, and the trust of each declared source.
 
     operator > person > agent > tool > document > unknown
 
-A statement of lower trust never replaces, rewords, unpins or archives one of higher trust: it stands beside it, as a
-claim.
+A statement of lower trust never replaces, rewords, unpins or archives one of higher trust: it is kept beside that one
+as a claim.
 """
 
 from enum import StrEnum
@@ -14,21 +14,21 @@ class Trust(StrEnum):
     """Who vouches for a statement, highest first."""
 
     OPERATOR = "operator"
-    """Who runs the application; only a key that is bound to no person may speak for them."""
+    """Whoever runs the application; only a key that is bound to no person may speak for them."""
     PERSON = "person"
     """The person's own words, or the application that speaks for them."""
     AGENT = "agent"
-    """A model or agent, by itself."""
+    """A model or agent that speaks for itself."""
     TOOL = "tool"
-    """What a tool gave back: may hold anything, even instructions."""
+    """What a tool returned: it may contain anything, even instructions."""
     DOCUMENT = "document"
-    """A text that somebody else wrote: a file, a page, a mail."""
+    """A text that someone else wrote: a file, a page, a mail."""
     UNKNOWN = "unknown"
-    """Any source that is not in the table."""
+    """Any source that is not in the tables below."""
 
 
 CoarseTrust = Literal["person", "external"]
-"""The trust as `trust` on the wire says it; `trustLevel` says which of the six it is."""
+"""The API's field `trust`; `trustLevel` says which of the six levels it is."""
 _RANKS = {level: -place for place, level in enumerate(Trust)}
 _TRUST_BY_NAME: dict[str, Trust] = {
     **dict.fromkeys(("operator",), Trust.OPERATOR),
@@ -39,49 +39,50 @@ _TRUST_BY_NAME: dict[str, Trust] = {
     ),
     **dict.fromkeys(("agent", "ai", "assistant", "llm", "model", "persona"), Trust.AGENT),
 }  # fmt: skip
-"""Sources that are trusted only by their exact name, alone or before a colon: `user:ann`, never `user_upload`."""
+"""Sources that must match exactly, alone or before a colon: `user:ann`, never `user_upload`."""
 _TRUST_BY_FAMILY: dict[str, Trust] = {
     **dict.fromkeys(("function", "mcp", "plugin", "tool"), Trust.TOOL),
     **dict.fromkeys(
         ("attachment", "document", "email", "file", "page", "pdf", "rag", "url", "web", "website"), Trust.DOCUMENT
     ),
 }
-"""Sources that are known by their first word: `tool`, `tools:crm`, `document-upload`."""
+"""Sources that match by their first word: `tool`, `tools:crm`, `document-upload`."""
 _LONGEST_NAME = 60
 
 
 def outranks(one: Trust, other: Trust) -> bool:
-    """Whether the first is trusted more than the second."""
+    """Say whether the first is trusted more than the second."""
     return _RANKS[one] > _RANKS[other]
 
 
 def trust_rank(level: Trust) -> int:
-    """A number that is higher the more the level is trusted."""
+    """Return a number that is higher the more the level is trusted."""
     return _RANKS[level]
 
 
 def less_trusted(one: Trust, other: Trust) -> Trust:
-    """The one that is trusted less."""
+    """Return the less trusted of the two."""
     return other if outranks(one, other) else one
 
 
 def highest_trust(levels: list[Trust]) -> Trust:
-    """The most trusted of the levels; unknown when there is none."""
+    """Return the most trusted of the levels; unknown if there is none."""
     return max(levels, key=_RANKS.__getitem__, default=Trust.UNKNOWN)
 
 
 def speaks_for_person(level: Trust) -> bool:
-    """Whether a statement of this trust needs no mark."""
+    """Say whether a statement of this trust counts as the person's and needs no source mark."""
     return not outranks(Trust.PERSON, level)
 
 
 def coarse_trust(level: Trust) -> CoarseTrust:
-    """The trust in the two words of the wire's `trust`."""
+    """Return the API's coarse word for the level."""
     return "person" if speaks_for_person(level) else "external"
 
 
 def trust_of(source: str) -> Trust:
-    """The trust that a declared source has by the table; what is not in it is unknown, never the person."""
+    """Return the trust of a declared source; a source that is not in the tables is unknown, never the person."""
+    # `document-upload` and `document_upload` are one name; `toolcrm` and `user_upload` are unknown words.
     name = source.strip().lower().replace("-", "_")
     head = name.partition(":")[0]
     if head in _TRUST_BY_NAME:
@@ -90,7 +91,7 @@ def trust_of(source: str) -> Trust:
 
 
 def legacy_trust_of(source: str, coarse: str) -> Trust:
-    """The trust of a row from before trust was an order, by its source and the word it was stored with."""
+    """Return the trust of a row stored before trust had levels, from its source and its coarse trust."""
     level = trust_of(source)
     if coarse == "external":
         return Trust.TOOL if speaks_for_person(level) else level
@@ -98,8 +99,8 @@ def legacy_trust_of(source: str, coarse: str) -> Trust:
 
 
 def source_mark(level: Trust, origin: str) -> str:
-    """Name a source for a prompt: our word for its trust first, then its own name in plain letters and digits."""
-    # Our word stands for a source's first word only where that word gave the trust; else it would hide who speaks.
+    """Name a source for a prompt: the word for its trust, then its own name in plain letters and digits."""
+    # The trust word replaces the first word of the source only if that word gave the trust; otherwise it would hide it.
     known = level is not Trust.UNKNOWN and trust_of(origin) is level
     name = origin.partition(":")[2] if known and ":" in origin else origin
     plain = "".join(sign if sign.isalnum() or sign in "._-/" else " " for sign in name[: 4 * _LONGEST_NAME])

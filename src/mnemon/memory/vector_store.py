@@ -1,7 +1,6 @@
-"""Reads and writes vectors.
+"""SQL statements that read and write the vectors of memories, their versions and messages.
 
-Where the vectors of memories, their versions and messages stand. Not how they are made (vectors), nor how they are
-weighed (ranking).
+How vectors are computed is in `vectors`, how they are compared is in `ranking`.
 """
 
 from collections.abc import AsyncIterator, Mapping
@@ -21,11 +20,11 @@ from mnemon.vectors.text_vectors import vector_literal
 
 SQL = load_statements("mnemon.memory")
 _VECTORS_BETWEEN_PAUSES = 16
-"""Vectors written out as text before others may run, in about 2 ms."""
+"""Vectors converted to text between two pauses for other tasks, about 2 ms."""
 
 
 class VectorKind(StrEnum):
-    """What a vector stands for."""
+    """What a vector belongs to."""
 
     MEMORY = "memory"
     VERSION = "version"
@@ -34,16 +33,18 @@ class VectorKind(StrEnum):
 
 @asynccontextmanager
 async def join_by_hash(tx: Tx) -> AsyncIterator[None]:
-    """Statements inside join a person's rows with their vectors in linear time."""
+    """Make the statements inside join a person's rows with their vectors by hash, in linear time."""
+    # The planner takes one person's rows for a single one and would choose a nested loop, quadratic in their number.
     await tx.execute(SQL["join_by_hash"])
     yield
+    # Not in a `finally`: after an error the transaction ends, and `set local` with it.
     await tx.execute(SQL["join_as_usual"])
 
 
 async def save_vectors(
     tx: Tx, scope: Scope, model: str, vectors: Mapping[tuple[VectorKind, str], np.ndarray], *, revision: int
 ) -> None:
-    """Each thing has this vector of the model."""
+    """Store the vectors of the model for these rows; the first model used becomes the active one."""
     rows = [
         {
             "org_id": scope.org_id,
@@ -62,20 +63,20 @@ async def save_vectors(
 
 
 async def move_to_version(tx: Tx, scope: Scope, memory_id: str, number: int, *, revision: int) -> None:
-    """The memory's vectors stand for its version with this number; the memory itself has none."""
+    """Give the memory's vectors to its version with this number; the memory itself then has none."""
     await tx.execute(SQL["displace"], **_owner_params(scope), memory_id=memory_id, number=number, revision=revision)
 
 
 async def drop_vectors(tx: Tx, scope: Scope, memory_id: str) -> None:
-    """Remove the memory's vectors: its text was put in other words."""
+    """Delete the memory's vectors, because its text was reworded."""
     await tx.execute(SQL["drop"], **_owner_params(scope), memory_id=memory_id)
 
 
 class MemoryTexts:
-    """Memories, their versions and messages, as what gives texts their vectors sees them."""
+    """Memories, their versions and messages as a source of texts to embed."""
 
     async def list_unembedded(self, tx: Tx, scope: Scope, model: str, *, most: int) -> list[UnembeddedText]:
-        """What of the person has no vector of this model yet."""
+        """Return the person's texts that have no vector of this model yet."""
         async with join_by_hash(tx):
             rows = await tx.fetch_all(SQL["pending"], **_owner_params(scope), model=model, most=most)
         return [UnembeddedText(address=(row["kind"], row["id"]), content=row["content"]) for row in rows]
@@ -83,16 +84,16 @@ class MemoryTexts:
     async def store_vectors(
         self, tx: Tx, scope: Scope, model: str, vectors: Mapping[UnembeddedText, np.ndarray]
     ) -> None:
-        """Each has its vector, and the person's index is renewed."""
+        """Store the vectors under a new revision, so that the person's index is updated."""
         named = {(VectorKind(one.address[0]), one.address[1]): vector for one, vector in vectors.items()}
         await save_vectors(tx, scope, model, named, revision=await bump_revision(tx, scope))
 
     async def count_vectors(self, tx: Tx, scope: Scope, model: str) -> VectorCount:
-        """Over every person of the organization."""
+        """Count texts and vectors over all people of the organization."""
         return VectorCount(**await tx.fetch_one(SQL["count_texts"], org_id=scope.org_id, model=model))
 
     async def delete_other_vectors(self, tx: Tx, scope: Scope, model: str) -> int:
-        """The person has no vectors of other models; how many there were."""
+        """Delete the person's vectors of other models; return how many there were."""
         return await tx.execute(SQL["drop_others"], **_owner_params(scope), model=model)
 
 

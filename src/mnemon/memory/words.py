@@ -1,6 +1,7 @@
-"""Words of a text as recall compares them: stemmed, without stop words; and how well a text covers a query.
+"""Words of a text as recall compares them, and how well one text covers another.
 
-Whether a text says only what its sources say: the gate for text that is made from memories.
+Terms are stemmed words without stop words. BM25 and coverage compare a query with texts; the grounding check says
+whether a text made from memories adds anything that its sources do not say.
 """
 
 import math
@@ -19,7 +20,7 @@ _WORD = re.compile(r"[^\W_]+", re.UNICODE)
 
 
 class _ThreadStemmer(threading.local):
-    """A stemmer for each thread: it has inner state and must not be called by two at once."""
+    """A stemmer for each thread: it keeps state and must not be called by two threads at once."""
 
     def __init__(self) -> None:
         self.stem_word = Stemmer.Stemmer("english").stemWord
@@ -36,25 +37,27 @@ STOP_WORDS = frozenset(
 _K1, _B = 1.2, 0.75
 _MOST_WORDS = 200_000
 _LONGEST_KEPT = 64
-"""A longer word is hardly met again, and whoever sends such words must not fill the memory with them."""
+"""Longer words are not cached: they hardly recur, and a caller who sends many must not fill the cache."""
 LONGEST_INDEXED = 50_000
-"""Characters of a text that recall reads, counted again in its normal form."""
+"""Characters of a text that recall indexes, counted again after normalization."""
 _LONGEST_FORM = 18
-"""Characters that one may become in its normal form (U+FDFA)."""
+"""The most characters that one character becomes in NFKC (U+FDFA)."""
 MOST_QUERY_TERMS = 256
+"""The most terms of a query that are looked up."""
 _QUERY_END_CHARS = 4_000
-"""Characters at either end of a long query."""
+"""Characters kept from either end of a long query."""
 _CHARACTERS_OF_A_ROW = 500
-"""Characters whose terms take about as long as everything else about a row of recall."""
+"""Characters whose terms take about as long to make as everything else about an indexed row."""
 _ASCII_SEPARATORS = {number: " " for number in range(128) if not chr(number).isalnum()}
-"""What is not a letter or digit stands between words; most texts are of these characters alone."""
+"""Everything but letters and digits separates words. Most texts are ASCII, for which this is enough."""
 
 
 class _StemCache(dict[str, str]):
-    """Words met so far and their stems; empty for stop words. Forgets everything when it has grown too large."""
+    """Stems of the words seen so far; empty for stop words. Cleared when it has grown too large."""
 
     def __missing__(self, word: str) -> str:
-        if not word.isalpha():  # a number or a code is its own stem, and there is no end of them
+        # Numbers and codes are their own stems, and there are too many different ones to cache.
+        if not word.isalpha():
             return word
         if len(self) >= _MOST_WORDS:
             self.clear()
@@ -68,17 +71,18 @@ _STEMS = _StemCache()
 
 
 def stem(word: str) -> str:
-    """The word without its ending; numbers and codes have none."""
+    """Return the stem of the word; numbers, codes and words of one or two letters are unchanged."""
     return str(_STEMMER.stem_word(word)) if word.isalpha() and len(word) > 2 else word
 
 
 def stem_words(words: str) -> frozenset[str]:
-    """The stems of the words, stop words too."""
+    """Return the stems of the words, including stop words."""
     return frozenset(map(stem, words.split()))
 
 
 def _split_words(text: str) -> list[str]:
-    """The words of a text, folded, without a possessive's ending."""
+    """Return the case-folded words of a text, without the possessive 's."""
+    # Most texts are ASCII, and splitting without a pattern is much faster (docs/recall.md).
     if text.isascii():
         return text.lower().replace("'s", "").translate(_ASCII_SEPARATORS).split()
     plain = normalize_text("NFKC", text).replace("’s", "")
@@ -87,14 +91,18 @@ def _split_words(text: str) -> list[str]:
 
 @reads_outside_text
 def terms(text: str, *, bare: bool = False) -> list[str]:
-    """The stemmed words of a text, in order; stop words only when there is nothing else, and never when `bare`."""
+    """Return the stems of a text in order, without stop words.
+
+    A text of stop words only gives their stems, or nothing if `bare`.
+    """
     words = _split_words(text)
     return [known for word in words if (known := _STEMS[word])] or ([] if bare else [stem(word) for word in words])
 
 
 @reads_outside_text
 def indexed_terms(text: str) -> list[str]:
-    """The terms by which recall finds a text: of a very long one, those at its beginning."""
+    """Return the terms by which recall finds a text; of a very long one, those of its beginning."""
+    # Only a text this long can exceed the limit once normalized; shorter ones need no cut.
     if len(text) > LONGEST_INDEXED // _LONGEST_FORM:
         text = text[:LONGEST_INDEXED]
         text = text if text.isascii() else normalize_text("NFKC", text)[:LONGEST_INDEXED]
@@ -108,9 +116,9 @@ def _term_counts(text: str) -> tuple[dict[str, int], int]:
 
 @reads_outside_text
 def query_terms(text: str) -> list[str]:
-    """The different terms that a query is compared by: of a very long one, those at its beginning and its end.
+    """Return the distinct terms of a query; of a very long one, those of its beginning and end.
 
-    Each is looked for in everything that is held, so their number must not grow with what a caller sends.
+    Each is looked up in everything that is stored, so their number must not grow with what a caller sends.
     """
     if len(text) > 2 * _QUERY_END_CHARS:
         text = f"{text[:_QUERY_END_CHARS]} {text[-_QUERY_END_CHARS:]}"
@@ -120,13 +128,13 @@ def query_terms(text: str) -> list[str]:
 
 
 def reading_effort(texts: Iterable[str | None]) -> int:
-    """How long the texts' terms take, as a number of rows with short texts."""
+    """Return the cost of making the texts' terms, counted in rows with short texts."""
     return sum(min(len(text), LONGEST_INDEXED) for text in texts if text) // _CHARACTERS_OF_A_ROW
 
 
 @reads_outside_text
 def bm25_scores(query: str, texts: Sequence[str]) -> list[float]:
-    """How well each text matches the query among these texts; 0 where no word is shared."""
+    """Return how well each text matches the query among these texts; 0 if they share no word."""
     wanted = query_terms(query)
     counted = list(map(_term_counts, texts))
     weights = _term_weights(wanted, [counts for counts, _ in counted])
@@ -144,7 +152,7 @@ def _bm25_score(
 
 @reads_outside_text
 def query_coverage(query: str, texts: Sequence[str]) -> list[float]:
-    """The share of the query's words, weighted by rarity among these texts, that each text holds: 0 to 1."""
+    """Return the share of the query's terms that each text contains, weighted by rarity among the texts: 0 to 1."""
     wanted = query_terms(query)
     counted = [counts for counts, _ in map(_term_counts, texts)]
     weights = _term_weights(wanted, counted)
@@ -155,6 +163,7 @@ def query_coverage(query: str, texts: Sequence[str]) -> list[float]:
 
 
 def _term_weights(wanted: Sequence[str], counted: Sequence[dict[str, int]]) -> dict[str, float]:
+    """Return the inverse document frequency of each term among the texts."""
     size = len(counted)
     holds = {word: sum(word in counts for counts in counted) for word in wanted}
     return {word: math.log(1 + (size - held + 0.5) / (held + 0.5)) for word, held in holds.items()}
@@ -164,15 +173,18 @@ _CONNECTIVES = frozenset(terms("also both while too likewise including such as w
 
 
 def ungrounded_terms(text: str, sources: Sequence[str]) -> tuple[str, ...]:
-    """The stems of the text that stand in none of the sources; none when it adds nothing."""
-    said = {term for source in sources for term in terms(source)}
+    """Return the stems of the text that are in none of the sources; empty if it adds nothing."""
+    known = {term for source in sources for term in terms(source)}
     return tuple(
-        dict.fromkeys(t for t in terms(text) if t not in said and t not in _CONNECTIVES and t not in STOP_WORDS)
+        dict.fromkeys(t for t in terms(text) if t not in known and t not in _CONNECTIVES and t not in STOP_WORDS)
     )
 
 
 def grounding_fault(text: str, sources: Sequence[str], *, share: float = 1.0) -> str | None:
-    """Why the text may not stand for its sources; None when it may. `share` of its words must be theirs."""
+    """Say why the text may not replace its sources; None if it may.
+
+    `share` of its words must be in the sources, and all of its numbers.
+    """
     if normalize_content(text) in {normalize_content(source) for source in sources}:
         return None
     fault = number_fault(text, sources)

@@ -1,2 +1,5 @@
-"""Who and what a person's memories speak of: names that mean one entity, aliases with their log, suggestions, graph.
-Not the memories themselves (memory) and not what an agent holds true about objects of a session (agentstate)."""
+"""Entities: whom and what a person's memories mention, and which names mean the same one.
+
+Holds aliases with their log, merge suggestions and the graph. The memories themselves are in `memory`; what an agent
+believes about objects of a session is in `agentstate`.
+"""

@@ -12,16 +12,16 @@ from typing import Literal
 
 @dataclass(frozen=True, kw_only=True)
 class AliasLink:
-    """One merge that is in force."""
+    """One merge in force."""
 
     alias: str
-    """The key that gave way: the root it was at the time."""
+    """The key that was merged into another; a root at the time."""
     target: str
-    """The key it reads as: a root at the time."""
+    """The key it is resolved to; a root at the time."""
     asked_from: str
-    """The key the merge named, which may lie under `alias`."""
+    """The key that the merge named, which may lie below `alias`."""
     merge_id: str
-    """The log entry that made it; later ones sort after."""
+    """The log entry of the merge; later ones sort after earlier ones."""
     made_by: Literal["person", "rule"] = "person"
 
 
@@ -30,39 +30,45 @@ class Aliases:
     """All links of one person: a forest whose roots are the entities."""
 
     links: Mapping[str, AliasLink] = field(default_factory=lambda: MappingProxyType({}))
-    """By alias."""
+    """Links by alias."""
 
     @staticmethod
     def from_links(links: Iterable[AliasLink]) -> "Aliases":
+        """Return the aliases with these links."""
         return Aliases(MappingProxyType({link.alias: link for link in links}))
 
     def resolve(self, key: str) -> str:
-        """The entity that a stored key means."""
+        """Return the entity key that a stored key is resolved to."""
         while key in self.links:
             key = self.links[key].target
         return key
 
     def member_keys(self, key: str) -> tuple[str, ...]:
-        """Every stored key that reads as the same entity, the root first, then by name."""
+        """Return every stored key that is resolved to the same entity, the root first, then by name."""
         root = self.resolve(key)
         known = set(self.links) | {link.target for link in self.links.values()}
         return (root, *sorted(one for one in known if one != root and self.resolve(one) == root))
 
     def link_for(self, source: str, into: str, merge_id: str, made_by: Literal["person", "rule"]) -> AliasLink | None:
-        """The link that a merge would make; None when the two are one already."""
+        """Return the link that a merge would add; None if both keys are one entity already."""
+        # Roots are linked, never members: the forest stays free of cycles, and removing one link splits it exactly.
         alias, target = self.resolve(source), self.resolve(into)
         if alias == target:
             return None
         return AliasLink(alias=alias, target=target, asked_from=source, merge_id=merge_id, made_by=made_by)
 
     def with_link(self, link: AliasLink) -> "Aliases":
-        """The aliases after the merge that made this link."""
+        """Return the aliases after the merge that made this link."""
         return Aliases.from_links((*self.links.values(), link))
 
     def link_to_undo(self, key: str, source: str) -> AliasLink | None:
-        """The merge that made the two one: of those without which they would be two, the latest that named `source`."""
+        """Return the link whose removal splits the two: the latest that named `source`, else the latest.
+
+        None if the two are not merged.
+        """
         if key == source or self.resolve(source) != self.resolve(key):
             return None
+        # Links on both paths are above the common ancestor; only the others connect the two.
         between = {link.alias: link for link in self._link_path(source)}
         for link in self._link_path(key):
             if between.pop(link.alias, None) is None:
@@ -71,6 +77,7 @@ class Aliases:
         return max(named or between.values(), key=lambda link: link.merge_id, default=None)
 
     def _link_path(self, key: str) -> list[AliasLink]:
+        """Return the links from the key up to its root."""
         path = []
         while key in self.links:
             path.append(self.links[key])
@@ -78,5 +85,5 @@ class Aliases:
         return path
 
     def without_link(self, link: AliasLink) -> "Aliases":
-        """The aliases as if this link had never been made."""
+        """Return the aliases as if this link had never been made."""
         return Aliases.from_links(one for one in self.links.values() if one != link)

@@ -1,4 +1,4 @@
-"""Tables about names: spellings of one name, names that differ however alike they sound, words to leave off."""
+"""Tables about names: spellings of one name, names that differ despite similar sound, and words to leave out."""
 
 from importlib import resources
 
@@ -10,9 +10,9 @@ def _read_table(name: str) -> str:
 NAME_VARIANTS: tuple[frozenset[str], ...] = tuple(
     frozenset(line.split()) for line in _read_table("one_name.txt").splitlines()
 )
-"""Spellings and short forms of one name; a short form may stand in several."""
+"""Spellings and short forms of one name; a short form may be in several groups."""
 KNOWN_NAMES: frozenset[str] = frozenset(_read_table("other_names.txt").split()).union(*NAME_VARIANTS)
-"""Names in use: two of them that share no line above are different names, however alike they sound."""
+"""Known names: two of them that share no group above are different names, however similar they sound."""
 
 MALE_TITLES = frozenset({"mr", "herr", "monsieur", "senor", "sir", "lord", "mister"})
 FEMALE_TITLES = frozenset({"mrs", "ms", "miss", "frau", "madame", "mme", "senora", "lady", "dame"})
@@ -29,7 +29,7 @@ LEGAL_FORMS = frozenset({
 })  # fmt: skip
 PROJECT_WORDS = frozenset({"project", "the"})
 GENERIC_WORDS = frozenset({"app", "platform", "initiative", "programme", "program", "effort"})
-"""Words that usually only say what kind of thing it is; leaving one off needs context to be clear."""
+"""Words that usually only name the kind of thing; without them a name is clear only in context."""
 
 PLACE_ABBREVIATIONS = {
     "al": "alabama", "ak": "alaska", "az": "arizona", "ar": "arkansas", "ca": "california", "co": "colorado",

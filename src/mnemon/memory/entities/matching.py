@@ -1,4 +1,4 @@
-"""Are these two entities one? Clear cases merge by themselves, doubtful ones are suggested, the rest stay apart."""
+"""Decide whether two entities are one: merge clear cases, suggest doubtful ones, keep the others apart."""
 
 from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
@@ -20,20 +20,20 @@ _SHORTEST_PLACE = 7
 
 
 class NameLikeness(IntEnum):
-    """How alike two names are, whatever is known about their bearers."""
+    """How similar two names are, regardless of what is known about the entities."""
 
     OTHER = 0
     """Different names."""
     DOUBTFUL = 1
-    """Alike, but a difference speaks against it that context alone does not remove: at most a suggestion."""
+    """Similar, but with a difference that shared context does not remove: at most a suggestion."""
     ALIKE = 2
-    """Could be one name misheard, could be two: always a suggestion, never more."""
+    """Perhaps one name misheard, perhaps two: always a suggestion, never more."""
     PART = 3
-    """One is a part of the other: a first name, an initial, an acronym, a place without its region."""
+    """One is part of the other: a first name, an initial, an acronym, a place without its region."""
     VARIANT = 4
     """One name in two spellings, by sound, by letters or as a short form."""
     SAME = 5
-    """The same name but for accents, punctuation, titles and legal forms."""
+    """The same name except for accents, punctuation, titles and legal forms."""
 
 
 class PairVerdict(StrEnum):
@@ -44,30 +44,30 @@ class PairVerdict(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class EntityCandidate:
-    """An entity as the rule sees it."""
+    """An entity as the matching sees it."""
 
     key: str
     type: EntityType
     label: str
     trust: Trust = Trust.PERSON
-    """Of the most trusted source that speaks of it."""
+    """The trust of the most trusted source that mentions it."""
     surroundings: Surroundings = field(default_factory=Surroundings)
 
 
 @dataclass(frozen=True, kw_only=True)
 class PairJudgement:
-    """What is to be done about two entities, and why."""
+    """What to do about two entities, and why."""
 
     verdict: PairVerdict
     likeness: NameLikeness
     fit: SurroundingsFit
     score: float
-    """0 to 1, for ordering suggestions; decides nothing."""
+    """0 to 1, for sorting suggestions only."""
     reasons: tuple[str, ...]
 
 
 def judge_pair(one: EntityCandidate, two: EntityCandidate) -> PairJudgement:
-    """Whether two entities are one; the same whichever comes first."""
+    """Judge whether two entities are one; the order of the two does not matter."""
     if one.type is not two.type:
         return _no_match("different kinds of entity")
     first, second = sorted((one, two), key=lambda c: (c.key, c.label))
@@ -97,15 +97,16 @@ def _no_match(reason: str) -> PairJudgement:
 
 
 def _decide_verdict(likeness: NameLikeness, context: SurroundingsComparison) -> PairVerdict:
-    """The table: likeness of the names against the fit of what is known."""
+    """Decide by a table: the likeness of the names against the fit of their surroundings."""
     if context.fit is SurroundingsFit.CONFLICT:
-        # The same name twice with facts that clash may be one who changed, or two: a person has to say.
+        # The same name with conflicting facts may be one entity that changed, or two: a person has to decide.
         return PairVerdict.SUGGEST if likeness is NameLikeness.SAME else PairVerdict.APART
     needed = {
         NameLikeness.SAME: SurroundingsFit.NONE,
         NameLikeness.VARIANT: SurroundingsFit.SHARED,
         NameLikeness.PART: SurroundingsFit.STRONG,
     }.get(likeness)
+    # Both names in one turn may mean two entities, so that such a merge is only suggested.
     if needed is None or context.fit < needed or context.together:
         return (
             PairVerdict.SUGGEST
@@ -134,7 +135,7 @@ def _list_reasons(likeness: NameLikeness, context: SurroundingsComparison) -> tu
 
 
 def name_likeness(entity_type: EntityType, one: str, two: str) -> NameLikeness:
-    """How alike two labels of one entity type are."""
+    """Return how similar two labels of one entity type are."""
     a, b = parse_name(entity_type, one), parse_name(entity_type, two)
     if not a.words or not b.words or _numbers_in(a) != _numbers_in(b):
         return NameLikeness.OTHER
@@ -144,7 +145,8 @@ def name_likeness(entity_type: EntityType, one: str, two: str) -> NameLikeness:
         return NameLikeness.OTHER
     likeness = _words_likeness(entity_type, a, b)
     if a.generation != b.generation:
-        return min(likeness, NameLikeness.DOUBTFUL)  # father and son share a name and most of their surroundings
+        # Father and son share a name and most of their surroundings.
+        return min(likeness, NameLikeness.DOUBTFUL)
     if a.loose != b.loose or (a.titled != b.titled and min(len(a.words), len(b.words)) == 1):
         return min(likeness, NameLikeness.PART)
     return likeness
@@ -163,10 +165,10 @@ def _words_likeness(entity_type: EntityType, a: ParsedName, b: ParsedName) -> Na
         return _person_likeness(a.words, b.words)
     if _is_acronym_of(a, b) or _is_acronym_of(b, a):
         return NameLikeness.PART
-    ties = [word_likeness(x, y) for x, y in zip(a.words, b.words, strict=False)]
-    if len(a.words) != len(b.words) or WordLikeness.OTHER in ties or WordLikeness.INITIAL in ties:
+    likenesses = [word_likeness(x, y) for x, y in zip(a.words, b.words, strict=False)]
+    if len(a.words) != len(b.words) or WordLikeness.OTHER in likenesses or WordLikeness.INITIAL in likenesses:
         return NameLikeness.OTHER
-    return _combine_word_likeness(ties)
+    return _combine_word_likeness(likenesses)
 
 
 def _place_likeness(a: ParsedName, b: ParsedName) -> NameLikeness:
@@ -177,12 +179,12 @@ def _place_likeness(a: ParsedName, b: ParsedName) -> NameLikeness:
         return NameLikeness.SAME if same_region else NameLikeness.PART
     if _is_acronym_of(a, b) or _is_acronym_of(b, a):
         return NameLikeness.PART
-    ties = [word_likeness(x, y) for x, y in zip(a.words, b.words, strict=False)]
+    likenesses = [word_likeness(x, y) for x, y in zip(a.words, b.words, strict=False)]
     long_enough = min(len(min(_joined_spellings(n), key=len)) for n in (a, b)) >= _SHORTEST_PLACE
     alike = (
         len(a.words) == len(b.words)
-        and all(t >= WordLikeness.VARIANT for t in ties)
-        and ties.count(WordLikeness.VARIANT) == 1
+        and all(t >= WordLikeness.VARIANT for t in likenesses)
+        and likenesses.count(WordLikeness.VARIANT) == 1
     )
     return NameLikeness.VARIANT if alike and long_enough and same_region else NameLikeness.OTHER
 
@@ -199,33 +201,35 @@ def _person_likeness(a: tuple[WordSpellings, ...], b: tuple[WordSpellings, ...])
         return {WordLikeness.EQUAL: NameLikeness.PART, WordLikeness.VARIANT: NameLikeness.DOUBTFUL}.get(
             closest, NameLikeness.OTHER
         )
-    # A middle name more: first and last have to carry it.
+    # With an extra middle name, the first and last names have to match.
     ends = [word_likeness(short[0], long[0]), word_likeness(short[-1], long[-1])]
     middle = all(any(word_likeness(x, y) > WordLikeness.OTHER for y in long[1:-1]) for x in short[1:-1])
     return min(_combine_word_likeness(ends), NameLikeness.VARIANT) if middle else NameLikeness.OTHER
 
 
-def _combine_word_likeness(ties: list[WordLikeness]) -> NameLikeness:
-    if WordLikeness.OTHER in ties:
+def _combine_word_likeness(likenesses: list[WordLikeness]) -> NameLikeness:
+    """Combine the likeness of each pair of words: at most one word may differ, and only slightly."""
+    if WordLikeness.OTHER in likenesses:
         return NameLikeness.OTHER
-    changed = [t for t in ties if t is not WordLikeness.EQUAL]
+    changed = [t for t in likenesses if t is not WordLikeness.EQUAL]
     if not changed:
         return NameLikeness.SAME
     if len(changed) > 1:
         return NameLikeness.DOUBTFUL if min(changed) is WordLikeness.VARIANT else NameLikeness.OTHER
     if changed == [WordLikeness.INITIAL]:
-        return NameLikeness.PART if len(ties) > 1 else NameLikeness.OTHER
+        return NameLikeness.PART if len(likenesses) > 1 else NameLikeness.OTHER
     return NameLikeness.ALIKE if changed == [WordLikeness.ALIKE] else NameLikeness.VARIANT
 
 
 def _joined_spellings(name: ParsedName) -> frozenset[str]:
-    """The name written as one word, each word in either of its spellings throughout."""
+    """Return the name as one word, with the shortest spelling of every word and with the longest."""
     return frozenset(
         {"".join(min(w, key=_length_key) for w in name.words), "".join(max(w, key=_length_key) for w in name.words)}
     )
 
 
 def _is_acronym_of(short: ParsedName, long: ParsedName) -> bool:
+    """Say whether the first name is made of the second's initials, without its linking words."""
     if len(short.words) != 1:
         return False
     (only,) = short.words

@@ -1,6 +1,6 @@
-"""Merging and splitting entities: an alias and a log entry, undone exactly.
+"""Merge and split entities: an alias and a log entry, which can be undone exactly.
 
-Merging clear cases by itself, some time after new entities were spoken of.
+A person may ask for a merge or a split; a job merges clear cases some time after new entities were mentioned.
 """
 
 import asyncio
@@ -22,26 +22,29 @@ from mnemon.sessions.people import bump_revision, lock_person
 
 @dataclass(frozen=True, kw_only=True)
 class MergeResult:
-    """What a merge did."""
+    """The result of a merge."""
 
     key: str
-    """The entity both read as now."""
+    """The key that both are resolved to now."""
     aliases: tuple[str, ...]
     changed: bool
-    """False when they were one already."""
+    """False if they were one entity already."""
 
 
 async def merge_entities(tx: Tx, scope: Scope, source: str, into: str) -> MergeResult:
-    """Both keys read as one entity, `into` where it may be chosen; nothing stored has changed but the alias."""
+    """Merge two entities under the key `into` if possible; nothing stored changes except the alias.
+
+    Raises Invalid if both keys are the same, NotFound if one is not known.
+    """
     if source == into:
         raise Invalid("An entity cannot be merged with itself. Name two different keys.", code="same_entity")
     await bump_revision(tx, scope)
     aliases = await _load_aliases_for(tx, scope, source, into)
-    given_way = aliases.links.get(into)
-    if given_way and given_way.made_by == "rule" and aliases.resolve(source) == given_way.target:
-        # The rule merged the same two the other way round; the person's choice of the key that stays goes first.
-        await _remove_link(tx, scope, given_way)
-        aliases = aliases.without_link(given_way)
+    existing = aliases.links.get(into)
+    if existing and existing.made_by == "rule" and aliases.resolve(source) == existing.target:
+        # The rule merged the same two in the other direction; the person's choice of the remaining key has precedence.
+        await _remove_link(tx, scope, existing)
+        aliases = aliases.without_link(existing)
     link = aliases.link_for(source, into, tx.new_id("mrg"), "person")
     if link:
         await _store_link(tx, scope, link, ("asked for",))
@@ -52,7 +55,10 @@ async def merge_entities(tx: Tx, scope: Scope, source: str, into: str) -> MergeR
 
 
 async def split_entities(tx: Tx, scope: Scope, key: str, source: str) -> AliasLink:
-    """Everything reads as before the merge that made the two one; they are not merged by rule again."""
+    """Undo the merge that made the two one; the rule does not merge them again. Return the removed link.
+
+    Raises Conflict if they are not merged, NotFound if a key is not known.
+    """
     await bump_revision(tx, scope)
     aliases = await _load_aliases_for(tx, scope, source, key)
     link = aliases.link_to_undo(key, source)
@@ -61,14 +67,15 @@ async def split_entities(tx: Tx, scope: Scope, key: str, source: str) -> AliasLi
             f"{source} is not merged with {key}. `GET /api/entities/{key}` lists its aliases.", code="not_merged"
         )
     await _remove_link(tx, scope, link)
+    # Otherwise the job would merge the pair again at the next mention.
     await _remember_split(tx, scope, link)
     return link
 
 
 async def merge_clear_cases(tx: Tx, scope: Scope, proposals: list[MergeProposal]) -> int:
-    """Every clear case is merged; what became one or was split meanwhile is left alone. Gives how many.
+    """Merge every clear case and return how many; skip what was merged or split in the meantime.
 
-    Nothing is merged for a person who was forgotten meanwhile.
+    Nothing is merged for a person who was forgotten in the meantime.
     """
     clear = [one for one in proposals if one.judgement.verdict is PairVerdict.MERGE]
     if not clear or await lock_person(tx, scope) is None:
@@ -76,15 +83,15 @@ async def merge_clear_cases(tx: Tx, scope: Scope, proposals: list[MergeProposal]
     await bump_revision(tx, scope)
     aliases = await store.load_aliases(tx, scope)
     apart = await store.pairs_kept_apart(tx, scope)
-    made = 0
+    merged = 0
     for proposal in clear:
         link = aliases.link_for(proposal.source, proposal.into, tx.new_id("mrg"), "rule")
         if link is None or _is_kept_apart(link, aliases, apart):
             continue
         await _store_link(tx, scope, link, proposal.judgement.reasons)
         aliases = aliases.with_link(link)
-        made += 1
-    return made
+        merged += 1
+    return merged
 
 
 def _is_kept_apart(link: AliasLink, aliases: Aliases, apart: frozenset[frozenset[str]]) -> bool:
@@ -93,10 +100,11 @@ def _is_kept_apart(link: AliasLink, aliases: Aliases, apart: frozenset[frozenset
 
 
 async def _load_aliases_for(tx: Tx, scope: Scope, *keys: str) -> Aliases:
+    """Return the aliases; raise NotFound for a key that neither a memory nor a link has."""
     aliases = await store.load_aliases(tx, scope)
     linked = set(aliases.links) | {link.target for link in aliases.links.values()}
-    spoken = {ref for one in await store.all_entity_refs(tx, scope) for ref in one}
-    if any(key not in spoken and key not in linked for key in keys):
+    mentioned = {ref for one in await store.all_entity_refs(tx, scope) for ref in one}
+    if any(key not in mentioned and key not in linked for key in keys):
         raise NotFound("entity")
     return aliases
 
@@ -112,7 +120,7 @@ async def _remove_link(tx: Tx, scope: Scope, link: AliasLink) -> None:
 
 
 async def _remember_split(tx: Tx, scope: Scope, link: AliasLink) -> None:
-    """What the rule would merge again is kept apart; for any other pair the split alone is enough."""
+    """Record pairs that the rule would merge again as kept apart; for any other pair the split is enough."""
     known = {one.key: one for one in match_candidates(await store.list_mentions(tx, scope))}
     for one in {link.alias, link.asked_from}:
         pair = known.get(one), known.get(link.target)
@@ -121,29 +129,29 @@ async def _remember_split(tx: Tx, scope: Scope, link: AliasLink) -> None:
 
 
 def open_proposals(
-    spoken: list[store.EntityMention], aliases: Aliases, apart: frozenset[frozenset[str]]
+    mentions: list[store.EntityMention], aliases: Aliases, apart: frozenset[frozenset[str]]
 ) -> list[MergeProposal]:
-    """What could be merged and is not yet, best first."""
+    """Return the merges that are proposed and not made yet, best first."""
     return [
         proposal
-        for proposal in propose_merges(match_candidates(spoken), apart)
+        for proposal in propose_merges(match_candidates(mentions), apart)
         if aliases.resolve(proposal.source) != aliases.resolve(proposal.into)
     ]
 
 
 def job_kinds(services: Services) -> tuple[JobKind, ...]:
-    """The work of this file."""
+    """Return the job that merges clear cases."""
 
     async def run(attempt: Attempt) -> None:
-        # No persona: what was said to one in private is no ground for what all of them read.
+        # No persona: what was said to one in private must not decide what all of them see.
         scope = Scope(org_id=attempt.scope.org_id, user_id=attempt.key)
         async with services.db.tx(scope.org_id) as tx:
-            spoken = await store.list_mentions(tx, scope)
+            mentions = await store.list_mentions(tx, scope)
             aliases = await store.load_aliases(tx, scope)
             apart = await store.pairs_kept_apart(tx, scope)
-        proposals = await asyncio.to_thread(open_proposals, spoken, aliases, apart)
+        proposals = await asyncio.to_thread(open_proposals, mentions, aliases, apart)
         async with services.db.tx(scope.org_id) as tx:
-            # The person's row before the work's, as every writer does: the other way round they would block each other.
+            # Lock the person's row before the job's, as every writer does; the opposite order could deadlock.
             await merge_clear_cases(tx, scope, proposals)
             await attempt.lock_work(tx)
             await attempt.settle(tx)

@@ -1,4 +1,4 @@
-"""A name taken apart: spellings of each word in plain Latin letters, titles and legal forms set aside."""
+"""Parsing of names: the spellings of each word in plain Latin letters, with titles and legal forms removed."""
 
 import re
 import unicodedata
@@ -10,7 +10,7 @@ from mnemon.memory.fact import EntityType
 from mnemon.untrusted_text import normalize_text, reads_outside_text
 
 WordSpellings = frozenset[str]
-"""One word of a name in all the spellings that are the same letters: `müller` is {muller, mueller}."""
+"""One word of a name in all its equivalent spellings: `müller` is {muller, mueller}."""
 
 _CYRILLIC = dict(
     zip(
@@ -34,26 +34,26 @@ _WORD_PATTERN = re.compile(r"[^\W_]+", re.UNICODE)
 
 @dataclass(frozen=True, kw_only=True)
 class ParsedName:
-    """What a label says once its form is set aside."""
+    """The parts of a label."""
 
     words: tuple[WordSpellings, ...]
     """The words that carry the name, in order."""
     qualifier: tuple[WordSpellings, ...] = ()
-    """What stands after the comma of a place."""
+    """The words after the comma of a place."""
     generation: str | None = None
     """`jr`, `sr`, `ii` of a person."""
     gender: str | None = None
-    """`m` or `f` where a title says so."""
+    """`m` or `f` if a title says so."""
     loose: bool = False
-    """A word that only says the kind of thing was set aside ("Kestrel App")."""
+    """Whether a word that only says the kind of thing was removed ("Kestrel App")."""
     titled: bool = False
-    """A title was set aside."""
+    """Whether a title was removed."""
 
 
 @reads_outside_text
 @lru_cache(maxsize=50_000)
 def latin_spellings(word: str) -> WordSpellings:
-    """Every way to write the word in plain Latin letters, or the word itself in a script that has none."""
+    """Return every way to write the word in plain Latin letters, or the word itself if its script has none."""
     text = _to_hiragana(normalize_text("NFKC", word).casefold())
     composed = normalize_text("NFC", text)
     plain = _to_latin(composed)
@@ -63,7 +63,7 @@ def latin_spellings(word: str) -> WordSpellings:
 
 @reads_outside_text
 def plain_words(text: str) -> tuple[str, ...]:
-    """The words of a text in their plain spelling, apostrophes and dots inside a word dropped."""
+    """Return the words of a text in their shortest plain spelling, without apostrophes and dots inside words."""
     joined = re.sub(r"(?<=\w)['’.](?=\w)", "", text.replace("&", " and "))
     return tuple(map(_shortest_spelling, _WORD_PATTERN.findall(joined)))
 
@@ -75,7 +75,7 @@ def _shortest_spelling(word: str) -> str:
 
 @lru_cache(maxsize=20_000)
 def parse_name(entity_type: EntityType, label: str) -> ParsedName:
-    """The name that a label of this entity type carries."""
+    """Parse the name in a label of this entity type."""
     joined = re.sub(r"(?<=\w)['’.](?=\w)", "", label.replace("&", " and "))
     if entity_type is EntityType.PLACE:
         return _parse_place(joined)
@@ -88,6 +88,8 @@ def parse_name(entity_type: EntityType, label: str) -> ParsedName:
 
 
 def _parse_person(words: list[WordSpellings]) -> ParsedName:
+    """Parse a person's name: set aside titles, generation suffixes and particles."""
+    # A label of titles only, such as "Doctor", keeps them: see `core or words`.
     titles = {word for word in words if word & lexicon.TITLES}
     generations = [min(word & lexicon.GENERATION_SUFFIXES) for word in words[1:] if word & lexicon.GENERATION_SUFFIXES]
     rest = [word for word in words if word not in titles and not (generations and word & lexicon.GENERATION_SUFFIXES)]
@@ -103,12 +105,14 @@ def _parse_person(words: list[WordSpellings]) -> ParsedName:
 
 
 def _strip_words(words: list[WordSpellings], form: frozenset[str], loose: frozenset[str]) -> ParsedName:
+    """Remove the words of the form and the generic ones, unless nothing would be left."""
     kept = [word for word in words if not word & form] or words
     tight = [word for word in kept if not word & loose] or kept
     return ParsedName(words=tuple(tight), loose=len(tight) < len(kept))
 
 
 def _parse_place(label: str) -> ParsedName:
+    """Parse a place: expand abbreviations; what follows the comma is the region."""
     head, _, tail = label.partition(",")
     words = [lexicon.PLACE_WORD_EXPANSIONS.get(word, word) for word in plain_words(head)]
     region = " ".join(plain_words(tail))
@@ -134,6 +138,7 @@ def _to_hiragana(text: str) -> str:
 
 def _to_latin(text: str) -> str:
     bare = normalize_text("NFD", text.translate(_TRANSLITERATION))
+    # Kana and Hangul are composed of parts that NFD would take apart; they have no Latin spelling here.
     if any("぀" <= c <= "ヿ" or "가" <= c <= "힣" for c in text):
         return text
     stripped = "".join(c for c in bare if not unicodedata.combining(c))

@@ -1,4 +1,4 @@
-"""The entities that a person's memories speak of: what a list, a page and a graph show. Pure, over what was read."""
+"""The entities in a person's memories as a list, a page and a graph show them. Pure functions over what was read."""
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
@@ -20,41 +20,41 @@ from mnemon.memory.trust import highest_trust
 
 @dataclass(frozen=True, kw_only=True)
 class EntityOverview:
-    """One entity, aliases resolved."""
+    """One entity, with aliases resolved."""
 
     key: str
     type: EntityType
     label: str
     aliases: tuple[str, ...]
-    """Other stored keys that read as this one."""
+    """Other stored keys that are resolved to this one."""
     memories: tuple[StoredMemory, ...]
-    """What is known about it, oldest first."""
+    """The memories that mention it, oldest first."""
     mentions: int
     last_mentioned_at: datetime
 
     @property
     def card(self) -> Card:
-        """Its card; without a weighty fact one with no facts."""
+        """Return its card; without an important fact, a card with no facts."""
         keys = {self.key, *self.aliases}
-        made = entity_cards([self.key], self.memories, lambda key: self.key if key in keys else key)
-        facts, ids = (made[0].facts, made[0].memory_ids) if made else ((), ())
+        cards = entity_cards([self.key], self.memories, lambda key: self.key if key in keys else key)
+        facts, ids = (cards[0].facts, cards[0].memory_ids) if cards else ((), ())
         return Card(key=self.key, label=self.label, facts=facts, memory_ids=ids)
 
 
 @dataclass(frozen=True, kw_only=True)
 class CoMention:
-    """Two entities that memories bring together."""
+    """Two entities that are mentioned together."""
 
     one: str
     two: str
     weight: int
-    """Memories that name both, and turns that speak of both."""
+    """The number of memories and of turns that mention both."""
 
 
-def entity_overviews(spoken: Sequence[EntityMention], aliases: Aliases) -> list[EntityOverview]:
-    """Every entity that is spoken of, by key."""
+def entity_overviews(mentions: Sequence[EntityMention], aliases: Aliases) -> list[EntityOverview]:
+    """Return every entity that is mentioned, by key."""
     about: dict[str, list[StoredMemory]] = defaultdict(list)
-    for one in spoken:
+    for one in mentions:
         for root in dict.fromkeys(map(aliases.resolve, one.memory.entity_refs)):
             about[root].append(one.memory)
     return [_build_overview(key, memories, aliases) for key, memories in sorted(about.items())]
@@ -78,10 +78,11 @@ def _type_of(key: str, memories: Sequence[StoredMemory]) -> EntityType:
 
 
 def _label_of(key: str, memories: Sequence[StoredMemory], aliases: Aliases) -> str:
-    """As the latest memory under the key itself writes it, else as one under an alias does, else the key in words.
+    """Return the label in the latest memory under the key itself, else under an alias, else the key as words.
 
-    Only the most trusted ones have a say.
+    Only the most trusted memories count.
     """
+    # A less trusted source must not choose the name under which the person sees an entity.
     top = highest_trust([m.trust for m in memories])
     memories = [m for m in memories if m.trust is top]
     own = [m.entity_label for m in memories if m.entity_label and m.entity_refs[0] == key]
@@ -89,54 +90,56 @@ def _label_of(key: str, memories: Sequence[StoredMemory], aliases: Aliases) -> s
     return (own or other or [split_key(key)[1].replace("_", " ")])[-1]
 
 
-def match_candidates(spoken: Sequence[EntityMention]) -> list[EntityCandidate]:
-    """Every stored key with what is known about it, for the matching."""
+def match_candidates(mentions: Sequence[EntityMention]) -> list[EntityCandidate]:
+    """Return every stored key with what is known about it, as candidates for matching."""
     about: dict[str, list[EntityMention]] = defaultdict(list)
-    for one in spoken:
+    for one in mentions:
         for ref in one.memory.entity_refs:
             about[ref].append(one)
-    nobody = Aliases()
+    no_aliases = Aliases()
     return [
         EntityCandidate(
             key=key,
-            type=_type_of(key, [one.memory for one in said]),
-            label=_label_of(key, [one.memory for one in said], nobody),
-            trust=highest_trust([one.memory.trust for one in said]),
+            type=_type_of(key, [one.memory for one in about_key]),
+            label=_label_of(key, [one.memory for one in about_key], no_aliases),
+            trust=highest_trust([one.memory.trust for one in about_key]),
             surroundings=Surroundings(
-                facts=tuple(EntityFact(content=one.memory.content, attribute=one.memory.attribute) for one in said),
-                companions=frozenset(ref for one in said for ref in one.memory.entity_refs) - {key},
-                turns=frozenset(turn for one in said for turn in one.turns),
+                facts=tuple(
+                    EntityFact(content=one.memory.content, attribute=one.memory.attribute) for one in about_key
+                ),
+                companions=frozenset(ref for one in about_key for ref in one.memory.entity_refs) - {key},
+                turns=frozenset(turn for one in about_key for turn in one.turns),
             ),
         )
-        for key, said in sorted(about.items())
+        for key, about_key in sorted(about.items())
     ]
 
 
-def co_mentions(spoken: Sequence[EntityMention], aliases: Aliases) -> list[CoMention]:
-    """What belongs together: entities that one memory names, or one turn speaks of; heaviest first."""
+def co_mentions(mentions: Sequence[EntityMention], aliases: Aliases) -> list[CoMention]:
+    """Return pairs of entities that one memory or one turn mentions, most frequent first."""
     named: dict[str, list[tuple[tuple[str, ...], str]]] = defaultdict(list)
-    for one in entity_overviews(spoken, aliases):
+    for one in entity_overviews(mentions, aliases):
         label = plain_words(one.label)
         if label:
             named[label[0]].append((label, one.key))
     weights: Counter[tuple[str, str]] = Counter()
     by_turn: dict[str, set[str]] = defaultdict(set)
-    for said in spoken:
-        own = set(map(aliases.resolve, said.memory.entity_refs))
-        weights.update(combinations(sorted(own | _keys_named_in(plain_words(said.memory.content), named)), 2))
-        for turn in said.turns:
+    for mention in mentions:
+        own = set(map(aliases.resolve, mention.memory.entity_refs))
+        weights.update(combinations(sorted(own | _keys_named_in(plain_words(mention.memory.content), named)), 2))
+        for turn in mention.turns:
             by_turn[turn] |= own
-    for together in by_turn.values():
-        weights.update(combinations(sorted(together), 2))
+    for keys in by_turn.values():
+        weights.update(combinations(sorted(keys), 2))
     found = [CoMention(one=one, two=two, weight=weight) for (one, two), weight in weights.items()]
     return sorted(found, key=lambda tie: (-tie.weight, tie.one, tie.two))
 
 
 def _keys_named_in(words: Sequence[str], named: Mapping[str, list[tuple[tuple[str, ...], str]]]) -> set[str]:
-    """The keys whose label stands among the words, looked up by its first."""
+    """Return the keys whose label is among the words; `named` has the labels by their first word."""
     return {
         key
-        for place, word in enumerate(words)
+        for position, word in enumerate(words)
         for label, key in named.get(word, ())
-        if tuple(words[place : place + len(label)]) == label
+        if tuple(words[position : position + len(label)]) == label
     }

@@ -1,4 +1,4 @@
-"""All entities of a person compared: which pairs merge by themselves and which are suggested."""
+"""Compare all entities of a person: which pairs are merged automatically and which are suggested."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
@@ -11,7 +11,7 @@ from mnemon.memory.entities.spelling import sound_codes
 from mnemon.memory.fact import EntityType
 
 _LARGEST_BLOCK = 200
-"""A code that more entities share than this tells nothing about them and is not compared."""
+"""A code that more entities than this share is not distinctive and is not compared."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,19 +19,19 @@ class MergeProposal:
     """Two entities that may be one."""
 
     source: str
-    """The key that would give way."""
+    """The key that would become an alias."""
     into: str
-    """The key that would stay: the fuller name, then the more often mentioned, then the earlier by letters."""
+    """The key that would remain: the fuller name, then the more mentioned, then the first in alphabetical order."""
     judgement: PairJudgement
 
 
 def propose_merges(
     candidates: Sequence[EntityCandidate], kept_apart: frozenset[frozenset[str]] = frozenset()
 ) -> list[MergeProposal]:
-    """What to merge and what to suggest, best first; pairs that a person split are neither.
+    """Return what to merge and what to suggest, best first, without pairs that a person split.
 
-    A merge is clear only when nothing else could be meant: if one of the two could also be a third entity that the
-    other certainly is not, it is a suggestion.
+    A merge is clear only if nothing else could be meant: if one of the two could also be a third entity that the other
+    certainly is not, it is a suggestion.
     """
     judged = _judge_all(candidates)
     by_key = {candidate.key: candidate for candidate in candidates}
@@ -41,6 +41,7 @@ def propose_merges(
             for key in pair:
                 neighbours[key] |= pair - {key}
 
+    # "Anna" may be Anna Smith or Anna Jones, who are certainly two: then neither merge is clear.
     def is_ambiguous(one: str, two: str) -> bool:
         return any(
             judge_pair(by_key[other], by_key[third]).verdict is PairVerdict.APART
@@ -65,7 +66,7 @@ def _build_proposal(
     into, source = sorted(pair, key=lambda key: _precedence_key(by_key[key]))
     if judgement.verdict is PairVerdict.MERGE and ambiguous(source, into):
         judgement = _demote_to_suggestion(judgement, "could also be another entity")
-    # What a less trusted source calls somebody does not become one with whom the person speaks of by itself.
+    # A name used by a less trusted source must not be merged automatically with an entity of the person's.
     if judgement.verdict is PairVerdict.MERGE and by_key[source].trust is not by_key[into].trust:
         judgement = _demote_to_suggestion(judgement, "one of the two is known from a less trusted source alone")
     return MergeProposal(source=source, into=into, judgement=judgement)
@@ -76,6 +77,7 @@ def _demote_to_suggestion(judgement: PairJudgement, reason: str) -> PairJudgemen
 
 
 def _precedence_key(candidate: EntityCandidate) -> tuple[int, int, str]:
+    """Return the sort key for the key that remains: longest name, most facts, alphabetical."""
     name = parse_name(candidate.type, candidate.label)
     return (-len(name.words) - len(name.qualifier), -len(candidate.surroundings.facts), candidate.key)
 
@@ -90,13 +92,17 @@ def _judge_all(candidates: Sequence[EntityCandidate]) -> dict[frozenset[str], Pa
 
 
 def _candidate_pairs(candidates: Sequence[EntityCandidate]) -> Iterator[tuple[EntityCandidate, EntityCandidate]]:
-    """Every pair that could be one; a code by which two names could be one brings them together."""
+    """Yield every pair that could be one: two names that share a code.
+
+    Comparing only within such blocks avoids comparing every entity with every other.
+    """
     blocks: dict[tuple[EntityType, str], list[EntityCandidate]] = defaultdict(list)
     for candidate in sorted(candidates, key=lambda one: one.key):
         for code in _blocking_codes(candidate):
             blocks[candidate.type, code].append(candidate)
     for (_, code), group in blocks.items():
-        if code.endswith("."):  # the letter of an initial: only the names that have one are compared by it
+        # The letter of an initial: only names with an initial are compared by it.
+        if code.endswith("."):
             short = [one for one in group if _has_initial(one)]
             yield from ((one, two) for one in short[:_LARGEST_BLOCK] for two in group)
         elif len(group) <= _LARGEST_BLOCK:

@@ -1,4 +1,4 @@
-"""Whether two words are one name in two spellings: by table where names are known, by sound and letters where not."""
+"""Decide whether two words are one name in two spellings: by table for known names, by sound and letters for others."""
 
 import re
 from enum import IntEnum
@@ -24,23 +24,23 @@ _VARIANT_GROUPS = {
 
 
 class WordLikeness(IntEnum):
-    """How two words hang together, closest first when sorted downwards."""
+    """How two words of names are related; higher is closer."""
 
     OTHER = 0
     """Different words."""
     INITIAL = 1
     """One is the first letter of the other."""
     ALIKE = 2
-    """Near enough in sound or letters to ask, not to be sure (Devin, Devon)."""
+    """Similar enough in sound or letters to ask, not to be sure (Devin, Devon)."""
     VARIANT = 3
-    """One name, two spellings or a short form."""
+    """One name in two spellings, or a short form."""
     EQUAL = 4
     """The same letters."""
 
 
 @lru_cache(maxsize=100_000)
 def word_likeness(one: WordSpellings, two: WordSpellings) -> WordLikeness:
-    """How two words of names hang together."""
+    """Return how two words of names are related."""
     if one & two:
         return WordLikeness.EQUAL
     pairs = [(a, b) for a in one for b in two]
@@ -48,6 +48,7 @@ def word_likeness(one: WordSpellings, two: WordSpellings) -> WordLikeness:
         return WordLikeness.INITIAL
     if any(_is_same_name(a, b) for a, b in pairs):
         return WordLikeness.VARIANT
+    # Two known names that are no variants of each other differ, however similar they sound.
     if one & KNOWN_NAMES and two & KNOWN_NAMES:
         return WordLikeness.OTHER
     return max(_likeness_by_sound(a, b) for a, b in pairs)
@@ -61,17 +62,18 @@ def _likeness_by_sound(a: str, b: str) -> WordLikeness:
     if not (a.isascii() and b.isascii() and a.isalpha() and b.isalpha()):
         return WordLikeness.OTHER
     shorter = min(len(a), len(b))
+    # Short names differ by a letter too easily (Jon, Jan), and a final vowel often marks the gender.
     if shorter < _SHORTEST_COMPARED or _final_vowel(a) != _final_vowel(b):
         return WordLikeness.OTHER
-    apart = OSA.distance(a, b)
-    if _metaphone_code(a) == _metaphone_code(b) and apart <= 3:
+    distance = OSA.distance(a, b)
+    if _metaphone_code(a) == _metaphone_code(b) and distance <= 3:
         same_vowels = _phonetic_spelling(a) == _phonetic_spelling(b)
-        return WordLikeness.VARIANT if same_vowels or (shorter >= _LONG_WORD and apart <= 2) else WordLikeness.ALIKE
-    return WordLikeness.ALIKE if apart == 1 and shorter > _SHORTEST_COMPARED else WordLikeness.OTHER
+        return WordLikeness.VARIANT if same_vowels or (shorter >= _LONG_WORD and distance <= 2) else WordLikeness.ALIKE
+    return WordLikeness.ALIKE if distance == 1 and shorter > _SHORTEST_COMPARED else WordLikeness.OTHER
 
 
 def _final_vowel(word: str) -> str:
-    """What tells Mario from Maria and Petrov from Petrova: the last vowel, or that there is none."""
+    """Return the last vowel, or "" if there is none; it distinguishes Mario from Maria and Petrov from Petrova."""
     last = word[-1]
     if word.endswith(("ah", "oh", "eh")):
         last = word[-2]
@@ -79,21 +81,21 @@ def _final_vowel(word: str) -> str:
 
 
 def _phonetic_spelling(word: str) -> str:
-    """The word as it is heard: spellings of one sound made one, doubled letters single."""
-    for spelt, heard in _SOUND_SPELLINGS:
-        word = word.replace(spelt, heard)
+    """Return the word as it sounds: spellings of one sound unified, double letters single."""
+    for spelt, sound in _SOUND_SPELLINGS:
+        word = word.replace(spelt, sound)
     return re.sub(r"(.)\1", r"\1", word).replace("c", "k").replace("z", "s")
 
 
 def _metaphone_code(word: str) -> str:
-    for spelt, heard in _SOUND_SPELLINGS:
-        word = word.replace(spelt, heard)
+    for spelt, sound in _SOUND_SPELLINGS:
+        word = word.replace(spelt, sound)
     return jellyfish.metaphone(word)
 
 
 @lru_cache(maxsize=50_000)
 def sound_codes(word: WordSpellings) -> frozenset[str]:
-    """Codes under which a word may be looked up: words that could be one name share at least one."""
+    """Return lookup codes for a word; words that could be one name share at least one."""
     codes = {_metaphone_code(spelling)[:3] if spelling.isascii() else spelling[:1] for spelling in word}
     codes |= {f"{n}#" for spelling in word for n in _VARIANT_GROUPS.get(spelling, ())}
     return frozenset(codes | {f"{spelling[:1]}." for spelling in word if spelling})

@@ -1,4 +1,4 @@
-"""Reads and writes aliases, the merge log, and what memories say about each entity."""
+"""SQL statements that read and write aliases, the merge log, and the memories that mention entities."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -17,7 +17,7 @@ MadeBy = Literal["person", "rule"]
 
 @dataclass(frozen=True, kw_only=True)
 class EntityMention:
-    """A memory that names an entity, and the turns in which it was said."""
+    """A memory that mentions an entity, and the turns in which it was said."""
 
     memory: StoredMemory
     turns: frozenset[str]
@@ -25,7 +25,7 @@ class EntityMention:
 
 @dataclass(frozen=True, kw_only=True)
 class MergeLogEntry:
-    """An entry of the log."""
+    """An entry of the merge log."""
 
     id: str
     source: str
@@ -37,64 +37,65 @@ class MergeLogEntry:
 
 
 async def load_aliases(tx: Tx, scope: Scope) -> Aliases:
-    """Every merge in force for the person."""
+    """Return every merge in force for the person."""
     rows = await tx.fetch_all(SQL["links"], **_owner_params(scope))
     return Aliases.from_links(AliasLink(**row) for row in rows)
 
 
 async def add_link(tx: Tx, scope: Scope, link: AliasLink) -> None:
-    """The alias reads as its target."""
+    """Add the link from an alias to its target."""
     await tx.execute(SQL["add_link"], **_owner_params(scope), **vars(link), now=tx.now)
 
 
 async def delete_link(tx: Tx, scope: Scope, link: AliasLink) -> None:
-    """The alias reads as itself."""
+    """Delete the link of an alias."""
     await tx.execute(SQL["drop_link"], **_owner_params(scope), alias=link.alias)
 
 
 async def log_merge(tx: Tx, scope: Scope, link: AliasLink, reasons: tuple[str, ...]) -> None:
-    """The merge is on record."""
+    """Log a merge."""
     entry = {"id": link.merge_id, "source": link.asked_from, "target": link.target, "made_by": link.made_by}
     await tx.execute(SQL["log_merge"], **_owner_params(scope), **entry, reasons=list(reasons), now=tx.now)
 
 
 async def log_split(tx: Tx, scope: Scope, merge_id: str) -> None:
-    """The merge is on record as undone."""
+    """Log that a merge was undone."""
     await tx.execute(SQL["log_split"], **_owner_params(scope), id=merge_id, now=tx.now)
 
 
 async def list_merges(tx: Tx, scope: Scope, *, most: int) -> list[MergeLogEntry]:
-    """The log of merges, newest first."""
+    """Return the log of merges, newest first."""
     rows = await tx.fetch_all(SQL["merges"], **_owner_params(scope), most=most)
     return [MergeLogEntry(**{**row, "reasons": tuple(row["reasons"])}) for row in rows]
 
 
 async def pairs_kept_apart(tx: Tx, scope: Scope) -> frozenset[frozenset[str]]:
-    """Pairs that a person took apart."""
+    """Return the pairs that a person split."""
     rows = await tx.fetch_all(SQL["kept_apart"], **_owner_params(scope))
     return frozenset(frozenset({row["one"], row["two"]}) for row in rows)
 
 
 async def keep_apart(tx: Tx, scope: Scope, one: str, two: str) -> None:
-    """The pair is never merged by itself again."""
+    """Record that the rule must not merge the pair again."""
     first, second = sorted((one, two))
+    # Sorted above, so that a pair is the same row in either order.
     await tx.execute(SQL["keep_apart"], **_owner_params(scope), one=first, two=second, now=tx.now)
 
 
 async def allow_together(tx: Tx, scope: Scope, one: str, two: str) -> None:
-    """The pair is no longer kept apart."""
+    """Delete the record that keeps the pair apart."""
     first, second = sorted((one, two))
     await tx.execute(SQL["no_longer_apart"], **_owner_params(scope), one=first, two=second)
 
 
 async def list_mentions(tx: Tx, scope: Scope) -> list[EntityMention]:
-    """Active memories with an entity that the scope's persona may see, oldest first."""
+    """Return the active memories with an entity that the scope's persona may see, oldest first."""
     rows = await tx.fetch_all(SQL["spoken_of"], **_owner_params(scope), persona_id=scope.persona_id)
     return [EntityMention(memory=memory_of(row), turns=frozenset(row["turns"])) for row in rows]
 
 
 async def all_entity_refs(tx: Tx, scope: Scope) -> list[tuple[str, ...]]:
-    """The entity keys of all memories, archived ones too."""
+    """Return the entity keys of all memories, including archived ones."""
     return [tuple(row["entity_refs"]) for row in await tx.fetch_all(SQL["every_ref"], **_owner_params(scope))]
 
 

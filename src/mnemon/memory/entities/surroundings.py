@@ -1,4 +1,4 @@
-"""What is known about two entities, set side by side: does it speak for one, for two, or not at all?"""
+"""Compare what is known about two entities: it may suggest that they are one, that they are two, or nothing."""
 
 import re
 from dataclasses import dataclass
@@ -10,15 +10,16 @@ from mnemon.memory.keys import make_slug
 from mnemon.memory.words import stem
 
 _STRONG_COUNT = 2
+"""How many shared words or companions make a strong fit."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class EntityFact:
-    """One thing that a memory says about an entity."""
+    """One fact of a memory about an entity."""
 
     content: str
     attribute: str | None = None
-    """What it is a value of, where the memory names it."""
+    """What the fact is a value of, if the memory names it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,16 +28,18 @@ class Surroundings:
 
     facts: tuple[EntityFact, ...] = ()
     companions: frozenset[str] = frozenset()
-    """Keys of other entities that its memories name."""
+    """Keys of other entities that its memories mention."""
     turns: frozenset[str] = frozenset()
-    """Turns in which it was spoken of."""
+    """Turns that mention it."""
 
 
 class SurroundingsFit(IntEnum):
+    """How well the surroundings of two entities fit together."""
+
     CONFLICT = -1
-    """Cannot both be true of one: named together, another relation, another value, another pronoun."""
+    """They cannot both be true of one entity: named together, another relation, another value, another pronoun."""
     NONE = 0
-    """Nothing shared."""
+    """Nothing is shared."""
     SHARED = 1
     """Something specific is shared."""
     STRONG = 2
@@ -45,19 +48,21 @@ class SurroundingsFit(IntEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class SurroundingsComparison:
+    """The outcome of a comparison."""
+
     fit: SurroundingsFit
     shared: tuple[str, ...] = ()
-    """The words and companions both have."""
+    """The words and companions that both have."""
     conflict: str | None = None
-    """Why they cannot be one."""
+    """Why they cannot be one; None if nothing speaks against it."""
     together: bool = False
-    """Spoken of in one and the same turn under both names."""
+    """Whether one turn mentions both names."""
 
 
 def compare_surroundings(
     one: Surroundings, two: Surroundings, *, labels: tuple[str, str], keys: tuple[str, str]
 ) -> SurroundingsComparison:
-    """What the surroundings of two entities say about their being one."""
+    """Compare the surroundings of two entities: a conflict first, then what they share."""
     together = bool(one.turns & two.turns)
     named = frozenset(plain_words(labels[0])) | frozenset(plain_words(labels[1]))
     if _names_both(one, labels[0], labels[1], keys[1]) or _names_both(two, labels[1], labels[0], keys[0]):
@@ -80,6 +85,7 @@ def compare_surroundings(
 
 
 def _names_both(own: Surroundings, own_label: str, other_label: str, other_key: str) -> bool:
+    """Say whether a memory about one entity also mentions the other."""
     if other_key in own.companions:
         return True
     own_words, other_words = plain_words(own_label), plain_words(other_label)
@@ -87,6 +93,7 @@ def _names_both(own: Surroundings, own_label: str, other_label: str, other_key: 
         return False
     for fact in own.facts:
         text = " ".join(plain_words(fact.content))
+        # "Anna Smith" contains "Anna": take the own, longer name out before looking for the other.
         if len(own_words) >= len(other_words):
             text = _remove_words(text, own_words)
         if re.search(rf"\b{re.escape(' '.join(other_words))}\b", text):
@@ -132,13 +139,14 @@ def _value_conflict(one: Surroundings, two: Surroundings, named: frozenset[str])
         other = second.get(make_slug(fact.attribute)) if fact.attribute else None
         if other is None:
             continue
-        mine, theirs = _content_stems(fact.content, named), _content_stems(other.content, named)
-        if mine and theirs and not mine & theirs:
+        stems, other_stems = _content_stems(fact.content, named), _content_stems(other.content, named)
+        if stems and other_stems and not stems & other_stems:
             return f"another {fact.attribute}"
     return None
 
 
 def _distinctive_stems(side: Surroundings, named: frozenset[str]) -> frozenset[str]:
+    """Return the stems in the facts that are neither part of the names nor common words."""
     return frozenset(stem for fact in side.facts for stem in _content_stems(fact.content, named))
 
 

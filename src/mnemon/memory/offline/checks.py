@@ -1,4 +1,4 @@
-"""What a pattern's group must be to be meant."""
+"""Checks of a rule's groups: whether the text that a group caught is the kind of thing that the rule means."""
 
 import re
 
@@ -46,17 +46,18 @@ _WHEN = re.compile(
 
 
 def is_place(caught: str, clause: Clause) -> bool:
-    """A place's name: with a capital, or in a message without any capitals a word that is no state of mind."""
+    """Say whether it is a place's name: with a capital, or any plain word in a message without capitals."""
     first = caught.split(maxsplit=1)[0].rstrip(",.")
     if first.lower() in NOT_NAMES or first.lower() in NOT_PLACES:
         return False
+    # "I live in HR": short words in capitals are departments more often than places.
     if first.isupper() and len(first) < 4 and first not in SHORT_PLACES:
         return False
     return first[0].isupper() or (clause.careless and len(caught.split()) < 4)
 
 
 def is_organization(caught: str, clause: Clause) -> bool:
-    """An organization: something of it has a capital, or "the city council", "a bank" and the like."""
+    """Say whether it is an organization: it has a capital, or an article as in "the city council", "a bank"."""
     bare = re.sub(r"^(?:the|a|an) ", "", caught)
     if bare.split()[0].lower() in (
         "night",
@@ -78,19 +79,20 @@ def is_organization(caught: str, clause: Clause) -> bool:
 
 
 def is_person_name(caught: str, clause: Clause) -> bool:
-    """Someone's name, where a name is expected: a known one, or one that has a capital it needs not have there."""
+    """Say whether it is a person's name: a known one, or one with a capital that its position does not explain."""
     if _TITLE.match(caught):
         return True
     words = caught.split()
     if any(word.lower().removesuffix("'s") in NOT_NAMES for word in words):
         return False
     known = words[0].lower() in KNOWN_NAMES
+    # At the start of a sentence any word has a capital.
     inside = not (clause.opens and clause.text.startswith(caught))
     return known or ((inside or len(words) > 1) and words[0][0].isupper())
 
 
 def is_own_name(caught: str, clause: Clause) -> bool:
-    """The person's own name after "my name is" or "call me"."""
+    """Say whether it is the person's own name, after "my name is" or "call me"."""
     words = caught.split()
     if any(word.lower() in NOT_NAMES | NOT_OWN_NAMES for word in words):
         return False
@@ -98,12 +100,12 @@ def is_own_name(caught: str, clause: Clause) -> bool:
 
 
 def is_known_name(caught: str, clause: Clause) -> bool:
-    """A name that is surely one, after "I'm"."""
+    """Say whether it is certainly the person's own name, after "I'm"."""
     return is_own_name(caught, clause) and caught.split(maxsplit=1)[0].lower() in KNOWN_NAMES
 
 
 def is_kin_name(caught: str, clause: Clause) -> bool:
-    """A name in "X is my sister": also an unknown one, unless coffee could be one too."""
+    """Say whether it is a name in "X is my sister"; an unknown one only if the kinship word is not a loose one."""
     if is_person_name(caught, clause):
         return True
     kin = clause.text.split()[-1].lower()
@@ -112,7 +114,7 @@ def is_kin_name(caught: str, clause: Clause) -> bool:
 
 
 def is_occupation(caught: str, clause: Clause) -> bool:
-    """A trade: its last word before any "at", "in" or "for" is one."""
+    """Say whether it is an occupation, by its last word before any "at", "in" or "for"."""
     if re.search(r"\bin my (?:free|spare) time\b|\bstudent of\b", caught):
         return False
     head = re.split(r"\s+(?:at|in|for|with|from|by|of|who|on|and|working|specializ\w+|based)\b|,", caught)[0].split()
@@ -120,33 +122,36 @@ def is_occupation(caught: str, clause: Clause) -> bool:
 
 
 def is_thing(caught: str, clause: Clause) -> bool:
-    """Something one can like: not a pronoun, not a part of this conversation."""
+    """Say whether it is something to like: not a pronoun, not part of this conversation, at most 12 words."""
     return _NO_OBJECT.search(caught) is None and _CONVERSATION_WORD.search(caught) is None and len(caught.split()) <= 12
 
 
 def is_allergen(caught: str, clause: Clause) -> bool:
-    """Something one can be allergic to, in earnest."""
+    """Say whether it is something to be allergic to, not said in jest."""
     return is_thing(caught, clause) and not NOT_ALLERGENS & set(caught.lower().split())
 
 
 def is_employer(caught: str, clause: Clause) -> bool:
-    """An organization's name, after "I joined": with a capital, and no person's."""
+    """Say whether it is an organization's name, after "I joined": with a capital, and not a person's name."""
     first = caught.split(maxsplit=1)[0]
     return first[0].isupper() and first.lower() not in KNOWN_NAMES and first.lower() not in NOT_NAMES
 
 
 def has_figure(caught: str, clause: Clause) -> bool:
-    """Something with a figure in it."""
+    """Say whether it contains a digit."""
     return any(letter.isdigit() for letter in caught)
 
 
 def is_date(caught: str, clause: Clause) -> bool:
+    """Say whether it is a date."""
     return _DATE.match(caught) is not None
 
 
 def is_time(caught: str, clause: Clause) -> bool:
+    """Say whether it is a point in time, such as "next Monday" or "in March"."""
     return _WHEN.match(caught) is not None
 
 
 def is_age(caught: str, clause: Clause) -> bool:
+    """Say whether it is an age from 1 to 119."""
     return 0 < int(caught) < 120

@@ -1,4 +1,4 @@
-"""Reads a message into clauses, each a piece of it character by character."""
+"""Split a message into clauses, each an exact piece of its text."""
 
 import re
 from collections.abc import Iterator
@@ -10,16 +10,16 @@ from mnemon.memory.offline.vocabulary import NAMES_ALSO_WORDS, phrase_alternativ
 from mnemon.untrusted_text import reads_outside_text, reads_outside_text_up_to
 
 LONGEST_MESSAGE = 6_000
-"""Beyond this a message is a pasted text, and not the person's own words."""
+"""A longer message is a pasted text and not the person's own words."""
 LONGEST_SENTENCE = 600
 LONGEST_CLAUSE = 300
 MOST_SENTENCES = 60
 MOST_CLAUSES = 8
-"""A sentence with more is a list."""
+"""A sentence with more clauses is a list."""
 
-# One character for one, so that a place in the plain text is the same place in the message.
+# Every replacement is one character for one, so that an offset in the plain text is the same offset in the message.
 _STRAIGHT_QUOTES = str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"', "\u00a0": " "})
-# Each is entered where its first character begins, and holds what it took: a long run is read once.
+# Possessive quantifiers (`++`, `*+`) and a lookbehind: each run of characters is read once, whatever its length.
 _END = re.compile(r"(?P<stop>(?<![.!?…])[.!?…]++[\"')\]]*+)(?=\s|$)|\n+")
 _ABBREVIATION = re.compile(r"\b(?:Dr|Mr|Mrs|Ms|Prof|St|Inc|Ltd|Co|Jr|Sr|vs|e\.g|i\.e|etc|[A-Z])\.$")
 _PASTED = re.compile(
@@ -61,34 +61,36 @@ class Clause:
     """One statement of a message."""
 
     start: int
-    """Its first character's place in the message."""
+    """The offset of its first character in the message."""
     text: str
-    """As it stands there, without opening words and closing punctuation, quotation marks plain."""
+    """Its text without opening words and closing punctuation, with straight quotation marks."""
     sentence: str
-    """The sentence around it, opening words left off."""
+    """The sentence that contains it, without opening words."""
     opens: bool
-    """Whether it opens its sentence, so that its first letter is a capital anyway."""
+    """Whether it begins its sentence, so that its first letter is a capital in any case."""
     careless: bool
-    """The whole message is without capitals, so that their absence says nothing."""
+    """Whether the whole message has no capitals, so that their absence means nothing."""
 
 
 @reads_outside_text
 def straighten_quotes(message: str) -> str:
-    """The message with typewriter quotation marks, every character at its place."""
+    """Return the message with straight quotation marks and plain spaces, all characters at their offsets."""
     return message.translate(_STRAIGHT_QUOTES)
 
 
 @reads_outside_text_up_to(LONGEST_MESSAGE)
 def split_clauses(message: str) -> Iterator[Clause]:
-    """The message's clauses in order; none of a pasted text."""
+    """Yield the clauses of a message in order; none for a pasted text."""
     if len(message) > LONGEST_MESSAGE:
         return
     text = straighten_quotes(message)
     if _PASTED.search(text):
         return
+    # Names are recognized by their capital; in a message without any, known names get one.
     careless = not any(letter.isupper() for letter in text)
     if careless:
         text = _WORD.sub(_capitalize_name, text)
+    # Blanked, not removed, so that offsets stay those of the message.
     own = _blank_quotations(text)
     for start, end in islice(_sentence_spans(own), MOST_SENTENCES):
         begin = start + len(_opening_words(text[start:end]))
@@ -107,12 +109,12 @@ def split_clauses(message: str) -> Iterator[Clause]:
 
 
 def _capitalize_name(word: re.Match[str]) -> str:
-    """A known name as it would be written with care."""
+    """Return a known name with a capital, any other word unchanged."""
     return word[0].capitalize() if word[0] in _UNAMBIGUOUS_NAMES else word[0]
 
 
 def _blank_quotations(text: str) -> str:
-    """The text with what is quoted blanked out, except a name that something is called by."""
+    """Return the text with quotations replaced by NUL characters, except a name after "called" or "named"."""
 
     def blank_match(found: re.Match[str]) -> str:
         inside = found[0].strip("\"'")
@@ -126,6 +128,7 @@ def _blank_quotations(text: str) -> str:
 
 
 def _sentence_spans(text: str) -> Iterator[tuple[int, int]]:
+    """Yield start and end of each sentence; a full stop after an abbreviation ends none."""
     start = 0
     for found in _END.finditer(text):
         if found["stop"] == "." and _ABBREVIATION.search(text[max(start, found.end() - 8) : found.end()]):
@@ -142,7 +145,7 @@ def _trimmed_span(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
 
 
 def _opening_words(sentence: str) -> str:
-    """The words that open a sentence and say nothing."""
+    """Return the words that open a sentence and carry no content."""
     at = 0
     while found := _OPENER.match(sentence, at):
         at = found.end()
@@ -150,6 +153,7 @@ def _opening_words(sentence: str) -> str:
 
 
 def _clause_pieces(sentence: str) -> Iterator[tuple[int, str]]:
+    """Yield offset and text of each clause of a sentence."""
     start = 0
     for joint in _JOINT.finditer(sentence):
         yield start, sentence[start : joint.start()].rstrip(" .!?…,;:")

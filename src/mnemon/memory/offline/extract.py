@@ -1,4 +1,4 @@
-"""Offline extraction: the memories and todos that stand in a message in so many words."""
+"""Extraction by rules: the memories and todos that a message states explicitly."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -18,13 +18,14 @@ from mnemon.memory.words import terms
 from mnemon.untrusted_text import reads_outside_text_up_to
 
 MOST_PER_MESSAGE = 20
-"""Memories of one message: more is a list that was pasted."""
+"""The most memories of one message; more is a pasted list."""
 RULE_TABLES: tuple[tuple[ExtractionRule, ...], ...] = (PROFILE, PEOPLE, PROJECTS)
+"""The tables of rules, in the order in which they are tried."""
 
 
 @reads_outside_text_up_to(LONGEST_MESSAGE)
 def extract_memories(text: str) -> list[MemoryAnswer]:
-    """What is to be remembered of the person's message; each with the words it rests on."""
+    """Return what to remember from the person's message, each item with its quote; at most 20."""
     private = True if is_confidential_text(text) else None
     found: dict[tuple[object, ...], MemoryAnswer] = {}
     for clause in split_clauses(text):
@@ -39,6 +40,7 @@ def extract_memories(text: str) -> list[MemoryAnswer]:
 def _apply_rules(
     table: tuple[ExtractionRule, ...], clause: Clause, message: str, private: bool | None
 ) -> Iterator[MemoryAnswer]:
+    """Yield a memory for each rule that matches the clause and whose checks pass."""
     for rule in table:
         if is_temporary(clause) and not rule.passing and rule.type is MemoryType.PROFILE:
             continue
@@ -58,6 +60,7 @@ def _passes_checks(rule: ExtractionRule, match: re.Match[str], clause: Clause) -
 def _build_memory(
     rule: ExtractionRule, match: re.Match[str], clause: Clause, message: str, private: bool | None
 ) -> MemoryAnswer | None:
+    """Build the memory; None if its attribute or entity cannot be filled."""
     attribute = fill_attribute(rule.attribute, match) if rule.attribute else None
     if rule.attribute and attribute is None:
         return None
@@ -65,6 +68,7 @@ def _build_memory(
     if rule.entity and entity is None:
         return None
     start, end = match.span("quote") if "quote" in match.groupdict() else (0, len(clause.text))
+    # Quoted from the message itself: the clause's text has straightened quotation marks.
     quote = message[clause.start + start : clause.start + end].strip()
     return MemoryAnswer(
         type=rule.type,
@@ -78,6 +82,7 @@ def _build_memory(
 
 
 def _build_entity(template: str, match: re.Match[str]) -> EntityAnswer | None:
+    """Return the entity that the template names, with its label from the match; None without a label."""
     kind, _, group = template.partition(":")
     caught = match.groupdict()
     if group == "{person}":
@@ -96,7 +101,7 @@ def _entity_label(memory: MemoryAnswer) -> str | None:
 
 @reads_outside_text_up_to(LONGEST_MESSAGE)
 def extract_todos(text: str, open_todos: Sequence[str] = ()) -> list[TodoAnswer]:
-    """What the person promises, repeats, leaves open or struggles with; and which of the open todos they close."""
+    """Return what the person promises, repeats, leaves open or struggles with, and which open todos they close."""
     found: dict[tuple[str, str], TodoAnswer] = {}
     for clause in split_clauses(text):
         for todo in (*_closed_todos(clause, text, open_todos), *_new_todos(clause, text)):
@@ -106,6 +111,7 @@ def extract_todos(text: str, open_todos: Sequence[str] = ()) -> list[TodoAnswer]
 
 
 def _new_todos(clause: Clause, message: str) -> Iterator[TodoAnswer]:
+    """Yield the todo that the clause opens, if any: a promise first, else a struggle."""
     quote = message[clause.start : clause.start + len(clause.text)].strip()
     if is_promise(clause):
         for promise in PROMISES:
@@ -121,16 +127,19 @@ def _new_todos(clause: Clause, message: str) -> Iterator[TodoAnswer]:
 
 
 def _closed_todos(clause: Clause, message: str, open_todos: Sequence[str]) -> Iterator[TodoAnswer]:
-    """Whether the clause says that something on the list is over: a word of ending, and what the todo is about."""
+    """Yield the closing of the one open todo that the clause says is over: a verb of ending and the todo's topic."""
     dropped = DROPPED_PATTERN.search(clause.text)
     ended = None if dropped else DONE_PATTERN.match(clause.text)
     if not (dropped and is_own_telling(clause)) and not (ended and is_statement(clause)):
         return
     verb = ended["verb"].lower() if ended else ""
     rest = set(terms(clause.text[ended.end() if ended else 0 :]))
-    said = rest | set(terms(PAST_FORMS.get(verb, verb)))
-    about = {content: set(terms(content)) - FILLER_TERMS for content in open_todos}
-    meant = [content for content, words in about.items() if words & rest and len(words & said) >= len(words) / 2]
-    if len(meant) == 1:
+    mentioned = rest | set(terms(PAST_FORMS.get(verb, verb)))
+    topics = {content: set(terms(content)) - FILLER_TERMS for content in open_todos}
+    matching = [
+        content for content, words in topics.items() if words & rest and len(words & mentioned) >= len(words) / 2
+    ]
+    # With several candidates it is not clear which todo is meant.
+    if len(matching) == 1:
         quote = message[clause.start : clause.start + len(clause.text)].strip()
-        yield TodoAnswer(op="drop" if dropped else "done", content=meant[0], quote=quote)
+        yield TodoAnswer(op="drop" if dropped else "done", content=matching[0], quote=quote)

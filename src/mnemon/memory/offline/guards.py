@@ -1,6 +1,6 @@
-"""What makes a sentence no statement of fact: then nothing is taken from it.
+"""Guards: phrases that make a sentence no statement of fact, so that nothing is extracted from it.
 
-Tables of words and phrases, several a line, divided by `/`; a line in slashes `/…/` is a pattern of its own.
+The tables hold phrases, several a line and separated by `/`; a line in slashes `/…/` is a regular expression.
 """
 
 import re
@@ -10,7 +10,7 @@ from mnemon.memory.offline.vocabulary import phrase_alternatives
 
 
 def compile_phrases(entries: str) -> re.Pattern[str]:
-    """A pattern that finds any of the phrases as whole words, or any of the patterns."""
+    """Return a pattern that finds any of the phrases as whole words, or any of the regular expressions."""
     parts = []
     for line in filter(None, map(str.strip, entries.splitlines())):
         if line.startswith("/") and line.endswith("/") and len(line) > 2:
@@ -26,7 +26,7 @@ HARMLESS = compile_phrases(
     you can (?:reach|email|call|text|write) me
     """
 )
-"""Looks like a negation, a request or a report, and is none."""
+"""Phrases that look like a negation, a request or a report but are not."""
 
 QUESTION = compile_phrases(
     r"""
@@ -40,6 +40,7 @@ QUESTION = compile_phrases(
     guess who / guess what / guess where / guess how
     """
 )
+"""Questions."""
 
 _IMPERATIVES = """
     write draft translate say pretend let's let tell help act imagine find suppose supposing complete give show
@@ -61,6 +62,7 @@ REQUEST = compile_phrases(
     i (?:need|want|would like|'d like) you to
     """
 )
+"""Requests to the assistant."""
 
 HYPOTHETICAL = compile_phrases(
     r"""
@@ -71,8 +73,9 @@ HYPOTHETICAL = compile_phrases(
     in (?:my|the|a) (?:dreams?|game|past life|next life|previous life|novel|story|movie|film|play|book|song)
     """
 )
-"""Of the whole sentence: what follows is not the case, or not yet."""
+"""For the whole sentence: what follows is not true, or not yet."""
 
+# will, may and can in lower case only: with a capital they can be names.
 UNCERTAIN = compile_phrases(
     r"""
     would / could / might / should / shall / maybe / perhaps / probably / possibly / potentially
@@ -86,7 +89,7 @@ UNCERTAIN = compile_phrases(
     i think / i guess / i believe / i suppose / i assume / i bet / not sure / i doubt / seem / seems / seemed
     """
 )
-"""Of the clause: said with less than certainty, or of what is to come."""
+"""For the clause: said with less than certainty, or about the future."""
 
 NEGATED = compile_phrases(
     r"""
@@ -96,6 +99,7 @@ NEGATED = compile_phrases(
     formerly / previously / former / ex / pretended / forgot / failed / refused / instead of
     """
 )
+"""For the clause: negated, or no longer true."""
 
 REPORTED = compile_phrases(
     r"""
@@ -107,7 +111,7 @@ REPORTED = compile_phrases(
     /\x00/
     """
 )
-"""Someone else's words, or words about words."""
+"""Someone else's words, or words about words. The NUL stands for a quotation that was blanked out."""
 
 IRONIC = compile_phrases(
     r"""
@@ -120,6 +124,7 @@ IRONIC = compile_phrases(
     /[🙄😂🤣😅😜😏😆🙃]/
     """
 )
+"""Ironic or joking sentences."""
 
 HALF_HEARTED = compile_phrases(
     r"""
@@ -127,7 +132,7 @@ HALF_HEARTED = compile_phrases(
     no longer / won't / i think / i guess / i suppose / i doubt / if
     """
 )
-"""A promise that is none."""
+"""Promises that are not meant as such."""
 
 TEMPORARY = compile_phrases(
     r"""
@@ -137,11 +142,12 @@ TEMPORARY = compile_phrases(
     for a (?:bit|while|second|minute)
     """
 )
-"""True for a day: not worth remembering."""
+"""True for a day only, and not worth remembering."""
 
 
 def is_statement(clause: Clause) -> bool:
-    """Whether the person states what is the case."""
+    """Say whether the person states a fact."""
+    # UNCERTAIN and NEGATED look at the clause only: another clause of the sentence may be a plain statement.
     sentence, text = HARMLESS.sub(" ", clause.sentence), HARMLESS.sub(" ", clause.text)
     whole = (QUESTION, REQUEST, HYPOTHETICAL, REPORTED, IRONIC)
     return not any(guard.search(sentence) for guard in whole) and not any(
@@ -150,16 +156,16 @@ def is_statement(clause: Clause) -> bool:
 
 
 def is_own_telling(clause: Clause) -> bool:
-    """Whether it is the person's own telling: no question, no supposition, nobody else's words, no irony."""
+    """Say whether the person speaks for themselves: no question, no hypothesis, no report, no irony."""
     sentence = HARMLESS.sub(" ", clause.sentence)
     return not any(guard.search(sentence) for guard in (QUESTION, HYPOTHETICAL, REPORTED, IRONIC))
 
 
 def is_promise(clause: Clause) -> bool:
-    """Whether it may be a promise: the person's own telling, not taken back and not half-hearted."""
+    """Say whether it may be a promise: the person's own words, not withdrawn and not half-hearted."""
     return is_own_telling(clause) and not HALF_HEARTED.search(clause.text)
 
 
 def is_temporary(clause: Clause) -> bool:
-    """Whether it holds for the day only."""
+    """Say whether it is true for the day only."""
     return TEMPORARY.search(clause.text) is not None

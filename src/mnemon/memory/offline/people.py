@@ -1,10 +1,11 @@
-"""What people say about the people in their lives: who someone is to them, and facts about that someone."""
+"""Rules for what people say about the people in their lives: relationships, and facts about someone."""
 
 from mnemon.memory.fact import FactType, MemoryType
 from mnemon.memory.offline import checks
 from mnemon.memory.offline.rule import ExtractionRule, GroupCheck, compile_rule
 from mnemon.memory.offline.vocabulary import BARE_KINSHIP_WORDS, KINSHIP_WORDS
 
+# Longest first, since alternatives are tried in order: "mother-in-law" before "mother".
 _KIN = "|".join(sorted(KINSHIP_WORDS, key=len, reverse=True))
 _ROLE = (
     rf"(?:(?:best|older|younger|little|big|eldest|oldest|youngest|new|former|close|twin|business|old"
@@ -15,6 +16,7 @@ PERSON_PATTERN = (
     rf"(?:(?:my|our) (?:best |older |younger |little |big |eldest |oldest |youngest |twin )?(?P<kin>{_KIN})"
     rf"(?:,? (?P<who>{_NAME}),?)?|(?P<bare>(?-i:{'|'.join(BARE_KINSHIP_WORDS)}))|(?P<name>{_NAME}))"
 )
+"""A person at the start of a clause: a relative, with or without a name, or a name alone."""
 _CAP = r"(?-i:[A-ZÀ-Þ][\w.'&-]*(?: (?:of|the|de|and|&) [A-ZÀ-Þ][\w.'&-]*| [A-ZÀ-Þ][\w.'&-]*)*)"
 _PLACE = rf"(?P<place>{_CAP}(?:, {_CAP})*)"
 _ORG = rf"(?P<org>(?:the |an? )?(?:{_CAP}|(?-i:[a-z]+(?: [a-z]+)?)))"
@@ -38,6 +40,7 @@ RELATIONSHIPS: tuple[ExtractionRule, ...] = tuple(
         (rf"(?:i'm|i am)(?: happily)? (?:married|engaged) to (?P<who>{_NAME})", {"who": checks.is_person_name}),
     )
 )
+"""Who someone is to the person, as the clause's main statement."""
 
 NAMED_KIN = compile_rule(
     rf"(?P<quote>(?:my|our) {_ROLE},? (?P<who>{_NAME})),? (?P<verb>[a-z]+(?:'s)?) .+",
@@ -46,7 +49,7 @@ NAMED_KIN = compile_rule(
     entity="person:{who}",
     checks={"who": checks.is_person_name, "verb": lambda caught, _: caught not in ("and", "or", "but", "to", "who")},
 )
-"""Who someone is, said in passing: only these words are the quote."""
+"""Who someone is, mentioned in passing: only these words are the quote."""
 
 
 def _person_rule(tail: str, attribute: str, fact: FactType = FactType.FACT, **wanted: GroupCheck) -> ExtractionRule:
@@ -83,5 +86,6 @@ PERSON_FACTS: tuple[ExtractionRule, ...] = (
          type=MemoryType.PEOPLE, attribute="birthday", entity="person:{person}",
          checks={"name": checks.is_person_name, "date": checks.is_date}),
 )  # fmt: skip
+"""Facts about someone."""
 
 PEOPLE: tuple[ExtractionRule, ...] = (*RELATIONSHIPS, NAMED_KIN, *PERSON_FACTS)

@@ -1,4 +1,4 @@
-"""What people say about themselves. Each line: how it is said, and what it is a value of."""
+"""Rules for what people say about themselves. Each has a pattern of how it is said, and what it is a value of."""
 
 from mnemon.memory.fact import FactType
 from mnemon.memory.offline import checks
@@ -17,6 +17,7 @@ _SINCE = (
     r"(?: (?:now|these days|currently|for .+|since .+|in \d{4}|last .+|with .+|\w+ (?:years?|months?|weeks?) ago"
     r"|as .+))*"
 )
+# `(?-i:…)` switches case sensitivity back on where a capital tells a name from a word.
 _CAP = r"(?-i:[A-ZÀ-Þ][\w.'&-]*(?: (?:of|the|de|la|del|van|von|and|&|on) [A-ZÀ-Þ][\w.'&-]*| [A-ZÀ-Þ][\w.'&-]*)*)"
 _PLACE = rf"(?P<place>{_CAP}(?:, {_CAP})*|(?-i:[a-z]+(?: [a-z]+)?))"
 _ORG = rf"(?P<org>(?:the |an? )?(?:{_CAP}|(?-i:[a-z]+(?: [a-z]+)?)))"
@@ -24,6 +25,7 @@ _NAME = r"(?P<name>[^\W\d_][\w'-]+(?: (?-i:[A-ZÀ-Þ])[\w'.-]+){0,2})"
 _NUMBER = r"(?:two|three|four|five|six|seven|eight|one|an?|\d+)"
 _FAVOURITE = r"(?:favou?rite|preferred)"
 
+# A rule must match a whole clause. All rules are tried; of several results with the same attribute the first counts.
 WHO_AND_WHERE: tuple[ExtractionRule, ...] = (
     compile_rule(
         rf"my (?:full |first |real )?name(?:'s| is) {_NAME}", attribute="name", checks={"name": checks.is_own_name}
@@ -103,6 +105,7 @@ WHO_AND_WHERE: tuple[ExtractionRule, ...] = (
     compile_rule(r"i weigh (?P<x>\d+(?:\.\d+)? ?(?:kg|kilos|pounds|lbs|stone))", attribute="weight"),
     compile_rule(r"my (?:native language|mother tongue|first language) is (?P<x>\w+)", attribute="native_language"),
 )
+"""Name, place, age, contact and the like."""
 
 FAMILY_AND_BODY: tuple[ExtractionRule, ...] = (
     compile_rule(
@@ -167,6 +170,7 @@ FAMILY_AND_BODY: tuple[ExtractionRule, ...] = (
         rf"i have(?: chronic| severe| mild| type \d)? (?P<x>{'|'.join(sorted(CONDITIONS))})", attribute="has_{x}"
     ),
 )
+"""Family, pets, diet and health."""
 
 WORK_AND_STUDY: tuple[ExtractionRule, ...] = (
     compile_rule(
@@ -275,6 +279,7 @@ WORK_AND_STUDY: tuple[ExtractionRule, ...] = (
     compile_rule(r"(?:i|we) own an? (?P<x>(?!lot|few|bit)[\w ]+)", attribute="owns_{x}"),
     compile_rule(r"i (?:manage|lead|run) (?P<x>(?:an?|the) (?:\w+ ){0,2}team(?: of .+| at .+)?)", attribute="manages"),
 )
+"""Work, study, skills and possessions."""
 
 PREFERENCES: tuple[ExtractionRule, ...] = tuple(
     compile_rule(pattern, fact=FactType.PREFERENCE, attribute=attribute, checks={"x": checks.is_thing})
@@ -296,6 +301,7 @@ PREFERENCES: tuple[ExtractionRule, ...] = tuple(
         (rf"my {_FAVOURITE} (?P<kind>\w+(?: \w+)?) (?:is|are) (?P<x>.+)", "favourite_{kind}"),
     )
 )
+"""Likes and dislikes."""
 
 _OFTEN = (
     r"(?:every(?: other| single)? (?!time|one)\w+(?: (?:morning|evening|night|afternoon))?|each \w+|daily|weekly"
@@ -328,6 +334,7 @@ HABITS: tuple[ExtractionRule, ...] = tuple(
         rf"i (?:usually|always|typically|normally|regularly) {_DO}(?: (?:at|with|before|after|in|for|around|by) .+)?",
     )
 )
+"""Habits."""
 
 FRICTIONS: tuple[ExtractionRule, ...] = tuple(
     compile_rule(pattern, fact=FactType.FRICTION, attribute="{x}", checks={"x": checks.is_thing})
@@ -343,7 +350,9 @@ FRICTIONS: tuple[ExtractionRule, ...] = tuple(
         r"i find it (?:very |really |so )?(?:hard|difficult|tough) to (?P<x>.+)",
     )
 )
+"""Struggles."""
 
 PROFILE: tuple[ExtractionRule, ...] = (
     WHO_AND_WHERE + FAMILY_AND_BODY + WORK_AND_STUDY + PREFERENCES + HABITS + FRICTIONS
 )
+"""All rules about the person."""

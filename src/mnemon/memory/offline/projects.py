@@ -1,4 +1,4 @@
-"""What people say about the things they work on."""
+"""Rules for what people say about the things they work on."""
 
 from mnemon.memory.fact import MemoryType
 from mnemon.memory.offline import checks
@@ -26,15 +26,16 @@ _THINGS_IN_ING = frozenset(
         "trading",
     }
 )
+"""Words in -ing that name a thing, not an activity."""
 
 
 def is_project(caught: str, clause: Clause) -> bool:
-    """Something that is made: not a pronoun, a day, or what only happens to one."""
+    """Say whether it is something that is made: not a pronoun, a day, or a mere activity."""
     words = shorten_object(caught).lower().split()
     if words in ([], ["project"], ["thing"], ["app"]) or len(words) > 6 or NOT_PROJECTS & set(words):
         return False
-    doing = words[0].endswith("ing") and words[0] not in _THINGS_IN_ING
-    return words[0] not in NOT_NAMES and not doing
+    is_activity = words[0].endswith("ing") and words[0] not in _THINGS_IN_ING
+    return words[0] not in NOT_NAMES and not is_activity
 
 
 def _project_rule(

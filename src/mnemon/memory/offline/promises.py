@@ -1,4 +1,4 @@
-"""What people leave open: what they will do, do regularly, have not settled, or struggle with."""
+"""Rules for what people leave open: what they will do, do regularly, have not decided, or struggle with."""
 
 import re
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ _NO_DEEDS = phrase_alternatives(
     """
 )
 _EMPTY = rf"(?!{_NO_DEEDS})"
-"""What one says one will do and means nothing by."""
+"""Excludes what people say they will do without promising anything."""
 _DO = rf"{_EMPTY}(?P<what>(?-i:[a-z])[a-z]* .+)"
 _WILL = r"i(?:'ll| will|'m going to| am going to|'m gonna)(?: also| definitely| then| just)?"
 _ACTION = "|".join(sorted(ACTIONS))
@@ -37,7 +37,7 @@ _OFTEN = (
 
 @dataclass(frozen=True, kw_only=True)
 class PromiseRule:
-    """One line of the table."""
+    """One rule of the table."""
 
     pattern: re.Pattern[str]
     kind: TodoKind
@@ -47,6 +47,7 @@ def _compile_promise(pattern: str, kind: TodoKind) -> PromiseRule:
     return PromiseRule(pattern=re.compile(rf"(?:{pattern})\Z", re.IGNORECASE), kind=kind)
 
 
+# Habits come first: "I need to run every day" would match a commitment, too.
 PROMISES: tuple[PromiseRule, ...] = (
     _compile_promise(rf"i (?:want|would like|need|have|plan|promised|promised myself|aim|intend) to "
              rf"(?P<what>[a-z]+.* {_OFTEN}.*)",
@@ -73,6 +74,7 @@ PROMISES: tuple[PromiseRule, ...] = (
     _compile_promise(r"i (?:promised|owe) (?P<what>(?-i:[A-Z])\w+ .+)", TodoKind.COMMITMENT),
     _compile_promise(r"my (?:plan|goal|resolution) is to (?P<what>.+)", TodoKind.COMMITMENT),
 )  # fmt: skip
+"""Rules for promises, habits and open questions; the first that matches counts."""
 
 STRUGGLES: tuple[ExtractionRule, ...] = FRICTIONS
 
@@ -81,19 +83,19 @@ DONE_PATTERN = re.compile(
     r"(?P<verb>done|did|sent|paid|bought|handed in|wrote|written|made|went|took|met|read|ran|spoke|got|\w+ed)\b",
     re.IGNORECASE,
 )
-"""How a person says that something is over."""
+"""How people say that something is done."""
 
 PAST_FORMS = {
     "sent": "send", "went": "go", "bought": "buy", "paid": "pay", "wrote": "write", "written": "write", "made": "make",
     "took": "take", "met": "meet", "ran": "run", "spoke": "speak", "got": "get", "did": "do", "done": "do",
 }  # fmt: skip
-"""Past forms that no stemmer knows."""
+"""Irregular past forms, which the stemmer does not know."""
 
 FILLER_TERMS = frozenset(
     terms("ll go get need must tomorrow today tonight week weekend morning evening monday tuesday wednesday thursday "
           "friday saturday sunday next later soon remind forget promised going every want like tri plan")
 )  # fmt: skip
-"""Words of a todo that say when or that, not what."""
+"""Words of a todo that say when, or that it is a todo, but not what it is about."""
 
 DROPPED_PATTERN = re.compile(
     r"\b(?:i won't|i will not|i'm not going to|i am not going to|i've decided not to|i decided not to"
@@ -103,4 +105,4 @@ DROPPED_PATTERN = re.compile(
     r"|i cancell?ed|scrap|skip)\b",
     re.IGNORECASE,
 )
-"""How a person says that something will not be done."""
+"""How people say that something will not be done."""

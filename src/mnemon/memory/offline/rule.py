@@ -1,4 +1,4 @@
-"""A rule: a pattern that a clause must match as a whole, and what is remembered when it does."""
+"""A rule: a pattern that must match a whole clause, and what is remembered if it does."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -10,7 +10,7 @@ from mnemon.memory.offline.clauses import LONGEST_CLAUSE, Clause
 from mnemon.untrusted_text import reads_outside_text_up_to
 
 GroupCheck = Callable[[str, Clause], bool]
-"""Whether what a group caught is what the rule means by it."""
+"""Says whether the text of a group is what the rule means by it."""
 
 _CUT = re.compile(
     r"(?<!\s)\s*(?:[,;(]|\s[-–—]\s|\s(?:in (?:the|my|our)|on|for|with|during|at \d\S*|around \d\S*|at around|after"
@@ -21,35 +21,36 @@ _CUT = re.compile(
 )
 _LEADING = re.compile(r"^(?:[Aa]n?|[Tt]he|some|to|any|really|very|just|little|big|all|new|our|small) ")
 LONGEST_OBJECT = 6
-"""Words an attribute may have; a longer one is no name for anything."""
+"""The most words of an attribute; a longer one is not a name for anything."""
 LONGEST_ATTRIBUTE = 80
 
 
 @dataclass(frozen=True, kw_only=True)
 class ExtractionRule:
-    """One line of a table."""
+    """One rule of a table."""
 
     pattern: re.Pattern[str]
     type: MemoryType = MemoryType.PROFILE
     fact: FactType = FactType.FACT
     attribute: str | None = None
-    """What it is a value of; `{x}` stands for what the group `x` caught, shortened."""
+    """What the fact is a value of; `{x}` stands for the text of group `x`, shortened."""
     entity: str | None = None
-    """`person:{who}` or `project:{what}`; None: the person themselves."""
+    """`person:{who}` or `project:{what}`; None for the person themselves."""
     checks: Mapping[str, GroupCheck] = field(default_factory=dict)
-    """By group."""
+    """Checks by group name."""
     passing: bool = False
-    """Whether it may hold for the day only."""
+    """Whether the rule also applies to a clause that speaks of today only."""
 
 
 def compile_rule(pattern: str, **rest: object) -> ExtractionRule:
-    """A rule whose pattern is anchored at both ends and ignores case where it does not say otherwise."""
+    """Return a rule whose pattern must match to the end and ignores case unless it says otherwise."""
+    # `\Z`, not `$`, which would also match before a final newline.
     return ExtractionRule(pattern=re.compile(rf"(?:{pattern})\Z", re.IGNORECASE), **rest)  # type: ignore[arg-type]
 
 
 @reads_outside_text_up_to(LONGEST_CLAUSE)
 def shorten_object(caught: str) -> str:
-    """The words that name a thing, without what is said about it."""
+    """Return the words that name a thing, without articles before and additions after them."""
     short = _CUT.sub("", caught.strip())
     while (bare := _LEADING.sub("", short)) != short:
         short = bare
@@ -57,7 +58,7 @@ def shorten_object(caught: str) -> str:
 
 
 def fill_attribute(template: str, found: re.Match[str]) -> str | None:
-    """The template with what its groups caught, as a slug; None when that is nothing or too much."""
+    """Fill the template with the slugs of its groups; None if one is empty or the result is too long."""
     values = {name: make_slug(shorten_object(caught)) for name, caught in found.groupdict().items() if caught}
     try:
         attribute = template.format_map(values)

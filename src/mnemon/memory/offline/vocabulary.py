@@ -1,7 +1,4 @@
-"""Words the rules know; the long lists stand in `tables/`, one word after the other.
-
-Phrases from a table a person can read: several a line, divided by `/`.
-"""
+"""Words that the rules know, the long lists in `tables/`, and a reader for phrase lists."""
 
 from importlib import resources
 
@@ -12,34 +9,35 @@ def _read_table(name: str) -> frozenset[str]:
 
 
 KINSHIP_WORDS = _read_table("kin")
-"""Who someone can be to the person."""
+"""What someone can be to the person."""
 LOOSE_KINSHIP_WORDS = _read_table("loose_kin")
-"""Kin that coffee, time and work are said to be too."""
+"""Kinship words that people also use of coffee, time and work."""
 BARE_KINSHIP_WORDS = ("Mom", "Mum", "Dad", "Mama", "Papa", "Grandma", "Grandpa", "Granny", "Nana", "Mother", "Father")
-"""Kin that go without "my"."""
+"""Kinship words that are used without "my"."""
 OCCUPATIONS = _read_table("occupations")
-"""Heads of what someone can be by trade."""
+"""Head words of occupations."""
 CONDITIONS = _read_table("conditions")
-"""What one has for long."""
+"""Lasting medical conditions."""
 PETS = _read_table("pets")
+"""Animals that people keep."""
 NOT_NAMES = _read_table("not_names")
-"""Lower-case; words that open a sentence with a capital, or name something that is no person."""
+"""Lower-case words that begin a sentence with a capital, or name something that is not a person."""
 NAMES_ALSO_WORDS = _read_table("words_too")
-"""Names that, without a capital, are mostly words."""
+"""Names that are mostly ordinary words when written without a capital."""
 NOT_PLACES = _read_table("not_places")
-"""What one also lives in."""
+"""What people live in that is not a place."""
 SHORT_PLACES = frozenset(
     {"UK", "USA", "US", "UAE", "NYC", "LA", "SF", "DC", "NZ", "EU", "KL", "HK", "D.C", "U.S", "U.K"}
 )
-"""Places that are all capitals; departments and teams are too."""
+"""Places in capitals only; other such words are mostly departments and teams."""
 NOT_ALLERGENS = _read_table("not_allergens")
-"""What one is allergic to in jest."""
+"""What people call themselves allergic to in jest."""
 NOT_OWN_NAMES = _read_table("not_own_names")
-"""What one is called that is no name."""
+"""What people are called that is not a name."""
 ACTIONS = _read_table("actions")
-"""What one says one will do and can then have done."""
+"""Verbs of things that people say they will do and can later report as done."""
 NOT_PROJECTS = _read_table("not_made")
-"""What one works on or builds that is no project."""
+"""What people work on or build that is not a project."""
 
 DIETS = ("vegetarian", "vegan", "pescatarian", "pescetarian", "flexitarian", "gluten-free", "keto", "kosher", "halal")
 TRAITS = (
@@ -47,10 +45,10 @@ TRAITS = (
     "diabetic", "pregnant", "bilingual", "dyslexic", "autistic", "deaf", "blind", "an introvert", "an extrovert",
     "introverted", "extroverted", "retired", "an only child", "a parent", "a single mom", "a single dad",
 )  # fmt: skip
-"""What someone is for long and says in so many words."""
+"""Lasting traits that people name explicitly."""
 
 
 def phrase_alternatives(entries: str) -> str:
-    """The alternatives of a pattern, in the order of the table."""
+    """Return the phrases, several a line and separated by `/`, as alternatives of a pattern, in order."""
     lines = filter(None, map(str.strip, entries.splitlines()))
     return "|".join(phrase.strip() for line in lines for phrase in line.split(" / "))

@@ -1,2 +1,4 @@
-"""Recall: what of a person's memories and messages answers a query, ranked and explained, with entity cards. Writes
-nothing but how often it was asked. The rankings themselves are rules of the room above this folder."""
+"""Recall: find the memories and messages of a person that answer a query, ranked and explained, with entity cards.
+
+Recall writes nothing except how often it was called. The ranking rules are in the parent package.
+"""

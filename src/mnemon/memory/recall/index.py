@@ -1,9 +1,8 @@
-"""A book: one person's memories, or their messages with one persona, as columns that a query can be held against.
+"""A search index over one person's memories, or over their messages with one persona, as columns of numbers.
 
-Rows are appended and struck out, never moved; a strike or an addition can be taken back, which is how a transaction
-sees its own writes without leaving them behind. A book of which a third is struck out is made anew when next renewed.
-
-Filling a large one is work for a thread, so nothing here keeps the interpreter's lock for long in a single call.
+Rows are appended or marked as removed, never moved. Each change returns a function that undoes it, which lets a
+transaction search its own uncommitted writes without leaving them in the index. When a third of the rows is removed,
+the index is rebuilt at its next update. A large index is filled in a thread, so no single call holds the GIL for long.
 """
 
 from array import array
@@ -24,21 +23,23 @@ from mnemon.memory.ranking import NEIGHBOUR_WEIGHTS
 from mnemon.memory.recall.index_entry import QUOTE_THREAD, ColumnArrays, IndexEntry, Postings, grow_array
 
 CONVERSATION_GAP = timedelta(minutes=30)
-"""Quoting memories further apart than this are not of one conversation."""
+"""Quoting memories further apart than this belong to different conversations."""
 _ENTRY_BYTES = 850
 _POSTING_BYTES = 18
 _WORD_BYTES = 340
-"""Measured: a word that only one text holds."""
+"""Measured memory in bytes: of an entry, of a posting, and of a word that only one text contains."""
 _ROWS_PER_CALL = 2_000
-"""Rows that one call of a library takes: it keeps the interpreter's lock, 2 ms at this size, and the loop waits."""
+"""Rows given to one library call, which holds the GIL (2 ms at this size) while the event loop waits."""
 
 T = TypeVar("T")
 ThreadPosition = tuple[tuple[datetime, int, int, str], int]
+"""A row's sort key within its thread, and the row."""
 Undo = Callable[[], None]
+"""A function that undoes one change; undo several in reverse order."""
 
 
 class _WordNumbers(dict[str, int]):
-    """Gives each word the next number when it is first met."""
+    """Numbers words in the order in which they are first looked up."""
 
     def __missing__(self, word: str) -> int:
         self[word] = given = len(self)
@@ -46,7 +47,7 @@ class _WordNumbers(dict[str, int]):
 
 
 class SearchIndex:
-    """Everything a ranking asks about its rows. Row 0 is none."""
+    """What the ranking needs to know about each row. Row 0 stands for "no row"."""
 
     def __init__(self) -> None:
         self.entries: list[IndexEntry | None] = [None]
@@ -57,13 +58,13 @@ class SearchIndex:
         self.keys_by_slug: dict[str, list[str]] = {}
         """Entity keys by the name within them."""
         self.longest_slug = 0
-        """Words of the longest of these names."""
+        """Words in the longest of these names."""
         self.types: dict[str, int] = {}
-        """Number of each type of memory."""
+        """The number of each memory type."""
         self.speakers: dict[str, int] = {}
-        """Number of each speaker; 0 is nobody."""
+        """The number of each speaker; 0 means no speaker."""
         self.heard: Counter[str] = Counter()
-        """How many rows that stand each speaker has."""
+        """How many live rows each speaker has."""
         self.columns = ColumnArrays(
             alive="?", length="f4", embedded="?", updated="f8", asks="?", tells_time="?",
             speaker="i4", own="?", side="i1", type="i1", weighty="?", claim="?", before="i4", after="i4",
@@ -78,23 +79,23 @@ class SearchIndex:
 
     @property
     def size(self) -> int:
-        """Rows that stand."""
+        """Return the number of live rows."""
         return len(self.row_of)
 
     @property
     def bytes(self) -> int:
-        """About how much memory it takes."""
+        """Return about how much memory it takes."""
         words = self._postings * _POSTING_BYTES + len(self.words) * _WORD_BYTES
         return self.columns.bytes + self.vectors.nbytes + len(self.entries) * _ENTRY_BYTES + words
 
     def fill(self, entries: Sequence[tuple[IndexEntry, np.ndarray | None]]) -> None:
-        """The book, empty so far, holds these entries; the same as putting them one by one, at once."""
-        every = [entry for entry, _ in entries]
-        self.columns.extend(len(every), **self._column_values(every))
-        self.entries += every
-        self.row_of |= {entry.id: row for row, entry in enumerate(every, start=1)}
-        self._fill_words(every)
-        for row, entry in enumerate(every, start=1):
+        """Fill an empty index with these entries; the result is that of `put_entry` for each, but faster."""
+        added = [entry for entry, _ in entries]
+        self.columns.extend(len(added), **self._column_values(added))
+        self.entries += added
+        self.row_of |= {entry.id: row for row, entry in enumerate(added, start=1)}
+        self._fill_words(added)
+        for row, entry in enumerate(added, start=1):
             self._count_speaker(entry, 1)
             for key in set(entry.entity_refs):
                 self._rows_about(key).append(row)
@@ -110,7 +111,8 @@ class SearchIndex:
                     after[one[1]], before[two[1]] = two[1], one[1]
 
     def put_entry(self, entry: IndexEntry, vector: np.ndarray | None) -> Undo:
-        """The entry stands with this vector or none, in place of the one with its id."""
+        """Add the entry with its vector, if any, in place of the entry with the same id; return the undo."""
+        # Never in place: the old row stays, marked as removed, and the undo brings it back.
         back = self.remove_entry(entry.id)
         row = self._append_row(entry)
         self._set_vector(row, vector)
@@ -120,13 +122,14 @@ class SearchIndex:
         def undo() -> None:
             if entry.thread is not None:
                 self._unlink_row(entry, row)
+            # Undo runs in reverse order, so this entry's row is the last one again.
             self._pop_row(entry)
             back()
 
         return undo
 
     def remove_entry(self, entry_id: str) -> Undo:
-        """No entry has this id."""
+        """Remove the entry with this id, if there is one; return the undo."""
         row = self.row_of.pop(entry_id, None)
         if row is None:
             return lambda: None
@@ -150,7 +153,7 @@ class SearchIndex:
         return undo
 
     def set_entry_vector(self, entry_id: str, vector: np.ndarray) -> Undo:
-        """The entry, if it stands, has this vector."""
+        """Set the vector of the entry, if it is live; return the undo."""
         row = self.row_of.get(entry_id)
         if row is None:
             return lambda: None
@@ -160,16 +163,16 @@ class SearchIndex:
 
     @property
     def is_blank(self) -> bool:
-        """Whether nothing was ever put into it."""
+        """Say whether nothing was ever added."""
         return len(self.entries) == 1
 
     @property
     def needs_rebuild(self) -> bool:
-        """Whether much of it was struck out, so that it should be made anew."""
+        """Say whether so much was removed that it should be rebuilt."""
         return self.dead * 3 >= len(self.entries)
 
     def live_entries(self) -> dict[str, tuple[IndexEntry, np.ndarray | None]]:
-        """The entries that stand, each with its vector, by id."""
+        """Return the live entries, each with its vector, by id."""
         embedded = self.columns["embedded"]
         return {
             name: (self._entry_at(row), self.vectors[row] if embedded[row] else None)
@@ -177,7 +180,7 @@ class SearchIndex:
         }
 
     def neighbour_rows(self) -> dict[int, np.ndarray]:
-        """For each step of the window the row that stands there, seen from each row; 0 for none."""
+        """Return, for each step of the neighbour window, the row at that step from each row; 0 for none."""
         if self._around is None:
             before, after = self.columns["before"], self.columns["after"]
             around: dict[int, np.ndarray] = {}
@@ -187,43 +190,44 @@ class SearchIndex:
                     for distance in range(1, max(map(abs, NEIGHBOUR_WEIGHTS)) + 1):
                         around[step * distance] = reached
                         reached = link[reached]
-            self._around = around  # only now: another thread may look
+            self._around = around  # only when finished: another thread may be reading
         return self._around
 
     def spread_values(self, values: np.ndarray) -> np.ndarray:
-        """Each row's value with its neighbours' shares."""
+        """Return each row's value plus its neighbours' weighted values."""
         spread = values.copy()
         for step, rows in self.neighbour_rows().items():
             spread += values.dtype.type(NEIGHBOUR_WEIGHTS[step]) * values[rows]
         return spread
 
     def document_lengths(self) -> np.ndarray:
-        """How many words each row that stands has, with its neighbours' shares."""
+        """Return the number of words in each live row, with its neighbours' shares."""
         if self._lengths is None:
             self._lengths = self.spread_values(self.columns["length"] * self.columns["alive"])
         return self._lengths
 
     def claim_groups(self) -> ClaimGroups:
-        """The claims among the rows that stand, each with what it contradicts."""
+        """Return the claims among the live rows, each with what it contradicts."""
         if self._beside is None:
             some = bool((self.columns["claim"] & self.columns["alive"]).any())
             self._beside = group_claims(map(self._entry_at, self.row_of.values())) if some else NO_CLAIMS
         return self._beside
 
     def entry_of(self, entry_id: str) -> IndexEntry:
-        """The entry that stands with this id."""
+        """Return the live entry with this id; raise KeyError if there is none."""
         return self._entry_at(self.row_of[entry_id])
 
     def card_entries_about(self, keys: Iterable[str]) -> list[IndexEntry]:
-        """The weighty entries that stand and carry one of the entity keys."""
+        """Return the live entries that are important enough for a card and mention one of the entities."""
         rows = [np.frombuffer(self.entities[key], dtype=np.int32) for key in keys if key in self.entities]
         if not rows:
             return []
-        every = np.unique(np.concatenate(rows)) if len(rows) > 1 else rows[0]
-        chosen = every[self.columns["weighty"][every] & self.columns["alive"][every]]
+        found = np.unique(np.concatenate(rows)) if len(rows) > 1 else rows[0]
+        chosen = found[self.columns["weighty"][found] & self.columns["alive"][found]]
         return [self._entry_at(row) for row in chosen.tolist()]
 
     def id_of(self, row: int) -> str:
+        """Return the id of the entry in this row."""
         return self._entry_at(row).id
 
     def _clear_caches(self) -> None:
@@ -253,7 +257,7 @@ class SearchIndex:
         return row
 
     def _column_values(self, entries: Sequence[IndexEntry]) -> dict[str, Sequence[float]]:
-        """What the columns hold of the entries."""
+        """Return the columns' values for the entries."""
         return {
             "alive": [True] * len(entries),
             "length": [len(one.words) for one in entries],
@@ -278,14 +282,15 @@ class SearchIndex:
         return rows
 
     def _fill_words(self, entries: Sequence[IndexEntry]) -> None:
-        """The postings of all entries at once: sorted by word and row, counted, and cut apart by word."""
+        """Build the postings of all entries at once: sort by word and row, count, and split by word."""
         number = _WordNumbers()
         flat = np.concatenate([
-            np.array(list(map(number.__getitem__, chain.from_iterable(entry.words for entry in some))), dtype=np.int64)
-            for some in _split_parts(entries)
+            np.array(list(map(number.__getitem__, chain.from_iterable(entry.words for entry in part))), dtype=np.int64)
+            for part in _split_parts(entries)
         ])  # fmt: skip
         lengths = [len(entry.words) for entry in entries]
         rows = np.repeat(np.arange(1, len(entries) + 1, dtype=np.int64), lengths)
+        # Sort pairs of word and row as single 64-bit numbers, with the word in the upper half and the row in the lower.
         places, counts = np.unique((flat << 32) | rows, return_counts=True)
         starts = np.searchsorted(places, np.arange(len(number) + 1, dtype=np.int64) << 32).tolist()
         all_rows = (places & 0xFFFFFFFF).astype(np.int32).tobytes()
@@ -298,7 +303,7 @@ class SearchIndex:
         self._clear_caches()
 
     def _pop_row(self, entry: IndexEntry) -> None:
-        """The last row, which is this entry's, was never there."""
+        """Remove the last row, which must be this entry's, without a trace."""
         for word in set(entry.words):
             held = self.words[word]
             held.rows.pop()
@@ -322,6 +327,7 @@ class SearchIndex:
     def _set_vector(self, row: int, vector: np.ndarray | None) -> None:
         usable = vector is not None and bool(vector.any())
         self.columns["embedded"][row] = usable
+        # A vector of another dimension: the old ones cannot be compared with it.
         if vector is not None and self.vectors.shape[1] != len(vector):
             self.vectors = np.zeros((len(self.vectors), len(vector)), dtype=np.float32)
         if row >= len(self.vectors):
@@ -335,14 +341,15 @@ class SearchIndex:
         self.vectors = np.zeros((max(64, len(vectors) * 9 // 8 + 1), len(known[0][1])), dtype=np.float32)
         embedded = self.columns["embedded"]
         for some in _split_parts(known):
-            rows, made = [row for row, _ in some], np.stack([vector for _, vector in some])
-            self.vectors[rows] = made
-            embedded[rows] = made.any(axis=1)
+            rows, matrix = [row for row, _ in some], np.stack([vector for _, vector in some])
+            self.vectors[rows] = matrix
+            embedded[rows] = matrix.any(axis=1)
 
     def _link_row(self, entry: IndexEntry, row: int) -> None:
-        """The row stands between its neighbours in the thread."""
+        """Insert the row between its neighbours in the thread."""
         thread = self._threads.setdefault(entry.thread or "", [])
         at: ThreadPosition = (entry.place, row)
+        # New messages are the latest almost always: append without a search.
         if not thread or thread[-1] < at:
             thread.append(at)
         else:
@@ -357,7 +364,7 @@ class SearchIndex:
         self._relink_around(thread, found)
 
     def _relink_around(self, thread: list[ThreadPosition], found: int) -> None:
-        """The rows around this position know each other."""
+        """Link the rows around this position of the thread to each other."""
         before, after = self.columns["before"], self.columns["after"]
         near = thread[max(0, found - 1) : found + 2]
         if found == 0 and near:
@@ -371,21 +378,22 @@ class SearchIndex:
         self._clear_caches()
 
     def _is_neighbour(self, one: ThreadPosition, two: ThreadPosition) -> bool:
+        # All quoting memories share one thread, so there a gap in time separates conversations.
         return self._entry_at(one[1]).thread != QUOTE_THREAD or two[0][0] - one[0][0] <= CONVERSATION_GAP
 
 
 def _split_parts(items: Sequence[T]) -> Iterator[Sequence[T]]:
-    """The same, some at a time; once at least."""
+    """Yield the items in parts; an empty part if there are none."""
     return (items[start : start + _ROWS_PER_CALL] for start in range(0, len(items) or 1, _ROWS_PER_CALL))
 
 
 def _sort_positions(places: list[ThreadPosition]) -> list[ThreadPosition]:
-    """Sort the places; many of them in parts, since one sort would hold up every other thread."""
+    """Sort the positions; many of them in parts, since one long sort would block every other thread."""
     return list(merge(*map(sorted, _split_parts(places)))) if len(places) > _ROWS_PER_CALL else sorted(places)
 
 
 def build_index(entries: Sequence[tuple[IndexEntry, np.ndarray | None]]) -> SearchIndex:
-    """A book of these entries."""
-    book = SearchIndex()
-    book.fill(entries)
-    return book
+    """Return an index of these entries."""
+    index = SearchIndex()
+    index.fill(entries)
+    return index

@@ -1,9 +1,9 @@
-"""The shelf: books of the people recalled lately, exact by revision, bounded in memory.
+"""A cache of search indexes for the people recalled recently, exact by revision and bounded in memory.
 
-A read compares the person's revision in its own transaction with the books' and takes in what is newer. Rows that the
-reading transaction itself wrote are put in for this one read and taken out again: it may yet be rolled back.
+A read compares the person's revision in its own transaction with that of the index and applies what is newer. Rows
+that the reading transaction wrote are applied for this one read and undone afterwards, since it may be rolled back.
 
-What takes long runs in a thread, and runs to its end even if whoever asked for it is gone: others wait for it too.
+Slow work runs in a thread and runs to its end even if the caller is cancelled: other callers wait for it too.
 """
 
 import asyncio
@@ -29,15 +29,15 @@ T = TypeVar("T")
 CacheKey = tuple[str, str, str | None, str]
 MEGABYTE = 1 << 20
 ROWS_BUILT_INLINE = 100
-"""About 2 ms of work; a thread would cost 80 µs more, and the wait for its turn."""
+"""About 2 ms of work; a thread would cost 80 µs more, plus the wait for it to be scheduled."""
 ROWS_SCORED_INLINE = 16_000
 """About 3 ms of work."""
 MAX_IDLE_S = 3_600.0
-"""Books that nobody has used for so long go: of whoever left or was forgotten elsewhere nothing stays in memory."""
+"""Unused indexes are dropped after this time, so that no data of a person stays in memory indefinitely."""
 
 
 class IndexCache:
-    """Holds the books used last, as many as fit, of one open database."""
+    """The indexes used last in one open database, as many as fit."""
 
     def __init__(
         self,
@@ -54,10 +54,10 @@ class IndexCache:
         self._scoring = scoring or ThreadPoolExecutor(1, thread_name_prefix="recall")
         self._held: OrderedDict[CacheKey, PersonIndex] = OrderedDict()
         self._sizes: dict[CacheKey, int] = {}
-        """Bytes of each, as they were when it was put there."""
+        """The bytes of each index when it was put into the cache."""
         self._used_at: dict[CacheKey, float] = {}
         self.bytes = 0
-        """About how much memory the books take."""
+        """About how much memory the indexes take."""
         self._too_large: set[CacheKey] = set()
         self._loading: dict[CacheKey, asyncio.Task[None]] = {}
         self._making: dict[CacheKey, asyncio.Future[PersonIndex]] = {}
@@ -66,14 +66,14 @@ class IndexCache:
         return len(self._held)
 
     def close(self) -> None:
-        """Leave what is being made."""
+        """Cancel the loading of indexes and stop the threads."""
         for task in self._loading.values():
             task.cancel()
         for executor in (self._building, self._scoring):
             executor.shutdown(wait=False, cancel_futures=True)
 
     def clear(self) -> None:
-        """Hold nothing, as at the start."""
+        """Drop all indexes."""
         self._held.clear()
         self._sizes.clear()
         self._used_at.clear()
@@ -81,66 +81,72 @@ class IndexCache:
         self.bytes = 0
 
     def forget_person(self, scope: Scope) -> None:
-        """Hold nothing of the person."""
+        """Drop the person's indexes."""
         for key in [key for key in self._held if key[:2] == (scope.org_id, scope.user)]:
             self._drop_index(key)
 
     def has_person(self, scope: Scope, model: str) -> bool:
-        """Whether it has books of the person, however old."""
+        """Say whether an index of the person is cached, however old."""
         return bool(self.megabytes) and _cache_key(scope, model) in self._held
 
     async def load_person(self, db: Database, scope: Scope, model: str) -> None:
-        """Index the person's rows unless they are; the transaction that reads them ends before the work begins.
+        """Index the person's rows unless they are cached. The transaction that reads them ends before the slow work.
 
-        Whoever comes meanwhile waits for the same work.
+        Concurrent callers wait for the same work.
         """
         key = _cache_key(scope, model)
+        # A size of 0 turns the cache off; too large people are searched in SQL, as if it were off for them.
         if not self.megabytes or key in self._held or key in self._too_large:
             return
         if key not in self._loading:
             self._loading[key] = task = asyncio.create_task(self._load_person(db, scope, model))
             task.add_done_callback(lambda _: self._loading.pop(key, None))
+        # A cancelled caller must not cancel the work that others wait for.
         await asyncio.shield(self._loading[key])
 
     async def read_if_current(
         self, scope: Scope, model: str, standing: IndexVersion, use: Callable[[PersonIndex], T]
     ) -> T | None:
-        """Give what `use` makes of the person's books if they hold everything up to here."""
+        """Call `use` with the person's index and return its result; None if the index is not current."""
         key = _cache_key(scope, model)
-        books = self._get_up_to_date(key, standing)
-        return None if books is None else await self._use_index(books, use)
+        index = self._get_up_to_date(key, standing)
+        return None if index is None else await self._use_index(index, use)
 
     async def read_fresh(self, tx: Tx, scope: Scope, model: str, use: Callable[[PersonIndex], T]) -> T | None:
-        """Give what `use` makes of the person's books as the transaction sees them; None when they do not fit."""
+        """Call `use` with the index as the transaction sees it and return the result; None if it is too large."""
         key = _cache_key(scope, model)
         while self.megabytes and key not in self._too_large:
             standing = await index_loader.load_index_version(tx, scope)
-            if (books := self._get_up_to_date(key, standing)) is not None:
-                return await self._use_index(books, use)
+            if (index := self._get_up_to_date(key, standing)) is not None:
+                return await self._use_index(index, use)
             held = self._get_valid(key, standing)
+            # -1 loads everything.
             since = -1 if held is None else held.standing.revision
             rows, aliases = await tx.gather(
                 index_loader.load_rows_since(tx, scope, model, since), load_aliases(tx, scope)
             )
             if self._get_valid(key, standing) is not held or (held is not None and held.standing.revision != since):
-                continue  # somebody else renewed the books while this one read
+                # Another task updated the index while this one read the rows: start over.
+                continue
+            # The first revision this transaction wrote; None if it only reads.
             own = tx.revisions.get(scope.user)
             if rows.effort > ROWS_BUILT_INLINE or (own is None and held is not None and held.needs_rebuild):
-                books = await self._build_person(key, held, rows, aliases, standing, own)
+                index = await self._build_person(key, held, rows, aliases, standing, own)
+            # A thread is reading this index: wait, then look again whether it is still behind.
             elif held is not None and held.is_being_read:
                 await held.wait_until_unread()
             else:
-                books = held or PersonIndex(standing=replace(standing, revision=-1))
-                with self._change_in_place(key, books):
+                index = held or PersonIndex(standing=replace(standing, revision=-1))
+                with self._change_in_place(key, index):
                     if own is not None:
-                        return use_with_delta(books, delta_of(rows), aliases, standing, own, use)
-                    apply_delta(books, delta_of(rows), aliases, standing)
-            if books is not None:
-                return await self._use_index(books, use)
+                        return use_with_delta(index, delta_of(rows), aliases, standing, own, use)
+                    apply_delta(index, delta_of(rows), aliases, standing)
+            if index is not None:
+                return await self._use_index(index, use)
         return None
 
     async def compute_off_loop(self, work: Callable[[], T], *, rows: int) -> T:
-        """Give what the work makes of so many rows that nobody changes, from a thread where that takes long."""
+        """Run work over rows that nobody changes, in a thread if there are many, and return its result."""
         return work() if rows <= ROWS_BUILT_INLINE else await self._run_in_thread(self._building, work, None)
 
     async def _load_person(self, db: Database, scope: Scope, model: str) -> None:
@@ -148,6 +154,7 @@ class IndexCache:
         async with db.tx(scope.org_id) as tx:
             standing = await index_loader.load_index_version(tx, scope)
             rows, aliases = await tx.gather(index_loader.load_rows_since(tx, scope, model, -1), load_aliases(tx, scope))
+        # The transaction has ended: building takes long and must not hold a connection.
         if key not in self._held:
             await self._build_person(key, None, rows, aliases, standing, None)
 
@@ -160,9 +167,9 @@ class IndexCache:
         standing: IndexVersion,
         own: int | None,
     ) -> PersonIndex | None:
-        """Make the person's books anew; None, after a wait, where somebody else was doing it.
+        """Build a new index; return None, after a wait, if another task was building it.
 
-        With a transaction's own rows in them they serve that one only.
+        An index with the transaction's own rows (`own`) is for that transaction only and is not cached.
         """
         work = partial(build_person_index, held, rows, aliases, standing)
         if own is not None:
@@ -171,51 +178,53 @@ class IndexCache:
             await asyncio.wait((self._making[key],))
             return None
         if rows.effort + (0 if held is None else held.row_count) <= ROWS_BUILT_INLINE:
-            books = work()
-            self._keep_index(key, books)
-            return books
+            index = work()
+            self._keep_index(key, index)
+            return index
         self._making[key] = making = self._run_in_thread(self._building, work, held)
         making.add_done_callback(partial(self._keep_built, key))
         return await asyncio.shield(making)
 
     def _keep_built(self, key: CacheKey, made: "asyncio.Future[PersonIndex]") -> None:
-        """Hold what a thread has made, whoever still waits for it."""
+        """Cache what a thread has built, whether or not the caller still waits."""
         del self._making[key]
         if not made.cancelled() and made.exception() is None:
             self._keep_index(key, made.result())
 
-    async def _use_index(self, books: PersonIndex, use: Callable[[PersonIndex], T]) -> T:
-        """Give what `use` makes of the books, on the spot where they are small."""
-        if books.row_count <= ROWS_SCORED_INLINE:
-            return use(books)
-        return await asyncio.shield(self._run_in_thread(self._scoring, partial(use, books), books))
+    async def _use_index(self, index: PersonIndex, use: Callable[[PersonIndex], T]) -> T:
+        """Call `use` with the index, in a thread if it is large, and return its result."""
+        if index.row_count <= ROWS_SCORED_INLINE:
+            return use(index)
+        return await asyncio.shield(self._run_in_thread(self._scoring, partial(use, index), index))
 
     def _run_in_thread(
-        self, executor: Executor, work: Callable[[], T], books: PersonIndex | None
+        self, executor: Executor, work: Callable[[], T], index: PersonIndex | None
     ) -> "asyncio.Future[T]":
-        """Begin the work in a thread; until it is done nobody changes the books it reads.
+        """Start the work in a thread; until it ends the index must not be changed.
 
-        Wait for it under a shield: a caller that is cancelled must not make it look done.
+        Await the result under `asyncio.shield`: if a cancelled caller cancelled the future, the index would look
+        unread.
         """
         running = asyncio.get_running_loop().run_in_executor(executor, work)
-        if books is not None:
-            books.begin_reading()
-            running.add_done_callback(lambda _: books.end_reading())
+        if index is not None:
+            index.begin_reading()
+            running.add_done_callback(lambda _: index.end_reading())
         return running
 
     @contextmanager
-    def _change_in_place(self, key: CacheKey, books: PersonIndex) -> Iterator[None]:
-        """Hold the books as they are after the block, which changes them without a pause; where it fails, hold none."""
+    def _change_in_place(self, key: CacheKey, index: PersonIndex) -> Iterator[None]:
+        """Cache the index after the block has changed it (without an await); drop it if the block fails."""
         try:
             yield
+        # Also on cancellation: a half-changed index must never be used again.
         except BaseException:
             self._drop_index(key)
             raise
-        if books.standing.revision >= 0:
-            self._keep_index(key, books)
+        if index.standing.revision >= 0:
+            self._keep_index(key, index)
 
     def _get_up_to_date(self, key: CacheKey, standing: IndexVersion) -> PersonIndex | None:
-        """The person's books, if they hold everything up to here."""
+        """Return the person's index if it is complete up to this version."""
         held = self._get_valid(key, standing)
         if held is None or held.standing.revision < standing.revision:
             return None
@@ -224,23 +233,26 @@ class IndexCache:
         return held
 
     def _get_valid(self, key: CacheKey, standing: IndexVersion) -> PersonIndex | None:
-        """The books held, if they are of the same person in the same database, with nothing forgotten since."""
+        """Return the cached index if person and database are the same and nothing was forgotten since; else drop it."""
         held = self._held.get(key)
+        # Anything but the revision differs: another database or person, or rows were forgotten, which no revision
+        # shows.
         if held is not None and replace(held.standing, revision=standing.revision) != standing:
             self._drop_index(key)
             return None
         return held
 
-    def _keep_index(self, key: CacheKey, books: PersonIndex) -> None:
-        """Hold the books, and drop those used least recently until all fit."""
+    def _keep_index(self, key: CacheKey, index: PersonIndex) -> None:
+        """Cache the index and drop the least recently used ones until all fit; note one that does not fit at all."""
         self._drop_index(key)
-        size, room = books.bytes, self.megabytes * MEGABYTE
+        size, room = index.bytes, self.megabytes * MEGABYTE
         if size > room:
             self._too_large.add(key)
             return
         now = self._now()
-        self._held[key], self._sizes[key], self._used_at[key] = books, size, now
+        self._held[key], self._sizes[key], self._used_at[key] = index, size, now
         self.bytes += size
+        # The dict is in order of use, so the first is the least recently used.
         while self.bytes > room or now - self._used_at[next(iter(self._held))] > MAX_IDLE_S:
             self._drop_index(next(iter(self._held)))
 

@@ -1,7 +1,4 @@
-"""What recall knows of one memory or message: its words, who said it, and where in the conversation it stands.
-
-Columns that grow: numbers per row, with room to spare so that a row more costs nothing.
-"""
+"""The parts of a search index: an entry per memory or message, numeric columns that grow, and postings per word."""
 
 import re
 from array import array
@@ -21,9 +18,9 @@ _QUOTED_SPEAKER = re.compile(
     r"((?:\[[^\]\n]{1,40}\]\s*|\([^)\n]{1,40}\)\s*)?)"
     r"([A-Z][\w.'’-]*(?: [A-Z][\w.'’-]*){0,2}):\s+(?=\S)"
 )
-"""`Anna: I moved` is something Anna said, wherever it is kept; so is `[8 May] Anna: I moved`."""
+"""`Anna: I moved` is something Anna said, even when it is stored as a memory; so is `[8 May] Anna: I moved`."""
 QUOTE_THREAD = "said"
-"""The thread of memories that quote somebody."""
+"""The thread of all memories that quote someone."""
 _TIME_WORDS = stem_words(
     "yesterday today tonight tomorrow last next ago week month year weekend morning evening night day recently "
     "monday tuesday wednesday thursday friday saturday sunday "
@@ -36,39 +33,39 @@ _MONTHS = (
 
 
 class IndexEntry(NamedTuple):
-    """One row as the index holds it. Text is not kept: what is found is read again."""
+    """One row of the index. The text itself is not kept; it is read from the database when the row is found."""
 
     id: str
     revision: int
-    """Of the row."""
+    """The revision of the database row."""
     words: tuple[str, ...]
-    """Stems, with repetitions: of the text, the speaker's name, and for what was said its date."""
+    """Stems, with repetitions: of the text, of the speaker's name, and of the date if something was said."""
     thread: str | None
-    """Within one thread, neighbours count for each other; None stands alone."""
+    """Rows of one thread share scores with their neighbours; None for a row without neighbours."""
     place: tuple[datetime, int, int, str]
-    """Order within the thread: when, which write, which place in it, id."""
+    """The sort key within the thread: time, revision, position within the write, id."""
     speaker: str | None
-    """Who said it, folded; None when nobody says."""
+    """The speaker's name, case-folded; None if no speaker is named."""
     own: bool
-    """The person's own words."""
+    """Whether these are the person's own words."""
     side: int
-    """1 for the person's message, 2 for the assistant's, 0 for anything else."""
+    """1 for a message of the person, 2 for one of the assistant, 0 for anything else."""
     type: str
-    """A memory's type; empty for a message."""
+    """The memory's type; empty for a message."""
     entity_refs: tuple[str, ...]
-    """Entity keys."""
+    """Keys of the entities it mentions."""
     entity_label: str | None
     pinned: bool
     importance: int
     created_at: datetime
     updated_at: datetime
     asks: bool
-    """It ends in a question."""
+    """Whether the text ends in a question mark."""
     tells_time: bool
     memory_key: str = ""
     claim_of: str | None = None
     persona_id: str | None = None
-    """The only persona that may see it."""
+    """The only persona that may see it; None for all."""
     trust: Trust = Trust.UNKNOWN
 
 
@@ -83,12 +80,13 @@ def entry_of_message(
     content: str,
     at: datetime,
 ) -> IndexEntry:
-    """A message as recall sees it."""
+    """Return the index entry of a message."""
     speaker, text = (name, content) if name else _split_speaker(content)
     words = indexed_terms(text)
     return IndexEntry(
         id=entry_id,
         revision=revision,
+        # Date, speaker and previous turn raised R@10 from 0.65 to 0.73 (decision 12).
         words=(*_heading_terms(speaker, at), *words),
         thread=session_id,
         place=(at, revision, place, entry_id),
@@ -125,16 +123,16 @@ def entry_of_memory(
     persona_id: str | None = None,
     trust: Trust = Trust.PERSON,
 ) -> IndexEntry:
-    """A memory as recall sees it; one that quotes somebody is treated as what was said."""
+    """Return the index entry of a memory; one that quotes a speaker is indexed like a message."""
     speaker, text = _split_speaker(content)
-    said = speaker is not None
+    quotes_speaker = speaker is not None
     words = indexed_terms(text)
-    heading = _heading_terms(speaker, valid_from) if said else _missing_label_terms(entity_label, words)
+    heading = _heading_terms(speaker, valid_from) if quotes_speaker else _missing_label_terms(entity_label, words)
     return IndexEntry(
         id=entry_id,
         revision=revision,
         words=(*heading, *words),
-        thread=QUOTE_THREAD if said else None,
+        thread=QUOTE_THREAD if quotes_speaker else None,
         place=(valid_from, revision, 0, entry_id),
         speaker=_fold_name(speaker),
         own=False,
@@ -146,7 +144,7 @@ def entry_of_memory(
         importance=importance,
         created_at=created_at,
         updated_at=updated_at,
-        asks=said and text.rstrip().endswith("?"),
+        asks=quotes_speaker and text.rstrip().endswith("?"),
         tells_time=not _TIME_WORDS.isdisjoint(words),
         memory_key=memory_key,
         claim_of=claim_of,
@@ -157,6 +155,7 @@ def entry_of_memory(
 
 @reads_outside_text
 def _split_speaker(content: str) -> tuple[str | None, str]:
+    """Return the quoted speaker, None if there is none, and the text without the speaker's name."""
     found = _QUOTED_SPEAKER.match(content)
     return (found[2], found[1] + content[found.end() :]) if found else (None, content)
 
@@ -171,7 +170,8 @@ def _cached_heading(speaker: str, year: int, month: str, day: int) -> tuple[str,
 
 
 def _heading_terms(speaker: str | None, at: datetime) -> tuple[str, ...]:
-    """What stands before the text in a transcript: the date and the name."""
+    """Return the stems of the date and the speaker's name, as they precede a line in a transcript."""
+    # Cached: all messages of a speaker on one day share their heading.
     return _cached_heading(speaker or "", at.year, _MONTHS[at.month - 1], at.day)
 
 
@@ -182,16 +182,16 @@ def _label_terms(label: str) -> tuple[str, ...]:
 
 @reads_outside_text
 def _missing_label_terms(label: str | None, words: list[str]) -> list[str]:
-    """The entity's name belongs to the fact; what of it the sentence does not say."""
-    said = frozenset(words)
-    return [word for word in _label_terms(label) if word not in said] if label else []
+    """Return the stems of the entity's name that the text lacks: a fact should be found by that name too."""
+    present = frozenset(words)
+    return [word for word in _label_terms(label) if word not in present] if label else []
 
 
 _INITIAL_ROWS = 64
 
 
 class ColumnArrays:
-    """One numpy array per name, all of the same length; row 0 stands for "no row" and stays zero."""
+    """Numeric columns of equal length, one numpy array each. Row 0 stands for "no row" and stays zero."""
 
     def __init__(self, **kinds: str) -> None:
         self._kinds = kinds
@@ -202,8 +202,9 @@ class ColumnArrays:
         return self._held[name][: self.rows]
 
     def extend(self, rows: int, **values: Sequence[float]) -> None:
-        """So many rows more."""
+        """Append rows, with these values in the named columns and zero in the others."""
         end = self.rows + rows
+        # Spare capacity of one half, so that appending a single row rarely copies the columns.
         if end > len(next(iter(self._held.values()))):
             self._held = {name: grow_array(column, end * 3 // 2) for name, column in self._held.items()}
         for name, column in values.items():
@@ -211,25 +212,26 @@ class ColumnArrays:
         self.rows = end
 
     def pop(self) -> None:
-        """The last row is gone."""
+        """Remove the last row."""
         self.rows -= 1
         for column in self._held.values():
             column[self.rows] = 0
 
     @property
     def bytes(self) -> int:
+        """Return the memory that the columns take."""
         return sum(column.nbytes for column in self._held.values())
 
 
 def grow_array(array: np.ndarray, rows: int) -> np.ndarray:
-    """The same array with this many rows, the new ones zero."""
+    """Return a copy of the array with this many rows, the new ones zero."""
     larger = np.zeros((rows, *array.shape[1:]), dtype=array.dtype)
     larger[: len(array)] = array
     return larger
 
 
 class Postings:
-    """The rows that hold a word, and how often."""
+    """The rows that contain a word, and how often each does."""
 
     __slots__ = ("counts", "rows")
 
@@ -238,5 +240,6 @@ class Postings:
         self.counts = array("f")
 
     def as_arrays(self) -> tuple[np.ndarray, np.ndarray]:
-        """Views that must not outlive the next change."""
+        """Return the rows and counts as views, which must be dropped before the next change."""
+        # An array cannot be resized while a numpy view of its buffer exists.
         return np.frombuffer(self.rows, dtype=np.int32), np.frombuffer(self.counts, dtype=np.float32)

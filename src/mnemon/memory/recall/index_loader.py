@@ -1,6 +1,8 @@
-"""Reads what books are made of: a person's rows as one persona may see them, with their vectors, since a revision.
+"""What a search index is loaded from: a person's rows, as one persona may see them, written since a revision.
 
-Things that were found lately, as they stood at a revision: most questions find what others have found.
+Loading has two steps, because the second is slow: `load_rows_since` reads tuples inside a transaction, `delta_of`
+turns them into index entries and may run in a thread. `RowCache` holds rows found recently, since most queries find
+what earlier ones found.
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,68 +23,70 @@ from mnemon.scope import Scope
 from mnemon.turn import Role
 
 MOST_CACHED = 2_000
+"""Rows that a cache holds."""
 MOST_READ_AHEAD = 1_500
-"""Memories up to which all of them are read with the first that are found."""
+"""If a person has at most this many memories, all are read with the first that are found."""
 ITEM_BYTES = 2_000
-"""About how much memory one takes."""
+"""About how much memory a cached row takes."""
 
 
 class RowCache:
-    """The latest things found of one person. One that has changed since is not given."""
+    """The rows of one person that were found most recently, each valid for one revision."""
 
     def __init__(self) -> None:
         self._held: dict[str, RecallItem] = {}
         self.read_ahead = False
-        """All of the person's memories were read: they are so few that the next questions will want them too."""
+        """Whether all of the person's memories were read, because they are few."""
 
     def get_row(self, thing_id: str, revision: int) -> RecallItem | None:
-        """The thing as its row stands at this revision."""
-        thing = self._held.get(thing_id)
-        return thing if thing is not None and thing.revision == revision else None
+        """Return the row as of this revision; None if it is not cached or was changed since."""
+        row = self._held.get(thing_id)
+        return row if row is not None and row.revision == revision else None
 
-    def keep_row(self, thing: RecallItem) -> None:
-        """It was read from a committed row."""
-        self._held.pop(thing.id, None)
-        self._held[thing.id] = thing
+    def keep_row(self, row: RecallItem) -> None:
+        """Cache a row that was read as committed; drop the oldest if there are too many."""
+        # Inserted again at the end, so that the first key is always the one that was read longest ago.
+        self._held.pop(row.id, None)
+        self._held[row.id] = row
         if len(self._held) > MOST_CACHED:
             del self._held[next(iter(self._held))]
 
 
 SQL = load_statements("mnemon.memory.recall")
 _HEADER_BYTES = 4
-"""Bytes before the numbers in pgvector's wire form: dimension and a spare word."""
+"""Bytes before the numbers in pgvector's binary format: the dimension and an unused word."""
 _VECTORS_PER_CALL = 1_000
-"""Vectors unpacked by one call."""
+"""Vectors that are unpacked in one call."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class IndexVersion:
-    """Whose rows, in which database, and how far they are written."""
+    """The person, the database, and the revision up to which an index is complete."""
 
     database: int
-    """The database's own number, so that one put in its place is another."""
+    """The OID of the database: one created anew under the same name has another."""
     since: datetime | None
-    """When the person was first seen; None for one never seen."""
+    """When the person's row was created; None if there is no such row."""
     forgettings: int
-    """How often something of theirs was forgotten: rows may be gone that no revision tells of."""
+    """How often data of the person was forgotten. Forgetting deletes rows, which revisions do not show."""
     revision: int
 
 
 @dataclass(frozen=True, kw_only=True)
 class IndexDelta:
-    """What is new in one book."""
+    """What is new in one index."""
 
     entries: Sequence[tuple[IndexEntry, np.ndarray | None]] = ()
-    """Rows that were written, each with the vector it has now."""
+    """Rows that were written, each with its current vector."""
     gone: Sequence[tuple[str, int]] = ()
-    """Rows that are no longer to be found, each with the revision that said so."""
+    """Rows that must not be found any more, each with the revision of the removal."""
     vectors: Sequence[tuple[str, np.ndarray, int]] = ()
-    """Vectors that came later than their rows, each with its own revision."""
+    """Vectors that were computed after their rows were indexed, each with its own revision."""
     heard: Sequence[FoundMessage] = ()
-    """Messages among the rows, where they are few: what was just said is often found next."""
+    """The latest messages themselves: what was just said is often found next."""
 
     def split_at(self, own: int) -> "tuple[IndexDelta, IndexDelta]":
-        """What was written before the revision, and from it on."""
+        """Return what was written before the revision and what was written from it on."""
         older = IndexDelta(
             entries=[one for one in self.entries if one[0].revision < own],
             gone=[one for one in self.gone if one[1] < own],
@@ -98,30 +102,30 @@ class IndexDelta:
 
 @dataclass(frozen=True, kw_only=True)
 class PersonDelta:
-    """What is new since a revision."""
+    """What is new for a person since a revision."""
 
     memories: IndexDelta = field(default_factory=IndexDelta)
     messages: IndexDelta = field(default_factory=IndexDelta)
 
     @property
     def may_hide_rows(self) -> bool:
-        """Whether it may hide rows that were there before; messages alone are only ever added."""
+        """Say whether it may replace rows that were there before; new messages alone only add rows."""
         some = self.memories
         return bool(some.entries or some.gone or some.vectors or self.messages.gone or self.messages.vectors)
 
     def split_at(self, own: int) -> "tuple[PersonDelta, PersonDelta]":
-        """What others committed, and what the transaction wrote, whose first revision is `own`."""
+        """Return what others committed and what this transaction wrote, whose first revision is `own`."""
         (old, new), (older, newer) = self.memories.split_at(own), self.messages.split_at(own)
         return PersonDelta(memories=old, messages=older), PersonDelta(memories=new, messages=newer)
 
 
 async def load_index_version(tx: Tx, scope: Scope) -> IndexVersion:
-    """How the person's rows stand for this transaction."""
+    """Read the version of the person's rows as this transaction sees it."""
     return index_version_of(await tx.fetch_all(SQL["standing"], org_id=scope.org_id, user_id=scope.user))
 
 
 def index_version_of(rows: Sequence[Row]) -> IndexVersion:
-    """The same from the rows of its statement."""
+    """Return the version from the rows of the statement `standing`."""
     if not rows:
         return IndexVersion(database=0, since=None, forgettings=0, revision=0)
     row = rows[0]
@@ -132,11 +136,11 @@ def index_version_of(rows: Sequence[Row]) -> IndexVersion:
 
 @dataclass(frozen=True, kw_only=True)
 class ChangedRows:
-    """What is new since a revision, as the database gives it: `delta_of` makes entries of it, which takes longer."""
+    """Rows written since a revision, as the database returns them; `delta_of` turns them into entries."""
 
     scope: Scope
     whole: bool
-    """Everything there is, rather than what is newer."""
+    """Whether these are all rows, not only newer ones."""
     memories: Sequence[tuple[Any, ...]] = ()
     messages: Sequence[tuple[Any, ...]] = ()
     vectors: Sequence[tuple[Any, ...]] = ()
@@ -146,12 +150,12 @@ class ChangedRows:
 
     @property
     def effort(self) -> int:
-        """How long entries take to make, as a number of rows with short texts."""
+        """Return the cost of making entries, counted in rows with short texts."""
         return len(self) + reading_effort((*(row[4] for row in self.memories), *(row[6] for row in self.messages)))
 
 
 async def load_rows_since(tx: Tx, scope: Scope, model: str, since: int) -> ChangedRows:
-    """Read what was written after the revision; all there is when it is negative."""
+    """Read the rows written after the revision; all rows if it is negative."""
     params: dict[str, object] = {
         "org_id": scope.org_id,
         "user_id": scope.user,
@@ -160,6 +164,7 @@ async def load_rows_since(tx: Tx, scope: Scope, model: str, since: int) -> Chang
         "since": since,
     }
     if since < 0:
+        # The planner setting must be in force for these two statements only.
         async with join_by_hash(tx):
             memories = await tx.fetch_tuples(SQL["whole_memories"], **params)
             messages = await tx.fetch_tuples(SQL["whole_messages"], **params)
@@ -173,10 +178,11 @@ async def load_rows_since(tx: Tx, scope: Scope, model: str, since: int) -> Chang
 
 
 def delta_of(rows: ChangedRows) -> PersonDelta:
-    """Make entries of the rows: splits every text into its words, about 15 µs each."""
+    """Turn the rows into index entries. This splits every text into words, at about 15 µs each."""
     memories, messages = _memory_delta(rows.memories), _message_delta(rows.messages)
     if rows.whole:
         return PersonDelta(memories=memories, messages=messages)
+    # Messages just written are likely to be found next, so they are cached; those of a whole load are not.
     latest = rows.messages[-MOST_CACHED:]
     messages = replace(messages, heard=[_found_message(row, rows.scope) for row in latest if row[6]])
     return PersonDelta(
@@ -186,21 +192,25 @@ def delta_of(rows: ChangedRows) -> PersonDelta:
 
 
 def _rows_with_vectors(rows: Sequence[tuple[Any, ...]]) -> Iterator[tuple[tuple[Any, ...], np.ndarray | None]]:
-    """Each row with its vector, unpacked for some rows at a time: no single call holds up other threads for long."""
+    """Yield each row with its unpacked vector.
+
+    Vectors are unpacked in parts, so that no call holds the GIL for long.
+    """
     for start in range(0, len(rows), _VECTORS_PER_CALL):
-        some = rows[start : start + _VECTORS_PER_CALL]
-        yield from zip(some, unpack_vectors([row[-1] for row in some]), strict=True)
+        part = rows[start : start + _VECTORS_PER_CALL]
+        yield from zip(part, unpack_vectors([row[-1] for row in part]), strict=True)
 
 
 def _memory_delta(rows: Sequence[tuple[Any, ...]]) -> IndexDelta:
-    entries, gone = [], []
+    entries, removed = [], []
     for row, vector in _rows_with_vectors(rows):
+        # `fetch_tuples` gives no column names; the order is that of `whole_memories` and `newer_memories`.
         name, revision, active, kind, content, refs, label, pinned, importance, since, created_at, updated_at, *rest = (
             row
         )
         memory_key, claim_of, persona_id, source, coarse, level, _ = rest
         if not active:
-            gone.append((name, revision))
+            removed.append((name, revision))
             continue
         entry = entry_of_memory(
             entry_id=name,
@@ -220,15 +230,16 @@ def _memory_delta(rows: Sequence[tuple[Any, ...]]) -> IndexDelta:
             trust=Trust(level) if level else legacy_trust_of(source, coarse),
         )
         entries.append((entry, vector))
-    return IndexDelta(entries=entries, gone=gone)
+    return IndexDelta(entries=entries, gone=removed)
 
 
 def _message_delta(rows: Sequence[tuple[Any, ...]]) -> IndexDelta:
-    entries, gone = [], []
+    entries, removed = [], []
     for row, vector in _rows_with_vectors(rows):
         name, revision, place, session_id, role, speaker, content, at, _, _ = row
+        # A message without text is never found; one whose text was removed leaves the index here.
         if not content:
-            gone.append((name, revision))
+            removed.append((name, revision))
             continue
         entry = entry_of_message(
             entry_id=name,
@@ -241,7 +252,7 @@ def _message_delta(rows: Sequence[tuple[Any, ...]]) -> IndexDelta:
             at=at,
         )
         entries.append((entry, vector))
-    return IndexDelta(entries=entries, gone=gone)
+    return IndexDelta(entries=entries, gone=removed)
 
 
 def _found_message(row: tuple[Any, ...], scope: Scope) -> FoundMessage:
@@ -259,21 +270,22 @@ def _found_message(row: tuple[Any, ...], scope: Scope) -> FoundMessage:
     )
 
 
-def _add_vectors(page: IndexDelta, vectors: Sequence[tuple[Any, ...]], kind: VectorKind) -> IndexDelta:
+def _add_vectors(delta: IndexDelta, vectors: Sequence[tuple[Any, ...]], kind: VectorKind) -> IndexDelta:
     wanted = [(row[1], row[3], row[2]) for row in vectors if row[0] == kind]
     known = [(row[0], vector, row[1]) for row, vector in _rows_with_vectors(wanted) if vector is not None]
-    return replace(page, vectors=known)
+    return replace(delta, vectors=known)
 
 
 def unpack_vectors(packed: Sequence[bytes | None]) -> list[np.ndarray | None]:
-    """Vectors of length 1 from pgvector's wire form, where there are any."""
+    """Unpack vectors from pgvector's binary format and scale them to length 1; None stays None."""
     known = [one for one in packed if one is not None]
     if not known:
         return [None] * len(packed)
     wide = len(known[0])
     numbers = np.frombuffer(b"".join(known), dtype=np.uint8).reshape(len(known), wide)[:, _HEADER_BYTES:]
+    # halfvec is sent as big-endian half precision.
     rows = np.ascontiguousarray(numbers).view(">f2").astype(np.float32)
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     np.divide(rows, lengths, out=rows, where=lengths > 0)
-    made = iter(rows)
-    return [None if one is None else next(made) for one in packed]
+    unpacked = iter(rows)
+    return [None if one is None else next(unpacked) for one in packed]

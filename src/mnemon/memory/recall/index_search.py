@@ -1,6 +1,7 @@
-"""A search in a person's books: what is best, which cards go with it, and what of both has to be read.
+"""Search in a person's index: rank, pick cards, and read the rows that are not cached.
 
-The hybrid ranking over what there is: over an index, or over rows as they come from the database.
+The same hybrid ranking serves two sources: a person's index (`rank_index`) and rows read in SQL (`rank_rows`), of
+which it builds a temporary index.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -40,40 +41,41 @@ _ALL_TYPES = frozenset(MemoryType)
 
 @dataclass(frozen=True, kw_only=True)
 class FusedRanking:
-    """The best, with what the rest of the search needs."""
+    """The best-ranked items, with what the rest of the search needs."""
 
     ranked: Sequence[RankedItem]
     considered: int
     aliases: Aliases
 
 
-def rank_index(books: PersonIndex, query: RecallQuery, now: datetime) -> FusedRanking:
-    """The best of the person's books."""
-    opened = []
+def rank_index(index: PersonIndex, query: RecallQuery, now: datetime) -> FusedRanking:
+    """Rank the rows of a person's index."""
+    views = []
     if RecallKind.MEMORIES in query.kinds:
-        opened.append(view_index(books.memories, _type_filter(query)))
+        views.append(view_index(index.memories, _type_filter(query)))
     if RecallKind.MESSAGES in query.kinds:
-        opened.append(view_index(books.messages))
-    return _rank_views(opened, query, _round_vector(query.vector), books.aliases, now)
+        views.append(view_index(index.messages))
+    return _rank_views(views, query, _round_vector(query.vector), index.aliases, now)
 
 
 def rank_rows(found: Sequence[CandidateRow], query: RecallQuery, aliases: Aliases, now: datetime) -> FusedRanking:
-    """The best of these rows, whose cosines the database has computed and stand as their vectors' first number."""
-    said = [(_candidate_entry(one), _cosine_vector(one)) for one in found if isinstance(one.thing, FoundMessage)]
-    known = [(_candidate_entry(one), _cosine_vector(one)) for one in found if isinstance(one.thing, StoredMemory)]
-    opened = []
+    """Rank rows whose cosines the database computed; the cosine is the first component of a substitute vector."""
+    messages = [(_candidate_entry(one), _cosine_vector(one)) for one in found if isinstance(one.thing, FoundMessage)]
+    stored = [(_candidate_entry(one), _cosine_vector(one)) for one in found if isinstance(one.thing, StoredMemory)]
+    views = []
     if RecallKind.MEMORIES in query.kinds:
-        opened.append(view_index(build_index(known), _type_filter(query)))
+        views.append(view_index(build_index(stored), _type_filter(query)))
     if RecallKind.MESSAGES in query.kinds:
-        opened.append(view_index(build_index(said)))
+        views.append(view_index(build_index(messages)))
+    # With the query on the first axis, the dot product with a substitute vector is the row's cosine.
     axis = None if query.vector is None else np.array([1.0, 0.0], dtype=np.float32)
-    return _rank_views(opened, query, axis, aliases, now)
+    return _rank_views(views, query, axis, aliases, now)
 
 
 def _rank_views(
-    opened: Sequence[IndexView], query: RecallQuery, vector: np.ndarray | None, aliases: Aliases, now: datetime
+    views: Sequence[IndexView], query: RecallQuery, vector: np.ndarray | None, aliases: Aliases, now: datetime
 ) -> FusedRanking:
-    scored = score_rows(opened, parse_query(query.text), vector, aliases=aliases, now=now, limit=query.limit)
+    scored = score_rows(views, parse_query(query.text), vector, aliases=aliases, now=now, limit=query.limit)
     return FusedRanking(ranked=[one for one, _ in scored.best], considered=scored.considered, aliases=aliases)
 
 
@@ -82,7 +84,10 @@ def _type_filter(query: RecallQuery) -> frozenset[str] | None:
 
 
 def _round_vector(vector: np.ndarray | None) -> np.ndarray | None:
-    """The query's vector as precise as stored ones are, and of length 1, so that both ways give the same cosine."""
+    """Return the query's vector in the precision of stored ones and of length 1.
+
+    Index and SQL then agree on cosines.
+    """
     if vector is None:
         return None
     halved = vector.astype(np.float16).astype(np.float32)
@@ -91,77 +96,77 @@ def _round_vector(vector: np.ndarray | None) -> np.ndarray | None:
 
 
 def _cosine_vector(one: CandidateRow) -> np.ndarray | None:
-    # The second number tells a cosine of 0 from a text without words.
+    # Zero vectors count as "no vector", so the second component keeps a cosine of 0 apart from a text without words.
     return None if one.cosine is None else np.array([one.cosine, 1.0], dtype=np.float32)
 
 
 def _candidate_entry(one: CandidateRow) -> IndexEntry:
-    thing = one.thing
-    if isinstance(thing, FoundMessage):
+    item = one.thing
+    if isinstance(item, FoundMessage):
         return entry_of_message(
-            entry_id=thing.id,
+            entry_id=item.id,
             revision=one.revision,
             place=one.place,
-            session_id=thing.session_id,
-            role=thing.role,
-            name=thing.name,
-            content=thing.content,
-            at=thing.at,
+            session_id=item.session_id,
+            role=item.role,
+            name=item.name,
+            content=item.content,
+            at=item.at,
         )
     return entry_of_memory(
-        entry_id=thing.id,
+        entry_id=item.id,
         revision=one.revision,
-        kind=thing.type,
-        content=thing.content,
-        entity_refs=thing.entity_refs,
-        entity_label=thing.entity_label,
-        pinned=thing.pinned,
-        importance=thing.importance,
-        valid_from=thing.valid_from,
-        created_at=thing.created_at,
-        updated_at=thing.updated_at,
-        memory_key=thing.memory_key,
-        claim_of=thing.claim_of,
-        persona_id=thing.persona_id,
-        trust=thing.trust,
+        kind=item.type,
+        content=item.content,
+        entity_refs=item.entity_refs,
+        entity_label=item.entity_label,
+        pinned=item.pinned,
+        importance=item.importance,
+        valid_from=item.valid_from,
+        created_at=item.created_at,
+        updated_at=item.updated_at,
+        memory_key=item.memory_key,
+        claim_of=item.claim_of,
+        persona_id=item.persona_id,
+        trust=item.trust,
     )
 
 
 @dataclass(frozen=True, kw_only=True)
 class IndexResult:
-    """What the books say of one query; the texts are not in them."""
+    """The ranking of one query in an index, before the texts are read."""
 
     shown: ShownClaims
     considered: int
     picked: Sequence[CardSelection]
     held: Mapping[str, RecallItem]
-    """What of it was found lately and stands."""
+    """Rows of the result that are cached and current."""
     memory_ids: frozenset[str]
-    """What is to be read."""
+    """Memories that have to be read."""
     message_ids: frozenset[str]
+    """Messages that have to be read."""
     ahead: Collection[str]
-    """Memories that are read with them: all there are, where they are few and none was read yet."""
+    """Further memories to read with them: all of the person's, if they are few and none was read yet."""
     known: RowCache
-    """Where to keep what was read."""
+    """The cache for the rows that are read."""
 
     @property
     def is_complete(self) -> bool:
-        """Nothing is to be read."""
+        """Say whether nothing has to be read."""
         return not self.memory_ids and not self.message_ids
 
 
-def search_index(books: PersonIndex, query: RecallQuery, now: datetime) -> IndexResult:
-    """The query held against the books."""
-    fused = rank_index(books, query, now)
-    shown = show_claims(fused.ranked, books.memories.claim_groups(), limit=query.limit, extra=query.extra_claims)
-    about = {one.id: _find_entry(books, one.id) for one in shown.ranked}
+def search_index(index: PersonIndex, query: RecallQuery, now: datetime) -> IndexResult:
+    """Rank the index for the query and list the rows that have to be read."""
+    fused = rank_index(index, query, now)
+    shown = show_claims(fused.ranked, index.memories.claim_groups(), limit=query.limit, extra=query.extra_claims)
+    about = {one.id: _find_entry(index, one.id) for one in shown.ranked}
+    # Messages have neither a type nor entities.
     found = [entry for entry in about.values() if entry.type]
-    keys = entity_keys_of(found, books.aliases.resolve)
-    picked = select_cards(keys, lambda key: books.memories.card_entries_about(books.aliases.member_keys(key)))
-    about |= {name: _find_entry(books, name) for pick in picked for name in pick.memory_ids}
-    held = {
-        name: thing for name, one in about.items() if (thing := books.known.get_row(name, one.revision)) is not None
-    }
+    keys = entity_keys_of(found, index.aliases.resolve)
+    picked = select_cards(keys, lambda key: index.memories.card_entries_about(index.aliases.member_keys(key)))
+    about |= {name: _find_entry(index, name) for pick in picked for name in pick.memory_ids}
+    held = {name: item for name, one in about.items() if (item := index.known.get_row(name, one.revision)) is not None}
     return IndexResult(
         shown=shown,
         considered=fused.considered,
@@ -169,58 +174,61 @@ def search_index(books: PersonIndex, query: RecallQuery, now: datetime) -> Index
         held=held,
         memory_ids=frozenset(name for name, one in about.items() if one.type and name not in held),
         message_ids=frozenset(name for name, one in about.items() if not one.type and name not in held),
-        ahead=() if books.known.read_ahead or books.memories.size > MOST_READ_AHEAD else tuple(books.memories.row_of),
-        known=books.known,
+        # Reading a small person whole, once, makes the next searches need no statement for texts.
+        ahead=() if index.known.read_ahead or index.memories.size > MOST_READ_AHEAD else tuple(index.memories.row_of),
+        known=index.known,
     )
 
 
-async def load_results(tx: Tx, scope: Scope, sought: Sequence[IndexResult]) -> list[RecallResult]:
-    """The answers, with the rows as they stand now; all that is to be read is one round trip."""
-    memory_ids = frozenset[str]().union(*(one.memory_ids for one in sought))
-    message_ids = frozenset[str]().union(*(one.message_ids for one in sought))
-    known, keeps = sought[0].known, scope.user not in tx.revisions  # what this transaction wrote may be rolled back
-    if memory_ids and keeps and sought[0].ahead:
-        memory_ids = memory_ids.union(sought[0].ahead)
+async def load_results(tx: Tx, scope: Scope, results: Sequence[IndexResult]) -> list[RecallResult]:
+    """Read the missing rows in one round trip and return the results."""
+    memory_ids = frozenset[str]().union(*(one.memory_ids for one in results))
+    message_ids = frozenset[str]().union(*(one.message_ids for one in results))
+    # Rows that this transaction wrote may still be rolled back, so they are not cached.
+    known, keeps = results[0].known, scope.user not in tx.revisions
+    if memory_ids and keeps and results[0].ahead:
+        memory_ids = memory_ids.union(results[0].ahead)
         known.read_ahead = True
-    things = await _load_items(tx, scope, sorted(memory_ids), sorted(message_ids))
+    items = await _load_items(tx, scope, sorted(memory_ids), sorted(message_ids))
     if keeps:
-        for thing in things.values():
-            known.keep_row(thing)
-    return [_make_result(one, {**one.held, **things}) for one in sought]
+        for item in items.values():
+            known.keep_row(item)
+    return [_make_result(one, {**one.held, **items}) for one in results]
 
 
 async def _load_items(
     tx: Tx, scope: Scope, memory_ids: Sequence[str], message_ids: Sequence[str]
 ) -> dict[str, RecallItem]:
+    # One statement needs no gather.
     if not message_ids:
         return {one.id: one for one in await memories.by_ids_with_provenance(tx, scope, memory_ids)}
     if not memory_ids:
         return {**await store.messages_by_ids(tx, scope, message_ids)}
-    known, heard = await tx.gather(
+    known, messages = await tx.gather(
         memories.by_ids_with_provenance(tx, scope, memory_ids), store.messages_by_ids(tx, scope, message_ids)
     )
-    return {**{one.id: one for one in known}, **heard}
+    return {**{one.id: one for one in known}, **messages}
 
 
-def complete_result(sought: IndexResult) -> RecallResult:
-    """The answer of one that is complete."""
-    return _make_result(sought, sought.held)
+def complete_result(result: IndexResult) -> RecallResult:
+    """Return the result of a ranking that is complete."""
+    return _make_result(result, result.held)
 
 
-def _make_result(sought: IndexResult, things: Mapping[str, RecallItem]) -> RecallResult:
-    hits = tuple(hits_of(sought.shown, things))
-    contents = {name: one.line for name, one in things.items() if isinstance(one, StoredMemory)}
-    cards = tuple(card for pick in sought.picked if (card := pick.make_card(contents)) is not None)
-    return RecallResult(hits=hits, cards=cards, considered=sought.considered)
+def _make_result(result: IndexResult, items: Mapping[str, RecallItem]) -> RecallResult:
+    hits = tuple(hits_of(result.shown, items))
+    contents = {name: one.line for name, one in items.items() if isinstance(one, StoredMemory)}
+    cards = tuple(card for pick in result.picked if (card := pick.make_card(contents)) is not None)
+    return RecallResult(hits=hits, cards=cards, considered=result.considered)
 
 
-def hits_of(shown: ShownClaims, things: Mapping[str, RecallItem]) -> Iterator[RecallHit]:
-    """What is shown, as far as it was read; a claim only after what it contradicts."""
+def hits_of(shown: ShownClaims, items: Mapping[str, RecallItem]) -> Iterator[RecallHit]:
+    """Yield the shown items that were read; a claim only if the memory it contradicts was read too."""
     for one in shown.ranked:
         beside = shown.beside.get(one.id)
-        if one.id in things and (beside is None or beside in things):
+        if one.id in items and (beside is None or beside in items):
             yield RecallHit(
-                found=things[one.id],
+                found=items[one.id],
                 score=one.score,
                 parts=one.parts,
                 weights=one.weights,
@@ -229,5 +237,5 @@ def hits_of(shown: ShownClaims, things: Mapping[str, RecallItem]) -> Iterator[Re
             )
 
 
-def _find_entry(books: PersonIndex, name: str) -> IndexEntry:
-    return books.memories.entry_of(name) if name in books.memories.row_of else books.messages.entry_of(name)
+def _find_entry(index: PersonIndex, name: str) -> IndexEntry:
+    return index.memories.entry_of(name) if name in index.memories.row_of else index.messages.entry_of(name)

@@ -1,7 +1,7 @@
-"""What one persona may recall of one person, and how it takes in what is new: in place, or as books made anew.
+"""The search index of one person for one persona, and how it takes in new rows.
 
-A few rows are put in place, on the event loop and without a pause, so that nobody sees half of them. Many rows make
-new books beside the old ones, in a thread: a thread reads books and never changes them.
+A few rows are applied in place, on the event loop without an await, so that no other task sees half of them. Many
+rows are merged into a new index in a thread: a thread reads an existing index and never changes it.
 """
 
 import asyncio
@@ -33,43 +33,47 @@ class PersonIndex:
     messages: SearchIndex = field(default_factory=SearchIndex)
     aliases: Aliases = field(default_factory=Aliases)
     known: RowCache = field(default_factory=RowCache)
-    """What was found in them lately."""
+    """Rows found recently."""
     standing: IndexVersion
-    """Nothing committed up to here is missing."""
+    """Nothing committed up to this version is missing."""
     _readers: int = 0
+    # Counted and awaited on the event loop only, so no lock is needed.
     _unread: asyncio.Event = field(default_factory=asyncio.Event)
 
     @property
     def row_count(self) -> int:
+        """Return the number of rows, including removed ones."""
         return len(self.memories.entries) + len(self.messages.entries)
 
     @property
     def bytes(self) -> int:
+        """Return about how much memory it takes, including a full row cache."""
         room_for_known = min(MOST_CACHED, self.memories.size + self.messages.size) * ITEM_BYTES
         return self.memories.bytes + self.messages.bytes + room_for_known
 
     @property
     def needs_rebuild(self) -> bool:
+        """Say whether a third of one of its indexes was removed."""
         return self.memories.needs_rebuild or self.messages.needs_rebuild
 
     @property
     def is_being_read(self) -> bool:
-        """Whether a thread reads them: until it is done nothing in them may change."""
+        """Say whether a thread is reading the index; it must not be changed until then."""
         return self._readers > 0
 
     def begin_reading(self) -> None:
-        """Note that a thread reads them from now on."""
+        """Record that a thread begins to read the index."""
         self._readers += 1
         self._unread.clear()
 
     def end_reading(self) -> None:
-        """Note that a thread is done with them."""
+        """Record that a thread has finished reading the index."""
         self._readers -= 1
         if not self._readers:
             self._unread.set()
 
     async def wait_until_unread(self) -> None:
-        """Wait for the threads that read them."""
+        """Wait until no thread reads the index."""
         if self.is_being_read:
             await self._unread.wait()
 
@@ -77,84 +81,87 @@ class PersonIndex:
 def build_person_index(
     held: PersonIndex | None, rows: ChangedRows, aliases: Aliases, standing: IndexVersion
 ) -> PersonIndex:
-    """Make books of what is held and of the rows, without what was struck out."""
-    news, old = delta_of(rows), held or PersonIndex(standing=standing)
+    """Build a new index from the held one and the changed rows, without the removed rows."""
+    delta, old = delta_of(rows), held or PersonIndex(standing=standing)
     return PersonIndex(
-        memories=_merge_index(old.memories, news.memories),
-        messages=_merge_index(old.messages, news.messages),
+        memories=_merge_index(old.memories, delta.memories),
+        messages=_merge_index(old.messages, delta.messages),
         aliases=aliases,
+        # The row cache survives a rebuild: its rows are checked by revision.
         known=old.known,
         standing=standing,
     )
 
 
-def apply_delta(books: PersonIndex, news: PersonDelta, aliases: Aliases, standing: IndexVersion) -> None:
-    """Put the news in place, for good."""
-    _apply_to_index(books.memories, news.memories)
-    _apply_to_index(books.messages, news.messages)
-    for heard in news.messages.heard:
-        books.known.keep_row(heard)
-    books.aliases = aliases
-    books.standing = standing
+def apply_delta(index: PersonIndex, delta: PersonDelta, aliases: Aliases, standing: IndexVersion) -> None:
+    """Apply the delta in place, permanently."""
+    _apply_to_index(index.memories, delta.memories)
+    _apply_to_index(index.messages, delta.messages)
+    for message in delta.messages.heard:
+        index.known.keep_row(message)
+    index.aliases = aliases
+    index.standing = standing
 
 
 def use_with_delta(
-    books: PersonIndex,
-    news: PersonDelta,
+    index: PersonIndex,
+    delta: PersonDelta,
     aliases: Aliases,
     standing: IndexVersion,
     own: int,
     use: Callable[[PersonIndex], T],
 ) -> T:
-    """Put the news in place for `use`, and leave only what others committed.
+    """Apply the delta, call `use`, and undo everything except what other transactions committed.
 
-    `own` is the first revision that the reading transaction made itself, which it may yet roll back.
+    `own` is the first revision that the reading transaction wrote itself; it may still be rolled back.
     """
-    committed, written = news.split_at(own)
+    committed, written = delta.split_at(own)
     if written.may_hide_rows:
         # A row the transaction changed hides the committed one, which a rollback would bring back.
-        committed, written = PersonDelta(), news
+        committed, written = PersonDelta(), delta
     else:
-        apply_delta(books, committed, books.aliases, replace(standing, revision=own - 1))
-    before = books.aliases
-    books.aliases = aliases
-    undone = _apply_undoably(books, written)
+        apply_delta(index, committed, index.aliases, replace(standing, revision=own - 1))
+    before = index.aliases
+    index.aliases = aliases
+    undos = _apply_undoably(index, written)
     try:
-        return use(books)
+        return use(index)
     finally:
-        for undo in reversed(undone):
+        for undo in reversed(undos):
             undo()
-        books.aliases = before
+        index.aliases = before
 
 
-def _apply_to_index(book: SearchIndex, page: IndexDelta) -> None:
-    if book.is_blank and not page.gone and not page.vectors:
-        book.fill(page.entries)
+def _apply_to_index(index: SearchIndex, delta: IndexDelta) -> None:
+    # `fill` is faster than single entries, but cannot remove or replace any.
+    if index.is_blank and not delta.gone and not delta.vectors:
+        index.fill(delta.entries)
     else:
-        _apply_index_delta(book, page)
+        _apply_index_delta(index, delta)
 
 
-def _apply_undoably(books: PersonIndex, news: PersonDelta) -> list[Undo]:
-    """Put the news into the books; what is given back, called last first, takes it out again."""
-    return [*_apply_index_delta(books.memories, news.memories), *_apply_index_delta(books.messages, news.messages)]
+def _apply_undoably(index: PersonIndex, delta: PersonDelta) -> list[Undo]:
+    """Apply the delta and return the functions that undo it; call them in reverse order."""
+    return [*_apply_index_delta(index.memories, delta.memories), *_apply_index_delta(index.messages, delta.messages)]
 
 
-def _apply_index_delta(book: SearchIndex, page: IndexDelta) -> list[Undo]:
+def _apply_index_delta(index: SearchIndex, delta: IndexDelta) -> list[Undo]:
     return [
-        *[book.remove_entry(name) for name, _ in page.gone],
-        *[book.put_entry(entry, vector) for entry, vector in page.entries],
-        *[book.set_entry_vector(name, vector) for name, vector, _ in page.vectors],
+        *[index.remove_entry(name) for name, _ in delta.gone],
+        *[index.put_entry(entry, vector) for entry, vector in delta.entries],
+        *[index.set_entry_vector(name, vector) for name, vector, _ in delta.vectors],
     ]
 
 
-def _merge_index(book: SearchIndex, page: IndexDelta) -> SearchIndex:
-    """Make a book that holds what putting the page into this one would give."""
-    standing = book.live_entries()
-    for name, _ in page.gone:
-        standing.pop(name, None)
-    for entry, vector in page.entries:
-        standing[entry.id] = (entry, vector)
-    for name, vector, _ in page.vectors:
-        if name in standing:
-            standing[name] = (standing[name][0], vector)
-    return build_index(list(standing.values()))
+def _merge_index(index: SearchIndex, delta: IndexDelta) -> SearchIndex:
+    """Return a new index with the content that applying the delta to this one would give."""
+    # In the order of `_apply_index_delta`, so that both ways give the same index.
+    live = index.live_entries()
+    for name, _ in delta.gone:
+        live.pop(name, None)
+    for entry, vector in delta.entries:
+        live[entry.id] = (entry, vector)
+    for name, vector, _ in delta.vectors:
+        if name in live:
+            live[name] = (live[name][0], vector)
+    return build_index(list(live.values()))

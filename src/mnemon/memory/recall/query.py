@@ -1,7 +1,4 @@
-"""What is asked of recall, and what it gives back.
-
-What a query asks for, as far as its words tell.
-"""
+"""The recall query and its result, and the parsing of a query's text into what the ranking needs."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -29,26 +26,26 @@ class RecallKind(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class RecallQuery:
-    """A search for what is known or was said."""
+    """A search over a person's memories, messages or both."""
 
     text: str
     vector: np.ndarray | None
-    """Its embedding, made before the transaction; None: matched by words alone."""
+    """The query's embedding, computed before the transaction; None to match by words alone."""
     model: str
-    """Whose vectors are compared."""
+    """The embedding model whose stored vectors are compared."""
     ranking: Ranking = Ranking.HYBRID
     kinds: frozenset[RecallKind] = frozenset({RecallKind.MEMORIES})
     limit: int = 10
     types: frozenset[MemoryType] = frozenset(MemoryType)
     as_of: datetime | None = None
-    """What was held at that time; None: what is current."""
+    """Search what was held at that time; None for what is current."""
     extra_claims: int = 0
-    """Places beyond the limit for claims alone: within it they have those that memories and messages leave."""
+    """Extra hits beyond the limit for claims only; within it, claims get the places that other hits leave free."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class FoundMessage:
-    """A message that was found."""
+    """A message found by recall."""
 
     id: str
     session_id: str
@@ -59,7 +56,7 @@ class FoundMessage:
     name: str | None
     at: datetime
     revision: int
-    """Of its row."""
+    """The revision of its row."""
 
 
 RecallItem = StoredMemory | FoundMessage
@@ -67,21 +64,24 @@ RecallItem = StoredMemory | FoundMessage
 
 @dataclass(frozen=True, kw_only=True)
 class RecallHit:
-    """Something found, with its score and what the score is made of."""
+    """A memory or message that was found, with its score and the score's parts and weights."""
 
     found: RecallItem
     score: float
     parts: Mapping[str, float]
     weights: Mapping[str, float]
     beside: str | None = None
-    """Id of the memory before it, which it contradicts: it is shown as a claim, with that one's score."""
+    """Id of the preceding memory that this one contradicts; it is shown as a claim with that memory's score.
+
+    None otherwise.
+    """
     claims: int = 0
-    """How many claims contradict it that are not shown."""
+    """How many claims that contradict this memory are not shown."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RecallResult:
-    """The answer to a query."""
+    """The hits and cards for a query."""
 
     hits: tuple[RecallHit, ...]
     cards: tuple[Card, ...]
@@ -90,6 +90,7 @@ class RecallResult:
 
     @property
     def memories(self) -> list[RecallHit]:
+        """Return the hits that are memories, not messages."""
         return [hit for hit in self.hits if isinstance(hit.found, StoredMemory)]
 
 
@@ -102,38 +103,39 @@ _COURTESY = re.compile(
     r"|do you (?:still )?(?:remember|recall|know))\b",
     re.IGNORECASE,
 )
-"""Who is spoken to, and not what is asked about."""
+"""Polite openings such as "can you tell me": their pronouns address the assistant and say nothing about the subject."""
 _FIRST_PERSON = re.compile(r"\b(?:i|me|my|mine|myself)\b", re.IGNORECASE)
 _SECOND_PERSON = re.compile(r"\b(?:you|your|yours|yourself)\b", re.IGNORECASE)
 _NAME = re.compile(r"[^\W\d_][\w’'-]*")
 _LONGEST_QUERY = 20_000
-"""Characters of a query that are read: it is read on the event loop, and what is asked stands in fewer."""
+"""Characters of a query that are parsed. Parsing runs on the event loop, and a question needs far fewer."""
 _MOST_NAME_WORDS = 8
-"""Words an entity's name may have to be recognized."""
+"""The most words of an entity's name that are recognized."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ParsedQuery:
-    """A query, read."""
+    """The features of a query that the ranking uses."""
 
     terms: tuple[str, ...]
-    """Its stems, each once."""
+    """Its stems, without repetitions."""
     asks_when: bool
     words: tuple[str, ...]
-    """Its words, folded, as a speaker's name is."""
+    """Its words in case-folded form, to be compared with speakers' names."""
     proper: tuple[str, ...]
-    """Stems of its words that are written like a name."""
+    """Stems of the words that begin with a capital letter, as names do."""
     slugs: tuple[str, ...]
-    """Its words as an entity key would write them."""
+    """Its words in the form that entity keys use."""
     side: int
-    """Whom its pronouns mean: 1 the person who asks, 2 whom they ask, 0 both or neither."""
+    """Whom its pronouns mean: 1 the person who asks, 2 the assistant, 0 both or neither."""
 
 
 @reads_outside_text
 @lru_cache(maxsize=64)
 def parse_query(text: str) -> ParsedQuery:
-    """The query as the ranking needs it; kept for a moment, since a context asks it of several books."""
+    """Parse the query's text. The result is cached, since one context searches several indexes with the same text."""
     text = text[:_LONGEST_QUERY]
+    # "Anna's" must match the name "Anna".
     plain = text.replace("'s", "").replace("’s", "")
     words = _NAME.findall(plain)
     return ParsedQuery(
@@ -147,25 +149,27 @@ def parse_query(text: str) -> ParsedQuery:
 
 
 def _side_asked(text: str) -> int:
-    asked = _COURTESY.sub(" ", text)
-    first, second = _FIRST_PERSON.search(asked) is not None, _SECOND_PERSON.search(asked) is not None
+    """Return whom the pronouns mean, as in `ParsedQuery.side`."""
+    remainder = _COURTESY.sub(" ", text)
+    first, second = _FIRST_PERSON.search(remainder) is not None, _SECOND_PERSON.search(remainder) is not None
     return 0 if first == second else 1 if first else 2
 
 
 @reads_outside_text
 def named_speakers(question: ParsedQuery, speakers: Iterable[str]) -> list[str]:
-    """The speakers it names, by their whole name or one part of it."""
-    told, words = f" {' '.join(question.words)} ", frozenset(question.words)
+    """Return the speakers that the query names, by full name or by a part of it longer than two letters."""
+    query_text, words = f" {' '.join(question.words)} ", frozenset(question.words)
     return [
         speaker
         for speaker in speakers
-        if f" {speaker} " in told or any(len(part) > 2 and part in words for part in speaker.split())
+        # Parts of one or two letters, such as initials, would match too easily.
+        if f" {speaker} " in query_text or any(len(part) > 2 and part in words for part in speaker.split())
     ]
 
 
 @reads_outside_text
 def possible_names(words: Sequence[str], longest: int) -> Iterator[str]:
-    """Every run of the words that could be an entity's name of up to so many words, as its key would write it."""
+    """Yield each run of up to `longest` words (at most 8) that could be an entity's name, as entity keys write it."""
     most = min(longest, _MOST_NAME_WORDS)
     for start in range(len(words)):
         for end in range(start + 1, min(len(words), start + most) + 1):

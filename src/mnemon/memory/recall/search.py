@@ -1,8 +1,9 @@
-"""A search from query to ranked hits and cards.
+"""The search itself: from a query to ranked hits and cards.
 
-How often recall is asked, by day. Counted in process and written every few seconds, so that a read stays one.
-
-What a search needs and no transaction should wait for: the query's vector, and the person's index.
+`recall` answers from a person's cached index, in one round trip where it can; `search` runs inside a transaction of
+the caller and falls back to SQL for a past time or another ranking. `prepare_query` does the slow parts, the query's
+embedding and the person's index, before any transaction is open. `RecallCounter` counts recalls by day in the process
+and writes them every few seconds, so that a read does not have to write.
 """
 
 from collections import Counter
@@ -43,35 +44,36 @@ from mnemon.vectors.text_vectors import embed_query
 
 SQL = load_statements("mnemon.memory.recall")
 WRITE_INTERVAL = timedelta(seconds=10)
+"""How often the counts are written to the database."""
 
 
 class RecallCounter:
-    """What was counted in one open database and not written yet. What a failed transaction had written is lost."""
+    """Recalls counted in one open database and not written yet. Counts written by a transaction that fails are lost."""
 
     def __init__(self) -> None:
         self._waiting: Counter[tuple[str, date]] = Counter()
-        """By organization and day."""
+        """Recalls by organization and day."""
         self._written: dict[str, datetime] = {}
-        """When each organization's counts were written last."""
+        """When each organization's counts were last written."""
 
     async def count_recalls(self, tx: Tx, scope: Scope, number: int = 1) -> None:
-        """So many recalls more."""
+        """Count recalls, and write the counts if it is time."""
         self.note_recalls(scope, tx.now, number)
         if self.is_due(scope, tx.now):
             self._written[scope.org_id] = tx.now
             await self._write_counts(tx, scope)
 
     def is_due(self, scope: Scope, now: datetime) -> bool:
-        """Whether it is time to write, which takes a transaction."""
+        """Say whether it is time to write the counts, which needs a transaction."""
         since = self._written.get(scope.org_id)
         return since is None or abs(now - since) >= WRITE_INTERVAL
 
     def note_recalls(self, scope: Scope, now: datetime, number: int = 1) -> None:
-        """So many recalls more, to be written later."""
+        """Count recalls without writing them."""
         self._waiting[scope.org_id, now.astimezone(UTC).date()] += number
 
     async def recalls_by_day(self, tx: Tx, scope: Scope, since: date) -> dict[date, int]:
-        """Recalls by day since then, those not written yet included."""
+        """Return the number of recalls for each day since the date, including those not written yet."""
         rows = await tx.fetch_all(SQL["recall_days"], org_id=scope.org_id, since=since)
         found = Counter({row["day"]: int(row["number"]) for row in rows})
         found.update({day: n for (org, day), n in self._waiting.items() if org == scope.org_id and day >= since})
@@ -79,38 +81,43 @@ class RecallCounter:
 
     async def _write_counts(self, tx: Tx, scope: Scope) -> None:
         if (await tx.fetch_one(SQL["is_read_only"]))["read_only"]:
-            return  # as in a failover: recall works, and the counts wait
+            # A standby is read-only during a failover: recall still works there, and the counts wait.
+            return
         for key in [key for key in self._waiting if key[0] == scope.org_id]:
             number = self._waiting.pop(key)
+            # The statement never waits: if another transaction has the row, the count stays for the next time.
             if not await tx.execute(SQL["keep_count"], org_id=scope.org_id, day=key[1], number=number):
                 self._waiting[key] += number
 
 
 async def recall(db: Database, scope: Scope, query: RecallQuery) -> RecallResult:
-    """A search from a door. Where the index is warm and what it finds is known, it is a single round trip."""
-    sought = await _search_warm_index(db, scope, query)
-    if sought is not None and sought.is_complete:
-        return complete_result(sought)
+    """Search in a transaction of its own. With a warm index whose rows are all cached, this is a single round trip."""
+    result = await _search_warm_index(db, scope, query)
+    if result is not None and result.is_complete:
+        return complete_result(result)
     async with db.tx(scope.org_id) as tx:
-        return await search(tx, scope, query) if sought is None else (await load_results(tx, scope, [sought]))[0]
+        # An index result that lacks rows needs a transaction to read them, but no second search.
+        return await search(tx, scope, query) if result is None else (await load_results(tx, scope, [result]))[0]
 
 
 async def _search_warm_index(db: Database, scope: Scope, query: RecallQuery) -> IndexResult | None:
-    """What the index says, if it holds the person's books as they stand; None when more than a look is needed."""
-    shelf, tally = db.attached.get_or_create(IndexCache), db.attached.get_or_create(RecallCounter)
+    """Search the person's cached index if it is current; return None when a transaction is needed."""
+    cache, counter = db.attached.get_or_create(IndexCache), db.attached.get_or_create(RecallCounter)
     if not _may_use_index(query):
         return None
-    await shelf.load_person(db, scope, query.model)
+    await cache.load_person(db, scope, query.model)
     now = db.now()
-    if not shelf.has_person(scope, query.model) or tally.is_due(scope, now):
+    if not cache.has_person(scope, query.model) or counter.is_due(scope, now):
         return None
+    # The revision is read without a transaction: if it is the cached index's, the answer is what a transaction would
+    # see.
     rows = await db.read_once(scope.org_id, index_loader.SQL["standing"], org_id=scope.org_id, user_id=scope.user)
-    sought = await shelf.read_if_current(
-        scope, query.model, index_loader.index_version_of(rows), lambda books: search_index(books, query, now)
+    result = await cache.read_if_current(
+        scope, query.model, index_loader.index_version_of(rows), lambda index: search_index(index, query, now)
     )
-    if sought is not None:
-        tally.note_recalls(scope, now)
-    return sought
+    if result is not None:
+        counter.note_recalls(scope, now)
+    return result
 
 
 def _may_use_index(query: RecallQuery) -> bool:
@@ -118,49 +125,50 @@ def _may_use_index(query: RecallQuery) -> bool:
 
 
 async def search(tx: Tx, scope: Scope, query: RecallQuery) -> RecallResult:
-    """What answers the query for the scope's persona, best first, with the cards of the entities it speaks of."""
+    """Return what answers the query for the scope's persona, best first, with cards of the entities mentioned."""
     return (await search_each(tx, scope, [query]))[0]
 
 
 async def search_each(tx: Tx, scope: Scope, queries: Sequence[RecallQuery]) -> list[RecallResult]:
-    """Several searches of one person with one model's vectors, read together."""
-    shelf = tx.attached.get_or_create(IndexCache)
+    """Run several searches over one person with vectors of one model; rows are read together."""
+    cache = tx.attached.get_or_create(IndexCache)
     await tx.attached.get_or_create(RecallCounter).count_recalls(tx, scope, len(queries))
     if all(map(_may_use_index, queries)):
         model = queries[0].model
-        sought = await shelf.read_fresh(
-            tx, scope, model, lambda books: [search_index(books, query, tx.now) for query in queries]
+        results = await cache.read_fresh(
+            tx, scope, model, lambda index: [search_index(index, query, tx.now) for query in queries]
         )
-        if sought is not None:
-            return await load_results(tx, scope, sought)
+        if results is not None:
+            return await load_results(tx, scope, results)
     return [await _search_in_sql(tx, scope, query) for query in queries]
 
 
 async def _search_in_sql(tx: Tx, scope: Scope, query: RecallQuery) -> RecallResult:
-    """The same from the rows themselves: for a past time, another ranking, or more than an index holds."""
+    """Search the rows in SQL: for a past time, another ranking than hybrid, or a person too large to be cached."""
     aliases = await load_aliases(tx, scope)
+    # Only around the reading: the setting must not reach the caller's other statements.
     async with join_by_hash(tx):
         candidates = await _load_candidates(tx, scope, query)
     weigh = partial(_rank_candidates, candidates, query, aliases, query.as_of or tx.now)
-    effort = sum(some.effort for some in candidates)
-    fused, shown, things = await tx.attached.get_or_create(IndexCache).compute_off_loop(weigh, rows=effort)
-    return await _make_result(tx, scope, query, fused, shown, things)
+    effort = sum(batch.effort for batch in candidates)
+    fused, shown, items = await tx.attached.get_or_create(IndexCache).compute_off_loop(weigh, rows=effort)
+    return await _make_result(tx, scope, query, fused, shown, items)
 
 
 def _rank_candidates(
     candidates: Sequence[store.CandidateBatch], query: RecallQuery, aliases: Aliases, now: datetime
 ) -> tuple[index_search.FusedRanking, ShownClaims, dict[str, RecallItem]]:
-    """The best of the candidates, the same with claims beside them, and all of them by id."""
-    every = [(one, some.beside) for some in candidates for one in some.read_all()]
-    things = {one.thing.id: one.thing for one, _ in every}
-    beside = group_claims(one for one in things.values() if isinstance(one, StoredMemory))
-    found = [one for one, follows in every if not follows and one.thing.id not in beside.follower_ids]
+    """Return the best candidates, the same with their claims, and all candidates by id."""
+    candidate_rows = [(one, batch.beside) for batch in candidates for one in batch.read_all()]
+    items = {one.thing.id: one.thing for one, _ in candidate_rows}
+    beside = group_claims(one for one in items.values() if isinstance(one, StoredMemory))
+    found = [one for one, follows in candidate_rows if not follows and one.thing.id not in beside.follower_ids]
     if query.ranking is Ranking.HYBRID:
         fused = index_search.rank_rows(found, query, aliases, now)
     else:
         ranked = _rank_by_query(query, found, aliases, now)
         fused = index_search.FusedRanking(ranked=ranked[: query.limit], considered=len(ranked), aliases=aliases)
-    return fused, show_claims(fused.ranked, beside, limit=query.limit, extra=query.extra_claims), things
+    return fused, show_claims(fused.ranked, beside, limit=query.limit, extra=query.extra_claims), items
 
 
 async def _make_result(
@@ -169,17 +177,18 @@ async def _make_result(
     query: RecallQuery,
     fused: index_search.FusedRanking,
     shown: ShownClaims,
-    things: dict[str, RecallItem],
+    items: dict[str, RecallItem],
 ) -> RecallResult:
-    hits = tuple(hits_of(shown, things))
+    hits = tuple(hits_of(shown, items))
     found = [hit.found for hit in hits if isinstance(hit.found, StoredMemory)]
-    cards = await _load_cards(tx, scope, query, found, things, fused.aliases)
+    cards = await _load_cards(tx, scope, query, found, items, fused.aliases)
     return RecallResult(hits=await _add_provenance(tx, scope, hits), cards=tuple(cards), considered=fused.considered)
 
 
 async def _load_candidates(tx: Tx, scope: Scope, query: RecallQuery) -> list[store.CandidateBatch]:
-    """What is to be ranked: everything, where words or a past time decide; else the nearest."""
+    """Read what is to be ranked: all rows for the hybrid ranking, a past time or no vector; otherwise the nearest."""
     found: list[store.CandidateBatch] = []
+    # The hybrid ranking standardizes over all rows, so it needs all of them.
     whole = query.ranking is Ranking.HYBRID or query.vector is None or query.as_of is not None
     most = max(MOST_CANDIDATES, query.limit)
     if RecallKind.MEMORIES in query.kinds:
@@ -200,6 +209,7 @@ async def _load_candidates(tx: Tx, scope: Scope, query: RecallQuery) -> list[sto
 def _rank_by_query(
     query: RecallQuery, found: Sequence[store.CandidateRow], aliases: Aliases, now: datetime
 ) -> list[RankedItem]:
+    # Only rows without a vector are judged by their words; splitting every text would take long.
     waiting = any(one.cosine is None for one in found)
     words = query_coverage(query.text, [one.thing.content for one in found]) if waiting else [0.0] * len(found)
     candidates = [
@@ -232,34 +242,34 @@ async def _load_cards(
     scope: Scope,
     query: RecallQuery,
     shown: Sequence[StoredMemory],
-    things: dict[str, RecallItem],
+    items: dict[str, RecallItem],
     aliases: Aliases,
 ) -> list[Card]:
-    """Cards of what the shown memories speak of; for a past time from what was held then."""
+    """Return cards of the entities that the shown memories mention; for a past time, from the memories held then."""
     keys = entity_keys_of(shown, aliases.resolve)
     if query.as_of is None:
         stored = {member for key in keys for member in aliases.member_keys(key)}
         return entity_cards(keys, await memories.sharing_entities(tx, scope, stored), aliases.resolve)
-    held = [one for one in things.values() if isinstance(one, StoredMemory)]
-    made = partial(entity_cards, keys, held, aliases.resolve)
-    return await tx.attached.get_or_create(IndexCache).compute_off_loop(made, rows=len(held))
+    held = [one for one in items.values() if isinstance(one, StoredMemory)]
+    make_cards = partial(entity_cards, keys, held, aliases.resolve)
+    return await tx.attached.get_or_create(IndexCache).compute_off_loop(make_cards, rows=len(held))
 
 
 async def _add_provenance(tx: Tx, scope: Scope, hits: Sequence[RecallHit]) -> tuple[RecallHit, ...]:
-    """The hits, each memory with where it was said."""
-    plain = [hit.found for hit in hits if isinstance(hit.found, StoredMemory)]
-    if not plain:
+    """Return the hits, each memory with its provenance."""
+    found = [hit.found for hit in hits if isinstance(hit.found, StoredMemory)]
+    if not found:
         return tuple(hits)
-    full = {one.id: one for one in await memories.with_provenance(tx, scope, plain)}
+    full = {one.id: one for one in await memories.with_provenance(tx, scope, found)}
     return tuple(replace(hit, found=full.get(hit.found.id, hit.found)) for hit in hits)
 
 
 async def prepare_query(
     services: Services, scope: Scope, text: str, *, ranking: str = Ranking.HYBRID
 ) -> np.ndarray | None:
-    """Embed the text and index the person unless that is done; call it before the transaction that searches.
+    """Embed the text and index the person if necessary; call it before the transaction that searches.
 
-    A search does without: it then indexes the person itself, with its transaction open.
+    Without it a search still works, but it indexes the person while its transaction is open.
     """
     vector = await embed_query(services.embedder, text)
     if ranking == Ranking.HYBRID and scope.user_id is not None:

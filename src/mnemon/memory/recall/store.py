@@ -1,6 +1,6 @@
-"""Reads the candidates of a query: a scan of one person's rows, exact, never an index over all people.
+"""SQL statements that read the candidates of a query, and memories that were left out.
 
-What a query speaks of and recall did not even weigh, and why.
+Candidates are found by an exact scan of one person's rows; there is no approximate index over all people.
 """
 
 import math
@@ -30,32 +30,32 @@ class CandidateRow(NamedTuple):
 
     thing: RecallItem
     cosine: float | None
-    """None where it or the query has no vector."""
+    """None if the row or the query has no vector."""
     revision: int
     place: int
-    """A message's place in its turn."""
+    """A message's position in its turn."""
 
 
 class CandidateBatch(NamedTuple):
-    """Rows of candidates, not looked into yet: of many, that is work for a thread."""
+    """Rows of candidates that are not parsed yet; parsing many is work for a thread."""
 
     rows: Sequence[Row]
     read: Callable[[Row], CandidateRow]
     beside: bool = False
-    """Claims whose facts are held: shown beside them, or not at all."""
+    """Whether these are claims whose facts are held: they are shown beside these or not at all."""
 
     @property
     def effort(self) -> int:
-        """How long it takes to weigh them, as a number of rows with short texts."""
+        """Return the cost of ranking them, counted in rows with short texts."""
         return len(self.rows) + reading_effort(row["content"] for row in self.rows)
 
     def read_all(self) -> list[CandidateRow]:
-        """Make candidates of the rows."""
+        """Parse the rows."""
         return list(map(self.read, self.rows))
 
 
 async def nearest_memories(tx: Tx, scope: Scope, query: RecallQuery, *, most: int) -> list[CandidateBatch]:
-    """The nearest by cosine, all that have no vector yet, and the claims beside what is held."""
+    """Return the nearest memories by cosine, all without a vector yet, and the claims beside held facts."""
     params = candidate_params(scope, query)
     near, waiting, claims = await tx.gather(
         tx.fetch_all(SQL["nearest"], **params, most=most),
@@ -70,22 +70,23 @@ async def nearest_memories(tx: Tx, scope: Scope, query: RecallQuery, *, most: in
 
 
 async def every_memory(tx: Tx, scope: Scope, query: RecallQuery) -> list[CandidateBatch]:
-    """All current memories the scope's persona may see."""
+    """Return all current memories that the scope's persona may see."""
     return [
         CandidateBatch(await tx.fetch_all(SQL["every_candidate"], **candidate_params(scope, query)), _memory_candidate)
     ]
 
 
 async def memories_as_of(tx: Tx, scope: Scope, query: RecallQuery) -> list[CandidateBatch]:
-    """All memories as they were held at the query's time."""
+    """Return all memories as they were held at the query's time."""
     params = {**candidate_params(scope, query), "as_of": query.as_of}
     current = await tx.fetch_all(SQL["candidates_as_of"], **params)
     past = await tx.fetch_all(SQL["versions_as_of"], **params)
+    # At any time at most one version of a memory was valid, so no id is in both.
     return [CandidateBatch(current, _memory_candidate), CandidateBatch(past, _past_candidate)]
 
 
 async def nearest_messages(tx: Tx, scope: Scope, query: RecallQuery, *, most: int) -> list[CandidateBatch]:
-    """The nearest messages of the scope's persona by cosine, and all that have no vector yet."""
+    """Return the nearest messages of the scope's persona by cosine, and all without a vector yet."""
     params = candidate_params(scope, query)
     near = await tx.fetch_all(SQL["nearest_messages"], **params, most=most)
     waiting = await tx.fetch_all(SQL["messages_not_embedded"], **params)
@@ -93,13 +94,13 @@ async def nearest_messages(tx: Tx, scope: Scope, query: RecallQuery, *, most: in
 
 
 async def every_message(tx: Tx, scope: Scope, query: RecallQuery) -> list[CandidateBatch]:
-    """All messages of the scope's persona, up to the query's time."""
+    """Return all messages of the scope's persona up to the query's time."""
     rows = await tx.fetch_all(SQL["every_message"], **candidate_params(scope, query), as_of=query.as_of)
     return [CandidateBatch(rows, _message_candidate)]
 
 
 async def messages_by_ids(tx: Tx, scope: Scope, ids: Sequence[str]) -> dict[str, FoundMessage]:
-    """The person's messages with these ids."""
+    """Return the person's messages with these ids, by id."""
     if not ids:
         return {}
     rows = await tx.fetch_all(SQL["messages_by_ids"], org_id=scope.org_id, user_id=scope.user, ids=list(ids))
@@ -107,12 +108,12 @@ async def messages_by_ids(tx: Tx, scope: Scope, ids: Sequence[str]) -> dict[str,
 
 
 def candidate_params(scope: Scope, query: RecallQuery) -> dict[str, object]:
-    """What every statement over candidates names."""
+    """Return the parameters that all statements over candidates share."""
     return {
         "org_id": scope.org_id,
         "user_id": scope.user,
         "persona_id": scope.persona_id,
-        # Hybrid weighs each row among all of them and picks the types afterwards, as the index does.
+        # The hybrid ranking compares each row with all others and filters by type afterwards, as the index does.
         "types": sorted(MemoryType if query.ranking is Ranking.HYBRID else query.types),
         "model": query.model,
         "vector": None if query.vector is None else vector_literal(query.vector),
@@ -120,7 +121,7 @@ def candidate_params(scope: Scope, query: RecallQuery) -> dict[str, object]:
 
 
 def _cosine_of(row: Row) -> float | None:
-    """A text without words has no direction, and its cosine is no number."""
+    """Return the cosine; None for a text without words, whose zero vector makes it NaN."""
     value = row["similarity"]
     return None if value is None or math.isnan(value) else float(value)
 
@@ -165,12 +166,12 @@ def _found_message(row: Row) -> FoundMessage:
 
 
 NEAR_COSINE = 0.35
-"""A cosine from which a memory is near enough to be missed."""
+"""The cosine from which a memory is near enough to be missed."""
 _MOST_LOOKED_AT = 40
 
 
 class LeftOutReason(StrEnum):
-    """Why a memory was not weighed."""
+    """Why a memory was not ranked."""
 
     ARCHIVED = "archived"
     OTHER_PERSONA = "other_persona"
@@ -180,7 +181,7 @@ class LeftOutReason(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class LeftOutMemory:
-    """A memory that speaks of the query and was not weighed."""
+    """A memory that matches the query but was not ranked."""
 
     memory: StoredMemory
     why: LeftOutReason
@@ -188,7 +189,7 @@ class LeftOutMemory:
 
 
 async def list_left_out(tx: Tx, scope: Scope, query: RecallQuery, *, most: int = 10) -> list[LeftOutMemory]:
-    """The memories nearest to the query that recall may not use for this persona at this time, nearest first."""
+    """Return the memories nearest to the query that this persona may not recall at this time, nearest first."""
     params = candidate_params(scope, query)
     rows = await tx.fetch_all(SQL["not_weighed"], **params, as_of=query.as_of, most=_MOST_LOOKED_AT)
     found = [(memory_of(row), row["similarity"]) for row in rows]
@@ -196,13 +197,14 @@ async def list_left_out(tx: Tx, scope: Scope, query: RecallQuery, *, most: int =
     near = [
         LeftOutMemory(memory=memory, why=left_out_reason(memory, scope, query), similarity=similarity)
         for (memory, similarity), covered in zip(found, words, strict=True)
+        # Either is enough: a text without a vector is judged by its words.
         if covered > 0 or (similarity is not None and similarity >= NEAR_COSINE)
     ]
     return near[:most]
 
 
 def left_out_reason(memory: StoredMemory, scope: Scope, query: RecallQuery) -> LeftOutReason:
-    """Why a memory was not weighed; a persona's secret is its own whatever else holds."""
+    """Say why a memory was not ranked. That it is another persona's comes before every other reason."""
     if memory.persona_id not in (None, scope.persona_id):
         return LeftOutReason.OTHER_PERSONA
     if memory.status is ArchiveStatus.ARCHIVED and (query.as_of is None or memory.valid_from <= query.as_of):

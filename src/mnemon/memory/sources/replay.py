@@ -1,4 +1,4 @@
-"""What would be held under a key had a source never spoken: all other statements, told again in their order."""
+"""What would be stored under a key if a source had never spoken: all other statements, replayed in their order."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,11 +16,11 @@ from mnemon.memory.trust import Trust
 
 @dataclass(frozen=True, kw_only=True)
 class Utterance:
-    """One statement that is on record."""
+    """One recorded statement."""
 
     at: datetime
     place: int
-    """Of two at the same time, the one with the lower number came first."""
+    """Of two statements at the same time, the one with the lower number came first."""
     persona_id: str | None
     content: str
     importance: int
@@ -33,21 +33,22 @@ class Utterance:
 def held_without_source(
     rows: Sequence[StoredMemory], past: Mapping[str, Sequence[MemoryVersion]], origin: str
 ) -> dict[MemoryPlace, StoredMemory]:
-    """What the other sources' statements under these rows, which have one key or claim it, come to by themselves."""
-    said = sorted(_utterances_without(rows, past, origin), key=lambda one: (one.at, one.place))
-    if not said:
+    """Replay the other sources' statements of these rows, which share a key or contradict it; return the outcome."""
+    statements = sorted(_utterances_without(rows, past, origin), key=lambda one: (one.at, one.place))
+    if not statements:
         return {}
     first = rows[0]
-    about = FactEntity(type=first.entity_type, label=first.entity_label) if first.entity_label else None
-    batch = FactBatch.empty(WriteStamp(at=said[0].at, now=said[0].at, revision=0))
+    entity = FactEntity(type=first.entity_type, label=first.entity_label) if first.entity_label else None
+    batch = FactBatch.empty(WriteStamp(at=statements[0].at, now=statements[0].at, revision=0))
     numbers = count(1)
-    for one in said:
+    for one in statements:
+        # The real rules are run, so that a replay cannot differ from what would have happened.
         batch.persona_id = one.persona_id
         batch.stamp = WriteStamp(at=one.at, now=one.at, revision=0)
         fact = Fact(
             type=first.type,
             content=one.content,
-            entity=about,
+            entity=entity,
             fact_type=first.fact_type,
             attribute=first.attribute,
             importance=one.importance,
@@ -57,6 +58,7 @@ def held_without_source(
             origin=one.origin,
             private=one.persona_id is not None,
         )
+        # The replay is only compared with the stored rows, so the ids just have to differ.
         batch.apply_fact(0, fact, lambda kind: f"{kind}_{next(numbers)}")
     return batch.held
 
@@ -64,7 +66,8 @@ def held_without_source(
 def _utterances_without(
     rows: Sequence[StoredMemory], past: Mapping[str, Sequence[MemoryVersion]], origin: str
 ) -> Iterator[Utterance]:
-    # A fact was there before a claim could contradict it.
+    # Facts before claims: a fact existed before a claim could contradict it.
+    """Yield the recorded statements of all sources but this one, without withdrawn ones."""
     for number, row in enumerate(sorted(rows, key=lambda one: one.claim_of is not None)):
         if row.origin != origin and (row.status is ArchiveStatus.ACTIVE or row.is_set_aside):
             for at in _utterance_times(row, row.stated_at, past.get(row.id, ())):
@@ -76,22 +79,26 @@ def _utterances_without(
 
 
 def _utterance_times(
-    said: StoredMemory | MemoryVersion, last: datetime, past: Sequence[MemoryVersion]
+    statement: StoredMemory | MemoryVersion, last: datetime, past: Sequence[MemoryVersion]
 ) -> set[datetime]:
-    """When its source said it first and last. One that took over the same words has its own first time on record."""
-    repeat = isinstance(said, MemoryVersion) and said.is_repeat
-    return {last} if not repeat and has_time_of_other(past, said) else {said.valid_from, last}
+    """Return when its source said it first and last.
+
+    A source that took over the same words has its own first statement recorded as a repeat, so only the last counts
+    here.
+    """
+    repeat = isinstance(statement, MemoryVersion) and statement.is_repeat
+    return {last} if not repeat and has_time_of_other(past, statement) else {statement.valid_from, last}
 
 
-def _build_utterance(row: StoredMemory, said: StoredMemory | MemoryVersion, at: datetime, place: int) -> Utterance:
+def _build_utterance(row: StoredMemory, statement: StoredMemory | MemoryVersion, at: datetime, place: int) -> Utterance:
     return Utterance(
         at=at,
         place=place,
         persona_id=row.persona_id,
-        content=said.content,
-        importance=said.importance,
-        confidence=said.confidence,
-        source=said.source,
-        origin=said.origin,
-        trust=said.trust,
+        content=statement.content,
+        importance=statement.importance,
+        confidence=statement.confidence,
+        source=statement.source,
+        origin=statement.origin,
+        trust=statement.trust,
     )

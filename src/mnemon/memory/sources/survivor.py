@@ -1,4 +1,4 @@
-"""What of sources outlives a restore: that one was withdrawn."""
+"""What outlives a restore: the fact that a source was withdrawn."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -14,12 +14,13 @@ from mnemon.services import Services
 
 SQL = load_statements("mnemon.memory.sources")
 MOST_NAMED = 10
+"""The most source names that the report lists."""
 _NEXT_STEP = "look at `mnemon sources NAME`, and withdraw what should be."
 
 
 @dataclass(frozen=True, kw_only=True)
 class PastWithdrawal:
-    """One withdrawal from one person, as the replaced database knew it."""
+    """One withdrawal for one person, as the replaced database recorded it."""
 
     org_id: str
     user_id: str
@@ -28,7 +29,7 @@ class PastWithdrawal:
 
 
 class WithdrawalSurvivor:
-    """Carries withdrawals over a restore, so that a backup does not make a withdrawn source speak again."""
+    """Carries withdrawals over a restore, so that a backup does not bring a withdrawn source back."""
 
     def __init__(self) -> None:
         self._known: list[PastWithdrawal] = []
@@ -38,8 +39,8 @@ class WithdrawalSurvivor:
     async def read_from(self, url: str) -> None:
         """Remember the withdrawals of every organization in the database that is about to be replaced."""
         async with await open_connection(url) as connection:
-            there = await (await connection.execute("select to_regclass('withdrawals')")).fetchone()
-            if there is None or there[0] is None:
+            table = await (await connection.execute("select to_regclass('withdrawals')")).fetchone()
+            if table is None or table[0] is None:
                 return
             self._found = True
             self._gap = await read_gap(connection, "withdrawals")
@@ -48,23 +49,25 @@ class WithdrawalSurvivor:
                 self._known.append(PastWithdrawal(org_id=org_id, user_id=user_id, id=id_, origin=origin))
 
     async def apply_to(self, services: Services) -> str:
-        """Withdraw again what the backup still holds."""
-        again = [one for one in self._known if await _withdraw_again(services, one)]
-        said = _format_withdrawn(again)
+        """Repeat the withdrawals that the backup does not know; return a report in words."""
+        repeated = [one for one in self._known if await _withdraw_again(services, one)]
+        report = _format_withdrawn(repeated)
         known = self._found and self._gap is None
         async with services.db.tx(None) as tx:
+            # A gap says that withdrawals may be missing; it is passed on to the next restore until a complete record is
+            # found.
             if known:
                 await delete_gap(tx, "withdrawals")
             else:
                 await record_gap(tx, "withdrawals", self._gap or tx.now)
         if known:
-            return said or "No source had been withdrawn since the backup."
+            return report or "No source had been withdrawn since the backup."
         if self._found:
             warning = (
                 "The database that this one replaces had itself been restored without knowing which sources had been "
                 f"withdrawn, so some may speak again: {_NEXT_STEP}"
             )
-            return f"{said} {warning}" if said else warning
+            return f"{report} {warning}" if report else warning
         return (
             "This restore replaces no database that knew of withdrawals, so a source that was withdrawn since the "
             f"backup speaks again: {_NEXT_STEP}"
@@ -72,20 +75,22 @@ class WithdrawalSurvivor:
 
 
 async def _withdraw_again(services: Services, one: PastWithdrawal) -> bool:
-    """Whether the withdrawal was new to the restored database and took something back there."""
+    """Repeat the withdrawal unless the restored database knows it; say whether it changed anything."""
     scope = Scope(org_id=one.org_id, user_id=one.user_id)
     owner = {"org_id": one.org_id, "user_id": one.user_id}
     try:
+        # A transaction for each person, as in `withdraw_from_everyone`.
         async with services.db.tx(one.org_id) as tx:
             if await tx.fetch_one_or_none(SQL["withdrawal_is_known"], **owner, id=one.id) is not None:
                 return False
             return (await withdraw_source(tx, scope, one.origin, receipt_id=one.id)).total > 0
-    except NotFound:  # the person, or all that the source said, is younger than the backup or forgotten
+    # The person, or all that the source said, is newer than the backup or was forgotten.
+    except NotFound:
         return False
 
 
-def _format_withdrawn(again: list[PastWithdrawal]) -> str:
-    names = sorted({printable_name(one.origin) for one in again})
+def _format_withdrawn(repeated: list[PastWithdrawal]) -> str:
+    names = sorted({printable_name(one.origin) for one in repeated})
     if not names:
         return ""
     listed = ", ".join(names[:MOST_NAMED]) + (f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else "")

@@ -1,6 +1,6 @@
-"""Taking back what one source said: everything of it in one transaction, with a receipt.
+"""The withdrawal of one source: everything it said about a person in one transaction, with a receipt.
 
-Taking back what one source said about everybody of an organization: a transaction for each person.
+For all people of an organization it is one transaction per person.
 """
 
 from collections.abc import Callable
@@ -29,12 +29,12 @@ from mnemon.sessions.people import bump_revision
 SQL = load_statements("mnemon.memory.sources")
 log = structlog.get_logger(__name__)
 _KEYS_AT_ONCE = 20
-"""Keys gone through before others may run: each tells its statements again."""
+"""Keys handled between two pauses for other tasks; each replays its statements."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Withdrawal:
-    """The receipt: what one withdrawal did; all empty when nothing of the source was left."""
+    """The receipt of one withdrawal; all counts are 0 if nothing of the source was left."""
 
     id: str
     at: datetime
@@ -42,29 +42,31 @@ class Withdrawal:
     archived: tuple[str, ...]
     """Memories that only this source stated."""
     restored: tuple[str, ...]
-    """Memories that say again what they said before the source replaced it, or are no longer claims beside it."""
+    """Memories that have the text again that the source replaced, or that are no longer claims beside it."""
     versions: int
-    """Past versions that count as never held."""
+    """Past versions that now count as never said."""
     todos: int
     """Open todos that were dropped."""
     people: int = 1
-    """People of whom something was looked for; 0 where nothing of the source was left with anybody."""
+    """People for whom the source was withdrawn; 0 if nothing of it was left for anyone."""
 
     @property
     def total(self) -> int:
+        """Return the number of all changes."""
         return len(self.archived) + len(self.restored) + self.versions + self.todos
 
 
 async def withdraw_source(
     tx: Tx, scope: Scope, origin: str, *, at_most: Trust = Trust.OPERATOR, receipt_id: str | None = None
 ) -> Withdrawal:
-    """Take back everything the source said about the person, over all personas. Doing it again changes nothing.
+    """Withdraw everything the source said about the person, over all personas. A second call changes nothing.
 
-    Raises NotFound for a source that never spoke about them, NotAllowed for one that is trusted above `at_most`.
+    Raises NotFound for a source that never spoke about them, NotAllowed for one trusted more than `at_most`.
     """
     revision = await bump_revision(tx, scope, asked_for="user")
     await _check_withdrawable(tx, scope, origin, at_most)
     touched = await tx.fetch_all(SQL["touched_keys"], **_owner_params(scope), origin=origin)
+    # A key is replayed as a whole: a statement of the source may have decided what other rows of it hold.
     keys = [str(row["held_key"]) for row in touched]
     rows = [store.memory_of(row) for row in await tx.fetch_all(SQL["under_keys"], **_owner_params(scope), keys=keys)]
     past = await store.past_versions(tx, scope, [one.id for one in rows])
@@ -72,17 +74,20 @@ async def withdraw_source(
     for one in rows:
         by_key.setdefault(one.claim_of or one.memory_key, []).append(one)
     changes: list[MemoryChange] = []
-    async for under in with_pauses(by_key.values(), _KEYS_AT_ONCE):
-        said = {one.id: past.get(one.id, ()) for one in under}
-        changes += withdrawal_changes(under, said, origin, at=tx.now, revision=revision, new_id=tx.new_id)
+    async for rows_of_key in with_pauses(by_key.values(), _KEYS_AT_ONCE):
+        versions_by_id = {one.id: past.get(one.id, ()) for one in rows_of_key}
+        changes += withdrawal_changes(
+            rows_of_key, versions_by_id, origin, at=tx.now, revision=revision, new_id=tx.new_id
+        )
     before = {one.id: one for one in rows}
     await store.write_changes(tx, scope, changes)
     await store_vectors(tx, scope, changes, None, revision=revision)
     todos = await tx.execute(SQL["drop_todos"], **_owner_params(scope), origin=origin, now=tx.now)
     if changes or todos:
+        # The spine may contain what the source said.
         await enqueue_after_forgetting(tx, scope)
     after = [one.memory for one in changes]
-    done = Withdrawal(
+    receipt = Withdrawal(
         id=receipt_id or tx.new_id("wdr"),
         at=tx.now,
         origin=origin,
@@ -91,18 +96,18 @@ async def withdraw_source(
         versions=sum(one_past.origin == origin for one in changes for one_past in _moved_versions(one, past)),
         todos=todos,
     )
-    await tx.execute(SQL["keep_withdrawal"], **_owner_params(scope), id=done.id, origin=origin, at=done.at)
-    log.info("source_withdrawn", user=scope.user, receipt=done.id, changed=done.total)
-    return done
+    await tx.execute(SQL["keep_withdrawal"], **_owner_params(scope), id=receipt.id, origin=origin, at=receipt.at)
+    log.info("source_withdrawn", user=scope.user, receipt=receipt.id, changed=receipt.total)
+    return receipt
 
 
 def _is_restored(after: StoredMemory, before: StoredMemory) -> bool:
-    """Whether it holds something again: an earlier text, or as a fact what was a claim."""
+    """Say whether the memory has an earlier text again, or is a fact that was a claim."""
     return after.status is ArchiveStatus.ACTIVE and after.version != before.version
 
 
 async def _check_withdrawable(tx: Tx, scope: Scope, origin: str, at_most: Trust) -> None:
-    """Raise unless the source spoke about the person, with no more trust than the caller may take back."""
+    """Raise NotFound unless the source spoke about the person, NotAllowed if it is trusted more than `at_most`."""
     rows = await tx.fetch_all(SQL["levels_of_source"], **_owner_params(scope), origin=origin)
     if not rows:
         raise source_not_found(origin, await source_names(tx, scope), "this person")
@@ -124,18 +129,18 @@ def _owner_params(scope: Scope) -> dict[str, str]:
 
 
 MOST_TRIES = 3
-"""How often one person's part is tried where it had to give way to another writer."""
+"""How often one person's part is tried when a lock held by another writer stops it."""
 
 
 RecordWithdrawal = Callable[[Tx, Scope, str], None]
-"""Puts one person's part on record in its own transaction, under the receipt's id."""
+"""Records one person's part in that part's own transaction, under the receipt's id."""
 
 
 async def withdraw_from_everyone(db: Database, org: Scope, origin: str, record: RecordWithdrawal) -> Withdrawal:
-    """Take the source back from every person it spoke about; the receipt adds up what that did.
+    """Withdraw the source for every person it spoke about; the receipt sums up the parts.
 
-    An interruption leaves whole people behind: whoever was done stays done, and the next call goes on with the rest.
-    Every person's part stands under the receipt's id.
+    Each person is a transaction of their own: after an interruption those that were done stay done, and the next call
+    continues with the others. Every person's part is recorded under the receipt's id.
     """
     async with db.tx(org.org_id) as tx:
         rows = await tx.fetch_all(SQL["people_of_source"], org_id=org.org_id, origin=origin)
@@ -144,6 +149,7 @@ async def withdraw_from_everyone(db: Database, org: Scope, origin: str, record: 
         receipt_id, at = tx.new_id("wdr"), tx.now
     parts = []
     for row in rows:
+        # For the others nothing of it is left: it was withdrawn before, as by a call that was interrupted.
         if row["stands"]:
             scope = Scope(org_id=org.org_id, user_id=row["user_id"])
             parts += [part] if (part := await _withdraw_from_one(db, scope, origin, receipt_id, record)) else []
@@ -162,15 +168,16 @@ async def withdraw_from_everyone(db: Database, org: Scope, origin: str, record: 
 async def _withdraw_from_one(
     db: Database, scope: Scope, origin: str, receipt_id: str, record: RecordWithdrawal
 ) -> Withdrawal | None:
-    """Take the source back from one person; None for one who was forgotten meanwhile."""
-    for left in reversed(range(MOST_TRIES)):
+    """Withdraw the source for one person, with retries; None for a person who was forgotten in the meantime."""
+    for tries_left in reversed(range(MOST_TRIES)):
         try:
             async with db.tx(scope.org_id) as tx:
+                # In the same transaction, so that no withdrawal is without its record.
                 record(tx, scope, receipt_id)
                 return await withdraw_source(tx, scope, origin, receipt_id=receipt_id)
         except NotFound:
             return None
         except Contended:
-            if not left:
+            if not tries_left:
                 raise
     return None

@@ -1,4 +1,8 @@
-"""The rule of taking a source back: what its statements changed under one key is as if they had never been made."""
+"""The rules of a withdrawal: change the memories under one key as if the source had never spoken.
+
+The other sources' statements are replayed without it; each row then gets what is left for its place: nothing, an
+earlier version, or the text of a claim.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -14,48 +18,52 @@ from mnemon.memory.sources.replay import held_without_source
 from mnemon.scope import NewId
 
 PastVersions = Mapping[str, Sequence[MemoryVersion]]
+"""Past versions by memory id."""
 WAS_CLAIM = "was a claim until the source it contradicted was withdrawn"
+"""The note of a memory that was a claim before."""
 
 
 def withdrawal_changes(
     rows: Sequence[StoredMemory], past: PastVersions, origin: str, *, at: datetime, revision: int, new_id: NewId
 ) -> list[MemoryChange]:
-    """What taking the source back does to all rows of one key: what holds it for each persona, and its claims.
+    """Return the changes to all rows of one key: the memories of each persona, and their claims.
 
-    In the order in which they must be written: a key is given up before another row takes it.
+    They are in the order in which they must be written: a key is released before another row takes it.
     """
-    undo = _WithdrawalPlan(rows, past, origin, at=at, revision=revision)
+    plan = _WithdrawalPlan(rows, past, origin, at=at, revision=revision)
     if any(one.claim_of is None and one.archive_reason and not one.is_withdrawn for one in rows):
-        # Somebody archived what is held here. Nothing takes its place; only what the source said goes.
-        return [change for one in rows if (change := undo.withdraw_row(one)) is not None]
-    left = held_without_source(rows, past, origin)
-    facts = {persona: one for (persona, _), one in left.items() if one.claim_of is None}
-    claims = {_voice_key(one): one for one in left.values() if one.claim_of is not None}
+        # Someone archived the memory under this key. Nothing takes its place; only what the source said is withdrawn.
+        return [change for one in rows if (change := plan.withdraw_row(one)) is not None]
+    remaining = held_without_source(rows, past, origin)
+    facts = {persona: one for (persona, _), one in remaining.items() if one.claim_of is None}
+    claims = {_voice_key(one): one for one in remaining.values() if one.claim_of is not None}
     key = next((one.claim_of or one.memory_key for one in rows), "")
-    if not undo.is_consistent(facts):
-        return [change for one in rows if (change := undo.withdraw_row(one)) is not None]
+    if not plan.is_consistent(facts):
+        return [change for one in rows if (change := plan.withdraw_row(one)) is not None]
+    # Facts before claims: a claim may become the fact and is then settled.
     for persona in dict.fromkeys(one.persona_id for one in rows):
-        undo.settle_fact(persona, key, facts.get(persona))
+        plan.settle_fact(persona, key, facts.get(persona))
     for row in rows:
-        if row.claim_of is not None and row.id not in undo.settled:
-            undo.settle_claim(row, claims.pop(_voice_key(row), None))
-    for row in undo.settled_rows:
+        if row.claim_of is not None and row.id not in plan.settled:
+            plan.settle_claim(row, claims.pop(_voice_key(row), None))
+    for row in plan.settled_rows:
         claims.pop(_voice_key(row), None)
     known = {(one.persona_id, one.memory_key) for one in rows}
     repeated = {one.origin for some in past.values() for one in some if one.is_repeat}
-    unmade = [
+    new_claims = [
         one for one in claims.values() if one.origin in repeated and (one.persona_id, one.memory_key) not in known
     ]
-    undo.add_claims(unmade, key, new_id)
-    return undo.changes
+    plan.add_claims(new_claims, key, new_id)
+    return plan.changes
 
 
 def _voice_key(one: StoredMemory) -> tuple[str | None, str, str]:
+    """Return what identifies a source's statement among the claims: persona, trust and source."""
     return one.persona_id, one.trust, one.origin.casefold()
 
 
 class _WithdrawalPlan:
-    """The changes of one withdrawal under one key, as they come together."""
+    """Collects the changes of one withdrawal under one key."""
 
     def __init__(
         self, rows: Sequence[StoredMemory], past: PastVersions, origin: str, *, at: datetime, revision: int
@@ -70,91 +78,97 @@ class _WithdrawalPlan:
         self.settled_rows: list[StoredMemory] = []
 
     def withdraw_row(self, row: StoredMemory) -> MemoryChange | None:
-        """What it does to one row, whatever the others say."""
+        """Return the change to one row, whatever the others say."""
         return withdrawal_change(row, self._past.get(row.id, ()), self._origin, at=self._at, revision=self._revision)
 
     def is_consistent(self, left: Mapping[str | None, StoredMemory]) -> bool:
-        """Whether what other sources hold is what their statements come to.
+        """Say whether the other sources' active memories are what a replay of their statements gives.
 
-        It is not where a less trusted source replaced a more trusted one, before trust was an order.
+        They are not where a less trusted source replaced a more trusted one, before trust had an order.
         """
-        kept = [
+        others_memories = [
             one
             for one in self._rows
             if one.claim_of is None and one.status is ArchiveStatus.ACTIVE and one.origin != self._origin
         ]
         return all(
-            (said := left.get(one.persona_id)) is not None
-            and said.trust is one.trust
-            and has_same_words(said.content, one.content)
-            for one in kept
+            (remaining := left.get(one.persona_id)) is not None
+            and remaining.trust is one.trust
+            and has_same_words(remaining.content, one.content)
+            for one in others_memories
         )
 
-    def settle_fact(self, persona: str | None, key: str, left: StoredMemory | None) -> None:
-        """Let the persona's place hold what is left: nothing, an earlier version, or what was a claim."""
+    def settle_fact(self, persona: str | None, key: str, remaining: StoredMemory | None) -> None:
+        """Make the persona's place hold what is left: nothing, an earlier version, or what was a claim."""
         row = next((one for one in self._rows if one.claim_of is None and one.persona_id == persona), None)
-        if row is not None and (left is None or (row.status is ArchiveStatus.ACTIVE and row.origin != self._origin)):
+        if row is not None and (
+            remaining is None or (row.status is ArchiveStatus.ACTIVE and row.origin != self._origin)
+        ):
             self._add_change(self.withdraw_row(row))
             return
-        if left is None:
+        if remaining is None:
             return
-        claim = self._matching_claim(left)
+        claim = self._matching_claim(remaining)
         if claim is not None:
             self._release_key(row, key)
             self._add_change(self._promote_claim(claim, key, row))
             self.settled.add(claim.id)
             self.settled_rows.append(claim)
         elif row is not None:
-            self._add_change(self._restore_statement(row, left))
+            self._add_change(self._restore_statement(row, remaining))
 
-    def settle_claim(self, row: StoredMemory, left: StoredMemory | None) -> None:
-        """Let a claim say what is left of its source's claims, or be set aside where it would not be one."""
+    def settle_claim(self, row: StoredMemory, remaining: StoredMemory | None) -> None:
+        """Make a claim say what is left of its source's claims, or set it aside if it would not be a claim."""
+        # Claims that someone archived stay archived; those set aside by a withdrawal may come back.
         if row.origin == self._origin or (row.archive_reason and not row.is_set_aside):
             self._add_change(self.withdraw_row(row))
-        elif left is None:
+        elif remaining is None:
             if row.status is ArchiveStatus.ACTIVE:
                 aside = _archive_memory(replace(row, note=SET_ASIDE), ArchiveReason.OUTDATED, self._at)
                 self._add_change(self._update_change(aside))
-        elif not has_same_words(left.content, row.content):
-            self._add_change(self._restore_statement(row, left))
+        elif not has_same_words(remaining.content, row.content):
+            self._add_change(self._restore_statement(row, remaining))
         elif row.is_set_aside:
             self._add_change(self._update_change(_reactivate_memory(row)))
         else:
             self._add_change(self.withdraw_row(row))
 
     def add_claims(self, claims: Sequence[StoredMemory], key: str, new_id: NewId) -> None:
-        """Make claims of statements that only repeated what the source said, and now contradict what is held."""
+        """Add claims for statements that only repeated the source and now contradict the memory."""
         for one in claims:
-            made = replace(one, id=new_id("mem"), claim_of=key, pinned=False, revision=self._revision)
-            self.changes.append(MemoryChange(outcome=MemoryOutcome.CREATED, memory=made))
+            claim = replace(one, id=new_id("mem"), claim_of=key, pinned=False, revision=self._revision)
+            self.changes.append(MemoryChange(outcome=MemoryOutcome.CREATED, memory=claim))
 
-    def _matching_claim(self, left: StoredMemory) -> StoredMemory | None:
+    def _matching_claim(self, remaining: StoredMemory) -> StoredMemory | None:
         return next(
             (
                 one
                 for one in self._rows
                 if one.claim_of is not None
                 and (one.status is ArchiveStatus.ACTIVE or one.is_set_aside)
-                and _voice_key(one) == _voice_key(left)
-                and has_same_words(one.content, left.content)
+                and _voice_key(one) == _voice_key(remaining)
+                and has_same_words(one.content, remaining.content)
             ),
             None,
         )
 
     def _release_key(self, row: StoredMemory | None, key: str) -> None:
-        """The row, which holds nothing any more, leaves its key to another."""
+        """Rename the row's key, so that another row can take it; withdraw the row if it is not."""
         if row is None:
             return
-        gone = row if row.is_withdrawn else _withdraw_memory(row, self._at)
+        withdrawn_row = row if row.is_withdrawn else _withdraw_memory(row, self._at)
         withdrawn = _version_numbers(self._past.get(row.id, ()), self._origin)
-        change = self._update_change(replace(gone, memory_key=withdrawn_key(key, row.id)))
+        change = self._update_change(replace(withdrawn_row, memory_key=withdrawn_key(key, row.id)))
         self._add_change(replace(change, withdrawn=withdrawn))
 
     def _promote_claim(self, claim: StoredMemory, key: str, row: StoredMemory | None) -> MemoryChange:
-        """The claim is what is held; its history says why, and has on record what others said in that place."""
+        """Return the change that makes the claim the memory under the key.
+
+        Its history records why, and what others said in that place.
+        """
         number = claim.versions + 1
         others = () if row is None else self._past.get(row.id, ())
-        left = [one for one in others if one.origin != self._origin and one.reason != WITHDRAWN]
+        other_versions = [one for one in others if one.origin != self._origin and one.reason != WITHDRAWN]
         held = replace(
             _reactivate_memory(claim), memory_key=key, claim_of=None, note=WAS_CLAIM, version=number, versions=number
         )
@@ -162,24 +176,25 @@ class _WithdrawalPlan:
             held = replace(held, pinned=True, importance=CRITICAL)
         before = version_of(claim, number=claim.version, until=claim.valid_from, reason=WAS_CLAIM)
         number = next_repeat_number(self._past.get(claim.id, ()))
-        kept = [
-            replace(one, number=number - place, valid_to=one.valid_from, reason=None) for place, one in enumerate(left)
+        repeats = [
+            replace(one, number=number - place, valid_to=one.valid_from, reason=None)
+            for place, one in enumerate(other_versions)
         ]
-        return replace(self._update_change(held), versions=(before, *kept))
+        return replace(self._update_change(held), versions=(before, *repeats))
 
     def _keeps_pin(self, row: StoredMemory) -> bool:
-        """Whether what other sources said in this place was pinned as well, and not only what is taken back.
+        """Say whether other sources' statements in this place were pinned too, and not only the withdrawn one.
 
-        A pinned row's importance is always critical, so its versions tell.
+        The importance of a pinned row is always critical, so its versions show it.
         """
-        said = (one for one in self._past.get(row.id, ()) if one.origin != self._origin and one.reason != WITHDRAWN)
-        return row.pinned and any(one.importance == CRITICAL for one in said)
+        others = (one for one in self._past.get(row.id, ()) if one.origin != self._origin and one.reason != WITHDRAWN)
+        return row.pinned and any(one.importance == CRITICAL for one in others)
 
-    def _restore_statement(self, row: StoredMemory, left: StoredMemory) -> MemoryChange:
-        """The row says what is left, with its source and trust; what it said stays on record as withdrawn."""
+    def _restore_statement(self, row: StoredMemory, remaining: StoredMemory) -> MemoryChange:
+        """Return the change that gives the row what is left; the earlier text is recorded as withdrawn."""
         taken_back = row.origin == self._origin
-        # Where the source held the place, what is left holds since then again; what it held before is on record.
-        since = min(row.valid_from, self._at) if taken_back else left.valid_from
+        # If the source held the place, what remains is valid again since then; its earlier validity is recorded.
+        since = min(row.valid_from, self._at) if taken_back else remaining.valid_from
         number = row.versions + 1
         past = self._past.get(row.id, ())
         moved: dict[int, tuple[datetime | None, datetime | None]] = {
@@ -190,17 +205,17 @@ class _WithdrawalPlan:
         pinned = row.pinned if not taken_back else self._keeps_pin(row)
         memory = replace(
             _reactivate_memory(row),
-            content=left.content,
+            content=remaining.content,
             pinned=pinned,
-            importance=CRITICAL if pinned else left.importance,
-            confidence=left.confidence,
-            source=left.source,
-            origin=left.origin,
-            trust=left.trust,
-            mentions=left.mentions,
+            importance=CRITICAL if pinned else remaining.importance,
+            confidence=remaining.confidence,
+            source=remaining.source,
+            origin=remaining.origin,
+            trust=remaining.trust,
+            mentions=remaining.mentions,
             note=None,
-            valid_from=max(since, left.valid_from),
-            stated_at=max(since, left.stated_at),
+            valid_from=max(since, remaining.valid_from),
+            stated_at=max(since, remaining.stated_at),
             version=number,
             versions=number,
         )
@@ -227,7 +242,7 @@ class _WithdrawalPlan:
 def withdrawal_change(
     held: StoredMemory, past: Sequence[MemoryVersion], origin: str, *, at: datetime, revision: int
 ) -> MemoryChange | None:
-    """What taking the source back does to one memory that nothing takes the place of; None when nothing is left."""
+    """Return the change to a memory whose place nothing else takes; None if the source said nothing there."""
     numbers = _version_numbers(past, origin)
     moved = _emptied_spans(past, origin)
     if held.origin != origin or held.is_withdrawn:
@@ -241,10 +256,12 @@ def withdrawal_change(
 
 
 def _version_numbers(past: Sequence[MemoryVersion], origin: str) -> tuple[int, ...]:
+    """Return the numbers of the source's versions that are not withdrawn."""
     return tuple(one.number for one in past if one.origin == origin and one.reason != WITHDRAWN)
 
 
 def _emptied_spans(past: Sequence[MemoryVersion], origin: str) -> dict[int, tuple[datetime | None, datetime | None]]:
+    """Return the source's versions with an empty time span, as they count as never said."""
     return {
         one.number: (None, one.valid_from)
         for one in past

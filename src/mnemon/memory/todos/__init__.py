@@ -1,2 +1,4 @@
-"""Todos: what a person promised, does regularly, left open or struggles with, per persona. Not memories: a todo
-ends."""
+"""Todos: what a person promised, does regularly, left open or struggles with, per persona.
+
+Unlike a memory, a todo ends.
+"""

@@ -1,4 +1,4 @@
-"""The reflection's section `todos`: what the person promised, repeats, left open or fights, and what is done."""
+"""The reflection's section `todos`: open todos for what the person promised or left open, and close those done."""
 
 from collections.abc import Sequence
 
@@ -10,6 +10,7 @@ from mnemon.evidence.quote_gate import Quotation, find_quote, quotable_passages
 from mnemon.memory.answer import TODOS, TodoAnswer, TodosAnswer
 from mnemon.memory.attribution import OtherAuthor, authors_of_turn, load_other_authors, text_size
 from mnemon.memory.fact import SHADOW_EXTRACTION
+from mnemon.memory.offline.extract import extract_todos
 from mnemon.memory.todos import store
 from mnemon.memory.todos.todo import Todo, TodoStatus, find_matching_todo, infer_todo_kind
 from mnemon.memory.words import terms
@@ -18,77 +19,82 @@ from mnemon.sessions.sentences import content_words, ended_topics
 from mnemon.turn import Role, Turn
 
 _OPEN_SHOWN = 30
+"""Open todos that the prompt shows, the latest ones."""
 _SHOWN_CHARS = 120
 _FILLER_WORDS = content_words("all already both finally just now ok thank thanks today yes yesterday never nevermind")
-"""Words that may stand beside the one that says it is over, and name nothing."""
-QUOTE_NOT_SAID = "its quote does not stand in what the person said"
+"""Words that may accompany the one that says something is over, and that name no topic."""
+QUOTE_NOT_SAID = "its quote is not in what the person said"
 NO_OPEN_TODO = "no open todo of this persona is clearly meant"
 
 
 class TodosSection:
-    """Opens and closes todos of the persona the turn was with, on the person's own words alone."""
+    """Opens and closes todos of the turn's persona, only on the person's own words."""
 
     name = "todos"
     label = "todos"
     answer: type[BaseModel] = TodosAnswer
 
     async def prepare_brief(self, tx: Tx, turn: Turn) -> Brief | None:
-        """Always due: what is open is shown, so that it can be closed."""
+        """Return the brief, for every turn, with the open todos, so that they can be closed."""
         known = (await store.open_todos(tx, turn.scope))[-_OPEN_SHOWN:]
         state = "\n".join(f"{todo.id} {todo.kind}: {todo.content}" for todo in known)
         return Brief(instructions=TODOS, state=state and f"Open todos:\n{state}", facts={"open": tuple(known)})
 
     def answer_by_rule(self, turn: Turn, brief: Brief) -> BaseModel:
-        """What the person promises or reports as done in so many words."""
-        from mnemon.memory.offline.extract import extract_todos
-
+        """Extract what the person promises or reports as done by fixed patterns, without a model; at most 50 todos."""
         known: Sequence[Todo] = brief.facts.get("open", ())
         contents = [todo.content for todo in known]
         found = [
-            one for said in turn.messages if said.role is Role.USER for one in extract_todos(said.content, contents)
+            one
+            for message in turn.messages
+            if message.role is Role.USER
+            for one in extract_todos(message.content, contents)
         ]
         return TodosAnswer(todos=found[:50])
 
     async def apply_answer(self, tx: Tx, turn: Turn, answer: BaseModel) -> SectionResult:
-        """What passes the quote gate is opened or closed as of the turn's time."""
-        given = TodosAnswer.model_validate(answer).todos
-        if not given:
+        """Open and close todos, as of the turn's time, whose quote is in the person's words; reject the others."""
+        answers = TodosAnswer.model_validate(answer).todos
+        if not answers:
             return SectionResult()
         recalled = await load_other_authors(tx, turn)
-        places = await run_off_loop(turn.size, lambda: _find_quotes(given, turn))
-        voices = await run_off_loop(turn.size + text_size(recalled), lambda: authors_of_turn(turn, recalled))
+        places = await run_off_loop(turn.size, lambda: _find_quotes(answers, turn))
+        authors = await run_off_loop(turn.size + text_size(recalled), lambda: authors_of_turn(turn, recalled))
         counts = {"stored": 0, "updated": 0, "skipped": 0}
         rejected: list[Rejection] = []
-        for one, found in zip(given, places, strict=True):
+        for one, found in zip(answers, places, strict=True):
             if found is None:
                 rejected.append(Rejection(what=one.content[:_SHOWN_CHARS], why=QUOTE_NOT_SAID))
                 continue
             if one.op == "add":
-                done: str | None = await _add_todo(tx, turn, one, found, voices.other_author(one.content))
+                outcome: str | None = await _add_todo(tx, turn, one, found, authors.other_author(one.content))
             else:
-                done = await _close_todo(tx, turn, one, found)
-            if done is None:
+                outcome = await _close_todo(tx, turn, one, found)
+            if outcome is None:
                 rejected.append(Rejection(what=one.content[:_SHOWN_CHARS], why=NO_OPEN_TODO))
             else:
-                counts[done] += 1
+                counts[outcome] += 1
         return SectionResult(**counts, rejected=tuple(rejected))
 
 
-def _find_quotes(given: Sequence[TodoAnswer], turn: Turn) -> list[Quotation | None]:
+def _find_quotes(answers: Sequence[TodoAnswer], turn: Turn) -> list[Quotation | None]:
+    """Return where each answer's quote is in the person's messages; None if it is not."""
+    # A todo is opened or closed by the person only, never by a tool's result.
     sources = [passage for passage in quotable_passages(turn) if passage.role is Role.USER]
-    return [find_quote(one.quote, sources) for one in given]
+    return [find_quote(one.quote, sources) for one in answers]
 
 
-async def _add_todo(tx: Tx, turn: Turn, one: TodoAnswer, found: Quotation, lender: OtherAuthor | None) -> str:
+async def _add_todo(tx: Tx, turn: Turn, one: TodoAnswer, found: Quotation, other_author: OtherAuthor | None) -> str:
+    """Open the todo; return how it counts in the section's result."""
     draft = store.NewTodo(
         kind=one.kind or infer_todo_kind(one.content),
         content=one.content,
-        source=lender.origin if lender else SHADOW_EXTRACTION,
+        source=other_author.origin if other_author else SHADOW_EXTRACTION,
         turn_id=turn.id,
         message_id=found.passage.message_id,
         quote=found.text,
     )
-    # A todo that this turn opened and someone closed since is not opened again by reflecting once more.
+    # Do not open a todo again that this turn opened before and that was closed since.
     if await store.todo_opened_by(tx, turn.scope, draft):
         return "skipped"
     _, new = await store.add_todo(tx, turn.scope, draft, at=turn.at)
@@ -96,22 +102,24 @@ async def _add_todo(tx: Tx, turn: Turn, one: TodoAnswer, found: Quotation, lende
 
 
 async def _close_todo(tx: Tx, turn: Turn, one: TodoAnswer, found: Quotation) -> str | None:
+    """Close the todo that is meant; return how it counts in the section's result, None if none is clearly meant."""
     if await store.has_closed_todo(tx, turn.scope, turn.id, found.text):
         return "skipped"
+    # A turn reflected late must not close a todo that was opened after it.
     known = [todo for todo in await store.open_todos(tx, turn.scope) if todo.created_at <= turn.at]
-    meant = find_matching_todo(one.content, known)
-    if meant is None or not _is_about(found.text, meant):
+    todo_meant = find_matching_todo(one.content, known)
+    if todo_meant is None or not _is_about(found.text, todo_meant):
         return None
     status = TodoStatus.DONE if one.op == "done" else TodoStatus.DROPPED
     edit = store.TodoEdit(status=status, turn_id=turn.id, quote=found.text)
-    await store.update_todo(tx, turn.scope, meant, edit, at=turn.at)
+    await store.update_todo(tx, turn.scope, todo_meant, edit, at=turn.at)
     return "updated"
 
 
 def _is_about(quote: str, todo: Todo) -> bool:
-    """Whether the quote tells of what the todo is about, or says that something is over and names nothing else.
+    """Say whether the quote mentions the todo's topic, or says that something is over without naming another topic.
 
-    Otherwise any words of the person's would do as a quote for whoever talks the model into closing a todo.
+    Otherwise any words of the person would do as a quote for whoever talks the model into closing a todo.
     """
     if quote.rstrip().endswith("?"):
         return False

@@ -1,4 +1,4 @@
-"""Reads and writes todos. Each belongs to one persona, or to none, and is seen by no other."""
+"""SQL statements that read and write todos. Each todo belongs to one persona, or to none; no other one sees it."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -29,7 +29,7 @@ class NewTodo:
 
 @dataclass(frozen=True, kw_only=True)
 class TodoEdit:
-    """What is to change; None leaves it as it is."""
+    """What to change; None leaves a field as it is."""
 
     kind: TodoKind | None = None
     content: str | None = None
@@ -41,13 +41,13 @@ class TodoEdit:
 
 
 async def open_todos(tx: Tx, scope: Scope) -> list[Todo]:
-    """What is open with the scope's persona, or with none, oldest first."""
+    """Return the open todos of the scope's persona, or of none if it names none, oldest first."""
     rows = await tx.fetch_all(SQL["open"], **_owner_params(scope), persona_id=scope.persona_id)
     return [_todo_from_row(row) for row in rows]
 
 
 async def add_todo(tx: Tx, scope: Scope, draft: NewTodo, *, at: datetime) -> tuple[Todo, bool]:
-    """The todo is open; whether it is new."""
+    """Open the todo, or refresh the open one that says the same; return it and whether it is new."""
     row = await tx.fetch_one(
         SQL["insert"],
         **_owner_params(scope),
@@ -61,7 +61,7 @@ async def add_todo(tx: Tx, scope: Scope, draft: NewTodo, *, at: datetime) -> tup
 
 
 async def todo_opened_by(tx: Tx, scope: Scope, draft: NewTodo) -> Todo | None:
-    """The todo that the draft's turn opened before with this content."""
+    """Return the todo that the draft's turn opened before with this content; None if there is none."""
     key = todo_key(draft.kind, draft.content)
     row = await tx.fetch_one_or_none(
         SQL["of_turn"], **_owner_params(scope), persona_id=scope.persona_id, todo_key=key, turn_id=draft.turn_id
@@ -70,13 +70,16 @@ async def todo_opened_by(tx: Tx, scope: Scope, draft: NewTodo) -> Todo | None:
 
 
 async def has_closed_todo(tx: Tx, scope: Scope, turn_id: str, quote: str) -> bool:
-    """Whether the turn has closed a todo with these words before."""
+    """Say whether the turn has closed a todo with these words before."""
     params = {"persona_id": scope.persona_id, "turn_id": turn_id, "quote": quote}
     return await tx.fetch_one_or_none(SQL["closed_by"], **_owner_params(scope), **params) is not None
 
 
 async def get_todo(tx: Tx, scope: Scope, todo_id: str) -> tuple[Scope, Todo]:
-    """The todo and whose it is; not found for another organization's, or another person's where the scope names one."""
+    """Return the todo and the scope of its person.
+
+    Raises NotFound if the todo is of another organization, or of another person than the scope names.
+    """
     row = await tx.fetch_one_or_none(SQL["by_id"], org_id=scope.org_id, user_id=scope.user_id, id=todo_id)
     if row is None:
         raise NotFound("todo")
@@ -85,11 +88,15 @@ async def get_todo(tx: Tx, scope: Scope, todo_id: str) -> tuple[Scope, Todo]:
 
 
 async def update_todo(tx: Tx, scope: Scope, todo: Todo, edit: TodoEdit, *, at: datetime) -> Todo:
-    """The todo is as the edit says; a closed one knows when it was closed. Raises NotFound."""
+    """Apply the edit and return the todo; a closed one keeps the time of its closing.
+
+    Raises NotFound, and Conflict if another open todo says the same.
+    """
     kind, content = edit.kind or todo.kind, edit.content or todo.content
     status = edit.status or todo.status
     closed_at = None if status is TodoStatus.OPEN else (todo.closed_at or at)
     try:
+        # In a savepoint, so that the caller's transaction survives the unique violation.
         async with tx.savepoint():
             row = await tx.fetch_one_or_none(
                 SQL["update"],
@@ -106,7 +113,8 @@ async def update_todo(tx: Tx, scope: Scope, todo: Todo, edit: TodoEdit, *, at: d
             )
     except psycopg.errors.UniqueViolation:
         raise Conflict("Another open todo says the same. Close one of the two.", code="todo_exists") from None
-    if row is None:  # its person was forgotten meanwhile
+    # The person was forgotten in the meantime.
+    if row is None:
         raise NotFound("todo")
     return _todo_from_row(row)
 
@@ -120,7 +128,7 @@ async def list_todos(
     before: tuple[datetime, str] | None = None,
     most: int,
 ) -> list[Todo]:
-    """A page of the todos of the scope's persona, or of none, newest first."""
+    """Return a page of the todos of the scope's persona, or of none if it names none, newest first."""
     before_at, before_id = before or (None, None)
     rows = await tx.fetch_all(
         SQL["listed"],

@@ -21,7 +21,9 @@ from mnemon.memory.words import terms
 from mnemon.untrusted_text import reads_outside_text
 
 _CLEARLY_THE_SAME = 85.0
+"""The similarity, 0 to 100, from which two texts mean the same todo."""
 _CLEARLY_APART = 10.0
+"""How much better than the second the best match must be."""
 
 
 class TodoKind(StrEnum):
@@ -61,11 +63,12 @@ class Todo:
 
     @property
     def trust(self) -> Trust:
+        """Return the trust of its source."""
         return trust_of(self.source)
 
     @property
     def line(self) -> str:
-        """The todo as a prompt shows it, marked where it is not the person's own."""
+        """Return the todo as a prompt shows it, marked with its source if that is not the person."""
         own = speaks_for_person(self.trust)
         return self.content if own else f"{self.content} (external: {source_mark(self.trust, self.source)})"
 
@@ -85,7 +88,7 @@ _FRICTION = re.compile(
 
 @reads_outside_text
 def infer_todo_kind(content: str, fact_type: FactType | None = None) -> TodoKind:
-    """The kind of an open loop that does not name one: by what it is a fact of, else by its words."""
+    """Return the kind of an open loop that does not name one: by its fact type, else by its words."""
     if fact_type is FactType.HABIT or _HABIT.search(content):
         return TodoKind.HABIT
     if fact_type is FactType.FRICTION or _FRICTION.search(content):
@@ -94,13 +97,14 @@ def infer_todo_kind(content: str, fact_type: FactType | None = None) -> TodoKind
 
 
 def todo_key(kind: TodoKind, content: str) -> str:
-    """What makes two todos of one persona the same."""
+    """Return the key that is equal for two todos of one persona that say the same."""
     return f"{kind}|{content_hash(content)}"
 
 
 def find_matching_todo(content: str, todos: Sequence[Todo]) -> Todo | None:
-    """The one todo that a text like "walk tomorrow" means; None when none or several could be meant."""
+    """Return the one todo that a text like "walk tomorrow" means; None if none or several could be meant."""
     for todo in todos:
+        # The brief shows ids, and the model may answer with one.
         if content == todo.id or normalize_content(content) == normalize_content(todo.content):
             return todo
     wanted = " ".join(terms(content))
@@ -110,6 +114,7 @@ def find_matching_todo(content: str, todos: Sequence[Todo]) -> Todo | None:
     )
     if not scored or scored[0][0] < _CLEARLY_THE_SAME:
         return None
+    # Closing the wrong todo is worse than closing none.
     if len(scored) > 1 and scored[0][0] - scored[1][0] < _CLEARLY_APART:
         return None
     return scored[0][1]

@@ -1,2 +1,5 @@
-"""What keeps memories in order over time: the curator's runs, the spine's versions, the seed; each a job or one call.
-The rules stand beside the memories (curator, spine, seed, growth); here is what reads, asks and writes."""
+"""Upkeep of memories over time: the curator's runs, the spine's versions, the seed; each a job or a single call.
+
+The rules are beside the memories (`curator.py`, `spine.py`, `importance.py`); the files here read, call the model and
+write.
+"""

@@ -1,4 +1,4 @@
-"""Running the curator when enough is new, and undoing a fold."""
+"""The job that runs the curator when enough memories are new, and the undoing of a fold."""
 
 from collections import Counter
 
@@ -31,10 +31,10 @@ _MOST_MEMORIES = 500
 
 
 def job_kinds(services: Services) -> tuple[JobKind, ...]:
-    """The work of this file."""
+    """Return the job that runs the curator."""
 
     async def run(attempt: Attempt) -> None:
-        # Global memories only: what is private to a persona is never laid beside anything else.
+        # Global memories only: what is private to a persona must not be combined with anything else.
         scope = Scope(org_id=attempt.scope.org_id, user_id=attempt.key)
         async with services.db.tx(scope.org_id) as tx:
             now = tx.now
@@ -44,6 +44,7 @@ def job_kinds(services: Services) -> tuple[JobKind, ...]:
             aliases = await load_aliases(tx, scope)
         if not rules.is_due(count=count, count_at_last_run=last, after=services.settings.curator_after):
             return
+        # No transaction is open while the model works.
         plan = await request_structured_answer(
             services.reflector,
             CuratorPlan,
@@ -52,8 +53,10 @@ def job_kinds(services: Services) -> tuple[JobKind, ...]:
             purpose=Purpose.CURATOR,
             by_rule=lambda: rules.plan_by_rule(held, now, aliases.resolve),
         )
+        # Model and embedder are called with no transaction open.
         vectors = await embed_texts(services.embedder, [fold.content.strip() for fold in plan.folds])
         async with services.db.tx(scope.org_id) as tx:
+            # Lock the person's row before the job's, as every writer does; the opposite order could deadlock.
             await lock_person(tx, scope)
             await attempt.lock_work(tx)
             await apply_plan(tx, scope, plan, made_by=services.reflector.name, vectors=vectors)
@@ -65,8 +68,9 @@ def job_kinds(services: Services) -> tuple[JobKind, ...]:
 async def apply_plan(
     tx: Tx, scope: Scope, plan: CuratorPlan, *, made_by: str, vectors: TextVectors | None = None
 ) -> CuratorRun:
-    """What of the plan passes the gates is done and on record; gated against what is held now."""
+    """Apply and record the parts of the plan that pass the gates, checked against the current memories."""
     aliases = await load_aliases(tx, scope)
+    # Read again under the lock: memories may have changed while the model worked.
     gated = rules.gate_plan(plan, await store.global_memories(tx, scope, most=_MOST_MEMORIES), tx.now, aliases.resolve)
     folded = [await _fold_fragments(tx, scope, fold, vectors) for fold in gated.folds]
     archived = await _archive_outdated(tx, scope, gated)
@@ -84,34 +88,34 @@ async def apply_plan(
 
 
 async def _archive_outdated(tx: Tx, scope: Scope, gated: GatedPlan) -> tuple[str, ...]:
-    done: list[StoredMemory] = []
+    archived: list[StoredMemory] = []
     for one in gated.outdated:
-        done += await archive_memories(tx, scope, [one.memory.id], ArchiveReason.OUTDATED, note=one.reason)
-    return tuple(memory.id for memory in done)
+        archived += await archive_memories(tx, scope, [one.memory.id], ArchiveReason.OUTDATED, note=one.reason)
+    return tuple(memory.id for memory in archived)
 
 
 async def _fold_fragments(tx: Tx, scope: Scope, fold: Fold, vectors: TextVectors | None) -> StoredMemory:
-    """The fragments stand in one memory and are archived as folded, linked from it."""
-    (made,) = await remember_facts(tx, scope, [_fact_of_fold(fold)], vectors=vectors)
-    fragments = [one.id for one in fold.memories if one.id != made.memory.id]
-    await archive_memories(tx, scope, fragments, ArchiveReason.FOLDED, note=f"folded into {made.memory.id}")
-    return made.memory
+    """Store the fold as one memory that links its fragments, and archive the fragments as folded."""
+    (remembered,) = await remember_facts(tx, scope, [_fact_of_fold(fold)], vectors=vectors)
+    fragments = [one.id for one in fold.memories if one.id != remembered.memory.id]
+    await archive_memories(tx, scope, fragments, ArchiveReason.FOLDED, note=f"folded into {remembered.memory.id}")
+    return remembered.memory
 
 
 def _fact_of_fold(fold: Fold) -> Fact:
     first = fold.memories[0]
     origin = None if speaks_for_person(first.trust) else first.origin
-    about = FactEntity(type=first.entity_type, label=first.entity_label) if first.entity_label else None
-    kinds_told = Counter(one.fact_type for one in fold.memories)
+    entity = FactEntity(type=first.entity_type, label=first.entity_label) if first.entity_label else None
+    fact_types = Counter(one.fact_type for one in fold.memories)
     inherited = [source for one in fold.memories for source in one.sources]
     return Fact(
         type=first.type,
         content=fold.content,
-        entity=about,
-        fact_type=kinds_told.most_common(1)[0][0],
-        # A named entity has one fold that grows, and one for each external source; about the person there may be many,
-        # told apart by what they say.
-        attribute=f"fold {origin or ''}".strip() if about else f"fold {content_hash(fold.content)}",
+        entity=entity,
+        fact_type=fact_types.most_common(1)[0][0],
+        # A named entity has one fold that grows, and one for each external source. About the person there may be many,
+        # which differ by their content.
+        attribute=f"fold {origin or ''}".strip() if entity else f"fold {content_hash(fold.content)}",
         importance=max(one.importance for one in fold.memories),
         confidence=min(one.confidence for one in fold.memories),
         source=CURATED_FOLD,
@@ -122,7 +126,10 @@ def _fact_of_fold(fold: Fold) -> Fact:
 
 
 async def unfold_memory(tx: Tx, scope: Scope, fold_id: str) -> list[StoredMemory]:
-    """The fold's fragments are active again and the fold is archived as unwanted: the fold is undone."""
+    """Undo a fold: make its fragments active again, return them, and archive the fold as unwanted.
+
+    Raises NotFound, and Conflict if the memory is not a fold.
+    """
     found = await memories.by_ids(tx, scope, [fold_id])
     if not found:
         raise NotFound("memory")

@@ -1,6 +1,6 @@
-"""The seed: a profile loaded at the start, as facts. Loading it again changes nothing.
+"""The seed: a profile of a person that is loaded at the start, as facts.
 
-Loading a person's profile: what is new is remembered, what is gone is outdated, what stands is left alone.
+Loading it again remembers what is new, archives what is gone as outdated, and leaves the rest alone.
 """
 
 import re
@@ -40,13 +40,13 @@ class SeedEntry:
 
 @reads_outside_text
 def parse_profile(text: str) -> tuple[SeedEntry, ...]:
-    """A fact a line, list marks set aside, empty lines and repeated ones left out."""
+    """Return one entry per line, without list marks, empty lines and repetitions."""
     lines = (" ".join(_BULLET.sub("", line).split()) for line in text.splitlines())
     return tuple(SeedEntry(content=line) for line in dict.fromkeys(lines) if line)
 
 
 def seed_facts(entries: Iterable[SeedEntry]) -> tuple[Fact, ...]:
-    """The entries as facts with the source `seeded_profile`."""
+    """Return the entries as facts with the source `seeded_profile`."""
     return tuple(
         Fact(
             type=entry.type,
@@ -78,7 +78,7 @@ class SeedResult:
 async def apply_seed(
     tx: Tx, scope: Scope, entries: Sequence[SeedEntry], *, vectors: TextVectors | None = None
 ) -> SeedResult:
-    """The person's seed is these entries; loading the same again changes nothing. The person's row must exist."""
+    """Make these entries the person's seed; loading the same again changes nothing. The person's row must exist."""
     wanted = list(dict.fromkeys(entries))
     before = await seed_entries(tx, scope)
     new = [entry for entry in wanted if entry not in before]
@@ -97,20 +97,23 @@ async def apply_seed(
 
 
 async def store_seed(tx: Tx, scope: Scope, entries: Sequence[SeedEntry]) -> None:
-    """The person's seed is these entries; no memory has changed."""
+    """Store the entries as the person's seed without changing any memory."""
     await store.put_seed(tx, scope, [_entry_fields(entry) for entry in entries])
 
 
 async def seed_entries(tx: Tx, scope: Scope) -> list[SeedEntry]:
-    """The entries of the person's seed; none when there is none."""
+    """Return the entries of the person's seed; empty if there is none."""
     seed = await store.get_seed(tx, scope)
     return [_parse_entry(one) for one in seed.profile] if seed else []
 
 
 async def _archive_removed(tx: Tx, scope: Scope, gone: Sequence[SeedEntry], wanted: Sequence[SeedEntry]) -> int:
-    still = {key_of_fact(fact) for fact in seed_facts(wanted)}
-    keys = [key for fact in seed_facts(gone) if (key := key_of_fact(fact)) not in still]
+    """Archive seeded memories whose entries are gone and whose key no other entry has; return how many."""
+    remaining = {key_of_fact(fact) for fact in seed_facts(wanted)}
+    keys = [key for fact in seed_facts(gone) if (key := key_of_fact(fact)) not in remaining]
+    # Seeds are visible to all personas.
     held = await memories.by_keys(tx, scope.with_persona(None), keys)
+    # What the person has said themselves in the meantime stays.
     ids = [one.id for one in held if one.source == SEEDED_PROFILE]
     return len(await archive_memories(tx, scope, ids, ArchiveReason.OUTDATED, note="no longer in the seed"))
 

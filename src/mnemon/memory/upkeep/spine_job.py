@@ -1,4 +1,4 @@
-"""Writing the next spine when enough was said since the last."""
+"""The job that writes the next spine when enough was said since the last."""
 
 from datetime import timedelta
 
@@ -21,16 +21,16 @@ _MOST_MEMORIES = 200
 
 
 async def spine_material(tx: Tx, scope: Scope) -> list[SpineSource]:
-    """What every persona may know: global memories, and todos told to no persona."""
-    plain = scope.with_persona(None)
-    memories = await store.global_memories(tx, plain, most=_MOST_MEMORIES)
-    own = [todo for todo in await open_todos(tx, plain) if speaks_for_person(todo.trust)]
+    """Read what every persona may know: global memories, and todos told to no persona."""
+    global_scope = scope.with_persona(None)
+    memories = await store.global_memories(tx, global_scope, most=_MOST_MEMORIES)
+    own = [todo for todo in await open_todos(tx, global_scope) if speaks_for_person(todo.trust)]
     loops = [SpineSource(id=one.id, part=SpinePart.OPEN_LOOPS, text=one.content, weight=1.0) for one in own]
     return [source for one in memories if (source := rules.source_of_memory(one))] + loops
 
 
 def job_kinds(services: Services) -> tuple[JobKind, ...]:
-    """The work of this file."""
+    """Return the job that writes spines."""
 
     async def run(attempt: Attempt) -> None:
         user_id, _, rebuild = attempt.key.partition(" ")
@@ -42,6 +42,7 @@ def job_kinds(services: Services) -> tuple[JobKind, ...]:
             forgettings = await count_forgettings(tx, scope)
         if not rebuild and not rules.is_due(since):
             return
+        # No transaction is open while the model works.
         answer = await request_structured_answer(
             services.reflector,
             Spine,
@@ -51,9 +52,11 @@ def job_kinds(services: Services) -> tuple[JobKind, ...]:
             by_rule=lambda: rules.spine_by_rule(known),
         )
         async with services.db.tx(scope.org_id) as tx:
+            # Lock the person's row before the job's, as every writer does; the opposite order could deadlock.
             same = await lock_person(tx, scope) == forgettings
             await attempt.lock_work(tx)
-            if not same:  # something was forgotten while the model worked, and the lines may hold it
+            # Something was forgotten while the model worked, and the new lines may contain it.
+            if not same:
                 await attempt.repeat(tx, after=timedelta(0))
                 return
             await _write_spine(tx, scope, answer, last=last, since=since, made_by=services.reflector.name)
@@ -65,7 +68,7 @@ def job_kinds(services: Services) -> tuple[JobKind, ...]:
 async def _write_spine(
     tx: Tx, scope: Scope, answer: Spine, *, last: SpineVersion | None, since: int, made_by: str
 ) -> None:
-    # Read again: what was forgotten while the model thought is no source any more.
+    # Read again: what was forgotten while the model worked must not be a source.
     checked = ground_lines(answer, await spine_material(tx, scope))
     version = SpineVersion(
         version=last.version + 1 if last else 1,

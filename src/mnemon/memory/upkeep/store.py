@@ -1,4 +1,4 @@
-"""Reads and writes spines, seeds and the curator's runs."""
+"""SQL statements that read and write spines, seeds and curator runs."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -41,25 +41,26 @@ class StoredSeed:
 
 
 async def global_memories(tx: Tx, scope: Scope, *, most: int) -> list[StoredMemory]:
-    """Active memories that every persona may know, weightiest first."""
+    """Return the active memories that every persona may know, most important first."""
     return [memory_of(row) for row in await tx.fetch_all(SQL["global_memories"], **_owner_params(scope), most=most)]
 
 
 async def latest_spine(tx: Tx, scope: Scope) -> SpineVersion | None:
-    """The current spine; None before the first."""
+    """Return the current spine; None before the first."""
     row = await tx.fetch_one_or_none(SQL["latest_spine"], **_owner_params(scope))
     return None if row is None else _spine_of(row)
 
 
 async def list_spines(tx: Tx, scope: Scope, *, most: int, before: int | None = None) -> list[SpineVersion]:
-    """Versions of the spine, newest first."""
+    """Return the versions of the spine, newest first."""
     return [
         _spine_of(row) for row in await tx.fetch_all(SQL["spines"], **_owner_params(scope), before=before, most=most)
     ]
 
 
 async def add_spine(tx: Tx, scope: Scope, spine: SpineVersion, rejected: Sequence[Rejection]) -> bool:
-    """Whether the version was written; another writer may have been first."""
+    """Write the version; return False if another writer was first."""
+    # The statement inserts only the next number, so that two writers at once make one version.
     touched = await tx.execute(
         SQL["add_spine"],
         **_owner_params(scope),
@@ -76,31 +77,31 @@ async def add_spine(tx: Tx, scope: Scope, spine: SpineVersion, rejected: Sequenc
 
 
 async def spines_from(tx: Tx, scope: Scope, sources: Sequence[str]) -> list[SpineVersion]:
-    """Versions that have a line made from any of these."""
+    """Return the versions with a line that was made from any of these sources."""
     return [
         _spine_of(row) for row in await tx.fetch_all(SQL["spines_from"], **_owner_params(scope), sources=list(sources))
     ]
 
 
 async def rewrite_spine(tx: Tx, scope: Scope, spine: SpineVersion) -> None:
-    """The version has these lines."""
+    """Replace the lines of the version."""
     params = {"version": spine.version, "lines": Jsonb(_lines_json(spine)), "sources": list(spine.sources)}
     await tx.execute(SQL["rewrite_spine"], **_owner_params(scope), **params)
 
 
 async def get_seed(tx: Tx, scope: Scope) -> StoredSeed | None:
-    """The loaded profile; None when there is none."""
+    """Return the loaded profile; None if there is none."""
     row = await tx.fetch_one_or_none(SQL["seed"], **_owner_params(scope))
     return None if row is None else StoredSeed(profile=row["profile"], loaded_at=row["loaded_at"])
 
 
 async def put_seed(tx: Tx, scope: Scope, profile: Sequence[Mapping[str, Any]]) -> None:
-    """The profile is the person's seed."""
+    """Store the profile as the person's seed."""
     await tx.execute(SQL["put_seed"], **_owner_params(scope), profile=Jsonb(list(profile)), now=tx.now)
 
 
 async def add_curator_run(tx: Tx, scope: Scope, run: CuratorRun) -> None:
-    """The run is on record."""
+    """Record the run."""
     await tx.execute(
         SQL["add_curator_run"],
         **_owner_params(scope),
@@ -114,7 +115,7 @@ async def add_curator_run(tx: Tx, scope: Scope, run: CuratorRun) -> None:
 
 
 async def curator_runs(tx: Tx, scope: Scope, *, most: int) -> list[CuratorRun]:
-    """The curator's runs, newest first."""
+    """Return the curator's runs, newest first."""
     return [
         CuratorRun(
             id=row["id"],
