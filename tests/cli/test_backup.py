@@ -164,10 +164,10 @@ def test_what_must_survive_is_taken_from_the_old_database_and_given_to_the_new(
     filled: str, tmp_path: Path, mnemon: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Ledger:
-        async def take(self, url: str) -> None:
+        async def read_from(self, url: str) -> None:
             self.keys = len(names_of_keys(url))
 
-        async def give(self, services: Services) -> str:
+        async def apply_to(self, services: Services) -> str:
             async with services.db.tx("acme") as tx:
                 return f"{self.keys} before, {len(await tx.fetch_all('SELECT 1 FROM keys'))} now"
 

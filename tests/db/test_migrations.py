@@ -105,10 +105,10 @@ def test_numbers_are_used_once_and_files_are_named_for_what_they_do() -> None:
 async def test_the_servers_role_is_bound_by_row_level_security(db, org) -> None:  # type: ignore[no-untyped-def]
     async with db.tx(org) as tx:
         await check_role(tx)
-        assert (await tx.one("select current_user as name"))["name"] == "mnemon_app"
-        assert (await tx.all("select org_id from organizations")) == [{"org_id": org}]
+        assert (await tx.fetch_one("select current_user as name"))["name"] == "mnemon_app"
+        assert (await tx.fetch_all("select org_id from organizations")) == [{"org_id": org}]
     async with db.tx(None) as tx:
-        assert await tx.all("select org_id from organizations") == []
+        assert await tx.fetch_all("select org_id from organizations") == []
     async with db.owner_tx() as tx:
         with pytest.raises(Misconfigured, match="not bound"):
             await check_role(tx)
@@ -122,13 +122,13 @@ values ('acme', %(digest)s, 'link', 'x', '{}', %(at)s, %(at)s)
 
 async def test_a_pooled_connection_never_carries_an_organization_over(db, org) -> None:  # type: ignore[no-untyped-def]
     async with db.tx(org) as tx:
-        await tx.run(LINK, digest=b"a", at=NOW)
+        await tx.execute(LINK, digest=b"a", at=NOW)
     for other in ("globex", None, "globex"):
         async with db.tx(other) as tx:
-            assert await tx.all("select * from signins") == []
+            assert await tx.fetch_all("select * from signins") == []
     with pytest.raises(psycopg.errors.InsufficientPrivilege):
         async with db.tx("globex") as tx:
-            await tx.run(LINK, digest=b"b", at=NOW)
+            await tx.execute(LINK, digest=b"b", at=NOW)
 
 
 async def test_keys_of_earlier_versions_go_on_working(empty_url: str) -> None:

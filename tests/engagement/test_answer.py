@@ -17,18 +17,18 @@ def test_what_is_left_out_or_null_found_nothing() -> None:
 
 def test_the_contracts_fields_are_the_schemas() -> None:
     schema = EngagementReflection.model_json_schema(by_alias=True)["$defs"]
-    fields = {name: set(schema[name]["properties"]) for name in ("Proposal", "Form", "Landing", "Question", "AnswerTo")}
+    fields = {name: set(schema[name]["properties"]) for name in ("EngagementProposal", "HypothesisProposal", "AddedEvidence", "UnknownProposal", "AnswerProposal")}
     e = {"line", "quote", "source", "stance", "strength"}
     assert fields == {
-        "Proposal": {"form", "evidence", "wouldResolve", "unknowns", "answered", "archive", "week"},
-        "Form": {"statement", "falsifiedBy", "evidence"},
-        "Landing": {*e, "hypothesis", "resolves"},
-        "Question": {"question", "whyItMatters"},
-        "AnswerTo": {"unknown", "quote"},
+        "EngagementProposal": {"form", "evidence", "wouldResolve", "unknowns", "answered", "archive", "week"},
+        "HypothesisProposal": {"statement", "falsifiedBy", "evidence"},
+        "AddedEvidence": {*e, "hypothesis", "resolves"},
+        "UnknownProposal": {"question", "whyItMatters"},
+        "AnswerProposal": {"unknown", "quote"},
     }
-    assert set(schema["Archive"]["properties"]) == {"hypothesis", "note"}
-    assert set(schema["Advance"]["properties"]) == {"advance", "reason"}
-    assert set(schema["WouldResolve"]["properties"]) == {"hypothesis", "text"}
+    assert set(schema["ArchiveProposal"]["properties"]) == {"hypothesis", "note"}
+    assert set(schema["WeekProposal"]["properties"]) == {"advance", "reason"}
+    assert set(schema["ResolutionProposal"]["properties"]) == {"hypothesis", "text"}
 
 
 def test_a_stance_nobody_knows_is_refused() -> None:
@@ -38,9 +38,9 @@ def test_a_stance_nobody_knows_is_refused() -> None:
 
 def test_every_text_is_asked_for_but_a_missing_one_is_for_the_gates() -> None:
     schema = EngagementReflection.model_json_schema(by_alias=True)["$defs"]
-    assert schema["Form"]["required"] == ["statement", "falsifiedBy", "evidence"]
-    assert "resolves" not in schema["Landing"]["required"]
-    assert "required" not in schema["Proposal"]
+    assert schema["HypothesisProposal"]["required"] == ["statement", "falsifiedBy", "evidence"]
+    assert "resolves" not in schema["AddedEvidence"]["required"]
+    assert "required" not in schema["EngagementProposal"]
     assert answer(form=[{"statement": "The gap costs us time"}]).engagement.form[0].falsified_by == ""
 
 

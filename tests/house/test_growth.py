@@ -32,7 +32,7 @@ OURS = {
     "db": "statements of ours and what PostgreSQL says",
     "embedding/fake.py": "tests and the demo alone",
     "engagement/reflect.py": "marked at `read`, which is called across modules",
-    "ids.py": "ids, matched as a whole with bounded counts",
+    "scope.py": "ids, matched as a whole with bounded counts",
     "integrations": "runs in the caller's process",
     "llm/completions/request.py": "schemas of ours",
     "llm/scripted": "tests and the demo alone",

@@ -8,18 +8,18 @@ SOURCE = Path(__file__).parents[2] / "src" / "mnemon"
 TREES = {path: ast.parse(path.read_text(encoding="utf-8")) for path in sorted(SOURCE.rglob("*.py"))}
 
 ALLOWED = {
-    "cli/benchmarks/hindsight_worker.py: _wire": "the lock of a process of its own, which is this module and no more",
+    "cli/benchmarks/hindsight_worker.py: _pipe_lock": "the lock of a process of its own, which is this module and no more",
     "cli/terminal.py: err": "a command has one stderr, as Python's own sys has it; no server prints",
     "cli/terminal.py: out": "a command has one stdout, as Python's own sys has it; no server prints",
-    "console/live.py: _pulses": "filled while the pages are imported, as their routes are, and never afterwards",
-    "console/pages.py: _PLACES": "filled while the pages are imported, as their routes are, and never afterwards",
-    "console/pages.py: _UNDOES": "filled while the pages are imported, as their routes are, and never afterwards",
-    "db/statements.py: _NAMES": "filled while the rooms' statements are read at import, and never afterwards",
+    "console/live.py: _topics": "filled while the pages are imported, as their routes are, and never afterwards",
+    "console/pages.py: _PAGE_ROUTES": "filled while the pages are imported, as their routes are, and never afterwards",
+    "console/pages.py: _UNDO_FORMS": "filled while the pages are imported, as their routes are, and never afterwards",
+    "db/statements.py: _LABELS": "filled while the rooms' statements are read at import, and never afterwards",
     "logs.py: _writer": "a process has one log, as Python's own logging has it",
     "memory/words.py: _STEMMER": "a stemmer for each thread, whose answer depends on the word alone",
     "memory/words.py: _STEMS": "a bounded cache of a pure function, which a dict makes faster than lru_cache",
     "spans.py: _tracer": "OpenTelemetry has one tracer for a process",
-    "way.py: stands_back": "a context variable: each task has its own value",
+    "event_loop.py: is_background": "a context variable: each task has its own value",
 }
 """What a module may hold although it changes, and why."""
 

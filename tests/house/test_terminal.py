@@ -54,7 +54,7 @@ def is_safe(value: ast.FormattedValue) -> bool:
     """Whether what is put into the markup was made safe, is formatted as a number, or is a word of ours."""
     inner = value.value
     if isinstance(inner, ast.Call) and isinstance(inner.func, ast.Name):
-        return inner.func.id in {"safe_markup", "len", "many"}
+        return inner.func.id in {"safe_markup", "len", "count_with_noun"}
     if value.format_spec is not None:
         spec = ast.unparse(value.format_spec)
         return any(sign in spec for sign in (",", ".", "%", ">"))

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from memory.entities.name_pairs import DIFFERENT, SAME, About, Pair
@@ -106,6 +106,7 @@ def test_the_order_of_the_two_does_not_matter(
     assert judge_pair(first, second) == judge_pair(second, first)
 
 
+@example("place", ",A")
 @given(kinds, names)
 def test_a_name_is_like_itself(kind: str, name: str) -> None:
     judged = judge_pair(entity(kind, name), entity(kind, name))
