@@ -89,15 +89,15 @@ class AgentChatJob:
         if exchange is not None and exchange.status not in FINAL_STATUSES:
             error = f"The server could not answer: {said}"
             failed = replace(exchange, status=RunStatus.FAILED, finished_at=tx.now, error=error)
-            await agent_store.update_exchange(scope, tx, failed)
+            await agent_store.update_exchange(tx, scope, failed)
 
     async def _prepare_reply(self, attempt: Attempt) -> PreparedReply | None:
         scope = attempt.scope
         async with self._db.tx(scope.org_id) as tx:
             exchange = await find_locked_exchange(tx, scope, attempt.key)
             await attempt.lock_work(tx)
-            agent = await agent_store.find_agent(scope, tx, exchange.agent_id) if exchange else None
-            said = await agent_store.find_turn_message(scope, tx, attempt.key, "user")
+            agent = await agent_store.find_agent(tx, scope, exchange.agent_id) if exchange else None
+            said = await agent_store.find_turn_message(tx, scope, attempt.key, "user")
             if exchange is None or agent is None or said is None or exchange.status in FINAL_STATUSES:
                 await attempt.settle(tx)
                 return None
@@ -108,10 +108,10 @@ class AgentChatJob:
                 session_id_before=given.start.session_id,
                 memory_generation=given.start.generation,
             )
-            await agent_store.update_exchange(scope, tx, running)
+            await agent_store.update_exchange(tx, scope, running)
             if given.lost:
-                await store.append_event(scope, tx, exchange.turn_id, agent.id, given.lost)
-            team = await agent_store.list_team(scope, tx, agent.team)
+                await store.append_event(tx, scope, exchange.turn_id, agent.id, given.lost)
+            team = await agent_store.list_team(tx, scope, agent.team)
             task = AgentTask(
                 org_id=scope.org_id,
                 agent=agent,
@@ -139,9 +139,9 @@ class AgentChatJob:
             back = await write_back_memory(tx, scope, prepared.agent.id, prepared.start, outcome)
             if back.why_not and outcome:
                 unkept = RunEvent(type=RunEventType.SESSION, data={"kept": False, "note": back.why_not})
-                await store.append_event(scope, tx, turn_id, prepared.agent.id, unkept)
+                await store.append_event(tx, scope, turn_id, prepared.agent.id, unkept)
             if outcome:
-                await agent_store.insert_message(scope, tx, prepared.agent.id, turn_id, "assistant", outcome.reply)
+                await agent_store.insert_message(tx, scope, prepared.agent.id, turn_id, "assistant", outcome.reply)
             status = RunStatus.SUCCEEDED if outcome else RunStatus.FAILED
             sealed = replace(
                 prepared.exchange,
@@ -151,13 +151,13 @@ class AgentChatJob:
                 finished_at=tx.now,
                 error=error,
             )
-            await agent_store.update_exchange(scope, tx, sealed)
+            await agent_store.update_exchange(tx, scope, sealed)
             await attempt.settle(tx)
 
     def _status_reader(self, scope: Scope, turn_id: str) -> Callable[[], Awaitable[RunStatus | None]]:
         async def read_status() -> RunStatus | None:
             async with self._db.tx(scope.org_id) as tx:
-                exchange = await agent_store.find_exchange(scope, tx, turn_id)
+                exchange = await agent_store.find_exchange(tx, scope, turn_id)
             return exchange.status if exchange else None
 
         return read_status

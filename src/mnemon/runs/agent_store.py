@@ -47,7 +47,7 @@ class ChatMessage:
 
 
 async def insert_agent(
-    scope: Scope, tx: Tx, agent_id: str, draft: AgentDraft, memory: ActiveMemory, next_slot: datetime | None
+    tx: Tx, scope: Scope, agent_id: str, draft: AgentDraft, memory: ActiveMemory, next_slot: datetime | None
 ) -> None:
     """The agent exists, with its chat session."""
     await tx.execute(
@@ -67,7 +67,7 @@ async def insert_agent(
     )
 
 
-async def update_agent(scope: Scope, tx: Tx, agent_id: str, draft: AgentDraft, next_slot: datetime | None) -> None:
+async def update_agent(tx: Tx, scope: Scope, agent_id: str, draft: AgentDraft, next_slot: datetime | None) -> None:
     """The agent is as the draft says."""
     await tx.execute(
         SQL["update_agent"],
@@ -79,69 +79,69 @@ async def update_agent(scope: Scope, tx: Tx, agent_id: str, draft: AgentDraft, n
     )
 
 
-async def find_agent(scope: Scope, tx: Tx, agent_id: str, *, locked: bool = False) -> Agent | None:
+async def find_agent(tx: Tx, scope: Scope, agent_id: str, *, locked: bool = False) -> Agent | None:
     """The agent; locked, nobody else changes or wakes it until the transaction ends."""
     name = "agent_locked" if locked else "agent"
     row = await tx.fetch_one_or_none(SQL[name], org_id=scope.org_id, agent_id=agent_id)
     return None if row is None else _agent_from_row(row)
 
 
-async def find_next_slot(scope: Scope, tx: Tx, agent_id: str) -> datetime | None:
+async def find_next_slot(tx: Tx, scope: Scope, agent_id: str) -> datetime | None:
     """The slot the agent waits for."""
     row = await tx.fetch_one_or_none(SQL["agent"], org_id=scope.org_id, agent_id=agent_id)
     return None if row is None else row["next_slot"]
 
 
-async def list_next_slots(scope: Scope, tx: Tx, agent_ids: Sequence[str]) -> dict[str, datetime | None]:
+async def list_next_slots(tx: Tx, scope: Scope, agent_ids: Sequence[str]) -> dict[str, datetime | None]:
     """The slot each of these agents waits for."""
     rows = await tx.fetch_all(SQL["agents_named"], org_id=scope.org_id, agent_ids=list(agent_ids))
     return {row["agent_id"]: row["next_slot"] for row in rows}
 
 
-async def next_lane_seq(scope: Scope, tx: Tx, agent_id: str) -> int:
+async def next_lane_seq(tx: Tx, scope: Scope, agent_id: str) -> int:
     """The place of whatever is asked of the agent now, after everything asked before."""
     return int((await tx.fetch_one(SQL["next_in_lane"], org_id=scope.org_id, agent_id=agent_id))["asked"])
 
 
-async def set_next_slot(scope: Scope, tx: Tx, agent_id: str, slot: datetime | None) -> None:
+async def set_next_slot(tx: Tx, scope: Scope, agent_id: str, slot: datetime | None) -> None:
     """The agent waits for this slot."""
     await tx.execute(SQL["set_next_slot"], org_id=scope.org_id, agent_id=agent_id, next_slot=slot)
 
 
-async def list_agents(scope: Scope, tx: Tx, *, after: str = "", most: int = 50) -> list[Agent]:
+async def list_agents(tx: Tx, scope: Scope, *, after: str = "", most: int = 50) -> list[Agent]:
     """The organization's agents, oldest first."""
     return [
         _agent_from_row(row) for row in await tx.fetch_all(SQL["agents"], org_id=scope.org_id, after=after, most=most)
     ]
 
 
-async def list_team(scope: Scope, tx: Tx, team: Sequence[str]) -> list[Agent]:
+async def list_team(tx: Tx, scope: Scope, team: Sequence[str]) -> list[Agent]:
     """The agents of these ids that exist, in the order given."""
     rows = await tx.fetch_all(SQL["agents_named"], org_id=scope.org_id, agent_ids=list(team))
     found = {row["agent_id"]: _agent_from_row(row) for row in rows}
     return [found[agent_id] for agent_id in team if agent_id in found]
 
 
-async def lock_agents(scope: Scope, tx: Tx, agent_ids: Sequence[str]) -> list[str]:
+async def lock_agents(tx: Tx, scope: Scope, agent_ids: Sequence[str]) -> list[str]:
     """Keep these agents from being deleted until the transaction ends; give those that exist."""
     rows = await tx.fetch_all(SQL["keep_agents"], org_id=scope.org_id, agent_ids=list(agent_ids))
     return [row["agent_id"] for row in rows]
 
 
-async def delete_agent(scope: Scope, tx: Tx, agent_id: str) -> bool:
+async def delete_agent(tx: Tx, scope: Scope, agent_id: str) -> bool:
     """The agent is gone with everything it did, and sits on no council."""
     await tx.fetch_all(SQL["agent_and_leads_locked"], org_id=scope.org_id, agent_id=agent_id)
     await tx.execute(SQL["leave_teams"], org_id=scope.org_id, agent_id=agent_id)
     return await tx.execute(SQL["delete_agent"], org_id=scope.org_id, agent_id=agent_id) > 0
 
 
-async def lock_memory(scope: Scope, tx: Tx, owner: Agent) -> ActiveMemory:
+async def lock_memory(tx: Tx, scope: Scope, owner: Agent) -> ActiveMemory:
     """The agent's active memory; nobody else writes it until the transaction ends."""
     row = await tx.fetch_one(SQL["chat_session_locked"], org_id=scope.org_id, agent_id=owner.id)
     return _memory_from_row(row, owner)
 
 
-async def list_memories(scope: Scope, tx: Tx, owners: Sequence[Agent]) -> dict[str, tuple[ActiveMemory, int]]:
+async def list_memories(tx: Tx, scope: Scope, owners: Sequence[Agent]) -> dict[str, tuple[ActiveMemory, int]]:
     """Each agent's active memory with its runs since the last reset; empty for one deleted since it was read."""
     by_id = {owner.id: owner for owner in owners}
     rows = await tx.fetch_all(SQL["chat_sessions"], org_id=scope.org_id, agent_ids=list(by_id))
@@ -149,7 +149,7 @@ async def list_memories(scope: Scope, tx: Tx, owners: Sequence[Agent]) -> dict[s
     return {key: held.get(key, (ActiveMemory(enabled=owner.config.memory_enabled), 0)) for key, owner in by_id.items()}
 
 
-async def save_memory(scope: Scope, tx: Tx, agent_id: str, before: ActiveMemory, after: ActiveMemory) -> None:
+async def save_memory(tx: Tx, scope: Scope, agent_id: str, before: ActiveMemory, after: ActiveMemory) -> None:
     """The memory is as it became; what a fresh start left behind is gone."""
     if after.generation != before.generation:
         await tx.execute(SQL["drop_transcripts"], org_id=scope.org_id, agent_id=agent_id)
@@ -164,7 +164,7 @@ async def save_memory(scope: Scope, tx: Tx, agent_id: str, before: ActiveMemory,
     )
 
 
-async def load_transcript(scope: Scope, tx: Tx, agent_id: str, session_id: str | None) -> tuple[LlmMessage, ...]:
+async def load_transcript(tx: Tx, scope: Scope, agent_id: str, session_id: str | None) -> tuple[LlmMessage, ...]:
     """What the session holds in our store."""
     if session_id is None:
         return ()
@@ -172,7 +172,7 @@ async def load_transcript(scope: Scope, tx: Tx, agent_id: str, session_id: str |
     return tuple(_message_from_json(row["message"]) for row in rows)
 
 
-async def extend_transcript(scope: Scope, tx: Tx, agent_id: str, session_id: str, added: Sequence[LlmMessage]) -> None:
+async def extend_transcript(tx: Tx, scope: Scope, agent_id: str, session_id: str, added: Sequence[LlmMessage]) -> None:
     """The session holds these messages too."""
     owner = {"org_id": scope.org_id, "agent_id": agent_id, "session_id": session_id}
     length = (await tx.fetch_one(SQL["transcript_length"], **owner))["length"]
@@ -184,19 +184,19 @@ async def extend_transcript(scope: Scope, tx: Tx, agent_id: str, session_id: str
         await tx.execute_many(SQL["add_to_transcript"], rows)
 
 
-async def insert_exchange(scope: Scope, tx: Tx, agent_id: str, turn_id: str) -> None:
+async def insert_exchange(tx: Tx, scope: Scope, agent_id: str, turn_id: str) -> None:
     """A chat turn waits for its reply."""
     await tx.execute(SQL["insert_exchange"], org_id=scope.org_id, agent_id=agent_id, turn_id=turn_id, now=tx.now)
 
 
-async def find_exchange(scope: Scope, tx: Tx, turn_id: str, *, locked: bool = False) -> ChatExchange | None:
+async def find_exchange(tx: Tx, scope: Scope, turn_id: str, *, locked: bool = False) -> ChatExchange | None:
     """A chat turn."""
     name = "exchange_locked" if locked else "exchange"
     row = await tx.fetch_one_or_none(SQL[name], org_id=scope.org_id, turn_id=turn_id)
     return None if row is None else _exchange_from_row(row)
 
 
-async def update_exchange(scope: Scope, tx: Tx, changed: ChatExchange) -> None:
+async def update_exchange(tx: Tx, scope: Scope, changed: ChatExchange) -> None:
     """The chat turn is as given."""
     await tx.execute(
         SQL["update_exchange"],
@@ -212,7 +212,7 @@ async def update_exchange(scope: Scope, tx: Tx, changed: ChatExchange) -> None:
     )
 
 
-async def insert_message(scope: Scope, tx: Tx, agent_id: str, turn_id: str, role: str, content: str) -> str:
+async def insert_message(tx: Tx, scope: Scope, agent_id: str, turn_id: str, role: str, content: str) -> str:
     """The message is kept; gives its id."""
     message_id = tx.new_id("msg")
     await tx.execute(
@@ -228,25 +228,25 @@ async def insert_message(scope: Scope, tx: Tx, agent_id: str, turn_id: str, role
     return message_id
 
 
-async def list_messages(scope: Scope, tx: Tx, agent_id: str, *, after: int = 0, most: int = 50) -> list[ChatMessage]:
+async def list_messages(tx: Tx, scope: Scope, agent_id: str, *, after: int = 0, most: int = 50) -> list[ChatMessage]:
     """What was said, oldest first."""
     rows = await tx.fetch_all(SQL["messages"], org_id=scope.org_id, agent_id=agent_id, after=after, most=most)
     return [_chat_message_from_row(row) for row in rows]
 
 
-async def list_latest_messages(scope: Scope, tx: Tx, agent_id: str, *, most: int) -> list[ChatMessage]:
+async def list_latest_messages(tx: Tx, scope: Scope, agent_id: str, *, most: int) -> list[ChatMessage]:
     """What was said last, oldest first."""
     rows = await tx.fetch_all(SQL["latest_messages"], org_id=scope.org_id, agent_id=agent_id, most=most)
     return [_chat_message_from_row(row) for row in reversed(rows)]
 
 
-async def list_exchanges(scope: Scope, tx: Tx, agent_id: str, turn_ids: Sequence[str]) -> dict[str, ChatExchange]:
+async def list_exchanges(tx: Tx, scope: Scope, agent_id: str, turn_ids: Sequence[str]) -> dict[str, ChatExchange]:
     """How far the replies of these turns are."""
     rows = await tx.fetch_all(SQL["exchanges"], org_id=scope.org_id, agent_id=agent_id, turn_ids=list(turn_ids))
     return {row["turn_id"]: _exchange_from_row(row) for row in rows}
 
 
-async def find_turn_message(scope: Scope, tx: Tx, turn_id: str, role: str) -> ChatMessage | None:
+async def find_turn_message(tx: Tx, scope: Scope, turn_id: str, role: str) -> ChatMessage | None:
     """What this side said in the turn."""
     row = await tx.fetch_one_or_none(SQL["message_of_turn"], org_id=scope.org_id, turn_id=turn_id, role=role)
     return None if row is None else _chat_message_from_row(row)

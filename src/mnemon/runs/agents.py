@@ -31,7 +31,7 @@ async def create_agent(tx: Tx, scope: Scope, draft: AgentDraft, cards: CardTypes
     agent_id = tx.new_id("agt")
     memory = memory_after_toggle(ActiveMemory(), enabled=draft.config.memory_enabled, now=tx.now)
     slot = next_slot(draft.schedule, tx.now) if draft.schedule else None
-    await agent_store.insert_agent(scope, tx, agent_id, draft, memory, slot)
+    await agent_store.insert_agent(tx, scope, agent_id, draft, memory, slot)
     await _schedule_heartbeat(tx, scope, agent_id, slot)
     return await get_agent(tx, scope, agent_id)
 
@@ -40,13 +40,13 @@ async def edit_agent(tx: Tx, scope: Scope, agent_id: str, draft: AgentDraft, car
     """The agent is as the draft says; a memory that was just enabled starts fresh."""
     before = await get_agent(tx, scope, agent_id, locked=True)
     await _check_draft(tx, scope, draft, cards, agent_id=agent_id)
-    memory = await agent_store.lock_memory(scope, tx, before)
+    memory = await agent_store.lock_memory(tx, scope, before)
     after = memory_after_toggle(memory, enabled=draft.config.memory_enabled, now=tx.now)
-    slot = await agent_store.find_next_slot(scope, tx, agent_id)
+    slot = await agent_store.find_next_slot(tx, scope, agent_id)
     if draft.schedule != before.schedule:
         slot = next_slot(draft.schedule, tx.now) if draft.schedule else None
-    await agent_store.update_agent(scope, tx, agent_id, draft, slot)
-    await agent_store.save_memory(scope, tx, agent_id, memory, after)
+    await agent_store.update_agent(tx, scope, agent_id, draft, slot)
+    await agent_store.save_memory(tx, scope, agent_id, memory, after)
     if draft.schedule != before.schedule:
         await _schedule_heartbeat(tx, scope, agent_id, slot)
     return await get_agent(tx, scope, agent_id)
@@ -54,7 +54,7 @@ async def edit_agent(tx: Tx, scope: Scope, agent_id: str, draft: AgentDraft, car
 
 async def delete_agent(tx: Tx, scope: Scope, agent_id: str) -> None:
     """The agent, its runs and its chat are gone."""
-    if not await agent_store.delete_agent(scope, tx, agent_id):
+    if not await agent_store.delete_agent(tx, scope, agent_id):
         raise NotFound("agent")
     await work.cancel_work(tx, scope, HEARTBEAT_KIND, agent_id)
     await work.enqueue_work(tx, scope, REMOVAL_KIND, agent_id)
@@ -62,7 +62,7 @@ async def delete_agent(tx: Tx, scope: Scope, agent_id: str) -> None:
 
 async def get_agent(tx: Tx, scope: Scope, agent_id: str, *, locked: bool = False) -> Agent:
     """The agent. Raises NotFound."""
-    found = await agent_store.find_agent(scope, tx, agent_id, locked=locked)
+    found = await agent_store.find_agent(tx, scope, agent_id, locked=locked)
     if found is None:
         raise NotFound("agent")
     return found
@@ -71,14 +71,14 @@ async def get_agent(tx: Tx, scope: Scope, agent_id: str, *, locked: bool = False
 async def reset_memory(tx: Tx, scope: Scope, agent_id: str) -> Agent:
     """The memory starts fresh and its counter at zero; the chat stays visible."""
     agent = await get_agent(tx, scope, agent_id, locked=True)
-    memory = await agent_store.lock_memory(scope, tx, agent)
-    await agent_store.save_memory(scope, tx, agent_id, memory, memory_after_reset(memory, now=tx.now))
+    memory = await agent_store.lock_memory(tx, scope, agent)
+    await agent_store.save_memory(tx, scope, agent_id, memory, memory_after_reset(memory, now=tx.now))
     return agent
 
 
 async def list_memory_panels(tx: Tx, scope: Scope, owners: Sequence[Agent]) -> dict[str, MemoryPanel]:
     """What to show of each agent's memory."""
-    found = await agent_store.list_memories(scope, tx, owners)
+    found = await agent_store.list_memories(tx, scope, owners)
     return {key: memory_panel(memory, runs_since_reset=count, now=tx.now) for key, (memory, count) in found.items()}
 
 
@@ -105,7 +105,7 @@ async def _check_draft(tx: Tx, scope: Scope, draft: AgentDraft, cards: CardTypes
     known = sorted(set(cards) - {RE_EXAMINATION})
     if draft.card_type not in known:
         faults.append(FieldFault(pointer="/cardType", detail=f"Unknown card type. Known: {', '.join(known)}."))
-    team = {member.id: member for member in await agent_store.list_team(scope, tx, draft.team)}
+    team = {member.id: member for member in await agent_store.list_team(tx, scope, draft.team)}
     for place, member_id in enumerate(draft.team):
         member = team.get(member_id)
         if member is None or member_id == agent_id:
@@ -146,7 +146,7 @@ class AgentRemovalJob:
         """The directory is gone, and only that of an agent that is gone itself."""
         scope = attempt.scope
         async with self._db.tx(scope.org_id) as tx:
-            there = await agent_store.find_agent(scope, tx, attempt.key)
+            there = await agent_store.find_agent(tx, scope, attempt.key)
         if there is not None or not is_id(attempt.key, "agt"):
             raise Conflict(f"Agent {attempt.key} exists; its files stay.")
         await asyncio.to_thread(

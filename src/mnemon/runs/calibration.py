@@ -145,8 +145,8 @@ class TrackRecord:
 
 async def load_track_record(tx: Tx, scope: Scope, cards: CardTypes, agent_id: str | None) -> TrackRecord:
     """Stated confidence and later convictions against what happened."""
-    ended = await store.list_resolved(scope, tx, agent_id)
-    again = await store.list_re_examinations(scope, tx, [run.id for run in ended])
+    ended = await store.list_resolved(tx, scope, agent_id)
+    again = await store.list_re_examinations(tx, scope, [run.id for run in ended])
     by_parent: dict[str, list[Run]] = defaultdict(list)
     for run in again:
         by_parent[str(run.parent_run_id)].append(run)

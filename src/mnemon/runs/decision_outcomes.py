@@ -36,11 +36,11 @@ class PricePush:
 
 async def push_prices(tx: Tx, scope: Scope, pushed: Sequence[Price], cards: CardTypes) -> PricePush:
     """The prices are kept, and every open trade they touch has ended."""
-    await store.insert_prices(scope, tx, pushed)
+    await store.insert_prices(tx, scope, pushed)
     ended: list[Run] = []
     for run in await lock_open_positions(tx, scope, sorted({price.symbol for price in pushed})):
         end = _resolution_of(run, cards.get(run.card_type), pushed, tx)
-        if end is not None and await store.resolve_run(scope, tx, run.id, end):
+        if end is not None and await store.resolve_run(tx, scope, run.id, end):
             ended.append(await get_run(tx, scope, run.id))
     return PricePush(stored=len(pushed), resolved=tuple(ended))
 
@@ -54,7 +54,7 @@ async def resolve_manually(tx: Tx, scope: Scope, run_id: str, outcome: str, note
     if card is None or card.resolution.rule is ResolutionRule.NONE:
         raise Conflict(f"A card of type {run.card_type} has nothing to resolve.", code="not_resolvable")
     end = ResolvedDecision(status=ResolutionStatus.RESOLVED, outcome=outcome, at=tx.now, note=note or "")
-    if not await store.resolve_run(scope, tx, run.id, end):
+    if not await store.resolve_run(tx, scope, run.id, end):
         raise Conflict(f"Run {run.id} is already {run.resolution_status}.", code="already_resolved")
     return await get_run(tx, scope, run_id)
 
@@ -81,10 +81,10 @@ class ExpiryJob:
             if run and card and expires and run.resolution_status is ResolutionStatus.OPEN:
                 position = position_of(card, run.result or {}, run.finished_at or run.created_at)
                 known = (
-                    await store.list_prices(scope, tx, position.symbol, position.opened_at, expires) if position else []
+                    await store.list_prices(tx, scope, position.symbol, position.opened_at, expires) if position else []
                 )
                 end = resolve_position(position, known, tx.now) if position else expired_resolution(expires)
-                await store.resolve_run(scope, tx, run.id, end or expired_resolution(expires))
+                await store.resolve_run(tx, scope, run.id, end or expired_resolution(expires))
             await attempt.settle(tx)
 
 

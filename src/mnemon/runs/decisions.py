@@ -55,13 +55,13 @@ async def list_agent_decisions(
     tx: Tx, scope: Scope, agent_id: str, *, limit: int = REVIEWED_DECISIONS
 ) -> tuple[Decision, ...]:
     """The agent's last decisions as of the transaction's time, newest first; nobody else's."""
-    found = await store.list_decisions(scope, tx, agent_id, most=limit)
+    found = await store.list_decisions(tx, scope, agent_id, most=limit)
     return tuple(decision_as_of(run_id=run_id, at=at, headline=text, now=tx.now) for run_id, at, text in found)
 
 
 async def last_decision_by_agent(tx: Tx, scope: Scope, agent_ids: Sequence[str]) -> dict[str, Decision]:
     """By agent, its last decision as of the transaction's time, where it made one."""
-    found = await store.list_last_decisions(scope, tx, agent_ids)
+    found = await store.list_last_decisions(tx, scope, agent_ids)
     return {
         agent_id: decision_as_of(run_id=run_id, at=at, headline=text, now=tx.now)
         for agent_id, (run_id, at, text) in found.items()

@@ -37,17 +37,17 @@ class HeartbeatJob:
         """The slot that is due has its run, or is joined to the next because the agent is busy; the next is awaited."""
         scope = attempt.scope
         async with self._db.tx(scope.org_id) as tx:
-            agent = await agent_store.find_agent(scope, tx, attempt.key, locked=True)
+            agent = await agent_store.find_agent(tx, scope, attempt.key, locked=True)
             await attempt.lock_work(tx)  # after the agent's row, as everyone who edits its schedule does
-            waiting = await agent_store.find_next_slot(scope, tx, attempt.key)
+            waiting = await agent_store.find_next_slot(tx, scope, attempt.key)
             if agent is None or agent.schedule is None or waiting is None:
                 await attempt.settle(tx)
                 return
             found = due_slot(agent.schedule, waiting_for=waiting, now=tx.now)
             # A slot that finds the agent busy stays the one waited for, so that the next run counts it in.
-            if found.slot is not None and not await store.is_busy(scope, tx, agent.id):
+            if found.slot is not None and not await store.is_busy(tx, scope, agent.id):
                 await self._start_run(tx, scope, agent, found.slot, found.skipped)
-                await agent_store.set_next_slot(scope, tx, agent.id, found.next_slot)
+                await agent_store.set_next_slot(tx, scope, agent.id, found.next_slot)
             if found.next_slot is None:
                 await attempt.settle(tx)
             else:
@@ -56,8 +56,8 @@ class HeartbeatJob:
     async def _start_run(self, tx: Tx, scope: Scope, agent: Agent, slot: datetime, skipped: int) -> None:
         run_id = tx.new_id("run")
         fired = await store.insert_run(
-            scope,
             tx,
+            scope,
             run_id=run_id,
             agent_id=agent.id,
             kind=RunKind.HEARTBEAT,
@@ -70,7 +70,7 @@ class HeartbeatJob:
         if skipped:
             note = f"{skipped} earlier slots were missed; this run stands for them too."
             event = RunEvent(type=RunEventType.SKIPPED, data={"slots": skipped, "note": note})
-            await store.append_event(scope, tx, run_id, agent.id, event)
+            await store.append_event(tx, scope, run_id, agent.id, event)
         await enqueue_run(tx, scope, agent, run_id)
 
 

@@ -63,7 +63,7 @@ class EventRecorder:
 
     async def _store_event(self, event: RunEvent) -> None:
         async with self._db.tx(self._scope.org_id) as tx:
-            await store.append_event(self._scope, tx, self._run_id, self._agent_id, event)
+            await store.append_event(tx, self._scope, self._run_id, self._agent_id, event)
 
 
 POLL_INTERVAL_S = 0.15
@@ -79,7 +79,7 @@ async def watch_run(
     """The run's events after a place, until it is over or gone; None now and then while nothing happens."""
 
     async def is_over(tx: Tx) -> bool:
-        run = await store.find_run(scope, tx, run_id)
+        run = await store.find_run(tx, scope, run_id)
         return run is None or run.status in FINAL_STATUSES
 
     async for event in _watch_events(db, scope, run_id, after, is_over, until or asyncio.Event()):
@@ -94,11 +94,11 @@ async def watch_chat(
 
     async def is_over(tx: Tx) -> bool:
         nonlocal waited
-        exchange = await agent_store.find_exchange(scope, tx, turn_id)
+        exchange = await agent_store.find_exchange(tx, scope, turn_id)
         if exchange is None or exchange.status in FINAL_STATUSES:
             return True
         # Behind another run or chat of the agent it waits as long as that takes; with nobody at work, not for ever.
-        idle = exchange.status is RunStatus.QUEUED and not await store.is_working(scope, tx, exchange.agent_id)
+        idle = exchange.status is RunStatus.QUEUED and not await store.is_working(tx, scope, exchange.agent_id)
         waited = waited + 1 if idle else 0
         return waited * POLL_INTERVAL_S > UNATTENDED_LIMIT_S
 
@@ -114,7 +114,7 @@ async def _watch_events(
         async with db.tx(scope.org_id) as tx:
             # Asked before the events are read, so that whatever came before the end is among them.
             ended = await over(tx)
-            found = await store.list_events(scope, tx, run_id, after=after)
+            found = await store.list_events(tx, scope, run_id, after=after)
         for event in found:
             after = event.seq
             yield event

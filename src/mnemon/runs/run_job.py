@@ -126,8 +126,8 @@ class RunJob:
             run = await find_locked_run(tx, scope, run_id)
             if run is not None and run.status is RunStatus.RUNNING:
                 waiting = replace(run, status=require_transition(run.id, run.status, RunStatus.QUEUED), started_at=None)
-                await store.update_run(scope, tx, waiting)
-                await store.delete_tokens(scope, tx, run_id)
+                await store.update_run(tx, scope, waiting)
+                await store.delete_tokens(tx, scope, run_id)
                 await record_status(tx, scope, waiting)
 
     async def _prepare_run(self, attempt: Attempt) -> PreparedRun | None:
@@ -153,7 +153,7 @@ class RunJob:
         return None
 
     async def _begin_run(self, tx: Tx, scope: Scope, run: Run) -> PreparedRun:
-        agent = await agent_store.find_agent(scope, tx, run.agent_id)
+        agent = await agent_store.find_agent(tx, scope, run.agent_id)
         assert agent is not None
         parent = await get_run(tx, scope, run.parent_run_id) if run.parent_run_id else None
         given = await open_memory(tx, scope, agent, read_only=agent.config.memory_read_only)
@@ -166,11 +166,11 @@ class RunJob:
             session_id_before=given.start.session_id,
             memory_generation=given.start.generation,
         )
-        await store.update_run(scope, tx, running)
+        await store.update_run(tx, scope, running)
         await record_status(tx, scope, running)
         if given.lost:
-            await store.append_event(scope, tx, run.id, agent.id, given.lost)
-        team = await agent_store.list_team(scope, tx, agent.team)
+            await store.append_event(tx, scope, run.id, agent.id, given.lost)
+        team = await agent_store.list_team(tx, scope, agent.team)
         card = self._card_for(run, parent)
         task = AgentTask(
             org_id=scope.org_id,
@@ -207,7 +207,7 @@ class RunJob:
             async with self._db.tx(scope.org_id) as reading:
                 return format_review(await list_agent_decisions(reading, scope, agent.id))
 
-        return DecisionReview(read=read_decisions, token=await issue_token(scope, tx, run_id=run.id, agent_id=agent.id))
+        return DecisionReview(read=read_decisions, token=await issue_token(tx, scope, run_id=run.id, agent_id=agent.id))
 
     async def _perform_in_time(self, scope: Scope, prepared: PreparedRun, recorder: EventRecorder) -> RunEnding:
         """How it went; raises Stopped when the run was cancelled or deleted meanwhile.
@@ -261,7 +261,7 @@ class RunJob:
             back = await write_back_memory(tx, scope, prepared.agent.id, prepared.start, ending.outcome)
             if back.why_not and ending.outcome:
                 unkept = RunEvent(type=RunEventType.SESSION, data={"kept": False, "note": back.why_not})
-                await store.append_event(scope, tx, run.id, run.agent_id, unkept)
+                await store.append_event(tx, scope, run.id, run.agent_id, unkept)
             sealed = replace(run, usage=ending.usage, session_id_after=back.session_id_after)
             if ending.outcome is None:
                 await self._close_run(tx, scope, sealed, RunStatus.FAILED, error=ending.error)
@@ -288,14 +288,14 @@ class RunJob:
         self, tx: Tx, scope: Scope, run: Run, status: RunStatus, *, error: str | None = None, symbol: str | None = None
     ) -> None:
         closed = replace(run, status=require_transition(run.id, run.status, status), finished_at=tx.now, error=error)
-        await store.update_run(scope, tx, closed, symbol=symbol)
-        await store.delete_tokens(scope, tx, run.id)
+        await store.update_run(tx, scope, closed, symbol=symbol)
+        await store.delete_tokens(tx, scope, run.id)
         await record_status(tx, scope, closed)
 
     def _status_reader(self, scope: Scope, run_id: str) -> Callable[[], Awaitable[RunStatus | None]]:
         async def read_status() -> RunStatus | None:
             async with self._db.tx(scope.org_id) as tx:
-                run = await store.find_run(scope, tx, run_id)
+                run = await store.find_run(tx, scope, run_id)
             return run.status if run else None
 
         return read_status

@@ -26,7 +26,7 @@ async def request_run(tx: Tx, scope: Scope, agent_id: str, prompt: str | None) -
         raise Invalid("The agent has no default prompt. Send `prompt`, or give the agent a defaultPrompt.")
     run_id = tx.new_id("run")
     await store.insert_run(
-        scope, tx, run_id=run_id, agent_id=agent.id, kind=RunKind.MANUAL, prompt=text, card_type=agent.card_type
+        tx, scope, run_id=run_id, agent_id=agent.id, kind=RunKind.MANUAL, prompt=text, card_type=agent.card_type
     )
     return await enqueue_run(tx, scope, agent, run_id)
 
@@ -38,8 +38,8 @@ async def request_re_examination(tx: Tx, scope: Scope, parent_id: str, cards: Ca
     agent = await get_agent(tx, scope, parent.agent_id)
     run_id = tx.new_id("run")
     await store.insert_run(
-        scope,
         tx,
+        scope,
         run_id=run_id,
         agent_id=agent.id,
         kind=RunKind.RE_EXAMINATION,
@@ -54,8 +54,8 @@ async def request_chat_reply(tx: Tx, scope: Scope, agent_id: str, message: str) 
     """The message is kept and its reply waits to be made; gives the turn's id."""
     agent = await get_agent(tx, scope, agent_id, locked=True)
     turn_id = tx.new_id("trn")
-    await agent_store.insert_exchange(scope, tx, agent.id, turn_id)
-    await agent_store.insert_message(scope, tx, agent.id, turn_id, "user", message)
+    await agent_store.insert_exchange(tx, scope, agent.id, turn_id)
+    await agent_store.insert_message(tx, scope, agent.id, turn_id, "user", message)
     await _enqueue_in_lane(tx, scope, agent.id, AGENT_CHAT_KIND, turn_id)
     return turn_id
 
@@ -65,8 +65,8 @@ async def cancel_run(tx: Tx, scope: Scope, run_id: str) -> Run:
     run = await lock_run(tx, scope, run_id)
     status = require_transition(run.id, run.status, RunStatus.CANCELLED)
     cancelled = replace(run, status=status, finished_at=tx.now, error="Cancelled.")
-    await store.update_run(scope, tx, cancelled)
-    await store.delete_tokens(scope, tx, run_id)
+    await store.update_run(tx, scope, cancelled)
+    await store.delete_tokens(tx, scope, run_id)
     await record_status(tx, scope, cancelled)
     if run.status is RunStatus.QUEUED:
         await work.cancel_work(tx, scope, RUN_KIND, run_id)
@@ -75,7 +75,7 @@ async def cancel_run(tx: Tx, scope: Scope, run_id: str) -> Run:
 
 async def get_run(tx: Tx, scope: Scope, run_id: str) -> Run:
     """The run. Raises NotFound."""
-    found = await store.find_run(scope, tx, run_id)
+    found = await store.find_run(tx, scope, run_id)
     if found is None:
         raise NotFound("run")
     return found
@@ -94,10 +94,10 @@ async def record_status(tx: Tx, scope: Scope, run: Run) -> None:
     data = {"status": run.status.value, "error": run.error} if run.error else {"status": run.status.value}
     if run.status in FINAL_STATUSES and run.result is not None:
         data |= {"headline": run.headline or ""}
-    await store.append_event(scope, tx, run.id, run.agent_id, RunEvent(type=RunEventType.STATUS, data=dict(data)))
+    await store.append_event(tx, scope, run.id, run.agent_id, RunEvent(type=RunEventType.STATUS, data=dict(data)))
 
 
 async def _enqueue_in_lane(tx: Tx, scope: Scope, agent_id: str, kind: str, key: str) -> None:
     """Chat and runs of one agent share one lane: two that resume one session at once would lose an answer."""
-    seq = await agent_store.next_lane_seq(scope, tx, agent_id)
+    seq = await agent_store.next_lane_seq(tx, scope, agent_id)
     await work.enqueue_work(tx, scope, kind, key, lane=f"agent:{agent_id}", seq=seq)

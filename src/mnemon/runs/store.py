@@ -56,8 +56,8 @@ class RunFilter:
 
 
 async def insert_run(
-    scope: Scope,
     tx: Tx,
+    scope: Scope,
     *,
     run_id: str,
     agent_id: str,
@@ -83,14 +83,14 @@ async def insert_run(
     return inserted > 0
 
 
-async def find_run(scope: Scope, tx: Tx, run_id: str, *, locked: bool = False) -> Run | None:
+async def find_run(tx: Tx, scope: Scope, run_id: str, *, locked: bool = False) -> Run | None:
     """The run; locked, nobody else moves it until the transaction ends."""
     row = await tx.fetch_one_or_none(SQL["run_locked" if locked else "run"], org_id=scope.org_id, run_id=run_id)
     return None if row is None else _run_from_row(row)
 
 
 async def list_runs(
-    scope: Scope, tx: Tx, wanted: RunFilter, *, before: int | None = None, most: int = 50
+    tx: Tx, scope: Scope, wanted: RunFilter, *, before: int | None = None, most: int = 50
 ) -> list[tuple[int, Run]]:
     """Runs with their place, newest first."""
     rows = await tx.fetch_all(
@@ -106,23 +106,23 @@ async def list_runs(
     return [(row["seq"], _run_from_row(row)) for row in rows]
 
 
-async def list_re_examinations(scope: Scope, tx: Tx, parent_ids: Sequence[str], *, most: int = 10_000) -> list[Run]:
+async def list_re_examinations(tx: Tx, scope: Scope, parent_ids: Sequence[str], *, most: int = 10_000) -> list[Run]:
     """The re-examinations of these runs, oldest first."""
     rows = await tx.fetch_all(SQL["re_examinations"], org_id=scope.org_id, parent_ids=list(parent_ids), most=most)
     return [_run_from_row(row) for row in rows]
 
 
-async def is_busy(scope: Scope, tx: Tx, agent_id: str) -> bool:
+async def is_busy(tx: Tx, scope: Scope, agent_id: str) -> bool:
     """Whether a run of the agent waits or goes on."""
     return bool((await tx.fetch_one(SQL["busy"], org_id=scope.org_id, agent_id=agent_id))["busy"])
 
 
-async def is_working(scope: Scope, tx: Tx, agent_id: str) -> bool:
+async def is_working(tx: Tx, scope: Scope, agent_id: str) -> bool:
     """Whether a run or a chat of the agent goes on."""
     return bool((await tx.fetch_one(SQL["at_work"], org_id=scope.org_id, agent_id=agent_id))["busy"])
 
 
-async def update_run(scope: Scope, tx: Tx, changed: Run, *, symbol: str | None = None) -> None:
+async def update_run(tx: Tx, scope: Scope, changed: Run, *, symbol: str | None = None) -> None:
     """The run is as given; `symbol` is the market an open position waits for."""
     await tx.execute(
         SQL["update_run"],
@@ -143,7 +143,7 @@ async def update_run(scope: Scope, tx: Tx, changed: Run, *, symbol: str | None =
     )
 
 
-async def resolve_run(scope: Scope, tx: Tx, run_id: str, end: ResolvedDecision) -> bool:
+async def resolve_run(tx: Tx, scope: Scope, run_id: str, end: ResolvedDecision) -> bool:
     """Whether this ended the decision; False when it had ended before."""
     touched = await tx.execute(
         SQL["resolve_run"],
@@ -157,36 +157,36 @@ async def resolve_run(scope: Scope, tx: Tx, run_id: str, end: ResolvedDecision) 
     return touched > 0
 
 
-async def list_position_holders(scope: Scope, tx: Tx, symbols: Sequence[str]) -> list[str]:
+async def list_position_holders(tx: Tx, scope: Scope, symbols: Sequence[str]) -> list[str]:
     """The agents that have open trades in these markets."""
     rows = await tx.fetch_all(SQL["agents_with_positions"], org_id=scope.org_id, symbols=list(symbols))
     return [row["agent_id"] for row in rows]
 
 
-async def lock_agent_positions(scope: Scope, tx: Tx, symbols: Sequence[str], agent_ids: Sequence[str]) -> list[Run]:
+async def lock_agent_positions(tx: Tx, scope: Scope, symbols: Sequence[str], agent_ids: Sequence[str]) -> list[Run]:
     """Open trades of these agents in these markets, nobody else's until the transaction ends."""
     owners = {"org_id": scope.org_id, "agent_ids": list(agent_ids)}
     return [_run_from_row(row) for row in await tx.fetch_all(SQL["open_positions"], **owners, symbols=list(symbols))]
 
 
-async def list_decisions(scope: Scope, tx: Tx, agent_id: str, *, most: int) -> list[tuple[str, datetime, str]]:
+async def list_decisions(tx: Tx, scope: Scope, agent_id: str, *, most: int) -> list[tuple[str, datetime, str]]:
     """Run, time and headline of the agent's last decisions, newest first."""
     rows = await tx.fetch_all(SQL["decisions"], org_id=scope.org_id, agent_id=agent_id, most=most)
     return [(row["run_id"], row["finished_at"], row["headline"] or "") for row in rows]
 
 
-async def list_last_decisions(scope: Scope, tx: Tx, agent_ids: Sequence[str]) -> dict[str, tuple[str, datetime, str]]:
+async def list_last_decisions(tx: Tx, scope: Scope, agent_ids: Sequence[str]) -> dict[str, tuple[str, datetime, str]]:
     """By agent, run, time and headline of its last decision, where it made one."""
     rows = await tx.fetch_all(SQL["last_decisions"], org_id=scope.org_id, agent_ids=list(agent_ids))
     return {row["agent_id"]: (row["run_id"], row["finished_at"], row["headline"] or "") for row in rows}
 
 
-async def list_resolved(scope: Scope, tx: Tx, agent_id: str | None) -> list[EndedDecision]:
+async def list_resolved(tx: Tx, scope: Scope, agent_id: str | None) -> list[EndedDecision]:
     """Every decision that came to its end, oldest first."""
     return [EndedDecision(**row) for row in await tx.fetch_all(SQL["resolved"], org_id=scope.org_id, agent_id=agent_id)]
 
 
-async def append_event(scope: Scope, tx: Tx, run_id: str, agent_id: str, event: RunEvent) -> None:
+async def append_event(tx: Tx, scope: Scope, run_id: str, agent_id: str, event: RunEvent) -> None:
     """The event stands after all earlier ones of its run or chat turn."""
     await tx.execute(
         SQL["add_event"],
@@ -199,29 +199,29 @@ async def append_event(scope: Scope, tx: Tx, run_id: str, agent_id: str, event: 
     )
 
 
-async def list_events(scope: Scope, tx: Tx, run_id: str, *, after: int = 0, most: int = 500) -> list[RecordedEvent]:
+async def list_events(tx: Tx, scope: Scope, run_id: str, *, after: int = 0, most: int = 500) -> list[RecordedEvent]:
     """Events of a run or chat turn after a place, in order."""
     rows = await tx.fetch_all(SQL["events"], org_id=scope.org_id, run_id=run_id, after=after, most=most)
     return [RecordedEvent(**row) for row in rows]
 
 
-async def insert_token(scope: Scope, tx: Tx, digest: bytes, *, run_id: str, agent_id: str) -> None:
+async def insert_token(tx: Tx, scope: Scope, digest: bytes, *, run_id: str, agent_id: str) -> None:
     """The token with this hash speaks for the run."""
     await tx.execute(SQL["insert_token"], org_id=scope.org_id, digest=digest, run_id=run_id, agent_id=agent_id)
 
 
-async def delete_tokens(scope: Scope, tx: Tx, run_id: str) -> None:
+async def delete_tokens(tx: Tx, scope: Scope, run_id: str) -> None:
     """No token speaks for the run any more."""
     await tx.execute(SQL["drop_tokens"], org_id=scope.org_id, run_id=run_id)
 
 
-async def find_token_holder(scope: Scope, tx: Tx, digest: bytes) -> tuple[str, str] | None:
+async def find_token_holder(tx: Tx, scope: Scope, digest: bytes) -> tuple[str, str] | None:
     """The running run and its agent that a token with this hash speaks for."""
     row = await tx.fetch_one_or_none(SQL["token"], org_id=scope.org_id, digest=digest)
     return None if row is None else (row["run_id"], row["agent_id"])
 
 
-async def insert_prices(scope: Scope, tx: Tx, pushed: Sequence[Price]) -> None:
+async def insert_prices(tx: Tx, scope: Scope, pushed: Sequence[Price]) -> None:
     """The prices are kept, each once, in one order: two pushes of the same prices wait for each other."""
     rows = [
         {"org_id": scope.org_id, "symbol": p.symbol, "at": p.at, "price": p.price, "low": p.lowest, "high": p.highest}
@@ -232,7 +232,7 @@ async def insert_prices(scope: Scope, tx: Tx, pushed: Sequence[Price]) -> None:
 
 
 async def list_prices(
-    scope: Scope, tx: Tx, symbol: str, since: datetime, until: datetime, *, most: int = 100_000
+    tx: Tx, scope: Scope, symbol: str, since: datetime, until: datetime, *, most: int = 100_000
 ) -> list[Price]:
     """The market's prices in this time, oldest first."""
     rows = await tx.fetch_all(
@@ -270,11 +270,11 @@ def _run_from_row(row: Row) -> Run:
 
 async def find_locked_run(tx: Tx, scope: Scope, run_id: str) -> Run | None:
     """Lock the run's agent, then the run; None when it is gone."""
-    found = await find_run(scope, tx, run_id)
+    found = await find_run(tx, scope, run_id)
     if found is None:
         return None
-    await agent_store.find_agent(scope, tx, found.agent_id, locked=True)
-    return await find_run(scope, tx, run_id, locked=True)
+    await agent_store.find_agent(tx, scope, found.agent_id, locked=True)
+    return await find_run(tx, scope, run_id, locked=True)
 
 
 async def lock_run(tx: Tx, scope: Scope, run_id: str) -> Run:
@@ -287,14 +287,14 @@ async def lock_run(tx: Tx, scope: Scope, run_id: str) -> Run:
 
 async def find_locked_exchange(tx: Tx, scope: Scope, turn_id: str) -> ChatExchange | None:
     """Lock the chat turn's agent, then the turn; None when it is gone."""
-    found = await agent_store.find_exchange(scope, tx, turn_id)
+    found = await agent_store.find_exchange(tx, scope, turn_id)
     if found is None:
         return None
-    await agent_store.find_agent(scope, tx, found.agent_id, locked=True)
-    return await agent_store.find_exchange(scope, tx, turn_id, locked=True)
+    await agent_store.find_agent(tx, scope, found.agent_id, locked=True)
+    return await agent_store.find_exchange(tx, scope, turn_id, locked=True)
 
 
 async def lock_open_positions(tx: Tx, scope: Scope, symbols: list[str]) -> list[Run]:
     """Lock the open trades in these markets, after their agents in the order of their ids."""
-    owners = await list_position_holders(scope, tx, symbols)
-    return await lock_agent_positions(scope, tx, symbols, await agent_store.lock_agents(scope, tx, owners))
+    owners = await list_position_holders(tx, scope, symbols)
+    return await lock_agent_positions(tx, scope, symbols, await agent_store.lock_agents(tx, scope, owners))

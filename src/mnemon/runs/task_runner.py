@@ -63,11 +63,11 @@ def make_drivers(services: Services) -> dict[Adapter, AgentDriver]:
 
 async def open_memory(tx: Tx, scope: Scope, agent: Agent, *, read_only: bool) -> StartingMemory:
     """What the shared session gives; a session another adapter left behind is not carried on, and that is said."""
-    memory = await agent_store.lock_memory(scope, tx, agent)
+    memory = await agent_store.lock_memory(tx, scope, agent)
     start = active_memory.memory_start(memory, read_only=read_only)
     if agent.adapter is not Adapter.MODEL or start.session_id is None:
         return StartingMemory(start=start, history=(), lost=None)
-    history = await agent_store.load_transcript(scope, tx, agent.id, start.session_id)
+    history = await agent_store.load_transcript(tx, scope, agent.id, start.session_id)
     if history:
         return StartingMemory(start=start, history=history, lost=None)
     note = f"Session {start.session_id} was made by another adapter; this starts fresh."
@@ -79,15 +79,15 @@ async def write_back_memory(
     tx: Tx, scope: Scope, agent_id: str, start: MemoryStart, outcome: TaskOutcome | None
 ) -> WriteBack:
     """The memory took the session of a success of its generation, or says why it did not."""
-    agent = await agent_store.find_agent(scope, tx, agent_id, locked=True)
+    agent = await agent_store.find_agent(tx, scope, agent_id, locked=True)
     if agent is None:
         raise TaskStopped
-    memory = await agent_store.lock_memory(scope, tx, agent)
+    memory = await agent_store.lock_memory(tx, scope, agent)
     emitted = outcome.session_id if outcome else None
     done = active_memory.session_write_back(memory, start, succeeded=outcome is not None, emitted=emitted, now=tx.now)
     if done.kept and outcome and outcome.session_id:
-        await agent_store.extend_transcript(scope, tx, agent_id, outcome.session_id, outcome.transcript)
-        await agent_store.save_memory(scope, tx, agent_id, memory, done.memory)
+        await agent_store.extend_transcript(tx, scope, agent_id, outcome.session_id, outcome.transcript)
+        await agent_store.save_memory(tx, scope, agent_id, memory, done.memory)
     return done
 
 

@@ -35,23 +35,23 @@ def parse_run_token(bearer: str) -> tuple[str, str] | None:
     return match["org"], match["secret"]
 
 
-async def issue_token(scope: Scope, tx: Tx, *, run_id: str, agent_id: str) -> str:
+async def issue_token(tx: Tx, scope: Scope, *, run_id: str, agent_id: str) -> str:
     """A fresh token of the run; any earlier one is gone."""
     secret = secrets.token_hex(32)
-    await store.delete_tokens(scope, tx, run_id)
-    await store.insert_token(scope, tx, _token_digest(secret), run_id=run_id, agent_id=agent_id)
+    await store.delete_tokens(tx, scope, run_id)
+    await store.insert_token(tx, scope, _token_digest(secret), run_id=run_id, agent_id=agent_id)
     return f"mnr_{scope.org_id}_{secret}"
 
 
 async def authenticate_run_token(tx: Tx, secret: str) -> RunIdentity:
     """Whom the secret speaks for, in the transaction's organization. Raises Unauthenticated once its run is over."""
     scope = Scope(org_id=tx.org_id or "")
-    holder = await store.find_token_holder(scope, tx, _token_digest(secret))
+    holder = await store.find_token_holder(tx, scope, _token_digest(secret))
     if holder is None:
         raise Unauthenticated("The run's token is not known, or its run is over. A token lives as long as its run.")
     run_id, agent_id = holder
     bind_contextvars(org=scope.org_id, run=run_id)
-    agent = await agent_store.find_agent(scope, tx, agent_id)
+    agent = await agent_store.find_agent(tx, scope, agent_id)
     reviews = agent is not None and agent.config.review_decisions
     return RunIdentity(scope=scope, agent_id=agent_id, run_id=run_id, reviews=reviews)
 
