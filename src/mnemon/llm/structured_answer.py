@@ -1,4 +1,4 @@
-"""One structured answer of a known shape: asked for, and once more with what was wrong."""
+"""Request a structured answer of a known shape, and a second time with the fault if the first does not fit."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -20,7 +20,8 @@ A = TypeVar("A", bound=BaseModel)
 async def request_structured_answer(
     llm: Llm, shape: type[A], *, system: str, prompt: str, purpose: Purpose, by_rule: Callable[[], A]
 ) -> A:
-    """An answer of this shape. ModelDown when the second one does not fit either, so that the work is tried later."""
+    """Return an answer of this shape. Raise ModelDown when the second one does not fit either."""
+    # Only one retry here: after ModelDown the job as a whole is tried again later.
     schema = _shape_schema(shape)
     question = LlmQuestion(
         title=str(schema["title"]),
@@ -49,7 +50,8 @@ async def request_structured_answer(
 
 @lru_cache(maxsize=64)
 def _shape_schema(shape: type[BaseModel]) -> Json:
-    """Made once: what is made of it further down is kept for the same object."""
+    """Return the shape's JSON schema."""
+    # Cached so that it stays the same object: `completions` keeps its encoding by the schema's identity.
     return shape.model_json_schema()
 
 

@@ -10,7 +10,7 @@ from mnemon.llm.scripted.script import CHAT_TITLE, Script, ScriptedFault, Script
 
 
 class ScriptedLlm:
-    """Says what its script says. A fault raises ModelDown at once, `cut` after its pieces; `slow` waits."""
+    """Replies as its script says. A fault raises ModelDown at once, `cut` after its pieces; `slow` waits."""
 
     offline = False
 
@@ -19,9 +19,10 @@ class ScriptedLlm:
         self.script = script or Script()
 
     async def close(self) -> None:
-        """There was nothing open."""
+        """Do nothing: no connection is open."""
 
     async def answer(self, question: LlmQuestion) -> LlmAnswer:
+        """Return the script's next answer. Raise ModelDown when it is no JSON object."""
         asked = ScriptedRequest(
             on=question.title,
             model=self.name,
@@ -42,6 +43,7 @@ class ScriptedLlm:
         return LlmAnswer(value=parsed, text=text, usage=estimate_usage(asked, text, self.name))
 
     async def chat(self, request: LlmChatRequest) -> AsyncGenerator[ChatEvent, None]:
+        """Yield the script's next reply."""
         asked = ScriptedRequest(
             on=CHAT_TITLE,
             model=self.name,
@@ -69,7 +71,7 @@ class ScriptedLlm:
 
 
 async def _apply_fault(fault: ScriptedFault | None) -> None:
-    """What a fault does before anything is said."""
+    """Do what the fault does before anything is sent: wait, or raise ModelDown."""
     match fault.kind if fault else None:
         case "slow" if fault:
             await fault.wait_out()
@@ -78,7 +80,7 @@ async def _apply_fault(fault: ScriptedFault | None) -> None:
 
 
 async def _break_reply(fault: ScriptedFault) -> None:
-    """What a fault does in the middle of a reply."""
+    """Do what the fault does in the middle of a reply: raise ModelDown, or hang."""
     match fault.kind:
         case "cut" | "garbage":
             raise ModelDown("The scripted model was told to break off. Ask again.")

@@ -1,4 +1,4 @@
-"""The OpenAI chat-completions wire, as far as the scripted server speaks it."""
+"""OpenAI's chat-completions and embeddings API, as far as the scripted server supports it."""
 
 import hashlib
 import json
@@ -9,11 +9,12 @@ from mnemon.llm.protocol import Json, LlmMessage, ToolRequest, Usage
 from mnemon.llm.scripted.script import CHAT_TITLE, EMBEDDINGS_TITLE, ScriptedReply, ScriptedRequest, estimate_usage
 
 CREATED_AT = 1_700_000_000
+"""A fixed time, so that every response is the same each time."""
 EMBEDDING_DIMENSION = 64
 
 
 def parse_request(path: str, body: Json, headers: dict[str, str]) -> ScriptedRequest:
-    """The request as the script sees it."""
+    """Parse the request into the form that the script sees."""
     if path.endswith("/embeddings"):
         return ScriptedRequest(on=EMBEDDINGS_TITLE, model=str(body.get("model", "")), body=body, headers=headers)
     messages = body.get("messages", [])
@@ -34,7 +35,7 @@ def parse_request(path: str, body: Json, headers: dict[str, str]) -> ScriptedReq
 
 
 def completion_body(asked: ScriptedRequest, reply: ScriptedReply) -> Json:
-    """The whole reply as one body."""
+    """Return the whole reply as one body."""
     message: Json = {"role": "assistant", "content": reply.text or None}
     if reply.calls:
         message["tool_calls"] = [_tool_call_json(call) for call in reply.calls]
@@ -43,7 +44,7 @@ def completion_body(asked: ScriptedRequest, reply: ScriptedReply) -> Json:
 
 
 def completion_chunks(asked: ScriptedRequest, reply: ScriptedReply) -> Iterator[str]:
-    """The reply as server-sent events: one per piece, one per tool call, the end, the usage, [DONE]."""
+    """Yield the reply as server-sent events: one per piece, one per tool call, the end, the usage, [DONE]."""
     for piece in reply.pieces:
         yield _format_chunk(asked, {"role": "assistant", "content": piece})
     for number, call in enumerate(reply.calls):
@@ -60,7 +61,7 @@ def completion_chunks(asked: ScriptedRequest, reply: ScriptedReply) -> Iterator[
 
 
 def embeddings_body(body: Json) -> Json:
-    """A vector per input: the same for the same text, near for texts that share words."""
+    """Return a vector per input: the same for the same text, similar for texts that share words."""
     given = body.get("input", [])
     texts = [given] if isinstance(given, str) else list(given)
     size = int(body.get("dimensions") or EMBEDDING_DIMENSION)
@@ -74,13 +75,13 @@ def embeddings_body(body: Json) -> Json:
 
 
 def models_body(names: tuple[str, ...]) -> Json:
-    """The list of models."""
+    """Return the list of models."""
     listed = [{"id": name, "object": "model", "created": CREATED_AT, "owned_by": "script"} for name in names]
     return {"object": "list", "data": listed}
 
 
 def error_body(message: str, kind: str) -> Json:
-    """An error body."""
+    """Return an error body."""
     return {"error": {"message": message, "type": kind, "code": kind, "param": None}}
 
 
@@ -143,6 +144,7 @@ def _usage_json(asked: ScriptedRequest, reply: ScriptedReply) -> Json:
 
 
 def _hash_vector(text: str, size: int) -> list[float]:
+    """Return a unit vector of the text's words, hashed into positions."""
     sums = [0.0] * size
     for word in text.lower().split():
         digest = hashlib.sha256(word.encode()).digest()

@@ -1,13 +1,13 @@
-"""The scripted model over HTTP: an OpenAI-compatible endpoint on loopback that can break.
+"""The scripted model over HTTP: an OpenAI-compatible endpoint on loopback that can fail as scripted.
 
-Scripting a server that runs as another process, over HTTP.
+A server that runs as another process is scripted over HTTP:
 
 POST   /script         {"replies": [...], "answers": {title: [...]}, "alwaysAnswers": {title: {...}},
                         "alwaysReplies": "…", "fails": [{"kind": "cut", "on": "chat", "times": 1}],
                         "heals": true}                  every property optional; a reply is a text or
                        {"pieces": [...], "calls": [{"name": …, "arguments": {…}}]}
 GET    /script/asked   every request so far, oldest first
-DELETE /script         everything is forgotten
+DELETE /script         forget everything
 """
 
 import asyncio
@@ -24,7 +24,7 @@ from mnemon.llm.scripted.script import ReplyLike, Script, ScriptedFault, Scripte
 
 
 def handle_control(script: Script, method: str, path: str, raw: bytes) -> Json:
-    """Do what the request says; what to answer."""
+    """Carry out a request to `/script` and return the response's body."""
     if method == "GET" and path == "/script/asked":
         return {"asked": [{"on": asked.on, "headers": asked.headers, "body": asked.body} for asked in script.asked]}
     if method == "DELETE":
@@ -35,7 +35,7 @@ def handle_control(script: Script, method: str, path: str, raw: bytes) -> Json:
 
 
 def apply_orders(script: Script, orders: Json) -> None:
-    """The script says what the orders say, after what it already had to say."""
+    """Add what the orders contain to the script."""
     if orders.get("heals"):
         script.clear_faults()
     script.add_replies(*(_parse_reply(reply) for reply in orders.get("replies", ())))
@@ -66,7 +66,7 @@ Writer: TypeAlias = asyncio.StreamWriter
 class ScriptedServer:
     """Serves `/v1/chat/completions`, `/v1/embeddings`, `/v1/models` and `/script`, in a thread of its own.
 
-    Use as a context manager; `stop()` leaves a dead port behind and `start()` opens the same one again.
+    Use as a context manager. `stop()` closes the port and `start()` opens the same one again.
     """
 
     def __init__(self, script: Script | None = None, *, port: int = 0, models: tuple[str, ...] = ("scripted",)) -> None:
@@ -92,7 +92,7 @@ class ScriptedServer:
         self.stop()
 
     def start(self) -> None:
-        """It listens; `url` is known."""
+        """Start to listen; from then on `url` is valid. Raise RuntimeError when the port cannot be opened."""
         listening = threading.Event()
         self._thread = threading.Thread(
             target=lambda: asyncio.run(self.serve(listening)), name="scripted-model", daemon=True
@@ -102,14 +102,14 @@ class ScriptedServer:
             raise RuntimeError(f"the scripted server could not listen on port {self.port}")
 
     def stop(self) -> None:
-        """It listens no more, and open connections are broken."""
+        """Stop listening and break open connections."""
         if self._thread and self._loop and self._stopping:
             self._loop.call_soon_threadsafe(self._stopping.set)
             self._thread.join()
         self._thread = None
 
     async def serve(self, listening: threading.Event | None = None) -> None:
-        """Serve until stopped."""
+        """Serve until stopped; set `listening` when the port is open."""
         self._loop, self._stopping = asyncio.get_running_loop(), asyncio.Event()
         open_now: set[asyncio.Task[None]] = set()
 
@@ -137,7 +137,7 @@ class ScriptedServer:
         await asyncio.gather(*open_now, return_exceptions=True)
 
     async def _handle_request(self, reader: Reader, writer: Writer) -> bool:
-        """Answer one request; False when the connection is to be closed."""
+        """Answer one request; return False when the connection is to be closed."""
         method, target, headers, raw = await _read_request(reader)
         path = urlsplit(target).path
         if path.startswith("/script"):
@@ -156,6 +156,7 @@ class ScriptedServer:
         return await self._respond(writer, asked, fault)
 
     async def _respond(self, writer: Writer, asked: ScriptedRequest, fault: ScriptedFault | None) -> bool:
+        """Send the scripted response; return False when the connection is to be closed."""
         if asked.on == "embeddings":
             return await _send_json(writer, 200, openai_wire.embeddings_body(asked.body), fault=fault)
         if asked.schema is None:
@@ -191,7 +192,7 @@ async def _read_chunked(reader: Reader) -> bytes:
 async def _send_json(
     writer: Writer, status: int, body: Json, *, fault: ScriptedFault | None = None, extra: str = ""
 ) -> bool:
-    """Send a whole body; a fault breaks off in its middle."""
+    """Send a whole body, or half of it for a fault; return False when the connection is to be closed."""
     raw = json.dumps(body, ensure_ascii=False).encode()
     head = f"HTTP/1.1 {status} Scripted\r\ncontent-type: application/json\r\n{extra}"
     writer.write(f"{head}content-length: {len(raw)}\r\n\r\n".encode())
@@ -203,7 +204,7 @@ async def _send_json(
 
 
 async def _send_events(writer: Writer, events: Iterator[str], fault: ScriptedFault | None) -> bool:
-    """Send events as they come; a fault breaks off after its number of them."""
+    """Send events as they come, for a fault only the first `after`; return False when the connection should be closed."""
     writer.write(b"HTTP/1.1 200 Scripted\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n")
     for number, event in enumerate(events):
         if fault and number == fault.after:
@@ -220,6 +221,7 @@ async def _send_events(writer: Writer, events: Iterator[str], fault: ScriptedFau
 
 
 async def _send_fault(writer: Writer, fault: ScriptedFault) -> bool:
+    """Send what the fault sends in place of a response; return False when the connection is to be closed."""
     match fault.kind:
         case "rate_limited":
             extra = f"retry-after: {fault.seconds:g}\r\n"
