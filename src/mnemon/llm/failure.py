@@ -98,6 +98,7 @@ class ModelFailure:
 
 def classify_failure(error: Exception, model: str, timeout: float) -> ModelFailure:
     """Return the failure that an exception of a request means."""
+    # The order matters: a ConnectTimeout is a TimeoutException, and timeouts are TransportErrors or OSErrors.
     match error:
         case httpx2.ConnectTimeout():
             return _unreachable_failure(model, "it did not take the connection")

@@ -39,11 +39,11 @@ class RemoteLlm:
 
     offline = False
 
-    def __init__(self, name: str, vendor: LlmVendor, patience: RetryPolicy, way: RequestPriority | None = None) -> None:
+    def __init__(self, name: str, vendor: LlmVendor, policy: RetryPolicy, way: RequestPriority | None = None) -> None:
         self.name = name
         self._priority = way or RequestPriority()
         self._vendor = vendor
-        self._policy = patience
+        self._policy = policy
 
     async def close(self) -> None:
         """Close the vendor's connections."""
@@ -103,6 +103,7 @@ class RemoteLlm:
                 any_piece = True
                 match piece:
                     case TextPiece(text=text) if len(text) > left:
+                        # The usage is unknown here: servers send it with the last chunk.
                         yield TextPiece(text=storable_text(text[:left]))
                         yield ReplyFinished(usage=call.record_success(Usage()), reason="length", cut=True)
                         return

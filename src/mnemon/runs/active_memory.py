@@ -90,6 +90,7 @@ def memory_after_toggle(memory: ActiveMemory, *, enabled: bool, now: datetime) -
     """Return the memory after it was enabled, which starts it fresh, or disabled, which keeps its session."""
     if enabled == memory.enabled:
         return memory
+    # Disabling begins no generation: a run that ends meanwhile is not kept because memory is off.
     if not enabled:
         return replace(memory, enabled=False)
     return memory_after_reset(replace(memory, enabled=True), now=now)
@@ -167,6 +168,7 @@ def format_age(age: timedelta) -> str:
 
 
 def _not_kept_reason(memory: ActiveMemory, started: MemoryStart, succeeded: bool) -> str | None:
+    # Before `enabled`: memory that was disabled and enabled again is on, but no longer what the run started with.
     if memory.generation != started.generation:
         return "memory was reset or enabled while this was in flight"
     if not memory.enabled:

@@ -10,6 +10,7 @@ from mnemon.errors import FieldFault, Invalid
 
 MAX_TEAM = 12
 """Most specialists of one lead."""
+# The first character matters: a name that starts with a hyphen would be an option of the Claude CLI.
 _MODEL_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@/-]{0,119}")
 
 
@@ -143,6 +144,7 @@ def _config_fault(key: str, value: Any) -> str | None:
         if value is None or (isinstance(value, str) and _MODEL_NAME.fullmatch(value)):
             return None
         return "Must be a model's name: letters, digits and . _ : @ / -, starting with a letter or digit."
+    # A bool is an int in Python, so it is excluded from the numbers below.
     if key == "maxTurns":
         fine = isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= 100
         return None if fine else "Must be a whole number from 1 to 100."

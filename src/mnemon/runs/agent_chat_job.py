@@ -51,6 +51,7 @@ class AgentChatJob:
 
     def job_kind(self) -> JobKind:
         """Return the kind of work that replies to a chat turn."""
+        # Longer than any reply may take, so that a slow one fails by its own limit and not by the job's.
         limit = timedelta(seconds=self._settings.run_timeout_s) + DEFAULT_TIME_LIMIT
         retry = WorkRetryPolicy(max_attempts=MAX_ATTEMPTS)
         return JobKind(

@@ -155,6 +155,7 @@ async def list_memories(tx: Tx, scope: Scope, owners: Sequence[Agent]) -> dict[s
 
 async def save_memory(tx: Tx, scope: Scope, agent_id: str, before: ActiveMemory, after: ActiveMemory) -> None:
     """Store the memory; delete the transcripts when it began a new generation."""
+    # No later run reads the transcripts of an earlier generation.
     if after.generation != before.generation:
         await tx.execute(SQL["drop_transcripts"], org_id=scope.org_id, agent_id=agent_id)
     await tx.execute(

@@ -43,8 +43,10 @@ async def edit_agent(tx: Tx, scope: Scope, agent_id: str, draft: AgentDraft, car
     """Replace the agent's settings; a memory that is enabled by this starts fresh, a changed schedule starts anew."""
     before = await get_agent(tx, scope, agent_id, locked=True)
     await _check_draft(tx, scope, draft, cards, agent_id=agent_id)
+    # After the agent's row, which is locked above: the order in which all lock the two.
     memory = await agent_store.lock_memory(tx, scope, before)
     after = memory_after_toggle(memory, enabled=draft.config.memory_enabled, now=tx.now)
+    # An unchanged schedule keeps its slot, so that an edit does not lose one that is due already.
     slot = await agent_store.find_next_slot(tx, scope, agent_id)
     if draft.schedule != before.schedule:
         slot = next_slot(draft.schedule, tx.now) if draft.schedule else None
@@ -60,6 +62,7 @@ async def delete_agent(tx: Tx, scope: Scope, agent_id: str) -> None:
     if not await agent_store.delete_agent(tx, scope, agent_id):
         raise NotFound("agent")
     await work.cancel_work(tx, scope, HEARTBEAT_KIND, agent_id)
+    # By a job, so that the files are deleted only if this transaction commits.
     await work.enqueue_work(tx, scope, REMOVAL_KIND, agent_id)
 
 

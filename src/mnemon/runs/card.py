@@ -154,6 +154,7 @@ def load_cards(directory: Path | None = None) -> CardTypes:
     if directory is not None:
         if not directory.is_dir():
             raise Misconfigured(f"MNEMON_CARDS_DIR names {directory}, which is no directory. Create it or unset it.")
+        # Last, so that a file of the same name replaces a shipped one.
         files += sorted(directory.glob("*.toml"))
     cards = {path.stem: parse_card(path.stem, path.read_text(encoding="utf-8")) for path in files}
     return MappingProxyType(cards)
@@ -173,6 +174,7 @@ def parse_card(card_type: str, text: str) -> CardDefinition:
 
 def _parse_definition(card_type: str, raw: dict[str, Any]) -> CardDefinition:
     examinable = raw.get("reExaminable", False)
+    # Compared by identity, because 1 == True and 0 == False.
     if examinable is not True and examinable is not False and examinable != "until_resolved":
         raise ValueError('reExaminable is true, false or "until_resolved"')
     return CardDefinition(

@@ -158,6 +158,7 @@ def _parse_bounded_number(slot: CardSlot, given: Any) -> int | float:
         raise ValueError(f"must be at most {slot.max:g}")
     if slot.above is not None and number <= slot.above:
         raise ValueError(f"must be above {slot.above:g}")
+    # A whole number stays one, so that 3 is not shown as 3.0.
     return int(given) if isinstance(given, int) else number
 
 
@@ -192,6 +193,7 @@ def _parse_list(slot: CardSlot, given: Any) -> list[str]:
 
 
 def _parse_number(given: Any) -> float:
+    # Every comparison with NaN is false, so this excludes it together with infinity.
     finite = isinstance(given, int | float) and not isinstance(given, bool) and abs(given) < 1e15
     if not finite:
         raise ValueError("must be a number")

@@ -36,6 +36,7 @@ class PricePush:
 
 async def push_prices(tx: Tx, scope: Scope, pushed: Sequence[Price], cards: CardTypes) -> PricePush:
     """Store the prices and end every open trade whose level they touch."""
+    # Only the pushed prices can end a trade here: earlier ones were compared when they came.
     await store.insert_prices(tx, scope, pushed)
     ended: list[Run] = []
     for run in await lock_open_positions(tx, scope, sorted({price.symbol for price in pushed})):

@@ -112,8 +112,10 @@ def resolve_position(position: Position, prices: Iterable[Price], now: datetime)
     )
     touches = [(price.at, touch) for price in known if (touch := _touched_level(position, price))]
     for at, touch in touches:
+        # A price at the very time of expiry still counts.
         if position.expires_at is not None and at > position.expires_at:
             break
+        # Another price of the same time may have touched the stop, which then counts as first.
         same = [other for when, other in touches if when == at]
         stop = next((other for other in same if other[0] == STOP_LOSS), touch)
         return ResolvedDecision(status=ResolutionStatus.RESOLVED, outcome=stop[0], at=at, note=stop[1])

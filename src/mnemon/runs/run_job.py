@@ -88,6 +88,7 @@ class RunJob:
 
     def job_kind(self) -> JobKind:
         """Return the kind of work that executes a run."""
+        # Longer than any run may take, so that a slow run fails by its own limit and not by the job's.
         limit = timedelta(seconds=self._settings.run_timeout_s) + DEFAULT_TIME_LIMIT
         retry = WorkRetryPolicy(max_attempts=MAX_ATTEMPTS)
         return JobKind(
@@ -157,7 +158,7 @@ class RunJob:
 
     async def _begin_run(self, tx: Tx, scope: Scope, run: Run) -> PreparedRun:
         agent = await agent_store.find_agent(tx, scope, run.agent_id)
-        assert agent is not None
+        assert agent is not None  # the locked run refers to it
         parent = await get_run(tx, scope, run.parent_run_id) if run.parent_run_id else None
         given = await open_memory(tx, scope, agent, read_only=agent.config.memory_read_only)
         # A run that is already running was left by a worker that died; this one takes it over.
@@ -245,7 +246,7 @@ class RunJob:
         task = replace(prepared.task, convene=convene_council if prepared.council else None)
         try:
             outcome = await self._drivers[prepared.agent.adapter].perform_task(task, emit)
-        except RunFailed as error:
+        except RunFailed as error:  # what the council cost counts too
             return RunEnding(outcome=None, usage=spent.plus(error.usage), error=error.detail, code=error.code)
         usage = spent.plus(outcome.usage)
         try:
@@ -261,6 +262,7 @@ class RunJob:
         async with self._db.tx(scope.org_id) as tx:
             run = await find_locked_run(tx, scope, prepared.run.id)
             await attempt.lock_work(tx)
+            # Read again under the lock: it may have been cancelled since the last poll.
             if run is None or run.status in FINAL_STATUSES:
                 raise TaskStopped
             back = await write_back_memory(tx, scope, prepared.agent.id, prepared.start, ending.outcome)

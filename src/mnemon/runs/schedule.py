@@ -56,6 +56,7 @@ def due_slot(expression: str, *, waiting_for: datetime, now: datetime) -> DueSlo
     latest, skipped = waiting_for, 0
     following = next_slot(expression, latest)
     while following is not None and following <= now:
+        # A server that was down for a year would otherwise step over half a million slots of `* * * * *`.
         if skipped >= MAX_SKIPPED_COUNTED:
             latest = _latest_slot(expression, now) or following
             following = next_slot(expression, latest)

@@ -72,6 +72,7 @@ async def open_memory(tx: Tx, scope: Scope, agent: Agent, *, read_only: bool) ->
     if agent.adapter is not Adapter.MODEL or start.session_id is None:
         return StartingMemory(start=start, history=(), lost=None)
     history = await agent_store.load_transcript(tx, scope, agent.id, start.session_id)
+    # The Claude CLI stores its sessions in files of its own, so a session of it has no transcript here.
     if history:
         return StartingMemory(start=start, history=history, lost=None)
     note = f"Session {start.session_id} was made by another adapter; this starts fresh."
@@ -86,6 +87,7 @@ async def write_back_memory(
 
     Raises TaskStopped when the agent was deleted.
     """
+    # The agent's row before its memory, as in every transaction that locks both.
     agent = await agent_store.find_agent(tx, scope, agent_id, locked=True)
     if agent is None:
         raise TaskStopped
@@ -113,6 +115,7 @@ async def run_until_over(work: Awaitable[R], seconds: float, status: Callable[[]
     watching = asyncio.create_task(_wait_until_over(status))
     try:
         await asyncio.wait({doing, watching}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        # If both are done the result counts: the caller reads the row again under its lock before storing anything.
         if doing.done():
             return await doing
         if watching.done():
@@ -165,6 +168,7 @@ async def _consult_specialist(
     task = AgentTask(org_id=org_id, agent=agent, system=system_prompt(agent, ()), prompt=prompt, card=None, blind=blind)
     try:
         outcome = await drivers[agent.adapter].perform_task(task, _discard_event)
+    # One missing report does not fail the run: the lead reads that there is none.
     except MnemonError as error:
         await emit(RunEvent(type=RunEventType.CONSULTATION, data={**named, "error": error.detail}))
         usage = error.usage if isinstance(error, RunFailed) else RunUsage()

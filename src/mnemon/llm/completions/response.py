@@ -70,6 +70,7 @@ def parse_retry_after(headers: Mapping[str, str]) -> float | None:
     seconds = _parse_seconds(asked)
     if seconds is not None or asked is None:
         return seconds
+    # The server's own date, where it sends one: its clock and ours may differ.
     until, now = _parse_http_date(asked), _parse_http_date(headers.get("date", "")) or SystemClock().now()
     return max(0.0, (until - now).total_seconds()) if until else None
 

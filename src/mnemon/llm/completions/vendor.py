@@ -104,6 +104,7 @@ class CompletionsVendor:
                     if marked:
                         await _drain_stream(arriving)
                         break
+                # A stream may end right after [DONE], without the blank line that completes an event.
                 for piece in chunks.finish_reply(marked=marked or events.remaining_data() == _DONE_MARKER):
                     yield piece
             finally:

@@ -217,6 +217,7 @@ class Script:
     def clear_faults(self) -> None:
         """Remove all faults; requests that are being delayed are answered now."""
         with self._lock:
+            # Faults that are used up too: one of them may be delaying a request just now.
             for fault in self._scripted_faults:
                 fault.over = True
             self._faults.clear()

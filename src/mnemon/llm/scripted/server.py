@@ -124,6 +124,7 @@ class ScriptedServer:
                 pass
             finally:
                 open_now.discard(task)
+                # Not closed in order: to the client every end must look like a broken connection.
                 writer.transport.abort()
 
         server = await asyncio.start_server(handle_connection, "127.0.0.1", self.port)
@@ -204,7 +205,7 @@ async def _send_json(
 
 
 async def _send_events(writer: Writer, events: Iterator[str], fault: ScriptedFault | None) -> bool:
-    """Send events as they come, for a fault only the first `after`; return False when the connection should be closed."""
+    """Send events as they come, for a fault only the first `after`; return False when the connection must be closed."""
     writer.write(b"HTTP/1.1 200 Scripted\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n")
     for number, event in enumerate(events):
         if fault and number == fault.after:

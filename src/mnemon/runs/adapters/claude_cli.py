@@ -66,6 +66,7 @@ class ClaudeDriver:
             resume = wanted if is_session_id(wanted) else None
             if wanted and not resume:
                 await emit(_lost_session_event(wanted))
+            # Whether the CLI still has the session shows only when it tries to resume it.
             ended = await self._run_process(binary, task, place, files, resume, emit)
             if resume and ended.result and ended.result.is_lost_session:
                 await emit(_lost_session_event(resume))
@@ -157,6 +158,7 @@ async def _follow_process(process: asyncio.subprocess.Process, prompt: str, emit
     assert process.stderr
     # Read from the start: a process whose standard error is full would block.
     complaint = asyncio.create_task(process.stderr.read())
+    # The process may end before it has read its prompt; its exit code and standard error then tell why.
     with contextlib.suppress(BrokenPipeError, ConnectionResetError):
         process.stdin.write(prompt.encode())
         await process.stdin.drain()
@@ -179,6 +181,7 @@ async def _follow_process(process: asyncio.subprocess.Process, prompt: str, emit
 
 async def _kill_process_group(process: asyncio.subprocess.Process) -> None:
     """End the process and everything it started: SIGTERM, then SIGKILL."""
+    # Also when the process itself has ended: programs that it started may still be running.
     for sign, wait in ((signal.SIGTERM, KILL_GRACE_S), (signal.SIGKILL, KILL_GRACE_S)):
         try:
             os.killpg(process.pid, sign)

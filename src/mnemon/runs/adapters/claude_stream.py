@@ -113,6 +113,7 @@ def _parse_usage(line: dict[str, Any]) -> RunUsage:
     cost = line.get("total_cost_usd")
     return RunUsage(
         calls=int(line.get("num_turns") or 0),
+        # Anthropic counts cached tokens apart from input tokens; Mnemon's input tokens include them.
         input_tokens=_token_count(used, "input_tokens") + _token_count(used, "cache_creation_input_tokens") + cached,
         output_tokens=_token_count(used, "output_tokens"),
         cached_tokens=cached,

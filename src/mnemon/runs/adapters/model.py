@@ -97,6 +97,7 @@ class ModelDriver:
             answer = await self._fill_card(task, task.card, prompt, conversation) if task.card else None
         except ModelDown as error:
             raise RunFailed(error.detail, usage=conversation.usage) from error
+        # The flattened history has as many messages as the stored one, so what follows it is new.
         kept = task.access is MemoryAccess.EXTEND
         return TaskOutcome(
             reply=conversation.reply,
