@@ -114,7 +114,9 @@ class EndpointEmbedder:
         if not texts:
             return np.zeros((0, self.dimension), dtype=np.float32)
         if time.monotonic() < self._resting_until:
-            raise ModelDown(f"{self.model} failed a moment ago and is left alone for {REST_S:g} s. Try again then.")
+            raise ModelDown(
+                f"{self.model} failed a moment ago and is not called again for {REST_S:g} s. Try again then."
+            )
         try:
             batches = [await self._embed_batch(texts[n : n + BATCH_SIZE]) for n in range(0, len(texts), BATCH_SIZE)]
         except ModelDown:
@@ -178,5 +180,5 @@ class EndpointEmbedder:
 
 
 def _retry_delay(response: httpx2.Response | None, tried: int) -> float:
-    asked = response.headers.get("retry-after", "") if response is not None else ""
-    return float(asked) if asked.isdigit() else float(0.25 * 2**tried)
+    retry_after = response.headers.get("retry-after", "") if response is not None else ""
+    return float(retry_after) if retry_after.isdigit() else float(0.25 * 2**tried)

@@ -101,7 +101,7 @@ def classify_failure(error: Exception, model: str, timeout: float) -> ModelFailu
     # The order matters: a ConnectTimeout is a TimeoutException, and timeouts are TransportErrors or OSErrors.
     match error:
         case httpx2.ConnectTimeout():
-            return _unreachable_failure(model, "it did not take the connection")
+            return _unreachable_failure(model, "it did not accept the connection")
         case TimeoutError() | httpx2.TimeoutException():
             return timeout_failure(model, timeout)
         case httpx2.TransportError() | OSError():
@@ -112,7 +112,9 @@ def classify_failure(error: Exception, model: str, timeout: float) -> ModelFailu
             detail = f"{model} declined to answer: its content filter stopped it. Rephrase, or use another model."
             return _refused_failure(detail, "use another model if its content filter stops this often")
         case UnsupportedRequest():
-            return _refused_failure(f"{model} cannot be asked so: {error}", "look at what the caller asked for")
+            return _refused_failure(
+                f"{model} does not support this request: {error}", "check the options that the caller sent"
+            )
         case NotAModel():
             return not_a_model_failure(model)
         case _:
@@ -135,7 +137,7 @@ def unusable_failure(model: str, why: str) -> ModelFailure:
 
 def not_a_model_failure(model: str) -> ModelFailure:
     """Return the failure for a web page in place of an answer."""
-    step = "check MNEMON_MODEL_BASE_URL: what answers there is no model"
+    step = "check MNEMON_MODEL_BASE_URL: the server there is not a model"
     detail = f"{model} gave an answer that cannot be used: it is a web page. {step[0].upper()}{step[1:]}."
     return ModelFailure(detail=detail, code=UNUSABLE_CODE, outcome=CallOutcome.BAD_ANSWER, next_step=step, again=False)
 
@@ -188,10 +190,10 @@ def _status_failure(error: VendorRejected, model: str) -> ModelFailure:
         detail = f"{model} refused the key ({status}). Set MNEMON_MODEL_API_KEY to one that is valid."
         return _refused_failure(detail, "check MNEMON_MODEL_API_KEY", status)
     if status == 404:
-        detail = f"{model} is not known there (404). Check MNEMON_MODEL and MNEMON_MODEL_BASE_URL."
+        detail = f"{model} was not found (404). Check MNEMON_MODEL and MNEMON_MODEL_BASE_URL."
         return _refused_failure(detail, "check MNEMON_MODEL and MNEMON_MODEL_BASE_URL", status)
     if status == 429 or error.spent:
-        detail = f"{model} takes no more requests now (429). Wait, or raise the quota there."
+        detail = f"{model} accepts no more requests now (429). Wait, or raise the quota at its provider."
         return _busy_failure(detail, "wait, or raise the quota at the model's provider", error, again=not error.spent)
     if status >= 500 or status in _RETRIED_STATUSES:
         detail = f"{model} failed with status {status}. Try again later."

@@ -116,7 +116,7 @@ class RemoteLlm:
                         ended = True
                         yield replace(piece, usage=call.record_success(piece.usage))
         if not ended:
-            raise ValueError("it stopped coming" if any_piece else "it is empty")
+            raise ValueError("the stream ended early" if any_piece else "it is empty")
 
     async def _pieces_in_time(
         self, pieces: AsyncGenerator[ReplyPiece, None], began: float

@@ -43,7 +43,7 @@ async def request_structured_answer(
         log.warning("answer_rejected", model=llm.name, title=question.title, faults=error.error_count())
         raise ModelDown(
             f"{llm.name} gave no {question.title} that can be used: {describe_validation_error(error)}. "
-            "It is asked again later.",
+            "It will be asked again later.",
             code="model_answer_unusable",
         ) from None
 

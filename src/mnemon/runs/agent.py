@@ -119,8 +119,8 @@ def parse_config(given: dict[str, Any], current: AdapterConfig | None = None) ->
 
 def format_config(config: AdapterConfig) -> dict[str, Any]:
     """Return the configuration as JSON, with the keys that the API and the table use."""
-    spelled = {ours: theirs for theirs, ours in CONFIG_NAMES.items()}
-    return {spelled[entry.name]: getattr(config, entry.name) for entry in fields(config)}
+    keys = {field_name: key for key, field_name in CONFIG_NAMES.items()}
+    return {keys[entry.name]: getattr(config, entry.name) for entry in fields(config)}
 
 
 def team_faults(draft: AgentDraft) -> tuple[FieldFault, ...]:

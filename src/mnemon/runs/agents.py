@@ -122,7 +122,7 @@ async def _check_draft(tx: Tx, scope: Scope, draft: AgentDraft, cards: CardTypes
             faults.append(FieldFault(pointer=f"/team/{place}", detail="A lead cannot sit on another lead's council."))
     if faults:
         why = " ".join(dict.fromkeys(fault.detail for fault in faults))
-        raise Invalid(f"The agent cannot be as described. {why}", faults=tuple(faults))
+        raise Invalid(f"The agent's settings are not valid. {why}", faults=tuple(faults))
 
 
 async def _schedule_heartbeat(tx: Tx, scope: Scope, agent_id: str, slot: datetime | None) -> None:
@@ -152,9 +152,9 @@ class AgentRemovalJob:
         """Delete the agent's directory. Raise Conflict when the agent exists or the key is no agent id."""
         scope = attempt.scope
         async with self._db.tx(scope.org_id) as tx:
-            there = await agent_store.find_agent(tx, scope, attempt.key)
-        # The key becomes part of a path that is deleted: anything but an agent's id must not get there.
-        if there is not None or not is_id(attempt.key, "agt"):
+            agent = await agent_store.find_agent(tx, scope, attempt.key)
+        # The key becomes part of a path that is deleted: only an agent's id may get that far.
+        if agent is not None or not is_id(attempt.key, "agt"):
             raise Conflict(f"Agent {attempt.key} exists; its files stay.")
         await asyncio.to_thread(
             shutil.rmtree, agent_directory(self._data_dir, scope.org_id, attempt.key), ignore_errors=True

@@ -149,18 +149,20 @@ async def load_track_record(tx: Tx, scope: Scope, cards: CardTypes, agent_id: st
     Decisions whose card type is no longer known are left out.
     """
     ended = await store.list_resolved(tx, scope, agent_id)
-    again = await store.list_re_examinations(tx, scope, [run.id for run in ended])
+    re_examinations = await store.list_re_examinations(tx, scope, [run.id for run in ended])
     by_parent: dict[str, list[Run]] = defaultdict(list)
-    for run in again:
+    for run in re_examinations:
         by_parent[str(run.parent_run_id)].append(run)
     judged = [_judge_decision(run, by_parent[run.id], cards) for run in ended if run.card_type in cards]
     return TrackRecord(overall=calibration_of(judged, agent_id=agent_id), groups=calibrations_by_group(judged))
 
 
-def _judge_decision(run: store.EndedDecision, again: Sequence[Run], cards: CardTypes) -> JudgedDecision:
+def _judge_decision(run: store.EndedDecision, re_examinations: Sequence[Run], cards: CardTypes) -> JudgedDecision:
     card = cards[run.card_type]
     stated = (run.result or {}).get(card.confidence) if card.confidence else None
-    scores = [(later.result or {}).get("conviction_score") for later in again if later.status is RunStatus.SUCCEEDED]
+    scores = [
+        (later.result or {}).get("conviction_score") for later in re_examinations if later.status is RunStatus.SUCCEEDED
+    ]
     return JudgedDecision(
         agent_id=run.agent_id,
         card_type=run.card_type,

@@ -153,7 +153,7 @@ def load_cards(directory: Path | None = None) -> CardTypes:
     files = sorted(SHIPPED_CARDS_DIR.glob("*.toml"))
     if directory is not None:
         if not directory.is_dir():
-            raise Misconfigured(f"MNEMON_CARDS_DIR names {directory}, which is no directory. Create it or unset it.")
+            raise Misconfigured(f"MNEMON_CARDS_DIR names {directory}, which is not a directory. Create it or unset it.")
         # Last, so that a file of the same name replaces a shipped one.
         files += sorted(directory.glob("*.toml"))
     cards = {path.stem: parse_card(path.stem, path.read_text(encoding="utf-8")) for path in files}
@@ -215,7 +215,7 @@ def _check_definition(card: CardDefinition) -> None:
     """Raise ValueError unless the names are unique and refer to slots, and rules and choices are complete."""
     names = [slot.name for slot in card.slots]
     if len(set(names)) != len(names):
-        raise ValueError("two slots have one name")
+        raise ValueError("two slots have the same name")
     rule = card.resolution
     levels = (rule.symbol, rule.side, rule.entry, rule.take_profit, rule.stop_loss)
     if rule.rule is ResolutionRule.PRICE_LEVELS and None in (*levels, rule.long, rule.short):
@@ -223,10 +223,10 @@ def _check_definition(card: CardDefinition) -> None:
     named = (*card.headline, card.subject, card.confidence, card.tone.slot, rule.expires_at, *levels)
     for name in named:
         if name is not None and name not in names:
-            raise ValueError(f"{name!r} is named but is no slot")
+            raise ValueError(f"{name!r} is named but is not a slot")
     for slot in card.slots:
         if (slot.type is SlotType.CHOICE) != bool(slot.choices):
-            raise ValueError(f"slot {slot.name!r}: choices go with type choice")
+            raise ValueError(f"slot {slot.name!r}: a slot has `choices` if and only if its type is choice")
 
 
 def _format_value(value: SlotValue) -> str:

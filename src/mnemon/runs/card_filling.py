@@ -41,7 +41,7 @@ def fill_card(card: CardDefinition, answer: dict[str, Any]) -> dict[str, SlotVal
     """Return the answer as the card's values to store. Raise CardNotFilled with every reason at once."""
     answer = storable_json(answer)
     values: dict[str, SlotValue] = {}
-    reasons = [f"`{name}` is no slot of it" for name in answer if name not in {slot.name for slot in card.slots}]
+    reasons = [f"`{name}` is not a slot of it" for name in answer if name not in {slot.name for slot in card.slots}]
     for slot in card.slots:
         given = answer.get(slot.name)
         if given is None or given == "":

@@ -74,7 +74,7 @@ class HeartbeatJob:
         if not fired:
             return
         if skipped:
-            note = f"{skipped} earlier slots were missed; this run stands for them too."
+            note = f"{skipped} earlier slots were missed; this run replaces them."
             event = RunEvent(type=RunEventType.SKIPPED, data={"slots": skipped, "note": note})
             await store.append_event(tx, scope, run_id, agent.id, event)
         await enqueue_run(tx, scope, agent, run_id)

@@ -41,7 +41,7 @@ class TaskStopped(MnemonError):
     code = "stopped"
 
     def __init__(self) -> None:
-        super().__init__("It was cancelled or deleted meanwhile.")
+        super().__init__("The run or chat turn was cancelled or deleted.")
 
 
 @dataclass(frozen=True, kw_only=True)

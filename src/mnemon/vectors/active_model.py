@@ -61,7 +61,7 @@ async def assert_active(tx: Tx, model: str) -> None:
         stored = ", ".join(sorted(set(found.values())))
         count = f"{len(found)} organization{'s' if len(found) > 1 else ''}"
         raise Misconfigured(
-            f"MNEMON_EMBEDDER means {model}, and the stored vectors of {count} are of {stored}. "
+            f"MNEMON_EMBEDDER names {model}, but the stored vectors of {count} are of {stored}. "
             "Run `mnemon reembed` with this MNEMON_EMBEDDER to move them, or set it back."
         )
 
@@ -73,7 +73,7 @@ async def assert_dimension(tx: Tx, model: str, dimension: int) -> None:
     if rows:
         stored = ", ".join(sorted({str(row["width"]) for row in rows}))
         raise Misconfigured(
-            f"{model} gives vectors of {dimension} dimensions, and the stored ones have {stored}: another model "
+            f"{model} returns vectors of {dimension} dimensions, but the stored ones have {stored}: another model "
             f"answers under its name. Name it with its dimensions, MNEMON_EMBEDDER={model}@{dimension}, and run "
             "`mnemon reembed`; or set the old one back."
         )

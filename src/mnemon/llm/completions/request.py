@@ -292,7 +292,7 @@ def _tool_choice(wanted: Any, tools: tuple[ToolSpec, ...]) -> Any:
             return wanted
         case {"function": {"name": str(name)}}:
             if all(tool.name != name for tool in tools):
-                raise UnsupportedRequest(f"tool_choice names {name}, which is none of the tools.")
+                raise UnsupportedRequest(f"tool_choice names {name}, which is not one of the tools.")
             return {"type": "function", "function": {"name": name}}
         case _:
             return "auto"

@@ -57,7 +57,7 @@ def parse_stream_error(error: Any) -> Exception:
         # Gateways send the HTTP status as the code.
         status = next((int(kind) for kind in kinds if kind.isdecimal() and 400 <= int(kind) < 600), None)
     if status is None:
-        return ValueError(f"it told of an error, {_error_message(error)}")
+        return ValueError(f"the server reported an error: {_error_message(error)}")
     return VendorRejected(status, _error_message(error), spent=not _QUOTA_CODES.isdisjoint(kinds))
 
 
@@ -66,12 +66,12 @@ def parse_retry_after(headers: Mapping[str, str]) -> float | None:
     milliseconds = _parse_seconds(headers.get("retry-after-ms"))
     if milliseconds is not None:
         return milliseconds / 1000
-    asked = headers.get("retry-after")
-    seconds = _parse_seconds(asked)
-    if seconds is not None or asked is None:
+    retry_after = headers.get("retry-after")
+    seconds = _parse_seconds(retry_after)
+    if seconds is not None or retry_after is None:
         return seconds
     # The server's own date, where it sends one: its clock and ours may differ.
-    until, now = _parse_http_date(asked), _parse_http_date(headers.get("date", "")) or SystemClock().now()
+    until, now = _parse_http_date(retry_after), _parse_http_date(headers.get("date", "")) or SystemClock().now()
     return max(0.0, (until - now).total_seconds()) if until else None
 
 
@@ -110,11 +110,11 @@ def _error_codes(error: Any) -> tuple[str, ...]:
 
 
 def _error_message(error: Any) -> str:
-    said = error
+    message = error
     if isinstance(error, dict):
-        said = next((error[name] for name in ("message", "detail", "error") if error.get(name)), error)
-    text = said if isinstance(said, str) else json.dumps(said, ensure_ascii=False)
-    return text.strip() or "it does not say why"
+        message = next((error[name] for name in ("message", "detail", "error") if error.get(name)), error)
+    text = message if isinstance(message, str) else json.dumps(message, ensure_ascii=False)
+    return text.strip() or "no reason given"
 
 
 _THINK_BLOCK = re.compile(r"<think>.*?</think>", re.DOTALL)
@@ -128,7 +128,7 @@ def parse_completion(body: bytes) -> RawAnswer:
     choice = first_choice(given.get("choices"))
     message = choice.get("message") if choice else None
     if not isinstance(message, dict):
-        raise ValueError("it holds no message")
+        raise ValueError("it contains no message")
     usage = parse_usage(given.get("usage"))
     return RawAnswer(
         text=_answer_text(message), usage=usage, cut=choice is not None and choice.get("finish_reason") == "length"
@@ -140,9 +140,9 @@ def parse_json_object(data: bytes) -> Json:
     try:
         given = json.loads(data)
     except (ValueError, RecursionError):
-        raise ValueError("what came is no JSON") from None
+        raise ValueError("the response is not JSON") from None
     if not isinstance(given, dict):
-        raise ValueError("what came is no JSON object")
+        raise ValueError("the response is not a JSON object")
     return given
 
 
@@ -151,7 +151,7 @@ def first_choice(choices: Any) -> Json | None:
     if not choices:
         return None
     if not isinstance(choices, list) or not isinstance(choices[0], dict):
-        raise ValueError("its choices are none")
+        raise ValueError("`choices` is not a list of objects")
     choice: Json = choices[0]
     return choice
 
@@ -163,7 +163,7 @@ def content_text(content: Any) -> str:
     if content is None:
         return ""
     if not isinstance(content, list):
-        raise ValueError("its content is no text")
+        raise ValueError("its content is not text")
     return "".join(_part_text(part) for part in content)
 
 

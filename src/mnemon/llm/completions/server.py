@@ -91,7 +91,7 @@ def resolve_server(vendor: str, model: str, *, base_url: str | None, api_key: st
 
 
 def _openai_key(model: str) -> str:
-    """Return the key as OpenAI's own programs find it; a placeholder when only OPENAI_BASE_URL is set.
+    """Return the key as OpenAI's own programs find it; a dummy key when only OPENAI_BASE_URL is set.
 
     Raises Misconfigured when neither is set.
     """
@@ -113,7 +113,5 @@ def _completions_url(base_url: str) -> httpx2.URL:
     except httpx2.InvalidURL:
         url = httpx2.URL()
     if url.scheme not in ("http", "https") or not url.host:
-        raise Misconfigured(
-            f"MNEMON_MODEL_BASE_URL={base_url!r} is no address of a server. Write it as http://host:port/v1."
-        )
+        raise Misconfigured(f"MNEMON_MODEL_BASE_URL={base_url!r} is not a URL. Write it as http://host:port/v1.")
     return url.copy_with(path=url.path.rstrip("/") + "/chat/completions")

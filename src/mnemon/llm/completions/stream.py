@@ -114,7 +114,7 @@ class ReplyAssembler:
     def _add_call_piece(self, piece: Any) -> None:
         """Add a piece to its tool call: id and name come once, the arguments in pieces or all at once."""
         if not isinstance(piece, dict):
-            raise ValueError("a piece of a call is no JSON object")
+            raise ValueError("a piece of a tool call is not a JSON object")
         function = piece.get("function")
         parts: Json = function if isinstance(function, dict) else {}
         call_id, name, arguments = str(piece.get("id") or ""), str(parts.get("name") or ""), parts.get("arguments")
@@ -143,9 +143,9 @@ def _finish_call(call: _PartialToolCall) -> ToolRequest:
     try:
         arguments = json.loads("".join(call.arguments) or "{}")
     except (ValueError, RecursionError):
-        raise ValueError(f"the arguments of its call to {call.name} are no JSON") from None
+        raise ValueError(f"the arguments of its call to {call.name} are not JSON") from None
     if arguments is not None and not isinstance(arguments, dict):
-        raise ValueError(f"the arguments of its call to {call.name} are no JSON object")
+        raise ValueError(f"the arguments of its call to {call.name} are not a JSON object")
     return ToolRequest(id=call.id or f"call_{uuid4().hex}", name=call.name, arguments=arguments or {})
 
 

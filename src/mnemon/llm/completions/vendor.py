@@ -88,24 +88,24 @@ class CompletionsVendor:
                 if not response.is_success:
                     raise parse_rejection(response.status_code, response.headers, await _read_body(response))
                 _reject_web_page(response)
-                chunks, events, marked, arriving = (
+                assembler, events, marked, arriving = (
                     ReplyAssembler(),
                     SseParser(),
                     False,
                     _read_bounded(response, _MAX_STREAM_BYTES),
                 )
-                async for some in arriving:
-                    for data in events.feed(some):
+                async for chunk in arriving:
+                    for data in events.feed(chunk):
                         if data.startswith(_DONE_MARKER):
                             marked = True
                             break
-                        for piece in chunks.add_chunk(data):
+                        for piece in assembler.add_chunk(data):
                             yield piece
                     if marked:
                         await _drain_stream(arriving)
                         break
                 # A stream may end right after [DONE], without the blank line that completes an event.
-                for piece in chunks.finish_reply(marked=marked or events.remaining_data() == _DONE_MARKER):
+                for piece in assembler.finish_reply(marked=marked or events.remaining_data() == _DONE_MARKER):
                     yield piece
             finally:
                 await response.aclose()
@@ -131,17 +131,17 @@ def _reject_web_page(response: httpx2.Response) -> None:
 
 
 async def _read_body(response: httpx2.Response) -> bytes:
-    return b"".join([some async for some in _read_bounded(response, _MAX_ANSWER_BYTES)])
+    return b"".join([chunk async for chunk in _read_bounded(response, _MAX_ANSWER_BYTES)])
 
 
 async def _read_bounded(response: httpx2.Response, most: int) -> AsyncIterator[bytes]:
     """Yield the response's bytes as they come. Raise ValueError when there are more than `most`."""
     received = 0
-    async for some in response.aiter_bytes():
-        received += len(some)
+    async for chunk in response.aiter_bytes():
+        received += len(chunk)
         if received > most:
             raise ValueError(f"it is longer than {most:,} bytes")
-        yield some
+        yield chunk
 
 
 async def _drain_stream(arriving: AsyncIterator[bytes]) -> None:

@@ -48,8 +48,8 @@ class ScriptedAnthropicServer(ScriptedServer):
             return await _send_json(writer, 200, {"input_tokens": len(raw) // 4})
         if method != "POST" or path != "/v1/messages":
             return await _send_json(writer, 404, message_error("not_found_error", f"no such route: {method} {path}"))
-        asked = parse_messages_request(json.loads(raw), headers)
-        fault = self.script.record_request(asked)
+        request = parse_messages_request(json.loads(raw), headers)
+        fault = self.script.record_request(request)
         if fault and fault.kind == "error":
             # Clients retry a 500 for minutes; a request that is refused as invalid fails at once.
             return await _send_json(
@@ -60,10 +60,10 @@ class ScriptedAnthropicServer(ScriptedServer):
         if fault and fault.kind == "slow":
             await fault.wait_out()
             fault = None
-        reply = _number_calls(self.script.next_reply(asked), next(self._numbers))
-        if asked.stream:
-            return await _send_events(writer, message_events(asked, reply), fault)
-        return await _send_json(writer, 200, message_body(asked, reply), fault=fault)
+        reply = _number_calls(self.script.next_reply(request), next(self._numbers))
+        if request.stream:
+            return await _send_events(writer, message_events(request, reply), fault)
+        return await _send_json(writer, 200, message_body(request, reply), fault=fault)
 
 
 def parse_messages_request(body: Json, headers: dict[str, str]) -> ScriptedRequest:
@@ -80,22 +80,22 @@ def parse_messages_request(body: Json, headers: dict[str, str]) -> ScriptedReque
     )
 
 
-def message_body(asked: ScriptedRequest, reply: ScriptedReply) -> Json:
+def message_body(request: ScriptedRequest, reply: ScriptedReply) -> Json:
     """Return the reply as one message."""
     content: list[Json] = [{"type": "text", "text": reply.text}] if reply.text else []
     content += [{"type": "tool_use", "id": c.id, "name": c.name, "input": c.arguments} for c in reply.calls]
     return {
-        **_message_envelope(asked),
+        **_message_envelope(request),
         "content": content,
         "stop_reason": _stop_reason(reply),
-        "usage": _message_usage(asked, reply),
+        "usage": _message_usage(request, reply),
     }
 
 
-def message_events(asked: ScriptedRequest, reply: ScriptedReply) -> Iterator[str]:
+def message_events(request: ScriptedRequest, reply: ScriptedReply) -> Iterator[str]:
     """Yield the reply as server-sent events, one block of text and one per tool call."""
-    usage = _message_usage(asked, reply)
-    opening = {**_message_envelope(asked), "content": [], "stop_reason": None, "usage": {**usage, "output_tokens": 1}}
+    usage = _message_usage(request, reply)
+    opening = {**_message_envelope(request), "content": [], "stop_reason": None, "usage": {**usage, "output_tokens": 1}}
     yield _format_event("message_start", message=opening)
     if reply.pieces:
         yield _format_event("content_block_start", index=0, content_block={"type": "text", "text": ""})
@@ -151,19 +151,19 @@ def _stop_reason(reply: ScriptedReply) -> str:
     return {"length": "max_tokens", None: "end_turn"}.get(reply.reason, "end_turn") if not reply.calls else "tool_use"
 
 
-def _message_envelope(asked: ScriptedRequest) -> Json:
+def _message_envelope(request: ScriptedRequest) -> Json:
     return {
         "id": f"msg_{uuid4().hex}",
         "type": "message",
         "role": "assistant",
-        "model": asked.model,
+        "model": request.model,
         "stop_sequence": None,
     }
 
 
-def _message_usage(asked: ScriptedRequest, reply: ScriptedReply) -> Json:
-    said = reply.text + "".join(json.dumps(call.arguments) for call in reply.calls)
-    usage: Usage = reply.usage or estimate_usage(asked, said, asked.model)
+def _message_usage(request: ScriptedRequest, reply: ScriptedReply) -> Json:
+    text = reply.text + "".join(json.dumps(call.arguments) for call in reply.calls)
+    usage: Usage = reply.usage or estimate_usage(request, text, request.model)
     return {
         "input_tokens": usage.input_tokens,
         "output_tokens": usage.output_tokens,

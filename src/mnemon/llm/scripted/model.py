@@ -23,16 +23,16 @@ class ScriptedLlm:
 
     async def answer(self, question: LlmQuestion) -> LlmAnswer:
         """Return the script's next answer. Raise ModelDown when it is no JSON object."""
-        asked = ScriptedRequest(
+        scripted_request = ScriptedRequest(
             on=question.title,
             model=self.name,
             system=question.system,
             messages=(LlmMessage(role="user", content=question.prompt),),
             schema=question.schema,
         )
-        fault = self.script.record_request(asked)
+        fault = self.script.record_request(scripted_request)
         await _apply_fault(fault)
-        value = "\x00 not JSON" if fault and fault.kind == "garbage" else self.script.next_answer(asked)
+        value = "\x00 not JSON" if fault and fault.kind == "garbage" else self.script.next_answer(scripted_request)
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
         try:
             parsed = json.loads(text)
@@ -40,11 +40,11 @@ class ScriptedLlm:
             parsed = None
         if not isinstance(parsed, dict):
             raise ModelDown("The scripted model's answer is not a JSON object.", code="model_answer_unusable")
-        return LlmAnswer(value=parsed, text=text, usage=estimate_usage(asked, text, self.name))
+        return LlmAnswer(value=parsed, text=text, usage=estimate_usage(scripted_request, text, self.name))
 
     async def chat(self, request: LlmChatRequest) -> AsyncGenerator[ChatEvent, None]:
         """Yield the script's next reply."""
-        asked = ScriptedRequest(
+        scripted_request = ScriptedRequest(
             on=CHAT_TITLE,
             model=self.name,
             system=request.system,
@@ -52,9 +52,9 @@ class ScriptedLlm:
             tools=tuple(tool.name for tool in request.tools),
             stream=True,
         )
-        fault = self.script.record_request(asked)
+        fault = self.script.record_request(scripted_request)
         await _apply_fault(fault)
-        reply = self.script.next_reply(asked)
+        reply = self.script.next_reply(scripted_request)
         for number, piece in enumerate(reply.pieces):
             if fault and number == fault.after:
                 await _break_reply(fault)
@@ -63,9 +63,9 @@ class ScriptedLlm:
             await _break_reply(fault)
         for call in reply.calls:
             yield call
-        said = reply.text + "".join(json.dumps(call.arguments) for call in reply.calls)
+        text = reply.text + "".join(json.dumps(call.arguments) for call in reply.calls)
         yield ReplyFinished(
-            usage=reply.usage or estimate_usage(asked, said, self.name),
+            usage=reply.usage or estimate_usage(scripted_request, text, self.name),
             reason=reply.reason or ("tool_calls" if reply.calls else "stop"),
         )
 

@@ -34,27 +34,31 @@ def parse_request(path: str, body: Json, headers: dict[str, str]) -> ScriptedReq
     )
 
 
-def completion_body(asked: ScriptedRequest, reply: ScriptedReply) -> Json:
+def completion_body(request: ScriptedRequest, reply: ScriptedReply) -> Json:
     """Return the whole reply as one body."""
     message: Json = {"role": "assistant", "content": reply.text or None}
     if reply.calls:
         message["tool_calls"] = [_tool_call_json(call) for call in reply.calls]
     choice = {"index": 0, "message": message, "finish_reason": _finish_reason(reply), "logprobs": None}
-    return {**_completion_envelope(asked, "chat.completion"), "choices": [choice], "usage": _usage_json(asked, reply)}
+    return {
+        **_completion_envelope(request, "chat.completion"),
+        "choices": [choice],
+        "usage": _usage_json(request, reply),
+    }
 
 
-def completion_chunks(asked: ScriptedRequest, reply: ScriptedReply) -> Iterator[str]:
+def completion_chunks(request: ScriptedRequest, reply: ScriptedReply) -> Iterator[str]:
     """Yield the reply as server-sent events: one per piece, one per tool call, the end, the usage, [DONE]."""
     for piece in reply.pieces:
-        yield _format_chunk(asked, {"role": "assistant", "content": piece})
+        yield _format_chunk(request, {"role": "assistant", "content": piece})
     for number, call in enumerate(reply.calls):
-        yield _format_chunk(asked, {"role": "assistant", "tool_calls": [{"index": number, **_tool_call_json(call)}]})
-    yield _format_chunk(asked, {}, _finish_reason(reply))
-    if (asked.body.get("stream_options") or {}).get("include_usage"):
+        yield _format_chunk(request, {"role": "assistant", "tool_calls": [{"index": number, **_tool_call_json(call)}]})
+    yield _format_chunk(request, {}, _finish_reason(reply))
+    if (request.body.get("stream_options") or {}).get("include_usage"):
         last = {
-            **_completion_envelope(asked, "chat.completion.chunk"),
+            **_completion_envelope(request, "chat.completion.chunk"),
             "choices": [],
-            "usage": _usage_json(asked, reply),
+            "usage": _usage_json(request, reply),
         }
         yield _format_event(last)
     yield "data: [DONE]\n\n"
@@ -119,22 +123,22 @@ def _finish_reason(reply: ScriptedReply) -> str:
     return reply.reason or ("tool_calls" if reply.calls else "stop")
 
 
-def _completion_envelope(asked: ScriptedRequest, kind: str) -> Json:
-    return {"id": "chatcmpl-scripted", "object": kind, "created": CREATED_AT, "model": asked.model}
+def _completion_envelope(request: ScriptedRequest, kind: str) -> Json:
+    return {"id": "chatcmpl-scripted", "object": kind, "created": CREATED_AT, "model": request.model}
 
 
-def _format_chunk(asked: ScriptedRequest, delta: Json, reason: str | None = None) -> str:
+def _format_chunk(request: ScriptedRequest, delta: Json, reason: str | None = None) -> str:
     choice = {"index": 0, "delta": delta, "finish_reason": reason}
-    return _format_event({**_completion_envelope(asked, "chat.completion.chunk"), "choices": [choice]})
+    return _format_event({**_completion_envelope(request, "chat.completion.chunk"), "choices": [choice]})
 
 
 def _format_event(body: Json) -> str:
     return f"data: {json.dumps(body, ensure_ascii=False)}\n\n"
 
 
-def _usage_json(asked: ScriptedRequest, reply: ScriptedReply) -> Json:
-    said = reply.text + "".join(json.dumps(call.arguments) for call in reply.calls)
-    usage: Usage = reply.usage or estimate_usage(asked, said, asked.model)
+def _usage_json(request: ScriptedRequest, reply: ScriptedReply) -> Json:
+    text = reply.text + "".join(json.dumps(call.arguments) for call in reply.calls)
+    usage: Usage = reply.usage or estimate_usage(request, text, request.model)
     return {
         "prompt_tokens": usage.input_tokens,
         "completion_tokens": usage.output_tokens,

@@ -180,14 +180,14 @@ class Script:
         # The server responds in its own thread while a test goes on scripting in another.
         self._lock = threading.Lock()
 
-    def add_replies(self, *said: ReplySource) -> None:
+    def add_replies(self, *replies: ReplySource) -> None:
         """Queue replies for the next chats, one each; after them the default reply is used."""
         with self._lock:
-            self._replies.extend(said)
+            self._replies.extend(replies)
 
-    def set_default_reply(self, said: ReplySource) -> None:
+    def set_default_reply(self, reply: ReplySource) -> None:
         """Use this reply whenever the queue is empty."""
-        self._fallback = said
+        self._fallback = reply
 
     def add_answers(self, title: str, *answers: AnswerSource) -> None:
         """Queue answers for the next questions with this title, one each."""
@@ -238,14 +238,14 @@ class Script:
 
     def requests_on(self, on: str) -> list[ScriptedRequest]:
         """Return the requests of one kind, oldest first: `chat`, `embeddings`, or a title."""
-        return [asked for asked in self.asked if asked.on == on]
+        return [request for request in self.asked if request.on == on]
 
-    def record_request(self, asked: ScriptedRequest) -> ScriptedFault | None:
+    def record_request(self, request: ScriptedRequest) -> ScriptedFault | None:
         """Record the request and return the fault that applies to it, which is then used up by one."""
         with self._lock:
-            self.asked.append(asked)
+            self.asked.append(request)
             for fault in self._faults:
-                if fault.on in (None, asked.on):
+                if fault.on in (None, request.on):
                     if fault.times is not None:
                         fault.times -= 1
                         if fault.times <= 0:
@@ -253,21 +253,21 @@ class Script:
                     return fault
         return None
 
-    def next_reply(self, asked: ScriptedRequest) -> ScriptedReply:
+    def next_reply(self, request: ScriptedRequest) -> ScriptedReply:
         """Return the reply to this chat."""
         with self._lock:
-            said = self._replies.popleft() if self._replies else self._fallback
-        made = said(asked) if callable(said) else said
+            source = self._replies.popleft() if self._replies else self._fallback
+        made = source(request) if callable(source) else source
         return made if isinstance(made, ScriptedReply) else ScriptedReply(pieces=split_words(made))
 
-    def next_answer(self, asked: ScriptedRequest) -> Json | str:
+    def next_answer(self, request: ScriptedRequest) -> Json | str:
         """Return the answer to this question."""
         with self._lock:
-            queue = self._answers.get(asked.on)
-            answer = queue.popleft() if queue else self._standing.get(asked.on)
+            queue = self._answers.get(request.on)
+            answer = queue.popleft() if queue else self._standing.get(request.on)
         if answer is None:
-            return empty_answer(asked.schema or {})
-        return answer(asked) if callable(answer) else answer
+            return empty_answer(request.schema or {})
+        return answer(request) if callable(answer) else answer
 
 
 def tool_call_reply(name: str, /, **arguments: Any) -> ScriptedReply:
@@ -291,11 +291,11 @@ def split_words(text: str) -> tuple[str, ...]:
     return tuple(word + " " for word in words[:-1]) + ((words[-1],) if words[-1] else ())
 
 
-def estimate_usage(asked: ScriptedRequest, said: str, model: str) -> Usage:
+def estimate_usage(request: ScriptedRequest, reply: str, model: str) -> Usage:
     """Return an estimate of the usage: four characters to a token, nothing cached."""
-    given: Sequence[str] = (asked.system, *(message.content for message in asked.messages))
+    prompts: Sequence[str] = (request.system, *(message.content for message in request.messages))
     return Usage(
-        input_tokens=sum(len(text) + 3 for text in given) // 4,
-        output_tokens=(len(said) + 3) // 4,
+        input_tokens=sum(len(text) + 3 for text in prompts) // 4,
+        output_tokens=(len(reply) + 3) // 4,
         model=model,
     )

@@ -26,7 +26,9 @@ from mnemon.llm.scripted.script import ReplyLike, Script, ScriptedFault, Scripte
 def handle_control(script: Script, method: str, path: str, raw: bytes) -> Json:
     """Carry out a request to `/script` and return the response's body."""
     if method == "GET" and path == "/script/asked":
-        return {"asked": [{"on": asked.on, "headers": asked.headers, "body": asked.body} for asked in script.asked]}
+        return {
+            "asked": [{"on": request.on, "headers": request.headers, "body": request.body} for request in script.asked]
+        }
     if method == "DELETE":
         script.clear()
     elif method == "POST":
@@ -147,28 +149,28 @@ class ScriptedServer:
             return await _send_json(writer, 200, openai_wire.models_body(self._models))
         if method != "POST" or path not in ("/v1/chat/completions", "/v1/embeddings"):
             return await _send_json(writer, 404, openai_wire.error_body(f"no such route: {method} {path}", "not_found"))
-        asked = openai_wire.parse_request(path, json.loads(raw), headers)
-        fault = self.script.record_request(asked)
+        request = openai_wire.parse_request(path, json.loads(raw), headers)
+        fault = self.script.record_request(request)
         if fault and fault.kind in ("dead", "rate_limited", "error", "garbage"):
             return await _send_fault(writer, fault)
         if fault and fault.kind == "slow":
             await fault.wait_out()
             fault = None
-        return await self._respond(writer, asked, fault)
+        return await self._respond(writer, request, fault)
 
-    async def _respond(self, writer: Writer, asked: ScriptedRequest, fault: ScriptedFault | None) -> bool:
+    async def _respond(self, writer: Writer, request: ScriptedRequest, fault: ScriptedFault | None) -> bool:
         """Send the scripted response; return False when the connection is to be closed."""
-        if asked.on == "embeddings":
-            return await _send_json(writer, 200, openai_wire.embeddings_body(asked.body), fault=fault)
-        if asked.schema is None:
-            reply = self.script.next_reply(asked)
+        if request.on == "embeddings":
+            return await _send_json(writer, 200, openai_wire.embeddings_body(request.body), fault=fault)
+        if request.schema is None:
+            reply = self.script.next_reply(request)
         else:
-            answer = self.script.next_answer(asked)
+            answer = self.script.next_answer(request)
             text = answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False)
             reply = ScriptedReply(pieces=split_words(text))
-        if asked.stream:
-            return await _send_events(writer, openai_wire.completion_chunks(asked, reply), fault)
-        return await _send_json(writer, 200, openai_wire.completion_body(asked, reply), fault=fault)
+        if request.stream:
+            return await _send_events(writer, openai_wire.completion_chunks(request, reply), fault)
+        return await _send_json(writer, 200, openai_wire.completion_body(request, reply), fault=fault)
 
 
 async def _read_request(reader: Reader) -> tuple[str, str, dict[str, str], bytes]:

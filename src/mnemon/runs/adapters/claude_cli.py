@@ -204,7 +204,7 @@ def _task_outcome(task: AgentTask, ended: _ProcessExit) -> TaskOutcome:
         raise RunFailed(f"The Claude CLI failed: {_redact_paths(result.text)}", usage=result.usage)
     answer = card_answer(result) if task.card else None
     if task.card and answer is None:
-        raise RunFailed("The Claude CLI answered with words and no card.", usage=result.usage)
+        raise RunFailed("The Claude CLI answered with text and no card.", usage=result.usage)
     kept = result.session_id if task.access is MemoryAccess.EXTEND else None
     return TaskOutcome(reply=result.text, answer=answer, session_id=kept, transcript=(), usage=result.usage)
 
