@@ -180,5 +180,6 @@ class EndpointEmbedder:
 
 
 def _retry_delay(response: httpx2.Response | None, tried: int) -> float:
+    """Return the seconds to wait: the server's Retry-After, or a delay that doubles with each try."""
     retry_after = response.headers.get("retry-after", "") if response is not None else ""
     return float(retry_after) if retry_after.isdigit() else float(0.25 * 2**tried)

@@ -156,6 +156,7 @@ def short_cause(error: Exception) -> str:
 
 
 def _unreachable_failure(model: str, cause: str) -> ModelFailure:
+    """Return the failure for a server that cannot be reached, which may be retried."""
     detail = f"{model} cannot be reached ({cause}). Check MNEMON_MODEL_BASE_URL and that the server runs."
     step = "check MNEMON_MODEL_BASE_URL and that the model's server runs"
     return ModelFailure(
@@ -164,6 +165,7 @@ def _unreachable_failure(model: str, cause: str) -> ModelFailure:
 
 
 def _refused_failure(detail: str, next_step: str, status: int | None = None) -> ModelFailure:
+    """Return the failure for a request that the vendor refuses, which is not retried."""
     outcome = CallOutcome.REFUSED
     return ModelFailure(
         detail=detail, code=REFUSED_CODE, outcome=outcome, next_step=next_step, status=status, again=False
@@ -171,6 +173,7 @@ def _refused_failure(detail: str, next_step: str, status: int | None = None) -> 
 
 
 def _busy_failure(detail: str, next_step: str, error: VendorRejected, *, again: bool) -> ModelFailure:
+    """Return the failure for a server that is overloaded or broken, with its Retry-After."""
     outcome, status, after = CallOutcome.UNAVAILABLE, error.status, error.after
     return ModelFailure(
         detail=detail,

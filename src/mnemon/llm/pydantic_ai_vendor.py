@@ -89,6 +89,7 @@ def translate_errors() -> Iterator[None]:
 
 
 def _translate_error(error: Exception) -> Exception:
+    """Return the error of `failure` that an error of the library means."""
     match error:
         case library.ModelRequestTimeout() | library.ModelTimeoutError():
             return TimeoutError(str(error))
@@ -146,6 +147,7 @@ def to_library_settings(options: Json) -> ModelSettings:
 
 
 def _response_parts(message: LlmMessage) -> list[ModelResponsePart]:
+    """Return an assistant's message as parts of the library's response."""
     parts: list[ModelResponsePart] = [TextPart(content=message.content)] if message.content else []
     parts += [
         ToolCallPart(tool_name=call.name, args=call.arguments, tool_call_id=call.id) for call in message.tool_requests
@@ -155,6 +157,7 @@ def _response_parts(message: LlmMessage) -> list[ModelResponsePart]:
 
 
 def _request_part(message: LlmMessage) -> ModelRequestPart:
+    """Return a message that is not the assistant's as a part of the library's request."""
     match message.role:
         case "tool":
             return ToolReturnPart(

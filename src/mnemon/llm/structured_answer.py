@@ -56,4 +56,5 @@ def _shape_schema(shape: type[BaseModel]) -> Json:
 
 
 async def _request_once(llm: Llm, shape: type[A], question: LlmQuestion) -> A:
+    """Return the answer of one question. Raise ValidationError when it does not have the shape."""
     return shape.model_validate(storable_json((await llm.answer(question)).value))

@@ -168,6 +168,7 @@ def format_age(age: timedelta) -> str:
 
 
 def _not_kept_reason(memory: ActiveMemory, started: MemoryStart, succeeded: bool) -> str | None:
+    """Return why the session of a chat or run that ended must not be written back, or None."""
     # Before `enabled`: memory that was disabled and enabled again is on, but no longer what the run started with.
     if memory.generation != started.generation:
         return "memory was reset or enabled while this was in flight"

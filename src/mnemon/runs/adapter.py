@@ -31,7 +31,7 @@ class RunEventType(StrEnum):
     """Emitted when an agent that should begin by reading its decisions did not."""
     CARD = "card"
     SKIPPED = "skipped"
-    """Missed slots of the schedule for which this run stands too."""
+    """Missed slots of the schedule that get no run of their own."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -159,6 +159,8 @@ class AgentChatJob:
             await attempt.settle(tx)
 
     def _status_reader(self, scope: Scope, turn_id: str) -> Callable[[], Awaitable[RunStatus | None]]:
+        """Return a function that reads the turn's status, None when it was deleted."""
+
         async def read_status() -> RunStatus | None:
             async with self._db.tx(scope.org_id) as tx:
                 exchange = await agent_store.find_exchange(tx, scope, turn_id)

@@ -126,6 +126,7 @@ async def _check_draft(tx: Tx, scope: Scope, draft: AgentDraft, cards: CardTypes
 
 
 async def _schedule_heartbeat(tx: Tx, scope: Scope, agent_id: str, slot: datetime | None) -> None:
+    """Make the heartbeat due at the slot, or cancel it when there is none."""
     if slot is None:
         await work.cancel_work(tx, scope, HEARTBEAT_KIND, agent_id)
     else:

@@ -158,6 +158,7 @@ async def load_track_record(tx: Tx, scope: Scope, cards: CardTypes, agent_id: st
 
 
 def _judge_decision(run: store.EndedDecision, re_examinations: Sequence[Run], cards: CardTypes) -> JudgedDecision:
+    """Return the decision with whether it was right, its stated confidence and later convictions."""
     card = cards[run.card_type]
     stated = (run.result or {}).get(card.confidence) if card.confidence else None
     scores = [

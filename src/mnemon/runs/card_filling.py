@@ -91,6 +91,7 @@ def price_level_faults(card: CardDefinition, values: SlotValues) -> list[str]:
 
 
 def _slot_schema(slot: CardSlot) -> dict[str, Any]:
+    """Return the JSON schema of one slot's value."""
     made: dict[str, Any] = {"description": slot.help}
     match slot.type:
         case SlotType.NUMBER | SlotType.INTEGER:
@@ -212,3 +213,4 @@ _SLOT_PARSERS: dict[SlotType, Callable[[CardSlot, Any], SlotValue]] = {
     SlotType.TIME: _parse_timestamp,
     SlotType.LIST: _parse_list,
 }
+"""By slot type: returns the value to store, or raises ValueError with the reason."""

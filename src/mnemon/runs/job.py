@@ -42,7 +42,7 @@ class HeartbeatJob:
         scope = attempt.scope
         async with self._db.tx(scope.org_id) as tx:
             agent = await agent_store.find_agent(tx, scope, attempt.key, locked=True)
-            # After the agent's row: whoever edits the schedule locks the agent, then changes this work row.
+            # After the agent's row: `edit_agent` locks the agent too before it changes this work row.
             await attempt.lock_work(tx)
             waiting = await agent_store.find_next_slot(tx, scope, attempt.key)
             if agent is None or agent.schedule is None or waiting is None:

@@ -115,6 +115,7 @@ async def watch_chat(
 async def _watch_events(
     db: Database, scope: Scope, run_id: str, after: int, over: IsOver, until: asyncio.Event
 ) -> AsyncIterator[RecordedEvent | None]:
+    """Yield stored events until `over` says that no more will come and all were yielded, or `until` is set."""
     quiet = 0.0
     while not until.is_set():
         async with db.tx(scope.org_id) as tx:

@@ -157,6 +157,7 @@ class RunJob:
         return None
 
     async def _begin_run(self, tx: Tx, scope: Scope, run: Run) -> PreparedRun:
+        """Set the run to running, open the agent's memory and build its task."""
         agent = await agent_store.find_agent(tx, scope, run.agent_id)
         assert agent is not None  # the locked run refers to it
         parent = await get_run(tx, scope, run.parent_run_id) if run.parent_run_id else None
@@ -193,11 +194,13 @@ class RunJob:
         return PreparedRun(run=running, agent=agent, council=council, card=card, start=given.start, task=task)
 
     def _card_for(self, run: Run, parent: Run | None) -> CardDefinition:
+        """Return the run's card; for a re-examination, with the actions that the parent's card allows."""
         card = self._cards[run.card_type]
         parent_card = self._cards.get(parent.card_type) if parent else None
         return with_actions(card, parent_card.re_examine_actions) if parent_card else card
 
     def _specialist_prompt(self, member: Agent, run: Run, parent: Run | None) -> str:
+        """Return what to ask a specialist; in a re-examination, a prompt that does not tell the decision."""
         if run.kind is not RunKind.RE_EXAMINATION:
             return consultation_prompt(member, run.prompt)
         card = self._cards.get(parent.card_type) if parent else None
@@ -205,6 +208,7 @@ class RunJob:
         return blind_prompt(member, subject)
 
     async def _open_review(self, tx: Tx, scope: Scope, run: Run, agent: Agent) -> DecisionReview | None:
+        """Return access to the agent's decisions, with a fresh token, if the agent reviews them."""
         if not agent.config.review_decisions:
             return None
 
@@ -233,6 +237,7 @@ class RunJob:
             return RunEnding(outcome=None, usage=RunUsage(), error=error.detail, code=error.code)
 
     async def _perform_run(self, scope: Scope, prepared: PreparedRun, emit: EmitEvent) -> RunEnding:
+        """Have the agent's driver perform the task and check the card; return how it ended."""
         spent = RunUsage()
 
         async def convene_council() -> str:
@@ -277,6 +282,7 @@ class RunJob:
             await attempt.settle(tx)
 
     async def _store_success(self, tx: Tx, scope: Scope, run: Run, card: CardDefinition, outcome: TaskOutcome) -> None:
+        """Store the card and open its decision; enqueue the expiry if it has one."""
         values = outcome.answer or {}
         status = initial_status(card, values)
         position = position_of(card, values, tx.now)
@@ -295,12 +301,15 @@ class RunJob:
     async def _close_run(
         self, tx: Tx, scope: Scope, run: Run, status: RunStatus, *, error: str | None = None, symbol: str | None = None
     ) -> None:
+        """Store the run's final status and delete its tokens."""
         closed = replace(run, status=require_transition(run.id, run.status, status), finished_at=tx.now, error=error)
         await store.update_run(tx, scope, closed, symbol=symbol)
         await store.delete_tokens(tx, scope, run.id)
         await record_status(tx, scope, closed)
 
     def _status_reader(self, scope: Scope, run_id: str) -> Callable[[], Awaitable[RunStatus | None]]:
+        """Return a function that reads the run's status, None when it was deleted."""
+
         async def read_status() -> RunStatus | None:
             async with self._db.tx(scope.org_id) as tx:
                 run = await store.find_run(tx, scope, run_id)

@@ -23,7 +23,7 @@ class DueSlot:
     slot: datetime | None
     """The slot to run now; None when none is due."""
     skipped: int
-    """Number of earlier missed slots for which the one run stands."""
+    """Number of earlier missed slots that get no run of their own."""
     next_slot: datetime | None
     """When to wake again; None when the expression has no further slot."""
 

@@ -163,6 +163,7 @@ async def consult_council(
 async def _consult_specialist(
     drivers: Mapping[Adapter, AgentDriver], org_id: str, agent: Agent, prompt: str, emit: EmitEvent, blind: bool
 ) -> tuple[SpecialistReport, RunUsage]:
+    """Have one specialist perform its prompt; return its report and usage, with events before and after."""
     named = {"agentId": agent.id, "name": agent.name}
     await emit(RunEvent(type=RunEventType.CONSULTATION, data={**named, "prompt": prompt, "blind": blind}))
     task = AgentTask(org_id=org_id, agent=agent, system=system_prompt(agent, ()), prompt=prompt, card=None, blind=blind)

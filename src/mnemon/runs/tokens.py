@@ -60,5 +60,5 @@ async def authenticate_run_token(tx: Tx, secret: str) -> RunIdentity:
 
 
 def _token_digest(secret: str) -> bytes:
-    # A plain hash is enough: the secret is 256 random bits, which nobody can guess from a list of words.
+    # A plain hash is enough: 256 random bits cannot be guessed, however fast the hash is.
     return hashlib.sha256(secret.encode()).digest()

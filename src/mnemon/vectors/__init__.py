@@ -1,4 +1,5 @@
-"""Vectors of stored texts: computed outside any transaction, later when the embedder is down, and moved to another
-model while serving. The other rooms know which texts have vectors and store them; the models are in `embedding`, and
-how similarity counts in a search is up to `memory`.
+"""Vectors of stored texts: made outside any transaction, later when the embedder is down, moved to another model.
+
+The other rooms know which texts have vectors and store them. The models that make vectors are in `embedding`, and how
+similarity counts in a search is up to `memory`.
 """

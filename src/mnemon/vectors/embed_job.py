@@ -65,7 +65,8 @@ BATCH_SIZE = 256
 """Most texts embedded at once."""
 
 
-async def _no_check(tx: Tx) -> None: ...
+async def _no_check(tx: Tx) -> None:
+    """Check nothing: the default of `embed_batch`."""
 
 
 async def embed_batch(

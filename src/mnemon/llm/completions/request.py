@@ -235,6 +235,7 @@ class RequestEncoder:
         return b"".join((self._question, _to_bytes(messages), b',"response_format":', form, b"}"))
 
     def _encode_tool(self, name: str, description: str, schema: Json) -> bytes:
+        """Return a tool's definition, in strict mode where schema and server allow it."""
         parameters, strict = prepare_schema(schema)
         function: Json = {"name": name, "description": description, "parameters": parameters}
         if strict and self._server.strict:
@@ -242,6 +243,7 @@ class RequestEncoder:
         return _to_bytes({"type": "function", "function": function})
 
     def _encode_response_format(self, title: str, _: str, schema: Json) -> bytes:
+        """Return the response format that demands this schema."""
         wanted, strict = prepare_schema(schema)
         named: Json = {"name": title, "schema": wanted}
         if self._server.strict:
@@ -266,11 +268,13 @@ class RequestEncoder:
 
 
 def _message_json(message: LlmMessage) -> Json:
+    """Return the message as the API expects it."""
     match message.role:
         case "assistant":
             calls = [_tool_call_json(call.id or call.name, call.name, call.arguments) for call in message.tool_requests]
             if not calls:
                 return {"role": "assistant", "content": message.content}
+            # Beside tool calls the API takes null for no text; without them the text must be there.
             return {"role": "assistant", "content": message.content or None, "tool_calls": calls}
         case "tool":
             answered = message.tool_id or message.tool_name or "tool"

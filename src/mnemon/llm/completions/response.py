@@ -76,6 +76,7 @@ def parse_retry_after(headers: Mapping[str, str]) -> float | None:
 
 
 def _parse_seconds(number: str | None) -> float | None:
+    """Return the number of a header; None when it is missing, negative, infinite or no number."""
     try:
         value = float(number or "")
     except ValueError:
@@ -84,6 +85,7 @@ def _parse_seconds(number: str | None) -> float | None:
 
 
 def _parse_http_date(date: str) -> datetime | None:
+    """Return the date of an HTTP header; None when it is malformed."""
     try:
         at = parsedate_to_datetime(date)
     except ValueError:
@@ -104,12 +106,14 @@ def _find_error(body: bytes) -> Any:
 
 
 def _error_codes(error: Any) -> tuple[str, ...]:
+    """Return the error's code and type, as far as it has them."""
     if not isinstance(error, dict):
         return ()
     return tuple(str(kind) for name in ("code", "type") if isinstance(kind := error.get(name), str | int))
 
 
 def _error_message(error: Any) -> str:
+    """Return the error's message, or the error as JSON when it has none."""
     message = error
     if isinstance(error, dict):
         message = next((error[name] for name in ("message", "detail", "error") if error.get(name)), error)

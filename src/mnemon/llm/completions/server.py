@@ -103,11 +103,13 @@ def _openai_key(model: str) -> str:
 
 
 def _organization_headers() -> tuple[tuple[str, str], ...]:
+    """Return the headers for OPENAI_ORG_ID and OPENAI_PROJECT_ID, where they are set."""
     named = {"OpenAI-Organization": "OPENAI_ORG_ID", "OpenAI-Project": "OPENAI_PROJECT_ID"}
     return tuple((header, value) for header, name in named.items() if (value := os.environ.get(name)))
 
 
 def _completions_url(base_url: str) -> httpx2.URL:
+    """Return the URL of the chat completions under this base URL. Raise Misconfigured when it is invalid."""
     try:
         url = httpx2.URL(base_url)
     except httpx2.InvalidURL:

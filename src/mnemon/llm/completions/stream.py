@@ -85,6 +85,7 @@ class ReplyAssembler:
         return [*calls, ReplyFinished(usage=self._usage, reason="tool_calls" if calls else reason)]
 
     def _add_delta(self, delta: Json) -> tuple[ReplyPiece, ...]:
+        """Return the pieces in a delta: text at once, a keep-alive for thinking and for pieces of tool calls."""
         if delta.get("refusal"):
             self._refused = True
             return _NO_PIECES
@@ -99,6 +100,7 @@ class ReplyAssembler:
         return _KEEP_ALIVE if calls else _NO_PIECES
 
     def _add_text(self, text: str) -> tuple[ReplyPiece, ...]:
+        """Return the text without thinking and leading white space, or a keep-alive while the model thinks."""
         if self._thinks or text == _THINK_START:
             self._thinks, self._thought = text != _THINK_END, True
             return _KEEP_ALIVE
@@ -194,6 +196,7 @@ class SseParser:
         return b"\n".join(self._data)
 
     def _read_line(self, line: bytes) -> None:
+        """Collect the line's value if it is a `data` field."""
         field, _, value = line.partition(b":")
         if field == _DATA_FIELD:
             self._data.append(value.removeprefix(b" "))

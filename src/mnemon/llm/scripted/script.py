@@ -29,6 +29,7 @@ def empty_answer(schema: Json) -> Json:
 
 
 def _empty_value(schema: Json, root: Json) -> Any:
+    """Return the smallest value that the schema allows: its constant, default, first choice, null or an empty one."""
     schema = _resolve_ref(schema, root)
     for fixed in ("const", "default"):
         if fixed in schema:
@@ -43,6 +44,7 @@ def _empty_value(schema: Json, root: Json) -> Any:
 
 
 def _empty_of_type(schema: Json, root: Json) -> Any:
+    """Return the smallest value of the schema's type."""
     kind = schema.get("type", "object" if "properties" in schema else "null")
     if isinstance(kind, list):
         return None if "null" in kind else _empty_value({**schema, "type": kind[0]}, root)
@@ -63,6 +65,7 @@ def _empty_of_type(schema: Json, root: Json) -> Any:
 
 
 def _resolve_ref(schema: Json, root: Json) -> Json:
+    """Return the schema that a `$ref`, or an `allOf` of one, stands for."""
     while "$ref" in schema:
         target: Any = root
         for step in schema["$ref"].removeprefix("#/").split("/"):

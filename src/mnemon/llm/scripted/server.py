@@ -52,6 +52,7 @@ def apply_orders(script: Script, orders: Json) -> None:
 
 
 def _parse_reply(raw: Any) -> ReplyLike:
+    """Return the reply that an order describes: a text, or an object with pieces and calls."""
     if isinstance(raw, str):
         return raw
     calls = tuple(
@@ -174,6 +175,7 @@ class ScriptedServer:
 
 
 async def _read_request(reader: Reader) -> tuple[str, str, dict[str, str], bytes]:
+    """Return method, target, headers with lower-case names, and body of the next request."""
     head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
     first, *lines = head.rstrip().split("\r\n")
     method, target, _ = first.split(" ", 2)

@@ -130,6 +130,10 @@ class ClaudeDriver:
         resume: str | None,
         emit: EmitEvent,
     ) -> _ProcessExit:
+        """Start the CLI, follow it to its end and kill whatever it left running.
+
+        Raises Misconfigured when the binary cannot be started.
+        """
         tools = parse_tool_names(self._settings.claude_cli_tools)
         line = command_arguments(task, files, tools=tools, resume=resume, streaming=task.card is None)
         key = self._settings.claude_api_key
@@ -137,6 +141,7 @@ class ClaudeDriver:
             place, api_key=key.get_secret_value() if key else None, base_url=self._settings.claude_base_url
         )
         try:
+            # In a new session, so that the process and all it starts form a group that can be killed together.
             process = await asyncio.create_subprocess_exec(
                 binary, *line, cwd=place.work_dir, env=variables, limit=MAX_LINE_BYTES, start_new_session=True,
                 stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
@@ -210,6 +215,7 @@ def _task_outcome(task: AgentTask, ended: _ProcessExit) -> TaskOutcome:
 
 
 def _lost_session_event(session_id: str) -> RunEvent:
+    """Return the event that says that the session cannot be resumed."""
     why = f"Session {session_id} is not on this machine; this starts fresh."
     return RunEvent(type=RunEventType.SESSION, data={"lost": session_id, "note": why})
 

@@ -88,6 +88,7 @@ def card_answer(result: ClaudeResult) -> dict[str, Any] | None:
 
 
 def _block_events(block: dict[str, Any], names: dict[str, str]) -> list[RunEvent]:
+    """Return the events of one content block; `names` collects the tool name of each call id."""
     match block.get("type"):
         case "text" if block.get("text"):
             return [_make_event(RunEventType.MESSAGE, text=str(block["text"]))]
