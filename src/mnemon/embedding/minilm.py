@@ -81,7 +81,6 @@ class MiniLmEmbedder:
         # Imported by name, because the extra may not be installed where types are checked.
         onnxruntime = import_module("onnxruntime")
         options = onnxruntime.SessionOptions()
-
         options.intra_op_num_threads = 1
         return onnxruntime.InferenceSession(str(self._model_path), options, providers=["CPUExecutionProvider"])
 

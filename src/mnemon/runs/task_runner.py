@@ -107,7 +107,7 @@ def time_limit_s(settings: Settings, agent: Agent) -> float:
 
 
 async def run_until_over(work: Awaitable[R], seconds: float, status: Callable[[], Awaitable[RunStatus | None]]) -> R:
-    """Return the work's result.
+    """Await the work within its time limit, stop it when its row is over, and return its result.
 
     Raises RunFailed when it takes longer than `seconds`, TaskStopped when its row is over or deleted meanwhile.
     """

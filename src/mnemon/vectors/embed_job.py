@@ -105,7 +105,6 @@ def job_kinds(services: Services, rooms: Sequence[TextSource]) -> tuple[JobKind,
 
     async def run_embedding(attempt: Attempt) -> None:
         scope = Scope(org_id=attempt.scope.org_id, user_id=attempt.key)
-
         for texts in rooms:
             while await embed_batch(services, texts, scope, before=attempt.lock_work) == BATCH_SIZE:
                 # Each batch has a time limit of its own. Texts stored meanwhile make the work due again.
