@@ -9,6 +9,11 @@ from typing import Protocol
 
 import numpy as np
 
+CACHE_CAPACITY = 4096
+"""Most texts whose vectors are cached."""
+MAX_KEY_CHARS = 2_000
+"""Longer texts are not cached: they are messages, which are embedded once."""
+
 
 class Embedder(Protocol):
     """Turns texts into unit vectors. Raises `mnemon.errors.ModelDown` when it cannot."""
@@ -35,12 +40,6 @@ def scale_to_unit(rows: np.ndarray) -> np.ndarray:
     lengths: np.ndarray = np.linalg.norm(rows, axis=1, keepdims=True)
     np.divide(rows, lengths, out=rows, where=lengths > 0)
     return rows
-
-
-CACHE_CAPACITY = 4096
-"""Most texts whose vectors are cached."""
-MAX_KEY_CHARS = 2_000
-"""Longer texts are not cached: they are messages, which are embedded once."""
 
 
 class CachedEmbedder:

@@ -24,6 +24,21 @@ _OUTCOME_BY_CODE = {
     "model_unavailable": ("unavailable", "check MNEMON_EMBEDDER_BASE_URL and that the server runs"),
 }
 """The outcome to log and the operator's next step, by the error's code."""
+OPENAI_URL = "https://api.openai.com/v1"
+KNOWN_DIMENSIONS = {
+    "text-embedding-3-small": 1536,
+    "text-embedding-3-large": 3072,
+    "text-embedding-ada-002": 1536,
+}
+"""Vector lengths of OpenAI's models; those of others are learned from the first answer."""
+BATCH_SIZE = 128
+"""Texts in one request."""
+MAX_TEXT_CHARS = 20_000
+"""Characters sent of one text; providers refuse texts beyond a limit of their own."""
+MAX_TRIES = 3
+"""Most tries of one request."""
+REST_S = 5.0
+"""Seconds after a failure during which calls fail at once, so that not every caller waits for the timeout."""
 
 
 class EmbeddingCall:
@@ -69,23 +84,6 @@ class EmbeddingCall:
             tries=self.tries,
             status=self.status,
         )
-
-
-OPENAI_URL = "https://api.openai.com/v1"
-KNOWN_DIMENSIONS = {
-    "text-embedding-3-small": 1536,
-    "text-embedding-3-large": 3072,
-    "text-embedding-ada-002": 1536,
-}
-"""Vector lengths of OpenAI's models; those of others are learned from the first answer."""
-BATCH_SIZE = 128
-"""Texts in one request."""
-MAX_TEXT_CHARS = 20_000
-"""Characters sent of one text; providers refuse texts beyond a limit of their own."""
-MAX_TRIES = 3
-"""Most tries of one request."""
-REST_S = 5.0
-"""Seconds after a failure during which calls fail at once, so that not every caller waits for the timeout."""
 
 
 class EndpointEmbedder:

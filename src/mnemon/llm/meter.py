@@ -21,6 +21,8 @@ MODEL_SECONDS = Histogram(
     ("model", "purpose"),
     buckets=(0.05, 0.1, 0.25, 0.5, 1, 2, 4, 8, 16, 32, 64),
 )
+PRICED_PROVIDERS = {"openai": "openai", "anthropic": "anthropic", "google": "google"}
+"""Ids in the price list by the provider's name in MNEMON_MODEL."""
 
 
 class MeteredLlm:
@@ -67,10 +69,6 @@ class MeteredLlm:
 
     def _count_failure(self, purpose: Purpose, error: ModelDown) -> None:
         MODEL_CALLS.labels(self.name, purpose, error.code).inc()
-
-
-PRICED_PROVIDERS = {"openai": "openai", "anthropic": "anthropic", "google": "google"}
-"""Ids in the price list by the provider's name in MNEMON_MODEL."""
 
 
 def cost_usd(usage: Usage) -> float | None:

@@ -47,6 +47,11 @@ from mnemon.llm.protocol import (
 from mnemon.llm.vendor import RawAnswer, ReplyPiece
 from mnemon.llm.vendor_http import http_client, missing_key_error
 
+_PASSED_OPTIONS = ("temperature", "top_p", "seed", "presence_penalty", "frequency_penalty", "parallel_tool_calls")
+"""Options that have the same name in the library."""
+_FINISH_REASONS = {"tool_call": "tool_calls", "length": "length", "content_filter": "content_filter"}
+"""Mnemon's finish reasons by the library's; any other is `stop`."""
+
 
 def make_library_model(
     vendor: Literal["anthropic", "google"],
@@ -104,10 +109,6 @@ def _translate_error(error: Exception) -> Exception:
             return UnsupportedRequest(str(error))
         case _:
             return ValueError(str(error))
-
-
-_PASSED_OPTIONS = ("temperature", "top_p", "seed", "presence_penalty", "frequency_penalty", "parallel_tool_calls")
-"""Options that have the same name in the library."""
 
 
 def to_library_messages(system: str, messages: tuple[LlmMessage, ...]) -> list[ModelMessage]:
@@ -169,10 +170,6 @@ def _request_part(message: LlmMessage) -> ModelRequestPart:
             return SystemPromptPart(content=message.content)
         case _:
             return UserPromptPart(content=message.content)
-
-
-_FINISH_REASONS = {"tool_call": "tool_calls", "length": "length", "content_filter": "content_filter"}
-"""Mnemon's finish reasons by the library's; any other is `stop`."""
 
 
 def connect_library(

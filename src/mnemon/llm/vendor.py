@@ -9,6 +9,9 @@ from typing import Protocol
 
 from mnemon.llm.protocol import LlmChatRequest, LlmQuestion, ReplyFinished, TextPiece, ToolRequest, Usage
 
+ReplyPiece = TextPiece | ToolRequest | ReplyFinished | None
+"""A piece of a reply. None means that the model is working, thinking or writing a call, without text yet."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class RawAnswer:
@@ -19,10 +22,6 @@ class RawAnswer:
     """The tokens only; the caller adds the duration and the model's name."""
     cut: bool = False
     """Whether it ends because it reached the length limit."""
-
-
-ReplyPiece = TextPiece | ToolRequest | ReplyFinished | None
-"""A piece of a reply. None means that the model is working, thinking or writing a call, without text yet."""
 
 
 class LlmVendor(Protocol):

@@ -23,6 +23,7 @@ def http_client(
     # Loading certificates takes 25 ms, and plain HTTP on this machine needs none.
     unsecured = local and server.scheme == "http"
     return httpx2.AsyncClient(
+        # An address that accepts no connection is given up early, so that time for a retry is left.
         timeout=httpx2.Timeout(timeout, connect=min(5.0, timeout)),
         limits=_CONNECTION_LIMITS,
         transport=transport,

@@ -12,6 +12,15 @@ MAX_TEAM = 12
 """Most specialists of one lead."""
 # The first character matters: a name that starts with a hyphen would be an option of the Claude CLI.
 _MODEL_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@/-]{0,119}")
+CONFIG_NAMES = {
+    "memoryEnabled": "memory_enabled",
+    "memoryReadOnly": "memory_read_only",
+    "reviewDecisions": "review_decisions",
+    "model": "model",
+    "maxTurns": "max_turns",
+    "timeoutSeconds": "timeout_seconds",
+}
+"""Field names by the keys that the API and the table use."""
 
 
 class Adapter(StrEnum):
@@ -45,17 +54,6 @@ class AdapterConfig:
     """Most model requests of one run."""
     timeout_seconds: float | None = None
     """Longest time of one run, at most the operator's limit; None means that limit."""
-
-
-CONFIG_NAMES = {
-    "memoryEnabled": "memory_enabled",
-    "memoryReadOnly": "memory_read_only",
-    "reviewDecisions": "review_decisions",
-    "model": "model",
-    "maxTurns": "max_turns",
-    "timeoutSeconds": "timeout_seconds",
-}
-"""Field names by the keys that the API and the table use."""
 
 
 @dataclass(frozen=True, kw_only=True)

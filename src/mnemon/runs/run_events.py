@@ -18,6 +18,14 @@ from mnemon.scope import Scope
 
 DELTA_FLUSH_S = 0.15
 """Pieces of text are collected for this long and stored as one event."""
+POLL_INTERVAL_S = 0.15
+"""Seconds between two looks for new events."""
+KEEP_ALIVE_S = 15.0
+"""Seconds without an event after which a watcher gets None, to keep its connection open."""
+UNATTENDED_LIMIT_S = 8.0
+"""Seconds that a queued chat turn is watched while no worker is busy with its agent."""
+IsOver = Callable[[Tx], Awaitable[bool]]
+log = structlog.get_logger(__name__)
 
 
 class EventRecorder:
@@ -60,16 +68,6 @@ class EventRecorder:
     async def _store_event(self, event: RunEvent) -> None:
         async with self._db.tx(self._scope.org_id) as tx:
             await store.append_event(tx, self._scope, self._run_id, self._agent_id, event)
-
-
-POLL_INTERVAL_S = 0.15
-"""Seconds between two looks for new events."""
-KEEP_ALIVE_S = 15.0
-"""Seconds without an event after which a watcher gets None, to keep its connection open."""
-UNATTENDED_LIMIT_S = 8.0
-"""Seconds that a queued chat turn is watched while no worker is busy with its agent."""
-
-IsOver = Callable[[Tx], Awaitable[bool]]
 
 
 async def watch_run(
@@ -137,9 +135,6 @@ async def _watch_events(
         if quiet >= KEEP_ALIVE_S:
             quiet = 0.0
             yield None
-
-
-log = structlog.get_logger(__name__)
 
 
 def log_run(run: Run, status: RunStatus, usage: RunUsage, code: str | None) -> None:

@@ -32,6 +32,7 @@ def check_cron(expression: str) -> None:
     """Raise Invalid unless the expression is a cron expression of five fields with a slot in the future."""
     if len(expression.split()) != 5:
         raise _invalid_schedule("it needs five fields: minute, hour, day of month, month, day of week")
+    # Any date shows whether there is a slot at all; a fixed one gives the same answer every day.
     try:
         next(CronSim(expression, datetime(2024, 1, 1, tzinfo=UTC)))
     except CronSimError as error:

@@ -18,6 +18,10 @@ from mnemon.services import Services
 SQL = load_statements("mnemon.vectors")
 PAGE_SIZE = 500
 """People in one page."""
+EMBED_KIND = "embed"
+"""The kind of work that embeds a person's texts; its key is the user id."""
+EMBED_DELAY = timedelta(milliseconds=500)
+"""Delay for messages of a conversation, so that several are embedded together. Search finds their words at once."""
 
 
 async def list_people(db: Database, scope: Scope) -> AsyncIterator[list[str]]:
@@ -33,12 +37,6 @@ async def list_people(db: Database, scope: Scope) -> AsyncIterator[list[str]]:
             return
         yield [row["user_id"] for row in rows]
         after = rows[-1]["user_id"]
-
-
-EMBED_KIND = "embed"
-"""The kind of work that embeds a person's texts; its key is the user id."""
-EMBED_DELAY = timedelta(milliseconds=500)
-"""Delay for messages of a conversation, so that several are embedded together. Search finds their words at once."""
 
 
 async def enqueue_embedding(tx: Tx, scope: Scope, *, after: timedelta = timedelta(0)) -> None:

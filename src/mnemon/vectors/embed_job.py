@@ -19,6 +19,11 @@ from mnemon.sessions.people import lock_person
 from mnemon.vectors import active_model
 from mnemon.vectors.active_model import EMBED_KIND
 
+BATCH_SIZE = 256
+"""Most texts embedded at once."""
+_RETRY = WorkRetryPolicy(max_attempts=10_000, most=timedelta(minutes=5))
+"""An embedder may be down for days; until it is back, texts are found by their words only."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class UnembeddedText:
@@ -61,10 +66,6 @@ class TextSource(Protocol):
         ...
 
 
-BATCH_SIZE = 256
-"""Most texts embedded at once."""
-
-
 async def _no_check(tx: Tx) -> None:
     """Check nothing: the default of `embed_batch`."""
 
@@ -94,10 +95,6 @@ async def embed_batch(
         await texts.store_vectors(tx, scope, model, {one: vector for one, vector in vectors.items() if one in still})
         await active_model.activate_first_model(tx, scope, model)
     return len(waiting)
-
-
-_RETRY = WorkRetryPolicy(max_attempts=10_000, most=timedelta(minutes=5))
-"""An embedder may be down for days; until it is back, texts are found by their words only."""
 
 
 def job_kinds(services: Services, rooms: Sequence[TextSource]) -> tuple[JobKind, ...]:

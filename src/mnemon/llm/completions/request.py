@@ -16,29 +16,6 @@ from mnemon.llm.failure import UnsupportedRequest
 from mnemon.llm.protocol import Json, LlmChatRequest, LlmMessage, LlmQuestion, ToolSpec
 
 _MAX_CACHED = 256
-
-
-class SchemaCache:
-    """Encodes a schema under a name and description, and caches the result for the last 256 schemas."""
-
-    def __init__(self, encode: Callable[[str, str, Json], bytes]) -> None:
-        self._encode = encode
-        self._kept: dict[int, tuple[Json, str, str, bytes]] = {}
-        """By the schema's `id()`. The schema is kept too: otherwise a new object could get the same id."""
-
-    def __call__(self, name: str, description: str, schema: Json) -> bytes:
-        """Return the encoded schema, from the cache if it was encoded under the same name and description."""
-        kept = self._kept.get(id(schema))
-        if kept is not None and kept[1] == name and kept[2] == description:
-            return kept[3]
-        made = self._encode(name, description, schema)
-        self._kept.pop(id(schema), None)
-        if len(self._kept) >= _MAX_CACHED:
-            del self._kept[next(iter(self._kept))]
-        self._kept[id(schema)] = (schema, name, description, made)
-        return made
-
-
 _DROPPED_KEYWORDS = ("title", "$schema", "discriminator")
 """Keywords that OpenAI does not know."""
 _NON_STRICT_KEYWORDS = frozenset(
@@ -67,6 +44,29 @@ _UNION_KEYWORDS = ("allOf", "anyOf", "oneOf")
 _LOOKAROUND = re.compile(r"(?:[^\\]|\\.)*?\(\?(?:=|!|<=|<!)", re.DOTALL)
 """A pattern with a lookaround, which strict mode refuses."""
 _DEFINITION_REF = re.compile(r"#/(?:\$defs|definitions)/[^/]+")
+_PASSED_OPTIONS = (*SAMPLING_OPTIONS, "seed")
+_encode_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
+
+class SchemaCache:
+    """Encodes a schema under a name and description, and caches the result for the last 256 schemas."""
+
+    def __init__(self, encode: Callable[[str, str, Json], bytes]) -> None:
+        self._encode = encode
+        self._kept: dict[int, tuple[Json, str, str, bytes]] = {}
+        """By the schema's `id()`. The schema is kept too: otherwise a new object could get the same id."""
+
+    def __call__(self, name: str, description: str, schema: Json) -> bytes:
+        """Return the encoded schema, from the cache if it was encoded under the same name and description."""
+        kept = self._kept.get(id(schema))
+        if kept is not None and kept[1] == name and kept[2] == description:
+            return kept[3]
+        made = self._encode(name, description, schema)
+        self._kept.pop(id(schema), None)
+        if len(self._kept) >= _MAX_CACHED:
+            del self._kept[next(iter(self._kept))]
+        self._kept[id(schema)] = (schema, name, description, made)
+        return made
 
 
 def prepare_schema(schema: Json) -> tuple[Json, bool]:
@@ -193,10 +193,6 @@ def _inline_root(made: Json, root: str) -> Json:
     rest = {key: value for key, value in made.items() if key != "$ref"}
     definition = made.get("$defs", {}).get(name)
     return {**rest, **definition} if isinstance(definition, dict) else rest
-
-
-_PASSED_OPTIONS = (*SAMPLING_OPTIONS, "seed")
-_encode_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 class RequestEncoder:

@@ -37,6 +37,7 @@ _STATUS_BY_CODE = {
     "server_error": 500,
 }
 """The HTTP status that an error inside a stream would have had before it, by its code or type."""
+_THINK_BLOCK = re.compile(r"<think>.*?</think>", re.DOTALL)
 
 
 def parse_rejection(status: int, headers: Mapping[str, str], body: bytes) -> VendorRejected:
@@ -119,9 +120,6 @@ def _error_message(error: Any) -> str:
         message = next((error[name] for name in ("message", "detail", "error") if error.get(name)), error)
     text = message if isinstance(message, str) else json.dumps(message, ensure_ascii=False)
     return text.strip() or "no reason given"
-
-
-_THINK_BLOCK = re.compile(r"<think>.*?</think>", re.DOTALL)
 
 
 def parse_completion(body: bytes) -> RawAnswer:

@@ -34,18 +34,16 @@ _TAKES_SAMPLING = {
     "o4": False,
 }
 """Whether a model takes sampling options, by the start of its name; the first match decides."""
+OPENAI_URL = "https://api.openai.com/v1"
+OLLAMA_URL = "http://127.0.0.1:11434/v1"
+_PLACEHOLDER_KEY = "none"
+"""The key for a server that needs none; some servers refuse a request without any."""
 
 
 def takes_sampling(model: str) -> bool:
     """Say whether the model takes sampling options, named as OpenAI or a gateway does; an unknown model does."""
     name = model.removeprefix("openai/")
     return next((takes for begins, takes in _TAKES_SAMPLING.items() if name.startswith(begins)), True)
-
-
-OPENAI_URL = "https://api.openai.com/v1"
-OLLAMA_URL = "http://127.0.0.1:11434/v1"
-_PLACEHOLDER_KEY = "none"
-"""The key for a server that needs none; some servers refuse a request without any."""
 
 
 @dataclass(frozen=True, kw_only=True)

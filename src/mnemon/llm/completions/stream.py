@@ -30,6 +30,7 @@ _THINK_START, _THINK_END = "<think>", "</think>"
 _NO_PIECES: tuple[ReplyPiece, ...] = ()
 _KEEP_ALIVE: tuple[ReplyPiece, ...] = (None,)
 """Tells the caller that the model is working although there is no text yet."""
+_DATA_FIELD = b"data"
 
 
 @dataclass
@@ -78,6 +79,7 @@ class ReplyAssembler:
 
         It broke off when the server sent neither a finish reason nor, as `marked` says, `[DONE]`.
         """
+        # Any finish reason ends a reply, also one that is not OpenAI's, such as `eos`.
         if not (self._reason or self._refused or (marked and self._begun)):
             return []
         calls = [_finish_call(call) for call in self._calls if call.name]
@@ -149,9 +151,6 @@ def _finish_call(call: _PartialToolCall) -> ToolRequest:
     if arguments is not None and not isinstance(arguments, dict):
         raise ValueError(f"the arguments of its call to {call.name} are not a JSON object")
     return ToolRequest(id=call.id or f"call_{uuid4().hex}", name=call.name, arguments=arguments or {})
-
-
-_DATA_FIELD = b"data"
 
 
 class SseParser:

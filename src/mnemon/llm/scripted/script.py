@@ -21,6 +21,21 @@ from typing import Any, Literal
 
 from mnemon.llm.protocol import Json, LlmMessage, ToolRequest, Usage
 
+FaultKind = Literal["dead", "slow", "rate_limited", "error", "garbage", "cut", "hang"]
+"""What goes wrong:
+
+dead          the connection is closed without a response
+slow          the response comes after `seconds`, or when the faults are cleared
+rate_limited  429 with Retry-After: `seconds`
+error         500
+garbage       200 with a body that is not JSON; for a question, an answer that is not JSON
+cut           the connection breaks after `after` pieces
+hang          the connection stays open after `after` pieces, and nothing more comes
+"""
+_POLL_INTERVAL_S = 0.01
+CHAT_TITLE = "chat"
+EMBEDDINGS_TITLE = "embeddings"
+
 
 def empty_answer(schema: Json) -> Json:
     """Return an object with only what the schema requires, each value as empty as it allows."""
@@ -74,23 +89,6 @@ def _resolve_ref(schema: Json, root: Json) -> Json:
     if len(schema.get("allOf", ())) == 1:
         return _resolve_ref(schema["allOf"][0], root)
     return schema
-
-
-FaultKind = Literal["dead", "slow", "rate_limited", "error", "garbage", "cut", "hang"]
-"""What goes wrong:
-
-dead          the connection is closed without a response
-slow          the response comes after `seconds`, or when the faults are cleared
-rate_limited  429 with Retry-After: `seconds`
-error         500
-garbage       200 with a body that is not JSON; for a question, an answer that is not JSON
-cut           the connection breaks after `after` pieces
-hang          the connection stays open after `after` pieces, and nothing more comes
-"""
-
-_POLL_INTERVAL_S = 0.01
-CHAT_TITLE = "chat"
-EMBEDDINGS_TITLE = "embeddings"
 
 
 @dataclass(frozen=True, kw_only=True)

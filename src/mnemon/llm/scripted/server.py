@@ -22,6 +22,9 @@ from mnemon.llm.protocol import Json, ToolRequest
 from mnemon.llm.scripted import openai_wire
 from mnemon.llm.scripted.script import ReplyLike, Script, ScriptedFault, ScriptedReply, ScriptedRequest, split_words
 
+Reader: TypeAlias = asyncio.StreamReader
+Writer: TypeAlias = asyncio.StreamWriter
+
 
 def handle_control(script: Script, method: str, path: str, raw: bytes) -> Json:
     """Carry out a request to `/script` and return the response's body."""
@@ -60,10 +63,6 @@ def _parse_reply(raw: Any) -> ReplyLike:
         for number, call in enumerate(raw.get("calls", ()), 1)
     )
     return ScriptedReply(pieces=tuple(raw.get("pieces", ())), calls=calls, reason=raw.get("reason"))
-
-
-Reader: TypeAlias = asyncio.StreamReader
-Writer: TypeAlias = asyncio.StreamWriter
 
 
 class ScriptedServer:

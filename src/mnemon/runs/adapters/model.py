@@ -33,6 +33,8 @@ from mnemon.runs.run import RunUsage
 
 _OFFLINE_TEXT = "Offline: no model looked at this."
 _SYMBOL = re.compile(r"\b[A-Z]{2,6}(?:[-/][A-Z]{2,6})?\b")
+_EMPTY_SCHEMA = {"type": "object", "properties": {}, "additionalProperties": False}
+_REVIEW_SPEC = ToolSpec(name=REVIEW_TOOL, description=REVIEW_DESCRIPTION, schema=_EMPTY_SCHEMA)
 
 
 def offline_reply(name: str) -> str:
@@ -67,10 +69,6 @@ def _neutral_value(card: CardDefinition, slot: CardSlot, prompt: str) -> Any:
             return None
         case _:
             return _OFFLINE_TEXT if slot.name != "decision" else "WAIT"
-
-
-_EMPTY_SCHEMA = {"type": "object", "properties": {}, "additionalProperties": False}
-_REVIEW_SPEC = ToolSpec(name=REVIEW_TOOL, description=REVIEW_DESCRIPTION, schema=_EMPTY_SCHEMA)
 
 
 @dataclass
