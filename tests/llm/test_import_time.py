@@ -20,7 +20,7 @@ def test_no_provider_is_imported_before_one_is_used(module: str) -> None:
 
 
 def test_offline_needs_no_provider() -> None:
-    assert loaded_by("from mnemon.llm.connect import connect\nconnect('offline')").isdisjoint(HEAVY)
+    assert loaded_by("from mnemon.llm.connect import connect_llm\nconnect_llm('offline')").isdisjoint(HEAVY)
 
 
 @pytest.mark.parametrize("name", ["openai:tiny", "ollama:tiny"])
@@ -29,11 +29,11 @@ def test_a_model_on_openais_wire_needs_no_vendors_library(name: str) -> None:
     asked = f"""
 import asyncio, mnemon.app, mnemon.cli.main
 from mnemon.errors import ModelDown
-from mnemon.llm.connect import connect
-from mnemon.llm.protocol import ChatRequest, Message
-llm = connect({name!r}, base_url="http://127.0.0.1:9/v1", timeout=60)
+from mnemon.llm.connect import connect_llm
+from mnemon.llm.protocol import LlmChatRequest, LlmMessage
+llm = connect_llm({name!r}, base_url="http://127.0.0.1:9/v1", timeout=60)
 async def ask():
-    request = ChatRequest(system="", messages=(Message(role="user", content="hi"),), by_rule=str)
+    request = LlmChatRequest(system="", messages=(LlmMessage(role="user", content="hi"),), by_rule=str)
     try:
         [event async for event in llm.chat(request)]
     except ModelDown:
