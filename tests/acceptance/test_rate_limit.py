@@ -141,7 +141,7 @@ def run_token(limited: Limited, agent_id: str, run_id: str) -> str:
                 await tx.execute(
                     "update runs set status = 'running' where org_id = 'acme' and run_id = %(id)s", id=run_id
                 )
-                return await issue_token(Scope(org_id="acme"), tx, run_id=run_id, agent_id=agent_id)
+                return await issue_token(tx, Scope(org_id="acme"), run_id=run_id, agent_id=agent_id)
         finally:
             await db.close()
 

@@ -78,7 +78,7 @@ async def test_no_agent_wakes_after_the_last_step(database_url: str, tmp_path: P
     await db.open()
     try:
         async with db.tx("demo") as tx:
-            failed = await store.list_runs(DEMO, tx, RunFilter(status=RunStatus.FAILED), most=100)
+            failed = await store.list_runs(tx, DEMO, RunFilter(status=RunStatus.FAILED), most=100)
             assert [run.error for _, run in failed if "told to fail" not in str(run.error)] == []
     finally:
         await db.close()
@@ -97,17 +97,17 @@ async def _look(db: Database) -> None:
         assert believed.answered
         assert believed.week == 4
 
-        found = await agent_store.list_agents(DEMO, tx)
+        found = await agent_store.list_agents(tx, DEMO)
         panels = await agents.list_memory_panels(tx, DEMO, found)
         kestrel = next(agent for agent in found if agent.name == "Kestrel")
         assert panels[kestrel.id].runs_since_reset > 20
         assert kestrel.schedule is None
         lead = next(agent for agent in found if agent.name == "Meridian")
-        waking = await agent_store.find_next_slot(DEMO, tx, lead.id)
+        waking = await agent_store.find_next_slot(tx, DEMO, lead.id)
         assert waking is not None
         assert waking > tx.now
 
-        trades = [run for _, run in await store.list_runs(DEMO, tx, RunFilter(card_type="trade-decision"), most=100)]
+        trades = [run for _, run in await store.list_runs(tx, DEMO, RunFilter(card_type="trade-decision"), most=100)]
         states = {run.resolution_status for run in trades}
         assert {ResolutionStatus.OPEN, ResolutionStatus.RESOLVED} <= states
         assert all(run.created_at < tx.now for run in trades)

@@ -89,7 +89,7 @@ async def test_a_call_that_succeeds_tells_what_it_was_for_and_what_it_cost(chat:
         (VendorRejected(500, SECRET), "unavailable", 500, "look at the model's server"),
         (AnswerDeclined(SECRET), "refused", None, "use another model"),
         (TimeoutError(SECRET), "timeout", None, "or check that the model's server answers at all"),
-        (NotAModel(SECRET), "bad_answer", None, "check MNEMON_MODEL_BASE_URL: what answers there is no model"),
+        (NotAModel(SECRET), "bad_answer", None, "check MNEMON_MODEL_BASE_URL: the server there is not a model"),
         (httpx2.ConnectError(SECRET), "unavailable", None, "check MNEMON_MODEL_BASE_URL"),
         (ValueError(SECRET), "bad_answer", None, "JSON schema"),
     ],

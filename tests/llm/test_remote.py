@@ -121,7 +121,7 @@ async def test_what_may_pass_is_tried_again_until_something_is_said(error: Excep
         (VendorRejected(429, "pay", spent=True), "model_unavailable"),
         (AnswerDeclined(), "model_refused"),
         (UnsupportedRequest("not so"), "model_refused"),
-        (ValueError("what came is no JSON"), "model_answer_unusable"),
+        (ValueError("the response is not JSON"), "model_answer_unusable"),
         (KeyError("choices"), "model_answer_unusable"),
     ],
 )
@@ -146,12 +146,12 @@ async def test_after_the_first_word_nothing_is_asked_again(error: Exception) -> 
     assert vendor.asked == 1
 
 
-@pytest.mark.parametrize(("steps", "why"), [([], "it is empty"), ([None], "it stopped coming")])
+@pytest.mark.parametrize(("steps", "why"), [([], "it is empty"), ([None], "the stream ended early")])
 async def test_a_reply_that_nobody_ended_is_none(steps: list[Step], why: str) -> None:
     with pytest.raises(ModelDown, match=why) as caught:
         await heard(llm(steps)[0], [])
     assert caught.value.code == "model_answer_unusable"
-    with pytest.raises(ModelDown, match=r"broke off .*\(it stopped coming\)"):
+    with pytest.raises(ModelDown, match=r"broke off .*\(the stream ended early\)"):
         await heard(llm([*steps, TextPiece(text="Hel")])[0], [])
 
 

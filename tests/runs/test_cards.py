@@ -56,7 +56,7 @@ BAD = [
     ({"symbol": "BTC to the moon"}, "`symbol` must be a market's name"),
     ({"expires_at": "next week"}, "`expires_at` must be an ISO-8601 time"),
     ({"watch_for": "volume"}, "`watch_for` must be a list of texts"),
-    ({"mood": "good"}, "`mood` is no slot of it"),
+    ({"mood": "good"}, "`mood` is not a slot of it"),
     ({"stop_loss": None}, "`stop_loss` is missing for a position"),
     ({"stop_loss": 130}, "for LONG the stop must lie on the losing side"),
     ({"action": "SHORT"}, "for SHORT the stop must lie on the losing side"),

@@ -77,7 +77,7 @@ async def test_an_event_of_an_agent_that_is_being_deleted_is_dropped(working: Wo
         working.db,
         working.org,
         lambda tx: agents.delete_agent(tx, working.scope, agent.id),
-        lambda tx: store.append_event(working.scope, tx, run.id, agent.id, event),
+        lambda tx: store.append_event(tx, working.scope, run.id, agent.id, event),
     )
     assert await working.events(run) == []
 
@@ -111,7 +111,7 @@ async def test_whoever_changes_a_run_waits_for_its_agent_before_locking_it(worki
         working.org,
         lambda tx: agents.get_agent(tx, working.scope, agent.id, locked=True),
         lambda tx: CHANGED[changed](working, tx, run),
-        then=lambda tx: store.find_run(working.scope, tx, run.id, locked=True),
+        then=lambda tx: store.find_run(tx, working.scope, run.id, locked=True),
     )
     assert (await working.read(run)).status in (RunStatus.CANCELLED, RunStatus.FAILED)
 

@@ -87,7 +87,7 @@ async def test_a_chat_in_flight_at_a_reset_is_not_written_back(working: Working)
     await draining
     async with working.db.tx("acme") as tx:
         shown = (await agents.list_memory_panels(tx, working.scope, [agent]))[agent.id]
-        exchange = await agent_store.find_exchange(working.scope, tx, turn_id)
+        exchange = await agent_store.find_exchange(tx, working.scope, turn_id)
         kept = await tx.fetch_one("select count(*) as n from transcripts where org_id = 'acme'")
     assert (shown.status, kept["n"]) == (MemoryStatus.FRESH, 0)
     assert exchange is not None
@@ -157,8 +157,8 @@ async def test_only_a_hash_of_a_token_is_stored_and_a_new_one_replaces_it(workin
     agent = await working.agent()
     run = await working.ask(agent)
     async with working.db.tx("acme") as tx:
-        first = await issue_token(working.scope, tx, run_id=run.id, agent_id=agent.id)
-        second = await issue_token(working.scope, tx, run_id=run.id, agent_id=agent.id)
+        first = await issue_token(tx, working.scope, run_id=run.id, agent_id=agent.id)
+        second = await issue_token(tx, working.scope, run_id=run.id, agent_id=agent.id)
         rows = await tx.fetch_all("select digest from run_tokens where org_id = 'acme'")
     assert first != second
     assert len(rows) == 1

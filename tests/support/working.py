@@ -77,9 +77,9 @@ class Working:
     async def runs(self, agent: Agent) -> list[Run]:
         """Oldest first."""
         async with self.db.tx(self.org) as tx:
-            found = await store.list_runs(self.scope, tx, RunFilter(agent_id=agent.id), most=10_000)
+            found = await store.list_runs(tx, self.scope, RunFilter(agent_id=agent.id), most=10_000)
         return [run for _, run in reversed(found)]
 
     async def events(self, run: Run) -> list[tuple[str, dict[str, Any]]]:
         async with self.db.tx(self.org) as tx:
-            return [(event.type, event.data) for event in await store.list_events(self.scope, tx, run.id)]
+            return [(event.type, event.data) for event in await store.list_events(tx, self.scope, run.id)]

@@ -247,7 +247,7 @@ async def test_another_model_under_the_same_name_is_a_clear_error(old: Services,
     async with old.db.owner_tx() as tx:
         await assert_dimension(tx, OLD.model, 32)
         await assert_dimension(tx, NEW.model, 96)
-        with pytest.raises(Misconfigured, match="gives vectors of 96 dimensions, and the stored ones have 32"):
+        with pytest.raises(Misconfigured, match="returns vectors of 96 dimensions, but the stored ones have 32"):
             await assert_dimension(tx, OLD.model, 96)
 
 

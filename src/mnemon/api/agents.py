@@ -53,7 +53,7 @@ async def create_agent(body: AgentIn, door: WriteDoor) -> Response:
 async def list_agents(door: ReadDoor, limit: Limit = 50, cursor: str | None = None) -> Response:
     """Agents, oldest first."""
     async with door.tx() as tx:
-        found = await agent_store.list_agents(door.org, tx, after=decode_cursor(cursor) or "", most=limit + 1)
+        found = await agent_store.list_agents(tx, door.org, after=decode_cursor(cursor) or "", most=limit + 1)
         panels = await agents.list_memory_panels(tx, door.org, found)
     shown = [AgentOut.from_agent(agent, panels[agent.id], tx.now) for agent in found]
     return door.page(shown, limit=limit, position=lambda agent: agent.id)
@@ -113,7 +113,7 @@ async def list_messages(agent_id: str, door: ReadDoor, limit: Limit = 50, cursor
     after = parse_seq(decode_cursor(cursor))
     async with door.tx() as tx:
         await agents.get_agent(tx, door.org, agent_id)
-        found = await agent_store.list_messages(door.org, tx, agent_id, after=after, most=limit + 1)
+        found = await agent_store.list_messages(tx, door.org, agent_id, after=after, most=limit + 1)
     places = {message.id: str(message.seq) for message in found}
     shown = [ChatMessageOut.from_message(message) for message in found]
     return door.page(shown, limit=limit, position=lambda message: places[message.id])
@@ -178,7 +178,7 @@ async def _queue_chat_turn(door: Door, agent_id: str, message: str) -> tuple[str
                 await idempotency.store_reply(tx, door.org, slot, subject=turn_id)
             door.audit_write(tx, turn_id)
         agent = await agents.get_agent(tx, door.org, agent_id)
-        memory, _ = (await agent_store.list_memories(door.org, tx, [agent]))[agent.id]
+        memory, _ = (await agent_store.list_memories(tx, door.org, [agent]))[agent.id]
     return turn_id, memory.session_id if memory.enabled else None
 
 
@@ -200,5 +200,5 @@ async def _complete_reply(door: Door, turn_id: str) -> AgentReplyOut:
     if "code" in ended:
         raise Conflict(ended["detail"], code=ended["code"])
     async with door.tx() as tx:
-        reply = await agent_store.find_turn_message(door.org, tx, turn_id, "assistant")
+        reply = await agent_store.find_turn_message(tx, door.org, turn_id, "assistant")
     return AgentReplyOut(**ended, reply=reply.content if reply else None)

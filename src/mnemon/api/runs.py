@@ -51,7 +51,7 @@ async def read_run(run_id: str, door: ReadDoor) -> Response:
     """The run."""
     async with door.tx() as tx:
         run = await get_run(tx, door.org, run_id)
-        again = await store.list_re_examinations(door.org, tx, [run.id])
+        again = await store.list_re_examinations(tx, door.org, [run.id])
     return door.reply(RunOut.from_run(run, cards_of(door), again))
 
 
@@ -98,7 +98,7 @@ async def re_examinations(run_id: str, door: ReadDoor) -> Response:
     """Every re-examination of the decision, oldest first."""
     async with door.tx() as tx:
         run = await get_run(tx, door.org, run_id)
-        found = await store.list_re_examinations(door.org, tx, [run.id])
+        found = await store.list_re_examinations(tx, door.org, [run.id])
     shown = [ReExaminationOut.from_run(again, cards_of(door)) for again in found]
     return door.page(shown, limit=max(1, len(shown)), position=lambda again: again.id)
 
@@ -136,8 +136,8 @@ async def page_of_runs(door: Door, wanted: RunFilter, limit: int, cursor: str | 
     """A page of runs, newest first."""
     before = parse_seq(decode_cursor(cursor)) or None
     async with door.tx() as tx:
-        found = await store.list_runs(door.org, tx, wanted, before=before, most=limit + 1)
-        again = await store.list_re_examinations(door.org, tx, [run.id for _, run in found])
+        found = await store.list_runs(tx, door.org, wanted, before=before, most=limit + 1)
+        again = await store.list_re_examinations(tx, door.org, [run.id for _, run in found])
     places = {run.id: str(seq) for seq, run in found}
     shown = [RunOut.from_run(run, cards_of(door), again) for _, run in found]
     return door.page(shown, limit=limit, position=lambda run: places[run.id])

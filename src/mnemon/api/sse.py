@@ -170,8 +170,8 @@ async def stream_chat_turn(
 async def chat_outcome(db: Database, scope: Scope, turn_id: str) -> dict[str, Any]:
     """How the turn ended: the fields of `done`, or of `error` when it has no reply."""
     async with db.tx(scope.org_id) as tx:
-        exchange = await agent_store.find_exchange(scope, tx, turn_id)
-        reply = await agent_store.find_turn_message(scope, tx, turn_id, "assistant")
+        exchange = await agent_store.find_exchange(tx, scope, turn_id)
+        reply = await agent_store.find_turn_message(tx, scope, turn_id, "assistant")
     if exchange is None:
         return {"code": "chat_failed", "detail": "The agent was deleted meanwhile.", "turnId": turn_id}
     if exchange.status not in FINAL_STATUSES:

@@ -21,10 +21,10 @@ from mnemon.scope import Scope
 
 async def find_agent(scope: Scope, tx: Tx, who: str) -> Agent:
     """The agent of this id, or the only one of this name."""
-    found = await agent_store.find_agent(scope, tx, who)
+    found = await agent_store.find_agent(tx, scope, who)
     if found is not None:
         return found
-    alike = [agent for agent in await agent_store.list_agents(scope, tx, most=1000) if agent.name == who]
+    alike = [agent for agent in await agent_store.list_agents(tx, scope, most=1000) if agent.name == who]
     if not alike:
         raise NotFound("agent")
     if len(alike) > 1:

@@ -56,7 +56,7 @@ def list_agents(org: OrgOption = "local", as_json: JsonOption = False) -> None:
         async with open_services(settings_from_flags()) as house:
             scope = await require_organization(house, org)
             async with house.db.tx(scope.org_id) as tx:
-                found = await agent_store.list_agents(scope, tx, most=1000)
+                found = await agent_store.list_agents(tx, scope, most=1000)
                 panels = await rules.list_memory_panels(tx, scope, found)
         return [(agent, panels[agent.id]) for agent in found]
 

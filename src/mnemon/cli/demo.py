@@ -121,7 +121,7 @@ async def _reserve_organization(services: "Services", org: str) -> AsyncIterator
     scope = Scope(org_id=org)
     async with services.db.tx(org) as tx:
         await create_organization(tx)
-        filled = bool(await list_people(tx, scope, most=1) or await list_agents(scope, tx, most=1))
+        filled = bool(await list_people(tx, scope, most=1) or await list_agents(tx, scope, most=1))
     if filled:
         raise Conflict(
             f"The organization {org} has data already, and the demo mixes with nobody's. "

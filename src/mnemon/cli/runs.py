@@ -45,9 +45,9 @@ def list_runs(
             raise Invalid(f"--status takes one of: {', '.join(RunStatus)}.")
         owner = (await find_agent(scope, tx, agent)).id if agent else None
         wanted = RunFilter(agent_id=owner, status=RunStatus(status) if status else None)
-        found = [one for _, one in await store.list_runs(scope, tx, wanted, most=limit)]
-        again = await store.list_re_examinations(scope, tx, [one.id for one in found])
-        names = {one.id: one.name for one in await agent_store.list_agents(scope, tx, most=1000)}
+        found = [one for _, one in await store.list_runs(tx, scope, wanted, most=limit)]
+        again = await store.list_re_examinations(tx, scope, [one.id for one in found])
+        names = {one.id: one.name for one in await agent_store.list_agents(tx, scope, most=1000)}
         return found, again, names, tx.now
 
     found, again, names, now = _run_in_transaction(org, load_runs)
@@ -71,7 +71,7 @@ def show(run_id: RunIdArgument, org: OrgOption = "local", as_json: JsonOption = 
     async def load_run(house: "Services", scope: Any, tx: Any) -> Any:
         found = await get_run(tx, scope, run_id)
         agent = await get_agent(tx, scope, found.agent_id)
-        return found, await store.list_re_examinations(scope, tx, [found.id]), agent.name, tx.now
+        return found, await store.list_re_examinations(tx, scope, [found.id]), agent.name, tx.now
 
     found, again, name, now = _run_in_transaction(org, load_run)
     if as_json:
@@ -165,7 +165,7 @@ def follow_run(org: str, ask: Any, *, as_json: bool, writes: str | None = None) 
             async with house.db.tx(org) as tx:
                 done = await get_run(tx, scope, run_id)
                 agent = await get_agent(tx, scope, done.agent_id)
-                return done, await store.list_re_examinations(scope, tx, [done.id]), agent.name, tx.now
+                return done, await store.list_re_examinations(tx, scope, [done.id]), agent.name, tx.now
 
     done, again, name, now = run(watch_to_end())
     if as_json:

@@ -209,8 +209,8 @@ async def _send_message(house: Services, scope: Scope, agent: Agent, message: st
     if shown:
         out.print()
     async with house.db.tx(scope.org_id) as tx:
-        exchange = await agent_store.find_exchange(scope, tx, turn_id)
-        reply = await agent_store.find_turn_message(scope, tx, turn_id, "assistant")
+        exchange = await agent_store.find_exchange(tx, scope, turn_id)
+        reply = await agent_store.find_turn_message(tx, scope, turn_id, "assistant")
     if reply is None:
         why = exchange.error if exchange and exchange.error else "the agent is gone"
         raise Unavailable(f"No reply: {why}")

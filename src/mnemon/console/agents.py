@@ -103,7 +103,7 @@ class AgentSummary:
 async def listed(visit: PageRequest) -> PageContent:
     """Every agent with its memory, its next run and its last decision."""
     async with visit.tx() as tx:
-        found = await agent_store.list_agents(visit.org_scope, tx, most=MAX_AGENTS)
+        found = await agent_store.list_agents(tx, visit.org_scope, most=MAX_AGENTS)
         seen = await _summarize_agents(tx, visit.org_scope, found)
     return PageContent(title="Agents", data={"agents": seen, "warn_above": WARN_ABOVE_RUNS, "now": tx.now})
 
@@ -128,10 +128,10 @@ async def detail(visit: PageRequest, agent_id: str) -> PageContent:
     async with visit.tx() as tx:
         agent = await agents.get_agent(tx, visit.org_scope, agent_id)
         seen = (await _summarize_agents(tx, visit.org_scope, [agent]))[0]
-        said = await agent_store.list_latest_messages(visit.org_scope, tx, agent_id, most=MAX_MESSAGES)
-        asked = await agent_store.list_exchanges(visit.org_scope, tx, agent_id, [one.turn_id for one in said])
-        runs = await store.list_runs(visit.org_scope, tx, RunFilter(agent_id=agent_id), most=MAX_RUNS)
-        team = await agent_store.list_team(visit.org_scope, tx, agent.team)
+        said = await agent_store.list_latest_messages(tx, visit.org_scope, agent_id, most=MAX_MESSAGES)
+        asked = await agent_store.list_exchanges(tx, visit.org_scope, agent_id, [one.turn_id for one in said])
+        runs = await store.list_runs(tx, visit.org_scope, RunFilter(agent_id=agent_id), most=MAX_RUNS)
+        team = await agent_store.list_team(tx, visit.org_scope, agent.team)
     data = {
         "seen": seen,
         "agent": agent,
@@ -204,23 +204,23 @@ async def talk(visit: PageRequest, form: dict[str, str], agent_id: str) -> Actio
 
 @live_topic("agents", grant=Grant.AGENTS_READ)
 async def _agents_version(tx: Tx, scope: Scope, argument: str) -> str:
-    found = await agent_store.list_agents(scope, tx, most=MAX_AGENTS)
-    latest = await store.list_runs(scope, tx, RunFilter(), most=MAX_RUNS)
+    found = await agent_store.list_agents(tx, scope, most=MAX_AGENTS)
+    latest = await store.list_runs(tx, scope, RunFilter(), most=MAX_RUNS)
     return "|".join([*(f"{one.id}{one.updated_at}" for one in found), *(f"{run.id}{run.status}" for _, run in latest)])
 
 
 @live_topic("agent", grant=Grant.AGENTS_READ)
 async def _agent_version(tx: Tx, scope: Scope, argument: str) -> str:
-    said = await agent_store.list_latest_messages(scope, tx, argument, most=2)
-    asked = await agent_store.list_exchanges(scope, tx, argument, [one.turn_id for one in said])
-    runs = await store.list_runs(scope, tx, RunFilter(agent_id=argument), most=MAX_RUNS)
+    said = await agent_store.list_latest_messages(tx, scope, argument, most=2)
+    asked = await agent_store.list_exchanges(tx, scope, argument, [one.turn_id for one in said])
+    runs = await store.list_runs(tx, scope, RunFilter(agent_id=argument), most=MAX_RUNS)
     steps = [f"{one.id}{asked[one.turn_id].status if one.turn_id in asked else ''}" for one in said]
     return "|".join([*steps, *(f"{run.id}{run.status}{run.resolution_status}" for _, run in runs)])
 
 
 async def _summarize_agents(tx: Tx, scope: Scope, found: Sequence[Agent]) -> list[AgentSummary]:
     panels = await agents.list_memory_panels(tx, scope, found)
-    slots = await agent_store.list_next_slots(scope, tx, [agent.id for agent in found])
+    slots = await agent_store.list_next_slots(tx, scope, [agent.id for agent in found])
     last = await last_decision_by_agent(tx, scope, [agent.id for agent in found])
     return [
         AgentSummary(agent=agent, panel=panels[agent.id], next_run=slots.get(agent.id), last=last.get(agent.id))
@@ -230,7 +230,7 @@ async def _summarize_agents(tx: Tx, scope: Scope, found: Sequence[Agent]) -> lis
 
 async def _agent_form(visit: PageRequest, agent: Agent | None) -> PageContent:
     async with visit.tx() as tx:
-        others = await agent_store.list_agents(visit.org_scope, tx, most=MAX_AGENTS)
+        others = await agent_store.list_agents(tx, visit.org_scope, most=MAX_AGENTS)
     candidates = [one for one in others if one.role is not AgentRole.LEAD and (agent is None or one.id != agent.id)]
     data = {
         "agent_id": agent.id if agent else None,

@@ -37,7 +37,7 @@ async def calibration(visit: PageRequest) -> PageContent:
         if agent_id:
             await get_agent(tx, visit.org_scope, agent_id)
         record = await load_track_record(tx, visit.org_scope, cards, agent_id)
-        agents = {agent.id: agent.name for agent in await agent_store.list_agents(visit.org_scope, tx, most=200)}
+        agents = {agent.id: agent.name for agent in await agent_store.list_agents(tx, visit.org_scope, most=200)}
         total, actions = await load_hit_rates(tx, visit.org_scope)
     groups = [
         CalibrationGroup(

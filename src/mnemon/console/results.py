@@ -66,9 +66,9 @@ async def results(visit: PageRequest, kind: str) -> PageContent:
         resolution=ResolutionStatus(status) if status in set(ResolutionStatus) else None,
     )
     async with visit.tx() as tx:
-        found = await store.list_runs(visit.org_scope, tx, wanted, before=before, most=PAGE_SIZE + 1)
+        found = await store.list_runs(tx, visit.org_scope, wanted, before=before, most=PAGE_SIZE + 1)
         rows = await _load_rows(tx, visit.org_scope, [run for _, run in found[:PAGE_SIZE]], card)
-        agents = await agent_store.list_agents(visit.org_scope, tx, most=200)
+        agents = await agent_store.list_agents(tx, visit.org_scope, most=200)
     data = {
         "kind": kind,
         "kinds": {path: path.replace("-", " ").capitalize() for path in kinds},
@@ -86,17 +86,17 @@ async def results(visit: PageRequest, kind: str) -> PageContent:
 
 @live_topic("results", grant=Grant.AGENTS_READ)
 async def _results_version(tx: Tx, scope: Scope, argument: str) -> str:
-    found = await store.list_runs(scope, tx, RunFilter(), most=PAGE_SIZE)
+    found = await store.list_runs(tx, scope, RunFilter(), most=PAGE_SIZE)
     return "|".join(f"{run.id}{run.status}{run.outcome}" for _, run in found)
 
 
 async def _load_rows(tx: Tx, scope: Scope, found: list[Run], card: CardDefinition) -> list[ResultRow]:
     again: dict[str, list[Conviction]] = defaultdict(list)
-    for one in await store.list_re_examinations(scope, tx, [run.id for run in found]):
+    for one in await store.list_re_examinations(tx, scope, [run.id for run in found]):
         made = conviction_of(one)
         if made.score is not None:
             again[str(one.parent_run_id)].append(made)
-    agents = {agent.id: agent.name for agent in await agent_store.list_team(scope, tx, [run.agent_id for run in found])}
+    agents = {agent.id: agent.name for agent in await agent_store.list_team(tx, scope, [run.agent_id for run in found])}
     return [
         ResultRow(
             run=run,

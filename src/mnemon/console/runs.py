@@ -59,9 +59,9 @@ async def run(visit: PageRequest, run_id: str) -> PageContent:
     async with visit.tx() as tx:
         found = await get_run(tx, visit.org_scope, run_id)
         agent = await get_agent(tx, visit.org_scope, found.agent_id)
-        events = await store.list_events(visit.org_scope, tx, run_id, most=MAX_EVENTS)
-        again = await store.list_re_examinations(visit.org_scope, tx, [run_id], most=MAX_RE_EXAMINATIONS)
-        parent = await store.find_run(visit.org_scope, tx, found.parent_run_id) if found.parent_run_id else None
+        events = await store.list_events(tx, visit.org_scope, run_id, most=MAX_EVENTS)
+        again = await store.list_re_examinations(tx, visit.org_scope, [run_id], most=MAX_RE_EXAMINATIONS)
+        parent = await store.find_run(tx, visit.org_scope, found.parent_run_id) if found.parent_run_id else None
     card = _load_cards(visit).get(found.card_type)
     history = [conviction_of(one) for one in again]
     data = {
@@ -121,11 +121,11 @@ async def cancel(visit: PageRequest, form: dict[str, str], run_id: str) -> Actio
 
 @live_topic("run", grant=Grant.AGENTS_READ)
 async def _run_version(tx: Tx, scope: Scope, argument: str) -> str:
-    found = await store.find_run(scope, tx, argument)
+    found = await store.find_run(tx, scope, argument)
     if found is None:
         return "gone"
-    again = await store.list_re_examinations(scope, tx, [argument], most=MAX_RE_EXAMINATIONS)
-    events = [] if found.status in FINAL_STATUSES else await store.list_events(scope, tx, argument, most=MAX_EVENTS)
+    again = await store.list_re_examinations(tx, scope, [argument], most=MAX_RE_EXAMINATIONS)
+    events = [] if found.status in FINAL_STATUSES else await store.list_events(tx, scope, argument, most=MAX_EVENTS)
     last = events[-1].seq if events else 0
     return "|".join([found.status, str(found.outcome), str(last), *(f"{one.id}{one.status}" for one in again)])
 

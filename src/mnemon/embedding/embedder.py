@@ -1,8 +1,6 @@
-"""Vectors of texts that were embedded a moment ago.
+"""What Mnemon needs of an embedding model, and a cache in front of one.
 
-What Mnemon asks of an embedding model.
-
-Vectors of length 1, so that a dot product is a cosine.
+Vectors have length 1, so that a dot product is the cosine similarity.
 """
 
 from collections import OrderedDict
@@ -11,41 +9,41 @@ from typing import Protocol
 
 import numpy as np
 
+CACHE_CAPACITY = 4096
+"""Most texts whose vectors are cached."""
+MAX_KEY_CHARS = 2_000
+"""Longer texts are not cached: they are messages, which are embedded once."""
+
 
 class Embedder(Protocol):
     """Turns texts into unit vectors. Raises `mnemon.errors.ModelDown` when it cannot."""
 
     model: str
-    """Name stored beside every vector, so that models of different dimensions live side by side."""
+    """The name stored with every vector, so that vectors of several models can be stored side by side."""
 
     @property
     def dimension(self) -> int:
-        """Length of its vectors; 0 for an endpoint that has not answered yet and whose model is not known."""
+        """Length of its vectors; 0 for an endpoint of an unknown model that has not answered yet."""
         ...
 
     async def embed(self, texts: Sequence[str]) -> np.ndarray:
-        """Shape (len(texts), dimension), float32; a row of length 1 each, or zeros for a text without words."""
+        """Return float32 vectors of shape (len(texts), dimension): unit length, or zeros for a text without words."""
         ...
 
     async def close(self) -> None:
-        """Its connections are closed; at the end of the process."""
+        """Close its connections, at the end of the process."""
         ...
 
 
 def scale_to_unit(rows: np.ndarray) -> np.ndarray:
-    """The rows scaled in place to length 1; a row of zeros stays one."""
+    """Scale the rows in place to length 1 and return them; a row of zeros stays as it is."""
     lengths: np.ndarray = np.linalg.norm(rows, axis=1, keepdims=True)
     np.divide(rows, lengths, out=rows, where=lengths > 0)
     return rows
 
 
-CACHE_CAPACITY = 4096
-MAX_KEY_CHARS = 2_000
-"""Longer texts are not kept: they are messages, and are embedded once."""
-
-
 class CachedEmbedder:
-    """Asks its embedder only for texts it does not hold; the least recently used go first."""
+    """Calls its embedder only for texts that are not cached; the least recently used are evicted."""
 
     def __init__(self, embedder: Embedder, *, capacity: int = CACHE_CAPACITY) -> None:
         self._embedder = embedder
@@ -55,20 +53,25 @@ class CachedEmbedder:
 
     @property
     def dimension(self) -> int:
+        """Length of the embedder's vectors."""
         return self._embedder.dimension
 
     async def close(self) -> None:
+        """Close the embedder's connections."""
         await self._embedder.close()
 
     async def embed(self, texts: Sequence[str]) -> np.ndarray:
+        """Return the vectors of the texts, each text embedded at most once."""
         missing = list(dict.fromkeys(text for text in texts if text not in self._held))
         fresh = dict(zip(missing, await self._embedder.embed(missing), strict=True)) if missing else {}
+        # The rows are taken before anything is cached, which may evict others of these texts.
         rows = [fresh[text] if text in fresh else self._held[text] for text in texts]
         for text in texts:
             self._cache_vector(text, fresh.get(text))
         return np.stack(rows) if rows else np.zeros((0, self.dimension), dtype=np.float32)
 
     def _cache_vector(self, text: str, vector: np.ndarray | None) -> None:
+        """Cache the vector, mark the text as just used, and evict what exceeds the capacity."""
         if vector is not None and len(text) <= MAX_KEY_CHARS:
             self._held[text] = vector
         if text in self._held:

@@ -1,6 +1,6 @@
 """An embedder behind any OpenAI-compatible endpoint.
 
-One line in the log for each request to an embedding endpoint: how many texts, how it ended. No text, no key.
+Each request leaves one log line: how many texts, how it ended. No text or key is logged.
 """
 
 import asyncio
@@ -23,11 +23,26 @@ _OUTCOME_BY_CODE = {
     "model_answer_unusable": ("bad_answer", "check MNEMON_EMBEDDER, its dimension included"),
     "model_unavailable": ("unavailable", "check MNEMON_EMBEDDER_BASE_URL and that the server runs"),
 }
-"""By the error's code: the outcome, and what a person should do."""
+"""The outcome to log and the operator's next step, by the error's code."""
+OPENAI_URL = "https://api.openai.com/v1"
+KNOWN_DIMENSIONS = {
+    "text-embedding-3-small": 1536,
+    "text-embedding-3-large": 3072,
+    "text-embedding-ada-002": 1536,
+}
+"""Vector lengths of OpenAI's models; those of others are learned from the first answer."""
+BATCH_SIZE = 128
+"""Texts in one request."""
+MAX_TEXT_CHARS = 20_000
+"""Characters sent of one text; providers refuse texts beyond a limit of their own."""
+MAX_TRIES = 3
+"""Most tries of one request."""
+REST_S = 5.0
+"""Seconds after a failure during which calls fail at once, so that not every caller waits for the timeout."""
 
 
 class EmbeddingCall:
-    """One request, all its tries included."""
+    """One request to the endpoint, with all its tries."""
 
     def __init__(self, model: str, texts: int) -> None:
         self._began = time.monotonic()
@@ -39,12 +54,12 @@ class EmbeddingCall:
 
     @property
     def elapsed_s(self) -> float:
-        """How long it has taken so far."""
+        """Seconds since the call began."""
         return time.monotonic() - self._began
 
     @contextmanager
     def log_when_done(self) -> Iterator["EmbeddingCall"]:
-        """Write the line when the request was answered or given up; one that was cancelled leaves none."""
+        """Write the log line when the request was answered or has failed; a cancelled one leaves none."""
         try:
             yield self
         except ModelDown as error:
@@ -71,23 +86,8 @@ class EmbeddingCall:
         )
 
 
-OPENAI_URL = "https://api.openai.com/v1"
-KNOWN_DIMENSIONS = {
-    "text-embedding-3-small": 1536,
-    "text-embedding-3-large": 3072,
-    "text-embedding-ada-002": 1536,
-}
-BATCH_SIZE = 128
-"""Texts in one request."""
-MAX_TEXT_CHARS = 20_000
-"""Characters sent of one text; providers refuse a text beyond their own limit."""
-MAX_TRIES = 3
-REST_S = 5.0
-"""Seconds after a failure during which it fails at once: while it is down, nobody waits for it again and again."""
-
-
 class EndpointEmbedder:
-    """Asks an endpoint, in batches, within a bound. The dimension is learned from the first answer."""
+    """Requests vectors from an endpoint, in batches, within a time limit."""
 
     def __init__(
         self, name: str, *, base_url: str | None, api_key: str | None, timeout: float, http: httpx2.AsyncClient
@@ -104,14 +104,17 @@ class EndpointEmbedder:
         self._resting_until = 0.0
 
     async def close(self) -> None:
-        """Its connections are closed."""
+        """Close its connections."""
         await self._http.aclose()
 
     async def embed(self, texts: Sequence[str]) -> np.ndarray:
+        """Return the vectors of the texts. Raise ModelDown on failure, and at once for `REST_S` seconds after one."""
         if not texts:
             return np.zeros((0, self.dimension), dtype=np.float32)
         if time.monotonic() < self._resting_until:
-            raise ModelDown(f"{self.model} failed a moment ago and is left alone for {REST_S:g} s. Try again then.")
+            raise ModelDown(
+                f"{self.model} failed a moment ago and is not called again for {REST_S:g} s. Try again then."
+            )
         try:
             batches = [await self._embed_batch(texts[n : n + BATCH_SIZE]) for n in range(0, len(texts), BATCH_SIZE)]
         except ModelDown:
@@ -120,8 +123,8 @@ class EndpointEmbedder:
         return np.concatenate(batches)
 
     async def _embed_batch(self, texts: Sequence[str]) -> np.ndarray:
-        """One request's vectors, asked for again while that may help."""
-        # Endpoints refuse an empty text; a blank has no words either, and its row is put to zero below.
+        """Return the vectors of one request, retried while the failure may pass and time is left."""
+        # Endpoints refuse an empty text, so a space is sent; `_parse_vectors` sets the rows of blank texts to zero.
         body: dict[str, Any] = {"model": self._asked, "input": [text[:MAX_TEXT_CHARS] or " " for text in texts]}
         if self._size:
             body["dimensions"] = self._size
@@ -138,11 +141,11 @@ class EndpointEmbedder:
                 if call.tries == MAX_TRIES or wait >= self._timeout - call.elapsed_s:
                     break
                 await asyncio.sleep(wait)
-            said = f"status {call.status}" if call.status is not None else "no answer"
-            raise ModelDown(f"{self.model} is not available ({said}). Check MNEMON_EMBEDDER_BASE_URL.")
+            cause = f"status {call.status}" if call.status is not None else "no answer"
+            raise ModelDown(f"{self.model} is not available ({cause}). Check MNEMON_EMBEDDER_BASE_URL.")
 
     async def _post_request(self, body: dict[str, Any], left: float) -> httpx2.Response | None:
-        """The response, or None where the connection failed or took too long."""
+        """Return the response, or None when the connection failed or took too long."""
         try:
             async with asyncio.timeout(max(0.001, left)):
                 return await self._http.post(self._url, json=body, headers=self._headers)
@@ -150,7 +153,9 @@ class EndpointEmbedder:
             return None
 
     def _parse_vectors(self, response: httpx2.Response, texts: Sequence[str]) -> np.ndarray:
+        """Return the response's vectors in the order of the texts. Raise ModelDown when they do not fit them."""
         try:
+            # The API numbers the vectors; it does not promise their order.
             data = sorted(response.json()["data"], key=lambda row: row["index"])
             made = np.array([row["embedding"] for row in data], dtype=np.float32)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
@@ -173,5 +178,6 @@ class EndpointEmbedder:
 
 
 def _retry_delay(response: httpx2.Response | None, tried: int) -> float:
-    asked = response.headers.get("retry-after", "") if response is not None else ""
-    return float(asked) if asked.isdigit() else float(0.25 * 2**tried)
+    """Return the seconds to wait: the server's Retry-After, or a delay that doubles with each try."""
+    retry_after = response.headers.get("retry-after", "") if response is not None else ""
+    return float(retry_after) if retry_after.isdigit() else float(0.25 * 2**tried)

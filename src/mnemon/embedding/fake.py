@@ -1,4 +1,4 @@
-"""An embedder for tests: the same vector for the same text, near ones for texts that share words."""
+"""An embedder for tests: the same vector for the same text, similar ones for texts that share words."""
 
 import hashlib
 import re
@@ -13,16 +13,17 @@ _WORD_PATTERN = re.compile(r"\w+")
 
 
 class FakeEmbedder:
-    """Hashes words into places."""
+    """Hashes each word into four positions of the vector."""
 
     def __init__(self, *, dimension: int = FAKE_DIMENSION) -> None:
         self.dimension = dimension
         self.model = f"fake-{dimension}"
 
     async def close(self) -> None:
-        """There was nothing open."""
+        """Do nothing: no connection is open."""
 
     async def embed(self, texts: Sequence[str]) -> np.ndarray:
+        """Return the vectors of the texts."""
         made = np.zeros((len(texts), self.dimension), dtype=np.float32)
         for row, text in zip(made, texts, strict=True):
             for word in _WORD_PATTERN.findall(text.lower()):

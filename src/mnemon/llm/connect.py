@@ -1,4 +1,4 @@
-"""From the settings' words to a model."""
+"""Connect the model that the settings name."""
 
 from typing import TYPE_CHECKING
 
@@ -22,9 +22,9 @@ def connect_llm(
     longest_reply: int = 200_000,
     way: "RequestPriority | None" = None,
 ) -> Llm:
-    """The model that `MNEMON_MODEL` names, metered. Nothing is sent yet; a wrong name is `Misconfigured`.
+    """Return the model that `MNEMON_MODEL` names, metered; no request is sent yet. Raise Misconfigured for a bad name.
 
-    Questions of jobs let pass whoever has the right of way.
+    `way` is the request priority by which questions of jobs wait for requests.
     """
     from mnemon.llm.meter import MeteredLlm
 
@@ -33,8 +33,8 @@ def connect_llm(
     vendor, colon, model = name.partition(":")
     if not colon or not model:
         raise Misconfigured(f"MNEMON_MODEL={name!r} names no provider. {_KNOWN_VENDORS}")
-    patience = RetryPolicy(timeout=timeout, whole_reply=max(600.0, timeout), longest_reply=longest_reply)
-    return MeteredLlm(_connect_remote(vendor, model, base_url or None, api_key or None, patience, way))
+    policy = RetryPolicy(timeout=timeout, whole_reply=max(600.0, timeout), longest_reply=longest_reply)
+    return MeteredLlm(_connect_remote(vendor, model, base_url or None, api_key or None, policy, way))
 
 
 def _connect_remote(
@@ -42,24 +42,26 @@ def _connect_remote(
     model: str,
     base_url: str | None,
     api_key: str | None,
-    patience: RetryPolicy,
+    policy: RetryPolicy,
     way: "RequestPriority | None",
 ) -> Llm:
+    """Return the model of this vendor. Raise Misconfigured when the vendor is unknown."""
+    # Imported here, so that a command that uses no model starts without an HTTP client.
     from mnemon.llm.remote import RemoteLlm
     from mnemon.llm.vendor import LlmVendor
 
     made: LlmVendor
-    timeout = patience.timeout
+    timeout = policy.timeout
     match vendor:
         case "openai" | "ollama":
             from mnemon.llm.completions.vendor import connect_completions
 
             made = connect_completions(vendor, model, base_url=base_url, api_key=api_key, timeout=timeout)
         case "anthropic" | "google":
-            # The vendors' libraries take seconds to import: only now, when one is used.
+            # The vendors' libraries take seconds to import, so only now that one is used.
             from mnemon.llm.pydantic_ai_vendor import connect_library
 
             made = connect_library(vendor, model, base_url=base_url, api_key=api_key, timeout=timeout)
         case _:
             raise Misconfigured(f"MNEMON_MODEL names an unknown provider, {vendor!r}. {_KNOWN_VENDORS}")
-    return RemoteLlm(f"{vendor}:{model}", made, patience, way)
+    return RemoteLlm(f"{vendor}:{model}", made, policy, way)

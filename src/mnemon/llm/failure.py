@@ -1,4 +1,4 @@
-"""What went wrong with a request to a model, in Mnemon's words."""
+"""What went wrong with a request to a model: the error for the caller, the outcome for the log, whether to retry."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -11,18 +11,19 @@ UNAVAILABLE_CODE = "model_unavailable"
 UNUSABLE_CODE = "model_answer_unusable"
 REFUSED_CODE = "model_refused"
 _RETRIED_STATUSES = {408, 409, 425, 429}
+"""HTTP statuses below 500 after which the same request may succeed."""
 
 
 class VendorRejected(Exception):
-    """The server answered with an error: by its status, or inside a stream that had begun well."""
+    """The server responded with an error, by status or inside a stream that had begun well."""
 
     def __init__(self, status: int, cause: str, *, after: float | None = None, spent: bool = False) -> None:
         super().__init__(cause)
         self.status = status
         self.after = after
-        """Seconds it asked to wait."""
+        """Seconds the server asked to wait."""
         self.spent = spent
-        """Whether what was paid for is used up, so that waiting does not help."""
+        """Whether the quota is used up, so that waiting does not help."""
 
 
 class AnswerDeclined(Exception):
@@ -30,11 +31,11 @@ class AnswerDeclined(Exception):
 
 
 class UnsupportedRequest(Exception):
-    """This model cannot be asked so; says why."""
+    """The model does not support such a request; the message says why."""
 
 
 class NotAModel(ValueError):
-    """A web page came, so what answers at that address is no model."""
+    """The response is a web page, so the server at that address is no model."""
 
 
 REQUEST_ERRORS: tuple[type[Exception], ...] = (
@@ -45,18 +46,18 @@ REQUEST_ERRORS: tuple[type[Exception], ...] = (
     httpx2.InvalidURL,
     OSError,
     TimeoutError,
-    # An answer of the wrong shape; the vendors' libraries read one without looking first.
+    # A malformed answer: the vendors' libraries read fields without checking that they exist.
     ValueError,
     TypeError,
     KeyError,
     IndexError,
     AttributeError,
 )
-"""All that a request may raise, whoever serves it."""
+"""Everything that a request may raise, with any vendor."""
 
 
 class CallOutcome(StrEnum):
-    """How a call to a model ended, as the log tells it."""
+    """How a call to a model ended, for the log."""
 
     OK = "ok"
     BAD_ANSWER = "bad_answer"
@@ -68,21 +69,21 @@ class CallOutcome(StrEnum):
     CUT = "cut"
     """The reply began and did not end."""
     CANCELLED = "cancelled"
-    """Nobody waits for the answer any more."""
+    """The caller no longer waits for the answer."""
     INTERNAL = "internal"
-    """A fault of ours."""
+    """A bug in Mnemon."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ModelFailure:
-    """One request that failed."""
+    """One failed request: what to tell the caller, what to log, and whether to retry."""
 
     detail: str
-    """The cause and the next step. It may quote what the server sent, so no log has it."""
+    """The cause and the next step. Never logged, because it may quote what the server sent."""
     code: str
     outcome: CallOutcome
     next_step: str
-    """What a person should do, in words of ours alone."""
+    """What the operator should do; it quotes nothing from the server and may be logged."""
     status: int | None = None
     """The HTTP status the server answered with."""
     again: bool
@@ -91,14 +92,16 @@ class ModelFailure:
     """Seconds the server asked to wait."""
 
     def to_error(self) -> ModelDown:
+        """Return the error to raise."""
         return ModelDown(self.detail, code=self.code)
 
 
 def classify_failure(error: Exception, model: str, timeout: float) -> ModelFailure:
-    """What to make of an exception that a request raised."""
+    """Return the failure that an exception of a request means."""
+    # The order matters: a ConnectTimeout is a TimeoutException, and timeouts are TransportErrors or OSErrors.
     match error:
         case httpx2.ConnectTimeout():
-            return _unreachable_failure(model, "it did not take the connection")
+            return _unreachable_failure(model, "it did not accept the connection")
         case TimeoutError() | httpx2.TimeoutException():
             return timeout_failure(model, timeout)
         case httpx2.TransportError() | OSError():
@@ -109,7 +112,9 @@ def classify_failure(error: Exception, model: str, timeout: float) -> ModelFailu
             detail = f"{model} declined to answer: its content filter stopped it. Rephrase, or use another model."
             return _refused_failure(detail, "use another model if its content filter stops this often")
         case UnsupportedRequest():
-            return _refused_failure(f"{model} cannot be asked so: {error}", "look at what the caller asked for")
+            return _refused_failure(
+                f"{model} does not support this request: {error}", "check the options that the caller sent"
+            )
         case NotAModel():
             return not_a_model_failure(model)
         case _:
@@ -117,40 +122,41 @@ def classify_failure(error: Exception, model: str, timeout: float) -> ModelFailu
 
 
 def timeout_failure(model: str, timeout: float) -> ModelFailure:
-    """No answer within the bound."""
+    """Return the failure for a model that did not answer in time."""
     detail = f"{model} did not answer within {timeout:g} s. Try again, or raise MNEMON_MODEL_TIMEOUT_S."
     step = "raise MNEMON_MODEL_TIMEOUT_S, use a faster model, or check that the model's server answers at all"
     return ModelFailure(detail=detail, code=UNAVAILABLE_CODE, outcome=CallOutcome.TIMEOUT, next_step=step, again=True)
 
 
 def unusable_failure(model: str, why: str) -> ModelFailure:
-    """An answer came, and it is not one."""
+    """Return the failure for an answer that cannot be used."""
     detail = f"{model} gave an answer that cannot be used: {why}. Ask again, or use another model."
     step = "nothing if it is rare; otherwise use a model that keeps to a JSON schema"
     return ModelFailure(detail=detail, code=UNUSABLE_CODE, outcome=CallOutcome.BAD_ANSWER, next_step=step, again=False)
 
 
 def not_a_model_failure(model: str) -> ModelFailure:
-    """A web page came in place of an answer."""
-    step = "check MNEMON_MODEL_BASE_URL: what answers there is no model"
+    """Return the failure for a web page in place of an answer."""
+    step = "check MNEMON_MODEL_BASE_URL: the server there is not a model"
     detail = f"{model} gave an answer that cannot be used: it is a web page. {step[0].upper()}{step[1:]}."
     return ModelFailure(detail=detail, code=UNUSABLE_CODE, outcome=CallOutcome.BAD_ANSWER, next_step=step, again=False)
 
 
 def cut_off_failure(model: str, why: str) -> ModelFailure:
-    """The reply began and did not end."""
+    """Return the failure for a reply that began and did not end."""
     detail = f"{model} broke off in the middle of its reply ({why}). Ask again."
     step = "nothing if it is rare; otherwise look at the network and the model's server"
     return ModelFailure(detail=detail, code=UNAVAILABLE_CODE, outcome=CallOutcome.CUT, next_step=step, again=False)
 
 
 def short_cause(error: Exception) -> str:
-    """The error's first line, short: it may quote what the server sent."""
+    """Return at most 200 characters of the error's first line; they may quote what the server sent."""
     lines = str(error).strip().splitlines()
     return (lines[0] if lines else type(error).__name__)[:200]
 
 
 def _unreachable_failure(model: str, cause: str) -> ModelFailure:
+    """Return the failure for a server that cannot be reached, which may be retried."""
     detail = f"{model} cannot be reached ({cause}). Check MNEMON_MODEL_BASE_URL and that the server runs."
     step = "check MNEMON_MODEL_BASE_URL and that the model's server runs"
     return ModelFailure(
@@ -159,6 +165,7 @@ def _unreachable_failure(model: str, cause: str) -> ModelFailure:
 
 
 def _refused_failure(detail: str, next_step: str, status: int | None = None) -> ModelFailure:
+    """Return the failure for a request that the vendor refuses, which is not retried."""
     outcome = CallOutcome.REFUSED
     return ModelFailure(
         detail=detail, code=REFUSED_CODE, outcome=outcome, next_step=next_step, status=status, again=False
@@ -166,6 +173,7 @@ def _refused_failure(detail: str, next_step: str, status: int | None = None) -> 
 
 
 def _busy_failure(detail: str, next_step: str, error: VendorRejected, *, again: bool) -> ModelFailure:
+    """Return the failure for a server that is overloaded or broken, with its Retry-After."""
     outcome, status, after = CallOutcome.UNAVAILABLE, error.status, error.after
     return ModelFailure(
         detail=detail,
@@ -179,15 +187,16 @@ def _busy_failure(detail: str, next_step: str, error: VendorRejected, *, again: 
 
 
 def _status_failure(error: VendorRejected, model: str) -> ModelFailure:
+    """Return the failure for a response with an error status."""
     status = error.status
     if status in (401, 403):
         detail = f"{model} refused the key ({status}). Set MNEMON_MODEL_API_KEY to one that is valid."
         return _refused_failure(detail, "check MNEMON_MODEL_API_KEY", status)
     if status == 404:
-        detail = f"{model} is not known there (404). Check MNEMON_MODEL and MNEMON_MODEL_BASE_URL."
+        detail = f"{model} was not found (404). Check MNEMON_MODEL and MNEMON_MODEL_BASE_URL."
         return _refused_failure(detail, "check MNEMON_MODEL and MNEMON_MODEL_BASE_URL", status)
     if status == 429 or error.spent:
-        detail = f"{model} takes no more requests now (429). Wait, or raise the quota there."
+        detail = f"{model} accepts no more requests now (429). Wait, or raise the quota at its provider."
         return _busy_failure(detail, "wait, or raise the quota at the model's provider", error, again=not error.spent)
     if status >= 500 or status in _RETRIED_STATUSES:
         detail = f"{model} failed with status {status}. Try again later."

@@ -1,6 +1,6 @@
-"""Counts every call to a model for `/metrics`: calls, tokens and seconds, by model and purpose.
+"""Count every call to a model for `/metrics`, and calculate what calls cost.
 
-What calls cost in money, at the providers' list prices as they ship with us; no network is asked.
+Prices are the providers' list prices as a library ships them; nothing is requested over the network.
 """
 
 from collections.abc import AsyncGenerator
@@ -9,7 +9,7 @@ from contextlib import aclosing
 from prometheus_client import Counter, Histogram
 
 from mnemon.errors import ModelDown
-from mnemon.llm.offline import OFFLINE_NAME as OFFLINE
+from mnemon.llm.offline import OFFLINE_NAME
 from mnemon.llm.protocol import ChatEvent, Llm, LlmAnswer, LlmChatRequest, LlmQuestion, Purpose, ReplyFinished, Usage
 from mnemon.spans import span
 
@@ -21,10 +21,12 @@ MODEL_SECONDS = Histogram(
     ("model", "purpose"),
     buckets=(0.05, 0.1, 0.25, 0.5, 1, 2, 4, 8, 16, 32, 64),
 )
+PRICED_PROVIDERS = {"openai": "openai", "anthropic": "anthropic", "google": "google"}
+"""Ids in the price list by the provider's name in MNEMON_MODEL."""
 
 
 class MeteredLlm:
-    """The same model, counted."""
+    """Counts the calls, tokens and seconds of another model, by model and purpose."""
 
     def __init__(self, llm: Llm) -> None:
         self._llm = llm
@@ -32,9 +34,11 @@ class MeteredLlm:
         self.offline = llm.offline
 
     async def close(self) -> None:
+        """Close the model's connections."""
         await self._llm.close()
 
     async def answer(self, question: LlmQuestion) -> LlmAnswer:
+        """Pass the question on and count the call."""
         try:
             with span("model", model=self.name, purpose=question.purpose, title=question.title):
                 answer = await self._llm.answer(question)
@@ -45,6 +49,7 @@ class MeteredLlm:
         return answer
 
     async def chat(self, request: LlmChatRequest) -> AsyncGenerator[ChatEvent, None]:
+        """Pass the request on and count the call when its reply is finished or fails."""
         try:
             async with aclosing(self._llm.chat(request)) as events:
                 async for event in events:
@@ -66,16 +71,14 @@ class MeteredLlm:
         MODEL_CALLS.labels(self.name, purpose, error.code).inc()
 
 
-PRICED_PROVIDERS = {"openai": "openai", "anthropic": "anthropic", "google": "google"}
-
-
 def cost_usd(usage: Usage) -> float | None:
-    """Dollars for these tokens; None when no price is known for the model, which a local one's never is."""
-    if usage.model == OFFLINE:
+    """Return the price of these tokens in dollars: 0 offline, None when no price is known, as for local models."""
+    if usage.model == OFFLINE_NAME:
         return 0.0
     provider, _, model = usage.model.partition(":")
     if provider not in PRICED_PROVIDERS or not model:
         return None
+    # Imported when used, so that commands which call no model start quickly.
     from genai_prices import Usage as Tokens
     from genai_prices import calc_price
 

@@ -1,4 +1,4 @@
-"""No model at all: the rules that come with each question answer it. Free, and the same every time."""
+"""No model: each question is answered by the rule that comes with it. Free of cost, and the same every time."""
 
 import json
 from collections.abc import AsyncGenerator
@@ -9,24 +9,26 @@ OFFLINE_NAME = "offline"
 
 
 class OfflineLlm:
-    """Answers by rule."""
+    """Answers every question by its rule."""
 
     name = OFFLINE_NAME
     offline = True
 
     async def close(self) -> None:
-        """There was nothing open."""
+        """Do nothing: no connection is open."""
 
     async def answer(self, question: LlmQuestion) -> LlmAnswer:
+        """Return what the question's rule gives; long prompts are read off the event loop."""
         from mnemon.event_loop import run_off_loop  # with asyncio: `mnemon --help` does without
 
         value = await run_off_loop(len(question.prompt), question.by_rule)
         return LlmAnswer(value=value, text=json.dumps(value, ensure_ascii=False), usage=Usage(model=OFFLINE_NAME))
 
     async def chat(self, request: LlmChatRequest) -> AsyncGenerator[ChatEvent, None]:
+        """Yield the reply that the request's rule gives, line by line."""
         from mnemon.event_loop import run_off_loop  # with asyncio: `mnemon --help` does without
 
-        told = await run_off_loop(sum(len(message.content) for message in request.messages), request.by_rule)
-        for line in told.splitlines(keepends=True):
+        reply = await run_off_loop(sum(len(message.content) for message in request.messages), request.by_rule)
+        for line in reply.splitlines(keepends=True):
             yield TextPiece(text=line)
         yield ReplyFinished(usage=Usage(model=OFFLINE_NAME))

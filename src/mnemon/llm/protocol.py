@@ -1,4 +1,4 @@
-"""What Mnemon asks of a language model: one reply, streamed, or one structured answer."""
+"""What Mnemon needs of a language model: a streamed reply, or a structured answer."""
 
 from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ Json = dict[str, Any]
 
 
 class Purpose(StrEnum):
-    """What a call was for; usage is summed and metered by it."""
+    """What a call is for; usage is summed and metered by it."""
 
     CHAT = "chat"
     REFLECTION = "reflection"
@@ -26,12 +26,13 @@ class Usage:
     input_tokens: int = 0
     output_tokens: int = 0
     cached_tokens: int = 0
-    """Of the input, read from the provider's cache."""
+    """Input tokens that were read from the provider's cache."""
     latency_ms: float = 0.0
     calls: int = 1
     model: str = ""
 
     def plus(self, other: "Usage") -> "Usage":
+        """Return the sum of both."""
         return Usage(
             input_tokens=self.input_tokens + other.input_tokens,
             output_tokens=self.output_tokens + other.output_tokens,
@@ -44,32 +45,32 @@ class Usage:
 
 @dataclass(frozen=True, kw_only=True)
 class LlmQuestion:
-    """A structured answer is wanted."""
+    """A request for a structured answer."""
 
     title: str
     """The schema's title: `Reflection`, `SessionSummary`, `Spine`, `CuratorPlan`, `Card`."""
     schema: Json
-    """A JSON schema of an object, with that title."""
+    """The JSON schema of an object, with that title."""
     system: str
     prompt: str
     purpose: Purpose
     by_rule: Callable[[], Json]
-    """The answer rules give, for offline mode."""
+    """Returns the answer in offline mode."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class LlmAnswer:
-    """What came back: the object as parsed, not yet validated beyond being an object."""
+    """A structured answer: the parsed object, not validated against the schema."""
 
     value: Json
     text: str
-    """The raw answer, kept before anything is applied."""
+    """The raw answer, stored before anything is applied."""
     usage: Usage
 
 
 @dataclass(frozen=True, kw_only=True)
 class ToolRequest:
-    """The model wants a tool called."""
+    """A tool call that the model requests."""
 
     id: str
     name: str
@@ -92,7 +93,7 @@ class LlmMessage:
 
 @dataclass(frozen=True, kw_only=True)
 class ToolSpec:
-    """A tool offered to the model."""
+    """A tool that is offered to the model."""
 
     name: str
     description: str
@@ -102,16 +103,16 @@ class ToolSpec:
 
 @dataclass(frozen=True, kw_only=True)
 class LlmChatRequest:
-    """A reply is wanted: one model request, no tool loop."""
+    """A request for one reply; tool calls in it are not executed here."""
 
     system: str
     messages: tuple[LlmMessage, ...]
     tools: tuple[ToolSpec, ...] = ()
     purpose: Purpose = Purpose.CHAT
     by_rule: Callable[[], str]
-    """The reply rules give, for offline mode."""
+    """Returns the reply in offline mode."""
     options: Json = field(default_factory=dict)
-    """Passed on from the caller where the wire allows it: temperature, max_tokens, tool_choice, stop, …"""
+    """The caller's options, passed on where the vendor supports them: temperature, max_tokens, tool_choice, stop, …"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,23 +130,25 @@ class ReplyFinished:
     reason: str = "stop"
     """`stop`, `length`, `tool_calls` or `content_filter`."""
     cut: bool = False
-    """Whether it was longer than we take, and was cut."""
+    """Whether the reply was longer than the limit and was cut."""
 
 
 ChatEvent = TextPiece | ToolRequest | ReplyFinished
 
 
 class Llm(Protocol):
-    """A model. Raises `mnemon.errors.ModelDown` when it does not answer, or not usably, within its bounds."""
+    """A model. Raises `mnemon.errors.ModelDown` when it gives no usable answer within its time and tries."""
 
     name: str
-    """As named in the settings, `openai:gpt-…` or `offline`."""
+    """The model as the settings name it: `openai:gpt-…` or `offline`."""
     offline: bool
 
-    async def answer(self, question: LlmQuestion) -> LlmAnswer: ...
+    async def answer(self, question: LlmQuestion) -> LlmAnswer:
+        """Return a structured answer."""
 
-    def chat(self, request: LlmChatRequest) -> AsyncGenerator[ChatEvent, None]: ...
+    def chat(self, request: LlmChatRequest) -> AsyncGenerator[ChatEvent, None]:
+        """Yield a reply piece by piece; `ReplyFinished` comes last."""
 
     async def close(self) -> None:
-        """Its connections are closed; at the end of the process."""
+        """Close its connections, at the end of the process."""
         ...

@@ -1,10 +1,8 @@
-"""One request through the library: a structured answer, or a reply piece by piece.
+"""Anthropic's and Google's models through pydantic-ai: its direct requests only, none of its agents or retries.
 
-Which of the library's models a name means.
-
-The library's exceptions, in the words that `failure` knows.
-
-A conversation in Mnemon's messages, told in the vendor library's.
+The file creates the library's model, translates Mnemon's messages and options into the library's, sends one request and
+translates errors back into those of `failure`. Importing it takes seconds, so only `connect` does, when such a model is
+named.
 """
 
 from collections.abc import AsyncGenerator, Iterator
@@ -49,6 +47,11 @@ from mnemon.llm.protocol import (
 from mnemon.llm.vendor import RawAnswer, ReplyPiece
 from mnemon.llm.vendor_http import http_client, missing_key_error
 
+_PASSED_OPTIONS = ("temperature", "top_p", "seed", "presence_penalty", "frequency_penalty", "parallel_tool_calls")
+"""Options that have the same name in the library."""
+_FINISH_REASONS = {"tool_call": "tool_calls", "length": "length", "content_filter": "content_filter"}
+"""Mnemon's finish reasons by the library's; any other is `stop`."""
+
 
 def make_library_model(
     vendor: Literal["anthropic", "google"],
@@ -58,7 +61,7 @@ def make_library_model(
     api_key: str | None,
     http: httpx2.AsyncClient,
 ) -> Model:
-    """The vendor library's model."""
+    """Return the library's model of this vendor. Raise Misconfigured when its key is missing."""
     try:
         if vendor == "anthropic":
             return _anthropic_model(model, base_url, api_key, http)
@@ -83,7 +86,7 @@ def _google_model(model: str, base_url: str | None, api_key: str | None, http: h
 
 @contextmanager
 def translate_errors() -> Iterator[None]:
-    """Whatever the library raises inside comes out as one of `failure.RAISED`."""
+    """Turn whatever the library raises inside the block into one of `failure.REQUEST_ERRORS`."""
     try:
         yield
     except (library.AgentRunError, library.UserError, AssertionError) as error:
@@ -91,6 +94,7 @@ def translate_errors() -> Iterator[None]:
 
 
 def _translate_error(error: Exception) -> Exception:
+    """Return the error of `failure` that an error of the library means."""
     match error:
         case library.ModelRequestTimeout() | library.ModelTimeoutError():
             return TimeoutError(str(error))
@@ -107,28 +111,28 @@ def _translate_error(error: Exception) -> Exception:
             return ValueError(str(error))
 
 
-_PASSED_OPTIONS = ("temperature", "top_p", "seed", "presence_penalty", "frequency_penalty", "parallel_tool_calls")
-
-
 def to_library_messages(system: str, messages: tuple[LlmMessage, ...]) -> list[ModelMessage]:
-    """The messages in order, the system prompt first, what stands together from one side in one message."""
-    told: list[ModelMessage] = []
+    """Return the messages as the library's, the system prompt first.
+
+    Messages in a row that do not come from the assistant become parts of one request.
+    """
+    result: list[ModelMessage] = []
     waiting: list[ModelRequestPart] = [SystemPromptPart(content=system)] if system else []
     for message in messages:
         if message.role == "assistant":
             if waiting:
-                told.append(ModelRequest(parts=waiting))
+                result.append(ModelRequest(parts=waiting))
                 waiting = []
-            told.append(ModelResponse(parts=_response_parts(message)))
+            result.append(ModelResponse(parts=_response_parts(message)))
         else:
             waiting.append(_request_part(message))
     if waiting:
-        told.append(ModelRequest(parts=waiting))
-    return told
+        result.append(ModelRequest(parts=waiting))
+    return result
 
 
 def to_library_settings(options: Json) -> ModelSettings:
-    """The caller's options that every vendor knows, in the library's words; the others are dropped."""
+    """Return the caller's options that every vendor knows, as the library's settings; others are dropped."""
     known: dict[str, Any] = {name: options[name] for name in _PASSED_OPTIONS if options.get(name) is not None}
     limit = options.get("max_completion_tokens") or options.get("max_tokens")
     if limit is not None:
@@ -144,14 +148,17 @@ def to_library_settings(options: Json) -> ModelSettings:
 
 
 def _response_parts(message: LlmMessage) -> list[ModelResponsePart]:
+    """Return an assistant's message as parts of the library's response."""
     parts: list[ModelResponsePart] = [TextPart(content=message.content)] if message.content else []
     parts += [
         ToolCallPart(tool_name=call.name, args=call.arguments, tool_call_id=call.id) for call in message.tool_requests
     ]
+    # A response needs at least one part.
     return parts or [TextPart(content="")]
 
 
 def _request_part(message: LlmMessage) -> ModelRequestPart:
+    """Return a message that is not the assistant's as a part of the library's request."""
     match message.role:
         case "tool":
             return ToolReturnPart(
@@ -165,9 +172,6 @@ def _request_part(message: LlmMessage) -> ModelRequestPart:
             return UserPromptPart(content=message.content)
 
 
-_FINISH_REASONS = {"tool_call": "tool_calls", "length": "length", "content_filter": "content_filter"}
-
-
 def connect_library(
     vendor: Literal["anthropic", "google"],
     model: str,
@@ -177,14 +181,14 @@ def connect_library(
     timeout: float,
     transport: httpx2.AsyncBaseTransport | None = None,
 ) -> "LibraryVendor":
-    """The model that `anthropic:…` or `google:…` names, with its own connections."""
+    """Return the model that `anthropic:…` or `google:…` names, with its own HTTP client."""
     http = http_client(timeout, base_url=base_url, transport=transport)
     made = make_library_model(vendor, model, base_url=base_url, api_key=api_key, http=http)
     return LibraryVendor(made, http, timeout=timeout)
 
 
 class LibraryVendor:
-    """A model that the library reaches."""
+    """A model that is reached through the library."""
 
     def __init__(self, model: Model, http: httpx2.AsyncClient, *, timeout: float) -> None:
         self._model = model
@@ -192,9 +196,11 @@ class LibraryVendor:
         self._timeout = timeout
 
     async def close(self) -> None:
+        """Close its connections."""
         await self._http.aclose()
 
     async def request_answer(self, question: LlmQuestion) -> RawAnswer:
+        """Send one request for a structured answer."""
         with translate_errors():
             response = await model_request(
                 self._model,
@@ -207,6 +213,7 @@ class LibraryVendor:
         )
 
     async def stream_reply(self, request: LlmChatRequest) -> AsyncGenerator[ReplyPiece, None]:
+        """Send one request and yield its reply; end without `ReplyFinished` when the stream broke off."""
         tools = [
             ToolDefinition(name=tool.name, description=tool.description, parameters_json_schema=tool.schema)
             for tool in request.tools
@@ -229,6 +236,7 @@ class LibraryVendor:
                             yield None
                 response = stream.get()
             calls = _tool_requests(response)
+        # Without a finish reason the stream broke off; the caller notices that no `ReplyFinished` came.
         if response.finish_reason is None:
             return
         for call in calls:
@@ -237,11 +245,13 @@ class LibraryVendor:
         yield ReplyFinished(usage=_response_usage(response), reason=reason)
 
     def _request_settings(self, options: Json) -> ModelSettings:
+        # The library's own retries are off: `RemoteLlm` retries within one time limit over all tries.
         return cast("ModelSettings", {**to_library_settings(options), "timeout": self._timeout, "max_retries": 0})
 
 
 def _answer_parameters(model: Model, question: LlmQuestion) -> ModelRequestParameters:
-    """How the schema is asked for: natively where the model can, else as the one tool it must call."""
+    """Return how to request the schema: natively where the model can, otherwise as the one tool it must call."""
+    # Natively first: a local model of 1.5 billion parameters failed every answer by tool (decision 10).
     if model.profile.get("supports_json_schema_output", False):
         wanted = OutputObjectDefinition(json_schema=question.schema, name=question.title)
         return ModelRequestParameters(output_mode="native", output_object=wanted)
@@ -255,7 +265,7 @@ def _answer_parameters(model: Model, question: LlmQuestion) -> ModelRequestParam
 
 
 def _answer_text(response: ModelResponse) -> str:
-    """The text of the answer, or the arguments of the tool that carries it."""
+    """Return the answer's text, or the arguments of the tool call that carries it."""
     for call in response.tool_calls:
         return call.args_as_json_str()
     return "".join(part.content for part in response.parts if isinstance(part, TextPart))

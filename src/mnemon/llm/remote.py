@@ -1,4 +1,4 @@
-"""A model behind a network: one request at a time, within bounds, every failure a `ModelDown`."""
+"""A model behind a network: requests with retries within a time limit, and every failure as `ModelDown`."""
 
 import asyncio
 import json
@@ -35,35 +35,36 @@ from mnemon.llm.vendor import LlmVendor, RawAnswer, ReplyPiece, RetryPolicy
 
 
 class RemoteLlm:
-    """Any vendor's model."""
+    """A model of any vendor. `way` is the request priority by which questions of jobs wait for requests."""
 
     offline = False
 
-    def __init__(self, name: str, vendor: LlmVendor, patience: RetryPolicy, way: RequestPriority | None = None) -> None:
+    def __init__(self, name: str, vendor: LlmVendor, policy: RetryPolicy, way: RequestPriority | None = None) -> None:
         self.name = name
-        self._way = way or RequestPriority()
+        self._priority = way or RequestPriority()
         self._vendor = vendor
-        self._patience = patience
+        self._policy = policy
 
     async def close(self) -> None:
-        """Its connections are closed."""
+        """Close the vendor's connections."""
         await self._vendor.close()
 
     async def answer(self, question: LlmQuestion) -> LlmAnswer:
-        await self._way.yield_to_requests()
+        """Return a structured answer. Raise ModelDown when it is no JSON object or no try succeeds in time."""
+        await self._priority.yield_to_requests()
         with ModelCall(self.name, question.purpose, question.title).log_when_done() as call:
-            said = await self._answer_with_retries(question, call)
-            text = storable_text(said.text)
+            raw = await self._answer_with_retries(question, call)
+            text = storable_text(raw.text)
             value = parse_object(text)
             if value is None:
-                why = "it was cut at the length limit" if said.cut else "it is not a JSON object"
+                why = "it was cut at the length limit" if raw.cut else "it is not a JSON object"
                 raise call.record_failure(unusable_failure(self.name, why))
-            return LlmAnswer(value=value, text=text, usage=call.record_success(said.usage))
+            return LlmAnswer(value=value, text=text, usage=call.record_success(raw.usage))
 
     async def _answer_with_retries(self, question: LlmQuestion, call: ModelCall) -> RawAnswer:
-        """The answer to the first request that succeeds."""
-        timeout = self._patience.timeout
-        while call.tries < self._patience.tries:
+        """Return the answer to the first request that succeeds."""
+        timeout = self._policy.timeout
+        while call.tries < self._policy.tries:
             call.tries += 1
             try:
                 async with asyncio.timeout(self._seconds_left(call.began)):
@@ -73,30 +74,36 @@ class RemoteLlm:
         raise call.record_failure(timeout_failure(self.name, timeout))
 
     async def chat(self, request: LlmChatRequest) -> AsyncGenerator[ChatEvent, None]:
+        """Yield the reply; retry only while nothing of it was yielded."""
         with ModelCall(self.name, request.purpose).log_when_done() as call:
-            while call.tries < self._patience.tries:
+            while call.tries < self._policy.tries:
                 call.tries += 1
-                said = False
+                begun = False
                 try:
                     async with aclosing(self._stream_once(request, call)) as events:
                         async for event in events:
-                            said = True
+                            begun = True
                             yield event
                     return
                 except REQUEST_ERRORS as error:
-                    if said:
+                    # The caller has shown the first pieces already: a second reply cannot be joined to them.
+                    if begun:
                         raise call.record_failure(cut_off_failure(self.name, short_cause(error)), error) from error
-                    await self._delay_or_raise(classify_failure(error, self.name, self._patience.timeout), call, error)
+                    await self._delay_or_raise(classify_failure(error, self.name, self._policy.timeout), call, error)
 
     async def _stream_once(self, request: LlmChatRequest, call: ModelCall) -> AsyncGenerator[ChatEvent, None]:
-        """One request's events, fit for a database; no more text than the longest reply has."""
-        ended = stirred = False
-        left = self._patience.longest_reply
+        """Yield one request's events, their text made storable and cut at the longest reply.
+
+        Raises ValueError when the stream ends without `ReplyFinished`.
+        """
+        ended = any_piece = False
+        left = self._policy.longest_reply
         async with aclosing(self._pieces_in_time(self._vendor.stream_reply(request), call.began)) as pieces:
             async for piece in pieces:
-                stirred = True
+                any_piece = True
                 match piece:
                     case TextPiece(text=text) if len(text) > left:
+                        # The usage is unknown here: servers send it with the last chunk.
                         yield TextPiece(text=storable_text(text[:left]))
                         yield ReplyFinished(usage=call.record_success(Usage()), reason="length", cut=True)
                         return
@@ -109,17 +116,15 @@ class RemoteLlm:
                         ended = True
                         yield replace(piece, usage=call.record_success(piece.usage))
         if not ended:
-            raise ValueError("it stopped coming" if stirred else "it is empty")
+            raise ValueError("the stream ended early" if any_piece else "it is empty")
 
     async def _pieces_in_time(
         self, pieces: AsyncGenerator[ReplyPiece, None], began: float
     ) -> AsyncGenerator[ReplyPiece, None]:
-        """The pieces: the first within the timeout, the last within the bound of a whole reply.
-
-        Only what waits for a piece is ever stopped, never the listener who has one.
-        """
+        """Yield the pieces: the first within the timeout, the last within the limit of a whole reply."""
+        # The timeout covers only the wait for the next piece, never what the consumer does with one.
         now = asyncio.get_running_loop().time()
-        last = now + self._patience.whole_reply
+        last = now + self._policy.whole_reply
         until = min(last, now + self._seconds_left(began))
         async with aclosing(pieces):
             while True:
@@ -132,14 +137,14 @@ class RemoteLlm:
                 yield piece
 
     def _seconds_left(self, began: float) -> float:
-        """Seconds until the answer, or the first piece, is late."""
-        return max(0.001, self._patience.timeout - (time.perf_counter() - began))
+        """Return the seconds until the answer, or the first piece, is late."""
+        return max(0.001, self._policy.timeout - (time.perf_counter() - began))
 
     async def _delay_or_raise(self, failure: ModelFailure, call: ModelCall, error: Exception) -> None:
-        """Returns when it is time to try again."""
-        remaining = self._patience.timeout - (time.perf_counter() - call.began)
+        """Wait until it is time to retry. Raise ModelDown when the failure is final or no time is left."""
+        remaining = self._policy.timeout - (time.perf_counter() - call.began)
         wait = (
-            self._patience.next_delay(
+            self._policy.next_delay(
                 tried=call.tries,
                 remaining=remaining,
                 asked=failure.after,
@@ -155,7 +160,7 @@ class RemoteLlm:
 
 
 def parse_object(text: str) -> Json | None:
-    """The JSON object in the text, also between fences or words, as small models like to put it."""
+    """Return the JSON object in the text, or None; small models put it between code fences or words."""
     for candidate in (text, text[text.find("{") : text.rfind("}") + 1]):
         try:
             value = json.loads(candidate)

@@ -1,4 +1,4 @@
-"""One structured answer of a known shape: asked for, and once more with what was wrong."""
+"""Request a structured answer of a known shape, and a second time with the fault if the first does not fit."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -20,7 +20,8 @@ A = TypeVar("A", bound=BaseModel)
 async def request_structured_answer(
     llm: Llm, shape: type[A], *, system: str, prompt: str, purpose: Purpose, by_rule: Callable[[], A]
 ) -> A:
-    """An answer of this shape. ModelDown when the second one does not fit either, so that the work is tried later."""
+    """Return an answer of this shape. Raise ModelDown when the second one does not fit either."""
+    # Only one retry here: after ModelDown the job as a whole is tried again later.
     schema = _shape_schema(shape)
     question = LlmQuestion(
         title=str(schema["title"]),
@@ -42,16 +43,18 @@ async def request_structured_answer(
         log.warning("answer_rejected", model=llm.name, title=question.title, faults=error.error_count())
         raise ModelDown(
             f"{llm.name} gave no {question.title} that can be used: {describe_validation_error(error)}. "
-            "It is asked again later.",
+            "It will be asked again later.",
             code="model_answer_unusable",
         ) from None
 
 
 @lru_cache(maxsize=64)
 def _shape_schema(shape: type[BaseModel]) -> Json:
-    """Made once: what is made of it further down is kept for the same object."""
+    """Return the shape's JSON schema."""
+    # Cached so that it stays the same object: `completions` keeps its encoding by the schema's identity.
     return shape.model_json_schema()
 
 
 async def _request_once(llm: Llm, shape: type[A], question: LlmQuestion) -> A:
+    """Return the answer of one question. Raise ValidationError when it does not have the shape."""
     return shape.model_validate(storable_json((await llm.answer(question)).value))

@@ -1,6 +1,6 @@
-"""The seam between patience and a vendor: one request, asked once. What fails, fails with one of `failure.RAISED`.
+"""The interface to a vendor, one request sent once, and the policy by which requests are retried.
 
-How long a model is waited for, how much of it is heard, and when it is asked again.
+A request that fails raises one of `failure.REQUEST_ERRORS`.
 """
 
 from collections.abc import AsyncGenerator
@@ -9,57 +9,56 @@ from typing import Protocol
 
 from mnemon.llm.protocol import LlmChatRequest, LlmQuestion, ReplyFinished, TextPiece, ToolRequest, Usage
 
+ReplyPiece = TextPiece | ToolRequest | ReplyFinished | None
+"""A piece of a reply. None means that the model is working, thinking or writing a call, without text yet."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class RawAnswer:
-    """A structured answer as it came, not yet looked at."""
+    """A structured answer as received, not yet parsed."""
 
     text: str
     usage: Usage
-    """The tokens; how long it took and whose they are is put in above."""
+    """The tokens only; the caller adds the duration and the model's name."""
     cut: bool = False
-    """Whether it ends where the limit of its length was."""
-
-
-ReplyPiece = TextPiece | ToolRequest | ReplyFinished | None
-"""A piece of a reply. None: the model is at work, thinking or writing a call, and says nothing yet."""
+    """Whether it ends because it reached the length limit."""
 
 
 class LlmVendor(Protocol):
-    """One model, as its vendor's wire reaches it."""
+    """One model, as reached over its vendor's API."""
 
     async def request_answer(self, question: LlmQuestion) -> RawAnswer:
-        """The answer to one request."""
+        """Send one request and return its answer."""
         ...
 
     def stream_reply(self, request: LlmChatRequest) -> AsyncGenerator[ReplyPiece, None]:
-        """One request's reply. `ReplyFinished` comes last, and only where the server itself ended the reply."""
+        """Send one request and yield its reply. `ReplyFinished` comes last, and only if the server ended the reply."""
         ...
 
     async def close(self) -> None:
-        """Its connections are closed."""
+        """Close its connections."""
         ...
 
 
 @dataclass(frozen=True, kw_only=True)
 class RetryPolicy:
-    """Bounds of one call. Times are in seconds."""
+    """Limits of one call. Times are in seconds."""
 
     timeout: float = 60.0
-    """A structured answer, or the first piece of a reply, comes within this, all tries and waits included."""
+    """Limit for a structured answer, or the first piece of a reply, with all tries and delays."""
     whole_reply: float = 600.0
-    """A streamed reply is complete within this."""
+    """Limit for a complete streamed reply."""
     tries: int = 4
-    """Most requests sent for one call."""
+    """Most requests for one call."""
     longest_reply: int = 200_000
-    """Characters of a streamed reply; what comes after them is not waited for."""
+    """Characters of a streamed reply; the rest is cut off."""
     first_wait: float = 0.5
-    """Before the second try; doubles from there."""
+    """Delay before the second try; doubles with each further one."""
 
     def next_delay(self, *, tried: int, remaining: float, asked: float | None, jitter: float) -> float | None:
-        """Seconds to wait before trying again; None when there is no point.
+        """Return the seconds to wait before the next try, or None when no try is left or it would come too late.
 
-        `asked` is what the server wants (Retry-After) and is honoured; `jitter` in [0, 1) spreads the rest.
+        `asked` is the server's Retry-After, which is followed exactly; `jitter` in [0, 1) spreads the other delays.
         """
         if tried >= self.tries:
             return None

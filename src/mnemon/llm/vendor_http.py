@@ -1,7 +1,4 @@
-"""The client that requests to a model go out by.
-
-A model's key: what to say where it is missing or cannot be sent. It stands in no message and no log.
-"""
+"""The HTTP client for requests to models, and errors about a model's key, which never appears in a message or log."""
 
 import ssl
 from urllib.parse import urlsplit
@@ -11,22 +8,22 @@ import httpx2
 from mnemon.errors import Misconfigured
 
 _CONNECTION_LIMITS = httpx2.Limits(max_connections=None, max_keepalive_connections=20, keepalive_expiry=60.0)
-"""A connection outlives the pause between two turns: the next reply need not wait for another one.
+"""Connections are unlimited and kept open between two turns of a conversation.
 
-There are as many as there are replies in the making. With a bound the next one would wait for a connection, and that
-would look like a model that does not answer.
+With a limit the next reply would wait for a free connection, which would look like a model that does not answer.
 """
 
 
 def http_client(
     timeout: float, *, base_url: str | None = None, transport: httpx2.AsyncBaseTransport | None = None
 ) -> httpx2.AsyncClient:
-    """A client within these bounds; a server on this machine is reached without any proxy."""
-    there = urlsplit(base_url or "")
-    local = there.hostname in ("127.0.0.1", "localhost", "::1")
-    # Certificates take 25 ms to load, and a server on this machine shows none.
-    unsecured = local and there.scheme == "http"
+    """Return a client with this timeout; a server on this machine is reached without a proxy."""
+    server = urlsplit(base_url or "")
+    local = server.hostname in ("127.0.0.1", "localhost", "::1")
+    # Loading certificates takes 25 ms, and plain HTTP on this machine needs none.
+    unsecured = local and server.scheme == "http"
     return httpx2.AsyncClient(
+        # An address that accepts no connection is given up early, so that time for a retry is left.
         timeout=httpx2.Timeout(timeout, connect=min(5.0, timeout)),
         limits=_CONNECTION_LIMITS,
         transport=transport,
@@ -36,7 +33,7 @@ def http_client(
 
 
 def missing_key_error(vendor: str, model: str) -> Misconfigured:
-    """The error for a model that needs a key and has none."""
+    """Return the error for a model that needs a key and has none."""
     return Misconfigured(
         f"{vendor}:{model} needs a key. Set {vendor.upper()}_API_KEY. The key of the model in MNEMON_MODEL may also "
         "stand in MNEMON_MODEL_API_KEY. MNEMON_MODEL=offline needs neither."
@@ -44,7 +41,8 @@ def missing_key_error(vendor: str, model: str) -> Misconfigured:
 
 
 def require_sendable_key(key: str) -> str:
-    """The key, unless no header can carry it: the network's error would quote it in full."""
+    """Return the key. Raise Misconfigured when no header can carry it."""
+    # Checked here because the HTTP client's error would quote the key.
     if key.isascii() and key.isprintable():
         return key
     raise Misconfigured(

@@ -3,13 +3,13 @@
                    enable / reset
         off ───────────────────────────► on, fresh ◄──────────────┐
          ▲                                  │                     │ reset
-         │ disable (session kept, ignored)  │ a chat or run ends  │
-         │                                  ▼ well                │
+         │ disable (session kept, ignored)  │ a chat or run       │
+         │                                  ▼ succeeds            │
          └───────────────────────────── on, carrying ─────────────┘
 
-Every enable and every reset begins a new generation. Whoever starts reads the generation; whoever ends may write its
-session id back only while that generation still stands. That fence, and not the order in which things finish, keeps a
-run that was in flight from bringing back what was reset.
+Every enable and every reset begins a new generation. A chat or run remembers the generation in which it started and
+writes its session id back only while the memory is still in that one. So a run that was under way during a reset cannot
+bring back what was reset, in whichever order the two finish.
 """
 
 from dataclasses import dataclass, replace
@@ -17,10 +17,11 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 WARN_ABOVE_RUNS = 20
+"""Runs since the last reset above which the panel advises another."""
 
 
 class MemoryStatus(StrEnum):
-    """The panel's word for what the next run will see."""
+    """What the next run will start with, as the panel shows it."""
 
     FRESH = "Fresh"
     CARRYING = "Carrying context"
@@ -36,46 +37,46 @@ class MemoryAccess(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class ActiveMemory:
-    """The one chat session of an agent."""
+    """The state of an agent's chat session, which its chat and runs share."""
 
     enabled: bool = False
     session_id: str | None = None
-    """The latest session an adapter emitted; kept while disabled, and ignored."""
+    """The last session id that an adapter returned; kept but ignored while memory is disabled."""
     generation: int = 0
-    """Counts fresh starts; 0 means memory was never on."""
+    """Number of fresh starts; 0 means memory was never enabled."""
     last_reset_at: datetime | None = None
-    """When the present generation began: the counter's anchor."""
+    """When the present generation began; runs are counted from here."""
     updated_at: datetime | None = None
     """When the session was last extended."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class MemoryStart:
-    """What a chat or run was given when it started; it hands this back when it ends."""
+    """The memory that a chat or run started with; needed again for the write-back at its end."""
 
     access: MemoryAccess
     session_id: str | None
-    """The session to resume; None begins a new one."""
+    """The session to resume; None starts a new one."""
     generation: int | None
-    """The generation it belongs to; None when memory was off."""
+    """The memory's generation at the start; None when memory was off."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class WriteBack:
-    """What the end of a chat or run did to the memory."""
+    """The memory after a chat or run ended, and whether its session was kept."""
 
     memory: ActiveMemory
     session_id_after: str | None
-    """What to audit: the shared session as this run left it, None when it left none."""
+    """The session id to record with the run: the shared session as the run left it, or None."""
     kept: bool
     """Whether the session id was written back."""
     why_not: str | None = None
-    """When it was not although one was emitted."""
+    """Why the session was not written back; None when it was, or when nothing was to be written."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class MemoryPanel:
-    """What a person sees of it."""
+    """An agent's memory as a person sees it."""
 
     enabled: bool
     status: MemoryStatus
@@ -86,21 +87,22 @@ class MemoryPanel:
 
 
 def memory_after_toggle(memory: ActiveMemory, *, enabled: bool, now: datetime) -> ActiveMemory:
-    """The memory after the toggle was set: enabling is a fresh start, disabling keeps and ignores."""
+    """Return the memory after it was enabled, which starts it fresh, or disabled, which keeps its session."""
     if enabled == memory.enabled:
         return memory
+    # Disabling begins no generation: a run that ends meanwhile is not kept because memory is off.
     if not enabled:
         return replace(memory, enabled=False)
     return memory_after_reset(replace(memory, enabled=True), now=now)
 
 
 def memory_after_reset(memory: ActiveMemory, *, now: datetime) -> ActiveMemory:
-    """The memory after a reset: no session, a new generation, the counter's anchor now."""
+    """Return the memory after a reset: no session, a new generation, and runs counted from now."""
     return replace(memory, session_id=None, generation=memory.generation + 1, last_reset_at=now, updated_at=None)
 
 
 def memory_start(memory: ActiveMemory, *, read_only: bool) -> MemoryStart:
-    """What a chat or run that begins now may see."""
+    """Return what a chat or run that starts now gets from the memory."""
     if not memory.enabled:
         return MemoryStart(access=MemoryAccess.NONE, session_id=None, generation=None)
     access = MemoryAccess.READ if read_only else MemoryAccess.EXTEND
@@ -110,7 +112,10 @@ def memory_start(memory: ActiveMemory, *, read_only: bool) -> MemoryStart:
 def session_write_back(
     memory: ActiveMemory, started: MemoryStart, *, succeeded: bool, emitted: str | None, now: datetime
 ) -> WriteBack:
-    """The memory after a chat or run ended: it takes the emitted session only from a success of this generation."""
+    """Return the memory after a chat or run ended.
+
+    It takes the emitted session id only from a success that started in the present generation with access to extend it.
+    """
     if started.access is MemoryAccess.NONE:
         return WriteBack(memory=memory, session_id_after=None, kept=False)
     why_not = _not_kept_reason(memory, started, succeeded)
@@ -125,12 +130,12 @@ def session_write_back(
 
 
 def is_since_reset(started_generation: int | None, memory: ActiveMemory) -> bool:
-    """Whether a successful run that started in this generation counts as one since the last reset."""
+    """Say whether a successful run that started in this generation counts as one since the last reset."""
     return started_generation is not None and started_generation == memory.generation
 
 
 def memory_panel(memory: ActiveMemory, *, runs_since_reset: int, now: datetime) -> MemoryPanel:
-    """What to show: a disabled memory is shown as the next run will find it, fresh."""
+    """Return what to show of the memory; a disabled one is shown as fresh, as the next run will find it."""
     carrying = memory.enabled and memory.session_id is not None
     age = now - memory.updated_at if carrying and memory.updated_at else None
     return MemoryPanel(
@@ -144,14 +149,14 @@ def memory_panel(memory: ActiveMemory, *, runs_since_reset: int, now: datetime) 
 
 
 def reset_warning(runs_since_reset: int) -> str | None:
-    """The advice to reset once more runs than is good have piled up."""
+    """Return the advice to reset after more than `WARN_ABOVE_RUNS` runs, or None."""
     if runs_since_reset <= WARN_ABOVE_RUNS:
         return None
     return f"{runs_since_reset} runs since the last reset. Reset the memory to keep runs fast and cheap."
 
 
 def format_age(age: timedelta) -> str:
-    """An age in its two largest units, like `2h 15m`; below a minute `0m`."""
+    """Format an age in its two largest units, like `2h 15m`; below a minute `0m`."""
     minutes = max(0, int(age.total_seconds() // 60))
     days, rest = divmod(minutes, 24 * 60)
     hours, minutes = divmod(rest, 60)
@@ -163,6 +168,8 @@ def format_age(age: timedelta) -> str:
 
 
 def _not_kept_reason(memory: ActiveMemory, started: MemoryStart, succeeded: bool) -> str | None:
+    """Return why the session of a chat or run that ended must not be written back, or None."""
+    # Before `enabled`: memory that was disabled and enabled again is on, but no longer what the run started with.
     if memory.generation != started.generation:
         return "memory was reset or enabled while this was in flight"
     if not memory.enabled:

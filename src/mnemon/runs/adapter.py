@@ -1,4 +1,4 @@
-"""The one seam between a run and what thinks for it: a task in, events out, an outcome or RunFailed at the end."""
+"""The interface between a run and what performs it: a task in, events meanwhile, an outcome or RunFailed at the end."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -14,29 +14,29 @@ from mnemon.runs.run import RunUsage
 
 
 class RunEventType(StrEnum):
-    """What can be seen of a run while it goes on."""
+    """The kinds of events that a run or chat turn emits."""
 
     STATUS = "status"
     SESSION = "session"
-    """Which session it resumes, that it starts fresh although one was wanted, or that its own was not kept."""
+    """A session was lost and a fresh one begun, or the run's session was not kept."""
     CONSULTATION = "consultation"
-    """A specialist was asked, or has answered."""
+    """A specialist was asked, reported or failed."""
     TOOL_CALL = "tool_call"
     TOOL_RESULT = "tool_result"
     DELTA = "delta"
     """A piece of the reply."""
     MESSAGE = "message"
-    """A whole message of the model."""
+    """A complete message of the model."""
     REVIEW = "review"
-    """Said when an agent that should begin with its decisions did not look at them."""
+    """Emitted when an agent that should begin by reading its decisions did not."""
     CARD = "card"
     SKIPPED = "skipped"
-    """Slots of the schedule that this run stands for."""
+    """Missed slots of the schedule that get no run of their own."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunEvent:
-    """One thing that happened."""
+    """One event of a run or chat turn."""
 
     type: RunEventType
     data: dict[str, Any]
@@ -47,55 +47,55 @@ EmitEvent = Callable[[RunEvent], Awaitable[None]]
 
 @dataclass(frozen=True, kw_only=True)
 class DecisionReview:
-    """The agent's own decisions, within its reach for this task."""
+    """Access to the agent's own decisions during one task."""
 
     read: Callable[[], Awaitable[str]]
-    """The decisions as the tool answers them."""
+    """Returns the decisions as the tool's output."""
     token: str
-    """The run's own credential, for an adapter that asks over MCP; it dies with the run."""
+    """The run's own credential, for an adapter that reads over MCP; it ends with the run."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class AgentTask:
-    """Everything an adapter may know."""
+    """Everything an adapter is told of a task."""
 
     org_id: str
     agent: Agent
     system: str
     prompt: str
     card: CardDefinition | None
-    """The card to fill; None asks for a plain reply."""
+    """The card to fill; None for a plain reply."""
     access: MemoryAccess = MemoryAccess.NONE
     session_id: str | None = None
-    """The session to carry on; None begins one."""
+    """The session to resume; None starts one."""
     fresh_session_id: str = ""
-    """The id a new session gets, where the adapter does not choose its own."""
+    """The id of a new session, for an adapter that does not choose its own."""
     history: tuple[LlmMessage, ...] = ()
-    """What that session holds, where its transcript is in our store."""
+    """The session's messages, where its transcript is stored by Mnemon."""
     review: DecisionReview | None = None
-    """None: reviewing decisions is not offered."""
+    """Access to the agent's decisions; None when the task must not offer it."""
     convene: Callable[[], Awaitable[str]] | None = None
-    """For a lead: the prompt with what the council reports; asked for once, after the review."""
+    """For a lead: consults the council and returns the prompt with its reports. Called once, after the review."""
     blind: bool = False
-    """A consultation during a re-examination: no session, no decision and no file may be within reach."""
+    """Whether this is a consultation during a re-examination: no session, decision or file may be accessible."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class TaskOutcome:
-    """How a task ended well."""
+    """The result of a task that succeeded."""
 
     reply: str
     answer: dict[str, Any] | None
-    """The card as the model filled it, not yet checked; None when none was asked for."""
+    """The card as the model filled it, not yet checked; None when no card was asked for."""
     session_id: str | None
-    """The session that now holds this task too; None when none was kept."""
+    """The session that now contains this task; None when it was not kept."""
     transcript: tuple[LlmMessage, ...]
-    """What to add to our store's transcript of that session; empty where the adapter keeps its own."""
+    """Messages to append to the stored transcript; empty where the adapter stores its sessions itself."""
     usage: RunUsage
 
 
 class RunFailed(MnemonError):
-    """The task did not end well; the detail says why, and what it cost is kept."""
+    """The task failed; the detail says why, and `usage` what it cost until then."""
 
     code = "run_failed"
 
@@ -105,6 +105,7 @@ class RunFailed(MnemonError):
 
 
 class AgentDriver(Protocol):
-    """What drives agents of one adapter. Being cancelled, it leaves nothing running."""
+    """Performs the tasks of agents with one adapter. When cancelled it stops every process it started."""
 
-    async def perform_task(self, task: AgentTask, emit: EmitEvent) -> TaskOutcome: ...
+    async def perform_task(self, task: AgentTask, emit: EmitEvent) -> TaskOutcome:
+        """Perform the task and return its outcome. Raise RunFailed when it fails."""

@@ -1,4 +1,4 @@
-"""Who an agent is: what it was told, when it wakes, whom it may consult and what it may carry from run to run."""
+"""An agent's settings: its instructions, schedule, team, card type and memory options."""
 
 import re
 from dataclasses import dataclass, field, fields, replace
@@ -9,42 +9,9 @@ from typing import Any
 from mnemon.errors import FieldFault, Invalid
 
 MAX_TEAM = 12
+"""Most specialists of one lead."""
+# The first character matters: a name that starts with a hyphen would be an option of the Claude CLI.
 _MODEL_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@/-]{0,119}")
-
-
-class Adapter(StrEnum):
-    """What drives the agent."""
-
-    MODEL = "model"
-    CLAUDE_CLI = "claude-cli"
-
-
-class AgentRole(StrEnum):
-    """Whether the agent works alone, convenes a council, or sits on one."""
-
-    SOLO = "solo"
-    LEAD = "lead"
-    SPECIALIST = "specialist"
-
-
-@dataclass(frozen=True, kw_only=True)
-class AdapterConfig:
-    """The agent's own choices; every one is checked here, none reaches a command line as it came."""
-
-    memory_enabled: bool = False
-    """Active Memory: chat and runs share one session."""
-    memory_read_only: bool = False
-    """Runs see the shared session but do not extend it; chat does."""
-    review_decisions: bool = False
-    """A run begins with the agent's last decisions."""
-    model: str | None = None
-    """The model the Claude CLI is asked to use; None takes its default."""
-    max_turns: int = 20
-    """Most model requests of one run."""
-    timeout_seconds: float | None = None
-    """Longest one run may take, below the operator's limit; None takes that limit."""
-
-
 CONFIG_NAMES = {
     "memoryEnabled": "memory_enabled",
     "memoryReadOnly": "memory_read_only",
@@ -53,6 +20,40 @@ CONFIG_NAMES = {
     "maxTurns": "max_turns",
     "timeoutSeconds": "timeout_seconds",
 }
+"""Field names by the keys that the API and the table use."""
+
+
+class Adapter(StrEnum):
+    """The program that runs the agent."""
+
+    MODEL = "model"
+    CLAUDE_CLI = "claude-cli"
+
+
+class AgentRole(StrEnum):
+    """Whether the agent works alone, leads a council, or is a specialist on one."""
+
+    SOLO = "solo"
+    LEAD = "lead"
+    SPECIALIST = "specialist"
+
+
+@dataclass(frozen=True, kw_only=True)
+class AdapterConfig:
+    """The agent's options. Each is checked here, since some become arguments of a command line."""
+
+    memory_enabled: bool = False
+    """Active Memory: chat and runs share one session."""
+    memory_read_only: bool = False
+    """Runs read the shared session but do not extend it; chat does."""
+    review_decisions: bool = False
+    """Whether a run begins by reading the agent's last decisions."""
+    model: str | None = None
+    """The model the Claude CLI uses; None means its default."""
+    max_turns: int = 20
+    """Most model requests of one run."""
+    timeout_seconds: float | None = None
+    """Longest time of one run, at most the operator's limit; None means that limit."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,16 +64,16 @@ class Agent:
     name: str
     adapter: Adapter
     skill: str
-    """SKILL.md: the standing instructions."""
+    """SKILL.md: the agent's instructions."""
     default_prompt: str
-    """What a heartbeat asks."""
+    """The prompt of a scheduled run."""
     schedule: str | None
-    """A cron expression in UTC, or None: only when asked."""
+    """A cron expression in UTC; None for an agent that runs only on request."""
     role: AgentRole
     team: tuple[str, ...]
-    """Ids of the specialists a lead convenes."""
+    """Ids of the specialists that a lead consults."""
     card_type: str
-    """The card its runs have to fill."""
+    """The type of card its runs fill."""
     config: AdapterConfig
     created_at: datetime
     updated_at: datetime
@@ -80,7 +81,7 @@ class Agent:
 
 @dataclass(frozen=True, kw_only=True)
 class AgentDraft:
-    """What an application says an agent should be."""
+    """An agent's settings as an application sends them, not yet checked."""
 
     name: str
     adapter: Adapter = Adapter.MODEL
@@ -94,7 +95,7 @@ class AgentDraft:
 
 
 def parse_config(given: dict[str, Any], current: AdapterConfig | None = None) -> AdapterConfig:
-    """The checked configuration: what is given over what was. Raises Invalid naming every key that will not do."""
+    """Return the current configuration with the given values replaced. Raise Invalid naming every bad key."""
     faults = [
         FieldFault(pointer=f"/adapterConfig/{key}", detail=f"Unknown. Known: {', '.join(CONFIG_NAMES)}.")
         for key in given
@@ -115,13 +116,13 @@ def parse_config(given: dict[str, Any], current: AdapterConfig | None = None) ->
 
 
 def format_config(config: AdapterConfig) -> dict[str, Any]:
-    """The configuration as the wire and the table spell it."""
-    spelled = {ours: theirs for theirs, ours in CONFIG_NAMES.items()}
-    return {spelled[entry.name]: getattr(config, entry.name) for entry in fields(config)}
+    """Return the configuration as JSON, with the keys that the API and the table use."""
+    keys = {field_name: key for key, field_name in CONFIG_NAMES.items()}
+    return {keys[entry.name]: getattr(config, entry.name) for entry in fields(config)}
 
 
 def team_faults(draft: AgentDraft) -> tuple[FieldFault, ...]:
-    """What is wrong with role and team taken together."""
+    """Return what is wrong with the draft's role and team taken together."""
     if draft.team and draft.role is not AgentRole.LEAD:
         return (
             FieldFault(pointer="/team", detail="Only a lead has a team. Set role to lead or leave the team empty."),
@@ -134,12 +135,14 @@ def team_faults(draft: AgentDraft) -> tuple[FieldFault, ...]:
 
 
 def _config_fault(key: str, value: Any) -> str | None:
+    """Return why the value is not allowed for this key; None when it is."""
     if key in {"memoryEnabled", "memoryReadOnly", "reviewDecisions"}:
         return None if isinstance(value, bool) else "Must be true or false."
     if key == "model":
         if value is None or (isinstance(value, str) and _MODEL_NAME.fullmatch(value)):
             return None
         return "Must be a model's name: letters, digits and . _ : @ / -, starting with a letter or digit."
+    # A bool is an int in Python, so it is excluded from the numbers below.
     if key == "maxTurns":
         fine = isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= 100
         return None if fine else "Must be a whole number from 1 to 100."

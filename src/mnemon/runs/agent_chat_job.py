@@ -1,4 +1,4 @@
-"""The job that answers in an agent's chat, in the same lane as its runs."""
+"""The job that replies in an agent's chat, in the same lane as the agent's runs."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
@@ -33,7 +33,7 @@ from mnemon.services import Services
 
 @dataclass(frozen=True, kw_only=True)
 class PreparedReply:
-    """A chat turn that is being answered."""
+    """A chat turn that was set to running, with everything needed to reply to it."""
 
     exchange: ChatExchange
     agent: Agent
@@ -42,7 +42,7 @@ class PreparedReply:
 
 
 class AgentChatJob:
-    """Answers chat turns."""
+    """The job that replies to chat turns."""
 
     def __init__(self, services: Services) -> None:
         self._db = services.db
@@ -50,7 +50,8 @@ class AgentChatJob:
         self._drivers = make_drivers(services)
 
     def job_kind(self) -> JobKind:
-        """The kind of work that answers a chat turn."""
+        """Return the kind of work that replies to a chat turn."""
+        # Longer than any reply may take, so that a slow one fails by its own limit and not by the job's.
         limit = timedelta(seconds=self._settings.run_timeout_s) + DEFAULT_TIME_LIMIT
         retry = WorkRetryPolicy(max_attempts=MAX_ATTEMPTS)
         return JobKind(
@@ -58,7 +59,7 @@ class AgentChatJob:
         )
 
     async def answer_turn(self, attempt: Attempt) -> None:
-        """The turn has its reply, or says why it has none."""
+        """Have the agent reply to the turn, and store the reply or the error."""
         scope = attempt.scope
         prepared = await self._prepare_reply(attempt)
         if prepared is None:
@@ -70,7 +71,7 @@ class AgentChatJob:
             seconds = time_limit_s(self._settings, prepared.agent)
             outcome = await run_until_over(work, seconds, self._status_reader(scope, prepared.exchange.turn_id))
             usage = outcome.usage
-        except (LeaseLost, DatabaseDown, Contended):  # no outcome of the turn: the job is tried again
+        except (LeaseLost, DatabaseDown, Contended):  # not a result of the turn: the job is retried
             raise
         except TaskStopped:
             return
@@ -82,23 +83,24 @@ class AgentChatJob:
         status = RunStatus.SUCCEEDED if outcome else RunStatus.FAILED
         log_agent_reply(prepared.exchange.turn_id, prepared.agent.id, status, usage, code)
 
-    async def fail_turn(self, tx: Tx, item: WorkItem, said: str) -> None:
-        """A turn whose job failed for good has failed, and its watchers are told."""
+    async def fail_turn(self, tx: Tx, item: WorkItem, reason: str) -> None:
+        """Mark the turn as failed after its job was given up, so that its watchers stop."""
         scope = Scope(org_id=item.org_id)
         exchange = await find_locked_exchange(tx, scope, item.key)
         if exchange is not None and exchange.status not in FINAL_STATUSES:
-            error = f"The server could not answer: {said}"
+            error = f"The server could not answer: {reason}"
             failed = replace(exchange, status=RunStatus.FAILED, finished_at=tx.now, error=error)
-            await agent_store.update_exchange(scope, tx, failed)
+            await agent_store.update_exchange(tx, scope, failed)
 
     async def _prepare_reply(self, attempt: Attempt) -> PreparedReply | None:
+        """Set the turn to running and collect what the reply needs; return None when nothing is to be done."""
         scope = attempt.scope
         async with self._db.tx(scope.org_id) as tx:
             exchange = await find_locked_exchange(tx, scope, attempt.key)
             await attempt.lock_work(tx)
-            agent = await agent_store.find_agent(scope, tx, exchange.agent_id) if exchange else None
-            said = await agent_store.find_turn_message(scope, tx, attempt.key, "user")
-            if exchange is None or agent is None or said is None or exchange.status in FINAL_STATUSES:
+            agent = await agent_store.find_agent(tx, scope, exchange.agent_id) if exchange else None
+            message = await agent_store.find_turn_message(tx, scope, attempt.key, "user")
+            if exchange is None or agent is None or message is None or exchange.status in FINAL_STATUSES:
                 await attempt.settle(tx)
                 return None
             given = await open_memory(tx, scope, agent, read_only=False)
@@ -108,15 +110,15 @@ class AgentChatJob:
                 session_id_before=given.start.session_id,
                 memory_generation=given.start.generation,
             )
-            await agent_store.update_exchange(scope, tx, running)
+            await agent_store.update_exchange(tx, scope, running)
             if given.lost:
-                await store.append_event(scope, tx, exchange.turn_id, agent.id, given.lost)
-            team = await agent_store.list_team(scope, tx, agent.team)
+                await store.append_event(tx, scope, exchange.turn_id, agent.id, given.lost)
+            team = await agent_store.list_team(tx, scope, agent.team)
             task = AgentTask(
                 org_id=scope.org_id,
                 agent=agent,
                 system=system_prompt(agent, team),
-                prompt=said.content,
+                prompt=message.content,
                 card=None,
                 access=given.start.access,
                 session_id=None if given.lost else given.start.session_id,
@@ -128,6 +130,7 @@ class AgentChatJob:
     async def _seal_reply(
         self, attempt: Attempt, prepared: PreparedReply, outcome: TaskOutcome | None, usage: RunUsage, error: str | None
     ) -> None:
+        """Store the reply or the error, write the memory back and settle the work, in one transaction."""
         scope = attempt.scope
         turn_id = prepared.exchange.turn_id
         async with self._db.tx(scope.org_id) as tx:
@@ -136,12 +139,13 @@ class AgentChatJob:
             if exchange is None:
                 await attempt.settle(tx)
                 return
+            # Memory and message are written together: a session that contains the turn is never kept without its reply.
             back = await write_back_memory(tx, scope, prepared.agent.id, prepared.start, outcome)
             if back.why_not and outcome:
                 unkept = RunEvent(type=RunEventType.SESSION, data={"kept": False, "note": back.why_not})
-                await store.append_event(scope, tx, turn_id, prepared.agent.id, unkept)
+                await store.append_event(tx, scope, turn_id, prepared.agent.id, unkept)
             if outcome:
-                await agent_store.insert_message(scope, tx, prepared.agent.id, turn_id, "assistant", outcome.reply)
+                await agent_store.insert_message(tx, scope, prepared.agent.id, turn_id, "assistant", outcome.reply)
             status = RunStatus.SUCCEEDED if outcome else RunStatus.FAILED
             sealed = replace(
                 prepared.exchange,
@@ -151,13 +155,15 @@ class AgentChatJob:
                 finished_at=tx.now,
                 error=error,
             )
-            await agent_store.update_exchange(scope, tx, sealed)
+            await agent_store.update_exchange(tx, scope, sealed)
             await attempt.settle(tx)
 
     def _status_reader(self, scope: Scope, turn_id: str) -> Callable[[], Awaitable[RunStatus | None]]:
+        """Return a function that reads the turn's status, None when it was deleted."""
+
         async def read_status() -> RunStatus | None:
             async with self._db.tx(scope.org_id) as tx:
-                exchange = await agent_store.find_exchange(scope, tx, turn_id)
+                exchange = await agent_store.find_exchange(tx, scope, turn_id)
             return exchange.status if exchange else None
 
         return read_status

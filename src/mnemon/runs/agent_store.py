@@ -1,4 +1,4 @@
-"""Agents, their one chat session, its transcript and what was said in the chat, as stored."""
+"""Statements on agents, their chat session, its transcript and the messages of their chat."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
@@ -21,7 +21,7 @@ SQL = load_statements("mnemon.runs")
 
 @dataclass(frozen=True, kw_only=True)
 class ChatExchange:
-    """One message to an agent and its reply, as stored."""
+    """One message to an agent and the state of its reply, as stored."""
 
     turn_id: str
     agent_id: str
@@ -36,7 +36,7 @@ class ChatExchange:
 
 @dataclass(frozen=True, kw_only=True)
 class ChatMessage:
-    """What was said in an agent's chat."""
+    """One message of an agent's chat."""
 
     id: str
     turn_id: str
@@ -47,9 +47,9 @@ class ChatMessage:
 
 
 async def insert_agent(
-    scope: Scope, tx: Tx, agent_id: str, draft: AgentDraft, memory: ActiveMemory, next_slot: datetime | None
+    tx: Tx, scope: Scope, agent_id: str, draft: AgentDraft, memory: ActiveMemory, next_slot: datetime | None
 ) -> None:
-    """The agent exists, with its chat session."""
+    """Insert an agent and its chat session."""
     await tx.execute(
         SQL["insert_agent"],
         org_id=scope.org_id,
@@ -67,8 +67,8 @@ async def insert_agent(
     )
 
 
-async def update_agent(scope: Scope, tx: Tx, agent_id: str, draft: AgentDraft, next_slot: datetime | None) -> None:
-    """The agent is as the draft says."""
+async def update_agent(tx: Tx, scope: Scope, agent_id: str, draft: AgentDraft, next_slot: datetime | None) -> None:
+    """Write the draft's fields to the agent, and the slot it waits for."""
     await tx.execute(
         SQL["update_agent"],
         org_id=scope.org_id,
@@ -79,78 +79,83 @@ async def update_agent(scope: Scope, tx: Tx, agent_id: str, draft: AgentDraft, n
     )
 
 
-async def find_agent(scope: Scope, tx: Tx, agent_id: str, *, locked: bool = False) -> Agent | None:
-    """The agent; locked, nobody else changes or wakes it until the transaction ends."""
+async def find_agent(tx: Tx, scope: Scope, agent_id: str, *, locked: bool = False) -> Agent | None:
+    """Return the agent or None; `locked` keeps others from changing or waking it until the transaction ends."""
     name = "agent_locked" if locked else "agent"
     row = await tx.fetch_one_or_none(SQL[name], org_id=scope.org_id, agent_id=agent_id)
     return None if row is None else _agent_from_row(row)
 
 
-async def find_next_slot(scope: Scope, tx: Tx, agent_id: str) -> datetime | None:
-    """The slot the agent waits for."""
+async def find_next_slot(tx: Tx, scope: Scope, agent_id: str) -> datetime | None:
+    """Return the slot the agent waits for; None when it waits for none or does not exist."""
     row = await tx.fetch_one_or_none(SQL["agent"], org_id=scope.org_id, agent_id=agent_id)
     return None if row is None else row["next_slot"]
 
 
-async def list_next_slots(scope: Scope, tx: Tx, agent_ids: Sequence[str]) -> dict[str, datetime | None]:
-    """The slot each of these agents waits for."""
+async def list_next_slots(tx: Tx, scope: Scope, agent_ids: Sequence[str]) -> dict[str, datetime | None]:
+    """Return the slot each of these agents waits for, by agent id."""
     rows = await tx.fetch_all(SQL["agents_named"], org_id=scope.org_id, agent_ids=list(agent_ids))
     return {row["agent_id"]: row["next_slot"] for row in rows}
 
 
-async def next_lane_seq(scope: Scope, tx: Tx, agent_id: str) -> int:
-    """The place of whatever is asked of the agent now, after everything asked before."""
+async def next_lane_seq(tx: Tx, scope: Scope, agent_id: str) -> int:
+    """Return the next sequence number in the agent's lane, after all work that was requested before."""
     return int((await tx.fetch_one(SQL["next_in_lane"], org_id=scope.org_id, agent_id=agent_id))["asked"])
 
 
-async def set_next_slot(scope: Scope, tx: Tx, agent_id: str, slot: datetime | None) -> None:
-    """The agent waits for this slot."""
+async def set_next_slot(tx: Tx, scope: Scope, agent_id: str, slot: datetime | None) -> None:
+    """Set the slot the agent waits for."""
     await tx.execute(SQL["set_next_slot"], org_id=scope.org_id, agent_id=agent_id, next_slot=slot)
 
 
-async def list_agents(scope: Scope, tx: Tx, *, after: str = "", most: int = 50) -> list[Agent]:
-    """The organization's agents, oldest first."""
+async def list_agents(tx: Tx, scope: Scope, *, after: str = "", most: int = 50) -> list[Agent]:
+    """Return the organization's agents, oldest first, after an id."""
     return [
         _agent_from_row(row) for row in await tx.fetch_all(SQL["agents"], org_id=scope.org_id, after=after, most=most)
     ]
 
 
-async def list_team(scope: Scope, tx: Tx, team: Sequence[str]) -> list[Agent]:
-    """The agents of these ids that exist, in the order given."""
+async def list_team(tx: Tx, scope: Scope, team: Sequence[str]) -> list[Agent]:
+    """Return the agents of these ids that exist, in the order given."""
     rows = await tx.fetch_all(SQL["agents_named"], org_id=scope.org_id, agent_ids=list(team))
     found = {row["agent_id"]: _agent_from_row(row) for row in rows}
     return [found[agent_id] for agent_id in team if agent_id in found]
 
 
-async def lock_agents(scope: Scope, tx: Tx, agent_ids: Sequence[str]) -> list[str]:
-    """Keep these agents from being deleted until the transaction ends; give those that exist."""
+async def lock_agents(tx: Tx, scope: Scope, agent_ids: Sequence[str]) -> list[str]:
+    """Keep these agents from being deleted until the transaction ends; return the ids of those that exist."""
     rows = await tx.fetch_all(SQL["keep_agents"], org_id=scope.org_id, agent_ids=list(agent_ids))
     return [row["agent_id"] for row in rows]
 
 
-async def delete_agent(scope: Scope, tx: Tx, agent_id: str) -> bool:
-    """The agent is gone with everything it did, and sits on no council."""
+async def delete_agent(tx: Tx, scope: Scope, agent_id: str) -> bool:
+    """Delete the agent with its runs and chat, and take it off every team; return False when it does not exist."""
+    # Locked in the order of their ids, so that two deletions at once do not deadlock over a common lead.
     await tx.fetch_all(SQL["agent_and_leads_locked"], org_id=scope.org_id, agent_id=agent_id)
     await tx.execute(SQL["leave_teams"], org_id=scope.org_id, agent_id=agent_id)
     return await tx.execute(SQL["delete_agent"], org_id=scope.org_id, agent_id=agent_id) > 0
 
 
-async def lock_memory(scope: Scope, tx: Tx, owner: Agent) -> ActiveMemory:
-    """The agent's active memory; nobody else writes it until the transaction ends."""
+async def lock_memory(tx: Tx, scope: Scope, owner: Agent) -> ActiveMemory:
+    """Lock the agent's chat session and return its active memory."""
     row = await tx.fetch_one(SQL["chat_session_locked"], org_id=scope.org_id, agent_id=owner.id)
     return _memory_from_row(row, owner)
 
 
-async def list_memories(scope: Scope, tx: Tx, owners: Sequence[Agent]) -> dict[str, tuple[ActiveMemory, int]]:
-    """Each agent's active memory with its runs since the last reset; empty for one deleted since it was read."""
+async def list_memories(tx: Tx, scope: Scope, owners: Sequence[Agent]) -> dict[str, tuple[ActiveMemory, int]]:
+    """Return each agent's active memory with its number of runs since the last reset.
+
+    An agent that was deleted since it was read has an empty memory and 0 runs.
+    """
     by_id = {owner.id: owner for owner in owners}
     rows = await tx.fetch_all(SQL["chat_sessions"], org_id=scope.org_id, agent_ids=list(by_id))
     held = {row["agent_id"]: (_memory_from_row(row, by_id[row["agent_id"]]), row["runs_since_reset"]) for row in rows}
     return {key: held.get(key, (ActiveMemory(enabled=owner.config.memory_enabled), 0)) for key, owner in by_id.items()}
 
 
-async def save_memory(scope: Scope, tx: Tx, agent_id: str, before: ActiveMemory, after: ActiveMemory) -> None:
-    """The memory is as it became; what a fresh start left behind is gone."""
+async def save_memory(tx: Tx, scope: Scope, agent_id: str, before: ActiveMemory, after: ActiveMemory) -> None:
+    """Store the memory; delete the transcripts when it began a new generation."""
+    # No later run reads the transcripts of an earlier generation.
     if after.generation != before.generation:
         await tx.execute(SQL["drop_transcripts"], org_id=scope.org_id, agent_id=agent_id)
     await tx.execute(
@@ -164,17 +169,18 @@ async def save_memory(scope: Scope, tx: Tx, agent_id: str, before: ActiveMemory,
     )
 
 
-async def load_transcript(scope: Scope, tx: Tx, agent_id: str, session_id: str | None) -> tuple[LlmMessage, ...]:
-    """What the session holds in our store."""
+async def load_transcript(tx: Tx, scope: Scope, agent_id: str, session_id: str | None) -> tuple[LlmMessage, ...]:
+    """Return the stored messages of the session; none when `session_id` is None."""
     if session_id is None:
         return ()
     rows = await tx.fetch_all(SQL["transcript"], org_id=scope.org_id, agent_id=agent_id, session_id=session_id)
     return tuple(_message_from_json(row["message"]) for row in rows)
 
 
-async def extend_transcript(scope: Scope, tx: Tx, agent_id: str, session_id: str, added: Sequence[LlmMessage]) -> None:
-    """The session holds these messages too."""
+async def extend_transcript(tx: Tx, scope: Scope, agent_id: str, session_id: str, added: Sequence[LlmMessage]) -> None:
+    """Append messages to the session's transcript."""
     owner = {"org_id": scope.org_id, "agent_id": agent_id, "session_id": session_id}
+    # Two writers cannot read the same length: the caller holds the agent's lock.
     length = (await tx.fetch_one(SQL["transcript_length"], **owner))["length"]
     rows = [
         {**owner, "seq": seq, "message": Jsonb(storable_json(_message_to_json(message))), "now": tx.now}
@@ -184,20 +190,20 @@ async def extend_transcript(scope: Scope, tx: Tx, agent_id: str, session_id: str
         await tx.execute_many(SQL["add_to_transcript"], rows)
 
 
-async def insert_exchange(scope: Scope, tx: Tx, agent_id: str, turn_id: str) -> None:
-    """A chat turn waits for its reply."""
+async def insert_exchange(tx: Tx, scope: Scope, agent_id: str, turn_id: str) -> None:
+    """Insert a queued chat turn."""
     await tx.execute(SQL["insert_exchange"], org_id=scope.org_id, agent_id=agent_id, turn_id=turn_id, now=tx.now)
 
 
-async def find_exchange(scope: Scope, tx: Tx, turn_id: str, *, locked: bool = False) -> ChatExchange | None:
-    """A chat turn."""
+async def find_exchange(tx: Tx, scope: Scope, turn_id: str, *, locked: bool = False) -> ChatExchange | None:
+    """Return the chat turn or None; `locked` locks its row until the transaction ends."""
     name = "exchange_locked" if locked else "exchange"
     row = await tx.fetch_one_or_none(SQL[name], org_id=scope.org_id, turn_id=turn_id)
     return None if row is None else _exchange_from_row(row)
 
 
-async def update_exchange(scope: Scope, tx: Tx, changed: ChatExchange) -> None:
-    """The chat turn is as given."""
+async def update_exchange(tx: Tx, scope: Scope, changed: ChatExchange) -> None:
+    """Write the chat turn's columns."""
     await tx.execute(
         SQL["update_exchange"],
         org_id=scope.org_id,
@@ -212,8 +218,8 @@ async def update_exchange(scope: Scope, tx: Tx, changed: ChatExchange) -> None:
     )
 
 
-async def insert_message(scope: Scope, tx: Tx, agent_id: str, turn_id: str, role: str, content: str) -> str:
-    """The message is kept; gives its id."""
+async def insert_message(tx: Tx, scope: Scope, agent_id: str, turn_id: str, role: str, content: str) -> str:
+    """Store a message of the chat and return its id."""
     message_id = tx.new_id("msg")
     await tx.execute(
         SQL["insert_message"],
@@ -228,26 +234,26 @@ async def insert_message(scope: Scope, tx: Tx, agent_id: str, turn_id: str, role
     return message_id
 
 
-async def list_messages(scope: Scope, tx: Tx, agent_id: str, *, after: int = 0, most: int = 50) -> list[ChatMessage]:
-    """What was said, oldest first."""
+async def list_messages(tx: Tx, scope: Scope, agent_id: str, *, after: int = 0, most: int = 50) -> list[ChatMessage]:
+    """Return messages of the chat after a sequence number, oldest first."""
     rows = await tx.fetch_all(SQL["messages"], org_id=scope.org_id, agent_id=agent_id, after=after, most=most)
     return [_chat_message_from_row(row) for row in rows]
 
 
-async def list_latest_messages(scope: Scope, tx: Tx, agent_id: str, *, most: int) -> list[ChatMessage]:
-    """What was said last, oldest first."""
+async def list_latest_messages(tx: Tx, scope: Scope, agent_id: str, *, most: int) -> list[ChatMessage]:
+    """Return the last messages of the chat, oldest first."""
     rows = await tx.fetch_all(SQL["latest_messages"], org_id=scope.org_id, agent_id=agent_id, most=most)
     return [_chat_message_from_row(row) for row in reversed(rows)]
 
 
-async def list_exchanges(scope: Scope, tx: Tx, agent_id: str, turn_ids: Sequence[str]) -> dict[str, ChatExchange]:
-    """How far the replies of these turns are."""
+async def list_exchanges(tx: Tx, scope: Scope, agent_id: str, turn_ids: Sequence[str]) -> dict[str, ChatExchange]:
+    """Return these chat turns of the agent, by turn id."""
     rows = await tx.fetch_all(SQL["exchanges"], org_id=scope.org_id, agent_id=agent_id, turn_ids=list(turn_ids))
     return {row["turn_id"]: _exchange_from_row(row) for row in rows}
 
 
-async def find_turn_message(scope: Scope, tx: Tx, turn_id: str, role: str) -> ChatMessage | None:
-    """What this side said in the turn."""
+async def find_turn_message(tx: Tx, scope: Scope, turn_id: str, role: str) -> ChatMessage | None:
+    """Return the turn's message with this role, or None."""
     row = await tx.fetch_one_or_none(SQL["message_of_turn"], org_id=scope.org_id, turn_id=turn_id, role=role)
     return None if row is None else _chat_message_from_row(row)
 

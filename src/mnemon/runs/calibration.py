@@ -1,7 +1,4 @@
-"""Calibration: what agents said they were sure of, against what happened.
-
-What became of an organization's decisions: calibration read from the store.
-"""
+"""Calibration: how well the confidence that agents stated matches the outcomes of their decisions."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -15,7 +12,9 @@ from mnemon.runs.run import Run, RunStatus
 from mnemon.scope import Scope
 
 BIN_COUNT = 10
+"""Ranges of stated probability in a reliability table, of equal width."""
 MIN_FORECASTS = 10
+"""Fewest forecasts from which anything can be concluded."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,7 +28,7 @@ class Forecast:
 
 @dataclass(frozen=True, kw_only=True)
 class ReliabilityBin:
-    """The forecasts of one range of stated probability."""
+    """The forecasts within one range of stated probability."""
 
     start: float
     end: float
@@ -40,36 +39,36 @@ class ReliabilityBin:
 
 @dataclass(frozen=True, kw_only=True)
 class Reliability:
-    """How well stated probabilities match what happened."""
+    """How well stated probabilities match the outcomes."""
 
     count: int
     right: int
     hit_rate: float | None
     brier: float | None
-    """Mean squared distance of stated from outcome: 0 is perfect, 0.25 is what always saying a half earns."""
+    """Brier score, the mean of (stated - outcome)²: 0 is perfect, always saying one half scores 0.25."""
     bins: tuple[ReliabilityBin, ...]
     enough: bool
     note: str | None
-    """Says so when there are too few to conclude anything."""
+    """Set when there are too few forecasts to conclude anything."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class JudgedDecision:
-    """A decision that came to its end, as calibration sees it."""
+    """A resolved or expired decision with what calibration needs of it."""
 
     agent_id: str
     card_type: str
     right: bool | None
-    """None: the outcome proves neither."""
+    """Whether the outcome proves the decision right; None when it proves neither."""
     stated: float | None
-    """The confidence on its card, if it has one."""
+    """The confidence on its card, 0 to 1, if it has one."""
     convictions: tuple[float, ...]
-    """Conviction of its re-examinations, 0 to 1, oldest first."""
+    """Conviction scores of its re-examinations, 0 to 1, oldest first."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Calibration:
-    """One agent's decisions of one card type, or all together."""
+    """The calibration of one agent's decisions of one card type, or of all decisions together."""
 
     agent_id: str | None
     card_type: str | None
@@ -82,7 +81,7 @@ class Calibration:
 def calibration_of(
     decisions: Sequence[JudgedDecision], *, agent_id: str | None = None, card_type: str | None = None
 ) -> Calibration:
-    """The calibration of these decisions together."""
+    """Return the calibration of these decisions together."""
     judged = [decision for decision in decisions if decision.right is not None]
     stated = [Forecast(stated=d.stated, right=bool(d.right)) for d in judged if d.stated is not None]
     later = [Forecast(stated=score, right=bool(d.right)) for d in judged for score in d.convictions]
@@ -97,7 +96,7 @@ def calibration_of(
 
 
 def calibrations_by_group(decisions: Sequence[JudgedDecision]) -> tuple[Calibration, ...]:
-    """One calibration per agent and card type, in that order."""
+    """Return one calibration per agent and card type, sorted by both."""
     groups: dict[tuple[str, str], list[JudgedDecision]] = {}
     for decision in decisions:
         groups.setdefault((decision.agent_id, decision.card_type), []).append(decision)
@@ -105,13 +104,14 @@ def calibrations_by_group(decisions: Sequence[JudgedDecision]) -> tuple[Calibrat
 
 
 def reliability_of(forecasts: Iterable[Forecast]) -> Reliability:
-    """Bins, hit rate and Brier score; fewer than ten forecasts are reported as too few."""
+    """Return bins, hit rate and Brier score; fewer than `MIN_FORECASTS` forecasts get a note that they are too few."""
     known = list(forecasts)
     count, right = len(known), sum(forecast.right for forecast in known)
     enough = count >= MIN_FORECASTS
     note = None if enough else f"Too few: {count} of the {MIN_FORECASTS} judged forecasts needed to conclude anything."
     parts: list[list[Forecast]] = [[] for _ in range(BIN_COUNT)]
     for forecast in known:
+        # A stated probability of exactly 1 belongs to the last bin.
         parts[min(int(forecast.stated * BIN_COUNT), BIN_COUNT - 1)].append(forecast)
     return Reliability(
         count=count,
@@ -137,27 +137,33 @@ def _make_bin(place: int, inside: Sequence[Forecast]) -> ReliabilityBin:
 
 @dataclass(frozen=True, kw_only=True)
 class TrackRecord:
-    """All decisions together, and each agent's by card type."""
+    """The calibration of all decisions, and of each agent by card type."""
 
     overall: Calibration
     groups: tuple[Calibration, ...]
 
 
 async def load_track_record(tx: Tx, scope: Scope, cards: CardTypes, agent_id: str | None) -> TrackRecord:
-    """Stated confidence and later convictions against what happened."""
-    ended = await store.list_resolved(scope, tx, agent_id)
-    again = await store.list_re_examinations(scope, tx, [run.id for run in ended])
+    """Load the ended decisions of the organization, or of one agent, and return their calibration.
+
+    Decisions whose card type is no longer known are left out.
+    """
+    ended = await store.list_resolved(tx, scope, agent_id)
+    re_examinations = await store.list_re_examinations(tx, scope, [run.id for run in ended])
     by_parent: dict[str, list[Run]] = defaultdict(list)
-    for run in again:
+    for run in re_examinations:
         by_parent[str(run.parent_run_id)].append(run)
     judged = [_judge_decision(run, by_parent[run.id], cards) for run in ended if run.card_type in cards]
     return TrackRecord(overall=calibration_of(judged, agent_id=agent_id), groups=calibrations_by_group(judged))
 
 
-def _judge_decision(run: store.EndedDecision, again: Sequence[Run], cards: CardTypes) -> JudgedDecision:
+def _judge_decision(run: store.EndedDecision, re_examinations: Sequence[Run], cards: CardTypes) -> JudgedDecision:
+    """Return the decision with whether it was right, its stated confidence and later convictions."""
     card = cards[run.card_type]
     stated = (run.result or {}).get(card.confidence) if card.confidence else None
-    scores = [(later.result or {}).get("conviction_score") for later in again if later.status is RunStatus.SUCCEEDED]
+    scores = [
+        (later.result or {}).get("conviction_score") for later in re_examinations if later.status is RunStatus.SUCCEEDED
+    ]
     return JudgedDecision(
         agent_id=run.agent_id,
         card_type=run.card_type,

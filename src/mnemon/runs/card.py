@@ -1,4 +1,7 @@
-"""Card types: what a run has to answer. A new type is a file, here in `cards/` or in the operator's directory."""
+"""Card types: the fields that a run's answer has to fill.
+
+Each type is a TOML file, shipped in `cards/` or in the operator's MNEMON_CARDS_DIR.
+"""
 
 import tomllib
 from collections.abc import Mapping
@@ -13,6 +16,7 @@ from mnemon.errors import Misconfigured
 
 SHIPPED_CARDS_DIR = Path(__file__).parent / "cards"
 RE_EXAMINATION = "re-examination"
+"""The card type of re-examinations, which no agent can have as its own."""
 HEADLINE_SEPARATOR = " · "
 
 SlotValue = str | int | float | bool | list[str] | None
@@ -21,7 +25,7 @@ Tone = Literal["positive", "neutral", "negative"]
 
 
 class SlotType(StrEnum):
-    """What a slot may hold."""
+    """The types of value that a slot can hold."""
 
     TEXT = "text"
     """Any text."""
@@ -43,7 +47,7 @@ class SlotType(StrEnum):
 
 
 class ResolutionRule(StrEnum):
-    """How a decision of the type comes to its end."""
+    """How decisions of a card type are resolved."""
 
     NONE = "none"
     MANUAL = "manual"
@@ -57,20 +61,20 @@ class CardSlot:
     name: str
     type: SlotType
     help: str = ""
-    """What it means, as the model is told."""
+    """What it means, as the model reads it."""
     required: bool = True
     choices: tuple[str, ...] = ()
     min: float | None = None
     """Smallest number."""
     max: float | None = None
-    """Largest number; for text the most characters, for a list the most items."""
+    """Largest number; for text the largest number of characters, for a list of items."""
     above: float | None = None
     """A number the value must exceed."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ToneRules:
-    """How a value colours the card: by choice, or for a number by the first step it does not exceed."""
+    """How a slot's value colours the card: by choice, or for a number by the first step it does not exceed."""
 
     slot: str | None = None
     by_value: tuple[tuple[str, Tone], ...] = ()
@@ -79,18 +83,20 @@ class ToneRules:
 
 @dataclass(frozen=True, kw_only=True)
 class Resolution:
-    """When a decision counts as resolved, and which outcomes prove it right or wrong."""
+    """How a decision is resolved, and which outcomes prove it right or wrong. Most fields name a slot."""
 
     rule: ResolutionRule = ResolutionRule.NONE
     right: tuple[str, ...] = ()
     wrong: tuple[str, ...] = ()
     expires_at: str | None = None
-    """The slot with the expiry."""
+    """The slot with the time of expiry."""
     symbol: str | None = None
     side: str | None = None
-    """The slot that tells long from short; any other value of it means no position."""
+    """The slot that holds `long` or `short`; with any other value there is no position."""
     long: str | None = None
+    """The value of `side` that means a long position."""
     short: str | None = None
+    """The value of `side` that means a short position."""
     entry: str | None = None
     take_profit: str | None = None
     stop_loss: str | None = None
@@ -106,29 +112,29 @@ class CardDefinition:
     purpose: str
     slots: tuple[CardSlot, ...]
     headline: tuple[str, ...]
-    """Slots whose values, joined, name the decision: `WAIT · range unresolved`."""
+    """Slots whose values, joined, make the headline: `WAIT · range unresolved`."""
     tone: ToneRules
     subject: str | None
-    """The slot that says what the decision is about without saying what was decided."""
+    """The slot that tells what the decision is about, but not what was decided."""
     confidence: str | None
     """The slot with the stated probability."""
     re_examinable: bool | Literal["until_resolved"]
     re_examine_actions: tuple[str, ...]
-    """Vocabulary of `suggested_action`; empty allows any short uppercase word."""
+    """Allowed values of `suggested_action`; empty allows any short uppercase word."""
     resolution: Resolution
 
     def format_headline(self, values: SlotValues) -> str:
-        """The decision in a few words."""
+        """Return the decision in a few words."""
         parts = (_format_value(values.get(name)) for name in self.headline)
         return HEADLINE_SEPARATOR.join(part for part in parts if part)
 
     def order_values(self, values: SlotValues) -> dict[str, SlotValue]:
-        """The values in the order of the slots, which a stored object does not keep."""
+        """Return the values in the order of the slots, which a stored JSON object does not keep."""
         known = {slot.name: values[slot.name] for slot in self.slots if slot.name in values}
         return {**known, **values}
 
     def tone_of(self, values: SlotValues) -> Tone:
-        """How the card is coloured; neutral where the file says nothing."""
+        """Return the card's tone for these values; neutral where the file has no rule."""
         value = values.get(self.tone.slot) if self.tone.slot else None
         if isinstance(value, int | float) and not isinstance(value, bool):
             return next((tone for step, tone in self.tone.steps if value <= step), "neutral")
@@ -140,18 +146,22 @@ CardTypes = Mapping[str, CardDefinition]
 
 @cache
 def load_cards(directory: Path | None = None) -> CardTypes:
-    """Every card type: those shipped, then the directory's, which may replace a shipped one. Read once a process."""
+    """Load the shipped card types, then the directory's, which may replace shipped ones. Cached in the process.
+
+    Raises Misconfigured when the directory does not exist or a file cannot be used.
+    """
     files = sorted(SHIPPED_CARDS_DIR.glob("*.toml"))
     if directory is not None:
         if not directory.is_dir():
-            raise Misconfigured(f"MNEMON_CARDS_DIR names {directory}, which is no directory. Create it or unset it.")
+            raise Misconfigured(f"MNEMON_CARDS_DIR names {directory}, which is not a directory. Create it or unset it.")
+        # Last, so that a file of the same name replaces a shipped one.
         files += sorted(directory.glob("*.toml"))
     cards = {path.stem: parse_card(path.stem, path.read_text(encoding="utf-8")) for path in files}
     return MappingProxyType(cards)
 
 
 def parse_card(card_type: str, text: str) -> CardDefinition:
-    """The card type that this TOML describes. Raises Misconfigured naming the file and what is wrong with it."""
+    """Parse a card type's TOML. Raise Misconfigured naming the file and what is wrong with it."""
     try:
         card = _parse_definition(card_type, tomllib.loads(text))
         _check_definition(card)
@@ -164,6 +174,7 @@ def parse_card(card_type: str, text: str) -> CardDefinition:
 
 def _parse_definition(card_type: str, raw: dict[str, Any]) -> CardDefinition:
     examinable = raw.get("reExaminable", False)
+    # Compared by identity, because 1 == True and 0 == False.
     if examinable is not True and examinable is not False and examinable != "until_resolved":
         raise ValueError('reExaminable is true, false or "until_resolved"')
     return CardDefinition(
@@ -201,9 +212,10 @@ def _parse_resolution(raw: dict[str, Any]) -> Resolution:
 
 
 def _check_definition(card: CardDefinition) -> None:
+    """Raise ValueError unless the names are unique and refer to slots, and rules and choices are complete."""
     names = [slot.name for slot in card.slots]
     if len(set(names)) != len(names):
-        raise ValueError("two slots have one name")
+        raise ValueError("two slots have the same name")
     rule = card.resolution
     levels = (rule.symbol, rule.side, rule.entry, rule.take_profit, rule.stop_loss)
     if rule.rule is ResolutionRule.PRICE_LEVELS and None in (*levels, rule.long, rule.short):
@@ -211,10 +223,10 @@ def _check_definition(card: CardDefinition) -> None:
     named = (*card.headline, card.subject, card.confidence, card.tone.slot, rule.expires_at, *levels)
     for name in named:
         if name is not None and name not in names:
-            raise ValueError(f"{name!r} is named but is no slot")
+            raise ValueError(f"{name!r} is named but is not a slot")
     for slot in card.slots:
         if (slot.type is SlotType.CHOICE) != bool(slot.choices):
-            raise ValueError(f"slot {slot.name!r}: choices go with type choice")
+            raise ValueError(f"slot {slot.name!r}: a slot has `choices` if and only if its type is choice")
 
 
 def _format_value(value: SlotValue) -> str:

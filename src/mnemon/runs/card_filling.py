@@ -1,4 +1,4 @@
-"""Filling a card: the schema a model is asked to answer, and the check that its answer fills the card."""
+"""Filling a card: the JSON schema that a model must answer, and the check of its answer."""
 
 import re
 from collections.abc import Callable
@@ -11,6 +11,7 @@ from mnemon.input_checks import storable_json
 from mnemon.runs.card import RE_EXAMINATION, CardDefinition, CardSlot, ResolutionRule, SlotType, SlotValue, SlotValues
 
 CARD_SCHEMA_TITLE = "Card"
+"""The schema's title, by which scripted models recognise the request."""
 MAX_TEXT_CHARS = 20_000
 MAX_LINE_CHARS = 500
 MAX_LIST_ITEMS = 50
@@ -19,13 +20,13 @@ _SYMBOL_PATTERN = re.compile(r"[A-Za-z0-9^][A-Za-z0-9.:/_=-]{0,31}")
 
 
 class CardNotFilled(Invalid):
-    """The answer does not fill its card; the detail says which slots and why."""
+    """The answer does not fill its card; the detail names each slot and why."""
 
     code = "card_not_filled"
 
 
 def card_schema(card: CardDefinition) -> dict[str, Any]:
-    """The JSON schema, titled `Card`, of an answer that fills this card."""
+    """Return the JSON schema, titled `Card`, of an answer that fills this card."""
     return {
         "title": CARD_SCHEMA_TITLE,
         "description": f"{card.title}. {card.purpose}".strip(),
@@ -37,10 +38,10 @@ def card_schema(card: CardDefinition) -> dict[str, Any]:
 
 
 def fill_card(card: CardDefinition, answer: dict[str, Any]) -> dict[str, SlotValue]:
-    """The card's values as they will be kept. Raises NotFilled with every reason at once."""
+    """Return the answer as the card's values to store. Raise CardNotFilled with every reason at once."""
     answer = storable_json(answer)
     values: dict[str, SlotValue] = {}
-    reasons = [f"`{name}` is no slot of it" for name in answer if name not in {slot.name for slot in card.slots}]
+    reasons = [f"`{name}` is not a slot of it" for name in answer if name not in {slot.name for slot in card.slots}]
     for slot in card.slots:
         given = answer.get(slot.name)
         if given is None or given == "":
@@ -51,6 +52,7 @@ def fill_card(card: CardDefinition, answer: dict[str, Any]) -> dict[str, SlotVal
             values[slot.name] = _SLOT_PARSERS[slot.type](slot, given)
         except ValueError as error:
             reasons.append(f"`{slot.name}` {error}")
+    # Levels are compared only when every slot is valid: a missing one would be reported twice.
     if not reasons:
         reasons = price_level_faults(card, values)
     if reasons:
@@ -59,7 +61,7 @@ def fill_card(card: CardDefinition, answer: dict[str, Any]) -> dict[str, SlotVal
 
 
 def with_actions(card: CardDefinition, actions: tuple[str, ...]) -> CardDefinition:
-    """The re-examination card with `suggested_action` bound to a vocabulary; unchanged where there is none."""
+    """Return the re-examination card with `suggested_action` limited to these values; others unchanged."""
     if card.type != RE_EXAMINATION or not actions:
         return card
     slots = tuple(
@@ -70,7 +72,7 @@ def with_actions(card: CardDefinition, actions: tuple[str, ...]) -> CardDefiniti
 
 
 def price_level_faults(card: CardDefinition, values: SlotValues) -> list[str]:
-    """What is wrong with the levels of a position; nothing for a card without one."""
+    """Return what is wrong with the price levels of a position; nothing when the card has none."""
     rule = card.resolution
     if rule.rule is not ResolutionRule.PRICE_LEVELS or values.get(rule.side or "") not in (rule.long, rule.short):
         return []
@@ -79,6 +81,7 @@ def price_level_faults(card: CardDefinition, values: SlotValues) -> list[str]:
     if missing:
         return missing
     entry, gain, loss = (_parse_number(values[name]) for name in needed)
+    # Negated, a short position has its levels in the order of a long one.
     if values.get(rule.side or "") == rule.short:
         gain, entry, loss = -gain, -entry, -loss
     if not loss < entry < gain:
@@ -88,6 +91,7 @@ def price_level_faults(card: CardDefinition, values: SlotValues) -> list[str]:
 
 
 def _slot_schema(slot: CardSlot) -> dict[str, Any]:
+    """Return the JSON schema of one slot's value."""
     made: dict[str, Any] = {"description": slot.help}
     match slot.type:
         case SlotType.NUMBER | SlotType.INTEGER:
@@ -155,6 +159,7 @@ def _parse_bounded_number(slot: CardSlot, given: Any) -> int | float:
         raise ValueError(f"must be at most {slot.max:g}")
     if slot.above is not None and number <= slot.above:
         raise ValueError(f"must be above {slot.above:g}")
+    # A whole number stays one, so that 3 is not shown as 3.0.
     return int(given) if isinstance(given, int) else number
 
 
@@ -189,6 +194,7 @@ def _parse_list(slot: CardSlot, given: Any) -> list[str]:
 
 
 def _parse_number(given: Any) -> float:
+    # Every comparison with NaN is false, so this excludes it together with infinity.
     finite = isinstance(given, int | float) and not isinstance(given, bool) and abs(given) < 1e15
     if not finite:
         raise ValueError("must be a number")
@@ -207,3 +213,4 @@ _SLOT_PARSERS: dict[SlotType, Callable[[CardSlot, Any], SlotValue]] = {
     SlotType.TIME: _parse_timestamp,
     SlotType.LIST: _parse_list,
 }
+"""By slot type: returns the value to store, or raises ValueError with the reason."""

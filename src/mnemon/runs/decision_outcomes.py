@@ -1,4 +1,4 @@
-"""How decisions come to their end in the store: pushed prices, expiry, a person's word. The first one is final."""
+"""Resolve stored decisions: by pushed prices, by expiry, or by a person. The first resolution is final."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -27,26 +27,30 @@ EXPIRY_KIND = "expiry"
 
 @dataclass(frozen=True, kw_only=True)
 class PricePush:
-    """What a push of prices did."""
+    """The result of a push of prices."""
 
     stored: int
     resolved: tuple[Run, ...]
-    """Trades that ended by it."""
+    """The trades that these prices ended."""
 
 
 async def push_prices(tx: Tx, scope: Scope, pushed: Sequence[Price], cards: CardTypes) -> PricePush:
-    """The prices are kept, and every open trade they touch has ended."""
-    await store.insert_prices(scope, tx, pushed)
+    """Store the prices and end every open trade whose level they touch."""
+    # Only the pushed prices can end a trade here: earlier ones were compared when they came.
+    await store.insert_prices(tx, scope, pushed)
     ended: list[Run] = []
     for run in await lock_open_positions(tx, scope, sorted({price.symbol for price in pushed})):
         end = _resolution_of(run, cards.get(run.card_type), pushed, tx)
-        if end is not None and await store.resolve_run(scope, tx, run.id, end):
+        if end is not None and await store.resolve_run(tx, scope, run.id, end):
             ended.append(await get_run(tx, scope, run.id))
     return PricePush(stored=len(pushed), resolved=tuple(ended))
 
 
 async def resolve_manually(tx: Tx, scope: Scope, run_id: str, outcome: str, note: str | None, cards: CardTypes) -> Run:
-    """The decision has ended with this outcome. Raises Conflict when it cannot, or has ended already."""
+    """End the decision with this outcome and return its run.
+
+    Raises NotFound, and Conflict when the run has no decision that can be resolved or it has ended already.
+    """
     run = await lock_run(tx, scope, run_id)
     card = cards.get(run.card_type)
     if run.status is not RunStatus.SUCCEEDED:
@@ -54,43 +58,46 @@ async def resolve_manually(tx: Tx, scope: Scope, run_id: str, outcome: str, note
     if card is None or card.resolution.rule is ResolutionRule.NONE:
         raise Conflict(f"A card of type {run.card_type} has nothing to resolve.", code="not_resolvable")
     end = ResolvedDecision(status=ResolutionStatus.RESOLVED, outcome=outcome, at=tx.now, note=note or "")
-    if not await store.resolve_run(scope, tx, run.id, end):
+    if not await store.resolve_run(tx, scope, run.id, end):
         raise Conflict(f"Run {run.id} is already {run.resolution_status}.", code="already_resolved")
     return await get_run(tx, scope, run_id)
 
 
 class ExpiryJob:
-    """Ends decisions whose time has run out."""
+    """The job that ends decisions whose time has run out."""
 
     def __init__(self, services: Services) -> None:
         self._db = services.db
         self._cards: CardTypes = load_cards(services.settings.cards_dir)
 
     def job_kind(self) -> JobKind:
-        """The kind of work that expires a decision."""
+        """Return the kind of work that expires a decision."""
         return JobKind(name=EXPIRY_KIND, run=self.expire_decision)
 
     async def expire_decision(self, attempt: Attempt) -> None:
-        """The decision has ended: by a price that touched it in time, else because its time ran out."""
+        """End the decision by the first price that touched a level in time, otherwise as expired."""
         scope = attempt.scope
         async with self._db.tx(scope.org_id) as tx:
             run = await find_locked_run(tx, scope, attempt.key)
-            await attempt.lock_work(tx)  # after the run's row, as everyone who cancels it does
+            # The work row after the run's, as in every job: locks in two orders could deadlock.
+            await attempt.lock_work(tx)
             card = self._cards.get(run.card_type) if run else None
             expires = expiry_time(card, run.result or {}) if run and card else None
             if run and card and expires and run.resolution_status is ResolutionStatus.OPEN:
                 position = position_of(card, run.result or {}, run.finished_at or run.created_at)
                 known = (
-                    await store.list_prices(scope, tx, position.symbol, position.opened_at, expires) if position else []
+                    await store.list_prices(tx, scope, position.symbol, position.opened_at, expires) if position else []
                 )
                 end = resolve_position(position, known, tx.now) if position else expired_resolution(expires)
-                await store.resolve_run(scope, tx, run.id, end or expired_resolution(expires))
+                await store.resolve_run(tx, scope, run.id, end or expired_resolution(expires))
             await attempt.settle(tx)
 
 
 def _resolution_of(run: Run, card: CardDefinition | None, pushed: Sequence[Price], tx: Tx) -> ResolvedDecision | None:
+    """Return how these prices end the run's position, or None when it stays open."""
     position = position_of(card, run.result or {}, run.finished_at or run.created_at) if card else None
     if position is None:
         return None
+    # A pushed price may be dated after the server's clock; then its time decides what has expired.
     latest = max([tx.now, *(price.at for price in pushed if price.symbol == position.symbol)])
     return resolve_position(position, pushed, latest)

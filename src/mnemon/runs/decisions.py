@@ -1,6 +1,6 @@
-"""Reading an agent's own decisions: what `get_my_decisions` and the API give.
+"""An agent's own decisions, one line each: `2d ago · WAIT · range unresolved`.
 
-An agent's own decisions, one line each: `2d ago · WAIT · range unresolved`.
+The tool `get_my_decisions` and the API return them.
 """
 
 from collections.abc import Sequence
@@ -13,6 +13,7 @@ from mnemon.runs.card import HEADLINE_SEPARATOR
 from mnemon.scope import Scope
 
 REVIEWED_DECISIONS = 5
+"""Number of decisions that the tool returns."""
 REVIEW_TOOL = "get_my_decisions"
 REVIEW_DESCRIPTION = "Your own last decisions, newest first, one line each. Nobody else's."
 
@@ -28,14 +29,14 @@ class Decision:
 
 
 def decision_as_of(*, run_id: str, at: datetime, headline: str, now: datetime) -> Decision:
-    """The decision with its line as of now."""
+    """Return the decision with its line, whose age is measured at `now`."""
     return Decision(
         run_id=run_id, at=at, headline=headline, line=f"{format_ago(now - at)}{HEADLINE_SEPARATOR}{headline}"
     )
 
 
 def format_ago(age: timedelta) -> str:
-    """An age in its largest unit: `2d ago`, `3h ago`, `15m ago`, `just now`."""
+    """Format an age in its largest unit: `2d ago`, `3h ago`, `15m ago`, `just now`."""
     minutes = int(age.total_seconds() // 60)
     if minutes < 1:
         return "just now"
@@ -47,21 +48,21 @@ def format_ago(age: timedelta) -> str:
 
 
 def format_review(decisions: tuple[Decision, ...]) -> str:
-    """What the tool answers."""
+    """Return the tool's output: a line per decision."""
     return "\n".join(entry.line for entry in decisions) or "No decisions yet."
 
 
 async def list_agent_decisions(
     tx: Tx, scope: Scope, agent_id: str, *, limit: int = REVIEWED_DECISIONS
 ) -> tuple[Decision, ...]:
-    """The agent's last decisions as of the transaction's time, newest first; nobody else's."""
-    found = await store.list_decisions(scope, tx, agent_id, most=limit)
+    """Return the last decisions of this agent only, newest first, aged at the transaction's time."""
+    found = await store.list_decisions(tx, scope, agent_id, most=limit)
     return tuple(decision_as_of(run_id=run_id, at=at, headline=text, now=tx.now) for run_id, at, text in found)
 
 
 async def last_decision_by_agent(tx: Tx, scope: Scope, agent_ids: Sequence[str]) -> dict[str, Decision]:
-    """By agent, its last decision as of the transaction's time, where it made one."""
-    found = await store.list_last_decisions(scope, tx, agent_ids)
+    """Return each agent's last decision, aged at the transaction's time; agents without one are left out."""
+    found = await store.list_last_decisions(tx, scope, agent_ids)
     return {
         agent_id: decision_as_of(run_id=run_id, at=at, headline=text, now=tx.now)
         for agent_id, (run_id, at, text) in found.items()

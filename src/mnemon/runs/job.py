@@ -1,6 +1,6 @@
-"""The room's work: waking agents, running runs, answering chats, expiring decisions, clearing away.
+"""The kinds of work that this room does, and the heartbeat.
 
-The job that wakes scheduled agents: one work row per agent, due at its next slot.
+The heartbeat is the job that starts the runs of scheduled agents: one work row per agent, due at its next slot.
 """
 
 from datetime import datetime, timedelta
@@ -21,43 +21,49 @@ from mnemon.scope import Scope
 from mnemon.services import Services
 
 _FALLBACK_PROMPT = "Do what your skill says for this time."
+"""The prompt of a scheduled run of an agent that has no default prompt."""
 
 
 class HeartbeatJob:
-    """Fires slots, each once."""
+    """The job that starts a run at each slot of an agent's schedule, once per slot."""
 
     def __init__(self, services: Services) -> None:
         self._db = services.db
 
     def job_kind(self) -> JobKind:
-        """The kind of work that wakes an agent."""
+        """Return the kind of work that wakes a scheduled agent."""
         return JobKind(name=HEARTBEAT_KIND, run=self.wake_agent)
 
     async def wake_agent(self, attempt: Attempt) -> None:
-        """The slot that is due has its run, or is joined to the next because the agent is busy; the next is awaited."""
+        """Start a run for the slot that is due and wait for the next one.
+
+        While the agent is busy no run is started: the slot is joined to the next.
+        """
         scope = attempt.scope
         async with self._db.tx(scope.org_id) as tx:
-            agent = await agent_store.find_agent(scope, tx, attempt.key, locked=True)
-            await attempt.lock_work(tx)  # after the agent's row, as everyone who edits its schedule does
-            waiting = await agent_store.find_next_slot(scope, tx, attempt.key)
+            agent = await agent_store.find_agent(tx, scope, attempt.key, locked=True)
+            # After the agent's row: `edit_agent` locks the agent too before it changes this work row.
+            await attempt.lock_work(tx)
+            waiting = await agent_store.find_next_slot(tx, scope, attempt.key)
             if agent is None or agent.schedule is None or waiting is None:
                 await attempt.settle(tx)
                 return
             found = due_slot(agent.schedule, waiting_for=waiting, now=tx.now)
-            # A slot that finds the agent busy stays the one waited for, so that the next run counts it in.
-            if found.slot is not None and not await store.is_busy(scope, tx, agent.id):
+            # While the agent is busy the stored slot stays as it is, so that the next run counts it as skipped.
+            if found.slot is not None and not await store.is_busy(tx, scope, agent.id):
                 await self._start_run(tx, scope, agent, found.slot, found.skipped)
-                await agent_store.set_next_slot(scope, tx, agent.id, found.next_slot)
+                await agent_store.set_next_slot(tx, scope, agent.id, found.next_slot)
             if found.next_slot is None:
                 await attempt.settle(tx)
             else:
                 await attempt.repeat(tx, after=max(found.next_slot - tx.now, timedelta(0)))
 
     async def _start_run(self, tx: Tx, scope: Scope, agent: Agent, slot: datetime, skipped: int) -> None:
+        """Insert and enqueue the slot's run, unless another worker did, and record how many slots were missed."""
         run_id = tx.new_id("run")
         fired = await store.insert_run(
-            scope,
             tx,
+            scope,
             run_id=run_id,
             agent_id=agent.id,
             kind=RunKind.HEARTBEAT,
@@ -68,14 +74,14 @@ class HeartbeatJob:
         if not fired:
             return
         if skipped:
-            note = f"{skipped} earlier slots were missed; this run stands for them too."
+            note = f"{skipped} earlier slots were missed; this run replaces them."
             event = RunEvent(type=RunEventType.SKIPPED, data={"slots": skipped, "note": note})
-            await store.append_event(scope, tx, run_id, agent.id, event)
+            await store.append_event(tx, scope, run_id, agent.id, event)
         await enqueue_run(tx, scope, agent, run_id)
 
 
 def job_kinds(services: Services) -> tuple[JobKind, ...]:
-    """Every kind of work this room does."""
+    """Return every kind of work that this room does."""
     return (
         AgentChatJob(services).job_kind(),
         RunJob(services).job_kind(),

@@ -1,4 +1,4 @@
-"""What a run, a chat and a specialist are told. Without Active Memory this is all they see."""
+"""The prompts of runs, chats and specialists. Without Active Memory this is all that they see."""
 
 import json
 from collections.abc import Sequence
@@ -9,18 +9,19 @@ from mnemon.runs.card import CardDefinition
 from mnemon.runs.decisions import REVIEW_TOOL
 
 MAX_REPORT_CHARS = 12_000
+"""Characters of a specialist's report that the lead's prompt quotes."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SpecialistReport:
-    """What a specialist found."""
+    """A specialist's report to its lead."""
 
     name: str
     text: str
 
 
 def system_prompt(agent: Agent, team: Sequence[Agent]) -> str:
-    """Who the agent is: its skill and, for a lead, the roster."""
+    """Return the system prompt: the agent's skill and, for a lead, the list of its team."""
     parts = [agent.skill.strip() or f"You are {agent.name}."]
     if team:
         roster = "\n".join(f"- {member.name}: {_first_line(member.skill)}" for member in team)
@@ -29,12 +30,12 @@ def system_prompt(agent: Agent, team: Sequence[Agent]) -> str:
 
 
 def review_instruction(tool_name: str = REVIEW_TOOL) -> str:
-    """Tells the agent to look at its own decisions before anything else."""
+    """Return the instruction to read the agent's own decisions before anything else."""
     return f"Before anything else call the tool {tool_name}: it gives your own last decisions."
 
 
 def card_instruction(card: CardDefinition) -> str:
-    """Tells which card the answer has to fill, and what each slot means."""
+    """Return the instruction that names the card to fill and explains each slot."""
     lines = [f"Your answer fills the card `{card.type}` ({card.title}). Slots:"]
     for slot in card.slots:
         choices = f" One of {', '.join(slot.choices)}." if slot.choices else ""
@@ -44,7 +45,7 @@ def card_instruction(card: CardDefinition) -> str:
 
 
 def consultation_prompt(specialist: Agent, task: str) -> str:
-    """What a lead's ordinary run asks of a specialist: its own default prompt, and the lead's task."""
+    """Return a specialist's prompt in an ordinary run: its own default prompt and the lead's task."""
     own = specialist.default_prompt.strip()
     return "\n\n".join(
         part for part in (own, f"The lead's task, for which your report is wanted:\n{task.strip()}") if part
@@ -52,9 +53,10 @@ def consultation_prompt(specialist: Agent, task: str) -> str:
 
 
 def prompt_with_reports(prompt: str, reports: Sequence[SpecialistReport]) -> str:
-    """The lead's prompt with what the council reports, quoted so that it reads as data."""
+    """Return the lead's prompt with the specialists' reports."""
     if not reports:
         return prompt
+    # As JSON strings: a report cannot end its own quotation and go on as an instruction.
     quoted = "\n".join(
         json.dumps({"from": r.name, "report": r.text[:MAX_REPORT_CHARS]}, ensure_ascii=False) for r in reports
     )

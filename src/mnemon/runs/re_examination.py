@@ -1,4 +1,4 @@
-"""Looking again at an earlier decision: who may be asked, what the lead is told, and what specialists are not told."""
+"""Re-examining an earlier decision: which may be, the lead's prompt, and prompts that keep specialists blind to it."""
 
 import json
 import re
@@ -21,13 +21,13 @@ _FRESH_ANALYSIS_TEXT = (
 
 
 class NotReExaminable(Conflict):
-    """The parent cannot be looked at again; the detail says why."""
+    """The run's decision cannot be re-examined; the detail says why."""
 
     code = "not_re_examinable"
 
 
 def require_re_examinable(parent: Run, card: CardDefinition | None) -> CardDefinition:
-    """The parent's card type. Raises NotReExaminable with the reason when the parent may not be re-examined."""
+    """Return the parent's card type. Raise NotReExaminable when the parent cannot be re-examined."""
     why = not_re_examinable_reason(parent, card)
     if why or card is None:
         raise NotReExaminable(f"Run {parent.id} cannot be re-examined: {why}.")
@@ -35,7 +35,7 @@ def require_re_examinable(parent: Run, card: CardDefinition | None) -> CardDefin
 
 
 def not_re_examinable_reason(parent: Run, card: CardDefinition | None) -> str | None:
-    """Why this run cannot be re-examined; None when it can."""
+    """Return why this run cannot be re-examined, or None when it can."""
     if parent.card_type == RE_EXAMINATION:
         return "it is itself a re-examination; re-examine the decision it belongs to"
     if parent.status is not RunStatus.SUCCEEDED or parent.result is None:
@@ -51,7 +51,7 @@ def not_re_examinable_reason(parent: Run, card: CardDefinition | None) -> str | 
 
 
 def lead_prompt(parent: Run, card: CardDefinition, agent: Agent, now: datetime) -> str:
-    """The whole task, from the parent's slots alone; it takes precedence over any usual output format."""
+    """Return the lead's whole task, built from the parent's slots; it overrides any usual output format."""
     decided = parent.finished_at or parent.created_at
     made = f"{format_time(decided)}, {format_ago(now - decided)}"
     usual = agent.default_prompt.strip()
@@ -68,19 +68,19 @@ def lead_prompt(parent: Run, card: CardDefinition, agent: Agent, now: datetime) 
 
 
 def blind_prompt(specialist: Agent, subject: str | None) -> str:
-    """What a specialist is told during a re-examination: its own task and what to look at, nothing else."""
+    """Return a specialist's prompt during a re-examination: its own task and the subject, nothing else."""
     about = f"Subject: {subject}" if subject else ""
     task = specialist.default_prompt.strip() or "Analyse the subject from your field's point of view, as of now."
     return "\n\n".join(part for part in (task, about, "Report what you find, in plain text.") if part)
 
 
 def blind_subject(card: CardDefinition, values: SlotValues) -> str | None:
-    """What the decision is about, or None where saying it would give away any other slot of the decision."""
+    """Return what the decision is about, or None when the subject contains the value of any other slot."""
     subject = values.get(card.subject) if card.subject else None
     if not isinstance(subject, str):
         return None
-    told = [_value_texts(value) for name, value in values.items() if name != card.subject]
-    return None if any(_contains_word(text, subject) for texts in told for text in texts) else subject
+    secrets = [_value_texts(value) for name, value in values.items() if name != card.subject]
+    return None if any(_contains_word(text, subject) for texts in secrets for text in texts) else subject
 
 
 def _format_slots(card: CardDefinition, values: SlotValues) -> str:
@@ -101,6 +101,7 @@ def _answer_format(card: CardDefinition) -> str:
 
 
 def _value_texts(value: object) -> list[str]:
+    """Return the spellings under which a slot's value could appear in a text."""
     if isinstance(value, bool) or value is None:
         return []
     if isinstance(value, int | float):
@@ -111,4 +112,5 @@ def _value_texts(value: object) -> list[str]:
 
 
 def _contains_word(text: str, subject: str) -> bool:
+    # Lookarounds instead of \b, which would not match at the sign of -5 or 50 %.
     return bool(text) and re.search(rf"(?<!\w){re.escape(text)}(?!\w)", subject, re.IGNORECASE) is not None

@@ -1,8 +1,8 @@
-"""How a decision comes to its end: prices touch a level, its time runs out, or a person says so.
+"""How a decision ends: prices touch a level, its time runs out, or a person resolves it.
 
 Prices are points or bars. A price beyond a level has touched it, however far it jumped. Where one moment touches both
-levels, as a bar or two prices of one instant can, the stop is taken to have come first: nothing tells the order, and
-the worse reading flatters nobody. The first touch is final.
+levels, as a bar or two prices of the same time can, the stop is assumed to have come first: nothing tells the order,
+and the other assumption would flatter the record. The first touch is final.
 """
 
 from collections.abc import Iterable
@@ -21,7 +21,7 @@ EXPIRED = "expired"
 
 @dataclass(frozen=True, kw_only=True)
 class Price:
-    """A market's price at a moment; a bar also says how low and high it went."""
+    """A market's price at a time; a bar also has its lowest and highest price."""
 
     symbol: str
     price: float
@@ -31,16 +31,18 @@ class Price:
 
     @property
     def lowest(self) -> float:
+        """The lowest of its prices."""
         return min(value for value in (self.price, self.low, self.high) if value is not None)
 
     @property
     def highest(self) -> float:
+        """The highest of its prices."""
         return max(value for value in (self.price, self.low, self.high) if value is not None)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Position:
-    """What an open trade waits for."""
+    """An open trade: its levels and when it expires."""
 
     symbol: str
     side: Literal["long", "short"]
@@ -52,7 +54,7 @@ class Position:
 
 @dataclass(frozen=True, kw_only=True)
 class ResolvedDecision:
-    """The end of a decision."""
+    """How and when a decision ended."""
 
     status: ResolutionStatus
     outcome: str
@@ -61,7 +63,7 @@ class ResolvedDecision:
 
 
 def initial_status(card: CardDefinition, values: SlotValues) -> ResolutionStatus | None:
-    """Whether a fresh decision waits for something: a position does, waiting does not, a manual card does."""
+    """Return OPEN when a fresh decision waits for an outcome, as manual cards and positions do; otherwise None."""
     if card.resolution.rule is ResolutionRule.NONE:
         return None
     if card.resolution.rule is ResolutionRule.PRICE_LEVELS and position_side(card, values) is None:
@@ -70,7 +72,7 @@ def initial_status(card: CardDefinition, values: SlotValues) -> ResolutionStatus
 
 
 def position_side(card: CardDefinition, values: SlotValues) -> Literal["long", "short"] | None:
-    """Which way the position points; None when there is none."""
+    """Return the side of the card's position; None when it has none."""
     side = values.get(card.resolution.side or "")
     if side is None or card.resolution.rule is not ResolutionRule.PRICE_LEVELS:
         return None
@@ -80,7 +82,7 @@ def position_side(card: CardDefinition, values: SlotValues) -> Literal["long", "
 
 
 def position_of(card: CardDefinition, values: SlotValues, opened_at: datetime) -> Position | None:
-    """The position a card describes, or None."""
+    """Return the position that a card describes, or None."""
     rule, side = card.resolution, position_side(card, values)
     if side is None:
         return None
@@ -98,20 +100,22 @@ def position_of(card: CardDefinition, values: SlotValues, opened_at: datetime) -
 
 
 def expiry_time(card: CardDefinition, values: SlotValues) -> datetime | None:
-    """When the decision stops counting, if it says so."""
+    """Return when the decision expires, or None when its card does not say."""
     given = values.get(card.resolution.expires_at or "")
     return parse_time(given) if isinstance(given, str) else None
 
 
 def resolve_position(position: Position, prices: Iterable[Price], now: datetime) -> ResolvedDecision | None:
-    """The end of the position given all known prices, or None while it is open."""
+    """Return how the position ended, given all known prices; None while it is open."""
     known = sorted(
         (p for p in prices if p.symbol == position.symbol and p.at >= position.opened_at), key=lambda p: p.at
     )
     touches = [(price.at, touch) for price in known if (touch := _touched_level(position, price))]
     for at, touch in touches:
+        # A price at the very time of expiry still counts.
         if position.expires_at is not None and at > position.expires_at:
             break
+        # Another price of the same time may have touched the stop, which then counts as first.
         same = [other for when, other in touches if when == at]
         stop = next((other for other in same if other[0] == STOP_LOSS), touch)
         return ResolvedDecision(status=ResolutionStatus.RESOLVED, outcome=stop[0], at=at, note=stop[1])
@@ -121,21 +125,22 @@ def resolve_position(position: Position, prices: Iterable[Price], now: datetime)
 
 
 def expired_resolution(at: datetime) -> ResolvedDecision:
-    """The end of a decision whose time ran out."""
+    """Return the end of a decision whose time ran out."""
     return ResolvedDecision(
         status=ResolutionStatus.EXPIRED, outcome=EXPIRED, at=at, note="neither level was touched before it expired"
     )
 
 
 def is_right(card: CardDefinition, outcome: str | None) -> bool | None:
-    """Whether the outcome proves the decision right (True) or wrong (False); None when it proves neither."""
-    said = (outcome or "").strip().casefold()
-    if said in card.resolution.right:
+    """Return whether the outcome proves the decision right (True) or wrong (False); None when it proves neither."""
+    word = (outcome or "").strip().casefold()
+    if word in card.resolution.right:
         return True
-    return False if said in card.resolution.wrong else None
+    return False if word in card.resolution.wrong else None
 
 
 def _touched_level(position: Position, price: Price) -> tuple[str, str] | None:
+    """Return the level that the price touched and a note, or None."""
     low, high = price.lowest, price.highest
     if position.side == "long":
         stopped, taken = low <= position.stop_loss, high >= position.take_profit

@@ -1,11 +1,11 @@
-"""A run: one waking of an agent, from being asked for to its card.
+"""A run: one execution of an agent, from the request to the filled card.
 
     queued ──► running ──► succeeded
       │  ▲        ├──────► failed
-      │  └────────┤        (its worker died: queued again, or failed when tried too often)
+      │  └────────┤        (its worker died: queued again, or failed after too many attempts)
       └───────────┴──────► cancelled
 
-A decision made by a succeeded run has a life of its own:
+The decision of a succeeded run has a status of its own:
 
     open ──► resolved | expired        none: the card has nothing that could come true
 """
@@ -20,7 +20,7 @@ from mnemon.runs.card import SlotValue
 
 
 class RunKind(StrEnum):
-    """What woke the agent."""
+    """What started the run."""
 
     HEARTBEAT = "heartbeat"
     MANUAL = "manual"
@@ -28,6 +28,8 @@ class RunKind(StrEnum):
 
 
 class RunStatus(StrEnum):
+    """Where a run is in its life."""
+
     QUEUED = "queued"
     RUNNING = "running"
     SUCCEEDED = "succeeded"
@@ -36,6 +38,8 @@ class RunStatus(StrEnum):
 
 
 class ResolutionStatus(StrEnum):
+    """Whether a decision still waits for its outcome."""
+
     OPEN = "open"
     RESOLVED = "resolved"
     EXPIRED = "expired"
@@ -43,11 +47,13 @@ class ResolutionStatus(StrEnum):
 
 _NEXT_STATUSES: dict[RunStatus, frozenset[RunStatus]] = {
     RunStatus.QUEUED: frozenset({RunStatus.RUNNING, RunStatus.CANCELLED, RunStatus.FAILED}),
+    # Back to queued when its worker stops: another one starts the run again.
     RunStatus.RUNNING: frozenset({RunStatus.SUCCEEDED, RunStatus.FAILED, RunStatus.CANCELLED, RunStatus.QUEUED}),
     RunStatus.SUCCEEDED: frozenset(),
     RunStatus.FAILED: frozenset(),
     RunStatus.CANCELLED: frozenset(),
 }
+"""The statuses that may follow each status."""
 
 FINAL_STATUSES = frozenset(status for status, following in _NEXT_STATUSES.items() if not following)
 
@@ -62,10 +68,11 @@ class RunUsage:
     cached_tokens: int = 0
     latency_ms: float = 0.0
     cost_usd: float | None = None
-    """None when no price is known for the model."""
+    """None when no price is known for any of its models."""
     model: str = ""
 
     def plus(self, other: "RunUsage") -> "RunUsage":
+        """Return the sum of both; a cost that is unknown counts as nothing unless both are."""
         costs = [cost for cost in (self.cost_usd, other.cost_usd) if cost is not None]
         return RunUsage(
             calls=self.calls + other.calls,
@@ -78,6 +85,7 @@ class RunUsage:
         )
 
     def plus_call(self, usage: Usage, cost_usd: float | None = None) -> "RunUsage":
+        """Return the sum with one call to a model."""
         return self.plus(
             RunUsage(
                 calls=usage.calls,
@@ -101,12 +109,13 @@ class Run:
     status: RunStatus
     prompt: str
     slot: datetime | None = None
-    """The scheduled time a heartbeat stands for."""
+    """The scheduled time that a heartbeat's run belongs to."""
     session_id_before: str | None = None
     session_id_after: str | None = None
     memory_generation: int | None = None
     """The generation of Active Memory it started in; None when memory was off."""
     parent_run_id: str | None = None
+    """The run whose decision this one re-examines."""
     card_type: str
     result: dict[str, SlotValue] | None = None
     headline: str | None = None
@@ -122,7 +131,7 @@ class Run:
 
 
 def require_transition(run_id: str, current: RunStatus, to: RunStatus) -> RunStatus:
-    """The status after the move. Raises Conflict when the run's life does not allow it."""
+    """Return the new status. Raise Conflict when a run cannot go from the current status to it."""
     if to not in _NEXT_STATUSES[current]:
         raise Conflict(f"Run {run_id} is {current} and cannot become {to}.", code="run_over")
     return to

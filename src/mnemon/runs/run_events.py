@@ -1,9 +1,4 @@
-"""Following a run or a chat turn while it goes on, from any process.
-
-Keeps what can be seen of a run or chat turn while it goes on; pieces of text are gathered before they are kept.
-
-The line that a run, and a reply in an agent's chat, leaves in the log: whose, how it ended, what it cost.
-"""
+"""Events of a run or a chat turn: store them while it goes on, follow them from any process, log how it ended."""
 
 import asyncio
 import logging
@@ -22,10 +17,19 @@ from mnemon.runs.store import RecordedEvent
 from mnemon.scope import Scope
 
 DELTA_FLUSH_S = 0.15
+"""Pieces of text are collected for this long and stored as one event."""
+POLL_INTERVAL_S = 0.15
+"""Seconds between two looks for new events."""
+KEEP_ALIVE_S = 15.0
+"""Seconds without an event after which a watcher gets None, to keep its connection open."""
+UNATTENDED_LIMIT_S = 8.0
+"""Seconds that a queued chat turn is watched while no worker is busy with its agent."""
+IsOver = Callable[[Tx], Awaitable[bool]]
+log = structlog.get_logger(__name__)
 
 
 class EventRecorder:
-    """Takes events in order and writes each in a transaction of its own, so that watchers see them at once."""
+    """Stores events in order, each in its own transaction, so that watchers see them at once."""
 
     def __init__(self, db: Database, scope: Scope, run_id: str, agent_id: str) -> None:
         self._db = db
@@ -34,11 +38,11 @@ class EventRecorder:
         self._agent_id = agent_id
         self._pieces: list[str] = []
         self._since = 0.0
-        # Specialists are asked side by side; their events still stand one after the other.
+        # Specialists are asked concurrently; the lock keeps their events in one order.
         self._turn = asyncio.Lock()
 
     async def __call__(self, event: RunEvent) -> None:
-        """The event is kept, or gathered with the pieces around it."""
+        """Store the event; pieces of text are collected first and stored every `DELTA_FLUSH_S`."""
         if event.type is not RunEventType.DELTA:
             async with self._turn:
                 await self._flush_pieces()
@@ -51,7 +55,7 @@ class EventRecorder:
             await self.flush()
 
     async def flush(self) -> None:
-        """Nothing is held back."""
+        """Store the collected pieces of text now."""
         async with self._turn:
             await self._flush_pieces()
 
@@ -63,23 +67,19 @@ class EventRecorder:
 
     async def _store_event(self, event: RunEvent) -> None:
         async with self._db.tx(self._scope.org_id) as tx:
-            await store.append_event(self._scope, tx, self._run_id, self._agent_id, event)
-
-
-POLL_INTERVAL_S = 0.15
-KEEP_ALIVE_S = 15.0
-UNATTENDED_LIMIT_S = 8.0
-
-IsOver = Callable[[Tx], Awaitable[bool]]
+            await store.append_event(tx, self._scope, self._run_id, self._agent_id, event)
 
 
 async def watch_run(
     db: Database, scope: Scope, run_id: str, *, after: int = 0, until: asyncio.Event | None = None
 ) -> AsyncIterator[RecordedEvent | None]:
-    """The run's events after a place, until it is over or gone; None now and then while nothing happens."""
+    """Yield the run's events after a sequence number, until it is over, deleted, or `until` is set.
+
+    Yields None every `KEEP_ALIVE_S` seconds in which nothing happens.
+    """
 
     async def is_over(tx: Tx) -> bool:
-        run = await store.find_run(scope, tx, run_id)
+        run = await store.find_run(tx, scope, run_id)
         return run is None or run.status in FINAL_STATUSES
 
     async for event in _watch_events(db, scope, run_id, after, is_over, until or asyncio.Event()):
@@ -89,16 +89,20 @@ async def watch_run(
 async def watch_chat(
     db: Database, scope: Scope, turn_id: str, *, until: asyncio.Event | None = None
 ) -> AsyncIterator[RecordedEvent | None]:
-    """The chat turn's events, until it has its reply, none will come, or no worker takes it up."""
+    """Yield the chat turn's events until it is answered, has failed or was deleted, or no worker takes it.
+
+    Yields None every `KEEP_ALIVE_S` seconds in which nothing happens.
+    """
     waited = 0
 
     async def is_over(tx: Tx) -> bool:
         nonlocal waited
-        exchange = await agent_store.find_exchange(scope, tx, turn_id)
+        exchange = await agent_store.find_exchange(tx, scope, turn_id)
         if exchange is None or exchange.status in FINAL_STATUSES:
             return True
-        # Behind another run or chat of the agent it waits as long as that takes; with nobody at work, not for ever.
-        idle = exchange.status is RunStatus.QUEUED and not await store.is_working(scope, tx, exchange.agent_id)
+        # Behind another run or chat of the agent the turn waits as long as that takes. If nothing is running, there may
+        # be no worker at all, so the watcher gives up after a while.
+        idle = exchange.status is RunStatus.QUEUED and not await store.is_working(tx, scope, exchange.agent_id)
         waited = waited + 1 if idle else 0
         return waited * POLL_INTERVAL_S > UNATTENDED_LIMIT_S
 
@@ -109,12 +113,13 @@ async def watch_chat(
 async def _watch_events(
     db: Database, scope: Scope, run_id: str, after: int, over: IsOver, until: asyncio.Event
 ) -> AsyncIterator[RecordedEvent | None]:
+    """Yield stored events until `over` says that no more will come and all were yielded, or `until` is set."""
     quiet = 0.0
     while not until.is_set():
         async with db.tx(scope.org_id) as tx:
-            # Asked before the events are read, so that whatever came before the end is among them.
+            # Read before the events, so that everything that was stored before the end is among them.
             ended = await over(tx)
-            found = await store.list_events(scope, tx, run_id, after=after)
+            found = await store.list_events(tx, scope, run_id, after=after)
         for event in found:
             after = event.seq
             yield event
@@ -132,11 +137,8 @@ async def _watch_events(
             yield None
 
 
-log = structlog.get_logger(__name__)
-
-
 def log_run(run: Run, status: RunStatus, usage: RunUsage, code: str | None) -> None:
-    """Log a run that is over; the code says why one failed, its words may quote the agent."""
+    """Log a run that is over: the code of its error but not the text, which may quote the agent."""
     log.log(
         logging.INFO if status is RunStatus.SUCCEEDED else logging.WARNING,
         "run_finished",
@@ -154,7 +156,7 @@ def log_run(run: Run, status: RunStatus, usage: RunUsage, code: str | None) -> N
 
 
 def log_agent_reply(turn_id: str, agent_id: str, status: RunStatus, usage: RunUsage, code: str | None) -> None:
-    """Log a message in an agent's chat that was answered, or could not be."""
+    """Log a chat turn of an agent that was answered or failed."""
     log.log(
         logging.INFO if status is RunStatus.SUCCEEDED else logging.WARNING,
         "agent_replied",

@@ -1,4 +1,4 @@
-"""The job that runs a run: prepare in one transaction, think without any, seal in another."""
+"""The job that executes a run: prepare it in one transaction, perform it outside any, store the result in another."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
@@ -50,12 +50,12 @@ from mnemon.services import Services
 
 @dataclass(frozen=True, kw_only=True)
 class PreparedRun:
-    """A run that is running, and all it needs."""
+    """A run that was set to running, with everything needed to perform it."""
 
     run: Run
     agent: Agent
     council: tuple[tuple[Agent, str], ...]
-    """Specialists and what each is asked."""
+    """The specialists, each with its prompt."""
     card: CardDefinition
     start: MemoryStart
     task: AgentTask
@@ -63,21 +63,22 @@ class PreparedRun:
 
 @dataclass(frozen=True, kw_only=True)
 class RunEnding:
-    """How it went."""
+    """The result of performing a run, before it is stored."""
 
     outcome: TaskOutcome | None
     usage: RunUsage
     error: str | None = None
     code: str | None = None
-    """Why it failed, in a word of ours."""
+    """The error's code, for the log."""
 
     @property
     def status(self) -> RunStatus:
+        """The status the run ends with."""
         return RunStatus.FAILED if self.outcome is None else RunStatus.SUCCEEDED
 
 
 class RunJob:
-    """Runs runs, whatever adapter their agents have."""
+    """The job that executes runs, with whichever adapter their agents have."""
 
     def __init__(self, services: Services) -> None:
         self._db = services.db
@@ -86,7 +87,8 @@ class RunJob:
         self._drivers: Mapping[Adapter, AgentDriver] = make_drivers(services)
 
     def job_kind(self) -> JobKind:
-        """The kind of work that runs a run."""
+        """Return the kind of work that executes a run."""
+        # Longer than any run may take, so that a slow run fails by its own limit and not by the job's.
         limit = timedelta(seconds=self._settings.run_timeout_s) + DEFAULT_TIME_LIMIT
         retry = WorkRetryPolicy(max_attempts=MAX_ATTEMPTS)
         return JobKind(
@@ -94,7 +96,7 @@ class RunJob:
         )
 
     async def execute_run(self, attempt: Attempt) -> None:
-        """The run is over, or it was taken over by somebody else."""
+        """Execute the run and store its end, unless it was cancelled or deleted meanwhile."""
         scope = attempt.scope
         prepared = await self._prepare_run(attempt)
         if prepared is None:
@@ -108,30 +110,31 @@ class RunJob:
             log_run(prepared.run, RunStatus.CANCELLED, RunUsage(), TaskStopped.code)
             return
         except asyncio.CancelledError:
+            # The server is stopping: queued again, the run does not look as if it were still running.
             await self._requeue_run(scope, prepared.run.id)
             raise
         log_run(prepared.run, ending.status, ending.usage, ending.code)
 
-    async def fail_run(self, tx: Tx, item: WorkItem, said: str) -> None:
-        """A run whose job failed for good has failed."""
+    async def fail_run(self, tx: Tx, item: WorkItem, reason: str) -> None:
+        """Mark the run as failed after its job was given up."""
         scope = Scope(org_id=item.org_id)
         run = await find_locked_run(tx, scope, item.key)
         if run is not None and run.status not in FINAL_STATUSES:
-            await self._close_run(tx, scope, run, RunStatus.FAILED, error=f"The server could not run it: {said}")
+            await self._close_run(tx, scope, run, RunStatus.FAILED, error=f"The server could not run it: {reason}")
             log_run(run, RunStatus.FAILED, RunUsage(), "given_up")
 
     async def _requeue_run(self, scope: Scope, run_id: str) -> None:
-        """A run whose worker stops waits again; the next worker begins it anew."""
+        """Set a run whose worker stops back to queued; the next worker starts it from the beginning."""
         async with self._db.tx(scope.org_id) as tx:
             run = await find_locked_run(tx, scope, run_id)
             if run is not None and run.status is RunStatus.RUNNING:
                 waiting = replace(run, status=require_transition(run.id, run.status, RunStatus.QUEUED), started_at=None)
-                await store.update_run(scope, tx, waiting)
-                await store.delete_tokens(scope, tx, run_id)
+                await store.update_run(tx, scope, waiting)
+                await store.delete_tokens(tx, scope, run_id)
                 await record_status(tx, scope, waiting)
 
     async def _prepare_run(self, attempt: Attempt) -> PreparedRun | None:
-        """The run is running; None when there is nothing to do any more."""
+        """Set the run to running and collect what it needs; return None when there is nothing to do any more."""
         scope = attempt.scope
         async with self._db.tx(scope.org_id) as tx:
             run = await find_locked_run(tx, scope, attempt.key)
@@ -139,24 +142,27 @@ class RunJob:
             if run is None or run.status in FINAL_STATUSES:
                 await attempt.settle(tx)
                 return None
-            hopeless = self._unrunnable_reason(run)
-            if hopeless:
-                await self._close_run(tx, scope, run, RunStatus.FAILED, error=hopeless)
+            reason = self._unrunnable_reason(run)
+            if reason:
+                await self._close_run(tx, scope, run, RunStatus.FAILED, error=reason)
                 log_run(run, RunStatus.FAILED, RunUsage(), "given_up")
                 await attempt.settle(tx)
                 return None
             return await self._begin_run(tx, scope, run)
 
     def _unrunnable_reason(self, run: Run) -> str | None:
+        """Return why the run can never succeed, or None."""
         if run.card_type not in self._cards:
             return f"The card type {run.card_type} is not known any more; put its file back."
         return None
 
     async def _begin_run(self, tx: Tx, scope: Scope, run: Run) -> PreparedRun:
-        agent = await agent_store.find_agent(scope, tx, run.agent_id)
-        assert agent is not None
+        """Set the run to running, open the agent's memory and build its task."""
+        agent = await agent_store.find_agent(tx, scope, run.agent_id)
+        assert agent is not None  # the locked run refers to it
         parent = await get_run(tx, scope, run.parent_run_id) if run.parent_run_id else None
         given = await open_memory(tx, scope, agent, read_only=agent.config.memory_read_only)
+        # A run that is already running was left by a worker that died; this one takes it over.
         if run.status is RunStatus.QUEUED:
             require_transition(run.id, run.status, RunStatus.RUNNING)
         running = replace(
@@ -166,11 +172,11 @@ class RunJob:
             session_id_before=given.start.session_id,
             memory_generation=given.start.generation,
         )
-        await store.update_run(scope, tx, running)
+        await store.update_run(tx, scope, running)
         await record_status(tx, scope, running)
         if given.lost:
-            await store.append_event(scope, tx, run.id, agent.id, given.lost)
-        team = await agent_store.list_team(scope, tx, agent.team)
+            await store.append_event(tx, scope, run.id, agent.id, given.lost)
+        team = await agent_store.list_team(tx, scope, agent.team)
         card = self._card_for(run, parent)
         task = AgentTask(
             org_id=scope.org_id,
@@ -184,15 +190,17 @@ class RunJob:
             history=given.history,
             review=await self._open_review(tx, scope, running, agent),
         )
-        asked = tuple((member, self._specialist_prompt(member, run, parent)) for member in team)
-        return PreparedRun(run=running, agent=agent, council=asked, card=card, start=given.start, task=task)
+        council = tuple((member, self._specialist_prompt(member, run, parent)) for member in team)
+        return PreparedRun(run=running, agent=agent, council=council, card=card, start=given.start, task=task)
 
     def _card_for(self, run: Run, parent: Run | None) -> CardDefinition:
+        """Return the run's card; for a re-examination, with the actions that the parent's card allows."""
         card = self._cards[run.card_type]
-        above = self._cards.get(parent.card_type) if parent else None
-        return with_actions(card, above.re_examine_actions) if above else card
+        parent_card = self._cards.get(parent.card_type) if parent else None
+        return with_actions(card, parent_card.re_examine_actions) if parent_card else card
 
     def _specialist_prompt(self, member: Agent, run: Run, parent: Run | None) -> str:
+        """Return what to ask a specialist; in a re-examination, a prompt that does not tell the decision."""
         if run.kind is not RunKind.RE_EXAMINATION:
             return consultation_prompt(member, run.prompt)
         card = self._cards.get(parent.card_type) if parent else None
@@ -200,6 +208,7 @@ class RunJob:
         return blind_prompt(member, subject)
 
     async def _open_review(self, tx: Tx, scope: Scope, run: Run, agent: Agent) -> DecisionReview | None:
+        """Return access to the agent's decisions, with a fresh token, if the agent reviews them."""
         if not agent.config.review_decisions:
             return None
 
@@ -207,18 +216,19 @@ class RunJob:
             async with self._db.tx(scope.org_id) as reading:
                 return format_review(await list_agent_decisions(reading, scope, agent.id))
 
-        return DecisionReview(read=read_decisions, token=await issue_token(scope, tx, run_id=run.id, agent_id=agent.id))
+        return DecisionReview(read=read_decisions, token=await issue_token(tx, scope, run_id=run.id, agent_id=agent.id))
 
     async def _perform_in_time(self, scope: Scope, prepared: PreparedRun, recorder: EventRecorder) -> RunEnding:
-        """How it went; raises Stopped when the run was cancelled or deleted meanwhile.
+        """Perform the run within its time limit and return how it ended, a failure included.
 
-        A database that fails is no outcome of the run: the job is tried again.
+        Raises TaskStopped when the run was cancelled or deleted meanwhile.
         """
         seconds = time_limit_s(self._settings, prepared.agent)
         try:
             return await run_until_over(
                 self._perform_run(scope, prepared, recorder), seconds, self._status_reader(scope, prepared.run.id)
             )
+        # None of these is a result of the run: it was stopped, or the job is retried.
         except (LeaseLost, TaskStopped, DatabaseDown, Contended):
             raise
         except RunFailed as error:
@@ -227,6 +237,7 @@ class RunJob:
             return RunEnding(outcome=None, usage=RunUsage(), error=error.detail, code=error.code)
 
     async def _perform_run(self, scope: Scope, prepared: PreparedRun, emit: EmitEvent) -> RunEnding:
+        """Have the agent's driver perform the task and check the card; return how it ended."""
         spent = RunUsage()
 
         async def convene_council() -> str:
@@ -240,7 +251,7 @@ class RunJob:
         task = replace(prepared.task, convene=convene_council if prepared.council else None)
         try:
             outcome = await self._drivers[prepared.agent.adapter].perform_task(task, emit)
-        except RunFailed as error:
+        except RunFailed as error:  # what the council cost counts too
             return RunEnding(outcome=None, usage=spent.plus(error.usage), error=error.detail, code=error.code)
         usage = spent.plus(outcome.usage)
         try:
@@ -251,17 +262,18 @@ class RunJob:
         return RunEnding(outcome=replace(outcome, answer=dict(values)), usage=usage)
 
     async def _seal_run(self, attempt: Attempt, prepared: PreparedRun, ending: RunEnding) -> None:
-        """The run is over, its memory written back and its work settled, all at once."""
+        """Store the run's end, write its memory back and settle its work, in one transaction."""
         scope = attempt.scope
         async with self._db.tx(scope.org_id) as tx:
             run = await find_locked_run(tx, scope, prepared.run.id)
             await attempt.lock_work(tx)
+            # Read again under the lock: it may have been cancelled since the last poll.
             if run is None or run.status in FINAL_STATUSES:
                 raise TaskStopped
             back = await write_back_memory(tx, scope, prepared.agent.id, prepared.start, ending.outcome)
             if back.why_not and ending.outcome:
                 unkept = RunEvent(type=RunEventType.SESSION, data={"kept": False, "note": back.why_not})
-                await store.append_event(scope, tx, run.id, run.agent_id, unkept)
+                await store.append_event(tx, scope, run.id, run.agent_id, unkept)
             sealed = replace(run, usage=ending.usage, session_id_after=back.session_id_after)
             if ending.outcome is None:
                 await self._close_run(tx, scope, sealed, RunStatus.FAILED, error=ending.error)
@@ -270,6 +282,7 @@ class RunJob:
             await attempt.settle(tx)
 
     async def _store_success(self, tx: Tx, scope: Scope, run: Run, card: CardDefinition, outcome: TaskOutcome) -> None:
+        """Store the card and open its decision; enqueue the expiry if it has one."""
         values = outcome.answer or {}
         status = initial_status(card, values)
         position = position_of(card, values, tx.now)
@@ -282,20 +295,24 @@ class RunJob:
         await self._close_run(tx, scope, done, RunStatus.SUCCEEDED, symbol=position.symbol if position else None)
         expires = expiry_time(card, values)
         if status is not None and expires is not None:
+            # One millisecond later, because a price at the very moment of expiry still counts.
             await work.enqueue_work(tx, scope, EXPIRY_KIND, run.id, due_at=expires + timedelta(milliseconds=1))
 
     async def _close_run(
         self, tx: Tx, scope: Scope, run: Run, status: RunStatus, *, error: str | None = None, symbol: str | None = None
     ) -> None:
+        """Store the run's final status and delete its tokens."""
         closed = replace(run, status=require_transition(run.id, run.status, status), finished_at=tx.now, error=error)
-        await store.update_run(scope, tx, closed, symbol=symbol)
-        await store.delete_tokens(scope, tx, run.id)
+        await store.update_run(tx, scope, closed, symbol=symbol)
+        await store.delete_tokens(tx, scope, run.id)
         await record_status(tx, scope, closed)
 
     def _status_reader(self, scope: Scope, run_id: str) -> Callable[[], Awaitable[RunStatus | None]]:
+        """Return a function that reads the run's status, None when it was deleted."""
+
         async def read_status() -> RunStatus | None:
             async with self._db.tx(scope.org_id) as tx:
-                run = await store.find_run(scope, tx, run_id)
+                run = await store.find_run(tx, scope, run_id)
             return run.status if run else None
 
         return read_status

@@ -1,4 +1,4 @@
-"""Asking an agent for something: a run, a re-examination, a chat reply; and taking a run back."""
+"""Request a run, a re-examination or a chat reply of an agent, and cancel a run."""
 
 from dataclasses import replace
 
@@ -19,27 +19,30 @@ AGENT_CHAT_KIND = "agent-chat"
 
 
 async def request_run(tx: Tx, scope: Scope, agent_id: str, prompt: str | None) -> Run:
-    """A run waits for its turn, with this prompt or the agent's default one."""
+    """Create and enqueue a run with this prompt or the agent's default one. Raise Invalid when there is neither."""
     agent = await get_agent(tx, scope, agent_id, locked=True)
     text = prompt or agent.default_prompt
     if not text.strip():
         raise Invalid("The agent has no default prompt. Send `prompt`, or give the agent a defaultPrompt.")
     run_id = tx.new_id("run")
     await store.insert_run(
-        scope, tx, run_id=run_id, agent_id=agent.id, kind=RunKind.MANUAL, prompt=text, card_type=agent.card_type
+        tx, scope, run_id=run_id, agent_id=agent.id, kind=RunKind.MANUAL, prompt=text, card_type=agent.card_type
     )
     return await enqueue_run(tx, scope, agent, run_id)
 
 
 async def request_re_examination(tx: Tx, scope: Scope, parent_id: str, cards: CardTypes) -> Run:
-    """A run of the same agent waits that looks at the parent's decision again. Raises NotReExaminable."""
+    """Create and enqueue a run of the same agent that re-examines the parent's decision.
+
+    Raises NotReExaminable.
+    """
     parent = await lock_run(tx, scope, parent_id)
     card = re_examination.require_re_examinable(parent, cards.get(parent.card_type))
     agent = await get_agent(tx, scope, parent.agent_id)
     run_id = tx.new_id("run")
     await store.insert_run(
-        scope,
         tx,
+        scope,
         run_id=run_id,
         agent_id=agent.id,
         kind=RunKind.RE_EXAMINATION,
@@ -51,38 +54,39 @@ async def request_re_examination(tx: Tx, scope: Scope, parent_id: str, cards: Ca
 
 
 async def request_chat_reply(tx: Tx, scope: Scope, agent_id: str, message: str) -> str:
-    """The message is kept and its reply waits to be made; gives the turn's id."""
+    """Store the message, enqueue the work of replying to it, and return the turn's id."""
     agent = await get_agent(tx, scope, agent_id, locked=True)
     turn_id = tx.new_id("trn")
-    await agent_store.insert_exchange(scope, tx, agent.id, turn_id)
-    await agent_store.insert_message(scope, tx, agent.id, turn_id, "user", message)
+    await agent_store.insert_exchange(tx, scope, agent.id, turn_id)
+    await agent_store.insert_message(tx, scope, agent.id, turn_id, "user", message)
     await _enqueue_in_lane(tx, scope, agent.id, AGENT_CHAT_KIND, turn_id)
     return turn_id
 
 
 async def cancel_run(tx: Tx, scope: Scope, run_id: str) -> Run:
-    """The run is cancelled; whatever still works on it stops and changes nothing. Raises Conflict when it is over."""
+    """Cancel the run; a worker that is running it stops and stores nothing. Raise Conflict when the run is over."""
     run = await lock_run(tx, scope, run_id)
     status = require_transition(run.id, run.status, RunStatus.CANCELLED)
     cancelled = replace(run, status=status, finished_at=tx.now, error="Cancelled.")
-    await store.update_run(scope, tx, cancelled)
-    await store.delete_tokens(scope, tx, run_id)
+    await store.update_run(tx, scope, cancelled)
+    await store.delete_tokens(tx, scope, run_id)
     await record_status(tx, scope, cancelled)
+    # The work of a running run stays: its worker polls the run's status and stops, and then the work is settled.
     if run.status is RunStatus.QUEUED:
         await work.cancel_work(tx, scope, RUN_KIND, run_id)
     return cancelled
 
 
 async def get_run(tx: Tx, scope: Scope, run_id: str) -> Run:
-    """The run. Raises NotFound."""
-    found = await store.find_run(scope, tx, run_id)
+    """Return the run. Raise NotFound."""
+    found = await store.find_run(tx, scope, run_id)
     if found is None:
         raise NotFound("run")
     return found
 
 
 async def enqueue_run(tx: Tx, scope: Scope, agent: Agent, run_id: str) -> Run:
-    """The stored run waits in its agent's lane, which lets one through at a time."""
+    """Enqueue the stored run in its agent's lane, which runs one item at a time, and return the run."""
     run = await get_run(tx, scope, run_id)
     await record_status(tx, scope, run)
     await _enqueue_in_lane(tx, scope, agent.id, RUN_KIND, run_id)
@@ -90,14 +94,15 @@ async def enqueue_run(tx: Tx, scope: Scope, agent: Agent, run_id: str) -> Run:
 
 
 async def record_status(tx: Tx, scope: Scope, run: Run) -> None:
-    """The run's status stands in its events."""
+    """Append an event with the run's status, its error and, for a finished run, its headline."""
     data = {"status": run.status.value, "error": run.error} if run.error else {"status": run.status.value}
     if run.status in FINAL_STATUSES and run.result is not None:
         data |= {"headline": run.headline or ""}
-    await store.append_event(scope, tx, run.id, run.agent_id, RunEvent(type=RunEventType.STATUS, data=dict(data)))
+    await store.append_event(tx, scope, run.id, run.agent_id, RunEvent(type=RunEventType.STATUS, data=dict(data)))
 
 
 async def _enqueue_in_lane(tx: Tx, scope: Scope, agent_id: str, kind: str, key: str) -> None:
-    """Chat and runs of one agent share one lane: two that resume one session at once would lose an answer."""
-    seq = await agent_store.next_lane_seq(scope, tx, agent_id)
+    """Enqueue work in the agent's lane."""
+    # Chat and runs share one lane: two that resume one session at the same time would lose an answer (decision 17).
+    seq = await agent_store.next_lane_seq(tx, scope, agent_id)
     await work.enqueue_work(tx, scope, kind, key, lane=f"agent:{agent_id}", seq=seq)

@@ -1,8 +1,8 @@
-"""When a scheduled agent wakes: slots of a cron expression, in UTC, each fired once.
+"""When a scheduled agent runs: the slots of a cron expression, in UTC, each fired once.
 
-slot comes due ──► agent idle: a run ──► the next slot
-              └──► agent busy: joined to the next slot, which is due as ever
-server was away ──► one catch-up run for the latest missed slot, the earlier ones are reported as skipped
+slot is due, agent idle ──► a run, then the next slot
+slot is due, agent busy ──► no run of its own: joined to the next slot
+server was down         ──► one run for the latest missed slot; the earlier ones are reported as skipped
 """
 
 from dataclasses import dataclass
@@ -13,24 +13,26 @@ from cronsim import CronSim, CronSimError
 from mnemon.errors import FieldFault, Invalid
 
 MAX_SKIPPED_COUNTED = 10_000
+"""Missed slots that are counted one by one; after a long pause the rest is jumped over."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class DueSlot:
-    """What to do at a wake-up."""
+    """What to do when a scheduled agent is woken."""
 
     slot: datetime | None
-    """The slot to fire now; None when none is due."""
+    """The slot to run now; None when none is due."""
     skipped: int
-    """Earlier missed slots that the one run stands for."""
+    """Number of earlier missed slots that get no run of their own."""
     next_slot: datetime | None
     """When to wake again; None when the expression has no further slot."""
 
 
 def check_cron(expression: str) -> None:
-    """Raises Invalid unless the expression is cron with five fields and a slot to come."""
+    """Raise Invalid unless the expression is a cron expression of five fields with a slot in the future."""
     if len(expression.split()) != 5:
         raise _invalid_schedule("it needs five fields: minute, hour, day of month, month, day of week")
+    # Any date shows whether there is a slot at all; a fixed one gives the same answer every day.
     try:
         next(CronSim(expression, datetime(2024, 1, 1, tzinfo=UTC)))
     except CronSimError as error:
@@ -40,7 +42,7 @@ def check_cron(expression: str) -> None:
 
 
 def next_slot(expression: str, after: datetime) -> datetime | None:
-    """The first slot strictly after this moment."""
+    """Return the first slot strictly after this time; None when there is none."""
     try:
         slot: datetime = next(CronSim(expression, after.astimezone(UTC)))
     except StopIteration:
@@ -49,12 +51,13 @@ def next_slot(expression: str, after: datetime) -> datetime | None:
 
 
 def due_slot(expression: str, *, waiting_for: datetime, now: datetime) -> DueSlot:
-    """What the agent that waits for a slot does now: the latest slot that is due, the others counted as skipped."""
+    """Return the latest slot that is due, how many earlier ones are skipped, and the next one."""
     if waiting_for > now:
         return DueSlot(slot=None, skipped=0, next_slot=waiting_for)
     latest, skipped = waiting_for, 0
     following = next_slot(expression, latest)
     while following is not None and following <= now:
+        # A server that was down for a year would otherwise step over half a million slots of `* * * * *`.
         if skipped >= MAX_SKIPPED_COUNTED:
             latest = _latest_slot(expression, now) or following
             following = next_slot(expression, latest)
@@ -65,8 +68,8 @@ def due_slot(expression: str, *, waiting_for: datetime, now: datetime) -> DueSlo
 
 
 def _latest_slot(expression: str, now: datetime) -> datetime | None:
-    """The last slot that is not after now."""
-    # CronSim gives what lies strictly before a moment, so it is asked for the next one.
+    """Return the last slot that is not after now."""
+    # In reverse CronSim returns slots strictly before a time; a microsecond later, one exactly now is included.
     after = now.astimezone(UTC) + timedelta(microseconds=1)
     try:
         slot: datetime = next(CronSim(expression, after, reverse=True))

@@ -1,6 +1,6 @@
-"""Runs, their events and tokens, and prices, as stored.
+"""Statements on runs, their events and tokens, and pushed prices.
 
-Locks a run or a chat turn after its agent, the order in which everyone takes them: deleting an agent does so too.
+Lock order: the agent's row first, then its run or chat turn. Deleting an agent takes the same order.
 """
 
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ SQL = load_statements("mnemon.runs")
 
 @dataclass(frozen=True, kw_only=True)
 class RecordedEvent:
-    """An event with its place."""
+    """A stored event with its sequence number."""
 
     seq: int
     at: datetime
@@ -36,7 +36,7 @@ class RecordedEvent:
 
 @dataclass(frozen=True, kw_only=True)
 class EndedDecision:
-    """A decision that came to its end, as far as judging it needs."""
+    """A resolved or expired decision: the columns that calibration needs."""
 
     id: str
     agent_id: str
@@ -47,7 +47,7 @@ class EndedDecision:
 
 @dataclass(frozen=True, kw_only=True)
 class RunFilter:
-    """Which runs are wanted; None means any."""
+    """Which runs to list; None means any."""
 
     agent_id: str | None = None
     status: RunStatus | None = None
@@ -56,8 +56,8 @@ class RunFilter:
 
 
 async def insert_run(
-    scope: Scope,
     tx: Tx,
+    scope: Scope,
     *,
     run_id: str,
     agent_id: str,
@@ -67,7 +67,7 @@ async def insert_run(
     slot: datetime | None = None,
     parent_run_id: str | None = None,
 ) -> bool:
-    """The run waits to be run; False when its slot has been fired already."""
+    """Insert a queued run; return False when the agent already has a run for this slot."""
     inserted = await tx.execute(
         SQL["insert_run"],
         org_id=scope.org_id,
@@ -83,16 +83,16 @@ async def insert_run(
     return inserted > 0
 
 
-async def find_run(scope: Scope, tx: Tx, run_id: str, *, locked: bool = False) -> Run | None:
-    """The run; locked, nobody else moves it until the transaction ends."""
+async def find_run(tx: Tx, scope: Scope, run_id: str, *, locked: bool = False) -> Run | None:
+    """Return the run or None; `locked` locks its row until the transaction ends."""
     row = await tx.fetch_one_or_none(SQL["run_locked" if locked else "run"], org_id=scope.org_id, run_id=run_id)
     return None if row is None else _run_from_row(row)
 
 
 async def list_runs(
-    scope: Scope, tx: Tx, wanted: RunFilter, *, before: int | None = None, most: int = 50
+    tx: Tx, scope: Scope, wanted: RunFilter, *, before: int | None = None, most: int = 50
 ) -> list[tuple[int, Run]]:
-    """Runs with their place, newest first."""
+    """Return the runs that match the filter with their sequence numbers, newest first."""
     rows = await tx.fetch_all(
         SQL["runs"],
         org_id=scope.org_id,
@@ -106,24 +106,24 @@ async def list_runs(
     return [(row["seq"], _run_from_row(row)) for row in rows]
 
 
-async def list_re_examinations(scope: Scope, tx: Tx, parent_ids: Sequence[str], *, most: int = 10_000) -> list[Run]:
-    """The re-examinations of these runs, oldest first."""
+async def list_re_examinations(tx: Tx, scope: Scope, parent_ids: Sequence[str], *, most: int = 10_000) -> list[Run]:
+    """Return the re-examinations of these runs, oldest first."""
     rows = await tx.fetch_all(SQL["re_examinations"], org_id=scope.org_id, parent_ids=list(parent_ids), most=most)
     return [_run_from_row(row) for row in rows]
 
 
-async def is_busy(scope: Scope, tx: Tx, agent_id: str) -> bool:
-    """Whether a run of the agent waits or goes on."""
+async def is_busy(tx: Tx, scope: Scope, agent_id: str) -> bool:
+    """Say whether the agent has a run that is queued or running."""
     return bool((await tx.fetch_one(SQL["busy"], org_id=scope.org_id, agent_id=agent_id))["busy"])
 
 
-async def is_working(scope: Scope, tx: Tx, agent_id: str) -> bool:
-    """Whether a run or a chat of the agent goes on."""
+async def is_working(tx: Tx, scope: Scope, agent_id: str) -> bool:
+    """Say whether a run or a chat turn of the agent is running."""
     return bool((await tx.fetch_one(SQL["at_work"], org_id=scope.org_id, agent_id=agent_id))["busy"])
 
 
-async def update_run(scope: Scope, tx: Tx, changed: Run, *, symbol: str | None = None) -> None:
-    """The run is as given; `symbol` is the market an open position waits for."""
+async def update_run(tx: Tx, scope: Scope, changed: Run, *, symbol: str | None = None) -> None:
+    """Write the run's columns; `symbol` is the market whose prices can end its open position."""
     await tx.execute(
         SQL["update_run"],
         org_id=scope.org_id,
@@ -143,8 +143,8 @@ async def update_run(scope: Scope, tx: Tx, changed: Run, *, symbol: str | None =
     )
 
 
-async def resolve_run(scope: Scope, tx: Tx, run_id: str, end: ResolvedDecision) -> bool:
-    """Whether this ended the decision; False when it had ended before."""
+async def resolve_run(tx: Tx, scope: Scope, run_id: str, end: ResolvedDecision) -> bool:
+    """Store how the decision ended; return False when it had ended before."""
     touched = await tx.execute(
         SQL["resolve_run"],
         org_id=scope.org_id,
@@ -157,37 +157,37 @@ async def resolve_run(scope: Scope, tx: Tx, run_id: str, end: ResolvedDecision) 
     return touched > 0
 
 
-async def list_position_holders(scope: Scope, tx: Tx, symbols: Sequence[str]) -> list[str]:
-    """The agents that have open trades in these markets."""
+async def list_position_holders(tx: Tx, scope: Scope, symbols: Sequence[str]) -> list[str]:
+    """Return the ids of the agents that have open trades in these markets."""
     rows = await tx.fetch_all(SQL["agents_with_positions"], org_id=scope.org_id, symbols=list(symbols))
     return [row["agent_id"] for row in rows]
 
 
-async def lock_agent_positions(scope: Scope, tx: Tx, symbols: Sequence[str], agent_ids: Sequence[str]) -> list[Run]:
-    """Open trades of these agents in these markets, nobody else's until the transaction ends."""
+async def lock_agent_positions(tx: Tx, scope: Scope, symbols: Sequence[str], agent_ids: Sequence[str]) -> list[Run]:
+    """Lock and return the open trades of these agents in these markets."""
     owners = {"org_id": scope.org_id, "agent_ids": list(agent_ids)}
     return [_run_from_row(row) for row in await tx.fetch_all(SQL["open_positions"], **owners, symbols=list(symbols))]
 
 
-async def list_decisions(scope: Scope, tx: Tx, agent_id: str, *, most: int) -> list[tuple[str, datetime, str]]:
-    """Run, time and headline of the agent's last decisions, newest first."""
+async def list_decisions(tx: Tx, scope: Scope, agent_id: str, *, most: int) -> list[tuple[str, datetime, str]]:
+    """Return run id, time and headline of the agent's last decisions, newest first."""
     rows = await tx.fetch_all(SQL["decisions"], org_id=scope.org_id, agent_id=agent_id, most=most)
     return [(row["run_id"], row["finished_at"], row["headline"] or "") for row in rows]
 
 
-async def list_last_decisions(scope: Scope, tx: Tx, agent_ids: Sequence[str]) -> dict[str, tuple[str, datetime, str]]:
-    """By agent, run, time and headline of its last decision, where it made one."""
+async def list_last_decisions(tx: Tx, scope: Scope, agent_ids: Sequence[str]) -> dict[str, tuple[str, datetime, str]]:
+    """Return run id, time and headline of each agent's last decision, by agent id; agents without one are left out."""
     rows = await tx.fetch_all(SQL["last_decisions"], org_id=scope.org_id, agent_ids=list(agent_ids))
     return {row["agent_id"]: (row["run_id"], row["finished_at"], row["headline"] or "") for row in rows}
 
 
-async def list_resolved(scope: Scope, tx: Tx, agent_id: str | None) -> list[EndedDecision]:
-    """Every decision that came to its end, oldest first."""
+async def list_resolved(tx: Tx, scope: Scope, agent_id: str | None) -> list[EndedDecision]:
+    """Return every decision that was resolved or expired, oldest first; of one agent unless `agent_id` is None."""
     return [EndedDecision(**row) for row in await tx.fetch_all(SQL["resolved"], org_id=scope.org_id, agent_id=agent_id)]
 
 
-async def append_event(scope: Scope, tx: Tx, run_id: str, agent_id: str, event: RunEvent) -> None:
-    """The event stands after all earlier ones of its run or chat turn."""
+async def append_event(tx: Tx, scope: Scope, run_id: str, agent_id: str, event: RunEvent) -> None:
+    """Append an event to a run or chat turn; store nothing when its agent was deleted meanwhile."""
     await tx.execute(
         SQL["add_event"],
         org_id=scope.org_id,
@@ -199,30 +199,31 @@ async def append_event(scope: Scope, tx: Tx, run_id: str, agent_id: str, event: 
     )
 
 
-async def list_events(scope: Scope, tx: Tx, run_id: str, *, after: int = 0, most: int = 500) -> list[RecordedEvent]:
-    """Events of a run or chat turn after a place, in order."""
+async def list_events(tx: Tx, scope: Scope, run_id: str, *, after: int = 0, most: int = 500) -> list[RecordedEvent]:
+    """Return events of a run or chat turn after a sequence number, in order."""
     rows = await tx.fetch_all(SQL["events"], org_id=scope.org_id, run_id=run_id, after=after, most=most)
     return [RecordedEvent(**row) for row in rows]
 
 
-async def insert_token(scope: Scope, tx: Tx, digest: bytes, *, run_id: str, agent_id: str) -> None:
-    """The token with this hash speaks for the run."""
+async def insert_token(tx: Tx, scope: Scope, digest: bytes, *, run_id: str, agent_id: str) -> None:
+    """Store a token's hash as a credential of the run."""
     await tx.execute(SQL["insert_token"], org_id=scope.org_id, digest=digest, run_id=run_id, agent_id=agent_id)
 
 
-async def delete_tokens(scope: Scope, tx: Tx, run_id: str) -> None:
-    """No token speaks for the run any more."""
+async def delete_tokens(tx: Tx, scope: Scope, run_id: str) -> None:
+    """Delete the run's tokens."""
     await tx.execute(SQL["drop_tokens"], org_id=scope.org_id, run_id=run_id)
 
 
-async def find_token_holder(scope: Scope, tx: Tx, digest: bytes) -> tuple[str, str] | None:
-    """The running run and its agent that a token with this hash speaks for."""
+async def find_token_holder(tx: Tx, scope: Scope, digest: bytes) -> tuple[str, str] | None:
+    """Return the running run and its agent that a token with this hash belongs to, or None."""
     row = await tx.fetch_one_or_none(SQL["token"], org_id=scope.org_id, digest=digest)
     return None if row is None else (row["run_id"], row["agent_id"])
 
 
-async def insert_prices(scope: Scope, tx: Tx, pushed: Sequence[Price]) -> None:
-    """The prices are kept, each once, in one order: two pushes of the same prices wait for each other."""
+async def insert_prices(tx: Tx, scope: Scope, pushed: Sequence[Price]) -> None:
+    """Store the prices, each once."""
+    # Sorted, so that two pushes of the same prices lock the rows in one order: one waits and neither deadlocks.
     rows = [
         {"org_id": scope.org_id, "symbol": p.symbol, "at": p.at, "price": p.price, "low": p.lowest, "high": p.highest}
         for p in sorted(pushed, key=lambda p: (p.symbol, p.at, p.price))
@@ -232,9 +233,9 @@ async def insert_prices(scope: Scope, tx: Tx, pushed: Sequence[Price]) -> None:
 
 
 async def list_prices(
-    scope: Scope, tx: Tx, symbol: str, since: datetime, until: datetime, *, most: int = 100_000
+    tx: Tx, scope: Scope, symbol: str, since: datetime, until: datetime, *, most: int = 100_000
 ) -> list[Price]:
-    """The market's prices in this time, oldest first."""
+    """Return the market's prices in this period, oldest first."""
     rows = await tx.fetch_all(
         SQL["prices_since"], org_id=scope.org_id, symbol=symbol, since=since, until=until, most=most
     )
@@ -269,16 +270,17 @@ def _run_from_row(row: Row) -> Run:
 
 
 async def find_locked_run(tx: Tx, scope: Scope, run_id: str) -> Run | None:
-    """Lock the run's agent, then the run; None when it is gone."""
-    found = await find_run(scope, tx, run_id)
+    """Lock the run's agent, then the run; return None when the run does not exist."""
+    found = await find_run(tx, scope, run_id)
     if found is None:
         return None
-    await agent_store.find_agent(scope, tx, found.agent_id, locked=True)
-    return await find_run(scope, tx, run_id, locked=True)
+    await agent_store.find_agent(tx, scope, found.agent_id, locked=True)
+    # Read again: while this waited for the agent's lock, the run may have changed or been deleted.
+    return await find_run(tx, scope, run_id, locked=True)
 
 
 async def lock_run(tx: Tx, scope: Scope, run_id: str) -> Run:
-    """Lock the run's agent, then the run. Raises NotFound."""
+    """Lock the run's agent, then the run, and return the run. Raise NotFound when it does not exist."""
     found = await find_locked_run(tx, scope, run_id)
     if found is None:
         raise NotFound("run")
@@ -286,15 +288,15 @@ async def lock_run(tx: Tx, scope: Scope, run_id: str) -> Run:
 
 
 async def find_locked_exchange(tx: Tx, scope: Scope, turn_id: str) -> ChatExchange | None:
-    """Lock the chat turn's agent, then the turn; None when it is gone."""
-    found = await agent_store.find_exchange(scope, tx, turn_id)
+    """Lock the chat turn's agent, then the turn; return None when the turn does not exist."""
+    found = await agent_store.find_exchange(tx, scope, turn_id)
     if found is None:
         return None
-    await agent_store.find_agent(scope, tx, found.agent_id, locked=True)
-    return await agent_store.find_exchange(scope, tx, turn_id, locked=True)
+    await agent_store.find_agent(tx, scope, found.agent_id, locked=True)
+    return await agent_store.find_exchange(tx, scope, turn_id, locked=True)
 
 
 async def lock_open_positions(tx: Tx, scope: Scope, symbols: list[str]) -> list[Run]:
     """Lock the open trades in these markets, after their agents in the order of their ids."""
-    owners = await list_position_holders(scope, tx, symbols)
-    return await lock_agent_positions(scope, tx, symbols, await agent_store.lock_agents(scope, tx, owners))
+    owners = await list_position_holders(tx, scope, symbols)
+    return await lock_agent_positions(tx, scope, symbols, await agent_store.lock_agents(tx, scope, owners))

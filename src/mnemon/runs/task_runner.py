@@ -1,8 +1,7 @@
-"""What a run and a chat turn have in common: what memory hands them, the time they may take, and the write-back.
+"""What runs and chat turns have in common: memory at start and end, the time limit, and the council.
 
-The council: a lead's specialists are asked by the server, each for itself, before the lead begins.
-
-The server asks, and not the lead, so that during a re-examination nothing the lead knows can reach a specialist.
+A lead's specialists are consulted by the server, each separately, before the lead's model is called. The server writes
+their prompts, not the lead: during a re-examination nothing that the lead knows can reach a specialist (decision 16).
 """
 
 import asyncio
@@ -31,30 +30,32 @@ from mnemon.supervisor import end_tasks
 R = TypeVar("R")
 log = structlog.get_logger(__name__)
 STATUS_POLL_S = 0.5
+"""Seconds between two looks whether the run was cancelled."""
 MAX_ATTEMPTS = 3
+"""Attempts of a run's or chat turn's job before it is parked."""
 
 
 class TaskStopped(MnemonError):
-    """Somebody ended it from outside; nothing of it may be applied."""
+    """The run or chat turn was cancelled or deleted; none of its results may be stored."""
 
     code = "stopped"
 
     def __init__(self) -> None:
-        super().__init__("It was cancelled or deleted meanwhile.")
+        super().__init__("The run or chat turn was cancelled or deleted.")
 
 
 @dataclass(frozen=True, kw_only=True)
 class StartingMemory:
-    """What the agent's memory gives to one that starts now."""
+    """What the agent's memory gives to a run or chat turn that starts now."""
 
     start: MemoryStart
     history: tuple[LlmMessage, ...]
     lost: RunEvent | None
-    """Said when the stored session cannot be carried on by this adapter."""
+    """The event to record when this adapter cannot resume the stored session."""
 
 
 def make_drivers(services: Services) -> dict[Adapter, AgentDriver]:
-    """A driver for every adapter."""
+    """Return a driver for every adapter."""
     return {
         Adapter.MODEL: ModelDriver(services.llm),
         Adapter.CLAUDE_CLI: ClaudeDriver(services.settings),
@@ -62,12 +63,16 @@ def make_drivers(services: Services) -> dict[Adapter, AgentDriver]:
 
 
 async def open_memory(tx: Tx, scope: Scope, agent: Agent, *, read_only: bool) -> StartingMemory:
-    """What the shared session gives; a session another adapter left behind is not carried on, and that is said."""
-    memory = await agent_store.lock_memory(scope, tx, agent)
+    """Lock the agent's memory and return what a run or chat turn starts with.
+
+    A session that another adapter made is not resumed; `lost` is then the event that says so.
+    """
+    memory = await agent_store.lock_memory(tx, scope, agent)
     start = active_memory.memory_start(memory, read_only=read_only)
     if agent.adapter is not Adapter.MODEL or start.session_id is None:
         return StartingMemory(start=start, history=(), lost=None)
-    history = await agent_store.load_transcript(scope, tx, agent.id, start.session_id)
+    history = await agent_store.load_transcript(tx, scope, agent.id, start.session_id)
+    # The Claude CLI stores its sessions in files of its own, so a session of it has no transcript here.
     if history:
         return StartingMemory(start=start, history=history, lost=None)
     note = f"Session {start.session_id} was made by another adapter; this starts fresh."
@@ -78,31 +83,39 @@ async def open_memory(tx: Tx, scope: Scope, agent: Agent, *, read_only: bool) ->
 async def write_back_memory(
     tx: Tx, scope: Scope, agent_id: str, start: MemoryStart, outcome: TaskOutcome | None
 ) -> WriteBack:
-    """The memory took the session of a success of its generation, or says why it did not."""
-    agent = await agent_store.find_agent(scope, tx, agent_id, locked=True)
+    """Store the session of a success in the memory if its generation still stands; return what was done.
+
+    Raises TaskStopped when the agent was deleted.
+    """
+    # The agent's row before its memory, as in every transaction that locks both.
+    agent = await agent_store.find_agent(tx, scope, agent_id, locked=True)
     if agent is None:
         raise TaskStopped
-    memory = await agent_store.lock_memory(scope, tx, agent)
+    memory = await agent_store.lock_memory(tx, scope, agent)
     emitted = outcome.session_id if outcome else None
     done = active_memory.session_write_back(memory, start, succeeded=outcome is not None, emitted=emitted, now=tx.now)
     if done.kept and outcome and outcome.session_id:
-        await agent_store.extend_transcript(scope, tx, agent_id, outcome.session_id, outcome.transcript)
-        await agent_store.save_memory(scope, tx, agent_id, memory, done.memory)
+        await agent_store.extend_transcript(tx, scope, agent_id, outcome.session_id, outcome.transcript)
+        await agent_store.save_memory(tx, scope, agent_id, memory, done.memory)
     return done
 
 
 def time_limit_s(settings: Settings, agent: Agent) -> float:
-    """Seconds it may take: the agent's own limit, never above the operator's."""
+    """Return the seconds a task may take: the agent's own limit, at most the operator's."""
     own = agent.config.timeout_seconds
     return settings.run_timeout_s if own is None else min(own, settings.run_timeout_s)
 
 
 async def run_until_over(work: Awaitable[R], seconds: float, status: Callable[[], Awaitable[RunStatus | None]]) -> R:
-    """The work's result. Raises RunFailed when its time is up, Stopped when its row is over or gone meanwhile."""
+    """Await the work within its time limit, stop it when its row is over, and return its result.
+
+    Raises RunFailed when it takes longer than `seconds`, TaskStopped when its row is over or deleted meanwhile.
+    """
     doing = asyncio.ensure_future(work)
     watching = asyncio.create_task(_wait_until_over(status))
     try:
         await asyncio.wait({doing, watching}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        # If both are done the result counts: the caller reads the row again under its lock before storing anything.
         if doing.done():
             return await doing
         if watching.done():
@@ -114,7 +127,7 @@ async def run_until_over(work: Awaitable[R], seconds: float, status: Callable[[]
 
 
 async def _wait_until_over(status: Callable[[], Awaitable[RunStatus | None]]) -> None:
-    """Return when the row is over or gone; while the database cannot say so, look again later."""
+    """Return when the row is over or deleted; while the database is unavailable, look again later."""
     while True:
         await asyncio.sleep(STATUS_POLL_S)
         try:
@@ -129,29 +142,34 @@ async def _wait_until_over(status: Callable[[], Awaitable[RunStatus | None]]) ->
 async def consult_council(
     drivers: Mapping[Adapter, AgentDriver],
     org_id: str,
-    asked: Sequence[tuple[Agent, str]],
+    specialists: Sequence[tuple[Agent, str]],
     emit: EmitEvent,
     *,
     blind: bool,
 ) -> tuple[list[SpecialistReport], RunUsage]:
-    """What each specialist reports to its prompt, in order, and what it cost together. One that fails says so."""
-    made = await asyncio.gather(
-        *(_consult_specialist(drivers, org_id, agent, prompt, emit, blind) for agent, prompt in asked)
+    """Consult the specialists concurrently; return their reports in order and the usage of all.
+
+    A specialist that fails is reported as `(no report: …)`.
+    """
+    results = await asyncio.gather(
+        *(_consult_specialist(drivers, org_id, agent, prompt, emit, blind) for agent, prompt in specialists)
     )
     usage = RunUsage()
-    for _, spent in made:
+    for _, spent in results:
         usage = usage.plus(spent)
-    return [report for report, _ in made], usage
+    return [report for report, _ in results], usage
 
 
 async def _consult_specialist(
     drivers: Mapping[Adapter, AgentDriver], org_id: str, agent: Agent, prompt: str, emit: EmitEvent, blind: bool
 ) -> tuple[SpecialistReport, RunUsage]:
+    """Have one specialist perform its prompt; return its report and usage, with events before and after."""
     named = {"agentId": agent.id, "name": agent.name}
     await emit(RunEvent(type=RunEventType.CONSULTATION, data={**named, "prompt": prompt, "blind": blind}))
     task = AgentTask(org_id=org_id, agent=agent, system=system_prompt(agent, ()), prompt=prompt, card=None, blind=blind)
     try:
         outcome = await drivers[agent.adapter].perform_task(task, _discard_event)
+    # One missing report does not fail the run: the lead reads that there is none.
     except MnemonError as error:
         await emit(RunEvent(type=RunEventType.CONSULTATION, data={**named, "error": error.detail}))
         usage = error.usage if isinstance(error, RunFailed) else RunUsage()
@@ -161,4 +179,4 @@ async def _consult_specialist(
 
 
 async def _discard_event(event: RunEvent) -> None:
-    """A specialist's own steps are not the lead's."""
+    """Ignore an event: a specialist's own steps are not part of the lead's run."""

@@ -1,3 +1,5 @@
-"""Vectors of the texts that rooms keep: made outside any transaction, later where the embedder is down, and moved to
-another model while serving. Which texts those are and where their vectors stand, the rooms know; the models that make
-them are in `embedding`, and how nearness is weighed is `memory`'s."""
+"""Vectors of stored texts: made outside any transaction, later when the embedder is down, moved to another model.
+
+The other rooms know which texts have vectors and store them. The models that make vectors are in `embedding`, and how
+similarity counts in a search is up to `memory`.
+"""

@@ -1,8 +1,6 @@
-"""A batch of one person's texts is given its vectors, no transaction being open while the model works.
+"""The job that gives a person's texts their vectors, in batches, with no transaction open while the model works.
 
-What a room says of its texts that can be found by meaning, so that they get their vectors and keep them.
-
-The work `embed`: gives a person's texts that have no vector yet their vectors.
+The rooms that have such texts implement `TextSource`.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -21,58 +19,65 @@ from mnemon.sessions.people import lock_person
 from mnemon.vectors import active_model
 from mnemon.vectors.active_model import EMBED_KIND
 
+BATCH_SIZE = 256
+"""Most texts embedded at once."""
+_RETRY = WorkRetryPolicy(max_attempts=10_000, most=timedelta(minutes=5))
+"""An embedder may be down for days; until it is back, texts are found by their words only."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class UnembeddedText:
     """A text that has no vector yet."""
 
     address: tuple[str, ...]
-    """Where it stands, in its room's words."""
+    """The text's key in its room."""
     content: str
 
 
 @dataclass(frozen=True, kw_only=True)
 class VectorCount:
-    """How far an organization's texts are."""
+    """How many of an organization's texts have a vector."""
 
     texts: int
-    """All that can have a vector."""
+    """Texts that can have a vector."""
     done: int
-    """Those that have one of the model."""
+    """Texts that have a vector of the model."""
 
 
 class TextSource(Protocol):
-    """The texts of one room; a scope names a person, or the organization where all people's are counted."""
+    """The texts of one room. A scope names a person, or for counting an organization."""
 
     async def list_unembedded(self, tx: Tx, scope: Scope, model: str, *, most: int) -> list[UnembeddedText]:
-        """What of the person has no vector of this model yet."""
+        """Return texts of the person that have no vector of this model."""
         ...
 
     async def store_vectors(
         self, tx: Tx, scope: Scope, model: str, vectors: Mapping[UnembeddedText, np.ndarray]
     ) -> None:
-        """Each text has this vector of the model; the person's row is locked."""
+        """Store a vector of the model for each text; the caller has locked the person's row."""
         ...
 
     async def count_vectors(self, tx: Tx, scope: Scope, model: str) -> VectorCount:
-        """Over every person of the organization."""
+        """Count the texts and vectors of every person of the organization."""
         ...
 
     async def delete_other_vectors(self, tx: Tx, scope: Scope, model: str) -> int:
-        """The person has no vectors of other embedders; how many there were."""
+        """Delete the person's vectors of other models and return how many there were."""
         ...
 
 
-BATCH_SIZE = 256
-
-
-async def _no_check(tx: Tx) -> None: ...
+async def _no_check(tx: Tx) -> None:
+    """Check nothing: the default of `embed_batch`."""
 
 
 async def embed_batch(
     services: Services, texts: TextSource, scope: Scope, *, before: Callable[[Tx], Awaitable[None]] = _no_check
 ) -> int:
-    """One batch has its vectors; how many texts that were, fewer than `BATCH` when no more were waiting."""
+    """Embed and store one batch of the person's texts.
+
+    Returns how many texts it held, fewer than `BATCH_SIZE` when no more were waiting. `before` runs in the storing
+    transaction, once the person's row is locked.
+    """
     model = services.embedder.model
     async with services.db.tx(scope.org_id) as tx:
         waiting = await texts.list_unembedded(tx, scope, model, most=BATCH_SIZE)
@@ -80,33 +85,26 @@ async def embed_batch(
         return 0
     vectors = dict(zip(waiting, await services.embedder.embed([one.content for one in waiting]), strict=True))
     async with services.db.tx(scope.org_id) as tx:
-        # The person's row before the work's, as every writer does: the other way round they would block each other.
+        # The person's row, then the work's in `before`: the order of every writer. Another could deadlock with them.
         held = await lock_person(tx, scope)
         await before(tx)
-        if held is None:  # forgotten while the model worked, with all their texts
+        if held is None:  # the person was deleted while the model worked, with all texts
             return 0
-        # What was changed or forgotten while the model worked must not get the old text's vector.
+        # A text that was changed or deleted while the model worked must not get the old text's vector.
         still = set(await texts.list_unembedded(tx, scope, model, most=BATCH_SIZE))
         await texts.store_vectors(tx, scope, model, {one: vector for one, vector in vectors.items() if one in still})
         await active_model.activate_first_model(tx, scope, model)
     return len(waiting)
 
 
-_RETRY = WorkRetryPolicy(max_attempts=10_000, most=timedelta(minutes=5))
-"""An embedder may be down for days; what waits for it is found by words meanwhile."""
-
-
 def job_kinds(services: Services, rooms: Sequence[TextSource]) -> tuple[JobKind, ...]:
-    """The work this file does, for the texts of these rooms."""
+    """Return the kind of work that embeds the texts of these rooms."""
 
     async def run_embedding(attempt: Attempt) -> None:
         scope = Scope(org_id=attempt.scope.org_id, user_id=attempt.key)
-
-        async def hold_lease(tx: Tx) -> None:
-            await attempt.lock_work(tx)
-
         for texts in rooms:
-            while await embed_batch(services, texts, scope, before=hold_lease) == BATCH_SIZE:
-                attempt.extend_time_limit()  # what is told meanwhile makes this work due again
+            while await embed_batch(services, texts, scope, before=attempt.lock_work) == BATCH_SIZE:
+                # Each batch has a time limit of its own. Texts stored meanwhile make the work due again.
+                attempt.extend_time_limit()
 
     return (JobKind(name=EMBED_KIND, run=run_embedding, retry=_RETRY),)

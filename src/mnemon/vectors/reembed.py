@@ -1,7 +1,7 @@
-"""Moves an organization's vectors to another model while it is being served.
+"""Move an organization's vectors to another model while it is being served.
 
-The new model's vectors are written beside the old ones, a batch per transaction, so that a killed run is taken up where
-it ended. Only when nothing is left does the active model change; the old vectors stay until they are dropped.
+The new model's vectors are stored beside the old ones, a batch per transaction, so that a run that was killed continues
+where it ended. Only when every text has one does the active model change. The old vectors stay until they are deleted.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,19 +16,19 @@ from mnemon.vectors.embed_job import TextSource, embed_batch
 
 @dataclass(frozen=True, kw_only=True)
 class ReembedProgress:
-    """How far an organization is."""
+    """How many of an organization's texts have a vector of the new model."""
 
     org_id: str
     done: int
     texts: int
-    """All that can have a vector; grows while people write."""
+    """Texts that can have a vector; the number grows while people write."""
 
 
 ReportProgress = Callable[[ReembedProgress], None]
 
 
 async def reembed_org(services: Services, rooms: Sequence[TextSource], org_id: str, report: ReportProgress) -> int:
-    """Every text has a vector of the services's embedder, which is now active; how many were made."""
+    """Embed every text with the configured embedder, make that the active model, and return how many were made."""
     scope = Scope(org_id=org_id)
     start = await reembed_progress(services, rooms, org_id)
     report(start)
@@ -39,7 +39,7 @@ async def reembed_org(services: Services, rooms: Sequence[TextSource], org_id: s
         made += count
         report(ReembedProgress(org_id=org_id, done=start.done + made, texts=max(start.texts, start.done + made)))
 
-    # Whoever wrote while one round went on is met by the next; the flip waits for a round without work.
+    # Texts stored during one round are embedded in the next; the model is switched after a round that found none.
     while await _embed_everyone(services, rooms, scope, report_made):
         pass
     async with services.db.tx(org_id) as tx:
@@ -51,7 +51,7 @@ async def reembed_org(services: Services, rooms: Sequence[TextSource], org_id: s
 async def _embed_everyone(
     services: Services, rooms: Sequence[TextSource], scope: Scope, add: Callable[[int], None]
 ) -> int:
-    """Everyone is visited once; how many vectors that made."""
+    """Embed the waiting texts of every person once, and return how many vectors were made."""
     made = 0
     async for people in list_people(services.db, scope):
         for user_id in people:
@@ -63,14 +63,14 @@ async def _embed_everyone(
 
 
 async def reembed_progress(services: Services, rooms: Sequence[TextSource], org_id: str) -> ReembedProgress:
-    """How many texts there are, and how many have a vector of the services's embedder."""
+    """Count the organization's texts and those that have a vector of the configured embedder."""
     async with services.db.tx(org_id) as tx:
         counts = [await texts.count_vectors(tx, Scope(org_id=org_id), services.embedder.model) for texts in rooms]
     return ReembedProgress(org_id=org_id, done=sum(one.done for one in counts), texts=sum(one.texts for one in counts))
 
 
 async def delete_other_vectors(services: Services, rooms: Sequence[TextSource], org_id: str) -> int:
-    """No vectors of other models are left; how many were there."""
+    """Delete all vectors of other models and return how many there were."""
     dropped = 0
     async for people in list_people(services.db, Scope(org_id=org_id)):
         for user_id in people:

@@ -1,7 +1,4 @@
-"""Makes vectors before a transaction begins; an embedder that is down delays them and fails nothing.
-
-A vector in the words of PostgreSQL.
-"""
+"""Embed texts before a transaction begins; an embedder that is down delays vectors but causes no failure."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,7 +18,7 @@ class TextVectors:
 
 
 async def embed_texts(embedder: Embedder, texts: Sequence[str]) -> TextVectors:
-    """The vectors of the texts, or none of them when the embedder does not answer."""
+    """Return the vectors of the texts, or none of them when the embedder does not answer."""
     wanted = list(dict.fromkeys(texts))
     if not wanted:
         return TextVectors(model=embedder.model)
@@ -33,19 +30,20 @@ async def embed_texts(embedder: Embedder, texts: Sequence[str]) -> TextVectors:
 
 
 async def embed_query(embedder: Embedder, text: str) -> np.ndarray | None:
-    """The query's vector; None when the embedder does not answer or the text has no words."""
+    """Return the query's vector; None when the embedder does not answer or the text has no words."""
     vector = (await embed_texts(embedder, [text])).by_text.get(text)
     return vector if vector is not None and np.any(vector) else None
 
 
 async def probe_dimension(embedder: Embedder) -> int:
-    """How long its vectors are, asked of an endpoint that has not said so yet; 0 while that one is down."""
+    """Return the length of the embedder's vectors, embedding a text if it is unknown; 0 while the embedder is down."""
     if not embedder.dimension:
         await embed_texts(embedder, ["how long is this vector?"])
     return embedder.dimension
 
 
 def vector_literal(vector: np.ndarray | Sequence[float]) -> str:
-    """The vector as PostgreSQL reads it."""
+    """Return the vector as a PostgreSQL literal."""
+    # Seven significant digits: about as many as a float32 holds.
     values = vector.tolist() if isinstance(vector, np.ndarray) else vector
     return "[" + ",".join(["%.7g"] * len(values)) % tuple(values) + "]"

@@ -198,7 +198,7 @@ async def test_what_no_model_says_is_unusable(wire: Wire, reach: Reach) -> None:
 async def test_a_call_with_broken_arguments_is_unusable(wire: Wire, reach: Reach) -> None:
     call = {"index": 0, "id": "a", "function": {"name": "recall", "arguments": '{"a"'}}
     wire.plays = [(STREAM, chunked(event({"tool_calls": [call]}, "length") + DONE), END)]
-    with pytest.raises(ModelDown, match="the arguments of its call to recall are no JSON"):
+    with pytest.raises(ModelDown, match="the arguments of its call to recall are not JSON"):
         await heard(reach())
 
 
@@ -214,10 +214,10 @@ async def test_a_call_is_fit_for_a_database(wire: Wire, reach: Reach) -> None:
         (400, b'{"error": {"message": "no such field"}}', "model_refused", r"rejected the request \(400\): no such"),
         (401, b"{}", "model_refused", "refused the key"),
         (403, b"", "model_refused", "refused the key"),
-        (404, b"<html>", "model_refused", "is not known there"),
+        (404, b"<html>", "model_refused", "was not found"),
         (302, b"", "model_refused", r"rejected the request \(302\)"),
-        (402, b"", "model_unavailable", "takes no more requests"),
-        (429, b'{"error": {"code": "insufficient_quota"}}', "model_unavailable", "takes no more requests"),
+        (402, b"", "model_unavailable", "accepts no more requests"),
+        (429, b'{"error": {"code": "insufficient_quota"}}', "model_unavailable", "accepts no more requests"),
         (500, b"<html>oh", "model_unavailable", "failed with status 500"),
         (502, b"", "model_unavailable", "failed with status 502"),
     ],
@@ -236,7 +236,7 @@ async def test_a_web_page_is_no_model(wire: Wire, reach: Reach) -> None:
     page = whole(200, b"<html>Welcome</html>", "Content-Type: text/html; charset=utf-8")
     for asked in (reach().answer(QUESTION), heard(reach())):
         wire.plays = [(page,)]
-        with pytest.raises(ModelDown, match="Check MNEMON_MODEL_BASE_URL: what answers there is no model") as caught:
+        with pytest.raises(ModelDown, match="Check MNEMON_MODEL_BASE_URL: the server there is not a model") as caught:
             await asked
         assert caught.value.code == "model_answer_unusable"
 

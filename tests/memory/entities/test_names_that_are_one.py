@@ -107,6 +107,7 @@ def test_the_order_of_the_two_does_not_matter(
 
 
 @example("place", ",A")
+@example("place", ":,,A")
 @given(kinds, names)
 def test_a_name_is_like_itself(kind: str, name: str) -> None:
     judged = judge_pair(entity(kind, name), entity(kind, name))

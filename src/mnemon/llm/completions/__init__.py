@@ -1,4 +1,5 @@
-"""Models on OpenAI's wire: `POST /chat/completions`, spoken by us, for OpenAI, Ollama and whatever serves the same.
+"""Models behind OpenAI's API, `POST /chat/completions`: OpenAI, Ollama and every compatible server.
 
-Nothing in here knows patience or retries; it says a request, reads what comes and tells what went wrong.
+It builds a request, parses the response and reports errors, without a vendor's library (decision 19). Timeouts and
+retries are the caller's.
 """

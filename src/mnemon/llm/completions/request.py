@@ -1,11 +1,9 @@
-"""A JSON schema as OpenAI's wire wants it, and whether it may be called strict.
+"""Build the body of a chat-completions request, with its JSON schemas in the form OpenAI accepts.
 
-Strict means that the server holds the model to the schema, which it can for a part of what schemas can say: every
-property required, none added, no defaults. A schema that says more is sent as it is and not called strict.
+In strict mode the server holds the model to the schema, but it accepts only some schemas: every property required, no
+additional ones, no defaults. Any other schema is sent without strict mode.
 
-What is made of a schema is made once: those of our own tools and questions are the same objects in every request.
-
-The body of a request, as its bytes.
+Each schema is encoded once: those of Mnemon's tools and questions are the same objects in every request.
 """
 
 import json
@@ -13,35 +11,13 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from mnemon.llm.completions.server import SAMPLING_OPTIONS as SAMPLING
-from mnemon.llm.completions.server import CompletionsServer
+from mnemon.llm.completions.server import SAMPLING_OPTIONS, CompletionsServer
 from mnemon.llm.failure import UnsupportedRequest
 from mnemon.llm.protocol import Json, LlmChatRequest, LlmMessage, LlmQuestion, ToolSpec
 
 _MAX_CACHED = 256
-
-
-class SchemaCache:
-    """Encodes a schema under a name, and keeps what came of it for the schemas that it saw last."""
-
-    def __init__(self, encode: Callable[[str, str, Json], bytes]) -> None:
-        self._encode = encode
-        self._kept: dict[int, tuple[Json, str, str, bytes]] = {}
-        """By the schema's identity; the schema is kept too, so that no other can take its place in memory."""
-
-    def __call__(self, name: str, description: str, schema: Json) -> bytes:
-        kept = self._kept.get(id(schema))
-        if kept is not None and kept[1] == name and kept[2] == description:
-            return kept[3]
-        made = self._encode(name, description, schema)
-        self._kept.pop(id(schema), None)
-        if len(self._kept) >= _MAX_CACHED:
-            del self._kept[next(iter(self._kept))]
-        self._kept[id(schema)] = (schema, name, description, made)
-        return made
-
-
 _DROPPED_KEYWORDS = ("title", "$schema", "discriminator")
+"""Keywords that OpenAI does not know."""
 _NON_STRICT_KEYWORDS = frozenset(
     {
         "default",
@@ -60,15 +36,42 @@ _NON_STRICT_KEYWORDS = frozenset(
         "uniqueItems",
     }
 )
+"""Keywords that strict mode refuses."""
 _STRICT_FORMATS = frozenset({"date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"})
+"""Formats that strict mode accepts."""
 _TYPE_KEYWORDS = frozenset({"type", "$ref", "anyOf", "oneOf", "allOf", "enum", "const"})
 _UNION_KEYWORDS = ("allOf", "anyOf", "oneOf")
 _LOOKAROUND = re.compile(r"(?:[^\\]|\\.)*?\(\?(?:=|!|<=|<!)", re.DOTALL)
+"""A pattern with a lookaround, which strict mode refuses."""
 _DEFINITION_REF = re.compile(r"#/(?:\$defs|definitions)/[^/]+")
+_PASSED_OPTIONS = (*SAMPLING_OPTIONS, "seed")
+_encode_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
+
+class SchemaCache:
+    """Encodes a schema under a name and description, and caches the result for the last 256 schemas."""
+
+    def __init__(self, encode: Callable[[str, str, Json], bytes]) -> None:
+        self._encode = encode
+        self._kept: dict[int, tuple[Json, str, str, bytes]] = {}
+        """By the schema's `id()`. The schema is kept too: otherwise a new object could get the same id."""
+
+    def __call__(self, name: str, description: str, schema: Json) -> bytes:
+        """Return the encoded schema, from the cache if it was encoded under the same name and description."""
+        kept = self._kept.get(id(schema))
+        if kept is not None and kept[1] == name and kept[2] == description:
+            return kept[3]
+        made = self._encode(name, description, schema)
+        self._kept.pop(id(schema), None)
+        if len(self._kept) >= _MAX_CACHED:
+            del self._kept[next(iter(self._kept))]
+        self._kept[id(schema)] = (schema, name, description, made)
+        return made
 
 
 def prepare_schema(schema: Json) -> tuple[Json, bool]:
-    """The schema to send, with its title, and whether it may be called strict."""
+    """Return the schema to send, with its title, and whether strict mode accepts it."""
+    # The result is what pydantic-ai would send, which a test compares, but for the title: scripted models need it.
     walk = _SchemaNormalizer(schema.get("$ref"))
     made = walk.normalize_node({name: value for name, value in schema.items() if name != "$defs"})
     for place in ("$defs", "definitions"):
@@ -80,14 +83,14 @@ def prepare_schema(schema: Json) -> tuple[Json, bool]:
 
 
 class _SchemaNormalizer:
-    """Goes through a schema and remembers whether all of it may be strict."""
+    """Rewrites a schema node by node and records whether all of it can be strict."""
 
     def __init__(self, root: Any) -> None:
         self.root: str | None = root if isinstance(root, str) else None
         self.strict = True
 
     def normalize_node(self, given: Any) -> Any:
-        """What is sent in the place of this schema; `given` stays as it is."""
+        """Return the node to send in place of this one; `given` is not changed."""
         if not isinstance(given, dict):
             return given
         node = dict(given)
@@ -123,7 +126,7 @@ class _SchemaNormalizer:
                 )
 
     def _normalize_union(self, node: Json, kind: str) -> Json:
-        """The node with each member gone through; a union of one is that one."""
+        """Return the node with each member normalized; a union of one member becomes that member."""
         if not isinstance(node.get(kind), list):
             return node
         rest = {name: value for name, value in node.items() if name != kind}
@@ -133,7 +136,7 @@ class _SchemaNormalizer:
         return {**rest, kind: members}
 
     def _normalize_keywords(self, node: Json) -> Json:
-        """The node without what the wire does not know, and with what it wants to be said."""
+        """Return the node without unknown keywords and with those that the API requires."""
         for name in _DROPPED_KEYWORDS:
             node.pop(name, None)
         self._check_strict(node)
@@ -141,7 +144,7 @@ class _SchemaNormalizer:
             if node["$ref"] == self.root:
                 node["$ref"] = "#"
             if len(node) > 1:
-                # Beside a reference nothing may stand; beside a union something may.
+                # The API allows no keyword beside `$ref`, but does beside `anyOf`.
                 node["anyOf"] = [{"$ref": node.pop("$ref")}]
         if node.get("type") == "object":
             node.setdefault("properties", {})
@@ -150,7 +153,7 @@ class _SchemaNormalizer:
         return node
 
     def _check_strict(self, node: Json) -> None:
-        """Notes whether this much of the schema keeps it from being strict."""
+        """Record that the schema is not strict when this node is not."""
         self.strict = self.strict and not (
             not _NON_STRICT_KEYWORDS.isdisjoint(node)
             or (node.get("format") and node["format"] not in _STRICT_FORMATS)
@@ -161,7 +164,7 @@ class _SchemaNormalizer:
         )
 
     def _is_deep_ref(self, ref: Any) -> bool:
-        """Whether it is a pointer into the schema that is none to a definition."""
+        """Say whether it refers to a part of the schema other than a definition."""
         return (
             isinstance(ref, str)
             and ref != self.root
@@ -171,7 +174,7 @@ class _SchemaNormalizer:
 
 
 def _is_closed_object(node: Json) -> bool:
-    """Whether an object requires all its properties and takes no others."""
+    """Say whether an object requires all its properties and allows no others."""
     required, properties = node.get("required"), node.get("properties", {})
     if not isinstance(required, list) or not isinstance(properties, dict):
         return False
@@ -179,25 +182,21 @@ def _is_closed_object(node: Json) -> bool:
 
 
 def _has_typed_items(node: Json) -> bool:
-    """Whether an array says what its items are."""
+    """Say whether an array declares the type of its items."""
     items = node.get("items")
     return bool(node.get("prefixItems")) or (isinstance(items, dict) and not _TYPE_KEYWORDS.isdisjoint(items))
 
 
 def _inline_root(made: Json, root: str) -> Json:
-    """A schema that was only a reference to one of its definitions: that definition, which now calls itself `#`."""
+    """Replace a schema that is only a reference to a definition by that definition."""
     name = root.removeprefix("#/$defs/").replace("~1", "/").replace("~0", "~")
     rest = {key: value for key, value in made.items() if key != "$ref"}
     definition = made.get("$defs", {}).get(name)
     return {**rest, **definition} if isinstance(definition, dict) else rest
 
 
-_PASSED_OPTIONS = (*SAMPLING, "seed")
-_encode_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
-
-
 class RequestEncoder:
-    """Makes the bodies for one server. What is the same in every request is encoded once."""
+    """Encodes request bodies for one server; parts that every request shares are encoded once."""
 
     def __init__(self, server: CompletionsServer) -> None:
         self._server = server
@@ -208,11 +207,12 @@ class RequestEncoder:
         self._form = SchemaCache(self._encode_response_format)
 
     def encode_chat(self, request: LlmChatRequest) -> bytes:
-        """A reply is wanted, piece by piece, and what it cost."""
-        told = [_message_json(message) for message in request.messages]
+        """Return the body of a request for a streamed reply, with its usage at the end."""
+        messages = [_message_json(message) for message in request.messages]
         if request.system:
-            told.insert(0, {"role": "system", "content": request.system})
-        parts = [self._chat, _to_bytes(told)]
+            messages.insert(0, {"role": "system", "content": request.system})
+        # Joined from parts that were encoded once, since this delays the first token (decision 19).
+        parts = [self._chat, _to_bytes(messages)]
         if request.tools:
             tools = (self._tool(tool.name, tool.description, tool.schema) for tool in request.tools)
             parts += [b',"tools":[', b",".join(tools), b"]"]
@@ -223,14 +223,15 @@ class RequestEncoder:
         return b"".join(parts)
 
     def encode_question(self, question: LlmQuestion) -> bytes:
-        """A structured answer is wanted."""
-        told = [{"role": "user", "content": question.prompt}]
+        """Return the body of a request for a structured answer."""
+        messages = [{"role": "user", "content": question.prompt}]
         if question.system:
-            told.insert(0, {"role": "system", "content": question.system})
+            messages.insert(0, {"role": "system", "content": question.system})
         form = self._form(question.title, "", question.schema)
-        return b"".join((self._question, _to_bytes(told), b',"response_format":', form, b"}"))
+        return b"".join((self._question, _to_bytes(messages), b',"response_format":', form, b"}"))
 
     def _encode_tool(self, name: str, description: str, schema: Json) -> bytes:
+        """Return a tool's definition, in strict mode where schema and server allow it."""
         parameters, strict = prepare_schema(schema)
         function: Json = {"name": name, "description": description, "parameters": parameters}
         if strict and self._server.strict:
@@ -238,6 +239,7 @@ class RequestEncoder:
         return _to_bytes({"type": "function", "function": function})
 
     def _encode_response_format(self, title: str, _: str, schema: Json) -> bytes:
+        """Return the response format that demands this schema."""
         wanted, strict = prepare_schema(schema)
         named: Json = {"name": title, "schema": wanted}
         if self._server.strict:
@@ -245,16 +247,16 @@ class RequestEncoder:
         return _to_bytes({"type": "json_schema", "json_schema": named})
 
     def _known_options(self, given: Json, tools: tuple[ToolSpec, ...]) -> Json:
-        """The caller's options that the server knows; the others are dropped."""
+        """Return the caller's options that the server knows; others are dropped."""
         known = {name: given[name] for name in _PASSED_OPTIONS if given.get(name) is not None}
         if not self._server.sampling:
-            known = {name: value for name, value in known.items() if name not in SAMPLING}
+            known = {name: value for name, value in known.items() if name not in SAMPLING_OPTIONS}
         if limit := given.get("max_completion_tokens") or given.get("max_tokens"):
             known[self._server.limit] = limit
         if stop := given.get("stop"):
             known["stop"] = [stop] if isinstance(stop, str) else list(stop)
         if tools:
-            # Without tools the wire takes no word about them.
+            # Without tools the API refuses these two options.
             known["tool_choice"] = _tool_choice(given.get("tool_choice"), tools)
             if given.get("parallel_tool_calls") is not None:
                 known["parallel_tool_calls"] = given["parallel_tool_calls"]
@@ -262,11 +264,13 @@ class RequestEncoder:
 
 
 def _message_json(message: LlmMessage) -> Json:
+    """Return the message as the API expects it."""
     match message.role:
         case "assistant":
             calls = [_tool_call_json(call.id or call.name, call.name, call.arguments) for call in message.tool_requests]
             if not calls:
                 return {"role": "assistant", "content": message.content}
+            # Beside tool calls the API takes null for no text; without them the text must be there.
             return {"role": "assistant", "content": message.content or None, "tool_calls": calls}
         case "tool":
             answered = message.tool_id or message.tool_name or "tool"
@@ -282,13 +286,13 @@ def _tool_call_json(call_id: str, name: str, arguments: Json) -> Json:
 
 
 def _tool_choice(wanted: Any, tools: tuple[ToolSpec, ...]) -> Any:
-    """Which tools the model may call; what nobody knows means that it may choose."""
+    """Return the tool choice to send, `auto` for anything unknown. Raise UnsupportedRequest for a tool not offered."""
     match wanted:
         case "none" | "required":
             return wanted
         case {"function": {"name": str(name)}}:
             if all(tool.name != name for tool in tools):
-                raise UnsupportedRequest(f"tool_choice names {name}, which is none of the tools.")
+                raise UnsupportedRequest(f"tool_choice names {name}, which is not one of the tools.")
             return {"type": "function", "function": {"name": name}}
         case _:
             return "auto"

@@ -1,7 +1,4 @@
-"""An error in the server's words: by a status, or inside a stream or a body that said all was well.
-
-A completion that came whole, read.
-"""
+"""Parse a chat-completions response: a whole completion, and errors by status or inside a response with status 200."""
 
 import json
 import re
@@ -26,7 +23,7 @@ _QUOTA_CODES = frozenset(
         "organization_usage_limit_exceeded",
     }
 )
-"""Codes that come with 429 like a rate limit, where waiting does not help."""
+"""Error codes that come with status 429 like a rate limit, but for which waiting does not help."""
 _STATUS_BY_CODE = {
     "rate_limit_exceeded": 429,
     "rate_limit_error": 429,
@@ -39,42 +36,48 @@ _STATUS_BY_CODE = {
     "overloaded": 503,
     "server_error": 500,
 }
-"""The status that an error has where it comes before the stream, by its code or type."""
+"""The HTTP status that an error inside a stream would have had before it, by its code or type."""
+_THINK_BLOCK = re.compile(r"<think>.*?</think>", re.DOTALL)
 
 
 def parse_rejection(status: int, headers: Mapping[str, str], body: bytes) -> VendorRejected:
-    """What a response with an error status says."""
+    """Return the error that a response with an error status means."""
     error = _find_error(body)
     spent = status == 402 or not _QUOTA_CODES.isdisjoint(_error_codes(error))
     return VendorRejected(status, _error_message(error), after=parse_retry_after(headers), spent=spent)
 
 
 def parse_stream_error(error: Any) -> Exception:
-    """What an error object inside a good response says: the same as before it, where its code tells the status."""
+    """Return the error that an error object in a successful response means.
+
+    It is a VendorRejected where its code tells the status, otherwise a ValueError.
+    """
     kinds = _error_codes(error)
     status = next((_STATUS_BY_CODE[kind] for kind in kinds if kind in _STATUS_BY_CODE), None)
     if status is None:
-        # Gateways give the status itself for a code.
+        # Gateways send the HTTP status as the code.
         status = next((int(kind) for kind in kinds if kind.isdecimal() and 400 <= int(kind) < 600), None)
     if status is None:
-        return ValueError(f"it told of an error, {_error_message(error)}")
+        return ValueError(f"the server reported an error: {_error_message(error)}")
     return VendorRejected(status, _error_message(error), spent=not _QUOTA_CODES.isdisjoint(kinds))
 
 
 def parse_retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds until the server wants to be asked again, by `retry-after-ms` or `Retry-After`; None if it is silent."""
+    """Return the seconds to wait by `retry-after-ms` or `Retry-After`; None when neither is usable."""
     milliseconds = _parse_seconds(headers.get("retry-after-ms"))
     if milliseconds is not None:
         return milliseconds / 1000
-    asked = headers.get("retry-after")
-    seconds = _parse_seconds(asked)
-    if seconds is not None or asked is None:
+    retry_after = headers.get("retry-after")
+    seconds = _parse_seconds(retry_after)
+    if seconds is not None or retry_after is None:
         return seconds
-    until, now = _parse_http_date(asked), _parse_http_date(headers.get("date", "")) or SystemClock().now()
+    # The server's own date, where it sends one: its clock and ours may differ.
+    until, now = _parse_http_date(retry_after), _parse_http_date(headers.get("date", "")) or SystemClock().now()
     return max(0.0, (until - now).total_seconds()) if until else None
 
 
 def _parse_seconds(number: str | None) -> float | None:
+    """Return the number of a header; None when it is missing, negative, infinite or no number."""
     try:
         value = float(number or "")
     except ValueError:
@@ -83,6 +86,7 @@ def _parse_seconds(number: str | None) -> float | None:
 
 
 def _parse_http_date(date: str) -> datetime | None:
+    """Return the date of an HTTP header; None when it is malformed."""
     try:
         at = parsedate_to_datetime(date)
     except ValueError:
@@ -91,7 +95,7 @@ def _parse_http_date(date: str) -> datetime | None:
 
 
 def _find_error(body: bytes) -> Any:
-    """The error of a body: OpenAI's object, what others put in its place, or the text where it is no JSON."""
+    """Return the error in a body: OpenAI's object, another server's equivalent, or the text when it is not JSON."""
     try:
         given = json.loads(body)
     except (ValueError, RecursionError):
@@ -103,31 +107,30 @@ def _find_error(body: bytes) -> Any:
 
 
 def _error_codes(error: Any) -> tuple[str, ...]:
+    """Return the error's code and type, as far as it has them."""
     if not isinstance(error, dict):
         return ()
     return tuple(str(kind) for name in ("code", "type") if isinstance(kind := error.get(name), str | int))
 
 
 def _error_message(error: Any) -> str:
-    said = error
+    """Return the error's message, or the error as JSON when it has none."""
+    message = error
     if isinstance(error, dict):
-        said = next((error[name] for name in ("message", "detail", "error") if error.get(name)), error)
-    text = said if isinstance(said, str) else json.dumps(said, ensure_ascii=False)
-    return text.strip() or "it does not say why"
-
-
-_THINK_BLOCK = re.compile(r"<think>.*?</think>", re.DOTALL)
+        message = next((error[name] for name in ("message", "detail", "error") if error.get(name)), error)
+    text = message if isinstance(message, str) else json.dumps(message, ensure_ascii=False)
+    return text.strip() or "no reason given"
 
 
 def parse_completion(body: bytes) -> RawAnswer:
-    """The answer in a completion. ValueError where it is none."""
+    """Return the answer in a completion. Raise ValueError when there is none."""
     given = parse_json_object(body)
     if given.get("error"):
         raise parse_stream_error(given["error"])
     choice = first_choice(given.get("choices"))
     message = choice.get("message") if choice else None
     if not isinstance(message, dict):
-        raise ValueError("it holds no message")
+        raise ValueError("it contains no message")
     usage = parse_usage(given.get("usage"))
     return RawAnswer(
         text=_answer_text(message), usage=usage, cut=choice is not None and choice.get("finish_reason") == "length"
@@ -135,39 +138,39 @@ def parse_completion(body: bytes) -> RawAnswer:
 
 
 def parse_json_object(data: bytes) -> Json:
-    """The JSON object that the server sent."""
+    """Return the JSON object in the data. Raise ValueError when it is none."""
     try:
         given = json.loads(data)
     except (ValueError, RecursionError):
-        raise ValueError("what came is no JSON") from None
+        raise ValueError("the response is not JSON") from None
     if not isinstance(given, dict):
-        raise ValueError("what came is no JSON object")
+        raise ValueError("the response is not a JSON object")
     return given
 
 
 def first_choice(choices: Any) -> Json | None:
-    """The first choice, which is the only one that was asked for; None where there is none."""
+    """Return the first choice, the only one requested, or None. Raise ValueError when the choices are malformed."""
     if not choices:
         return None
     if not isinstance(choices, list) or not isinstance(choices[0], dict):
-        raise ValueError("its choices are none")
+        raise ValueError("`choices` is not a list of objects")
     choice: Json = choices[0]
     return choice
 
 
 def content_text(content: Any) -> str:
-    """The text of a message or a piece, also where a server sends it as a list of parts."""
+    """Return the text of a message or a piece, also when the server sends a list of parts."""
     if isinstance(content, str):
         return content
     if content is None:
         return ""
     if not isinstance(content, list):
-        raise ValueError("its content is no text")
+        raise ValueError("its content is not text")
     return "".join(_part_text(part) for part in content)
 
 
 def parse_usage(usage: Any) -> Usage:
-    """What the completion cost; nothing where the server does not say."""
+    """Return what the completion cost; zeros where the server does not say."""
     if not isinstance(usage, dict):
         return Usage()
     details = usage.get("prompt_tokens_details")
@@ -179,7 +182,7 @@ def parse_usage(usage: Any) -> Usage:
 
 
 def _answer_text(message: Json) -> str:
-    """The text, without what the model thought before it, or the arguments of a call that was made in its place."""
+    """Return the text without the model's thinking, or the arguments of a tool call made in its place."""
     match message.get("tool_calls"):
         case [{"function": {"arguments": str(arguments)}}, *_]:
             return arguments
@@ -191,8 +194,8 @@ def _answer_text(message: Json) -> str:
 
 @reads_outside_text
 def _strip_thinking(text: str) -> str:
-    """The text without what stands in its marks of thinking; a mark that is never closed is taken out alone."""
-    # Only as far as the last closing mark: every opening one behind it would look through the whole rest for its own.
+    """Return the text without its `<think>` blocks; of an unclosed block only the tag is removed."""
+    # Searched only up to the last closing tag: each opening tag after it would scan the whole rest, in quadratic time.
     end = text.rfind("</think>") + len("</think>") if "</think>" in text else 0
     return (_THINK_BLOCK.sub("", text[:end]) + text[end:]).replace("<think>", "", 1)
 

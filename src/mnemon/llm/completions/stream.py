@@ -1,6 +1,6 @@
-"""A reply put together from its chunks: text as it comes, calls once they are whole, the end where it is said.
+"""Parse a streamed chat completion: bytes into server-sent events, events into pieces of the reply.
 
-Server-sent events out of bytes, wherever the network cut them.
+Text is passed on as it comes, a tool call when it is complete, and the end when the server says so.
 """
 
 import json
@@ -24,26 +24,28 @@ _FINISH_REASONS = {
     "length": "length",
     "content_filter": "content_filter",
 }
-"""By what servers say; any other reason is a plain end."""
-_THINKS, _THOUGHT = "<think>", "</think>"
-"""Single tokens of the models that have them, so each comes as a piece of its own."""
+"""Mnemon's finish reasons by the servers'; any other is `stop`."""
+_THINK_START, _THINK_END = "<think>", "</think>"
+"""A single token each in the models that use them, so each comes as a piece of its own."""
 _NO_PIECES: tuple[ReplyPiece, ...] = ()
 _KEEP_ALIVE: tuple[ReplyPiece, ...] = (None,)
+"""Tells the caller that the model is working although there is no text yet."""
+_DATA_FIELD = b"data"
 
 
 @dataclass
 class _PartialToolCall:
-    """A call in the making."""
+    """A tool call whose pieces are still arriving."""
 
     id: str = ""
     name: str = ""
     arguments: list[str] = field(default_factory=list)
     place: Any = None
-    """Its index, where the server numbers them."""
+    """Its index, on servers that number calls."""
 
 
 class ReplyAssembler:
-    """One reply in the making."""
+    """Assembles one reply from its chunks."""
 
     def __init__(self) -> None:
         self._calls: list[_PartialToolCall] = []
@@ -54,15 +56,15 @@ class ReplyAssembler:
         self._thinks = False
         self._thought = False
         self._blank: list[str] | None = []
-        """White space before the first word: it goes out with the word, or not at all. None once there was one."""
+        """White space before the first word, sent together with it or not at all; None after the first word."""
 
     def add_chunk(self, data: bytes) -> tuple[ReplyPiece, ...]:
-        """What this chunk adds to the reply."""
+        """Return the pieces that this chunk adds to the reply. Raise its error when it carries one."""
         chunk = parse_json_object(data)
         if chunk.get("error"):
             raise parse_stream_error(chunk["error"])
         if chunk.get("usage"):
-            # Servers that tell it in every chunk tell the sum so far.
+            # Servers that send usage in every chunk send the total so far, so the last one counts.
             self._usage = parse_usage(chunk["usage"])
         choice = first_choice(chunk.get("choices"))
         if choice is None:
@@ -73,7 +75,11 @@ class ReplyAssembler:
         return self._add_delta(delta) if isinstance(delta, dict) else _NO_PIECES
 
     def finish_reply(self, *, marked: bool) -> list[ReplyPiece]:
-        """The calls and the end. Nothing where the server named no reason and did not mark the end of anything."""
+        """Return the tool calls and `ReplyFinished`; nothing when the stream broke off.
+
+        It broke off when the server sent neither a finish reason nor, as `marked` says, `[DONE]`.
+        """
+        # Any finish reason ends a reply, also one that is not OpenAI's, such as `eos`.
         if not (self._reason or self._refused or (marked and self._begun)):
             return []
         calls = [_finish_call(call) for call in self._calls if call.name]
@@ -81,6 +87,7 @@ class ReplyAssembler:
         return [*calls, ReplyFinished(usage=self._usage, reason="tool_calls" if calls else reason)]
 
     def _add_delta(self, delta: Json) -> tuple[ReplyPiece, ...]:
+        """Return the pieces in a delta: text at once, a keep-alive for thinking and for pieces of tool calls."""
         if delta.get("refusal"):
             self._refused = True
             return _NO_PIECES
@@ -95,12 +102,13 @@ class ReplyAssembler:
         return _KEEP_ALIVE if calls else _NO_PIECES
 
     def _add_text(self, text: str) -> tuple[ReplyPiece, ...]:
-        if self._thinks or text == _THINKS:
-            self._thinks, self._thought = text != _THOUGHT, True
+        """Return the text without thinking and leading white space, or a keep-alive while the model thinks."""
+        if self._thinks or text == _THINK_START:
+            self._thinks, self._thought = text != _THINK_END, True
             return _KEEP_ALIVE
         if self._blank is not None:
             if not text.strip():
-                # Between a thought and the first word it only parts the two.
+                # After thinking, white space only separates it from the reply, and is dropped.
                 if not self._thought:
                     self._blank.append(text)
                 return _NO_PIECES
@@ -108,26 +116,26 @@ class ReplyAssembler:
         return (TextPiece(text=text),)
 
     def _add_call_piece(self, piece: Any) -> None:
-        """A piece of a call goes where it belongs: id and name come once, the arguments bit by bit, or all at once."""
+        """Add a piece to its tool call: id and name come once, the arguments in pieces or all at once."""
         if not isinstance(piece, dict):
-            raise ValueError("a piece of a call is no JSON object")
+            raise ValueError("a piece of a tool call is not a JSON object")
         function = piece.get("function")
-        said: Json = function if isinstance(function, dict) else {}
-        call_id, name, arguments = str(piece.get("id") or ""), str(said.get("name") or ""), said.get("arguments")
+        parts: Json = function if isinstance(function, dict) else {}
+        call_id, name, arguments = str(piece.get("id") or ""), str(parts.get("name") or ""), parts.get("arguments")
         call = self._find_or_add_call(piece.get("index"), call_id, name)
         call.id = call.id or call_id
-        # A server that says the name again with every bit means the same name.
+        # Some servers repeat the whole name with every piece.
         call.name += name if name != call.name else ""
         if arguments:
             call.arguments.append(arguments if isinstance(arguments, str) else json.dumps(arguments))
 
     def _find_or_add_call(self, place: Any, call_id: str, name: str) -> _PartialToolCall:
-        """The call that a piece continues, or a new one."""
+        """Return the call that a piece continues, or a new one."""
         if place is None:
             known = None if name or not self._calls else self._calls[-1]
         else:
             known = next((call for call in reversed(self._calls) if call.place == place), None)
-        # Some give every call the same number, and ids that differ.
+        # Some servers give every call the same index and tell them apart by their ids.
         if known is None or (call_id and known.id and call_id != known.id and name):
             known = _PartialToolCall(place=place)
             self._calls.append(known)
@@ -135,35 +143,33 @@ class ReplyAssembler:
 
 
 def _finish_call(call: _PartialToolCall) -> ToolRequest:
+    """Return the complete tool call. Raise ValueError when its arguments are no JSON object."""
     try:
         arguments = json.loads("".join(call.arguments) or "{}")
     except (ValueError, RecursionError):
-        raise ValueError(f"the arguments of its call to {call.name} are no JSON") from None
+        raise ValueError(f"the arguments of its call to {call.name} are not JSON") from None
     if arguments is not None and not isinstance(arguments, dict):
-        raise ValueError(f"the arguments of its call to {call.name} are no JSON object")
+        raise ValueError(f"the arguments of its call to {call.name} are not a JSON object")
     return ToolRequest(id=call.id or f"call_{uuid4().hex}", name=call.name, arguments=arguments or {})
 
 
-_DATA_FIELD = b"data"
-
-
 class SseParser:
-    """Takes bytes as they come and gives the data of each event that is complete.
+    """Splits bytes as they arrive into the data of complete server-sent events.
 
-    Comments, which keep a connection alive, and fields other than `data` are passed over. Lines end as the standard
-    allows: LF, CRLF or CR.
+    Comments, which keep a connection alive, and fields other than `data` are ignored. Lines may end with LF, CRLF or
+    CR, as the standard allows.
     """
 
     def __init__(self) -> None:
         self._line: list[bytes] = []
-        """The pieces of the line that is not complete: added up at its end, for a line may come byte by byte."""
+        """Pieces of the incomplete line, joined once at its end: a line may arrive byte by byte."""
         self._data: list[bytes] = []
         self._after_cr = False
 
     def feed(self, piece: bytes) -> list[bytes]:
-        """The events that this piece completed."""
+        """Return the data of the events that these bytes complete."""
         if self._after_cr and piece.startswith(b"\n"):
-            # The other half of a line end that was taken for whole.
+            # The previous bytes ended with CR, which already counted as the line's end: this LF belongs to it.
             piece, self._after_cr = piece[1:], False
         if piece:
             self._after_cr = piece.endswith(b"\r")
@@ -184,11 +190,12 @@ class SseParser:
         return complete
 
     def remaining_data(self) -> bytes:
-        """What an event that was never completed holds."""
+        """Return the data of an event that was not terminated."""
         self._read_line(b"".join(self._line))
         return b"\n".join(self._data)
 
     def _read_line(self, line: bytes) -> None:
+        """Collect the line's value if it is a `data` field."""
         field, _, value = line.partition(b":")
         if field == _DATA_FIELD:
             self._data.append(value.removeprefix(b" "))

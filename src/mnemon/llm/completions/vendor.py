@@ -1,4 +1,4 @@
-"""One request on this wire: a structured answer, or a reply piece by piece."""
+"""Send one chat-completions request: for a structured answer, or for a streamed reply."""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
@@ -17,13 +17,13 @@ from mnemon.llm.vendor_http import http_client
 
 _DONE_MARKER = b"[DONE]"
 _MAX_ANSWER_BYTES = 8 * 1024 * 1024
-"""Bytes of a whole answer, or of what an error says."""
+"""Largest body of a whole answer or an error."""
 _MAX_STREAM_BYTES = 64 * 1024 * 1024
-"""Bytes of a reply that comes piece by piece: a frame of 300 bytes for every character of the longest reply."""
+"""Largest streamed body: an event of 300 bytes for every character of the longest reply."""
 _DRAIN_TIMEOUT_S = 0.2
-"""How long a body may take to end after its mark. Read to its end, a connection can be used again."""
+"""Seconds to wait for the end of a body after `[DONE]`. Only when read to its end is a connection reused."""
 _MIN_SECRET_LENGTH = 8
-"""A key shorter than this hides nothing, and is a word that errors may well contain."""
+"""Shorter keys are placeholders, and errors may contain them as ordinary words."""
 
 
 def connect_completions(
@@ -35,20 +35,20 @@ def connect_completions(
     timeout: float,
     transport: httpx2.AsyncBaseTransport | None = None,
 ) -> "CompletionsVendor":
-    """The model that `openai:…` or `ollama:…` names, with its own connections."""
+    """Return the model that `openai:…` or `ollama:…` names, with its own HTTP client."""
     server = resolve_server(vendor, model, base_url=base_url, api_key=api_key)
     return CompletionsVendor(server, http_client(timeout, base_url=str(server.url), transport=transport))
 
 
 class CompletionsVendor:
-    """A model on a server that speaks OpenAI's wire."""
+    """A model on a server with OpenAI's API."""
 
     def __init__(self, server: CompletionsServer, http: httpx2.AsyncClient) -> None:
         self._url = server.url
         self._key = server.key
         self._http = http
         self._bodies = RequestEncoder(server)
-        # What every request says is put together once; the client would do it for each.
+        # Built once: the client would merge the same headers again for every request.
         self._headers = httpx2.Headers(
             [
                 ("Host", server.url.netloc.decode("ascii")),
@@ -64,9 +64,11 @@ class CompletionsVendor:
         self._bounds = {"timeout": http.timeout.as_dict()}
 
     async def close(self) -> None:
+        """Close its connections."""
         await self._http.aclose()
 
     async def request_answer(self, question: LlmQuestion) -> RawAnswer:
+        """Send one request and return its answer."""
         with self._redact_key():
             response = await self._http.send(self._build_request(self._bodies.encode_question(question)), stream=True)
             try:
@@ -79,29 +81,31 @@ class CompletionsVendor:
                 await response.aclose()
 
     async def stream_reply(self, request: LlmChatRequest) -> AsyncGenerator[ReplyPiece, None]:
+        """Send one request and yield its reply; end without `ReplyFinished` when the stream broke off."""
         with self._redact_key():
             response = await self._http.send(self._build_request(self._bodies.encode_chat(request)), stream=True)
             try:
                 if not response.is_success:
                     raise parse_rejection(response.status_code, response.headers, await _read_body(response))
                 _reject_web_page(response)
-                chunks, events, marked, arriving = (
+                assembler, events, marked, arriving = (
                     ReplyAssembler(),
                     SseParser(),
                     False,
                     _read_bounded(response, _MAX_STREAM_BYTES),
                 )
-                async for some in arriving:
-                    for data in events.feed(some):
+                async for chunk in arriving:
+                    for data in events.feed(chunk):
                         if data.startswith(_DONE_MARKER):
                             marked = True
                             break
-                        for piece in chunks.add_chunk(data):
+                        for piece in assembler.add_chunk(data):
                             yield piece
                     if marked:
                         await _drain_stream(arriving)
                         break
-                for piece in chunks.finish_reply(marked=marked or events.remaining_data() == _DONE_MARKER):
+                # A stream may end right after [DONE], without the blank line that completes an event.
+                for piece in assembler.finish_reply(marked=marked or events.remaining_data() == _DONE_MARKER):
                     yield piece
             finally:
                 await response.aclose()
@@ -111,7 +115,7 @@ class CompletionsVendor:
 
     @contextmanager
     def _redact_key(self) -> Iterator[None]:
-        """Whatever is raised inside, the key stands in none of its words: a server may quote the one it refuses."""
+        """Remove the key from whatever error is raised inside: a server may quote a key that it refuses."""
         try:
             yield
         except REQUEST_ERRORS as error:
@@ -121,25 +125,27 @@ class CompletionsVendor:
 
 
 def _reject_web_page(response: httpx2.Response) -> None:
+    """Raise NotAModel when the response is HTML."""
     if response.headers.get("content-type", "").lower().startswith("text/html"):
         raise NotAModel("it is a web page")
 
 
 async def _read_body(response: httpx2.Response) -> bytes:
-    return b"".join([some async for some in _read_bounded(response, _MAX_ANSWER_BYTES)])
+    return b"".join([chunk async for chunk in _read_bounded(response, _MAX_ANSWER_BYTES)])
 
 
 async def _read_bounded(response: httpx2.Response, most: int) -> AsyncIterator[bytes]:
-    """The response's bytes as they come; ValueError when there are more than we hear."""
-    heard = 0
-    async for some in response.aiter_bytes():
-        heard += len(some)
-        if heard > most:
+    """Yield the response's bytes as they come. Raise ValueError when there are more than `most`."""
+    received = 0
+    async for chunk in response.aiter_bytes():
+        received += len(chunk)
+        if received > most:
             raise ValueError(f"it is longer than {most:,} bytes")
-        yield some
+        yield chunk
 
 
 async def _drain_stream(arriving: AsyncIterator[bytes]) -> None:
+    """Read the body to its end, if that takes no longer than `_DRAIN_TIMEOUT_S`."""
     with suppress(TimeoutError, httpx2.HTTPError):
         async with asyncio.timeout(_DRAIN_TIMEOUT_S):
             async for _ in arriving:

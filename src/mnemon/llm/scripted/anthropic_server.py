@@ -1,10 +1,10 @@
-"""The scripted model as an Anthropic Messages endpoint on loopback, for whatever speaks only that wire.
+"""The scripted model behind Anthropic's Messages API on loopback, for programs that support only that one.
 
-    with ScriptedMessages(script) as server:     # ANTHROPIC_BASE_URL=<server.root>, any key
+    with ScriptedAnthropicServer(script) as server:     # ANTHROPIC_BASE_URL=<server.root_url>, any key
         …
         assert "earlier words" in script.asked[-1].messages[0].content
 
-Every request is a chat: `script.replies(…)` says what comes back, and the same faults break it.
+Every request is a chat: `script.add_replies(…)` sets the replies, and the same faults apply.
 """
 
 import itertools
@@ -37,21 +37,21 @@ class ScriptedAnthropicServer(ScriptedServer):
 
     @property
     def root_url(self) -> str:
-        """The URL without a path, as clients of this wire want it."""
+        """The URL without a path, as Anthropic's clients want it."""
         return f"http://127.0.0.1:{self.port}"
 
     async def _handle_request(self, reader: Reader, writer: Writer) -> bool:
-        """Answer one request; False when the connection is to be closed."""
+        """Answer one request; return False when the connection is to be closed."""
         method, target, headers, raw = await _read_request(reader)
         path = urlsplit(target).path
         if method == "POST" and path == "/v1/messages/count_tokens":
             return await _send_json(writer, 200, {"input_tokens": len(raw) // 4})
         if method != "POST" or path != "/v1/messages":
             return await _send_json(writer, 404, message_error("not_found_error", f"no such route: {method} {path}"))
-        asked = parse_messages_request(json.loads(raw), headers)
-        fault = self.script.record_request(asked)
+        request = parse_messages_request(json.loads(raw), headers)
+        fault = self.script.record_request(request)
         if fault and fault.kind == "error":
-            # The wire's retryable 500 makes clients wait for minutes; a request refused as invalid fails at once.
+            # Clients retry a 500 for minutes; a request that is refused as invalid fails at once.
             return await _send_json(
                 writer, 400, message_error("invalid_request_error", "the script refuses this request")
             )
@@ -60,14 +60,14 @@ class ScriptedAnthropicServer(ScriptedServer):
         if fault and fault.kind == "slow":
             await fault.wait_out()
             fault = None
-        reply = _number_calls(self.script.next_reply(asked), next(self._numbers))
-        if asked.stream:
-            return await _send_events(writer, message_events(asked, reply), fault)
-        return await _send_json(writer, 200, message_body(asked, reply), fault=fault)
+        reply = _number_calls(self.script.next_reply(request), next(self._numbers))
+        if request.stream:
+            return await _send_events(writer, message_events(request, reply), fault)
+        return await _send_json(writer, 200, message_body(request, reply), fault=fault)
 
 
 def parse_messages_request(body: Json, headers: dict[str, str]) -> ScriptedRequest:
-    """The request as the script sees it."""
+    """Parse the request into the form that the script sees."""
     return ScriptedRequest(
         on=CHAT_TITLE,
         model=str(body.get("model", "")),
@@ -80,22 +80,22 @@ def parse_messages_request(body: Json, headers: dict[str, str]) -> ScriptedReque
     )
 
 
-def message_body(asked: ScriptedRequest, reply: ScriptedReply) -> Json:
-    """The reply as one message."""
+def message_body(request: ScriptedRequest, reply: ScriptedReply) -> Json:
+    """Return the reply as one message."""
     content: list[Json] = [{"type": "text", "text": reply.text}] if reply.text else []
     content += [{"type": "tool_use", "id": c.id, "name": c.name, "input": c.arguments} for c in reply.calls]
     return {
-        **_message_envelope(asked),
+        **_message_envelope(request),
         "content": content,
         "stop_reason": _stop_reason(reply),
-        "usage": _message_usage(asked, reply),
+        "usage": _message_usage(request, reply),
     }
 
 
-def message_events(asked: ScriptedRequest, reply: ScriptedReply) -> Iterator[str]:
-    """The reply as server-sent events, one block of text and one per tool call."""
-    usage = _message_usage(asked, reply)
-    opening = {**_message_envelope(asked), "content": [], "stop_reason": None, "usage": {**usage, "output_tokens": 1}}
+def message_events(request: ScriptedRequest, reply: ScriptedReply) -> Iterator[str]:
+    """Yield the reply as server-sent events, one block of text and one per tool call."""
+    usage = _message_usage(request, reply)
+    opening = {**_message_envelope(request), "content": [], "stop_reason": None, "usage": {**usage, "output_tokens": 1}}
     yield _format_event("message_start", message=opening)
     if reply.pieces:
         yield _format_event("content_block_start", index=0, content_block={"type": "text", "text": ""})
@@ -113,18 +113,19 @@ def message_events(asked: ScriptedRequest, reply: ScriptedReply) -> Iterator[str
 
 
 def message_error(kind: str, message: str) -> Json:
-    """An error body."""
+    """Return an error body."""
     return {"type": "error", "error": {"type": kind, "message": message}}
 
 
 def _number_calls(reply: ScriptedReply, number: int) -> ScriptedReply:
-    """The reply with call ids of its own: a client that resumes a session takes a repeated id for the same call."""
+    """Return the reply with unique call ids."""
+    # A client that resumes a session takes a repeated id for the same call.
     calls = tuple(replace(call, id=f"toolu_{number:04}_{place}") for place, call in enumerate(reply.calls))
     return replace(reply, calls=calls)
 
 
 def _parse_messages(raw: Json) -> Iterator[LlmMessage]:
-    """One message of the wire is several of ours when it carries tool results."""
+    """Yield one message of the API as Mnemon's, which are several when it carries tool results."""
     content = raw.get("content")
     blocks: list[Json] = content if isinstance(content, list) else [{"type": "text", "text": str(content or "")}]
     for block in blocks:
@@ -150,19 +151,19 @@ def _stop_reason(reply: ScriptedReply) -> str:
     return {"length": "max_tokens", None: "end_turn"}.get(reply.reason, "end_turn") if not reply.calls else "tool_use"
 
 
-def _message_envelope(asked: ScriptedRequest) -> Json:
+def _message_envelope(request: ScriptedRequest) -> Json:
     return {
         "id": f"msg_{uuid4().hex}",
         "type": "message",
         "role": "assistant",
-        "model": asked.model,
+        "model": request.model,
         "stop_sequence": None,
     }
 
 
-def _message_usage(asked: ScriptedRequest, reply: ScriptedReply) -> Json:
-    said = reply.text + "".join(json.dumps(call.arguments) for call in reply.calls)
-    usage: Usage = reply.usage or estimate_usage(asked, said, asked.model)
+def _message_usage(request: ScriptedRequest, reply: ScriptedReply) -> Json:
+    text = reply.text + "".join(json.dumps(call.arguments) for call in reply.calls)
+    usage: Usage = reply.usage or estimate_usage(request, text, request.model)
     return {
         "input_tokens": usage.input_tokens,
         "output_tokens": usage.output_tokens,

@@ -10,7 +10,7 @@ from mnemon.llm.scripted.script import CHAT_TITLE, Script, ScriptedFault, Script
 
 
 class ScriptedLlm:
-    """Says what its script says. A fault raises ModelDown at once, `cut` after its pieces; `slow` waits."""
+    """Replies as its script says. A fault raises ModelDown at once, `cut` after its pieces; `slow` waits."""
 
     offline = False
 
@@ -19,19 +19,20 @@ class ScriptedLlm:
         self.script = script or Script()
 
     async def close(self) -> None:
-        """There was nothing open."""
+        """Do nothing: no connection is open."""
 
     async def answer(self, question: LlmQuestion) -> LlmAnswer:
-        asked = ScriptedRequest(
+        """Return the script's next answer. Raise ModelDown when it is no JSON object."""
+        scripted_request = ScriptedRequest(
             on=question.title,
             model=self.name,
             system=question.system,
             messages=(LlmMessage(role="user", content=question.prompt),),
             schema=question.schema,
         )
-        fault = self.script.record_request(asked)
+        fault = self.script.record_request(scripted_request)
         await _apply_fault(fault)
-        value = "\x00 not JSON" if fault and fault.kind == "garbage" else self.script.next_answer(asked)
+        value = "\x00 not JSON" if fault and fault.kind == "garbage" else self.script.next_answer(scripted_request)
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
         try:
             parsed = json.loads(text)
@@ -39,10 +40,11 @@ class ScriptedLlm:
             parsed = None
         if not isinstance(parsed, dict):
             raise ModelDown("The scripted model's answer is not a JSON object.", code="model_answer_unusable")
-        return LlmAnswer(value=parsed, text=text, usage=estimate_usage(asked, text, self.name))
+        return LlmAnswer(value=parsed, text=text, usage=estimate_usage(scripted_request, text, self.name))
 
     async def chat(self, request: LlmChatRequest) -> AsyncGenerator[ChatEvent, None]:
-        asked = ScriptedRequest(
+        """Yield the script's next reply."""
+        scripted_request = ScriptedRequest(
             on=CHAT_TITLE,
             model=self.name,
             system=request.system,
@@ -50,9 +52,9 @@ class ScriptedLlm:
             tools=tuple(tool.name for tool in request.tools),
             stream=True,
         )
-        fault = self.script.record_request(asked)
+        fault = self.script.record_request(scripted_request)
         await _apply_fault(fault)
-        reply = self.script.next_reply(asked)
+        reply = self.script.next_reply(scripted_request)
         for number, piece in enumerate(reply.pieces):
             if fault and number == fault.after:
                 await _break_reply(fault)
@@ -61,15 +63,15 @@ class ScriptedLlm:
             await _break_reply(fault)
         for call in reply.calls:
             yield call
-        said = reply.text + "".join(json.dumps(call.arguments) for call in reply.calls)
+        text = reply.text + "".join(json.dumps(call.arguments) for call in reply.calls)
         yield ReplyFinished(
-            usage=reply.usage or estimate_usage(asked, said, self.name),
+            usage=reply.usage or estimate_usage(scripted_request, text, self.name),
             reason=reply.reason or ("tool_calls" if reply.calls else "stop"),
         )
 
 
 async def _apply_fault(fault: ScriptedFault | None) -> None:
-    """What a fault does before anything is said."""
+    """Do what the fault does before anything is sent: wait, or raise ModelDown."""
     match fault.kind if fault else None:
         case "slow" if fault:
             await fault.wait_out()
@@ -78,7 +80,7 @@ async def _apply_fault(fault: ScriptedFault | None) -> None:
 
 
 async def _break_reply(fault: ScriptedFault) -> None:
-    """What a fault does in the middle of a reply."""
+    """Do what the fault does in the middle of a reply: raise ModelDown, or hang."""
     match fault.kind:
         case "cut" | "garbage":
             raise ModelDown("The scripted model was told to break off. Ask again.")

@@ -1,4 +1,4 @@
-"""The OpenAI chat-completions wire, as far as the scripted server speaks it."""
+"""OpenAI's chat-completions and embeddings API, as far as the scripted server supports it."""
 
 import hashlib
 import json
@@ -9,11 +9,12 @@ from mnemon.llm.protocol import Json, LlmMessage, ToolRequest, Usage
 from mnemon.llm.scripted.script import CHAT_TITLE, EMBEDDINGS_TITLE, ScriptedReply, ScriptedRequest, estimate_usage
 
 CREATED_AT = 1_700_000_000
+"""A fixed time, so that every response is the same each time."""
 EMBEDDING_DIMENSION = 64
 
 
 def parse_request(path: str, body: Json, headers: dict[str, str]) -> ScriptedRequest:
-    """The request as the script sees it."""
+    """Parse the request into the form that the script sees."""
     if path.endswith("/embeddings"):
         return ScriptedRequest(on=EMBEDDINGS_TITLE, model=str(body.get("model", "")), body=body, headers=headers)
     messages = body.get("messages", [])
@@ -33,34 +34,38 @@ def parse_request(path: str, body: Json, headers: dict[str, str]) -> ScriptedReq
     )
 
 
-def completion_body(asked: ScriptedRequest, reply: ScriptedReply) -> Json:
-    """The whole reply as one body."""
+def completion_body(request: ScriptedRequest, reply: ScriptedReply) -> Json:
+    """Return the whole reply as one body."""
     message: Json = {"role": "assistant", "content": reply.text or None}
     if reply.calls:
         message["tool_calls"] = [_tool_call_json(call) for call in reply.calls]
     choice = {"index": 0, "message": message, "finish_reason": _finish_reason(reply), "logprobs": None}
-    return {**_completion_envelope(asked, "chat.completion"), "choices": [choice], "usage": _usage_json(asked, reply)}
+    return {
+        **_completion_envelope(request, "chat.completion"),
+        "choices": [choice],
+        "usage": _usage_json(request, reply),
+    }
 
 
-def completion_chunks(asked: ScriptedRequest, reply: ScriptedReply) -> Iterator[str]:
-    """The reply as server-sent events: one per piece, one per tool call, the end, the usage, [DONE]."""
+def completion_chunks(request: ScriptedRequest, reply: ScriptedReply) -> Iterator[str]:
+    """Yield the reply as server-sent events: one per piece, one per tool call, the end, the usage, [DONE]."""
     for piece in reply.pieces:
-        yield _format_chunk(asked, {"role": "assistant", "content": piece})
+        yield _format_chunk(request, {"role": "assistant", "content": piece})
     for number, call in enumerate(reply.calls):
-        yield _format_chunk(asked, {"role": "assistant", "tool_calls": [{"index": number, **_tool_call_json(call)}]})
-    yield _format_chunk(asked, {}, _finish_reason(reply))
-    if (asked.body.get("stream_options") or {}).get("include_usage"):
+        yield _format_chunk(request, {"role": "assistant", "tool_calls": [{"index": number, **_tool_call_json(call)}]})
+    yield _format_chunk(request, {}, _finish_reason(reply))
+    if (request.body.get("stream_options") or {}).get("include_usage"):
         last = {
-            **_completion_envelope(asked, "chat.completion.chunk"),
+            **_completion_envelope(request, "chat.completion.chunk"),
             "choices": [],
-            "usage": _usage_json(asked, reply),
+            "usage": _usage_json(request, reply),
         }
         yield _format_event(last)
     yield "data: [DONE]\n\n"
 
 
 def embeddings_body(body: Json) -> Json:
-    """A vector per input: the same for the same text, near for texts that share words."""
+    """Return a vector per input: the same for the same text, similar for texts that share words."""
     given = body.get("input", [])
     texts = [given] if isinstance(given, str) else list(given)
     size = int(body.get("dimensions") or EMBEDDING_DIMENSION)
@@ -74,13 +79,13 @@ def embeddings_body(body: Json) -> Json:
 
 
 def models_body(names: tuple[str, ...]) -> Json:
-    """The list of models."""
+    """Return the list of models."""
     listed = [{"id": name, "object": "model", "created": CREATED_AT, "owned_by": "script"} for name in names]
     return {"object": "list", "data": listed}
 
 
 def error_body(message: str, kind: str) -> Json:
-    """An error body."""
+    """Return an error body."""
     return {"error": {"message": message, "type": kind, "code": kind, "param": None}}
 
 
@@ -118,22 +123,22 @@ def _finish_reason(reply: ScriptedReply) -> str:
     return reply.reason or ("tool_calls" if reply.calls else "stop")
 
 
-def _completion_envelope(asked: ScriptedRequest, kind: str) -> Json:
-    return {"id": "chatcmpl-scripted", "object": kind, "created": CREATED_AT, "model": asked.model}
+def _completion_envelope(request: ScriptedRequest, kind: str) -> Json:
+    return {"id": "chatcmpl-scripted", "object": kind, "created": CREATED_AT, "model": request.model}
 
 
-def _format_chunk(asked: ScriptedRequest, delta: Json, reason: str | None = None) -> str:
+def _format_chunk(request: ScriptedRequest, delta: Json, reason: str | None = None) -> str:
     choice = {"index": 0, "delta": delta, "finish_reason": reason}
-    return _format_event({**_completion_envelope(asked, "chat.completion.chunk"), "choices": [choice]})
+    return _format_event({**_completion_envelope(request, "chat.completion.chunk"), "choices": [choice]})
 
 
 def _format_event(body: Json) -> str:
     return f"data: {json.dumps(body, ensure_ascii=False)}\n\n"
 
 
-def _usage_json(asked: ScriptedRequest, reply: ScriptedReply) -> Json:
-    said = reply.text + "".join(json.dumps(call.arguments) for call in reply.calls)
-    usage: Usage = reply.usage or estimate_usage(asked, said, asked.model)
+def _usage_json(request: ScriptedRequest, reply: ScriptedReply) -> Json:
+    text = reply.text + "".join(json.dumps(call.arguments) for call in reply.calls)
+    usage: Usage = reply.usage or estimate_usage(request, text, request.model)
     return {
         "prompt_tokens": usage.input_tokens,
         "completion_tokens": usage.output_tokens,
@@ -143,6 +148,7 @@ def _usage_json(asked: ScriptedRequest, reply: ScriptedReply) -> Json:
 
 
 def _hash_vector(text: str, size: int) -> list[float]:
+    """Return a unit vector of the text's words, hashed into positions."""
     sums = [0.0] * size
     for word in text.lower().split():
         digest = hashlib.sha256(word.encode()).digest()

@@ -1,17 +1,15 @@
 """What the scripted model says, how it fails, and what it was asked.
 
     script = Script()
-    script.answers("Reflection", {"memories": [{"type": "PROFILE", "content": "Lives in Austin", …}]})
-    script.replies("Hello!", called("recall", query="Austin"), "You live in Austin.")
-    script.fails("cut", on="chat", after=2)      # once; times=None: until script.heals()
+    script.add_answers("Reflection", {"memories": [{"type": "PROFILE", "content": "Lives in Austin", …}]})
+    script.add_replies("Hello!", tool_call_reply("recall", query="Austin"), "You live in Austin.")
+    script.add_fault("cut", on="chat", after=2)  # once; times=None: until script.clear_faults()
     with ScriptedServer(script) as server:       # MNEMON_MODEL=openai:any MNEMON_MODEL_BASE_URL=<server.url>
         …
         assert script.asked[-1].title == "Reflection"
 
-In process: `ScriptedLlm(script)`. As a process of its own: `python -m mnemon.llm.scripted --port 9009`,
-scripted over HTTP as `server.py` says.
-
-The emptiest answer that a JSON schema allows.
+In process: `ScriptedLlm(script)`. As a process of its own: `python -m mnemon.llm.scripted --port 9009`, scripted over
+HTTP as `server.py` describes. A question that has no scripted answer gets the smallest one its schema allows.
 """
 
 import asyncio
@@ -23,14 +21,30 @@ from typing import Any, Literal
 
 from mnemon.llm.protocol import Json, LlmMessage, ToolRequest, Usage
 
+FaultKind = Literal["dead", "slow", "rate_limited", "error", "garbage", "cut", "hang"]
+"""What goes wrong:
+
+dead          the connection is closed without a response
+slow          the response comes after `seconds`, or when the faults are cleared
+rate_limited  429 with Retry-After: `seconds`
+error         500
+garbage       200 with a body that is not JSON; for a question, an answer that is not JSON
+cut           the connection breaks after `after` pieces
+hang          the connection stays open after `after` pieces, and nothing more comes
+"""
+_POLL_INTERVAL_S = 0.01
+CHAT_TITLE = "chat"
+EMBEDDINGS_TITLE = "embeddings"
+
 
 def empty_answer(schema: Json) -> Json:
-    """An object with only what the schema requires, each value as empty as it may be."""
+    """Return an object with only what the schema requires, each value as empty as it allows."""
     value = _empty_value(schema, schema)
     return value if isinstance(value, dict) else {}
 
 
 def _empty_value(schema: Json, root: Json) -> Any:
+    """Return the smallest value that the schema allows: its constant, default, first choice, null or an empty one."""
     schema = _resolve_ref(schema, root)
     for fixed in ("const", "default"):
         if fixed in schema:
@@ -45,6 +59,7 @@ def _empty_value(schema: Json, root: Json) -> Any:
 
 
 def _empty_of_type(schema: Json, root: Json) -> Any:
+    """Return the smallest value of the schema's type."""
     kind = schema.get("type", "object" if "properties" in schema else "null")
     if isinstance(kind, list):
         return None if "null" in kind else _empty_value({**schema, "type": kind[0]}, root)
@@ -65,6 +80,7 @@ def _empty_of_type(schema: Json, root: Json) -> Any:
 
 
 def _resolve_ref(schema: Json, root: Json) -> Json:
+    """Return the schema that a `$ref`, or an `allOf` of one, stands for."""
     while "$ref" in schema:
         target: Any = root
         for step in schema["$ref"].removeprefix("#/").split("/"):
@@ -75,29 +91,12 @@ def _resolve_ref(schema: Json, root: Json) -> Json:
     return schema
 
 
-FaultKind = Literal["dead", "slow", "rate_limited", "error", "garbage", "cut", "hang"]
-"""What goes wrong:
-
-dead          the connection is closed without a word
-slow          the answer comes after `seconds`, or when the script heals
-rate_limited  429 with Retry-After: `seconds`
-error         500
-garbage       200, and a body that is not JSON; from a question, an answer that is not JSON
-cut           the connection breaks after `after` pieces
-hang          the connection stays open after `after` pieces, and nothing more comes
-"""
-
-_POLL_INTERVAL_S = 0.01
-CHAT_TITLE = "chat"
-EMBEDDINGS_TITLE = "embeddings"
-
-
 @dataclass(frozen=True, kw_only=True)
 class ScriptedRequest:
-    """One request, as the model saw it."""
+    """One request as the model received it."""
 
     on: str
-    """`chat`, `embeddings`, or the schema's title."""
+    """What was requested: `chat`, `embeddings`, or the schema's title."""
     model: str = ""
     system: str = ""
     messages: tuple[LlmMessage, ...] = ()
@@ -106,9 +105,9 @@ class ScriptedRequest:
     schema: Json | None = None
     stream: bool = False
     body: Json = field(default_factory=dict)
-    """The request's JSON, where it came over HTTP."""
+    """The request's JSON, if it came over HTTP."""
     headers: dict[str, str] = field(default_factory=dict)
-    """Lower-case names, where it came over HTTP."""
+    """The request's headers with lower-case names, if it came over HTTP."""
 
     @property
     def title(self) -> str | None:
@@ -117,86 +116,87 @@ class ScriptedRequest:
 
     @property
     def prompt(self) -> str:
-        """What stands in the last user message."""
+        """The content of the last user message."""
         return next((m.content for m in reversed(self.messages) if m.role == "user"), "")
 
 
 @dataclass(frozen=True, kw_only=True)
 class ScriptedReply:
-    """What the model says once: text in pieces, tool calls, and what it cost."""
+    """One reply: text in pieces, tool calls, and what it cost."""
 
     pieces: tuple[str, ...] = ()
     """Streamed one by one."""
     calls: tuple[ToolRequest, ...] = ()
     reason: str | None = None
-    """`stop`, `length`, …; None: `tool_calls` when there are calls, else `stop`."""
+    """`stop`, `length`, …; None means `tool_calls` when there are calls, otherwise `stop`."""
     usage: Usage | None = None
-    """None: counted by a rule of thumb, four characters to a token."""
+    """None means estimated, at four characters to a token."""
 
     @property
     def text(self) -> str:
+        """The whole text."""
         return "".join(self.pieces)
 
 
 ReplyLike = str | ScriptedReply
 ReplySource = ReplyLike | Callable[[ScriptedRequest], ReplyLike]
 AnswerSource = Json | str | Callable[[ScriptedRequest], Json | str]
-"""An object, or raw text that may be no JSON at all, or a function that makes either from what was asked."""
+"""An object, or raw text that need not be JSON, or a function that makes either from the request."""
 
 
 @dataclass(kw_only=True)
 class ScriptedFault:
-    """Something that goes wrong a number of times."""
+    """A fault that happens a number of times."""
 
     kind: FaultKind
     on: str | None
-    """Only there (`chat`, `embeddings`, a title); None: everywhere."""
+    """The kind of request it applies to (`chat`, `embeddings`, a title); None means all."""
     times: int | None
-    """How often still; None: until healed."""
+    """How many requests it still applies to; None means until the faults are cleared."""
     after: int
     seconds: float
     over: bool = False
-    """Whether the script healed since; what waits because of it goes on."""
+    """Whether the faults were cleared since; a request that waits because of it goes on."""
 
     async def wait_out(self) -> None:
-        """Wait for its seconds to pass, or for the script to heal."""
+        """Wait until `seconds` have passed or the faults were cleared."""
         loop = asyncio.get_running_loop()
         end = loop.time() + self.seconds
-        while not self.over and (left := end - loop.time()) > 0:  # noqa: ASYNC110 it heals in another thread
+        while not self.over and (left := end - loop.time()) > 0:  # noqa: ASYNC110 cleared by another thread
             await asyncio.sleep(min(left, _POLL_INTERVAL_S))
 
 
 class Script:
-    """A queue of replies, a queue or a rule per title, a list of faults; remembers every request."""
+    """A queue of replies, a queue and a default answer per title, and a list of faults; records every request."""
 
     def __init__(self, *, fallback: ReplySource = "Understood.") -> None:
         self.asked: list[ScriptedRequest] = []
-        """Every request, oldest first, also those that a fault met."""
+        """Every request, oldest first, failed ones included."""
         self._fallback = fallback
         self._replies: deque[ReplySource] = deque()
         self._answers: dict[str, deque[AnswerSource]] = {}
         self._standing: dict[str, AnswerSource] = {}
         self._faults: list[ScriptedFault] = []
         self._scripted_faults: list[ScriptedFault] = []
-        # The server answers in its own thread while the test goes on scripting in another.
+        # The server responds in its own thread while a test goes on scripting in another.
         self._lock = threading.Lock()
 
-    def add_replies(self, *said: ReplySource) -> None:
-        """Say these in the next chats, one each, in order; then the fallback."""
+    def add_replies(self, *replies: ReplySource) -> None:
+        """Queue replies for the next chats, one each; after them the default reply is used."""
         with self._lock:
-            self._replies.extend(said)
+            self._replies.extend(replies)
 
-    def set_default_reply(self, said: ReplySource) -> None:
-        """Say this whenever the queue is empty."""
-        self._fallback = said
+    def set_default_reply(self, reply: ReplySource) -> None:
+        """Use this reply whenever the queue is empty."""
+        self._fallback = reply
 
     def add_answers(self, title: str, *answers: AnswerSource) -> None:
-        """Answer the next questions with this title, one each, in order."""
+        """Queue answers for the next questions with this title, one each."""
         with self._lock:
             self._answers.setdefault(title, deque()).extend(answers)
 
     def set_default_answer(self, title: str, answer: AnswerSource) -> None:
-        """Answer so whenever the title's queue is empty; without this the emptiest valid answer is given."""
+        """Use this answer whenever the title's queue is empty, in place of the smallest valid one."""
         with self._lock:
             self._standing[title] = answer
 
@@ -209,22 +209,23 @@ class Script:
         after: int = 1,
         seconds: float = 1.0,
     ) -> None:
-        """Fail the next `times` requests (None: until healed), everywhere or only `on` one kind of them."""
+        """Fail the next `times` requests (None: until cleared), all of them or only those `on` one kind."""
         with self._lock:
             made = ScriptedFault(kind=kind, on=on, times=times, after=after, seconds=seconds)
             self._faults.append(made)
             self._scripted_faults.append(made)
 
     def clear_faults(self) -> None:
-        """Nothing fails any more, and what is slow answers now."""
+        """Remove all faults; requests that are being delayed are answered now."""
         with self._lock:
+            # Faults that are used up too: one of them may be delaying a request just now.
             for fault in self._scripted_faults:
                 fault.over = True
             self._faults.clear()
             self._scripted_faults.clear()
 
     def clear(self) -> None:
-        """Forget replies, answers, faults and what was asked."""
+        """Forget replies, answers, faults and recorded requests."""
         with self._lock:
             for queue in (
                 self._replies,
@@ -237,15 +238,15 @@ class Script:
                 queue.clear()
 
     def requests_on(self, on: str) -> list[ScriptedRequest]:
-        """The requests of one kind, oldest first: `chat`, `embeddings`, or a title."""
-        return [asked for asked in self.asked if asked.on == on]
+        """Return the requests of one kind, oldest first: `chat`, `embeddings`, or a title."""
+        return [request for request in self.asked if request.on == on]
 
-    def record_request(self, asked: ScriptedRequest) -> ScriptedFault | None:
-        """Remember the request; the fault it meets, used up by one."""
+    def record_request(self, request: ScriptedRequest) -> ScriptedFault | None:
+        """Record the request and return the fault that applies to it, which is then used up by one."""
         with self._lock:
-            self.asked.append(asked)
+            self.asked.append(request)
             for fault in self._faults:
-                if fault.on in (None, asked.on):
+                if fault.on in (None, request.on):
                     if fault.times is not None:
                         fault.times -= 1
                         if fault.times <= 0:
@@ -253,30 +254,30 @@ class Script:
                     return fault
         return None
 
-    def next_reply(self, asked: ScriptedRequest) -> ScriptedReply:
-        """What to say to this chat."""
+    def next_reply(self, request: ScriptedRequest) -> ScriptedReply:
+        """Return the reply to this chat."""
         with self._lock:
-            said = self._replies.popleft() if self._replies else self._fallback
-        made = said(asked) if callable(said) else said
+            source = self._replies.popleft() if self._replies else self._fallback
+        made = source(request) if callable(source) else source
         return made if isinstance(made, ScriptedReply) else ScriptedReply(pieces=split_words(made))
 
-    def next_answer(self, asked: ScriptedRequest) -> Json | str:
-        """What to answer to this question."""
+    def next_answer(self, request: ScriptedRequest) -> Json | str:
+        """Return the answer to this question."""
         with self._lock:
-            queue = self._answers.get(asked.on)
-            answer = queue.popleft() if queue else self._standing.get(asked.on)
+            queue = self._answers.get(request.on)
+            answer = queue.popleft() if queue else self._standing.get(request.on)
         if answer is None:
-            return empty_answer(asked.schema or {})
-        return answer(asked) if callable(answer) else answer
+            return empty_answer(request.schema or {})
+        return answer(request) if callable(answer) else answer
 
 
 def tool_call_reply(name: str, /, **arguments: Any) -> ScriptedReply:
-    """A reply that is one tool call."""
+    """Return a reply that is one tool call."""
     return tool_calls_reply((name, arguments))
 
 
 def tool_calls_reply(*requests: tuple[str, Json]) -> ScriptedReply:
-    """A reply that is several tool calls at once."""
+    """Return a reply that is several tool calls at once."""
     return ScriptedReply(
         calls=tuple(
             ToolRequest(id=f"call_{number}_{name}", name=name, arguments=arguments)
@@ -286,16 +287,16 @@ def tool_calls_reply(*requests: tuple[str, Json]) -> ScriptedReply:
 
 
 def split_words(text: str) -> tuple[str, ...]:
-    """The text cut after every space, as a model streams it."""
+    """Return the text split after every space, as a model streams it."""
     words = text.split(" ")
     return tuple(word + " " for word in words[:-1]) + ((words[-1],) if words[-1] else ())
 
 
-def estimate_usage(asked: ScriptedRequest, said: str, model: str) -> Usage:
-    """Usage by a rule of thumb: four characters to a token, nothing cached."""
-    given: Sequence[str] = (asked.system, *(message.content for message in asked.messages))
+def estimate_usage(request: ScriptedRequest, reply: str, model: str) -> Usage:
+    """Return an estimate of the usage: four characters to a token, nothing cached."""
+    prompts: Sequence[str] = (request.system, *(message.content for message in request.messages))
     return Usage(
-        input_tokens=sum(len(text) + 3 for text in given) // 4,
-        output_tokens=(len(said) + 3) // 4,
+        input_tokens=sum(len(text) + 3 for text in prompts) // 4,
+        output_tokens=(len(reply) + 3) // 4,
         model=model,
     )

@@ -1,13 +1,13 @@
-"""The scripted model over HTTP: an OpenAI-compatible endpoint on loopback that can break.
+"""The scripted model over HTTP: an OpenAI-compatible endpoint on loopback that can fail as scripted.
 
-Scripting a server that runs as another process, over HTTP.
+A server that runs as another process is scripted over HTTP:
 
 POST   /script         {"replies": [...], "answers": {title: [...]}, "alwaysAnswers": {title: {...}},
                         "alwaysReplies": "…", "fails": [{"kind": "cut", "on": "chat", "times": 1}],
                         "heals": true}                  every property optional; a reply is a text or
                        {"pieces": [...], "calls": [{"name": …, "arguments": {…}}]}
 GET    /script/asked   every request so far, oldest first
-DELETE /script         everything is forgotten
+DELETE /script         forget everything
 """
 
 import asyncio
@@ -22,11 +22,16 @@ from mnemon.llm.protocol import Json, ToolRequest
 from mnemon.llm.scripted import openai_wire
 from mnemon.llm.scripted.script import ReplyLike, Script, ScriptedFault, ScriptedReply, ScriptedRequest, split_words
 
+Reader: TypeAlias = asyncio.StreamReader
+Writer: TypeAlias = asyncio.StreamWriter
+
 
 def handle_control(script: Script, method: str, path: str, raw: bytes) -> Json:
-    """Do what the request says; what to answer."""
+    """Carry out a request to `/script` and return the response's body."""
     if method == "GET" and path == "/script/asked":
-        return {"asked": [{"on": asked.on, "headers": asked.headers, "body": asked.body} for asked in script.asked]}
+        return {
+            "asked": [{"on": request.on, "headers": request.headers, "body": request.body} for request in script.asked]
+        }
     if method == "DELETE":
         script.clear()
     elif method == "POST":
@@ -35,7 +40,7 @@ def handle_control(script: Script, method: str, path: str, raw: bytes) -> Json:
 
 
 def apply_orders(script: Script, orders: Json) -> None:
-    """The script says what the orders say, after what it already had to say."""
+    """Add what the orders contain to the script."""
     if orders.get("heals"):
         script.clear_faults()
     script.add_replies(*(_parse_reply(reply) for reply in orders.get("replies", ())))
@@ -50,6 +55,7 @@ def apply_orders(script: Script, orders: Json) -> None:
 
 
 def _parse_reply(raw: Any) -> ReplyLike:
+    """Return the reply that an order describes: a text, or an object with pieces and calls."""
     if isinstance(raw, str):
         return raw
     calls = tuple(
@@ -59,14 +65,10 @@ def _parse_reply(raw: Any) -> ReplyLike:
     return ScriptedReply(pieces=tuple(raw.get("pieces", ())), calls=calls, reason=raw.get("reason"))
 
 
-Reader: TypeAlias = asyncio.StreamReader
-Writer: TypeAlias = asyncio.StreamWriter
-
-
 class ScriptedServer:
     """Serves `/v1/chat/completions`, `/v1/embeddings`, `/v1/models` and `/script`, in a thread of its own.
 
-    Use as a context manager; `stop()` leaves a dead port behind and `start()` opens the same one again.
+    Use as a context manager. `stop()` closes the port and `start()` opens the same one again.
     """
 
     def __init__(self, script: Script | None = None, *, port: int = 0, models: tuple[str, ...] = ("scripted",)) -> None:
@@ -92,7 +94,7 @@ class ScriptedServer:
         self.stop()
 
     def start(self) -> None:
-        """It listens; `url` is known."""
+        """Start to listen; from then on `url` is valid. Raise RuntimeError when the port cannot be opened."""
         listening = threading.Event()
         self._thread = threading.Thread(
             target=lambda: asyncio.run(self.serve(listening)), name="scripted-model", daemon=True
@@ -102,14 +104,14 @@ class ScriptedServer:
             raise RuntimeError(f"the scripted server could not listen on port {self.port}")
 
     def stop(self) -> None:
-        """It listens no more, and open connections are broken."""
+        """Stop listening and break open connections."""
         if self._thread and self._loop and self._stopping:
             self._loop.call_soon_threadsafe(self._stopping.set)
             self._thread.join()
         self._thread = None
 
     async def serve(self, listening: threading.Event | None = None) -> None:
-        """Serve until stopped."""
+        """Serve until stopped; set `listening` when the port is open."""
         self._loop, self._stopping = asyncio.get_running_loop(), asyncio.Event()
         open_now: set[asyncio.Task[None]] = set()
 
@@ -124,6 +126,7 @@ class ScriptedServer:
                 pass
             finally:
                 open_now.discard(task)
+                # Not closed in order: to the client every end must look like a broken connection.
                 writer.transport.abort()
 
         server = await asyncio.start_server(handle_connection, "127.0.0.1", self.port)
@@ -137,7 +140,7 @@ class ScriptedServer:
         await asyncio.gather(*open_now, return_exceptions=True)
 
     async def _handle_request(self, reader: Reader, writer: Writer) -> bool:
-        """Answer one request; False when the connection is to be closed."""
+        """Answer one request; return False when the connection is to be closed."""
         method, target, headers, raw = await _read_request(reader)
         path = urlsplit(target).path
         if path.startswith("/script"):
@@ -146,30 +149,32 @@ class ScriptedServer:
             return await _send_json(writer, 200, openai_wire.models_body(self._models))
         if method != "POST" or path not in ("/v1/chat/completions", "/v1/embeddings"):
             return await _send_json(writer, 404, openai_wire.error_body(f"no such route: {method} {path}", "not_found"))
-        asked = openai_wire.parse_request(path, json.loads(raw), headers)
-        fault = self.script.record_request(asked)
+        request = openai_wire.parse_request(path, json.loads(raw), headers)
+        fault = self.script.record_request(request)
         if fault and fault.kind in ("dead", "rate_limited", "error", "garbage"):
             return await _send_fault(writer, fault)
         if fault and fault.kind == "slow":
             await fault.wait_out()
             fault = None
-        return await self._respond(writer, asked, fault)
+        return await self._respond(writer, request, fault)
 
-    async def _respond(self, writer: Writer, asked: ScriptedRequest, fault: ScriptedFault | None) -> bool:
-        if asked.on == "embeddings":
-            return await _send_json(writer, 200, openai_wire.embeddings_body(asked.body), fault=fault)
-        if asked.schema is None:
-            reply = self.script.next_reply(asked)
+    async def _respond(self, writer: Writer, request: ScriptedRequest, fault: ScriptedFault | None) -> bool:
+        """Send the scripted response; return False when the connection is to be closed."""
+        if request.on == "embeddings":
+            return await _send_json(writer, 200, openai_wire.embeddings_body(request.body), fault=fault)
+        if request.schema is None:
+            reply = self.script.next_reply(request)
         else:
-            answer = self.script.next_answer(asked)
+            answer = self.script.next_answer(request)
             text = answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False)
             reply = ScriptedReply(pieces=split_words(text))
-        if asked.stream:
-            return await _send_events(writer, openai_wire.completion_chunks(asked, reply), fault)
-        return await _send_json(writer, 200, openai_wire.completion_body(asked, reply), fault=fault)
+        if request.stream:
+            return await _send_events(writer, openai_wire.completion_chunks(request, reply), fault)
+        return await _send_json(writer, 200, openai_wire.completion_body(request, reply), fault=fault)
 
 
 async def _read_request(reader: Reader) -> tuple[str, str, dict[str, str], bytes]:
+    """Return method, target, headers with lower-case names, and body of the next request."""
     head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
     first, *lines = head.rstrip().split("\r\n")
     method, target, _ = first.split(" ", 2)
@@ -191,7 +196,7 @@ async def _read_chunked(reader: Reader) -> bytes:
 async def _send_json(
     writer: Writer, status: int, body: Json, *, fault: ScriptedFault | None = None, extra: str = ""
 ) -> bool:
-    """Send a whole body; a fault breaks off in its middle."""
+    """Send a whole body, or half of it for a fault; return False when the connection is to be closed."""
     raw = json.dumps(body, ensure_ascii=False).encode()
     head = f"HTTP/1.1 {status} Scripted\r\ncontent-type: application/json\r\n{extra}"
     writer.write(f"{head}content-length: {len(raw)}\r\n\r\n".encode())
@@ -203,7 +208,7 @@ async def _send_json(
 
 
 async def _send_events(writer: Writer, events: Iterator[str], fault: ScriptedFault | None) -> bool:
-    """Send events as they come; a fault breaks off after its number of them."""
+    """Send events as they come, for a fault only the first `after`; return False when the connection must be closed."""
     writer.write(b"HTTP/1.1 200 Scripted\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n")
     for number, event in enumerate(events):
         if fault and number == fault.after:
@@ -220,6 +225,7 @@ async def _send_events(writer: Writer, events: Iterator[str], fault: ScriptedFau
 
 
 async def _send_fault(writer: Writer, fault: ScriptedFault) -> bool:
+    """Send what the fault sends in place of a response; return False when the connection is to be closed."""
     match fault.kind:
         case "rate_limited":
             extra = f"retry-after: {fault.seconds:g}\r\n"

@@ -113,7 +113,9 @@ def _strip_words(words: list[WordSpellings], form: frozenset[str], loose: frozen
 
 def _parse_place(label: str) -> ParsedName:
     """Parse a place: expand abbreviations; what follows the comma is the region."""
-    head, _, tail = label.strip(" ,").partition(",")  # a comma at the start would leave no name
+    head, _, tail = label.partition(",")
+    if not plain_words(head):  # nothing but signs: then what follows is the name
+        head, tail = tail, ""
     words = [lexicon.PLACE_WORD_EXPANSIONS.get(word, word) for word in plain_words(head)]
     region = " ".join(plain_words(tail))
     region = lexicon.PLACE_ABBREVIATIONS.get(region, region)

@@ -1,4 +1,4 @@
-"""The `claude-cli` adapter: drives the real Claude CLI as a program of its own, in a process group of its own."""
+"""The `claude-cli` adapter: runs the Claude CLI as a child process, in a process group of its own."""
 
 import asyncio
 import contextlib
@@ -33,28 +33,31 @@ from mnemon.runs.prompt import card_instruction, review_instruction
 from mnemon.settings import Settings
 
 MAX_LINE_BYTES = 32 * 1024 * 1024
+"""Longest line of output that is read."""
 KILL_GRACE_S = 2.0
+"""Seconds to wait after each signal for the process to end."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class _ProcessExit:
-    """How the program ended."""
+    """How the process ended."""
 
     result: ClaudeResult | None
     code: int | None
     complaint: str
-    """The last words on its standard error."""
+    """The last line of its standard error."""
     called: frozenset[str]
     """Names of the tools it called."""
 
 
 class ClaudeDriver:
-    """Drives agents with the operator's Claude CLI; off until the operator names its binary."""
+    """Performs tasks with the operator's Claude CLI; off until the operator names its binary."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
 
     async def perform_task(self, task: AgentTask, emit: EmitEvent) -> TaskOutcome:
+        """Run the CLI on the task. A session that it cannot resume is replaced by a fresh one, with an event."""
         binary = self._require_binary()
         if task.convene:
             task = replace(task, prompt=await task.convene(), convene=None)
@@ -63,6 +66,7 @@ class ClaudeDriver:
             resume = wanted if is_session_id(wanted) else None
             if wanted and not resume:
                 await emit(_lost_session_event(wanted))
+            # Whether the CLI still has the session shows only when it tries to resume it.
             ended = await self._run_process(binary, task, place, files, resume, emit)
             if resume and ended.result and ended.result.is_lost_session:
                 await emit(_lost_session_event(resume))
@@ -74,6 +78,7 @@ class ClaudeDriver:
         return _task_outcome(task, ended)
 
     def _require_binary(self) -> Path:
+        """Return the path of the CLI. Raise RunFailed when the operator has not set it."""
         if self._settings.claude_cli is None:
             raise RunFailed(
                 "The claude-cli adapter is off: it runs programs as the server. "
@@ -83,7 +88,7 @@ class ClaudeDriver:
 
     @asynccontextmanager
     async def _open_directories(self, task: AgentTask) -> AsyncIterator[tuple[ClaudeDirectories, ClaudeFiles]]:
-        """The agent's own place, or for a blind task one that holds nothing and is gone afterwards."""
+        """Yield the agent's directories and private files; a blind task gets an empty directory, deleted afterwards."""
         private = Path(tempfile.mkdtemp(prefix="mnemon-run-"))
         try:
             place = ClaudeDirectories(
@@ -95,7 +100,8 @@ class ClaudeDriver:
             shutil.rmtree(private, ignore_errors=True)
 
     def _write_files(self, task: AgentTask, private: Path) -> ClaudeFiles:
-        """System prompt and token go into files that only the server's user can read."""
+        """Write the system prompt and the MCP configuration with its token into private files."""
+        # Files, because every user of the machine can read a command line.
         parts = [task.system]
         if task.review:
             parts.append(review_instruction(REVIEW_TOOL_NAME))
@@ -108,8 +114,10 @@ class ClaudeDriver:
         return ClaudeFiles(system=system, mcp=_write_private_file(private / "mcp.json", json.dumps(config)))
 
     def _mcp_url(self) -> str:
+        """Return the URL at which the CLI reaches this server."""
         if self._settings.mcp_url:
             return self._settings.mcp_url
+        # An address that means "every interface" can be listened on but not connected to.
         host = "127.0.0.1" if self._settings.host in {"0.0.0.0", "::", ""} else self._settings.host  # noqa: S104
         return f"http://{f'[{host}]' if ':' in host else host}:{self._settings.port}/mcp"
 
@@ -122,6 +130,10 @@ class ClaudeDriver:
         resume: str | None,
         emit: EmitEvent,
     ) -> _ProcessExit:
+        """Start the CLI, follow it to its end and kill whatever it left running.
+
+        Raises Misconfigured when the binary cannot be started.
+        """
         tools = parse_tool_names(self._settings.claude_cli_tools)
         line = command_arguments(task, files, tools=tools, resume=resume, streaming=task.card is None)
         key = self._settings.claude_api_key
@@ -129,6 +141,7 @@ class ClaudeDriver:
             place, api_key=key.get_secret_value() if key else None, base_url=self._settings.claude_base_url
         )
         try:
+            # In a new session, so that the process and all it starts form a group that can be killed together.
             process = await asyncio.create_subprocess_exec(
                 binary, *line, cwd=place.work_dir, env=variables, limit=MAX_LINE_BYTES, start_new_session=True,
                 stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
@@ -144,11 +157,13 @@ class ClaudeDriver:
 
 
 async def _follow_process(process: asyncio.subprocess.Process, prompt: str, emit: EmitEvent) -> _ProcessExit:
-    """The program, followed to its end."""
+    """Write the prompt to the process, emit its events, and return how it ended."""
     assert process.stdin
     assert process.stdout
     assert process.stderr
+    # Read from the start: a process whose standard error is full would block.
     complaint = asyncio.create_task(process.stderr.read())
+    # The process may end before it has read its prompt; its exit code and standard error then tell why.
     with contextlib.suppress(BrokenPipeError, ConnectionResetError):
         process.stdin.write(prompt.encode())
         await process.stdin.drain()
@@ -162,15 +177,16 @@ async def _follow_process(process: asyncio.subprocess.Process, prompt: str, emit
                 for event in line_events(line, names):
                     await emit(event)
         code = await process.wait()
-        said = (await complaint).decode(errors="replace").strip().splitlines()
-        last = said[-1][:500] if said else ""
+        lines = (await complaint).decode(errors="replace").strip().splitlines()
+        last = lines[-1][:500] if lines else ""
         return _ProcessExit(result=result, code=code, complaint=last, called=frozenset(names.values()))
     finally:
         complaint.cancel()
 
 
 async def _kill_process_group(process: asyncio.subprocess.Process) -> None:
-    """Neither the program nor anything it started is left."""
+    """End the process and everything it started: SIGTERM, then SIGKILL."""
+    # Also when the process itself has ended: programs that it started may still be running.
     for sign, wait in ((signal.SIGTERM, KILL_GRACE_S), (signal.SIGKILL, KILL_GRACE_S)):
         try:
             os.killpg(process.pid, sign)
@@ -184,20 +200,22 @@ async def _kill_process_group(process: asyncio.subprocess.Process) -> None:
 
 
 def _task_outcome(task: AgentTask, ended: _ProcessExit) -> TaskOutcome:
+    """Return the task's outcome. Raise RunFailed without a result, for an error, or when the card is missing."""
     result = ended.result
     if result is None:
-        said = f": {_redact_paths(ended.complaint)}" if ended.complaint else ""
-        raise RunFailed(f"The Claude CLI ended with code {ended.code} and without a result{said}.")
+        cause = f": {_redact_paths(ended.complaint)}" if ended.complaint else ""
+        raise RunFailed(f"The Claude CLI ended with code {ended.code} and without a result{cause}.")
     if result.is_error:
         raise RunFailed(f"The Claude CLI failed: {_redact_paths(result.text)}", usage=result.usage)
     answer = card_answer(result) if task.card else None
     if task.card and answer is None:
-        raise RunFailed("The Claude CLI answered with words and no card.", usage=result.usage)
+        raise RunFailed("The Claude CLI answered with text and no card.", usage=result.usage)
     kept = result.session_id if task.access is MemoryAccess.EXTEND else None
     return TaskOutcome(reply=result.text, answer=answer, session_id=kept, transcript=(), usage=result.usage)
 
 
 def _lost_session_event(session_id: str) -> RunEvent:
+    """Return the event that says that the session cannot be resumed."""
     why = f"Session {session_id} is not on this machine; this starts fresh."
     return RunEvent(type=RunEventType.SESSION, data={"lost": session_id, "note": why})
 
@@ -209,5 +227,5 @@ def _write_private_file(path: Path, text: str) -> Path:
 
 
 def _redact_paths(text: str) -> str:
-    """The words without the server's own paths, which are nobody's business on the wire."""
+    """Return the text without the server's file paths, which API callers must not see."""
     return re.sub(r"/(?:[\w.-]+/)+[\w.-]*", "…", text)

@@ -1,11 +1,11 @@
-"""How the Claude CLI is started: its arguments, its environment and its files, all built here and nowhere inherited.
+"""How the Claude CLI is started: its arguments, environment and files. Nothing is inherited from the server.
 
 Measured with version 2.1.325, and the reason for each switch:
 - `--bare`: MCP tools are offered at once, no project or user settings are read, and `@path` in a prompt attaches no
   file. Without it a prompt that says `@/etc/passwd` sends that file to the model.
 - `--system-prompt-snapshot off`: otherwise a resumed session keeps the first system prompt for ever.
-- `--strict-mcp-config` and `--allowedTools`: only our server, and its tools need not be asked for.
-- `--permission-mode dontAsk`: there is nobody to ask; what is not allowed is denied.
+- `--strict-mcp-config` and `--allowedTools`: only our server is used, and its tools need no permission.
+- `--permission-mode dontAsk`: nobody is there to give permission; what is not allowed is denied.
 - a prompt that begins with `/` would be taken for a command even with `--disable-slash-commands`, so it gets a space.
 """
 
@@ -21,11 +21,13 @@ from mnemon.runs.card_filling import card_schema
 from mnemon.runs.decisions import REVIEW_TOOL
 
 MCP_SERVER_NAME = "orchestrator"
+"""The name of our MCP server in the CLI's configuration; the CLI puts it into tool names."""
 REVIEW_TOOL_NAME = f"mcp__{MCP_SERVER_NAME}__{REVIEW_TOOL}"
 BLIND_TOOLS = frozenset({"WebSearch", "WebFetch"})
-"""Built-in tools that reach no file of this machine: all a blind specialist may have."""
+"""Built-in tools that read no file of this machine: all that a blind specialist may have."""
 _TOOL_NAME = re.compile(r"[A-Z][A-Za-z]{1,39}")
 _SESSION_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+"""A UUID, as the CLI names its sessions."""
 
 _FIXED_ENVIRONMENT = {
     "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
@@ -38,6 +40,7 @@ _FIXED_ENVIRONMENT = {
     "MCP_TIMEOUT": "10000",
     "NO_COLOR": "1",
 }
+"""Variables that every call gets: no telemetry, no updates, no attachments, few retries."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,33 +51,35 @@ class ClaudeDirectories:
 
     @property
     def work_dir(self) -> Path:
-        """The fixed working directory: the CLI finds its sessions by it."""
+        """The working directory. It never changes, because the CLI finds its sessions by it."""
         return self.root / "work"
 
     @property
     def home_dir(self) -> Path:
+        """The value of HOME."""
         return self.root / "home"
 
     @property
     def config_dir(self) -> Path:
+        """The value of CLAUDE_CONFIG_DIR, where the CLI stores its sessions."""
         return self.root / "config"
 
     def create(self) -> None:
-        """The directories exist and only the server's user may look into them."""
+        """Create the directories, readable by the server's user only."""
         for folder in (self.root, self.work_dir, self.home_dir, self.config_dir):
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
 
 
 @dataclass(frozen=True, kw_only=True)
 class ClaudeFiles:
-    """What one call is handed in private files instead of on its command line."""
+    """Private files for one call, with what must not be on its command line."""
 
     system: Path
     mcp: Path | None
 
 
 def parse_tool_names(setting: str) -> tuple[str, ...]:
-    """The built-in tools an operator named; what does not look like a tool's name is not one."""
+    """Return the names of built-in tools in the operator's setting; anything else in it is ignored."""
     names = (name.strip() for name in setting.split(","))
     return tuple(name for name in names if _TOOL_NAME.fullmatch(name))
 
@@ -82,7 +87,7 @@ def parse_tool_names(setting: str) -> tuple[str, ...]:
 def command_arguments(
     task: AgentTask, files: ClaudeFiles, *, tools: tuple[str, ...], resume: str | None, streaming: bool
 ) -> list[str]:
-    """The command line after the binary's name."""
+    """Return the command line after the binary's name."""
     offered = tuple(tool for tool in tools if not task.blind or tool in BLIND_TOOLS)
     allowed = (*offered, REVIEW_TOOL_NAME) if files.mcp else offered
     line = ["-p", "--output-format", "stream-json", "--verbose", "--bare", "--strict-mcp-config"]
@@ -101,6 +106,7 @@ def command_arguments(
         line += ["--include-partial-messages"]
     if resume:
         line += ["--resume", resume]
+    # Forked and not persisted, a resumed session is read and stays as it was: that is a read-only run.
     if resume and task.access is not MemoryAccess.EXTEND:
         line += ["--fork-session"]
     if task.access is not MemoryAccess.EXTEND:
@@ -109,7 +115,7 @@ def command_arguments(
 
 
 def process_environment(place: ClaudeDirectories, *, api_key: str | None, base_url: str | None) -> dict[str, str]:
-    """The whole environment: nothing of the server's own."""
+    """Return the whole environment of the process, with nothing of the server's own."""
     made = {
         "HOME": str(place.home_dir),
         "CLAUDE_CONFIG_DIR": str(place.config_dir),
@@ -125,16 +131,16 @@ def process_environment(place: ClaudeDirectories, *, api_key: str | None, base_u
 
 
 def mcp_config(url: str, token: str) -> dict[str, Any]:
-    """The one MCP server the CLI may use, reached with the run's own token."""
+    """Return the configuration of the one MCP server the CLI may use, with the run's own token."""
     headers = {"Authorization": f"Bearer {token}"}
     return {"mcpServers": {MCP_SERVER_NAME: {"type": "http", "url": url, "headers": headers, "alwaysLoad": True}}}
 
 
 def escape_prompt(prompt: str) -> str:
-    """The prompt as text even where it begins like a command."""
+    """Return the prompt so that the CLI reads it as text even where it begins like a command."""
     return f" {prompt}" if prompt.startswith("/") else prompt
 
 
 def is_session_id(session_id: str | None) -> bool:
-    """Whether this is a session id of the CLI, and not one that another adapter left behind."""
+    """Say whether this is a session id of the CLI, and not one that another adapter made."""
     return session_id is not None and _SESSION_ID.fullmatch(session_id) is not None

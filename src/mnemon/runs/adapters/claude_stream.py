@@ -1,7 +1,7 @@
-"""What the Claude CLI says while it works: lines of JSON, read into events and one result.
+"""The output of the Claude CLI: lines of JSON, parsed into events and one result.
 
 `is_error` decides, not `subtype`: an API error ends as `success` with `is_error` true. A stream without a result is a
-failure. Failed results carry session ids too, which is why only a good one's is ever given back.
+failure. Failed results carry session ids too, so only the session id of a success is ever used.
 """
 
 import json
@@ -12,11 +12,12 @@ from mnemon.runs.adapter import RunEvent, RunEventType
 from mnemon.runs.run import RunUsage
 
 LOST_SESSION_TEXT = "No conversation found with session ID"
+"""The CLI's error when the session to resume does not exist on this machine."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ClaudeResult:
-    """The last word of the CLI."""
+    """The result line that ends the CLI's output."""
 
     is_error: bool
     text: str
@@ -31,7 +32,7 @@ class ClaudeResult:
 
 
 def parse_line(line: bytes) -> dict[str, Any] | None:
-    """The object a line holds; None for anything else."""
+    """Return the JSON object of a line; None for anything else."""
     try:
         value = json.loads(line)
     except ValueError:
@@ -40,7 +41,7 @@ def parse_line(line: bytes) -> dict[str, Any] | None:
 
 
 def line_events(line: dict[str, Any], names: dict[str, str]) -> list[RunEvent]:
-    """What a line shows of the work; `names` remembers which call bears which tool's name."""
+    """Return the events in a line; `names` collects the tool name of each call id."""
     kind = line.get("type")
     if kind == "stream_event":
         delta = (line.get("event") or {}).get("delta") or {}
@@ -53,12 +54,13 @@ def line_events(line: dict[str, Any], names: dict[str, str]) -> list[RunEvent]:
 
 
 def parse_result(line: dict[str, Any]) -> ClaudeResult | None:
-    """The result, when the line is one."""
+    """Return the result when the line is one, otherwise None."""
     if line.get("type") != "result":
         return None
     structured = line.get("structured_output")
     failure = "; ".join(str(reason) for reason in line.get("errors") or ())
     return ClaudeResult(
+        # Only an explicit false is a success: a line without the field counts as a failure.
         is_error=line.get("is_error") is not False,
         text=str(line.get("result") or failure or line.get("subtype") or ""),
         structured=structured if isinstance(structured, dict) else None,
@@ -68,7 +70,7 @@ def parse_result(line: dict[str, Any]) -> ClaudeResult | None:
 
 
 def card_answer(result: ClaudeResult) -> dict[str, Any] | None:
-    """The card the CLI gave: its structured output, or the last JSON object of its words."""
+    """Return the card's values: the structured output, or the last JSON object in the text, or None."""
     if result.structured is not None:
         return result.structured
     found: dict[str, Any] | None = None
@@ -86,6 +88,7 @@ def card_answer(result: ClaudeResult) -> dict[str, Any] | None:
 
 
 def _block_events(block: dict[str, Any], names: dict[str, str]) -> list[RunEvent]:
+    """Return the events of one content block; `names` collects the tool name of each call id."""
     match block.get("type"):
         case "text" if block.get("text"):
             return [_make_event(RunEventType.MESSAGE, text=str(block["text"]))]
@@ -105,11 +108,13 @@ def _block_events(block: dict[str, Any], names: dict[str, str]) -> list[RunEvent
 
 
 def _parse_usage(line: dict[str, Any]) -> RunUsage:
+    """Return what the result line says of tokens, time and cost; cached tokens count as input too."""
     used = line.get("usage") or {}
     cached = _token_count(used, "cache_read_input_tokens")
     cost = line.get("total_cost_usd")
     return RunUsage(
         calls=int(line.get("num_turns") or 0),
+        # Anthropic counts cached tokens apart from input tokens; Mnemon's input tokens include them.
         input_tokens=_token_count(used, "input_tokens") + _token_count(used, "cache_creation_input_tokens") + cached,
         output_tokens=_token_count(used, "output_tokens"),
         cached_tokens=cached,

@@ -1,6 +1,6 @@
-"""The `model` adapter: our own tool loop over any model, then one structured answer that fills the card.
+"""The `model` adapter: a tool loop over any model, then one structured answer that fills the card.
 
-What rules alone can say for an agent: that no model looked, and a card that claims nothing.
+In offline mode rules answer instead: a reply that says no model is set, and a card that claims nothing.
 """
 
 import re
@@ -33,19 +33,22 @@ from mnemon.runs.run import RunUsage
 
 _OFFLINE_TEXT = "Offline: no model looked at this."
 _SYMBOL = re.compile(r"\b[A-Z]{2,6}(?:[-/][A-Z]{2,6})?\b")
+_EMPTY_SCHEMA = {"type": "object", "properties": {}, "additionalProperties": False}
+_REVIEW_SPEC = ToolSpec(name=REVIEW_TOOL, description=REVIEW_DESCRIPTION, schema=_EMPTY_SCHEMA)
 
 
 def offline_reply(name: str) -> str:
-    """A reply that says what is missing."""
+    """Return the reply of an agent that has no model."""
     return f"{name} is offline: no model is set. MNEMON_MODEL names one."
 
 
 def offline_card(card: CardDefinition, prompt: str) -> dict[str, Any]:
-    """A card that decides nothing: neutral choices, the middle of every range, texts that say so."""
+    """Return a card that decides nothing: neutral choices, the middle of every range, texts that say so."""
     return {slot.name: _neutral_value(card, slot, prompt) for slot in card.slots if slot.required}
 
 
 def _neutral_value(card: CardDefinition, slot: CardSlot, prompt: str) -> Any:
+    """Return a value for the slot that claims nothing; for a symbol, the first in the prompt."""
     match slot.type:
         case SlotType.NUMBER | SlotType.INTEGER:
             middle = ((slot.min or 0) + (slot.max if slot.max is not None else (slot.above or 0) + 1)) / 2
@@ -68,13 +71,9 @@ def _neutral_value(card: CardDefinition, slot: CardSlot, prompt: str) -> Any:
             return _OFFLINE_TEXT if slot.name != "decision" else "WAIT"
 
 
-_EMPTY_SCHEMA = {"type": "object", "properties": {}, "additionalProperties": False}
-_REVIEW_SPEC = ToolSpec(name=REVIEW_TOOL, description=REVIEW_DESCRIPTION, schema=_EMPTY_SCHEMA)
-
-
 @dataclass
 class _TaskConversation:
-    """A task under way."""
+    """The messages, usage and reply of a task so far."""
 
     messages: list[LlmMessage]
     usage: RunUsage = field(default_factory=RunUsage)
@@ -82,57 +81,62 @@ class _TaskConversation:
 
 
 class ModelDriver:
-    """Drives agents with the server's own model."""
+    """Performs tasks with the server's own model."""
 
     def __init__(self, llm: Llm) -> None:
         self._llm = llm
 
     async def perform_task(self, task: AgentTask, emit: EmitEvent) -> TaskOutcome:
-        talk = _TaskConversation(flatten_tool_calls(task.history))
+        """Perform the task: review, council, tool loop, then the card if one is wanted."""
+        conversation = _TaskConversation(flatten_tool_calls(task.history))
         try:
-            prompt = await self._open_conversation(task, talk, emit)
-            await self._run_tool_loop(task, talk, emit)
-            answer = await self._fill_card(task, task.card, prompt, talk) if task.card else None
+            prompt = await self._open_conversation(task, conversation, emit)
+            await self._run_tool_loop(task, conversation, emit)
+            answer = await self._fill_card(task, task.card, prompt, conversation) if task.card else None
         except ModelDown as error:
-            raise RunFailed(error.detail, usage=talk.usage) from error
+            raise RunFailed(error.detail, usage=conversation.usage) from error
+        # The flattened history has as many messages as the stored one, so what follows it is new.
         kept = task.access is MemoryAccess.EXTEND
         return TaskOutcome(
-            reply=talk.reply,
+            reply=conversation.reply,
             answer=answer,
             session_id=(task.session_id or task.fresh_session_id) if kept else None,
-            transcript=tuple(talk.messages[len(task.history) :]) if kept else (),
-            usage=talk.usage,
+            transcript=tuple(conversation.messages[len(task.history) :]) if kept else (),
+            usage=conversation.usage,
         )
 
-    async def _open_conversation(self, task: AgentTask, talk: _TaskConversation, emit: EmitEvent) -> str:
-        """The prompt stands, followed by the agent's decisions, called for as the model would call for them."""
+    async def _open_conversation(self, task: AgentTask, conversation: _TaskConversation, emit: EmitEvent) -> str:
+        """Add the prompt and, with a review, the decisions as the result of a tool call; return the prompt."""
+        # The server makes the call itself, in the model's name: a model could leave it out.
         first = ToolRequest(id="review_first", name=REVIEW_TOOL, arguments={})
         reviewed = await self._call_tool(task, first, emit) if task.review else None
         prompt = await task.convene() if task.convene else task.prompt
-        talk.messages.append(LlmMessage(role="user", content=prompt))
+        conversation.messages.append(LlmMessage(role="user", content=prompt))
         if reviewed:
-            talk.messages.append(LlmMessage(role="assistant", tool_requests=(first,)))
-            talk.messages.append(reviewed)
+            conversation.messages.append(LlmMessage(role="assistant", tool_requests=(first,)))
+            conversation.messages.append(reviewed)
         return prompt
 
-    async def _run_tool_loop(self, task: AgentTask, talk: _TaskConversation, emit: EmitEvent) -> None:
+    async def _run_tool_loop(self, task: AgentTask, conversation: _TaskConversation, emit: EmitEvent) -> None:
+        """Call the model and the tools it requests, until a reply requests none. Raise RunFailed after `max_turns`."""
         for _ in range(task.agent.config.max_turns):
-            text, requests, usage = await self._request_reply(task, talk.messages, emit)
-            talk.usage = talk.usage.plus_call(usage, cost_usd(usage))
-            talk.messages.append(LlmMessage(role="assistant", content=text, tool_requests=requests))
+            text, requests, usage = await self._request_reply(task, conversation.messages, emit)
+            conversation.usage = conversation.usage.plus_call(usage, cost_usd(usage))
+            conversation.messages.append(LlmMessage(role="assistant", content=text, tool_requests=requests))
             if not requests:
-                talk.reply = text
+                conversation.reply = text
                 return
             for request in requests:
-                talk.messages.append(await self._call_tool(task, request, emit))
+                conversation.messages.append(await self._call_tool(task, request, emit))
         raise RunFailed(
             f"The model was still calling tools after {task.agent.config.max_turns} requests (maxTurns).",
-            usage=talk.usage,
+            usage=conversation.usage,
         )
 
     async def _request_reply(
         self, task: AgentTask, messages: Sequence[LlmMessage], emit: EmitEvent
     ) -> tuple[str, tuple[ToolRequest, ...], Usage]:
+        """Stream one reply; return its text, its tool requests and its usage."""
         request = LlmChatRequest(
             system=task.system,
             messages=tuple(messages),
@@ -156,6 +160,7 @@ class ModelDriver:
         return "".join(pieces), tuple(requests), usage
 
     async def _call_tool(self, task: AgentTask, request: ToolRequest, emit: EmitEvent) -> LlmMessage:
+        """Call the tool and return its result as a message; an unknown tool is answered with an error text."""
         shown = {"id": request.id, "name": request.name}
         await emit(RunEvent(type=RunEventType.TOOL_CALL, data={**shown, "arguments": request.arguments}))
         if task.review is not None and request.name == REVIEW_TOOL:
@@ -166,33 +171,35 @@ class ModelDriver:
         return LlmMessage(role="tool", content=output, tool_id=request.id, tool_name=request.name)
 
     async def _fill_card(
-        self, task: AgentTask, card: CardDefinition, prompt: str, talk: _TaskConversation
+        self, task: AgentTask, card: CardDefinition, prompt: str, conversation: _TaskConversation
     ) -> dict[str, object]:
+        """Ask the model for the card's values, from the prompt and its own analysis."""
         answer = await self._llm.answer(
             LlmQuestion(
                 title=CARD_SCHEMA_TITLE,
                 schema=card_schema(card),
                 system=task.system,
-                prompt=f"{prompt}\n\nYour analysis:\n{talk.reply}\n\n{card_instruction(card)}",
+                prompt=f"{prompt}\n\nYour analysis:\n{conversation.reply}\n\n{card_instruction(card)}",
                 purpose=Purpose.RUN,
                 by_rule=lambda: offline_card(card, prompt),
             )
         )
-        talk.usage = talk.usage.plus_call(answer.usage, cost_usd(answer.usage))
-        talk.messages.append(LlmMessage(role="user", content=card_instruction(card)))
-        talk.messages.append(LlmMessage(role="assistant", content=answer.text))
+        conversation.usage = conversation.usage.plus_call(answer.usage, cost_usd(answer.usage))
+        conversation.messages.append(LlmMessage(role="user", content=card_instruction(card)))
+        conversation.messages.append(LlmMessage(role="assistant", content=answer.text))
         return answer.value
 
 
 def flatten_tool_calls(history: Sequence[LlmMessage]) -> list[LlmMessage]:
-    """The history as plain words: tools it once called may not be offered any more, and providers refuse such calls."""
-    said: list[LlmMessage] = []
+    """Return the history with tool calls and results as plain text."""
+    # Providers refuse calls to tools that are not offered any more, as `get_my_decisions` may be.
+    flat: list[LlmMessage] = []
     for message in history:
         if message.role == "tool":
-            said.append(LlmMessage(role="user", content=f"[{message.tool_name} answered]\n{message.content}"))
+            flat.append(LlmMessage(role="user", content=f"[{message.tool_name} answered]\n{message.content}"))
         elif message.tool_requests:
             calls = ", ".join(request.name for request in message.tool_requests)
-            said.append(LlmMessage(role="assistant", content=f"{message.content}\n[called {calls}]".strip()))
+            flat.append(LlmMessage(role="assistant", content=f"{message.content}\n[called {calls}]".strip()))
         else:
-            said.append(message)
-    return said
+            flat.append(message)
+    return flat
