@@ -94,7 +94,7 @@ async def put(house: Services, org: str, user: str, key: str, text: str) -> None
     note = PutNote(namespace=("a",), key=key, value=text, texts={"text": text}, vectors=vectors, model=made.model)
     async with house.db.tx(org) as tx:
         scope = await ensure_person(tx, org, user)
-        await notes.apply_changes(scope, tx, [note])
+        await notes.apply_changes(tx, scope, [note])
 
 
 async def noted(house: Services, org: str, user: str, text: str) -> list[str]:
@@ -102,7 +102,7 @@ async def noted(house: Services, org: str, user: str, text: str) -> list[str]:
     [vector] = await house.embedder.embed([text])
     wanted = NoteSearch(vector=vector, model=house.embedder.model)
     async with house.db.tx(org) as tx:
-        return [note.key for note in await notes.search_notes(person_scope(org, user), tx, wanted)]
+        return [note.key for note in await notes.search_notes(tx, person_scope(org, user), wanted)]
 
 
 async def check(house: Services, embedder: Embedder) -> None:
@@ -227,11 +227,11 @@ async def test_what_a_program_embedded_itself_is_neither_moved_nor_dropped(
 ) -> None:
     own = PutNote(namespace=("a",), key="own", value=1, vectors={"text": [1.0, 0.0, 0.0]})
     async with old.db.tx(org) as tx:
-        await notes.apply_changes(await ensure_person(tx, org, "anna"), tx, [own])
+        await notes.apply_changes(tx, await ensure_person(tx, org, "anna"), [own])
     assert await reembed_org(new, ROOMS, org, lambda _: None) == 0
     assert await delete_other_vectors(new, ROOMS, org) == 0
     async with new.db.tx(org) as tx:
-        found = await notes.search_notes(person_scope(org, "anna"), tx, NoteSearch(vector=[1.0, 0.0, 0.0]))
+        found = await notes.search_notes(tx, person_scope(org, "anna"), NoteSearch(vector=[1.0, 0.0, 0.0]))
     assert [note.score for note in found] == [1.0]
 
 

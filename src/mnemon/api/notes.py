@@ -208,7 +208,7 @@ async def write_notes(body: WriteIn, door: Annotated[Door, needs(Grant.MEMORY_WR
 
     async def store_changes(tx: Tx) -> list[NoteChangeResult]:
         await ensure_person(tx, scope.org_id, body.user_id)
-        return await store.apply_changes(scope, tx, changes)
+        return await store.apply_changes(tx, scope, changes)
 
     return await door.write(
         store_changes, lambda made: WrittenOut(results=[ChangedOut.from_change(one) for one in made])
@@ -221,7 +221,7 @@ async def read_notes(body: ReadIn, door: Annotated[Door, needs(Grant.MEMORY_READ
     scope = door.person_scope(body.user_id)
     async with door.tx() as tx:
         found = await store.read_notes(
-            scope, tx, [(one.namespace, one.key) for one in body.notes], refresh=body.refresh
+            tx, scope, [(one.namespace, one.key) for one in body.notes], refresh=body.refresh
         )
     return door.reply(ReadOut(notes=[None if note is None else NoteOut.from_note(note) for note in found]))
 
@@ -232,7 +232,7 @@ async def search_notes(body: NoteSearchIn, door: Annotated[Door, needs(Grant.MEM
     scope = door.person_scope(body.user_id)
     wanted = await _note_search(door.services, body)
     async with door.tx() as tx:
-        found = await store.search_notes(scope, tx, wanted, refresh=body.refresh)
+        found = await store.search_notes(tx, scope, wanted, refresh=body.refresh)
     return door.reply(FoundOut(notes=[NoteOut.from_note(note) for note in found]))
 
 
@@ -242,7 +242,7 @@ async def list_namespaces(body: NamespacesIn, door: Annotated[Door, needs(Grant.
     scope = door.person_scope(body.user_id)
     async with door.tx() as tx:
         found = await store.list_namespaces(
-            scope, tx, prefix=body.prefix, suffix=body.suffix, depth=body.max_depth, most=body.limit, offset=body.offset
+            tx, scope, prefix=body.prefix, suffix=body.suffix, depth=body.max_depth, most=body.limit, offset=body.offset
         )
     return door.reply(NamespacesOut(namespaces=[list(one) for one in found]))
 

@@ -19,7 +19,7 @@ from mnemon.runs.decisions import Decision
 from mnemon.scope import Scope
 
 
-async def find_agent(scope: Scope, tx: Tx, who: str) -> Agent:
+async def find_agent(tx: Tx, scope: Scope, who: str) -> Agent:
     """The agent of this id, or the only one of this name."""
     found = await agent_store.find_agent(tx, scope, who)
     if found is not None:

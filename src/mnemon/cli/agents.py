@@ -123,7 +123,7 @@ def edit(
     config = _config_changes(memory, read_only, review)
 
     async def edit_agent(house: "Services", scope: Any, tx: Any) -> "Agent":
-        agent = await _find_agent(scope, tx, who)
+        agent = await _find_agent(tx, scope, who)
         draft = _apply_changes(rules.draft_from(agent), changes, config)
         return await rules.edit_agent(tx, scope, agent.id, draft, _load_cards(house))
 
@@ -140,7 +140,7 @@ def show(who: AgentArgument, org: OrgOption = "local", as_json: JsonOption = Fal
     async def load_agent_details(
         house: "Services", scope: Any, tx: Any
     ) -> "tuple[Agent, MemoryPanel, tuple[Decision, ...]]":
-        agent = await _find_agent(scope, tx, who)
+        agent = await _find_agent(tx, scope, who)
         panels = await rules.list_memory_panels(tx, scope, [agent])
         return agent, panels[agent.id], await list_agent_decisions(tx, scope, agent.id)
 
@@ -157,7 +157,7 @@ def reset(who: AgentArgument, org: OrgOption = "local", as_json: JsonOption = Fa
     from mnemon.runs import agents as rules
 
     async def reset_memory(house: "Services", scope: Any, tx: Any) -> "Agent":
-        agent = await _find_agent(scope, tx, who)
+        agent = await _find_agent(tx, scope, who)
         return await rules.reset_memory(tx, scope, agent.id)
 
     _print_agent(_run_in_transaction(org, reset_memory, writes="agents reset"), "carries nothing any more.", as_json)
@@ -177,7 +177,7 @@ def delete(
         typer.confirm(f"Remove {who} with all its runs and its chat?", abort=True, err=True)
 
     async def delete_agent(house: "Services", scope: Any, tx: Any) -> "Agent":
-        agent = await _find_agent(scope, tx, who)
+        agent = await _find_agent(tx, scope, who)
         await rules.delete_agent(tx, scope, agent.id)
         return agent
 
@@ -209,7 +209,7 @@ def start(
     from mnemon.runs.run_requests import request_run
 
     async def submit_run(house: "Services", scope: Any, tx: Any) -> str:
-        agent = await _find_agent(scope, tx, who)
+        agent = await _find_agent(tx, scope, who)
         return (await request_run(tx, scope, agent.id, prompt)).id
 
     follow_run(org, submit_run, as_json=as_json, writes="agents run")
@@ -248,10 +248,10 @@ def _run_in_transaction(org: str, work: Any, *, writes: str | None = None) -> An
     return run(run_work())
 
 
-async def _find_agent(scope: Any, tx: Any, who: str) -> "Agent":
+async def _find_agent(tx: Any, scope: Any, who: str) -> "Agent":
     from mnemon.cli.agent_output import find_agent
 
-    return await find_agent(scope, tx, who)
+    return await find_agent(tx, scope, who)
 
 
 def _print_agent(agent: "Agent", what: str, as_json: bool) -> None:

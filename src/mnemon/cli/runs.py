@@ -43,7 +43,7 @@ def list_runs(
     async def load_runs(house: "Services", scope: Any, tx: Any) -> Any:
         if status is not None and status not in set(RunStatus):
             raise Invalid(f"--status takes one of: {', '.join(RunStatus)}.")
-        owner = (await find_agent(scope, tx, agent)).id if agent else None
+        owner = (await find_agent(tx, scope, agent)).id if agent else None
         wanted = RunFilter(agent_id=owner, status=RunStatus(status) if status else None)
         found = [one for _, one in await store.list_runs(tx, scope, wanted, most=limit)]
         again = await store.list_re_examinations(tx, scope, [one.id for one in found])

@@ -177,7 +177,7 @@ async def run_conversation(org: str, who: str, message: str | None, *, as_json: 
     async with open_services(settings_from_flags()) as house:
         scope = await require_organization(house, org)
         async with house.db.tx(org) as tx:
-            agent = await find_agent(scope, tx, who)
+            agent = await find_agent(tx, scope, who)
         async with local_worker(house, org):
             if message is not None:
                 await _send_message(house, scope, agent, message, as_json=as_json)

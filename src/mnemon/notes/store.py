@@ -28,19 +28,19 @@ from mnemon.vectors.text_vectors import vector_literal
 SQL = load_statements("mnemon.notes")
 
 
-async def apply_changes(scope: Scope, tx: Tx, changes: Sequence[NoteChange]) -> list[NoteChangeResult]:
+async def apply_changes(tx: Tx, scope: Scope, changes: Sequence[NoteChange]) -> list[NoteChangeResult]:
     """Make all changes in their order; return the result of each."""
     puts = [one for one in changes if isinstance(one, PutNote)]
     if puts:
         # Otherwise an expired note that is not swept yet would count as present for `if_absent`, and keep its
         # version.
         await tx.execute(SQL["sweep"], **_owner_params(scope), now=tx.now)
-    results = [await _apply_change(scope, tx, one) for one in changes]
-    await _enqueue_upkeep(scope, tx, puts)
+    results = [await _apply_change(tx, scope, one) for one in changes]
+    await _enqueue_upkeep(tx, scope, puts)
     return results
 
 
-async def _enqueue_upkeep(scope: Scope, tx: Tx, puts: Sequence[PutNote]) -> None:
+async def _enqueue_upkeep(tx: Tx, scope: Scope, puts: Sequence[PutNote]) -> None:
     """Queue the embedding of texts without a vector, and the sweep after the first of the notes expires.
 
     A vector of the server's own embedder makes its model the active one where there is none yet.
@@ -55,10 +55,10 @@ async def _enqueue_upkeep(scope: Scope, tx: Tx, puts: Sequence[PutNote]) -> None
         await enqueue_sweep(tx, scope, tx.now + timedelta(seconds=min(ttls)))
 
 
-async def _apply_change(scope: Scope, tx: Tx, change: NoteChange) -> NoteChangeResult:
+async def _apply_change(tx: Tx, scope: Scope, change: NoteChange) -> NoteChangeResult:
     """Make one change."""
     if isinstance(change, PutNote):
-        return await _put_note(scope, tx, change)
+        return await _put_note(tx, scope, change)
     owner = _owner_params(scope)
     if isinstance(change, DeleteNote):
         return NoteChangeResult(
@@ -72,7 +72,7 @@ async def _apply_change(scope: Scope, tx: Tx, change: NoteChange) -> NoteChangeR
     return NoteChangeResult(count=await tx.execute(SQL["sweep"], **owner, now=tx.now))
 
 
-async def _put_note(scope: Scope, tx: Tx, put: PutNote) -> NoteChangeResult:
+async def _put_note(tx: Tx, scope: Scope, put: PutNote) -> NoteChangeResult:
     """Write the note and replace its texts and vectors."""
     owner, key = _owner_params(scope), put.key if put.key is not None else tx.new_id("nte")
     address = {**owner, "namespace": [*put.namespace], "key": key}
@@ -96,18 +96,18 @@ async def _put_note(scope: Scope, tx: Tx, put: PutNote) -> NoteChangeResult:
 
 
 async def read_notes(
-    scope: Scope, tx: Tx, wanted: Sequence[tuple[Sequence[str], str]], *, refresh: bool
+    tx: Tx, scope: Scope, wanted: Sequence[tuple[Sequence[str], str]], *, refresh: bool
 ) -> list[StoredNote | None]:
     """Return each of the notes, None for one that does not exist; `refresh` restarts their time to live."""
     owner = _owner_params(scope)
     rows = [await tx.fetch_one_or_none(SQL["one"], **owner, namespace=[*ns], key=key, now=tx.now) for ns, key in wanted]
     found = [None if row is None else _note_from_row(row) for row in rows]
     if refresh:
-        await _refresh_expiry(scope, tx, [note.place for note in found if note is not None])
+        await _refresh_expiry(tx, scope, [note.place for note in found if note is not None])
     return found
 
 
-async def search_notes(scope: Scope, tx: Tx, wanted: NoteSearch, *, refresh: bool = False) -> list[StoredNote]:
+async def search_notes(tx: Tx, scope: Scope, wanted: NoteSearch, *, refresh: bool = False) -> list[StoredNote]:
     """Return the notes that meet the criteria; `refresh` restarts their time to live."""
     conditions = [{"path": [*c.path], "op": c.test, "value": c.value} for c in wanted.conditions]
     rows = await tx.fetch_all(
@@ -129,12 +129,12 @@ async def search_notes(scope: Scope, tx: Tx, wanted: NoteSearch, *, refresh: boo
     )
     found = [_note_from_row(row) for row in rows]
     if refresh:
-        await _refresh_expiry(scope, tx, [note.place for note in found])
+        await _refresh_expiry(tx, scope, [note.place for note in found])
     return found
 
 
 async def list_namespaces(
-    scope: Scope, tx: Tx, *, prefix: Sequence[str], suffix: Sequence[str], depth: int, most: int, offset: int
+    tx: Tx, scope: Scope, *, prefix: Sequence[str], suffix: Sequence[str], depth: int, most: int, offset: int
 ) -> list[tuple[str, ...]]:
     """Return the namespaces that contain notes and match the prefix and suffix, in order, cut to `depth`.
 
@@ -153,7 +153,7 @@ async def list_namespaces(
     return [tuple(row["namespace"]) for row in rows]
 
 
-async def _refresh_expiry(scope: Scope, tx: Tx, places: Sequence[int]) -> None:
+async def _refresh_expiry(tx: Tx, scope: Scope, places: Sequence[int]) -> None:
     """Restart the time to live of these notes."""
     if places:
         await tx.execute(SQL["refresh"], **_owner_params(scope), places=list(places), now=tx.now)
