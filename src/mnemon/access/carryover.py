@@ -56,8 +56,8 @@ class RevocationCarryover:
         for org_id, key_id, at in self._revoked:
             async with services.db.tx(org_id) as tx:
                 scope = Scope(org_id=org_id)
-                if await store.revoke_key_at(scope, tx, key_id, at):
-                    await store.end_signins_of(scope, tx, key_id)
+                if await store.revoke_key_at(tx, scope, key_id, at):
+                    await store.end_signins_of(tx, scope, key_id)
                     again += 1
         return again
 

@@ -78,7 +78,7 @@ async def create_key(
         revoked_at=None,
         used_at=None,
     )
-    await store.insert_key(scope, tx, key, hash_secret(secret))
+    await store.insert_key(tx, scope, key, hash_secret(secret))
     return key, f"mnk_{scope.org_id}_{secret}"
 
 
@@ -98,7 +98,7 @@ async def authenticate(db: Database, bearer: str) -> Principal:
     """The holder of this key; refused when unknown, expired or revoked."""
     org_id, secret = parse_key(bearer)
     scope, wanted, now = Scope(org_id=org_id), hash_secret(secret), db.now()
-    found = await store.key_by_digest(scope, db, wanted)
+    found = await store.key_by_digest(db, scope, wanted)
     if found is None or not hmac.compare_digest(found[1], wanted):
         raise unknown_key()
     key = found[0]
@@ -154,7 +154,7 @@ async def _record_use(db: Database, scope: Scope, key_id: str) -> None:
     """Keep when the key was used; a database that only reads for now, as in a failover, refuses nobody for that."""
     try:
         async with db.tx(scope.org_id) as tx:
-            await store.touch_key(scope, tx, key_id)
+            await store.touch_key(tx, scope, key_id)
     except DatabaseDown as error:
         if error.code != "database_read_only":
             raise
@@ -162,9 +162,9 @@ async def _record_use(db: Database, scope: Scope, key_id: str) -> None:
 
 async def revoke_key(tx: Tx, scope: Scope, key_id: str) -> None:
     """The key opens nothing any more, nor does a session that it opened."""
-    if not await store.revoke_key(scope, tx, key_id):
+    if not await store.revoke_key(tx, scope, key_id):
         raise NotFound("key")
-    await store.end_signins_of(scope, tx, key_id)
+    await store.end_signins_of(tx, scope, key_id)
 
 
 def hash_secret(secret: str) -> bytes:
@@ -211,7 +211,7 @@ class KeyWatch:
 
     async def _check_database(self, principal: Principal) -> Unauthenticated | None:
         try:
-            end = await store.key_end_times(Scope(org_id=principal.org_id), self._db, principal.key_id)
+            end = await store.key_end_times(self._db, Scope(org_id=principal.org_id), principal.key_id)
         except Unavailable:
             return None
         if end is None:

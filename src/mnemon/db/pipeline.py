@@ -1,7 +1,7 @@
-"""A connection on which a round of statements is sent as a whole and waited for once.
+"""A connection that sends a round of statements as a whole and waits for the results once.
 
-It is libpq's pipeline with psycopg's types. psycopg's own pipeline goes to the event loop for every statement, which
-costs more than all the rest of it.
+It uses libpq's pipeline mode with psycopg's type adaptation. psycopg's own pipeline goes to the event loop for every
+statement, which costs more than all the rest of it.
 """
 
 import asyncio
@@ -21,12 +21,12 @@ from mnemon.db import statements
 from mnemon.db.statements import PreparedStatements, StatementChange, positional_query
 
 ROUND_LIMIT_S = 40.0
-"""Longest wait for a round's answers, where the server is stopped: its own statement timeout and a margin."""
+"""Longest wait for a round's results, in case the server hangs: its statement timeout and a margin."""
 _CANCEL_TIMEOUT_S = 2.0
 _VALUES_PER_SLICE = 10_000
-"""Values made Python objects before others may run: about 2 ms."""
+"""Values converted to Python objects before other tasks may run: about 2 ms."""
 _STALE_STATEMENT_STATES = frozenset({"0A000", "26000"})
-"""SQLSTATEs of a prepared statement whose tables are not what they were, or that is gone."""
+"""SQLSTATEs of a prepared statement whose tables were changed, or that the server no longer has."""
 _OK_STATUSES = (ExecStatus.TUPLES_OK, ExecStatus.COMMAND_OK)
 
 
@@ -45,7 +45,7 @@ class StatementLost(psycopg.OperationalError):
 
 
 class Statement:
-    """A statement, and what it gave."""
+    """A statement with its parameters, and its result once it was run."""
 
     __slots__ = ("count", "params", "prepare", "rows", "sql", "tuples")
 
@@ -53,21 +53,21 @@ class Statement:
         self.sql = sql
         self.params = params
         self.tuples = tuples
-        """Rows as tuples, read in PostgreSQL's binary form."""
+        """Whether rows are returned as tuples, read in PostgreSQL's binary format."""
         self.prepare = prepare
-        """Planned for any values and kept; else for these very ones."""
+        """Whether to prepare it, with a plan for any parameters; else it is planned for these."""
         self.rows: list[Any] = []
         self.count = 0
-        """How many rows it gave or touched."""
+        """How many rows it returned or changed."""
 
 
 def plain_statement(sql: str) -> Statement:
-    """A statement without values that is not worth preparing."""
+    """Return a statement without parameters that is not worth preparing."""
     return Statement(sql, {}, prepare=False)
 
 
 class BoundStatement(NamedTuple):
-    """A statement with its values as PostgreSQL takes them."""
+    """A statement with its parameters in PostgreSQL's wire format."""
 
     asked: Statement
     query: bytes
@@ -77,43 +77,43 @@ class BoundStatement(NamedTuple):
 
 
 class _PendingRound:
-    """A round that was sent: what each answer will be to, and the answers so far."""
+    """A round that was sent: the expected results in order, and the results received so far."""
 
     def __init__(self) -> None:
         self.due: list[Statement | StatementChange] = []
-        """A statement, or something that has to be prepared or dropped for the next one."""
+        """What each result belongs to: a statement, or a PREPARE or DEALLOCATE sent ahead of one."""
         self.changes = False
-        """Whether anything is prepared or dropped."""
+        """Whether the round prepares or drops anything."""
         self.results: list[PGresult] = []
         self.between = True
-        """Whether the last answer is read to its end; kept here, for a cancelled reader leaves in the middle."""
+        """Whether the last result was read to its end; kept here, since a cancelled read stops in the middle."""
 
 
 class PipelinedConnection(psycopg.AsyncConnection[DictRow]):
-    """A connection that sends rounds."""
+    """A connection that sends statements in rounds."""
 
     def __init__(self, pgconn: PGconn, row_factory: AsyncRowFactory[DictRow] = dict_row) -> None:
         super().__init__(pgconn, row_factory)
         self.limit_s = ROUND_LIMIT_S
-        """Longest wait for the answers to a round; whoever borrows the connection sets it."""
+        """Longest wait for the results of a round; set by whoever borrows the connection."""
         self.prepares = True
         """Whether statements are prepared by name; a pooler in transaction mode cannot carry those."""
-        # The driver has names like these for what it prepares itself.
+        # `_own_`: the driver has attributes of similar names for what it prepares itself.
         self._own_types = Transformer(self)
-        # Bound to no connection, it reads times as UTC: behind a pooler the session's time zone is anybody's.
+        # Not bound to a connection, it reads times as UTC: behind a pooler the session may have any time zone.
         self._own_loaders = Transformer(self.adapters)
         self._own_prepared = PreparedStatements()
 
     async def run_round(self, *asked: Statement) -> None:
-        """All are run in their order and hold what they gave. Where one fails, none after it is run."""
+        """Run the statements in order and store their results in them. Where one fails, none after it is run."""
         await self.send_round(self.bind_statements(*asked))
 
     def bind_statements(self, *asked: Statement) -> list[BoundStatement]:
-        """The statements as they will be sent; fails where a value has no form."""
+        """Return the statements with converted parameters; raise where a value cannot be converted."""
         return [self._bind_statement(one) for one in asked]
 
     async def send_round(self, bound: Sequence[BoundStatement]) -> None:
-        """The second half of `exchange`."""
+        """Send bound statements and store their results: the second half of `run_round`. Log a round that was slow."""
         async with self.lock:
             began = time.monotonic()
             try:
@@ -124,7 +124,7 @@ class PipelinedConnection(psycopg.AsyncConnection[DictRow]):
                     statements.warn_slow([one.asked.sql for one in bound], seconds)
 
     async def _run_pipeline(self, bound: Sequence[BoundStatement]) -> None:
-        """Send the round and take its answers; afterwards what counts as prepared is what the server has."""
+        """Send the round and read its results; afterwards the record of prepared statements matches the server's."""
         pending = _PendingRound()
         try:
             self._write_round(bound, pending)
@@ -138,10 +138,10 @@ class PipelinedConnection(psycopg.AsyncConnection[DictRow]):
             raise RoundTimeout(self.limit_s) from None
         except psycopg.OperationalError as error:
             await self.close()
-            said = _server_error(pending)
-            if said is None:
+            server_error = _server_error(pending)
+            if server_error is None:
                 raise
-            raise said from error
+            raise server_error from error
         except BaseException:
             await self.close()
             raise
@@ -154,7 +154,7 @@ class PipelinedConnection(psycopg.AsyncConnection[DictRow]):
         return BoundStatement(asked, query, values, tuple(self._own_types.types or ()), self._own_types.formats)
 
     def _write_round(self, bound: Sequence[BoundStatement], pending: _PendingRound) -> None:
-        """Send the round as one pipeline."""
+        """Queue the round in libpq as one pipeline, preparing statements where needed."""
         pgconn = self.pgconn
         pgconn.enter_pipeline_mode()
         for asked, query, values, types, formats in bound:
@@ -178,7 +178,7 @@ class PipelinedConnection(psycopg.AsyncConnection[DictRow]):
         pending.changes = True
 
     async def _read_results(self, pending: _PendingRound, seconds: float) -> None:
-        """Gather everything that comes back, within so many seconds; may be called again after it was cancelled."""
+        """Read all results of the round within so many seconds; may be called again after it was cancelled."""
         pgconn = self.pgconn
         until = asyncio.get_running_loop().time() + seconds
         while pgconn.flush():
@@ -191,7 +191,7 @@ class PipelinedConnection(psycopg.AsyncConnection[DictRow]):
                 continue
             result = pgconn.get_result()
             if result is None:
-                if pending.between:  # an answer's end follows an answer; twice, it means that nothing more will come
+                if pending.between:  # None ends each result; two in a row mean that nothing more will come
                     raise psycopg.OperationalError("the server closed the connection")
                 pending.between = True
             elif result.status == ExecStatus.PIPELINE_SYNC:
@@ -201,7 +201,7 @@ class PipelinedConnection(psycopg.AsyncConnection[DictRow]):
                 pending.results.append(result)
 
     def _settle_prepared(self, pending: _PendingRound) -> None:
-        """Take back the changes that the server skipped: after a failure it does nothing more of a round."""
+        """Undo the recorded changes that the server skipped: after an error it runs nothing more of a round."""
         if not pending.changes:
             return
         done = next(
@@ -211,16 +211,16 @@ class PipelinedConnection(psycopg.AsyncConnection[DictRow]):
         self._own_prepared.undo_changes(one for one in reversed(pending.due[done:]) if isinstance(one, StatementChange))
 
     async def _wait_ready(self, until: float, *, writing: bool = False) -> None:
-        """There is something to read, or room to write; a TimeoutError where there is not by that time."""
+        """Wait until there is something to read, or room to write; raise TimeoutError where `until` passes first."""
         loop, socket = asyncio.get_running_loop(), self.pgconn.socket
-        woken = loop.create_future()
-        # A timer of our own: asyncio.timeout takes 10 µs, of the 100 of a round.
-        alarm = loop.call_at(until, _time_out_waiter, woken)
-        loop.add_reader(socket, _wake_waiter, woken)
+        ready = loop.create_future()
+        # A plain timer, since asyncio.timeout takes 10 µs of the 100 that a round takes.
+        alarm = loop.call_at(until, _time_out_waiter, ready)
+        loop.add_reader(socket, _wake_waiter, ready)
         if writing:
-            loop.add_writer(socket, _wake_waiter, woken)
+            loop.add_writer(socket, _wake_waiter, ready)
         try:
-            await woken
+            await ready
         finally:
             alarm.cancel()
             loop.remove_reader(socket)
@@ -245,10 +245,11 @@ class PipelinedConnection(psycopg.AsyncConnection[DictRow]):
         some = max(1, _VALUES_PER_SLICE // result.nfields)
         for start in range(0, result.ntuples, some):
             if start:
-                await asyncio.sleep(0)  # the answer is here, so a pause costs the database nothing
+                await asyncio.sleep(0)  # the result is complete, so a pause does not keep the database waiting
             asked.rows += self._own_loaders.load_rows(start, min(start + some, result.ntuples), make)
 
     async def _error_of(self, result: PGresult) -> psycopg.Error:
+        """Return the error of a result; close the connection where its prepared statements are stale."""
         error = error_from_result(result)
         if error.sqlstate not in _STALE_STATEMENT_STATES or not self.prepares:
             return error
@@ -258,7 +259,7 @@ class PipelinedConnection(psycopg.AsyncConnection[DictRow]):
         return psycopg.OperationalError("the tables were changed while this connection was open")
 
     async def _cancel_round(self, pending: _PendingRound) -> None:
-        """Nobody waits for the answers any more: what runs is stopped, or else the connection is."""
+        """Cancel the running statements because nobody waits for the results; close the connection where that fails."""
         try:
             await self.cancel_safe(timeout=_CANCEL_TIMEOUT_S)
             await self._read_results(pending, _CANCEL_TIMEOUT_S)
@@ -272,7 +273,7 @@ class PipelinedConnection(psycopg.AsyncConnection[DictRow]):
 
 
 def _server_error(pending: _PendingRound) -> psycopg.Error | None:
-    """Give the error that the server sent before it hung up: it says why, where the lost connection does not."""
+    """Return the error that the server sent before it closed the connection, or None: it names the cause."""
     for result in pending.results:
         if result.status == ExecStatus.FATAL_ERROR:
             error = error_from_result(result)
@@ -281,11 +282,11 @@ def _server_error(pending: _PendingRound) -> psycopg.Error | None:
     return None
 
 
-def _wake_waiter(woken: "asyncio.Future[None]") -> None:
-    if not woken.done():
-        woken.set_result(None)
+def _wake_waiter(ready: "asyncio.Future[None]") -> None:
+    if not ready.done():
+        ready.set_result(None)
 
 
-def _time_out_waiter(woken: "asyncio.Future[None]") -> None:
-    if not woken.done():
-        woken.set_exception(TimeoutError())
+def _time_out_waiter(ready: "asyncio.Future[None]") -> None:
+    if not ready.done():
+        ready.set_exception(TimeoutError())
