@@ -121,8 +121,8 @@ class Runner:
         """Claim up to `most` items of these kinds and start them; return how many.
 
         Of items that need a process of their own one is run at a time, since each costs as much memory as a worker; but
-        one of long work beside one of the rest. The others stay in the queue: they take no slot, and a kill from outside
-        does not count against them.
+        one of long work beside one of the rest. The others stay in the queue: they take no slot, and a kill from the
+        outside does not count against them.
         """
         if most <= 0:
             return 0
