@@ -8,7 +8,7 @@ from mnemon.errors import Misconfigured
 
 
 class Clock(Protocol):
-    """Tells the time in UTC."""
+    """A source of the current time in UTC."""
 
     def now(self) -> datetime:
         """Return the current time in UTC."""

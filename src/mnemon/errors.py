@@ -70,7 +70,7 @@ class NotAllowed(MnemonError):
 
 
 class NotFound(MnemonError):
-    """There is no such thing for this caller: an unknown id, or one of another organization, told alike."""
+    """There is no such thing for this caller. The message is the same for an unknown id and another organization's."""
 
     code = "not_found"
 

@@ -26,6 +26,7 @@ class PriorityTicket:
 
     def __init__(self, way: "RequestPriority") -> None:
         self._priority = way
+        # Bounded, so that under a crowd of requests jobs and replies take turns and neither starves.
         self._timer = asyncio.get_running_loop().call_later(MAX_YIELD_S, self.release_priority)
         self._active = True
 
@@ -89,6 +90,7 @@ async def run_off_loop(size: int, read: Callable[[], ReadResult]) -> ReadResult:
 @lru_cache(maxsize=1)
 def _text_executor() -> ThreadPoolExecutor:
     """Return the one thread for long texts."""
+    # One thread: each further one would only make the event loop wait longer for the interpreter lock.
     return ThreadPoolExecutor(1, thread_name_prefix="text")
 
 

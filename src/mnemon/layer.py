@@ -26,7 +26,7 @@ class LayerRequest:
     sees_engagement: bool = False
     """Whether the caller's key has `engagement:read`."""
     model: str = ""
-    """Name of the embedder that made the vector; without it recall goes by words alone."""
+    """Name of the embedder that made the vector; without it recall uses words only."""
     ranking: str = "hybrid"
     """How memories are ranked: the setting `chat_ranking`."""
 

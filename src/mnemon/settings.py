@@ -1,4 +1,4 @@
-"""Every setting. Flags win over `MNEMON_*` variables, then `.env`, `mnemon.toml` and the default. See docs/settings.md."""
+"""Every setting. Flags win over `MNEMON_*` variables, `.env`, `mnemon.toml` and the default. See docs/settings.md."""
 
 import re
 import tomllib
@@ -39,7 +39,7 @@ class Settings(BaseSettings):
         toml_file="mnemon.toml",
         extra="ignore",
         frozen=True,
-        hide_input_in_errors=True,
+        hide_input_in_errors=True,  # the input may be a secret
     )
 
     data_dir: Path = Field(Path(".mnemon"), description="Where the embedded database and the server's own files live.")

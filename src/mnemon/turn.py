@@ -112,6 +112,7 @@ class Turn:
     @property
     def size(self) -> int:
         """About how many characters it has; the result of a tool that is not text counts as 10,000."""
+        # An estimate is enough: it decides whether the turn is read in a thread (`run_off_loop`).
         given = (
             len(one.output) if isinstance(one.output, str) else _NON_TEXT_CHARS
             for one in self.tool_results

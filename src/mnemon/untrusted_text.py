@@ -81,6 +81,7 @@ def _begins_letter(sign: str) -> bool:
     return not unicodedata.category(first).startswith("M") and not "\u1160" <= first <= "\u11ff"
 
 
+# Also the full-width and small forms, which a model may read as a bracket.
 _OPENING_BRACKETS = re.compile("[<＜﹤]")
 _MARKS = re.compile("=+")
 _CONTROL = re.compile("[\x00-\x08\x0e-\x1f\x7f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]")

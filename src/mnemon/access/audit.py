@@ -79,7 +79,7 @@ async def verify_log(
 
 
 async def _find_lost_link(tx: Tx, scope: Scope) -> ChainBreak | None:
-    """Return the break of a lane whose end another lane's entry names but which is gone; None if there is none."""
+    """Return the break of a lane whose end is missing although an entry of another lane names it; None without one."""
     row = await tx.fetch_one_or_none(SQL["audit_lost_link"], org_id=scope.org_id)
     if row is None:
         return None

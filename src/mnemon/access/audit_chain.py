@@ -137,6 +137,7 @@ class ChainCheck:
             return self._missing_entry_break(at.seq, words)
         return None
 
+    # Whoever rewrites all lanes and heads can make them fit; only a head that was exported before shows that.
     def _exported_break(self, link: AuditLink) -> ChainBreak | None:
         kept = self.exported
         if kept is None or kept.seq != link.seq or kept.hash == link.hash:
@@ -198,6 +199,7 @@ def lost_end_break(*, lane: int, seq: int, gone: bool, named_by: str) -> ChainBr
 
 def link_hash(previous: bytes, link: AuditLink) -> bytes:
     """Return the hash that the entry must have after `previous`; over the text that PostgreSQL gives a JSON array."""
+    # Must stay byte for byte what `audit_hash` builds: the same order, and no spaces other than json.dumps writes.
     entry = [link.org_id, link.lane, link.seq, link.id, link.at_us, link.actor, link.action, link.target]
     other = [link.linked_lane, link.linked_seq, None if link.linked_hash is None else link.linked_hash.hex()]
     return hashlib.sha256(previous + json.dumps([*entry, *other], ensure_ascii=False).encode()).digest()

@@ -40,6 +40,7 @@ class Grant(StrEnum):
 
 
 ALL_GRANTS = frozenset(Grant)
+# Without `personas:write` and the agents' grants: what those change concerns the whole organization.
 PERSONAL_GRANTS = frozenset(
     {
         Grant.CHAT,
@@ -145,7 +146,7 @@ def missing_scope_error(principal: Principal, grant: Grant) -> NotAllowed:
 
 
 def other_person_error() -> NotAllowed:
-    """Return the error for a bound key that names another person; it does not tell whom the key is bound to."""
+    """Return the error for a bound key that names another person; it does not reveal the person it is bound to."""
     return NotAllowed(
         "This key is bound to one person, and the request names another. Name the person that the key was made for, "
         "or use a key that is not bound: `mnemon keys create` without `--user` makes one.",

@@ -50,6 +50,7 @@ async def load_reply(tx: Tx, scope: Scope, slot: IdempotencyKey) -> StoredReply 
     request.
     """
     names = {"org_id": scope.org_id, "caller": slot.caller, "key": slot.key}
+    # A transaction-level advisory lock: a committed reservation would outlive a crash and answer 409 until it expires.
     if not (await tx.fetch_one(SQL["reply_lock"], **names))["ours"]:
         raise Conflict(
             "The first request with this Idempotency-Key is still running. Try again in a moment.",
@@ -93,4 +94,5 @@ async def store_reply(
         concerns=sorted(concerns),
         expires_at=tx.now + REPLY_LIFETIME,
     )
+    # At most 20 expired replies with every write, in place of a job that cleans up.
     await tx.execute(SQL["drop_old_replies"], org_id=scope.org_id, now=tx.now)

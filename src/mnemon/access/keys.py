@@ -82,7 +82,7 @@ async def create_key(
 
 
 def check_bound_user(name: str) -> None:
-    """Raise Invalid for a name that no person can have: a key bound to it would check like one bound to nobody."""
+    """Raise Invalid for a name that no person can have: a key bound to it would look like one bound to nobody."""
     if not name.strip():
         raise Invalid("The person to bind the key to is not named. Name them, or leave it out.", code="user_missing")
     if len(name) > MAX_NAME_CHARS:
@@ -97,6 +97,7 @@ async def authenticate(db: Database, bearer: str) -> Principal:
     """Return the holder of this key; raise Unauthenticated when it is unknown, expired or revoked."""
     org_id, secret = parse_key(bearer)
     scope, wanted, now = Scope(org_id=org_id), hash_secret(secret), db.now()
+    # One round trip: this runs before every request (`Database.read_once`).
     found = await store.key_by_digest(db, scope, wanted)
     if found is None or not hmac.compare_digest(found[1], wanted):
         raise unknown_key()
@@ -213,6 +214,7 @@ class KeyWatch:
         try:
             end = await store.key_end_times(self._db, Scope(org_id=principal.org_id), principal.key_id)
         except Unavailable:
+            # An outage must not end every stream; the key was valid when the stream began.
             return None
         if end is None:
             return unknown_key()

@@ -43,6 +43,7 @@ class RateLimit:
                 retry_after=wait,
             )
         self._buckets[org_id, caller] = (level - _REQUEST_COST, now)
+        # A dropped bucket is full again when its caller returns: bounded memory at the price of a new minute's worth.
         while len(self._buckets) > _MAX_CALLERS:
             self._buckets.popitem(last=False)
 

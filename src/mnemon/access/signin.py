@@ -43,6 +43,7 @@ async def create_link(tx: Tx, scope: Scope, *, actor: str) -> str:
 
 async def redeem_link(tx: Tx, scope: Scope, secret: str) -> str:
     """Open a session for the link, which becomes invalid, and return its cookie; raise Unauthenticated if it is."""
+    # Deleted and read in one statement, so that two visits at once cannot both redeem it.
     row = await tx.fetch_one_or_none(SQL["end_signin"], org_id=scope.org_id, digest=hash_secret(secret), kind="link")
     if row is None or row["expires_at"] <= tx.now:
         raise Unauthenticated("This link was used already or is too old. `mnemon console` prints a new one.")

@@ -191,7 +191,7 @@ async def _load_kept_texts(tx: Tx, scope: Scope, ids: Sequence[str]) -> list[str
 
 
 async def _remove_memories(tx: Tx, scope: Scope, target: ForgetTarget, tally: ForgetTally) -> None:
-    """Delete the memories and their folds, and what named entities that nothing refers to any more."""
+    """Delete the memories and their folds, and the aliases and merges of entities that no memory refers to then."""
     await _restore_fragments(tx, scope, target)
     await _delete_memory_rows(tx, scope, target.removed_ids, tally)
     refs = {ref for row in target.memories for ref in row["entity_refs"]}

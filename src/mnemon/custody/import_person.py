@@ -65,6 +65,7 @@ async def import_person(
     stored: Counter[str] = Counter()
     for name_of_table, table in known.items():
         stored[name_of_table] = await _insert_rows(tx, scope, table, gathered[name_of_table], revision)
+    # In the same transaction, so that nobody can read what was forgotten.
     await _reapply_forgettings(tx, scope)
     if total:
         await _enqueue_follow_ups(tx, scope)
@@ -153,6 +154,7 @@ async def _insert_rows(
 ) -> int:
     """Check the rows against the table and insert them; return how many were new."""
     if "id" in table.columns and found:
+        # Primary keys include the person, so the database would not refuse an id that another person has.
         ids = [row["id"] for _, row in found if isinstance(row.get("id"), str) and "\0" not in row["id"]]
         if await tables.ids_of_others(tx, scope, table, ids):
             raise Conflict(

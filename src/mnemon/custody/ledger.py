@@ -92,10 +92,12 @@ class ForgetTally:
         )
 
 
+# Two places, and a restore takes the union: each covers the loss of the other (decision 9).
 LEDGER_FILE = "forgotten.ndjson"
 _PAGE_ENTRIES = 1000
 
 
+# Offsets find the words in a message that is older than the memory; keyed hashes keep the memory from coming back.
 @dataclass(frozen=True, kw_only=True)
 class LedgerEntry:
     """One forgetting, without a word of what was forgotten."""
@@ -125,6 +127,7 @@ async def add_entry(tx: Tx, entry: LedgerEntry, receipt: Receipt) -> None:
         kind=entry.kind,
         subject=entry.subject,
         memory_ids=list(entry.memory_ids),
+        # The names of TextSpan's fields are thereby part of the stored JSON.
         spans=Jsonb([vars(span) for span in entry.spans]),
         stones=list(entry.stones),
         receipt=Jsonb(receipt.stored_counts()),

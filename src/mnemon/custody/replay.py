@@ -47,7 +47,8 @@ async def forget_again(tx: Tx, entry: LedgerEntry) -> None:
         return
     if await tx.fetch_one_or_none(SQL["lock_person"], org_id=entry.org_id, user_id=entry.subject) is not None:
         await forget_memories(tx, entry.scope, entry.memory_ids, entry_id=entry.id, at=entry.at)
-        # The backup may hold the message without the memory that was made from it later.
+        # The backup may hold the message without the memory that was made from it later. The entry's offsets find the
+        # words even then, and its tombstones keep a reflection from making the memory again.
         await clear_traces(tx, entry.scope, ForgottenTraces(phrases=()), entry, ForgetTally())
     await ledger.add_entry(tx, entry, ForgetTally().make_receipt(entry.id, tx.now))
 

@@ -115,6 +115,7 @@ class ForgottenTraces:
 
         A mark covers its whole sentence; with `sentences` off, as in a person's own words, only itself.
         """
+        # Truncated copies of a message first: their end may cut a phrase in two, so that it would not be found.
         for before, after in self.copies:
             if len(text) >= _MIN_COPY_CHARS and before.startswith(text):
                 return after[: len(text)]

@@ -115,6 +115,7 @@ async def load_archive(url: str, file: Path, tools: Binaries, report: ReportProg
     words = asyncio.create_task(loading.stderr.read())
     count = 0
     try:
+        # Drops every table of this database, also those that the archive lacks, in the transaction of the load.
         loading.stdin.write(DROP_OWN_OBJECTS_SQL.encode())
         async for line in _archive_lines(tools, file):
             loading.stdin.write(line)
@@ -232,7 +233,7 @@ class DatabaseContents:
     """The size of a database in three numbers."""
 
     tables: int
-    """Tables with at least one row, the list of migrations aside."""
+    """Tables with at least one row, without `schema_migrations`."""
     rows: int
     """All their rows."""
     others: int

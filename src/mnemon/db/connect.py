@@ -41,6 +41,7 @@ class DatabaseTarget:
     database: str
 
 
+# Looked through in order: a pattern that fits many errors, such as "permission denied", comes after narrower ones.
 CONNECTION_FAILURES = (
     ConnectionFailure(
         states=("28P01",),

@@ -141,6 +141,8 @@ class Database:
         async with self._lazy_transaction([plain_statement("BEGIN"), *self._session_statements()], None) as transaction:
             yield self._make_tx(transaction, None)
 
+    # The role and the organization are set by SET LOCAL, which ends with the transaction, so a pooled connection
+    # cannot carry an organization over to the next one.
     def _make_tx(self, transaction: LazyTransaction, org_id: str | None) -> Tx:
         return Tx(transaction, org_id=org_id, now=self._clock.now(), way=self.way, attached=self.attached)
 
@@ -176,7 +178,7 @@ class Database:
         ]
 
     def _session_statements(self) -> list[Statement]:
-        """Return the settings that a connection of a pooler may lack; a connection of our own was opened with them."""
+        """Return the settings that a pooler's connection may lack; other connections were opened with them."""
         if self._prepared:
             return []
         return [plain_statement(f"SET LOCAL {name} = '{value}'") for name, value in SESSION_SETTINGS.items()]
@@ -200,6 +202,7 @@ class Database:
                 transaction.release_connection()
 
     async def _borrow_connection(self, within_s: float | None) -> PipelinedConnection:
+        # While the server is down, requests fail within seconds instead of piling up for the whole timeout.
         longest = DOWN_WAIT_S if self._pool.down else self._timeout_s
         connection = await self._pool.borrow_connection(longest if within_s is None else min(within_s, longest))
         connection.limit_s = ROUND_LIMIT_S if within_s is None else min(within_s, ROUND_LIMIT_S)

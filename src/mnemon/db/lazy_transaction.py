@@ -88,6 +88,7 @@ class LazyTransaction:
             except RoundTimeout:
                 raise  # the server hangs, so another connection would only time out again
             except (psycopg.OperationalError, psycopg.InterfaceError) as error:
+                # An open connection means that the server refused the statement: another one would, too.
                 if not first or not connection.closed:
                     raise
                 self._deferred, lost = ahead, error
@@ -179,6 +180,7 @@ class StatementBatcher:
         """Run the coroutines concurrently and return their results in order; a failure cancels the others."""
         if not readers:
             return ()
+        # Minus one: the caller, counted so far, now waits for its readers.
         self._running += len(readers) - 1
         left = _OpenReaders(len(readers))
         tasks = [asyncio.ensure_future(self._run_reader(reader, left)) for reader in readers]
@@ -209,6 +211,7 @@ class StatementBatcher:
         self._running -= 1
         if self._running or not self._queued:
             return
+        # Every reader waits, so the round is complete. After it, all of its readers run again.
         waiting, self._queued = self._queued, []
         self._running = len(waiting)
         try:

@@ -25,6 +25,7 @@ from mnemon.errors import Misconfigured
 
 log = structlog.get_logger(__name__)
 
+# Row-level security is not written in migrations: a new table could then be forgotten.
 APP_ROLE = "mnemon_app"
 _LOCK_ID = 0x6D6E656D
 _FILE_PATTERN = re.compile(r"(?P<number>\d{4})_(?P<name>[a-z0-9_]+)\.sql")
@@ -46,6 +47,7 @@ class Migration:
 
     @property
     def digest(self) -> str:
+        """The SHA-256 of its SQL, by which a changed migration is noticed."""
         return sha256(self.sql.encode()).hexdigest()
 
 
@@ -122,6 +124,7 @@ async def _prepare_database(connection: psycopg.AsyncConnection, login: str | No
     if await exists.fetchone() is None:
         await _create_role(connection)
     for member in ("CURRENT_USER", login):
+        # The login must be able to SET ROLE mnemon_app; superusers could anyway, others need the grant.
         if member is not None:
             name = sql.SQL("CURRENT_USER") if member == "CURRENT_USER" else sql.Identifier(member)
             await connection.execute(sql.SQL("GRANT {} TO {}").format(sql.Identifier(APP_ROLE), name))

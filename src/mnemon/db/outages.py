@@ -32,6 +32,7 @@ class Outage:
         return self.kind(self.detail, code=self.code)
 
 
+# Looked through in order; the first whose SQLSTATE or pattern fits is taken.
 OUTAGES = (
     Outage(
         states=("40P01", "40001"),

@@ -20,6 +20,7 @@ from psycopg.rows import AsyncRowFactory, DictRow, dict_row
 from mnemon.db import statements
 from mnemon.db.statements import PreparedStatements, StatementChange, positional_query
 
+# statement_timeout is the server's own, and a stopped server keeps no time.
 ROUND_LIMIT_S = 40.0
 """Longest wait for a round's results, in case the server hangs: its statement timeout and a margin."""
 _CANCEL_TIMEOUT_S = 2.0
@@ -38,6 +39,7 @@ class RoundTimeout(psycopg.OperationalError):
         self.seconds = seconds
 
 
+# An OperationalError on a closed connection, so that LazyTransaction sends a first round to another connection.
 class StatementLost(psycopg.OperationalError):
     """The server does not have a statement that this connection prepared; the connection is closed."""
 
@@ -98,6 +100,7 @@ class PipelinedConnection(psycopg.AsyncConnection[DictRow]):
         """Longest wait for the results of a round; set by whoever borrows the connection."""
         self.prepares = True
         """Whether statements are prepared by name; a pooler in transaction mode cannot carry those."""
+        # The driver's own handling of prepared statements does not see this pipeline.
         # `_own_`: the driver has attributes of similar names for what it prepares itself.
         self._own_types = Transformer(self)
         # Not bound to a connection, it reads times as UTC: behind a pooler the session may have any time zone.
@@ -145,6 +148,7 @@ class PipelinedConnection(psycopg.AsyncConnection[DictRow]):
         except BaseException:
             await self.close()
             raise
+        # First what is prepared, then the rows: storing them raises the error of a failed statement.
         self._settle_prepared(pending)
         await self._store_results(pending)
 
@@ -181,6 +185,7 @@ class PipelinedConnection(psycopg.AsyncConnection[DictRow]):
         """Read all results of the round within so many seconds; may be called again after it was cancelled."""
         pgconn = self.pgconn
         until = asyncio.get_running_loop().time() + seconds
+        # While writing, also read: a server whose output buffer is full stops reading, and both sides would wait.
         while pgconn.flush():
             await self._wait_ready(until, writing=True)
             pgconn.consume_input()

@@ -14,6 +14,7 @@ from psycopg.pq import TransactionStatus
 
 from mnemon.db.pipeline import PipelinedConnection
 
+# Not psycopg-pool: it awaits locks when lending and when taking back, where a cancellation can lose a connection.
 MAX_IDLE_S = 600.0
 """A connection idle for this long is closed; the last one stays open."""
 MAX_LIFETIME_S = 3600.0
@@ -102,6 +103,7 @@ class ConnectionPool:
         """Lend a connection, to be returned by `return_connection`; raise NoConnection after `wait_s` without one."""
         if self._closed:
             raise NoConnection("the pool is closed")
+        # The one used last first, so that those not needed stay idle and are closed.
         while self._idle:
             connection, _ = self._idle.pop()
             if self._is_usable(connection):
@@ -109,6 +111,7 @@ class ConnectionPool:
             self._close_connection(connection)
         waiter: asyncio.Future[PipelinedConnection] = asyncio.get_running_loop().create_future()
         try:
+            # Not `wait_for`: in Python 3.11 it loses a cancellation that comes together with the result.
             async with asyncio.timeout(wait_s) as limit:
                 self._waiting[waiter] = limit
                 self._open_wanted()
@@ -177,7 +180,7 @@ class ConnectionPool:
             except psycopg.Error as error:
                 self._note_refusal(error)
                 if not self._waiting or len(self._connecting) > 1:
-                    return  # nobody needs it, or another task goes on trying
+                    return  # no task waits for it, or another one retries
                 await asyncio.sleep(retry_s)
                 retry_s = min(2 * retry_s, _LONGEST_RETRY_S)
                 continue
@@ -199,7 +202,7 @@ class ConnectionPool:
                 limit.reschedule(min(limit.when() or now, now + DOWN_WAIT_S))
 
     def _close_idle(self) -> None:
-        """Close connections that were idle for too long, but not the last one; look again when the next is due."""
+        """Close connections that were idle for too long, but not the last one; run again when the next is due."""
         self._tidying = None
         while len(self._idle) > 1 and _loop_time() - self._idle[0][1] >= self._idle_s:
             self._close_connection(self._idle.popleft()[0])

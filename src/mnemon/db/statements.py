@@ -16,6 +16,7 @@ import structlog
 
 _NAME_LINE = re.compile(r"^-- name: (?P<name>[a-z][a-z0-9_]*)\s*$", re.MULTILINE)
 _COMMENT = re.compile(r"--[^\n]*")
+# By words and not by a parser: in doubt a statement counts as writing, which is safe everywhere.
 _WRITING_WORDS = re.compile(
     r"\b(?:insert|update|delete|merge|truncate|create|alter|drop|lock|set|call|for\s+(?:no\s+key\s+)?(?:update|share)|for\s+key"
     r"|pg_notify|pg_advisory\w*|set_config|nextval)\b",
@@ -24,6 +25,7 @@ _WRITING_WORDS = re.compile(
 """Words of a statement that may write or lock."""
 _PLACEHOLDER = re.compile(r"%\((\w+)\)s|%%")
 _LABEL_CHARS = 60
+# Filled by load_statements alone, once per package, so that it does not grow with use.
 _LABELS: dict[str, str] = {}
 """Package and name of every loaded statement, by its text."""
 
@@ -84,6 +86,7 @@ def statement_label(sql: str) -> str:
 
 log = structlog.get_logger(__name__)
 
+# Read through the module by pipeline.py, so that tests can change it.
 SLOW_S = 1.0
 _MAX_LABELS = 5
 
@@ -135,6 +138,7 @@ class PreparedStatements:
             self._names.move_to_end(key)
             return known, []
         changes = []
+        # PostgreSQL prepares and drops outside of transactions, so a rollback does not change this record.
         while len(self._names) >= self._most:
             unused, name = self._names.popitem(last=False)
             changes.append(StatementChange(unused, name, dropped=True))

@@ -122,6 +122,7 @@ class ItemProcess:
                 raise
             return
         finally:
+            # A late child is killed at once: a frozen interpreter cannot stop itself.
             code = await _finish_uncancelled(
                 _reap_child(process, wait_s=0 if self._is_late() else self._isolation.end_s)
             )
@@ -209,6 +210,7 @@ async def _reap_child(process: asyncio.subprocess.Process, *, wait_s: float) -> 
             await process.wait()
     if process.returncode is None:
         with suppress(ProcessLookupError):
+            # The whole session, since the item may have started programs of its own.
             os.killpg(process.pid, signal.SIGKILL)
     code = await process.wait()
     if process.stdin is not None:

@@ -95,6 +95,7 @@ def judge_workers(
         known[own.worker_id] = own
     alive = [one for one in known.values() if now - max(one.seen_at, one.claimed_at) <= SILENT_AFTER]
     claiming = [one for one in alive if now - one.claimed_at <= SILENT_AFTER]
+    # A stuck worker of this process is a fault even while other processes claim work.
     fault = None
     if own is not None and own not in claiming:
         fault = "worker_stuck"

@@ -256,6 +256,7 @@ class Runner:
                     f"It took longer than {limit.total_seconds():g} s without progress and was stopped."
                 ) from error
 
+    # One by one: groups of settled items were not faster, and locked rows of many people in no common order.
     async def _settle_work(self, item: WorkItem) -> None:
         async with self._db.tx(item.org_id) as tx:
             await store.settle_work(tx, item)

@@ -134,6 +134,7 @@ async def renew_lease(tx: Tx, item: WorkItem, lease_until: datetime) -> bool:
 
 async def settle_work(tx: Tx, item: WorkItem) -> None:
     """Finish the work with this transaction; if it was enqueued again meanwhile, it is due again."""
+    # No row: it was enqueued again while it ran, or another runner has it, which release_work tells apart.
     if await tx.execute(SQL["settle"], **_fence_params(item)):
         return
     await release_work(tx, item, due_at=tx.now, attempts=0, error=None)

@@ -76,7 +76,7 @@ class Job:
     parked_at: datetime | None
     error: str | None
     waits_for: str | None
-    """The job that goes first: an earlier one of the same session, which runs or is tried again."""
+    """The job that must end first: an earlier one of the same lane, which runs or is retried."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,6 +114,7 @@ class WorkRetryPolicy:
         """
         if attempts >= self.max_attempts:
             return None
+        # The exponent is bounded, since a float power overflows where attempts have no limit.
         grown = self.first.total_seconds() * self.factor ** min(attempts - 1, 32)
         return timedelta(seconds=min(grown, self.most.total_seconds()) * (0.5 + chance / 2))
 

@@ -27,6 +27,7 @@ async def ensure_created(
     """Create the cluster unless it exists; raise Misconfigured for one that is foreign, incomplete or missing."""
     if layout.pgdata.exists():
         check_cluster(layout, binaries)
+    # A missing cluster is an error and never replaced by an empty one: perhaps a disk is not mounted.
     elif layout.created_file.exists():
         raise Misconfigured(
             f"{layout.data_dir} had a database, and {layout.pgdata} is gone. Put it back (is a disk not mounted?) or "

@@ -19,6 +19,7 @@ class StartupFailure:
     """True when only the operator can fix it."""
 
 
+# Looked through in order; the first whose pattern fits is taken.
 STARTUP_FAILURES = (
     StartupFailure(
         sign=r"No space left on device|Disk quota exceeded|could not extend file",

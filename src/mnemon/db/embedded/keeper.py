@@ -26,6 +26,7 @@ def run_keeper(layout: ClusterPaths, grace_seconds: float) -> None:
     )
     if not keeper_lock.try_lock(shared=False):
         return
+    # The grace period lets a restarted program find the server still running.
     unused = 0.0
     while True:
         time.sleep(CHECK_INTERVAL_SECONDS)

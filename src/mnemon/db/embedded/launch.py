@@ -96,6 +96,7 @@ def switch_user(uid: int, gid: int, reach: list[str]) -> None:
     """Become the user, keeping one capability if the paths need it; raise LaunchRefused if they stay closed."""
     libc = ctypes.CDLL(None, use_errno=True)
     keeping = sys.platform == "linux" and libc.prctl(PR_SET_SECUREBITS, KEEP_CAPS_AND_NO_SETUID_FIXUP, 0, 0, 0) == 0
+    # In this order: after setuid the process may change neither its groups nor its group id.
     os.setgroups([])
     os.setgid(gid)
     os.setuid(uid)

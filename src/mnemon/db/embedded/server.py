@@ -157,6 +157,7 @@ async def _wait_until_gone(pid: int, pgdata: Path, seconds: float) -> bool:
 
 START_POLL_SECONDS = 0.02
 REPORT_EVERY_SECONDS = 3.0
+# A recovery has no deadline: PostgreSQL logs a line a second meanwhile, and only silence is an error.
 STALL_SECONDS = 120.0
 ORPHANS_MESSAGE = "pre-existing shared memory block"
 ORPHAN_ATTEMPTS = 50
@@ -222,6 +223,7 @@ async def _launch_server(
         account=account,
         reach=(layout.pgdata, binaries.folder, socket_dir),
         log=layout.log_file,
+        # A recycled pid is told to PostgreSQL as stale; its lock file is never deleted here.
         stale_pid=old_pid
         if old_pid is not None and is_alive(old_pid) and not is_server_on(old_pid, layout.pgdata)
         else None,
