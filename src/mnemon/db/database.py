@@ -148,13 +148,13 @@ class Database:
 
     async def read_once(self, org_id: str, sql: str, /, *, within_s: float | None = None, **params: Any) -> list[Row]:
         """Return the rows of one reading statement, in a transaction of a single round trip: for frequent reads."""
-        asked = Statement(sql, params)
+        statement = Statement(sql, params)
         with span("transaction", org=org_id):
             async with self._lazy_transaction(
                 self._begin_statements(org_id, "BEGIN READ ONLY"), within_s
             ) as transaction:
-                await transaction.read_once(asked)
-        return asked.rows
+                await transaction.read_once(statement)
+        return statement.rows
 
     async def check_disk(self, within_s: float) -> None:
         """Raise DatabaseDown while the database's disk is full; else note that it has room."""
@@ -189,7 +189,9 @@ class Database:
     ) -> AsyncIterator[LazyTransaction]:
         """Run a transaction that begins with these statements: commit it at the end, or roll back on an exception."""
         borrow = partial(self._borrow_connection, within_s)
-        transaction = LazyTransaction(begin, take=borrow, give=self._pool.return_connection, tries=self._pool.size)
+        transaction = LazyTransaction(
+            begin, borrow=borrow, give_back=self._pool.return_connection, tries=self._pool.size
+        )
         with self._translate_errors():
             try:
                 yield transaction

@@ -30,13 +30,13 @@ class LazyTransaction:
         self,
         begin: Sequence[Statement],
         *,
-        take: Callable[[], Awaitable[PipelinedConnection]],
-        give: Callable[[PipelinedConnection], None],
+        borrow: Callable[[], Awaitable[PipelinedConnection]],
+        give_back: Callable[[PipelinedConnection], None],
         tries: int,
     ) -> None:
         self._begin = begin
-        self._take = take
-        self._give = give
+        self._borrow = borrow
+        self._give_back = give_back
         self._tries = tries
         self._connection: PipelinedConnection | None = None
         self._deferred = [*begin]
@@ -45,19 +45,19 @@ class LazyTransaction:
         self._wrote = False
         """Whether anything was sent that may write; only then does it matter whether a lost COMMIT arrived."""
 
-    def defer(self, asked: Statement) -> None:
+    def defer(self, statement: Statement) -> None:
         """Queue a statement to be run with the next one, or with the commit; its error is raised there."""
-        self._deferred.append(asked)
+        self._deferred.append(statement)
 
-    def defer_to_commit(self, asked: Statement) -> None:
+    def defer_to_commit(self, statement: Statement) -> None:
         """Queue a statement to be run after all others, in the round of the commit."""
-        self._at_commit.append(asked)
+        self._at_commit.append(statement)
 
-    def cancel_deferred(self, asked: Statement) -> bool:
+    def cancel_deferred(self, statement: Statement) -> bool:
         """Drop a deferred statement and all deferred after it; return False when it was already sent."""
-        if asked not in self._deferred:
+        if statement not in self._deferred:
             return False
-        del self._deferred[self._deferred.index(asked) :]
+        del self._deferred[self._deferred.index(statement) :]
         return True
 
     async def begun_connection(self) -> PipelinedConnection:
@@ -68,7 +68,7 @@ class LazyTransaction:
         assert self._connection is not None
         return self._connection
 
-    async def send_statements(self, *asked: Statement) -> None:
+    async def send_statements(self, *statements: Statement) -> None:
         """Run the statements after the deferred ones; replace a connection that a server restart left dead.
 
         Only the first round may be sent to a second connection. It begins a transaction that it does not commit, so
@@ -78,11 +78,11 @@ class LazyTransaction:
         lost: psycopg.Error = psycopg.OperationalError("no live connection")
         for _ in range(self._tries):
             first = self._connection is None
-            connection = self._connection = self._connection or await self._take()
+            connection = self._connection = self._connection or await self._borrow()
             # A value that cannot be converted fails here, before anything is sent.
-            bound = connection.bind_statements(*self._deferred, *asked)
+            bound = connection.bind_statements(*self._deferred, *statements)
             ahead, self._deferred = self._deferred, []
-            self._wrote = self._wrote or any(_may_write(one) for one in (*ahead, *asked))
+            self._wrote = self._wrote or any(_may_write(one) for one in (*ahead, *statements))
             try:
                 await connection.send_round(bound)
             except RoundTimeout:
@@ -97,11 +97,11 @@ class LazyTransaction:
                 return
         raise lost
 
-    async def read_once(self, asked: Statement) -> None:
+    async def read_once(self, statement: Statement) -> None:
         """Begin, run one reading statement and commit in one round; raise ValueError for a statement that may write."""
-        if not is_read_only(asked.sql):
+        if not is_read_only(statement.sql):
             raise ValueError("read_once may send its statement twice, so it must only read; write in a transaction")
-        await self.send_statements(asked, plain_statement("COMMIT"))
+        await self.send_statements(statement, plain_statement("COMMIT"))
         self._is_over = True
 
     async def commit(self) -> None:
@@ -152,15 +152,15 @@ class LazyTransaction:
         """Return the connection to the pool."""
         connection, self._connection = self._connection, None
         if connection is not None:
-            self._give(connection)
+            self._give_back(connection)
 
     @property
     def _has_begun(self) -> bool:
         return self._begin[0] not in self._deferred
 
 
-def _may_write(asked: Statement) -> bool:
-    return not asked.sql.startswith("SET LOCAL ") and not is_read_only(asked.sql)
+def _may_write(statement: Statement) -> bool:
+    return not statement.sql.startswith("SET LOCAL ") and not is_read_only(statement.sql)
 
 
 PendingStatement = tuple[Statement, "asyncio.Future[None]"]
@@ -192,12 +192,12 @@ class StatementBatcher:
                     task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def run_statement(self, asked: Statement) -> None:
+    async def run_statement(self, statement: Statement) -> None:
         """Queue a statement for the next round and wait for its result."""
-        answered = asyncio.get_running_loop().create_future()
-        self._queued.append((asked, answered))
+        waiter = asyncio.get_running_loop().create_future()
+        self._queued.append((statement, waiter))
         await self._wait_or_send()
-        await answered
+        await waiter
 
     async def _run_reader(self, reader: Coroutine[Any, Any, Any], left: "_OpenReaders") -> Any:
         result = await reader
@@ -215,7 +215,7 @@ class StatementBatcher:
         waiting, self._queued = self._queued, []
         self._running = len(waiting)
         try:
-            await self._send(*(asked for asked, _ in waiting))
+            await self._send(*(statement for statement, _ in waiting))
         except psycopg.Error as error:
             _resolve_waiters(waiting, error)
         else:
@@ -223,13 +223,13 @@ class StatementBatcher:
 
 
 def _resolve_waiters(waiting: Sequence[PendingStatement], error: psycopg.Error | None) -> None:
-    for _, answered in waiting:
-        if answered.done():  # its reader was cancelled while it waited
+    for _, waiter in waiting:
+        if waiter.done():  # its reader was cancelled while it waited
             continue
         if error is None:
-            answered.set_result(None)
+            waiter.set_result(None)
         else:
-            answered.set_exception(error)
+            waiter.set_exception(error)
 
 
 class _OpenReaders:

@@ -71,7 +71,7 @@ def plain_statement(sql: str) -> Statement:
 class BoundStatement(NamedTuple):
     """A statement with its parameters in PostgreSQL's wire format."""
 
-    asked: Statement
+    statement: Statement
     query: bytes
     values: Sequence[Buffer | None]
     types: tuple[int, ...]
@@ -82,12 +82,12 @@ class _PendingRound:
     """A round that was sent: the expected results in order, and the results received so far."""
 
     def __init__(self) -> None:
-        self.due: list[Statement | StatementChange] = []
+        self.expected: list[Statement | StatementChange] = []
         """What each result belongs to: a statement, or a PREPARE or DEALLOCATE sent ahead of one."""
         self.changes = False
         """Whether the round prepares or drops anything."""
         self.results: list[PGresult] = []
-        self.between = True
+        self.at_boundary = True
         """Whether the last result was read to its end; kept here, since a cancelled read stops in the middle."""
 
 
@@ -107,13 +107,13 @@ class PipelinedConnection(psycopg.AsyncConnection[DictRow]):
         self._own_loaders = Transformer(self.adapters)
         self._own_prepared = PreparedStatements()
 
-    async def run_round(self, *asked: Statement) -> None:
+    async def run_round(self, *batch: Statement) -> None:
         """Run the statements in order and store their results in them. Where one fails, none after it is run."""
-        await self.send_round(self.bind_statements(*asked))
+        await self.send_round(self.bind_statements(*batch))
 
-    def bind_statements(self, *asked: Statement) -> list[BoundStatement]:
+    def bind_statements(self, *batch: Statement) -> list[BoundStatement]:
         """Return the statements with converted parameters; raise where a value cannot be converted."""
-        return [self._bind_statement(one) for one in asked]
+        return [self._bind_statement(one) for one in batch]
 
     async def send_round(self, bound: Sequence[BoundStatement]) -> None:
         """Send bound statements and store their results: the second half of `run_round`. Log a round that was slow."""
@@ -124,7 +124,7 @@ class PipelinedConnection(psycopg.AsyncConnection[DictRow]):
             finally:
                 seconds = time.monotonic() - began
                 if seconds >= statements.SLOW_S:
-                    statements.warn_slow([one.asked.sql for one in bound], seconds)
+                    statements.warn_slow([one.statement.sql for one in bound], seconds)
 
     async def _run_pipeline(self, bound: Sequence[BoundStatement]) -> None:
         """Send the round and read its results; afterwards the record of prepared statements matches the server's."""
@@ -152,25 +152,25 @@ class PipelinedConnection(psycopg.AsyncConnection[DictRow]):
         self._settle_prepared(pending)
         await self._store_results(pending)
 
-    def _bind_statement(self, asked: Statement) -> BoundStatement:
-        query, names = positional_query(asked.sql)
-        values = self._own_types.dump_sequence([asked.params[name] for name in names], [PyFormat.AUTO] * len(names))
-        return BoundStatement(asked, query, values, tuple(self._own_types.types or ()), self._own_types.formats)
+    def _bind_statement(self, statement: Statement) -> BoundStatement:
+        query, names = positional_query(statement.sql)
+        values = self._own_types.dump_sequence([statement.params[name] for name in names], [PyFormat.AUTO] * len(names))
+        return BoundStatement(statement, query, values, tuple(self._own_types.types or ()), self._own_types.formats)
 
     def _write_round(self, bound: Sequence[BoundStatement], pending: _PendingRound) -> None:
         """Queue the round in libpq as one pipeline, preparing statements where needed."""
         pgconn = self.pgconn
         pgconn.enter_pipeline_mode()
-        for asked, query, values, types, formats in bound:
-            form = Format.BINARY if asked.tuples else Format.TEXT
-            if asked.prepare and self.prepares:
+        for statement, query, values, types, formats in bound:
+            form = Format.BINARY if statement.tuples else Format.TEXT
+            if statement.prepare and self.prepares:
                 name, changes = self._own_prepared.plan_use((query, types))
                 for change in changes:
                     self._write_change(change, pending)
                 pgconn.send_query_prepared(name, values, formats, form)
             else:
                 pgconn.send_query_params(query, values, types, formats, form)
-            pending.due.append(asked)
+            pending.expected.append(statement)
         pgconn.pipeline_sync()
 
     def _write_change(self, change: StatementChange, pending: _PendingRound) -> None:
@@ -178,7 +178,7 @@ class PipelinedConnection(psycopg.AsyncConnection[DictRow]):
             self.pgconn.send_query_params(b"DEALLOCATE " + change.name, None)
         else:
             self.pgconn.send_prepare(change.name, *change.key)
-        pending.due.append(change)
+        pending.expected.append(change)
         pending.changes = True
 
     async def _read_results(self, pending: _PendingRound, seconds: float) -> None:
@@ -196,13 +196,13 @@ class PipelinedConnection(psycopg.AsyncConnection[DictRow]):
                 continue
             result = pgconn.get_result()
             if result is None:
-                if pending.between:  # None ends each result; two in a row mean that nothing more will come
+                if pending.at_boundary:  # None ends each result; two in a row mean that nothing more will come
                     raise psycopg.OperationalError("the server closed the connection")
-                pending.between = True
+                pending.at_boundary = True
             elif result.status == ExecStatus.PIPELINE_SYNC:
                 return
             else:
-                pending.between = False
+                pending.at_boundary = False
                 pending.results.append(result)
 
     def _settle_prepared(self, pending: _PendingRound) -> None:
@@ -213,7 +213,9 @@ class PipelinedConnection(psycopg.AsyncConnection[DictRow]):
             (place for place, result in enumerate(pending.results) if result.status not in _OK_STATUSES),
             len(pending.results),
         )
-        self._own_prepared.undo_changes(one for one in reversed(pending.due[done:]) if isinstance(one, StatementChange))
+        self._own_prepared.undo_changes(
+            one for one in reversed(pending.expected[done:]) if isinstance(one, StatementChange)
+        )
 
     async def _wait_ready(self, until: float, *, writing: bool = False) -> None:
         """Wait until there is something to read, or room to write; raise TimeoutError where `until` passes first."""
@@ -233,25 +235,25 @@ class PipelinedConnection(psycopg.AsyncConnection[DictRow]):
                 loop.remove_writer(socket)
 
     async def _store_results(self, pending: _PendingRound) -> None:
-        for due, result in zip(pending.due, pending.results, strict=True):
+        for expected, result in zip(pending.expected, pending.results, strict=True):
             if result.status not in _OK_STATUSES:
                 raise await self._error_of(result)
-            if isinstance(due, Statement):
-                await self._store_rows(due, result)
+            if isinstance(expected, Statement):
+                await self._store_rows(expected, result)
 
-    async def _store_rows(self, asked: Statement, result: PGresult) -> None:
-        asked.count = result.command_tuples or 0
+    async def _store_rows(self, statement: Statement, result: PGresult) -> None:
+        statement.count = result.command_tuples or 0
         if not result.nfields:
             return
         self._own_loaders.set_pgresult(result)
-        names = [] if asked.tuples else [(result.fname(place) or b"").decode() for place in range(result.nfields)]
-        make = tuple if asked.tuples else lambda row: dict(zip(names, row, strict=True))
-        asked.rows = []
-        some = max(1, _VALUES_PER_SLICE // result.nfields)
-        for start in range(0, result.ntuples, some):
+        names = [] if statement.tuples else [(result.fname(place) or b"").decode() for place in range(result.nfields)]
+        make_row = tuple if statement.tuples else lambda row: dict(zip(names, row, strict=True))
+        statement.rows = []
+        slice_rows = max(1, _VALUES_PER_SLICE // result.nfields)
+        for start in range(0, result.ntuples, slice_rows):
             if start:
                 await asyncio.sleep(0)  # the result is complete, so a pause does not keep the database waiting
-            asked.rows += self._own_loaders.load_rows(start, min(start + some, result.ntuples), make)
+            statement.rows += self._own_loaders.load_rows(start, min(start + slice_rows, result.ntuples), make_row)
 
     async def _error_of(self, result: PGresult) -> psycopg.Error:
         """Return the error of a result; close the connection where its prepared statements are stale."""

@@ -94,9 +94,9 @@ _MAX_LABELS = 5
 def warn_slow(statements: Sequence[str], seconds: float) -> None:
     """Warn of a round that took longer than `SLOW_S`: which statements were in it, never their values."""
     labels = list(dict.fromkeys(statement_label(sql) for sql in statements))
-    asked = [label for label in labels if not label.startswith(("BEGIN", "SET LOCAL"))] or labels
+    shown = [label for label in labels if not label.startswith(("BEGIN", "SET LOCAL"))] or labels
     log.warning(
-        "slow_statement", statement=", ".join(asked[:_MAX_LABELS]), statements=len(statements), ms=round(seconds * 1000)
+        "slow_statement", statement=", ".join(shown[:_MAX_LABELS]), statements=len(statements), ms=round(seconds * 1000)
     )
 
 

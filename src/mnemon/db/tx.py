@@ -136,9 +136,9 @@ class Tx:
         """Execute once per row, many rows per round trip; return how many rows were changed in all."""
         touched = 0
         for start in range(0, len(rows), _ROWS_PER_ROUND):
-            asked = [Statement(sql, row) for row in rows[start : start + _ROWS_PER_ROUND]]
-            await self._send_round(*asked)
-            touched += sum(one.count for one in asked)
+            statements = [Statement(sql, row) for row in rows[start : start + _ROWS_PER_ROUND]]
+            await self._send_round(*statements)
+            touched += sum(one.count for one in statements)
         return touched
 
     async def fetch_tuples(self, sql: str, **params: Any) -> list[tuple[Any, ...]]:
@@ -190,17 +190,17 @@ class Tx:
         if not self._transaction.cancel_deferred(mark):
             self._transaction.defer(plain_statement(f"RELEASE SAVEPOINT {name}"))
 
-    async def _run_statement(self, asked: Statement) -> Statement:
+    async def _run_statement(self, statement: Statement) -> Statement:
         if self._batcher is None:
-            await self._send_round(asked)
+            await self._send_round(statement)
         else:
-            await self._batcher.run_statement(asked)
-        return asked
+            await self._batcher.run_statement(statement)
+        return statement
 
-    async def _send_round(self, *asked: Statement) -> None:
+    async def _send_round(self, *statements: Statement) -> None:
         # A background job lets requests go first between its reads too, but not once it holds locks they may wait for.
         if not self._holds_locks:
-            self._holds_locks = self._has_deferred or not all(is_read_only(one.sql) for one in asked)
+            self._holds_locks = self._has_deferred or not all(is_read_only(one.sql) for one in statements)
             await self._priority.yield_to_requests()
         self._has_deferred = False
-        await self._transaction.send_statements(*asked)
+        await self._transaction.send_statements(*statements)

@@ -227,7 +227,8 @@ class Runner:
             )
         if self._isolation is None or not self._runs_alone(item):
             return await self._run_handler(item, kind)
-        _item_log(item).info("work_isolated", time_limit_s=kind.time_limit.total_seconds())
+        item_log = _item_log(item)
+        item_log.info("work_isolated", time_limit_s=kind.time_limit.total_seconds())
         child = ItemProcess(self._isolation, item, kind.time_limit)
         async with supervise("lease_keeper", lambda: self._keep_lease(item, kind.lease, child.deadline)):
             await child.run()
