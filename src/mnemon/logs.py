@@ -34,22 +34,22 @@ _MODEL_NEXT_STEP = "Look at the model_call line with the same request_id."
 
 NEXT_STEPS = {
     "agent_replied": "The chat shows what went wrong; model_call lines with the same job tell about the model.",
-    "answer_rejected": "Nothing now: it is asked again later. If it is frequent, use a model that keeps to a schema.",
-    "embedding_call": "Nothing now: search works by words, and the texts are embedded later.",
+    "answer_rejected": "No action needed: it is retried later. If frequent, use a model that follows JSON schemas.",
+    "embedding_call": "No action needed: search works by words meanwhile, and the texts are embedded later.",
     "key_refused": "If the caller is yours, give it a valid key: `mnemon keys list`, `mnemon keys create`.",
-    "library": "Nothing, unless requests fail at the same time; then report it with this line.",
+    "library": "No action needed, unless requests fail at the same time; then report it with this line.",
     "log_lines_dropped": "Read the log faster, or raise MNEMON_LOG_LEVEL.",
     "model_call": "Look at the model's server, and at MNEMON_MODEL and MNEMON_MODEL_API_KEY.",
     "rate_limited": "Slow the caller down, or raise MNEMON_RATE_LIMIT_PER_MINUTE.",
-    "reflection": "Nothing now: what is open is tried again. The work_finished line with the same turn tells when.",
-    "request_failed": "A fault of Mnemon: report it with this line.",
+    "reflection": "No action needed: open sections are retried. The work_finished line of the same turn tells when.",
+    "request_failed": "A bug in Mnemon: report it with this line.",
     "run_finished": "`mnemon runs show` with the run's id tells why it did not succeed.",
-    "seal_failed": "Nothing now: it is tried again. The unavailable and task_failed lines tell of the database.",
+    "seal_failed": "No action needed: it is retried. The unavailable and task_failed lines tell why.",
     "slow_statement": "If it is frequent, look at the database's load, locks and disk.",
-    "turn_not_sealed": "Look at the database. The message is kept and the turn becomes interrupted: ask again.",
+    "turn_not_sealed": "Check the database. The message is stored and the turn becomes interrupted: send it again.",
     "turn_sealed": "Look at the model_call line with the same request_id.",
-    "watch_failed": "Nothing now: it is looked at again. The unavailable and task_failed lines tell of the database.",
-    "work_lost": "A fault of Mnemon: report it with this line. The job is claimed again when its lease runs out.",
+    "watch_failed": "No action needed: it is checked again. The unavailable and task_failed lines tell why.",
+    "work_lost": "A bug in Mnemon: report it with this line. The job is claimed again when its lease runs out.",
 }
 """What to do about a warning or an error that does not say so itself, by event; not added to other levels."""
 _ALERT_METHODS = frozenset({"warning", "error", "exception", "critical"})

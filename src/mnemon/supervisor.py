@@ -101,10 +101,10 @@ def _log_end(name: str, cause: BaseException | None, failures: int) -> None:
     """Log how the loop ended, and the next step."""
     task_log = log.bind(task=name, failures=failures)
     if cause is None:
-        task_log.error("task_ended", next_step="It is started again; a task of this kind should not end by itself.")
+        task_log.error("task_ended", next_step="It is restarted; a task of this kind should not end by itself.")
     elif isinstance(cause, Unavailable):
-        step = "Run `mnemon doctor`: it tells what is unavailable. The task goes on by itself when that is back."
+        step = "Run `mnemon doctor` to see what is unavailable. The task continues by itself once that is back."
         task_log.warning("task_failed", error=cause.code, next_step=step)
     else:
         code = cause.code if isinstance(cause, MnemonError) else type(cause).__name__
-        task_log.error("task_failed", error=code, next_step="It is started again.", exc_info=cause)
+        task_log.error("task_failed", error=code, next_step="It is restarted.", exc_info=cause)

@@ -121,8 +121,8 @@ class ChainCheck:
         """Compare the lane's last entry with the stored head, and with the exported one; return the break or None."""
         at = self.reached
         if self.exported is not None and at.seq < self.exported.seq:
-            words = f"The exported head has {self.exported.seq} entries, the log only {at.seq}: its end was removed."
-            return self._missing_entry_break(at.seq + 1, words)
+            cause = f"The exported head has {self.exported.seq} entries, the log only {at.seq}: its end was removed."
+            return self._missing_entry_break(at.seq + 1, cause)
         if head is None:
             return (
                 self._missing_entry_break(at.seq, "The lane has entries and no head: the head was removed.")
@@ -130,11 +130,11 @@ class ChainCheck:
                 else None
             )
         if at.seq < head.seq:
-            words = f"The head counts {head.seq} entries, the log ends after {at.seq}: its end was removed."
-            return self._missing_entry_break(at.seq + 1, words)
+            cause = f"The head counts {head.seq} entries, the log ends after {at.seq}: its end was removed."
+            return self._missing_entry_break(at.seq + 1, cause)
         if at != head:
-            words = f"The head says {head.seq} entries and another hash than the last of {at.seq}: the head was edited."
-            return self._missing_entry_break(at.seq, words)
+            cause = f"The head says {head.seq} entries and another hash than the last of {at.seq}: the head was edited."
+            return self._missing_entry_break(at.seq, cause)
         return None
 
     # Whoever rewrites all lanes and heads can make them fit; only a head that was exported before shows that.
@@ -142,8 +142,8 @@ class ChainCheck:
         kept = self.exported
         if kept is None or kept.seq != link.seq or kept.hash == link.hash:
             return None
-        words = "The exported head has another hash for this entry: the log was rewritten up to here or earlier."
-        return ChainBreak(lane=link.lane, seq=link.seq, id=link.id, meaning=words)
+        cause = "The exported head has another hash for this entry: the log was rewritten up to here or earlier."
+        return ChainBreak(lane=link.lane, seq=link.seq, id=link.id, meaning=cause)
 
     def _missing_entry_break(self, seq: int, meaning: str) -> ChainBreak:
         return ChainBreak(lane=self.lane, seq=seq, id=None, meaning=meaning)
@@ -193,8 +193,8 @@ def verify_chains(links: Iterable[AuditLink], head: LogHead, *, exported: LogHea
 def lost_end_break(*, lane: int, seq: int, gone: bool, named_by: str) -> ChainBreak:
     """Return the break of a lane that holds by itself, but lacks the end that a later entry of another lane names."""
     happened = "is gone: the lane lost its end" if gone else "has another hash: the lane was rewritten"
-    words = f"{named_by} was written after this entry, which {happened}, and its head was changed to fit."
-    return ChainBreak(lane=lane, seq=seq, id=None, meaning=words)
+    cause = f"{named_by} was written after this entry, which {happened}, and its head was changed to fit."
+    return ChainBreak(lane=lane, seq=seq, id=None, meaning=cause)
 
 
 def link_hash(previous: bytes, link: AuditLink) -> bytes:
@@ -209,12 +209,12 @@ def _link_break(link: AuditLink, before: ChainHead) -> ChainBreak | None:
     """Return the break where the entry does not follow this head; None where it does."""
     expected = before.seq + 1
     if link.seq > expected:
-        words = f"Entry {expected} is missing; the next one there is {link.seq}. It was removed, moved or renumbered."
-        return ChainBreak(lane=link.lane, seq=expected, id=None, meaning=words)
+        cause = f"Entry {expected} is missing; the next one there is {link.seq}. It was removed, moved or renumbered."
+        return ChainBreak(lane=link.lane, seq=expected, id=None, meaning=cause)
     if link.seq < expected:
-        words = f"A second entry says it is number {link.seq}: it was inserted, moved or renumbered."
-        return ChainBreak(lane=link.lane, seq=link.seq, id=link.id, meaning=words)
+        cause = f"A second entry says it is number {link.seq}: it was inserted, moved or renumbered."
+        return ChainBreak(lane=link.lane, seq=link.seq, id=link.id, meaning=cause)
     if link_hash(before.hash, link) != link.hash:
-        words = "The entry does not have the hash it was written with: it was edited, inserted, moved or swapped."
-        return ChainBreak(lane=link.lane, seq=link.seq, id=link.id, meaning=words)
+        cause = "The entry does not have the hash it was written with: it was edited, inserted, moved or swapped."
+        return ChainBreak(lane=link.lane, seq=link.seq, id=link.id, meaning=cause)
     return None

@@ -8,7 +8,7 @@ from mnemon.db.connect import open_connection
 from mnemon.scope import Scope
 from mnemon.services import Services
 
-_REVIEW_HINT = "look at `mnemon keys list`, and revoke what should be."
+_REVIEW_HINT = "check `mnemon keys list`, and revoke the keys that should be."
 
 
 class RevocationCarryover:
@@ -44,11 +44,12 @@ class RevocationCarryover:
         if self._found:
             warning = (
                 "The database that this one replaces had itself been restored without knowing which keys had been "
-                f"revoked, so some may open again: {_REVIEW_HINT}"
+                f"revoked, so some may be valid again: {_REVIEW_HINT}"
             )
             return f"{summary} {warning}" if summary else warning
         return (
-            f"This restore replaces no database, so a key that was revoked since the backup opens again: {_REVIEW_HINT}"
+            "This restore replaces no database, so keys that were revoked since the backup are valid again: "
+            f"{_REVIEW_HINT}"
         )
 
     async def _revoke_again(self, services: Services) -> int:

@@ -62,7 +62,10 @@ async def create_key(
     if bound_user is not None:
         check_bound_user(bound_user)
     if grants is not None and not grants:
-        raise Invalid("A key without a scope opens nothing. Name one, or leave the scopes out.", code="scopes_missing")
+        raise Invalid(
+            "A key without a scope is of no use. Name one, or leave the scopes out for the default.",
+            code="scopes_missing",
+        )
     granted = grants_of_new_key(grants, bound=bound_user is not None)
     if maker is not None:
         granted, expires_at = limit_to_maker(maker, granted, expires_at, named=grants is not None)

@@ -63,14 +63,14 @@ async def find_tools(url: str, bin_dir: Path | None) -> Binaries:
             server = connection.info.server_version // 10000
     except psycopg.Error as error:
         raise DatabaseDown(explain_error(error, url)) from error
-    ours = find_binaries(bin_dir)
-    if ours.major >= server:
-        return ours
+    bundled = find_binaries(bin_dir)
+    if bundled.major >= server:
+        return bundled
     found = shutil.which("pg_dump")
     version = read_version(Path(found)) if found else None
     if found is None or version is None or major_version(version) < server:
         raise Misconfigured(
-            f"The server is PostgreSQL {server}, and pg_dump here is {version or ours.version}. Install the client "
+            f"The server is PostgreSQL {server}, and pg_dump here is {version or bundled.version}. Install the client "
             f"programs of PostgreSQL {server}, or point MNEMON_POSTGRES_BIN_DIR at their bin directory."
         )
     return Binaries(folder=Path(found).parent, version=version)
@@ -112,7 +112,7 @@ async def load_archive(url: str, file: Path, tools: Binaries, report: ReportProg
     loading = await _start_program(tools, "psql", ("-X", "-q", "-v", "ON_ERROR_STOP=1", "--single-transaction"), url)
     assert loading.stdin is not None
     assert loading.stderr is not None
-    words = asyncio.create_task(loading.stderr.read())
+    reading = asyncio.create_task(loading.stderr.read())
     count = 0
     try:
         # Drops every table of this database, also those that the archive lacks, in the transaction of the load.
@@ -131,7 +131,7 @@ async def load_archive(url: str, file: Path, tools: Binaries, report: ReportProg
         raise
     finally:
         code = await loading.wait()
-        message = (await words).decode(errors="replace")
+        message = (await reading).decode(errors="replace")
     if code != 0:
         raise DatabaseDown(f"{explain_error(psycopg.OperationalError(message), url)} Nothing was changed.")
 
@@ -189,12 +189,12 @@ async def _run_program(tools: Binaries, program: str, options: Sequence[str], ur
     kept: list[str] = []
     count = 0
     async for line in process.stderr:
-        words = line.decode(errors="replace").strip()
-        if "dumping contents of table" in words:
+        text = line.decode(errors="replace").strip()
+        if "dumping contents of table" in text:
             count += 1
             report(f"{count} tables")
-        elif re.search(r"\b(error|detail|hint)\b", words):
-            kept.append(words)
+        elif re.search(r"\b(error|detail|hint)\b", text):
+            kept.append(text)
     if await process.wait() != 0:
         raise DatabaseDown(explain_error(psycopg.OperationalError("\n".join(kept)), url))
 
@@ -213,8 +213,8 @@ async def _start_program(tools: Binaries, program: str, options: Sequence[str], 
     )
 
 
-def _last_line(words: str) -> str:
-    lines = [line.strip() for line in words.splitlines() if line.strip()]
+def _last_line(output: str) -> str:
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
     return lines[-1].removeprefix("pg_restore: ").removeprefix("error: ").rstrip(".") if lines else "no reason given"
 
 

@@ -157,12 +157,12 @@ def explain_error(error: psycopg.Error, url: str, *, embedded: bool = False) -> 
     target = parse_target(url)
     if target is None:
         return NOT_A_URL_DETAIL
-    words = _without_password(str(error), url)
+    message = _without_password(str(error), url)
     for failure in CONNECTION_FAILURES:
-        if error.sqlstate in failure.states or (failure.sign and re.search(failure.sign, words, re.IGNORECASE)):
+        if error.sqlstate in failure.states or (failure.sign and re.search(failure.sign, message, re.IGNORECASE)):
             detail = failure.embedded if embedded and failure.embedded else failure.detail
             return detail.format(user=target.user, place=target.place, database=target.database)
-    last = next((line.strip() for line in reversed(words.splitlines()) if line.strip()), type(error).__name__)
+    last = next((line.strip() for line in reversed(message.splitlines()) if line.strip()), type(error).__name__)
     return f"The database at {target.place} refused: {last.rstrip('.')}. `mnemon doctor` checks the usual causes."
 
 
@@ -246,9 +246,9 @@ def _version_numbers(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in re.findall(r"\d+", version)[:2])
 
 
-def _without_password(words: str, url: str) -> str:
+def _without_password(message: str, url: str) -> str:
     password = conninfo_to_dict(url).get("password")
-    return words.replace(str(password), "…") if password else words
+    return message.replace(str(password), "…") if password else message
 
 
 STATEMENT_TIMEOUT = "30s"

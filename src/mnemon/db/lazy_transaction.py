@@ -100,7 +100,7 @@ class LazyTransaction:
     async def read_once(self, statement: Statement) -> None:
         """Begin, run one reading statement and commit in one round; raise ValueError for a statement that may write."""
         if not is_read_only(statement.sql):
-            raise ValueError("read_once may send its statement twice, so it must only read; write in a transaction")
+            raise ValueError("read_once may send its statement twice, so it only reads; write in a transaction")
         await self.send_statements(statement, plain_statement("COMMIT"))
         self._is_over = True
 

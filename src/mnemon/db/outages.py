@@ -129,8 +129,8 @@ def translate_error(error: psycopg.Error) -> Unavailable | None:
 
 def find_outage(error: psycopg.Error) -> Outage | None:
     """Return the known outage that this error is a case of, or None."""
-    words = "" if error.sqlstate else str(error)
+    message = "" if error.sqlstate else str(error)
     for one in OUTAGES:
-        if error.sqlstate in one.states or (words and one.sign and re.search(one.sign, words, re.IGNORECASE)):
+        if error.sqlstate in one.states or (message and one.sign and re.search(one.sign, message, re.IGNORECASE)):
             return one
     return None

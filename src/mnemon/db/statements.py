@@ -80,8 +80,8 @@ def statement_label(sql: str) -> str:
     named = _LABELS.get(sql)
     if named is not None:
         return named
-    words = " ".join(_COMMENT.sub("", sql).partition("'")[0].split())
-    return words if len(words) <= _LABEL_CHARS else f"{words[:_LABEL_CHARS]}…"
+    text = " ".join(_COMMENT.sub("", sql).partition("'")[0].split())
+    return text if len(text) <= _LABEL_CHARS else f"{text[:_LABEL_CHARS]}…"
 
 
 log = structlog.get_logger(__name__)

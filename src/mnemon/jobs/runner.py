@@ -350,10 +350,10 @@ def _log_outcome(item_log: structlog.stdlib.BoundLogger, outcome: str, error: Ex
         return
     code = error.code if isinstance(error, MnemonError) else type(error).__name__
     step = {
-        "failed": "It is tried again by itself.",
-        "parked": "`mnemon jobs list --status parked` tells why. Mend the cause, then run it again: "
+        "failed": "No action needed: it is retried by itself.",
+        "parked": "`mnemon jobs list --status parked` tells why. Fix the cause, then retry it: "
         "`mnemon jobs retry`, or the console's Jobs page.",
-        "left_to_lease": "The database did not take the outcome; the item is claimed again when its lease runs out.",
+        "left_to_lease": "No action needed: the item is claimed again when its lease runs out.",
     }[outcome]
     item_log.warning(
         "work_finished",

@@ -89,21 +89,21 @@ STARTUP_FAILURES = (
 )
 
 
-def diagnose_failure(words: str, *, data_dir: Path) -> MnemonError:
+def diagnose_failure(output: str, *, data_dir: Path) -> MnemonError:
     """Return the error for PostgreSQL's output, with cause and next step."""
     for cause in STARTUP_FAILURES:
-        if re.search(cause.sign, words, re.IGNORECASE):
+        if re.search(cause.sign, output, re.IGNORECASE):
             kind = Misconfigured if cause.lasting else DatabaseDown
             return kind(cause.detail.format(data_dir=data_dir))
     return DatabaseDown(
-        f"PostgreSQL did not start: {last_error_line(words)}. {data_dir / 'postgres.log'} has more; "
+        f"PostgreSQL did not start: {last_error_line(output)}. {data_dir / 'postgres.log'} has more; "
         "`mnemon doctor` checks the usual causes."
     )
 
 
-def last_error_line(words: str) -> str:
+def last_error_line(output: str) -> str:
     """Return the last line that reports an error, without its timestamp; the last line of all if none does."""
-    lines = [line.strip() for line in words.splitlines() if line.strip()]
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
     bad = [line for line in lines if re.search(r"\b(PANIC|FATAL|ERROR|error)\b:", line)]
     last = (bad or lines or ["it said nothing"])[-1]
     return re.sub(r"^.*?\b(PANIC|FATAL|ERROR|error):\s*", "", last).rstrip(".")

@@ -127,10 +127,10 @@ def unreachable_paths(reach: list[str]) -> list[str]:
 
 def permitted_capabilities(libc: ctypes.CDLL) -> int:
     """Return the capabilities this process may use, lower half."""
-    words = ctypes.create_string_buffer(CAPABILITY_WORDS.size)
-    if libc.capget(_capability_header(), words) != 0:
+    buffer = ctypes.create_string_buffer(CAPABILITY_WORDS.size)
+    if libc.capget(_capability_header(), buffer) != 0:
         return 0
-    return int(CAPABILITY_WORDS.unpack(words.raw)[1])
+    return int(CAPABILITY_WORDS.unpack(buffer.raw)[1])
 
 
 def set_capabilities(libc: ctypes.CDLL, *, permit: int, use: int) -> None:

@@ -111,10 +111,10 @@ def is_alive(pid: int) -> bool:
 
 def _is_in_command_line(pid: int, pgdata: Path) -> bool:
     try:
-        program, *words = Path(f"/proc/{pid}/cmdline").read_text().split("\0")
+        program, *arguments = Path(f"/proc/{pid}/cmdline").read_text().split("\0")
     except (OSError, UnicodeDecodeError):
         return False
-    return Path(program).name == "postgres" and str(pgdata) in words
+    return Path(program).name == "postgres" and str(pgdata) in arguments
 
 
 def _is_in_process_list(pid: int, pgdata: Path) -> bool:
@@ -192,12 +192,12 @@ async def ensure_started(
         launched = await _launch_server(layout, binaries, account, report if attempt == 0 else _ignore_repeated)
         if (ready := await _wait_until_ready(layout, launched, report, stall_seconds)) is not None:
             return ready
-        words = log_since(layout.log_file, launched.log_from)
-        if ORPHANS_MESSAGE not in words:
+        output = log_since(layout.log_file, launched.log_from)
+        if ORPHANS_MESSAGE not in output:
             break
         # Backends whose postmaster was killed notice it and end; PostgreSQL starts only after that.
         await asyncio.sleep(ORPHAN_PAUSE_SECONDS)
-    raise diagnose_failure(words, data_dir=layout.data_dir)
+    raise diagnose_failure(output, data_dir=layout.data_dir)
 
 
 def _ignore_repeated(_message: str) -> None:
