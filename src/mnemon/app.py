@@ -142,6 +142,7 @@ async def make_services(settings: Settings, database_url: str) -> AsyncIterator[
     index_cache = IndexCache(megabytes=settings.index_memory_mb)
     db = make_database(settings, database_url, clock, attached=SharedObjects(index_cache))
     embedder = make_embedder(settings)
+    # Closed in the reverse order: the models first, the database last.
     async with AsyncExitStack() as closing:
         await db.open()
         closing.push_async_callback(db.close)
@@ -223,6 +224,7 @@ def make_app(services: Services, *, worker: bool = True, isolation: Isolation | 
         app.include_router(import_module(f"mnemon.console.{name}").router)
     app.state.mcp = LazyMcpDoor(services, app.state.rate_limit)
     app.router.routes.append(Route(MCP_PATH, endpoint=app.state.mcp, methods=["GET", "POST", "DELETE"]))
+    # The middleware added last is the outermost and sees each request first.
     app.add_middleware(PageCompression)
     app.add_middleware(
         middleware.RequestMiddleware,

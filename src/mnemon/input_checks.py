@@ -65,6 +65,7 @@ def check_text(text: str) -> str:
     return text
 
 
+# Line breaks of Unicode that are not in the category of control characters.
 _SEPARATORS = frozenset("\u2028\u2029")
 
 
@@ -95,6 +96,7 @@ class UnusableJson(Invalid, ValueError):
 def parse_json(raw: bytes | str) -> Any:
     """Return the value; raise Malformed for what is not JSON and UnusableJson for what is beyond the limits."""
     try:
+        # Python's parser also takes NaN and Infinity, which are not JSON.
         value = json.loads(raw, parse_constant=_refuse_constant)
     except RecursionError:
         raise _too_deep_error() from None

@@ -39,6 +39,7 @@ def record_command(tx: Tx, scope: Scope, command: str, *targets: str | None) -> 
 
 def target_text(targets: Iterable[str | None]) -> str | None:
     """Return the ids among the targets, each once, in order; beyond ten, how many more there were."""
+    # Bounded below, since one request may write many rows.
     ids = list(dict.fromkeys(one for one in targets if one is not None and is_any_id(one)))
     more = [f"+{len(ids) - MAX_TARGETS}"] if len(ids) > MAX_TARGETS else []
     return " ".join([*ids[:MAX_TARGETS], *more]) or None

@@ -80,6 +80,7 @@ async def close_session(tx: Tx, scope: Scope, secret: str) -> None:
 
 def csrf_token(secret: str) -> str:
     """Return the token that every form of this session that writes must carry; worthless without the cookie."""
+    # Derived from the session's secret, so that nothing more has to be stored.
     return hmac.new(secret.encode(), b"csrf", sha256).hexdigest()
 
 

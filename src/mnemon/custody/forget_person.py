@@ -50,6 +50,7 @@ async def forget_person(tx: Tx, scope: Scope, *, entry_id: str | None = None) ->
     await ledger.add_entry(tx, entry, receipt)
     log.info("person_forgotten", user=scope.user, receipt=receipt.id, removed=receipt.total)
     await ledger.enqueue_ledger_copy(tx, scope)
+    # The recall index of this process still holds the person's texts.
     tx.attached.get_or_create(IndexCache).forget_person(scope)
     return receipt
 

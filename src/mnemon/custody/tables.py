@@ -115,6 +115,7 @@ async def delete_person_rows(tx: Tx, scope: Scope, table: OwnedTable) -> int:
 async def stream_json_rows(tx: Tx, scope: Scope, table: OwnedTable) -> AsyncIterator[dict[str, Any]]:
     """Yield the person's rows in the order of their key, as JSON by PostgreSQL, without owner and revision."""
     left_out = [column for column in table.columns if column not in table.export_columns]
+    # A cursor of the server, so that a large export is never in memory as a whole.
     cursor = sql.Identifier(f"export_{table.name}")
     statement = sql.SQL(
         "declare {} no scroll cursor for select (to_jsonb(t) - %(left_out)s::text[])::text as row from {} t "
@@ -149,6 +150,7 @@ async def insert_rows(
         "insert into {table} ({names}) select {names} from jsonb_populate_recordset(null::{table}, %(rows)s) "
         "where org_id = %(org_id)s and user_id = %(user_id)s on conflict do nothing"
     ).format(table=_table_name(table), names=names)
+    # The owner last, so that a row cannot name another one; existing rows win over imported ones.
     owned = [{**row, "org_id": scope.org_id, "user_id": scope.user, "revision": revision} for row in found]
     return await tx.execute(statement.as_string(), rows=Jsonb(owned), org_id=scope.org_id, user_id=scope.user)
 

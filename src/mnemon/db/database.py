@@ -236,6 +236,7 @@ class Database:
             yield SilentListener()
             return
         with self._translate_errors():
+            # Not from the pool: LISTEN belongs to the session, and a pooled connection changes hands.
             connection = await open_connection(self._listen_url)
             try:
                 await connection.execute(f'LISTEN "{channel}"')

@@ -27,7 +27,7 @@ log = structlog.get_logger(__name__)
 
 # Row-level security is not written in migrations: a new table could then be forgotten.
 APP_ROLE = "mnemon_app"
-_LOCK_ID = 0x6D6E656D
+_LOCK_ID = 0x6D6E656D  # "mnem" in ASCII
 _FILE_PATTERN = re.compile(r"(?P<number>\d{4})_(?P<name>[a-z0-9_]+)\.sql")
 
 UNSCOPED_TABLES = frozenset({"work", "workers", "restore_gaps"})

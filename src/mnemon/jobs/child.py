@@ -60,6 +60,7 @@ class ParentWorker:
         with suppress(OSError):
             while os.read(self._orders, 4096):
                 pass
+        # Not sys.exit, which would end this thread only.
         os._exit(_ORPHANED_EXIT_CODE)
 
 

@@ -54,6 +54,7 @@ class Attempt:
 
     async def repeat(self, tx: Tx, *, after: timedelta) -> None:
         """Make the work due again later: a schedule's next slot, or because it is not ready yet."""
+        # A repetition is no failure, so its attempts count from zero.
         await store.release_work(tx, self.item, due_at=tx.now + after, attempts=0, error=None)
         self.settled = self.repeated = True
 

@@ -150,6 +150,7 @@ async def release_work(
     outcome = {"due_at": due_at, "attempts": attempts, "error": error, "deaths": deaths}
     if not await tx.execute(SQL["release"], **_fence_params(item), **outcome):
         raise LeaseLost("Another runner took this work over; it will finish it.")
+    # Runners also poll; the notification only makes them look sooner.
     await tx.execute(SQL["wake"])
 
 

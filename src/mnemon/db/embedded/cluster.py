@@ -53,6 +53,7 @@ class EmbeddedCluster:
         self._left = True
         async with hold_change_lock(self.layout.change_lock_file, self._report):
             self._presence.close()
+            # An exclusive lock is granted only if no other process holds a shared one, that is, uses the cluster.
             last = FileLock(self.layout.users_lock_file)
             try:
                 if last.try_lock(shared=False):

@@ -111,6 +111,7 @@ def choose_socket_dir(pgdata: Path, account: SystemAccount) -> Path:
     """Return the cluster's own directory, or a private short one when its path is too long for a socket."""
     if len(os.fsencode(pgdata / f".s.PGSQL.{SOCKET_PORT}")) <= SOCKET_PATH_LIMIT:
         return pgdata
+    # By the path's hash, so that every process finds the same directory without writing it down.
     digest = hashlib.sha256(os.fsencode(pgdata)).hexdigest()[:16]
     short = Path(tempfile.gettempdir()) / f"mnemon-{digest}"
     if len(os.fsencode(short / f".s.PGSQL.{SOCKET_PORT}")) > SOCKET_PATH_LIMIT:
