@@ -14,7 +14,6 @@ from psycopg.pq import TransactionStatus
 
 from mnemon.db.pipeline import PipelinedConnection
 
-# Not psycopg-pool: it awaits locks when lending and when taking back, where a cancellation can lose a connection.
 MAX_IDLE_S = 600.0
 """A connection idle for this long is closed; the last one stays open."""
 MAX_LIFETIME_S = 3600.0
@@ -31,6 +30,7 @@ class NoConnection(psycopg.OperationalError):
     """No connection was returned in time, and none could be opened."""
 
 
+# Not psycopg-pool: it awaits locks when lending and when taking back, where a cancellation can lose a connection.
 class ConnectionPool:
     """At most `size` connections, opened when a task waits for one.
 
