@@ -1,4 +1,5 @@
 """Mnemon: a memory and state server for AI agents.
 
-Rooms hold what is remembered, doors translate, the services knows mechanisms and no nouns. ARCHITECTURE.md is the map.
+Rooms are the packages that hold a kind of data, doors are those that translate a protocol, and below both are the
+mechanisms, which know nothing of either. ARCHITECTURE.md is the map.
 """

@@ -1,4 +1,4 @@
-"""The composition: settings in, a running application out. The only place that knows every room and every door."""
+"""The composition root: turns settings into a running application. Only this module knows every room and every door."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -37,7 +37,7 @@ from mnemon.vectors.embed_job import TextSource
 
 
 def all_job_kinds(services: Services) -> dict[str, JobKind]:
-    """Every kind of work the rooms know, by name."""
+    """Return every kind of work, by name."""
     from mnemon.custody.ledger import job_kinds as ledger
     from mnemon.memory.entities.merge import job_kinds as matching
     from mnemon.memory.upkeep.curator_job import job_kinds as curating
@@ -63,7 +63,7 @@ def all_job_kinds(services: Services) -> dict[str, JobKind]:
 
 
 def embeddable_texts() -> tuple[TextSource, ...]:
-    """The texts of every room that can be found by meaning."""
+    """Return the sources of all texts that can be found by meaning."""
     from mnemon.memory.vector_store import MemoryTexts
     from mnemon.notes.upkeep import NoteTexts
 
@@ -71,7 +71,10 @@ def embeddable_texts() -> tuple[TextSource, ...]:
 
 
 def make_clock(settings: Settings) -> Clock:
-    """The machine's clock, or the file's where the server can be reached from this machine only and a time is in it."""
+    """Return the machine's clock, or the clock of the file where one is set.
+
+    Raises Misconfigured where the file holds no time, or where the server can be reached from other machines.
+    """
     if settings.clock_file is None:
         return SystemClock()
     if not settings.is_loopback:
@@ -86,15 +89,16 @@ def make_clock(settings: Settings) -> Clock:
 
 @asynccontextmanager
 async def make_services(settings: Settings, database_url: str) -> AsyncIterator[Services]:
-    """The mechanisms, made from the settings over a database that is migrated already."""
+    """Open the services for these settings over a database that is migrated already, and close them at the end."""
     clock = make_clock(settings)
-    shelf = IndexCache(megabytes=settings.index_memory_mb)
-    db = make_database(settings, database_url, clock, attached=SharedObjects(shelf))
+    index_cache = IndexCache(megabytes=settings.index_memory_mb)
+    db = make_database(settings, database_url, clock, attached=SharedObjects(index_cache))
     embedder = make_embedder(settings)
+    # Closed in the reverse order: the models first, the database last.
     async with AsyncExitStack() as closing:
         await db.open()
         closing.push_async_callback(db.close)
-        closing.callback(shelf.close)
+        closing.callback(index_cache.close)
         closing.push_async_callback(embedder.close)
         llm = make_llm(settings, settings.model, db.way)
         closing.push_async_callback(llm.close)
@@ -106,7 +110,7 @@ async def make_services(settings: Settings, database_url: str) -> AsyncIterator[
 
 
 def make_database(settings: Settings, url: str, clock: Clock, *, attached: SharedObjects | None = None) -> Database:
-    """The database that the URL names, used as the settings say."""
+    """Return the database of this URL, configured by the settings; it is not opened yet."""
     listen_url = settings.listen_url.get_secret_value() if settings.listen_url else None
     return Database(
         url,
@@ -120,12 +124,12 @@ def make_database(settings: Settings, url: str, clock: Clock, *, attached: Share
 
 
 def make_llm(settings: Settings, name: str, way: RequestPriority | None = None) -> Llm:
-    """The model of that name. The address and the key in the settings are for one provider: another's gets neither."""
-    meant = settings.model == OFFLINE or name.partition(":")[0] == settings.model.partition(":")[0]
-    key = settings.model_api_key if meant else None
+    """Return the model of that name. The address and the key in the settings go to their own provider only."""
+    same_provider = settings.model == OFFLINE or name.partition(":")[0] == settings.model.partition(":")[0]
+    key = settings.model_api_key if same_provider else None
     return connect_llm(
         name,
-        base_url=settings.model_base_url if meant else None,
+        base_url=settings.model_base_url if same_provider else None,
         api_key=key.get_secret_value() if key else None,
         timeout=settings.model_timeout_s,
         longest_reply=settings.max_reply_chars,
@@ -134,13 +138,13 @@ def make_llm(settings: Settings, name: str, way: RequestPriority | None = None) 
 
 
 def make_embedder(settings: Settings) -> Embedder:
-    """The embedder in the settings."""
+    """Return the embedder of the settings."""
     key = settings.embedder_api_key.get_secret_value() if settings.embedder_api_key else None
     return connect_embedder(settings.embedder, base_url=settings.embedder_base_url, api_key=key)
 
 
 async def check_models(settings: Settings) -> None:
-    """Refuse models that cannot be set up: a wrong name, or a key that is missing. Nothing is sent."""
+    """Raise for models that cannot be set up: a wrong name, or a missing key. Nothing is sent."""
     await make_embedder(settings).close()
     for name in filter(None, (settings.model, settings.reflection_model)):
         await make_llm(settings, name).close()
@@ -162,7 +166,7 @@ def make_app(services: Services, *, worker: bool = True, isolation: Isolation | 
         redirect_slashes=False,
     )
     app.state.services = services
-    app.state.closing = asyncio.Event()  # set when the server is asked to stop: endless streams end by themselves
+    app.state.closing = asyncio.Event()  # set when the server stops, so that endless streams end
     app.state.streams = ReplyStreams()
     app.state.worker = None  # the presence of the worker in this process, when there is one
     app.state.readiness = Readiness(services.db, lambda: app.state.worker)
@@ -174,6 +178,7 @@ def make_app(services: Services, *, worker: bool = True, isolation: Isolation | 
         app.include_router(router)
     app.state.mcp = LazyMcpDoor(services, app.state.rate_limit)
     app.router.routes.append(Route(MCP_PATH, endpoint=app.state.mcp, methods=["GET", "POST", "DELETE"]))
+    # The middleware added last is the outermost and sees each request first.
     app.add_middleware(PageCompression)
     app.add_middleware(
         middleware.RequestMiddleware,
@@ -185,7 +190,7 @@ def make_app(services: Services, *, worker: bool = True, isolation: Isolation | 
 
 
 def make_runner(services: Services, *, isolation: Isolation | None = None) -> Runner:
-    """A runner of everything the rooms can do."""
+    """Return a runner of all kinds of work."""
     concurrency = services.settings.worker_concurrency
     return Runner(services.db, services.clock, all_job_kinds(services), concurrency=concurrency, isolation=isolation)
 
@@ -198,14 +203,14 @@ async def _lifespan(app: FastAPI, runner: Runner | None) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def _run_mcp_gate(gate: LazyMcpDoor) -> AsyncIterator[None]:
-    """The MCP door opens beside the start and closes with the application."""
+    """Load the MCP door in the background, beside the start, and close it with the application."""
     async with supervise("mcp", gate.load_and_run):
         yield
 
 
 @asynccontextmanager
 async def _close_streams_at_end(app: FastAPI) -> AsyncIterator[None]:
-    """Replies in the making are sealed as far as they came when the application ends."""
+    """Seal unfinished replies, as far as they came, when the application ends."""
     try:
         yield
     finally:
@@ -214,6 +219,7 @@ async def _close_streams_at_end(app: FastAPI) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def _run_worker(app: FastAPI, runner: Runner | None) -> AsyncIterator[None]:
+    """Run the worker while the application runs."""
     if runner is None:
         yield
         return

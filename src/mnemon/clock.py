@@ -1,4 +1,4 @@
-"""The clock: the only source of now, so that a test can move time for all processes at once."""
+"""The clock: the only source of the current time, so that a test can move time for all processes at once."""
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -8,23 +8,26 @@ from mnemon.errors import Misconfigured
 
 
 class Clock(Protocol):
-    """Tells the time in UTC."""
+    """A source of the current time in UTC."""
 
-    def now(self) -> datetime: ...
+    def now(self) -> datetime:
+        """Return the current time in UTC."""
+        ...
 
 
 class SystemClock:
-    """The machine's time."""
+    """The machine's clock."""
 
     def now(self) -> datetime:
+        """Return the machine's time in UTC."""
         return datetime.now(UTC)
 
 
 class FileClock:
-    """The time that stands in a file: every process that names the file agrees on it.
+    """The time written in a file: every process that names the file agrees on it.
 
-    A file that holds no time at first is the operator's to mend. Later it is one that somebody is just writing: until
-    it can be read again, the time that stood there last goes on.
+    A file without a time at the start is an error for the operator to fix. Later it may be in the middle of being
+    written: until it can be read again, the last time read stays in force.
     """
 
     def __init__(self, path: Path) -> None:
@@ -32,6 +35,7 @@ class FileClock:
         self._last: datetime | None = None
 
     def now(self) -> datetime:
+        """Return the time in the file, or the last one read while it holds none; raise Misconfigured before that."""
         try:
             self._last = parse_time(self._path.read_text(encoding="utf-8").strip())
         except (OSError, ValueError) as error:
@@ -41,18 +45,21 @@ class FileClock:
 
 
 class ManualClock:
-    """A time that a test sets and advances."""
+    """A clock that a test sets and advances."""
 
     def __init__(self, start: datetime) -> None:
         self._now = start
 
     def now(self) -> datetime:
+        """Return the time that was set."""
         return self._now
 
     def set_time(self, at: datetime) -> None:
+        """Set the time."""
         self._now = at
 
     def advance(self, by: timedelta) -> None:
+        """Move the time forward."""
         self._now += by
 
 
@@ -65,12 +72,12 @@ def _unreadable_clock_error(path: Path, error: Exception) -> Misconfigured:
 
 
 def parse_time(text: str) -> datetime:
-    """The UTC time an ISO-8601 text names; a text without an offset means UTC."""
+    """Return the UTC time of an ISO-8601 text; a text without an offset means UTC."""
     at = datetime.fromisoformat(text)
     return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
 
 
 def format_time(at: datetime) -> str:
-    """The time as ISO-8601 UTC ending in Z, to the millisecond, or to the second when it is whole."""
+    """Return the time as ISO-8601 in UTC ending in Z, to the millisecond, or to the second when it is whole."""
     spec = "milliseconds" if at.microsecond // 1000 else "seconds"
     return at.astimezone(UTC).isoformat(timespec=spec).replace("+00:00", "Z")

@@ -8,17 +8,17 @@
     ├── NotFound           no such thing for this caller                          404
     ├── Conflict           the current state does not allow it                    409
     ├── Stale              the version named is no longer current                 412
-    ├── TooLarge           more than the door takes                               413
-    ├── WrongMediaType     a body that is not of the kind the door reads          415
-    ├── Misdirected        the request names a host that this server is not       421
-    ├── RateLimited        too many requests; says when to come back              429
-    ├── Unavailable        something below is down; trying again may help         503
+    ├── TooLarge           the body is larger than allowed                        413
+    ├── WrongMediaType     the body's media type is not supported                 415
+    ├── Misdirected        the request names a host that is not this server       421
+    ├── RateLimited        too many requests; says how long to wait               429
+    ├── Unavailable        a dependency is down; a retry may help                 503
     │   ├── DatabaseDown
     │   ├── Contended      writers blocked each other and one had to give way
     │   └── ModelDown      the language model or the embedder did not answer
     └── Misconfigured      the operator has to change something; says what
 
-The statuses stand here for the reader; the HTTP door owns the mapping.
+The statuses are listed for the reader; `api.problems` maps errors to them.
 """
 
 from dataclasses import dataclass
@@ -46,52 +46,72 @@ class MnemonError(Exception):
 
 
 class Invalid(MnemonError):
+    """The request cannot be understood or breaks a rule."""
+
     code = "invalid"
 
 
 class Malformed(Invalid):
+    """The request is not well-formed."""
+
     code = "malformed"
 
 
 class Unauthenticated(MnemonError):
+    """There is no key, or it is not valid."""
+
     code = "unauthenticated"
 
 
 class NotAllowed(MnemonError):
+    """The key is valid but lacks the scope."""
+
     code = "not_allowed"
 
 
 class NotFound(MnemonError):
-    """Says the same for an id that never existed and for one of another organization."""
+    """There is no such thing for this caller. The message is the same for an unknown id and another organization's."""
 
     code = "not_found"
 
     def __init__(self, noun: str, *, code: str | None = None, detail: str | None = None) -> None:
-        said = detail or f"There is no such {noun}. Check the id, and that the key belongs to its organization."
-        super().__init__(said, code=code)
+        message = detail or f"There is no such {noun}. Check the id, and that the key belongs to its organization."
+        super().__init__(message, code=code)
 
 
 class Conflict(MnemonError):
+    """The current state does not allow the request."""
+
     code = "conflict"
 
 
 class Stale(MnemonError):
+    """The version that the request names is no longer current."""
+
     code = "stale"
 
 
 class TooLarge(MnemonError):
+    """The body is larger than the server takes."""
+
     code = "too_large"
 
 
 class WrongMediaType(MnemonError):
+    """The body's media type is not supported."""
+
     code = "wrong_media_type"
 
 
 class Misdirected(MnemonError):
+    """The request names a host that is not this server."""
+
     code = "foreign_host"
 
 
 class RateLimited(MnemonError):
+    """The caller made too many requests; `retry_after` is the seconds to wait."""
+
     code = "rate_limited"
 
     def __init__(self, detail: str, *, retry_after: int) -> None:
@@ -100,20 +120,30 @@ class RateLimited(MnemonError):
 
 
 class Unavailable(MnemonError):
+    """A dependency is down; a retry may help."""
+
     code = "unavailable"
 
 
 class DatabaseDown(Unavailable):
+    """The database cannot be used now."""
+
     code = "database_unavailable"
 
 
 class Contended(Unavailable):
+    """Writers blocked each other, and this one was rolled back."""
+
     code = "contended"
 
 
 class ModelDown(Unavailable):
+    """The language model or the embedder did not answer."""
+
     code = "model_unavailable"
 
 
 class Misconfigured(MnemonError):
+    """The operator has to change something; the message says what."""
+
     code = "misconfigured"

@@ -1,10 +1,10 @@
-"""Keep the event loop free: requests before jobs, long texts in a thread, and pauses in long loops.
+"""Keeping the event loop responsive: requests before jobs, long texts in a thread, and pauses in long loops.
 
-- Requests and jobs may run in one process, on one processor. A reflection takes as long as a reply does to begin, so a
-  job lets requests that came just now go first before each of its steps, though never for long (`RequestPriority`).
-- Long texts are read in one thread for the whole process: Python runs one at a time anyway, and each further one would
-  make the loop wait longer for its turn. What runs there is linear in its text (`untrusted_text.py`).
-- Work that is short for each item and long for all of them pauses in between.
+- Requests and jobs may run in one process, on one processor. A reflection computes as long as a reply takes to begin,
+  so before each of its steps a job lets recent requests go first, though never for long (`RequestPriority`).
+- Long texts are processed in one thread for the whole process: Python runs one thread at a time anyway, and each
+  further one would make the loop wait longer for its turn. What runs there is linear in its text (`untrusted_text.py`).
+- Loops that are short for each item and long in all pause in between.
 """
 
 import asyncio
@@ -15,41 +15,46 @@ from functools import lru_cache
 from typing import TypeVar
 
 MAX_YIELD_S = 0.05
-"""Longest wait before one step, and for any one who waits."""
+"""Longest that a job waits before one step, and that a request has priority."""
 
-is_background: ContextVar[bool] = ContextVar("stands_back", default=False)
-"""Whether what runs here is a job."""
+is_background: ContextVar[bool] = ContextVar("is_background", default=False)
+"""Whether the current task is part of a job."""
 
 
 class PriorityTicket:
-    """Somebody who goes first, until the answer begins or has taken long."""
+    """The priority of one request, until its response begins or MAX_YIELD_S have passed."""
 
     def __init__(self, way: "RequestPriority") -> None:
-        self._way = way
-        self._until = asyncio.get_running_loop().call_later(MAX_YIELD_S, self.release_priority)
-        self._passing = True
+        self._priority = way
+        # Bounded, so that under a crowd of requests jobs and replies take turns and neither starves.
+        self._timer = asyncio.get_running_loop().call_later(MAX_YIELD_S, self.release_priority)
+        self._active = True
 
     def release_priority(self) -> None:
-        """The first word is there, or never will be; said twice it counts once."""
-        if self._passing:
-            self._passing = False
-            self._until.cancel()
-            self._way.end_request()
+        """End the request's priority, because its response begins or it ended; a second call does nothing."""
+        if self._active:
+            self._active = False
+            self._timer.cancel()
+            self._priority.end_request()
 
 
 class RequestPriority:
-    """Who goes first in one application, and who waits for them. The database has it: every step passes there."""
+    """Counts the requests that go first in one application, and holds the jobs that wait for them.
+
+    It belongs to the database, since every step of a job passes there.
+    """
 
     def __init__(self) -> None:
         self._ahead = 0
         self._waiting: set[asyncio.Future[None]] = set()
 
     def begin_request(self) -> PriorityTicket:
-        """Somebody waits."""
+        """Give a request priority over jobs; release it through the returned ticket."""
         self._ahead += 1
         return PriorityTicket(self)
 
     def end_request(self) -> None:
+        """Count one request less, and wake the waiting jobs after the last."""
         self._ahead -= 1
         if not self._ahead:
             for one in self._waiting:
@@ -57,7 +62,7 @@ class RequestPriority:
                     one.set_result(None)
 
     async def yield_to_requests(self) -> None:
-        """A job may take its next step: nobody waits, or the job has waited long enough."""
+        """In a job, wait until no request has priority, for at most MAX_YIELD_S; elsewhere return at once."""
         if not self._ahead or not is_background.get():
             return
         free = asyncio.get_running_loop().create_future()
@@ -71,12 +76,12 @@ class RequestPriority:
 ReadResult = TypeVar("ReadResult")
 
 INLINE_CHARS = 4_000
-"""Characters that are read on the spot: the slowest reader takes 20 µs for each 1,000 of them in prose, 20 ms at worst;
-a thread costs 0.1 ms."""
+"""Characters that are processed on the event loop: the slowest function takes 20 µs for 1,000 of them in prose, 20 ms
+at worst; a thread costs 0.1 ms."""
 
 
 async def run_off_loop(size: int, read: Callable[[], ReadResult]) -> ReadResult:
-    """Give what `read` makes of texts of this many characters in all, on the spot where they are short."""
+    """Return the result of `read`, run in a thread where its texts have more than INLINE_CHARS characters in all."""
     if size <= INLINE_CHARS:
         return read()
     return await asyncio.get_running_loop().run_in_executor(_text_executor(), copy_context().run, read)
@@ -84,6 +89,8 @@ async def run_off_loop(size: int, read: Callable[[], ReadResult]) -> ReadResult:
 
 @lru_cache(maxsize=1)
 def _text_executor() -> ThreadPoolExecutor:
+    """Return the one thread for long texts."""
+    # One thread: each further one would only make the event loop wait longer for the interpreter lock.
     return ThreadPoolExecutor(1, thread_name_prefix="text")
 
 
@@ -91,7 +98,7 @@ PausedItem = TypeVar("PausedItem")
 
 
 async def with_pauses(items: Iterable[PausedItem], every: int) -> AsyncIterator[PausedItem]:
-    """Give the items, and let the event loop do what else is due after each `every` of them."""
+    """Yield the items, and let other tasks run after every `every` of them."""
     for number, item in enumerate(items, start=1):
         yield item
         if number % every == 0:

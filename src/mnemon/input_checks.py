@@ -1,13 +1,9 @@
-"""JSON from outside: how deep it may nest and which numbers it may hold, the same at every door.
+"""Checks of text and JSON from outside, the same for every API: what is refused, and what is repaired.
 
-What is nested deeper than this ends in a RecursionError somewhere between the door and the database, and what Python
-reads as infinity no database takes. So both are refused where JSON comes in, before anybody looks at the value.
-
-Text and JSON that a database can hold: no NUL, no half of a surrogate pair, no infinity, no bottomless nesting.
-
-What a model says is mended here; what a caller sends is refused (`check_text`, `input_checks.py`).
-
-What does not fit a shape, in words that whoever sent it can mend it by: a model, most of the time.
+A database text holds no NUL and no lone surrogate, and JSON that nests deeper than MAX_JSON_DEPTH ends in a
+RecursionError somewhere between the API and the database; infinity no database takes. What a caller sends is refused
+where it comes in (`check_text`, `parse_json`); what a model says is repaired (`storable_text`, `storable_json`).
+`describe_validation_error` tells the sender, mostly a model, what to correct.
 """
 
 import json
@@ -22,26 +18,26 @@ from mnemon.errors import Invalid, Malformed
 from mnemon.untrusted_text import reads_outside_text
 
 MAX_JSON_DEPTH = 100
-"""Levels of lists and objects within each other. pydantic writes 255, Python's recursion ends near 300 of ours."""
+"""Nested levels of lists and objects. pydantic serializes 255; Python's recursion limit is hit near 300."""
 _MAX_NUMBER = sys.float_info.max
-"""About 1.8e308, for integers too: PostgreSQL gives 1e300 back as an integer of 301 digits."""
+"""About 1.8e308, for integers too: PostgreSQL returns 1e300 as an integer of 301 digits."""
 
 
 @reads_outside_text
 def storable_text(text: str) -> str:
-    """The text with NUL left out and lone surrogates replaced; nearly always the text itself."""
+    """Return the text without NUL and with lone surrogates replaced; nearly always the text itself."""
     if "\0" not in text and text.isascii():
         return text
     return text.replace("\0", "").encode("utf-8", "replace").decode("utf-8")
 
 
 def is_storable_number(value: float) -> bool:
-    """Whether the number is one, and within what a double holds."""
+    """Say whether the number is not NaN and within what a double holds."""
     return -_MAX_NUMBER <= value <= _MAX_NUMBER
 
 
 def storable_json(value: Any, *, depth: int = 0) -> Any:
-    """The same for every text within a JSON value; a number beyond the limits becomes null, what nests too deep `…`."""
+    """Return the value with all its texts storable; numbers beyond the limits become null, too deep nesting `…`."""
     match value:
         case str():
             return storable_text(value)
@@ -59,7 +55,7 @@ def storable_json(value: Any, *, depth: int = 0) -> Any:
 
 @reads_outside_text
 def check_text(text: str) -> str:
-    """The text, unless it has a character that no database text can hold; the error says which and what to do."""
+    """Return the text; raise ValueError if it has a character that no database text can hold."""
     if "\0" in text:
         raise ValueError("has a NUL character; remove it")
     try:
@@ -69,48 +65,50 @@ def check_text(text: str) -> str:
     return text
 
 
+# Line breaks of Unicode that are not in the category of control characters.
 _SEPARATORS = frozenset("\u2028\u2029")
 
 
 @reads_outside_text
 def has_control_character(text: str) -> bool:
-    """Whether the text has a control character or a line break, which no name has."""
+    """Say whether the text has a control character or a line break, which no name may have."""
     return any(unicodedata.category(sign) == "Cc" or sign in _SEPARATORS for sign in text)
 
 
 def check_name(text: str) -> str:
-    """The same as `check_text` for a name or an id, which has no control character and no line break either."""
+    """Return a name or an id; raise ValueError as `check_text` does, and for a control character or a line break."""
     if has_control_character(check_text(text)):
         raise ValueError("has a control character or a line break; remove it")
     return text
 
 
 LIMITS_TEXT = f"Any JSON of at most {MAX_JSON_DEPTH} levels of lists and objects, with no number beyond 1.8e308."
-"""For descriptions of fields that take any JSON."""
+"""The limits as a sentence, for descriptions of fields that take any JSON."""
 
 
 class UnusableJson(Invalid, ValueError):
-    """JSON that is well-formed and still beyond the limits; a ValueError, so that a validator may raise it."""
+    """JSON that is well-formed but beyond the limits; a ValueError, so that a validator may raise it."""
 
     code = "json_out_of_bounds"
 
 
 @reads_outside_text
 def parse_json(raw: bytes | str) -> Any:
-    """Give the value, or raise Malformed for what is no JSON and UnusableJson for what is beyond the limits."""
+    """Return the value; raise Malformed for what is not JSON and UnusableJson for what is beyond the limits."""
     try:
+        # Python's parser also takes NaN and Infinity, which are not JSON.
         value = json.loads(raw, parse_constant=_refuse_constant)
     except RecursionError:
         raise _too_deep_error() from None
     except ValueError as error:
-        if "integer string conversion" in str(error):  # Python reads no integer of more than 4,300 digits
+        if "integer string conversion" in str(error):  # Python refuses integers of more than 4,300 digits
             raise _too_large_error() from None
         raise Malformed("The body is not JSON. Send valid JSON.", code="malformed_json") from None
     return check_json(value)
 
 
 def check_json(value: Any) -> Any:
-    """Give the value back, or raise UnusableJson where it nests too deep or holds a number that cannot be stored."""
+    """Return the value; raise UnusableJson where it nests too deep or holds a number that cannot be stored."""
     for one in _walk_values(value):
         if isinstance(one, int | float) and not is_storable_number(one):
             raise _too_large_error()
@@ -118,7 +116,7 @@ def check_json(value: Any) -> Any:
 
 
 def check_json_texts(value: Any) -> Any:
-    """Give the value back where it is within the limits and every text in it can be stored."""
+    """Return the value; raise as `check_json` does, and ValueError for a text in it that cannot be stored."""
     check_json(value)
     for one in _walk_values(value):
         if isinstance(one, str):
@@ -130,7 +128,10 @@ def check_json_texts(value: Any) -> Any:
 
 
 def _walk_values(value: Any) -> Iterator[Any]:
-    """Every value within the value, level by level, without recursion; raises UnusableJson below the deepest level."""
+    """Yield every value within the value, level by level; raise UnusableJson below the deepest level.
+
+    Without recursion, which is what deep nesting would exhaust.
+    """
     level = [value]
     for depth in range(MAX_JSON_DEPTH + 1):
         yield from level
@@ -164,7 +165,7 @@ _MAX_ERRORS = 5
 
 
 def describe_validation_error(error: ValidationError) -> str:
-    """Where it is wrong and how, the first few places."""
+    """Return where the value is wrong and how, for the first five places."""
     return "; ".join(
         f"{'.'.join(str(part) for part in one['loc']) or 'it'}: {one['msg']}"
         for one in error.errors(include_url=False)[:_MAX_ERRORS]

@@ -1,4 +1,4 @@
-"""What a room adds to the prompt."""
+"""A layer: what a room adds to the prompt."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -12,7 +12,7 @@ from mnemon.scope import Scope
 
 @dataclass(frozen=True, kw_only=True)
 class LayerRequest:
-    """What a context is wanted for."""
+    """The request that a context is built for."""
 
     scope: Scope
     query: str
@@ -26,41 +26,41 @@ class LayerRequest:
     sees_engagement: bool = False
     """Whether the caller's key has `engagement:read`."""
     model: str = ""
-    """Name of the embedder that made the vector; without it recall goes by words alone."""
+    """Name of the embedder that made the vector; without it recall uses words only."""
     ranking: str = "hybrid"
     """How memories are ranked: the setting `chat_ranking`."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class LayerItem:
-    """One line or block of a layer, kept or left out as a whole."""
+    """One line or block of a layer, included or left out as a whole."""
 
     text: str
     sources: tuple[str, ...] = ()
     """Ids of what it was made from."""
     value: float = 1.0
-    """Over budget, items of the lowest value go first."""
+    """Over budget, items of the lowest value are left out first."""
     needs: str | None = None
-    """Without an item of the layer that was made from this id, it is left out too."""
+    """An id: if the layer includes no item made from it, this item is left out too."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Layer:
-    """A named part of the prompt: an opening that is ours, then items."""
+    """A named part of the prompt: an opening written by Mnemon, then items."""
 
     name: str
     """`L1` to `L8`."""
     title: str
     opening: str = ""
-    """Written by us, an instruction to the model."""
+    """An instruction to the model, written by Mnemon."""
     items: tuple[LayerItem, ...] = ()
     recalled: bool = True
-    """Items are stored text: fenced and escaped, so that they read as data and cannot pose as an instruction."""
+    """Whether items are stored text: fenced and escaped, so that they read as data and cannot pose as instructions."""
     budget: int = 500
     """Most tokens it may take."""
 
 
 class LayerSource(Protocol):
-    """Reads a room and writes nothing."""
+    """A function that reads a room and returns its layer; it writes nothing."""
 
     async def __call__(self, tx: Tx, ask: LayerRequest) -> Layer: ...

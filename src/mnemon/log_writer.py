@@ -1,9 +1,9 @@
-"""Writes log lines in a thread of its own: whoever logs never waits for whoever reads the log.
+"""Writing log lines in a thread of its own, so that logging never waits for the reader of the log.
 
-A pipe that nobody reads is full after 64 KiB, and a write to it then blocks. Done on the event loop, that would stop
-the whole server. So lines go through a bounded queue to a thread that may block; while the queue is full, further
-lines are dropped and counted. Where lines are missing, a notice says how many. What this costs: lines that are still
-in the queue are lost when the process is killed.
+A pipe that nobody reads is full after 64 KiB, and a write to it then blocks. On the event loop, that would stop the
+whole server. So lines go through a bounded queue to a thread that may block; while the queue is full, further lines are
+dropped and counted, and a notice in the log says how many are missing. The cost: lines that are still in the queue are
+lost when the process is killed.
 """
 
 import os
@@ -19,11 +19,11 @@ DROPPED_LINES = Counter(
 )
 
 MAX_WAITING_LINES = 10_000
-"""Lines that may wait, about 3 MB."""
+"""Lines that may be queued, about 3 MB."""
 _LINES_PER_WRITE = 500
-"""Lines that are written in one go."""
+"""Lines that are joined for one write."""
 CLOSE_SECONDS = 2.0
-"""How long the end of the process waits for lines that are still to be written."""
+"""How long the exit of the process waits for queued lines."""
 
 
 class LogWriter:
@@ -35,28 +35,28 @@ class LogWriter:
         self._fd = fd
         self.on_terminal = os.isatty(fd)
         self._most = most_waiting
-        self._notice = notice  # makes the line that tells how many are missing, or None where it is not to be told
-        # SimpleQueue, because its put may run inside itself: a finalizer that logs would deadlock on Queue's mutex.
+        self._notice = notice  # returns the notice that so many lines are missing, or None for no notice
+        # SimpleQueue, because its put is reentrant: a finalizer that logs would deadlock on Queue's mutex.
         self._lines: SimpleQueue[str | int | None] = SimpleQueue()
-        """Lines; a number stands where so many were dropped, and None where the writer is closed."""
+        """Lines; a number where that many were dropped, and None where the writer is closed."""
         self._dropped = 0
         self._counting = threading.RLock()  # reentrant for the same reason
         self._thread = threading.Thread(target=self._write_lines, name="mnemon-log", daemon=True)
         self._thread.start()
 
     def put(self, line: str) -> None:
-        """Have the line written, unless too many wait already."""
+        """Queue the line to be written; drop and count it if too many are queued."""
         if self._lines.qsize() >= self._most:
             self._count_dropped(1)
             DROPPED_LINES.inc()
             return
         if self._dropped:
-            # Past the limit, since the line that tells of dropped ones must not be dropped itself.
+            # Regardless of the limit, since the notice of dropped lines must not be dropped itself.
             self._lines.put(self._take_dropped())
         self._lines.put(line)
 
     def close(self, seconds: float = CLOSE_SECONDS) -> None:
-        """Write what waits and end the thread; give up after these seconds."""
+        """Write the queued lines and end the thread; give up after these seconds."""
         self._lines.put(None)
         self._thread.join(seconds)
 
@@ -70,7 +70,7 @@ class LogWriter:
                 self._count_dropped(lost + sum(one for one in taken if isinstance(one, int)))
 
     def _next_lines(self) -> tuple[list[str | int], bool]:
-        """Wait for a line; give it with those behind it, and whether more may come."""
+        """Wait for a line; return it with those queued behind it, and whether more may come."""
         taken: list[str | int] = []
         more = True
         try:
@@ -83,12 +83,12 @@ class LogWriter:
             more = False
         except Empty:
             pass
-        # All that was put before the dropped lines is taken, so this is their place.
+        # The queue is empty, so everything put before the dropped lines is taken and this is their place.
         taken.append(self._take_dropped())
         return taken, more
 
     def _format_lines(self, taken: list[str | int]) -> Iterator[str]:
-        """Each line as it is written, and a notice where lines are missing."""
+        """Yield each line as it is written, and a notice where lines are missing."""
         for one in taken:
             line = one if isinstance(one, str) else self._notice(one) if one else None
             if line is not None:
@@ -99,20 +99,20 @@ class LogWriter:
             self._dropped += number
 
     def _take_dropped(self) -> int:
-        """Give the number of lines that were dropped and not told of yet, and begin again at none."""
+        """Return the number of dropped lines that no notice has told of yet, and reset it."""
         with self._counting:
             number, self._dropped = self._dropped, 0
             return number
 
     def _write_bytes(self, data: bytes) -> bool:
-        """Write everything; tell whether that was possible."""
+        """Write everything; return whether that was possible."""
         # os.write and not sys.stderr: a daemon thread that holds a stream's lock at exit makes the interpreter abort.
         left = memoryview(data)
         while left:
             try:
                 left = left[os.write(self._fd, left) :]
-            except BlockingIOError:  # somebody who shares the descriptor made it non-blocking
+            except BlockingIOError:  # another process that shares the descriptor made it non-blocking
                 select.select([], [self._fd], [], 1.0)
-            except OSError:  # closed, or its reader is gone: a log that nobody can read stops nothing
+            except OSError:  # closed, or its reader is gone: that must not stop the server
                 return False
         return True

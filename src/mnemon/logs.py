@@ -1,10 +1,10 @@
-"""Logs: readable on a terminal, JSON elsewhere. They carry ids, codes and figures, never what a person said.
+"""Logs: readable on a terminal, JSON elsewhere. They carry ids, codes and numbers, never what a person said.
 
-Every line of ours is an event with a fixed name and named values; docs/logs.md lists them. Ids bound with
-`structlog.contextvars` (`request_id`, `key`, `org`, `job`, `turn`) stand on every line that is logged within.
+Every line of Mnemon is an event with a fixed name and named values; docs/logs.md lists them. Ids bound with
+`structlog.contextvars` (`request_id`, `key`, `org`, `job`, `turn`) are on every line logged in that context.
 
-A library's message may quote anything, so a line of a library tells which logger spoke, where in its code, and the
-type of an exception. Its words are passed on for the few loggers whose words are known to hold no content.
+A library's message may quote anything, so a line of a library tells the logger, the place in its code, and the type of
+an exception. The message itself is passed on only for the few loggers that are known to quote no content.
 """
 
 import atexit
@@ -24,68 +24,68 @@ from mnemon.log_writer import LogWriter
 log = structlog.get_logger(__name__)
 
 QUOTABLE_LOGGERS = frozenset({"asyncio", "uvicorn.error"})
-"""Loggers of libraries whose first line says what happened and quotes no body, no header and no prompt."""
+"""Loggers of libraries whose messages quote no body, no header and no prompt in their first line."""
 _MAX_QUOTE_CHARS = 300
 _MAX_CHAIN = 8
 """Exceptions of a chain or group that a line shows."""
 
 _MODEL_NEXT_STEP = "Look at the model_call line with the same request_id."
-"""The error's own words may quote what the model's server sent."""
+"""Used in place of the error's detail, which may quote what the model's server sent."""
 
 NEXT_STEPS = {
     "agent_replied": "The chat shows what went wrong; model_call lines with the same job tell about the model.",
-    "answer_rejected": "Nothing now: it is asked again later. If it is frequent, use a model that keeps to a schema.",
-    "embedding_call": "Nothing now: search works by words, and the texts are embedded later.",
+    "answer_rejected": "No action needed: it is retried later. If frequent, use a model that follows JSON schemas.",
+    "embedding_call": "No action needed: search works by words meanwhile, and the texts are embedded later.",
     "key_refused": "If the caller is yours, give it a valid key: `mnemon keys list`, `mnemon keys create`.",
-    "library": "Nothing, unless requests fail at the same time; then report it with this line.",
+    "library": "No action needed, unless requests fail at the same time; then report it with this line.",
     "log_lines_dropped": "Read the log faster, or raise MNEMON_LOG_LEVEL.",
     "model_call": "Look at the model's server, and at MNEMON_MODEL and MNEMON_MODEL_API_KEY.",
     "rate_limited": "Slow the caller down, or raise MNEMON_RATE_LIMIT_PER_MINUTE.",
-    "reflection": "Nothing now: what is open is tried again. The work_finished line with the same turn tells when.",
-    "request_failed": "A fault of Mnemon: report it with this line.",
+    "reflection": "No action needed: open sections are retried. The work_finished line of the same turn tells when.",
+    "request_failed": "A bug in Mnemon: report it with this line.",
     "run_finished": "`mnemon runs show` with the run's id tells why it did not succeed.",
-    "seal_failed": "Nothing now: it is tried again. The unavailable and task_failed lines tell of the database.",
+    "seal_failed": "No action needed: it is retried. The unavailable and task_failed lines tell why.",
     "slow_statement": "If it is frequent, look at the database's load, locks and disk.",
-    "turn_not_sealed": "Look at the database. The message is kept and the turn becomes interrupted: ask again.",
+    "turn_not_sealed": "Check the database. The message is stored and the turn becomes interrupted: send it again.",
     "turn_sealed": "Look at the model_call line with the same request_id.",
-    "watch_failed": "Nothing now: it is looked at again. The unavailable and task_failed lines tell of the database.",
-    "work_lost": "A fault of Mnemon: report it with this line. The job is claimed again when its lease runs out.",
+    "watch_failed": "No action needed: it is checked again. The unavailable and task_failed lines tell why.",
+    "work_lost": "A bug in Mnemon: report it with this line. The job is claimed again when its lease runs out.",
 }
-"""What to do about a warning or an error that does not say so itself; on a line of another level it does not stand."""
+"""What to do about a warning or an error that does not say so itself, by event; not added to other levels."""
 _ALERT_METHODS = frozenset({"warning", "error", "exception", "critical"})
 
 _writer: LogWriter | None = None
 
 
 def configure_logs(level: str, fd: int = 2) -> None:
-    """Have every logger of this process, ours and the libraries', write to this descriptor in one form."""
+    """Make every logger of this process, Mnemon's and the libraries', write to this descriptor in one format."""
     global _writer  # noqa: PLW0603  one log per process, as the libraries have it
     close_logs()
     number = logging.getLevelNamesMapping()[level.upper()]
     processors = _log_processors(terminal=os.isatty(fd))
     levels = structlog.make_filtering_bound_logger(number)
-    # The notice of dropped lines is rendered by the writer for itself: put like other lines, it would be dropped too.
+    # The writer renders the notice of dropped lines itself: queued like other lines, it would be dropped too.
     own_log = structlog.wrap_logger(structlog.ReturnLogger(), processors=processors, wrapper_class=levels)
     _writer = writer = LogWriter(fd, notice=lambda count: own_log.warning("log_lines_dropped", count=count))
     structlog.configure(
         processors=processors,
         wrapper_class=levels,
         logger_factory=lambda *_: _LineLogger(writer),
-        cache_logger_on_first_use=False,  # a kept logger would write to the descriptor of an earlier call
+        cache_logger_on_first_use=False,  # a cached logger would write to the descriptor of an earlier call
     )
     root = logging.getLogger()
     root.handlers[:] = [_LibraryHandler(writer, processors)]
-    # Without their words, what libraries tell below a warning tells nothing.
+    # Without their messages, lines of libraries below a warning say nothing.
     root.setLevel(max(number, logging.WARNING))
 
 
 def logs_are_json() -> bool:
-    """Whether this process logs for machines, so that a line for people would stand in their way."""
+    """Say whether this process logs JSON, so that lines for people would be in the way."""
     return _writer is not None and not _writer.on_terminal
 
 
 def use_stdlib_logs() -> None:
-    """Leave logs to Python's `logging`, for a program that has us inside it and for commands that are no server."""
+    """Send logs to Python's `logging`: for programs that embed Mnemon, and for commands other than the server."""
     if structlog.is_configured():
         return
     structlog.configure(
@@ -103,7 +103,7 @@ def use_stdlib_logs() -> None:
 
 @atexit.register
 def close_logs() -> None:
-    """Write what is still to be written; what is logged afterwards is lost."""
+    """Write the queued lines; what is logged afterwards is lost."""
     global _writer  # noqa: PLW0603
     if _writer is not None:
         _writer.close()
@@ -111,9 +111,9 @@ def close_logs() -> None:
 
 
 def note_error(error: MnemonError) -> None:
-    """Put the error's code on the request's own line; where something below is down, log the cause as well.
+    """Put the error's code on the request's own log line; where a dependency is down, log the cause as well.
 
-    An `Unavailable` of ours says in a fixed sentence what is down and what to do; a `ModelDown` may quote an answer.
+    An `Unavailable` of Mnemon says in a fixed sentence what is down and what to do; a `ModelDown` may quote a response.
     """
     structlog.contextvars.bind_contextvars(code=error.code)
     if not isinstance(error, Unavailable):
@@ -128,14 +128,14 @@ def note_error(error: MnemonError) -> None:
 
 
 def add_next_step(_: object, method: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:
-    """Say on every warning and error what to do about it."""
+    """Add to every warning and error what to do about it."""
     if method in _ALERT_METHODS and event.get("next_step") is None and event["event"] in NEXT_STEPS:
         event["next_step"] = NEXT_STEPS[event["event"]]
     return event
 
 
 def add_traceback(_: object, __: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:
-    """Tell an exception by its type and the lines it passed: its message and its variables may hold content."""
+    """Replace an exception by its type and traceback lines: its message and variables may hold content."""
     given = event.pop("exc_info", None)
     error = sys.exc_info()[1] if given is True else given[1] if isinstance(given, tuple) else given
     if isinstance(error, BaseException):
@@ -144,13 +144,13 @@ def add_traceback(_: object, __: str, event: structlog.typing.EventDict) -> stru
 
 
 def _exception_lines(error: BaseException) -> Iterator[str]:
-    """Each exception of the chain, the first cause first, and of a group."""
+    """Yield the traceback of each exception of the chain or group, the first cause first."""
     for one in _exception_chain(error):
         yield "".join(traceback.format_tb(one.__traceback__)) + type(one).__qualname__
 
 
 def _exception_chain(error: BaseException) -> list[BaseException]:
-    """The error with what caused it and what it groups; bounded, since a chain may be long or turn in a circle."""
+    """Return the error with its causes and the errors it groups; bounded, since a chain may be long or circular."""
     found: list[BaseException] = []
     waiting = [error]
     while waiting and len(found) < _MAX_CHAIN:
@@ -165,14 +165,14 @@ def _exception_chain(error: BaseException) -> list[BaseException]:
 
 
 class _LineLogger:
-    """What structlog hands a finished line to."""
+    """The logger that structlog passes finished lines to."""
 
     def __init__(self, writer: LogWriter) -> None:
         self.debug = self.info = self.warning = self.error = self.critical = self.msg = writer.put
 
 
 class _LibraryHandler(logging.Handler):
-    """What libraries log, in the form of our own lines and without what they quote."""
+    """A handler for libraries' records: logs them in the format of Mnemon's lines, without what they quote."""
 
     def __init__(self, writer: LogWriter, processors: list[structlog.typing.Processor]) -> None:
         super().__init__()
@@ -180,6 +180,7 @@ class _LibraryHandler(logging.Handler):
         self._processors = processors
 
     def emit(self, record: logging.LogRecord) -> None:
+        """Log the record as an event called `library`."""
         event: Any = {
             "event": "library",
             "logger": record.name,
@@ -205,6 +206,6 @@ def _log_processors(*, terminal: bool) -> list[structlog.typing.Processor]:
 
 
 def _render_json(_: object, __: str, event: structlog.typing.EventDict) -> str:
-    """Render one line of JSON, what every line has at its head."""
+    """Render one line of JSON, with time, level and event first."""
     head = {name: event.pop(name) for name in ("timestamp", "level", "event")}
     return json.dumps({**head, **event}, default=str, ensure_ascii=False)

@@ -1,6 +1,6 @@
-"""Whose data is meant: the first argument of every store method.
+"""Scopes and ids: whose data a statement is about, prefixed ULIDs for rows, and internal ids of people.
 
-Ids: prefixed ULIDs for rows, and the internal id that a person's own name is turned into.
+Functions on the database take the transaction first and the scope second.
 """
 
 import hashlib
@@ -15,32 +15,32 @@ _ID_PATTERN = re.compile(r"[a-z]{2,4}_[0-9A-HJKMNP-TV-Z]{26}")
 
 
 NewId = Callable[[str], str]
-"""Makes a fresh id for a prefix: `new_id("mem")`. Passed as an argument, so that tests can count instead."""
+"""Makes a new id for a prefix: `new_id("mem")`. Passed as an argument, so that tests can number ids instead."""
 
 
 def make_ulid(at: datetime, entropy: int) -> str:
-    """A 26-character ULID of this millisecond and these 80 bits."""
+    """Return a 26-character ULID of this millisecond and these 80 bits."""
     value = (int(at.timestamp() * 1000) << 80) | (entropy & ((1 << 80) - 1))
     return _encode_crockford(value, 26)
 
 
 def new_id(prefix: str, at: datetime) -> str:
-    """A fresh id like `mem_01H…`, ordered by time to the millisecond."""
+    """Return a new id like `mem_01H…`, ordered by time to the millisecond."""
     return f"{prefix}_{make_ulid(at, secrets.randbits(80))}"
 
 
 def is_id(text: str, prefix: str) -> bool:
-    """Whether the text has the form of an id with this prefix."""
+    """Say whether the text has the form of an id with this prefix."""
     return text.startswith(prefix + "_") and _ID_PATTERN.fullmatch(text) is not None
 
 
 def is_any_id(text: str) -> bool:
-    """Whether the text has the form of an id of ours, of whatever prefix."""
+    """Say whether the text has the form of an id made by Mnemon, of whatever prefix."""
     return _ID_PATTERN.fullmatch(text) is not None
 
 
 def internal_user_id(org_id: str, external: str) -> str:
-    """The internal id of the person an organization calls `external`: the same for the same two, unique everywhere.
+    """Return the internal id of the person an organization calls `external`: always the same, and unique everywhere.
 
     Derived, not looked up, so that naming a person costs no round trip and needs no directory on a cluster.
     """
@@ -54,26 +54,27 @@ def _encode_crockford(value: int, length: int) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Scope:
-    """An organization, and where it matters one of its people and the persona they speak with."""
+    """An organization, and where needed one of its people and the persona they talk with."""
 
     org_id: str
     """The organization's name, as its keys carry it."""
     user_id: str | None = None
     """The person's internal id (`usr_…`), never the name the application uses."""
     persona_id: str | None = None
-    """The persona the person speaks with; None means no persona: what is global and the direct messages."""
+    """The persona the person talks with; None means no persona: global data and direct messages."""
 
     @property
     def user(self) -> str:
-        """The person's internal id, for a method that cannot do without one."""
+        """The person's internal id; raises RuntimeError in a scope without a person."""
         if self.user_id is None:
             raise RuntimeError("this scope names no person")
         return self.user_id
 
     def with_persona(self, persona_id: str | None) -> "Scope":
+        """Return the same scope with this persona."""
         return replace(self, persona_id=persona_id)
 
 
 def person_scope(org_id: str, external_user: str, persona_id: str | None = None) -> Scope:
-    """The scope of the person that the organization calls `external_user`."""
+    """Return the scope of the person that the organization calls `external_user`."""
     return Scope(org_id=org_id, user_id=internal_user_id(org_id, external_user), persona_id=persona_id)

@@ -1,4 +1,4 @@
-"""A room's part of the reflection: what it asks of the model, and how an answer is applied."""
+"""A section: a room's part of the reflection, which asks the model and applies the answer."""
 
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -11,7 +11,7 @@ from mnemon.turn import Turn
 
 @dataclass(frozen=True, kw_only=True)
 class Rejection:
-    """Something proposed that did not pass a gate."""
+    """A proposal of the model that did not pass a gate."""
 
     what: str
     why: str
@@ -29,12 +29,12 @@ class SectionResult:
 
 @dataclass(frozen=True, kw_only=True)
 class Brief:
-    """What a section puts before the model for one turn."""
+    """What a section gives the model for one turn."""
 
     instructions: str
     """What to look for and what each field means."""
     state: str = ""
-    """What the room holds now, with the ids that an answer may name. Ours: never a source for a quote."""
+    """What the room holds now, with the ids that an answer may name; never a source for a quote."""
     facts: dict[str, Any] = field(default_factory=dict)
     """The same for the section's own offline rules."""
 
@@ -50,11 +50,11 @@ class Section(Protocol):
     """A model with exactly one field, called `name`, so that a list or a string can be an answer too."""
 
     async def prepare_brief(self, tx: Tx, turn: Turn) -> Brief | None:
-        """What to ask; None when the section is not due for this turn."""
+        """Return what to ask the model; None when the section is not due for this turn."""
         ...
 
     def answer_by_rule(self, turn: Turn, brief: Brief) -> BaseModel:
-        """The answer that rules alone give: offline mode. Passes the same gates."""
+        """Return the answer that rules alone give, for offline mode; it passes the same gates."""
         ...
 
     async def apply_answer(self, tx: Tx, turn: Turn, answer: BaseModel) -> SectionResult:

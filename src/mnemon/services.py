@@ -1,4 +1,4 @@
-"""The mechanisms a room may need beyond its transaction, made once at start and passed down."""
+"""The services a room may need besides its transaction, made once at start and passed down."""
 
 from dataclasses import dataclass
 
@@ -15,9 +15,9 @@ class Services:
 
     db: Database
     llm: Llm
-    """Answers in chat."""
+    """The model for chat."""
     reflector: Llm
-    """Answers questions after the turn: reflection, summaries, spine, curator. `llm`, or a cheaper one."""
+    """The model for everything after the turn: reflection, summaries, spine, curator. `llm`, or a cheaper one."""
     embedder: Embedder
     clock: Clock
     settings: Settings

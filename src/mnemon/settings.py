@@ -1,4 +1,4 @@
-"""Every setting, once. Flag > `MNEMON_*` environment > `.env` > `mnemon.toml` > default. See docs/settings.md."""
+"""Every setting. Flags win over `MNEMON_*` variables, `.env`, `mnemon.toml` and the default. See docs/settings.md."""
 
 import re
 import tomllib
@@ -30,7 +30,7 @@ Duration = Annotated[
 
 
 class Settings(BaseSettings):
-    """What the operator may choose."""
+    """The settings that the operator may choose."""
 
     model_config = SettingsConfigDict(
         env_prefix="MNEMON_",
@@ -39,7 +39,7 @@ class Settings(BaseSettings):
         toml_file="mnemon.toml",
         extra="ignore",
         frozen=True,
-        hide_input_in_errors=True,
+        hide_input_in_errors=True,  # the input may be a secret
     )
 
     data_dir: Path = Field(Path(".mnemon"), description="Where the embedded database and the server's own files live.")
@@ -165,6 +165,7 @@ class Settings(BaseSettings):
         dotenv_settings: PydanticBaseSettingsSource,
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Return the sources of settings, the strongest first."""
         return init_settings, env_settings, dotenv_settings, TomlConfigSettingsSource(settings_cls)
 
     @property
@@ -174,14 +175,14 @@ class Settings(BaseSettings):
 
 
 def plain_values(settings: Settings) -> dict[str, Any]:
-    """Give every setting as JSON can carry it, secrets in the clear: for a pipe to a process of ours, nothing else."""
+    """Return every setting as JSON can carry it, secrets in clear text: only for a pipe to a child process."""
     values = settings.model_dump(mode="json")
     secrets = {name: value for name in values if isinstance(value := getattr(settings, name), SecretStr)}
     return {**values, **{name: value.get_secret_value() for name, value in secrets.items()}}
 
 
 def load_settings(**flags: Any) -> Settings:
-    """The settings in force, with flags that are not None on top."""
+    """Return the settings in force, flags that are not None first; raise Misconfigured for an unusable one."""
     try:
         _check_files()
         return Settings(**{name: value for name, value in flags.items() if value is not None})
@@ -191,14 +192,14 @@ def load_settings(**flags: Any) -> Settings:
 
 
 def _check_files() -> None:
-    """Refuse a settings file that cannot be read, by its name."""
+    """Raise Misconfigured for a settings file that cannot be read, naming it."""
     for name in (Path("mnemon.toml"), Path(".env")):
         if not name.is_file():
             continue
         try:
-            words = name.read_text(encoding="utf-8")
+            text = name.read_text(encoding="utf-8")
             if name.suffix == ".toml":
-                tomllib.loads(words)
+                tomllib.loads(text)
         except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
             why = (error.strerror if isinstance(error, OSError) else None) or str(error)
             raise Misconfigured(

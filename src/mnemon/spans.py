@@ -13,25 +13,26 @@ _tracer: "Tracer | None" = None
 
 
 def span(name: str, **attributes: str | int | float) -> AbstractContextManager[Any]:
-    """What happens inside is one span. Attributes are ids, kinds and numbers, never what a person said."""
+    """Run the block as one span. Attributes are ids, kinds and numbers, never what a person said."""
     if _tracer is None:
         return NO_SPAN
     return _tracer.start_as_current_span(name, attributes=attributes, record_exception=False)
 
 
 def start_spans(tracer: "Tracer | None" = None) -> None:
-    """Spans are sent from now on: by this tracer, or by one made as the OTEL_* variables say."""
+    """Send spans from now on: by this tracer, or by one made as the OTEL_* variables say."""
     global _tracer  # noqa: PLW0603  one tracer per process, as the library has it
     _tracer = tracer or _exporting_tracer()
 
 
 def stop_spans() -> None:
-    """Spans do nothing again."""
+    """Stop sending spans."""
     global _tracer  # noqa: PLW0603
     _tracer = None
 
 
 def _exporting_tracer() -> "Tracer":
+    """Return a tracer that exports over OTLP; raise Misconfigured where the exporter is not installed."""
     try:
         from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
         from opentelemetry.sdk.resources import Resource

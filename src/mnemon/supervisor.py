@@ -1,4 +1,4 @@
-"""Keep background loops running: one that ends or fails is logged, counted and started again after a pause."""
+"""Keeping background loops running: one that ends or fails is logged, counted and restarted after a pause."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -20,16 +20,16 @@ RESTARTS = Counter(
 
 @dataclass(frozen=True, kw_only=True)
 class Backoff:
-    """How long a loop that failed waits before it is started again."""
+    """How long a failed loop waits before it is restarted."""
 
     first_s: float = 0.1
     most_s: float = 2.0
-    """Small: whatever the loop waits for, usually the database, should find it within a few seconds."""
+    """Small, so that the loop runs again within a few seconds after an outage, usually of the database."""
     steady_s: float = 30.0
     """A loop that ran this long was healthy: its next failure counts as the first."""
 
     def pause_s(self, failures: int) -> float:
-        """Seconds to wait after this many failures in a row: doubles up to the most."""
+        """Return the seconds to wait after this many failures in a row: doubled each time up to `most_s`."""
         return float(min(self.first_s * 2.0 ** min(failures - 1, 32), self.most_s))
 
 
@@ -46,9 +46,9 @@ async def supervise(
 
 
 async def end_tasks(*tasks: asyncio.Future[Any], again_s: float = 1.0) -> None:
-    """Cancel the tasks and wait until they are over, whatever they raise.
+    """Cancel the tasks and wait until they are done, whatever they raise.
 
-    Said again until it is heard: code that waits by `wait_for` can lose a cancellation in Python 3.11.
+    Cancel them again every `again_s`: code that waits by `wait_for` can lose a cancellation in Python 3.11.
     """
     left = {task for task in tasks if not task.done()}
     while left:
@@ -64,7 +64,7 @@ async def keep_running(
     backoff: Backoff,
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
 ) -> None:
-    """Run the loop until this task is cancelled; start it again whenever it ends by itself."""
+    """Run the loop until this task is cancelled; restart it whenever it ends by itself."""
     failures = 0
     last: type[BaseException] | None = None
     while True:
@@ -74,7 +74,7 @@ async def keep_running(
             await run()
         except asyncio.CancelledError as error:
             # Cancelled from outside, this task has a request pending; without one, something inside was cancelled and
-            # the loop would end here without a word.
+            # the loop would end here unnoticed.
             if _cancel_requested():
                 raise
             cause = error
@@ -92,17 +92,19 @@ async def keep_running(
 
 
 def _cancel_requested() -> bool:
+    """Say whether this task itself was cancelled."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0
 
 
 def _log_end(name: str, cause: BaseException | None, failures: int) -> None:
-    words = log.bind(task=name, failures=failures)
+    """Log how the loop ended, and the next step."""
+    task_log = log.bind(task=name, failures=failures)
     if cause is None:
-        words.error("task_ended", next_step="It is started again; a task of this kind should not end by itself.")
+        task_log.error("task_ended", next_step="It is restarted; a task of this kind should not end by itself.")
     elif isinstance(cause, Unavailable):
-        step = "Run `mnemon doctor`: it tells what is unavailable. The task goes on by itself when that is back."
-        words.warning("task_failed", error=cause.code, next_step=step)
+        step = "Run `mnemon doctor` to see what is unavailable. The task continues by itself once that is back."
+        task_log.warning("task_failed", error=cause.code, next_step=step)
     else:
         code = cause.code if isinstance(cause, MnemonError) else type(cause).__name__
-        words.error("task_failed", error=code, next_step="It is started again.", exc_info=cause)
+        task_log.error("task_failed", error=code, next_step="It is restarted.", exc_info=cause)

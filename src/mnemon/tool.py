@@ -1,4 +1,4 @@
-"""A tool that an agent can call: defined once, served by chat, runs and MCP alike."""
+"""A tool that an agent can call: defined once, offered by chat, runs and MCP alike."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -35,48 +35,50 @@ class Caller:
     scope: Scope
     """The organization, and the person and persona where the call concerns one."""
     user_name: str = ""
-    """The name the application calls the person by."""
+    """The application's name for the person."""
     session_id: str | None = None
     turn_id: str | None = None
     agent_id: str | None = None
-    """The agent whose run's token made the call: whose decisions are its own."""
+    """The agent whose run's token made the call; decisions that it makes are this agent's."""
     embedder: str = ""
-    """The model that made the vector a tool is given."""
+    """The embedding model that made the vector."""
     may: Callable[[str], bool] = field(default=lambda grant: True)
     """Whether the caller's key has this scope."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ToolReply:
-    """What a tool gives back."""
+    """The result of a tool."""
 
     content: dict[str, Any]
     """For the model, as JSON."""
     action: str | None = None
     """The action it is the result of, where that is not the tool itself."""
     ids: tuple[str, ...] | None = None
-    """What it made, changed or found: what an expectation is checked against."""
+    """Ids of what it made, changed or found, which expectations are checked against."""
     types: tuple[str, ...] | None = None
     count: int | None = None
     entities: tuple[EntityPatch, ...] = ()
     intents: tuple[Intent, ...] = ()
-    """Expectations to be held: only `expect` has any."""
+    """Expectations to record: only the tool `expect` has any."""
     reports: bool = True
     """Whether it is the result of an action that expectations may be about."""
 
 
 class Tool(Protocol):
-    """Reads its arguments, works in one transaction, and says what came of it. Raises MnemonError when it cannot."""
+    """A tool works in one transaction and returns what came of it; it raises MnemonError when it cannot."""
 
     name: str
     description: str
-    """For a model: when to call it and what it gives."""
+    """For the model: when to call it and what it returns."""
     arguments: type[Arguments]
     needs: str
     """The scope a key must have."""
 
     def text_to_embed(self, arguments: Arguments) -> str | None:
-        """What must be embedded before the transaction begins."""
+        """Return the text that must be embedded before the transaction begins; None if there is none."""
         ...
 
-    async def run(self, tx: Tx, caller: Caller, arguments: Arguments, vector: np.ndarray | None) -> ToolReply: ...
+    async def run(self, tx: Tx, caller: Caller, arguments: Arguments, vector: np.ndarray | None) -> ToolReply:
+        """Run the tool in the transaction; `vector` is the embedding of `text_to_embed`, None without one."""
+        ...

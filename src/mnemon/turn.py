@@ -1,4 +1,4 @@
-"""A turn as the rooms see it: what was said, what tools gave back, and what was expected of them."""
+"""A turn as the rooms see it: its messages, the results of tools, and what was expected of them."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -9,13 +9,15 @@ from mnemon.scope import Scope
 
 
 class Role(StrEnum):
+    """Who a message is from."""
+
     USER = "user"
     ASSISTANT = "assistant"
     TOOL = "tool"
 
 
 def speaker_of(role: Role, name: str | None) -> str:
-    """Who spoke, for a reader: only the person's messages go by their name alone, so that nobody passes for them."""
+    """Return a label for who spoke: only the person's messages have the name alone, so that nobody passes for them."""
     if role is Role.USER:
         return name or role.value
     return f"{role.value} ({name})" if name else role.value
@@ -34,7 +36,7 @@ class TurnMessage:
 
     @property
     def speaker(self) -> str:
-        """Who spoke, for a reader."""
+        """The label for who spoke."""
         return speaker_of(self.role, self.name)
 
 
@@ -49,7 +51,7 @@ class EntityPatch:
 
 @dataclass(frozen=True, kw_only=True)
 class DependencyPatch:
-    """A relation that a tool result names; identified by all three."""
+    """A relation that a tool result names; identified by all three fields."""
 
     source: str
     target: str
@@ -58,7 +60,7 @@ class DependencyPatch:
 
 @dataclass(frozen=True, kw_only=True)
 class ToolOutcome:
-    """What a tool gave back. A structured field that is None was not given; an empty one and 0 are values."""
+    """The result of a tool. A structured field that is None was not given; an empty one and 0 are values."""
 
     id: str
     action: str
@@ -68,7 +70,7 @@ class ToolOutcome:
     entities: tuple[EntityPatch, ...] = ()
     dependencies: tuple[DependencyPatch, ...] = ()
     output: Any = None
-    """Whatever else it said, as JSON; text in it is a source of lower trust."""
+    """Anything else it returned, as JSON; text in it is a source of lower trust."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,7 +99,7 @@ class Turn:
     scope: Scope
     """Organization, person and persona it belongs to."""
     user_name: str
-    """The name the application calls the person by, for attribution."""
+    """The application's name for the person, for attribution."""
     at: datetime
     """When it happened: governs validity, recency and the journals, also when it is loaded or reflected later."""
     messages: tuple[TurnMessage, ...]
@@ -109,20 +111,21 @@ class Turn:
 
     @property
     def size(self) -> int:
-        """About how many characters it has: what tools gave back counts as long where it is no text."""
+        """About how many characters it has; the result of a tool that is not text counts as 10,000."""
+        # An estimate is enough: it decides whether the turn is read in a thread (`run_off_loop`).
         given = (
             len(one.output) if isinstance(one.output, str) else _NON_TEXT_CHARS
             for one in self.tool_results
             if one.output
         )
-        return sum(len(said.content) for said in self.messages) + sum(given)
+        return sum(len(message.content) for message in self.messages) + sum(given)
 
     @property
     def user_text(self) -> str:
         """What the person said, messages joined by a blank line."""
-        return "\n\n".join(said.content for said in self.messages if said.role is Role.USER)
+        return "\n\n".join(message.content for message in self.messages if message.role is Role.USER)
 
     @property
     def reply(self) -> str:
-        """What the assistant said."""
-        return "\n\n".join(said.content for said in self.messages if said.role is Role.ASSISTANT)
+        """What the assistant said, messages joined by a blank line."""
+        return "\n\n".join(message.content for message in self.messages if message.role is Role.ASSISTANT)

@@ -1,9 +1,8 @@
-"""Text from outside: the mark of every function that reads it, and what the standard library reads too slowly.
+"""Text from outside: functions that read it in linear time, and the fences that keep it from reading as instructions.
 
-Whoever sends a text chooses it, so whatever reads it takes a time in proportion to its length. `tests/house` finds the
-functions by their mark, feeds each of them texts made to be slow, and fails on one that takes more.
-
-Stored text stands in a fence that it cannot close: memory is data, never an instruction.
+The sender chooses the text, so every function that reads it must take time in proportion to its length. They are marked
+by `reads_outside_text`; `tests/house` finds them by the mark, feeds each texts made to be slow, and fails on one that
+takes longer. Stored text is fenced in the prompt by tags that it cannot close: memory is data, never an instruction.
 """
 
 import re
@@ -14,21 +13,21 @@ from typing import Literal, TypeVar
 ReadFunction = TypeVar("ReadFunction", bound=Callable[..., object])
 
 _BLOCK_CHARS = 20_000
-"""Characters that a pattern goes through at once: 10 ms of the slowest one."""
+"""Characters that a pattern searches at once: 10 ms of the slowest one."""
 _PIECE_CHARS = 256
 """Characters that are normalized at once."""
 _MAX_MARKS = 32
-"""Marks upon one letter that are kept together: Unicode's stream-safe format has at most 30."""
+"""Combining marks on one letter that are kept together: Unicode's stream-safe format has at most 30."""
 
 
 def reads_outside_text(function: ReadFunction) -> ReadFunction:
-    """Mark a function whose time must stay in proportion to the texts it is given; costs nothing when it is called."""
+    """Mark a function whose time must be linear in the texts it is given; costs nothing when it is called."""
     function.__dict__["reads_outside_text"] = True
     return function
 
 
 def reads_outside_text_up_to(longest: int) -> Callable[[ReadFunction], ReadFunction]:
-    """Mark a function that leaves a longer text unread: only up to this length is its time looked at."""
+    """Mark a function that refuses longer texts: its time is checked only up to this length."""
 
     def mark_function(function: ReadFunction) -> ReadFunction:
         function.__dict__["longest_text"] = longest
@@ -39,9 +38,9 @@ def reads_outside_text_up_to(longest: int) -> Callable[[ReadFunction], ReadFunct
 
 @reads_outside_text
 def text_blocks(text: str) -> Iterator[str]:
-    """The text in blocks of at most 20,000 characters, parted behind a line break, else a blank, else anywhere.
+    """Yield the text in blocks of at most 20,000 characters, split after a line break, else a blank, else anywhere.
 
-    A pattern that goes through a text keeps the interpreter to itself meanwhile, in whichever thread it runs.
+    A pattern that searches a text holds the interpreter lock meanwhile, in whichever thread it runs.
     """
     start = 0
     while len(text) - start > _BLOCK_CHARS:
@@ -55,10 +54,10 @@ def text_blocks(text: str) -> Iterator[str]:
 
 @reads_outside_text
 def normalize_text(form: Literal["NFC", "NFD", "NFKC", "NFKD"], text: str) -> str:
-    """The text in a Unicode normal form, in a time that grows with its length.
+    """Return the text in a Unicode normal form, in linear time.
 
-    `unicodedata.normalize` sorts the marks on one letter by insertion: 200,000 of them take a minute. So a long text is
-    normalized piece by piece, parted before a letter; only more marks than any writing has are parted from each other.
+    `unicodedata.normalize` sorts the combining marks on one letter by insertion: 200,000 of them take a minute. So a
+    long text is normalized piece by piece, split before a letter; only more marks than any script uses are separated.
     """
     if len(text) <= _PIECE_CHARS or text.isascii():
         return unicodedata.normalize(form, text)
@@ -66,6 +65,7 @@ def normalize_text(form: Literal["NFC", "NFD", "NFKC", "NFKD"], text: str) -> st
 
 
 def _normalizable_pieces(text: str) -> Iterator[str]:
+    """Yield pieces of the text that can be normalized by themselves."""
     start = 0
     while start < len(text):
         end = min(len(text), start + _PIECE_CHARS)
@@ -76,11 +76,12 @@ def _normalizable_pieces(text: str) -> Iterator[str]:
 
 
 def _begins_letter(sign: str) -> bool:
-    """Whether it never joins with what stands before it: no mark, no vowel or ending of a Korean syllable."""
+    """Say whether it never combines with the character before it: no mark, no vowel or final of a Korean syllable."""
     first = unicodedata.normalize("NFKD", sign)[0]
     return not unicodedata.category(first).startswith("M") and not "\u1160" <= first <= "\u11ff"
 
 
+# Also the full-width and small forms, which a model may read as a bracket.
 _OPENING_BRACKETS = re.compile("[<＜﹤]")
 _MARKS = re.compile("=+")
 _CONTROL = re.compile("[\x00-\x08\x0e-\x1f\x7f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
@@ -88,34 +89,34 @@ _CONTROL = re.compile("[\x00-\x08\x0e-\x1f\x7f\u200b-\u200f\u202a-\u202e\u2060-\
 
 @reads_outside_text
 def escape_text(text: str) -> str:
-    """The text without anything that could open or close a tag, and without invisible characters.
+    """Return the text without anything that could open or close a tag, and without invisible characters.
 
-    One bracket is enough: no tag begins without it. An ampersand stays, so that names like AT&T read as they are.
+    Escaping one bracket is enough: no tag begins without it. An ampersand stays, so that names like AT&T stay readable.
     """
     return strip_invisible(_OPENING_BRACKETS.sub("&lt;", text))
 
 
 @reads_outside_text
 def strip_invisible(text: str) -> str:
-    """The text without invisible characters."""
+    """Return the text without invisible characters."""
     return _CONTROL.sub("", text)
 
 
 @reads_outside_text
 def item_line(text: str) -> str:
-    """The text as one list entry; its further lines are indented, so that none of them begins a line of its own."""
+    """Return the text as one list item; its further lines are indented, so that none of them starts a line."""
     lines = [line.rstrip() for line in escape_text(text).splitlines() if line.strip()]
     return "- " + "\n  ".join(lines)
 
 
 def fence_layer(name: str, lines: list[str]) -> str:
-    """The entries between an opening and a closing tag of the layer's name. `lines` come from `item_line`."""
+    """Return the items between an opening and a closing tag of the layer's name. `lines` come from `item_line`."""
     return "\n".join([f"<memory layer={name}>", *lines, "</memory>"])
 
 
 @reads_outside_text
 def quote_verbatim(label: str, text: str) -> str:
-    """The text unchanged between two marks that do not occur in it, for a reader who must quote it word for word."""
+    """Return the text unchanged between two marks that do not occur in it, for a reader who must quote it exactly."""
     longest = max(map(len, _MARKS.findall(text)), default=0)
     mark = "=" * max(5, longest + 1)
     return f"{mark} {label}\n{text}\n{mark}"

@@ -238,7 +238,7 @@ async def test_the_log_is_listed_by_time_over_all_lanes(database_url: str) -> No
         pages, before = [], None
         async with dbs[0].tx("acme") as tx:
             for _ in range(4):
-                pages.append(await store.list_audit_entries(ACME, tx, before=before, most=4))
+                pages.append(await store.list_audit_entries(tx, ACME, before=before, most=4))
                 before = pages[-1][-1].id if pages[-1] else None
     assert [[one.action for one in page] for page in pages[:3]] == [
         ["8", "7", "6", "5"],

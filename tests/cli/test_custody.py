@@ -143,7 +143,7 @@ def test_a_restore_into_a_new_place_says_what_it_could_not_know(
     monkeypatch.setenv("MNEMON_DATA_DIR", str(tmp_path / "elsewhere"))
     notes = json.loads(mnemon("restore", backup, "--json").stdout)["notes"]
     assert "may be back" in notes[0]
-    assert "opens again" in notes[1]
+    assert "valid again" in notes[1]
     # With the ledger's file beside it, what was forgotten stays forgotten.
     (tmp_path / "elsewhere").mkdir(exist_ok=True)
     (tmp_path / "elsewhere" / "forgotten.ndjson").write_bytes((tmp_path / "data" / "forgotten.ndjson").read_bytes())
@@ -171,7 +171,7 @@ def test_a_second_restore_without_the_ledger_knows_no_more_than_the_first(
     for _ in range(2):
         notes = json.loads(mnemon("restore", backup, "--force", "--json").stdout)["notes"]
         assert ["may be back" in first[0], "may be back" in notes[0]] == [True, True], notes
-        assert ["opens again" in first[1], "open again" in notes[1]] == [True, True], notes
+        assert ["valid again" in first[1], "valid again" in notes[1]] == [True, True], notes
         assert ["speaks again" in first[2], "speak again" in notes[2]] == [True, True], notes
         assert not [one for one in notes if one.startswith(("Nothing had", "No key had", "No source had"))]
     # A backup of what was restored so is no better.

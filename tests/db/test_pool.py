@@ -183,7 +183,7 @@ async def test_while_connecting_fails_one_task_tries_and_then_everybody_is_serve
     await until(lambda: door.tried >= 6)
     asking += [asyncio.create_task(pool.borrow_connection(SOON_S)) for _ in range(4)]
     await asyncio.sleep(0)
-    assert len(pool._making) == 1
+    assert len(pool._connecting) == 1
     door.refuses = False
     wires = [await task for task in asking[:4]]
     assert pool.open_count == 4

@@ -130,7 +130,7 @@ class FaultyWire(PipelinedConnection):
     faults: Faults
 
     async def send_round(self, bound: Sequence[BoundStatement]) -> None:
-        place = self.faults.place_in([one.asked.sql for one in bound])
+        place = self.faults.place_in([one.statement.sql for one in bound])
         if place is None:
             if self.faults.away:
                 self._sever()

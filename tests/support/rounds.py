@@ -15,7 +15,7 @@ def watch_rounds(monkeypatch: pytest.MonkeyPatch) -> Rounds:
     send = PipelinedConnection.send_round
 
     async def watched(connection: PipelinedConnection, bound: Sequence[BoundStatement]) -> None:
-        sent.append([one.asked.sql.split()[0].lower() for one in bound])
+        sent.append([one.statement.sql.split()[0].lower() for one in bound])
         await send(connection, bound)
 
     monkeypatch.setattr(PipelinedConnection, "send_round", watched)

@@ -1,4 +1,4 @@
-"""Who may come in: organizations, their keys and what each key may do, the audit log, and replies kept for a retry.
+"""Access: organizations, their keys and what each key may do, the audit log, and responses stored for retries.
 
-It knows no HTTP and nothing of what lies behind the door.
+It knows nothing of HTTP, nor of the data that a key gives access to.
 """

@@ -1,4 +1,4 @@
-"""The audit log: who wrote what through which door. Ids only, so that forgetting someone leaves the log as it is."""
+"""The audit log: who wrote what, and how. It holds ids only, so that forgetting a person leaves the log as it is."""
 
 from collections.abc import AsyncIterator, Iterable, Sequence
 from typing import Any
@@ -9,7 +9,7 @@ from mnemon.db.tx import Row, Tx
 from mnemon.scope import Scope, is_any_id
 
 CLI_ACTOR = "cli"
-"""The actor of a command; its user has the database itself."""
+"""The actor of a command; whoever runs it can access the database itself."""
 MAX_TARGETS = 10
 LINKS_PER_PAGE = 5_000
 """Entries read at a time when a chain is verified."""
@@ -18,8 +18,9 @@ LINKS_PER_PAGE = 5_000
 def record_write(tx: Tx, scope: Scope, *, actor: str, action: str, targets: Iterable[str | None] = ()) -> None:
     """Append an entry to the organization's log when this transaction commits.
 
-    Of the targets only ids of ours are kept: any other text may be somebody's word, and the log is never redacted.
+    Of the targets only ids made by Mnemon are kept: any other text may quote a person, and the log is never redacted.
     """
+    # At the commit, because appending locks the lane's head, which concurrent writers wait for.
     tx.defer_to_commit(
         SQL["append_audit"],
         org_id=scope.org_id,
@@ -37,14 +38,15 @@ def record_command(tx: Tx, scope: Scope, command: str, *targets: str | None) -> 
 
 
 def target_text(targets: Iterable[str | None]) -> str | None:
-    """The ids among the targets, each once, in their order; beyond ten, how many more there were."""
+    """Return the ids among the targets, each once, in order; beyond ten, how many more there were."""
+    # Bounded below, since one request may write many rows.
     ids = list(dict.fromkeys(one for one in targets if one is not None and is_any_id(one)))
     more = [f"+{len(ids) - MAX_TARGETS}"] if len(ids) > MAX_TARGETS else []
     return " ".join([*ids[:MAX_TARGETS], *more]) or None
 
 
 def ids_in(answer: Any) -> list[str]:
-    """The ids that an answer's JSON names at its top: `id` and `…Id`, of each element where it is a list."""
+    """Return the ids at the top level of a JSON response: `id` and `…Id`, of each element where it is a list."""
     if isinstance(answer, list):
         return [found for one in answer for found in ids_in(one)]
     if not isinstance(answer, dict):
@@ -54,7 +56,7 @@ def ids_in(answer: Any) -> list[str]:
 
 
 async def log_head(tx: Tx, scope: Scope) -> LogHead:
-    """The heads that are stored; of no lane before the first entry."""
+    """Return the stored heads of the log's lanes; none before the first entry."""
     rows = await tx.fetch_all(SQL["audit_heads"], org_id=scope.org_id)
     return LogHead(lanes={row["lane"]: ChainHead(seq=row["seq"], hash=bytes(row["hash"])) for row in rows})
 
@@ -62,9 +64,12 @@ async def log_head(tx: Tx, scope: Scope) -> LogHead:
 async def verify_log(
     tx: Tx, scope: Scope, *, exported: LogHead | None = None, page: int = LINKS_PER_PAGE
 ) -> tuple[LogHead, ChainBreak | None]:
-    """Follow all chains of the organization; give how far they hold and the first break. The transaction is new."""
-    # One snapshot: entries that are appended meanwhile are seen in neither the heads nor the pages.
-    # Not prepared: preparing may drop another statement ahead of it, and after any other one it is too late.
+    """Verify all chains of the organization; return how far they hold, and the first break or None.
+
+    The transaction must be new, since its isolation level is set here.
+    """
+    # One snapshot: entries that are appended meanwhile appear in neither the heads nor the pages.
+    # Not prepared: preparing may send a DEALLOCATE first, and then the isolation level can no longer be set.
     await tx.fetch_unprepared("set transaction isolation level repeatable read")
     check = LogCheck(exported=exported or LogHead())
     async for links in _link_pages(tx, scope, page):
@@ -75,6 +80,7 @@ async def verify_log(
 
 
 async def _find_lost_link(tx: Tx, scope: Scope) -> ChainBreak | None:
+    """Return the break of a lane whose end is missing although an entry of another lane names it; None without one."""
     row = await tx.fetch_one_or_none(SQL["audit_lost_link"], org_id=scope.org_id)
     if row is None:
         return None
@@ -83,6 +89,7 @@ async def _find_lost_link(tx: Tx, scope: Scope) -> ChainBreak | None:
 
 
 async def _link_pages(tx: Tx, scope: Scope, page: int) -> AsyncIterator[Sequence[AuditLink]]:
+    """Yield the log's entries by lane and place, a page at a time."""
     lane, seq, last = None, 0, ""
     while rows := await tx.fetch_all(SQL["audit_links"], org_id=scope.org_id, lane=lane, seq=seq, id=last, most=page):
         yield [_link_from_row(row) for row in rows]

@@ -1,9 +1,9 @@
 """The audit log's hash chains: what each entry's hash covers, and where a chain that was tampered with breaks.
 
-An organization's log has several chains, its lanes, so that writers at once do not wait for one another. `audit_hash`
-in migration 0097 computes the same hash in PostgreSQL, where entries are appended.
-
-The heads of an audit log's chains, and the text in which they are kept elsewhere.
+An organization's log has several chains, its lanes, so that concurrent writers do not wait for one another. An entry's
+hash covers the entry before it in its lane and the last entry of another lane, so that cutting off the end of one lane
+shows in another. A head is the number of a lane's entries and the last hash; heads can be exported as text and kept
+elsewhere. `audit_hash` in migration 0097 computes the same hash in PostgreSQL, where entries are appended.
 """
 
 import hashlib
@@ -21,7 +21,7 @@ _LANE_PATTERN = re.compile(r"(?P<lane>[0-9]{1,5}):(?P<seq>[1-9][0-9]{0,17}):(?P<
 
 @dataclass(frozen=True, kw_only=True)
 class ChainHead:
-    """How far one lane goes: the number of its entries and the last one's hash."""
+    """The end of one lane: the number of its entries and the last one's hash."""
 
     seq: int = 0
     hash: bytes = b""
@@ -29,7 +29,7 @@ class ChainHead:
 
 @dataclass(frozen=True, kw_only=True)
 class LogHead:
-    """How far an organization's log goes: the heads of its lanes."""
+    """The end of an organization's log: the heads of its lanes."""
 
     lanes: Mapping[int, ChainHead] = field(default_factory=dict)
 
@@ -45,7 +45,7 @@ class LogHead:
 
     @property
     def fingerprint(self) -> str:
-        """The SHA-256 of the text, for people to compare."""
+        """The SHA-256 of the head's text, for people to compare."""
         return hashlib.sha256(str(self).encode()).hexdigest()
 
     def __str__(self) -> str:
@@ -53,7 +53,7 @@ class LogHead:
 
 
 def parse_head(text: str) -> LogHead:
-    """Read a head as `mnemon audit head` prints it."""
+    """Return the head that `mnemon audit head` printed as this text; raise Invalid for any other text."""
     if text.strip() == EMPTY_LOG:
         return LogHead()
     lanes: dict[int, ChainHead] = {}
@@ -77,13 +77,13 @@ class AuditLink:
     seq: int
     id: str
     at_us: int | None
-    """Microseconds since 1970; None for a time that is no moment, which no entry is written with."""
+    """Microseconds since 1970; None for `infinity`, which no entry is written with."""
     actor: str
     action: str
     target: str | None
     hash: bytes
     linked_lane: int | None
-    """With the next two the last entry of another lane when this one was written; None where no other lane had any."""
+    """With the next two, another lane's last entry when this one was written; None where no other lane had any."""
     linked_seq: int | None
     linked_hash: bytes | None
 
@@ -96,33 +96,33 @@ class ChainBreak:
     seq: int
     """The place in the lane, from 1."""
     id: str | None
-    """The entry that stands there; None where none does."""
+    """The entry at that place; None where there is none."""
     meaning: str
-    """What must have happened, in a sentence."""
+    """What must have happened, as a sentence."""
 
 
 @dataclass(kw_only=True)
 class ChainCheck:
-    """Follows one lane."""
+    """The check of one lane, entry by entry."""
 
     lane: int
     exported: ChainHead | None = None
-    """A head that was kept elsewhere, which the chain must have passed through."""
+    """A head that was exported earlier, which the chain must have passed through."""
     reached: ChainHead = field(default_factory=ChainHead)
 
     def check_link(self, link: AuditLink) -> ChainBreak | None:
-        """Go on with the next entry; give the break where it does not follow."""
+        """Check the next entry; return the break where it does not follow the one before."""
         broken = _link_break(link, self.reached) or self._exported_break(link)
         if broken is None:
             self.reached = ChainHead(seq=link.seq, hash=link.hash)
         return broken
 
     def check_head(self, head: ChainHead | None) -> ChainBreak | None:
-        """Compare where the entries end with the head that is stored, and with the one that was exported."""
+        """Compare the lane's last entry with the stored head, and with the exported one; return the break or None."""
         at = self.reached
         if self.exported is not None and at.seq < self.exported.seq:
-            words = f"The exported head has {self.exported.seq} entries, the log only {at.seq}: its end was removed."
-            return self._missing_entry_break(at.seq + 1, words)
+            cause = f"The exported head has {self.exported.seq} entries, the log only {at.seq}: its end was removed."
+            return self._missing_entry_break(at.seq + 1, cause)
         if head is None:
             return (
                 self._missing_entry_break(at.seq, "The lane has entries and no head: the head was removed.")
@@ -130,19 +130,20 @@ class ChainCheck:
                 else None
             )
         if at.seq < head.seq:
-            words = f"The head counts {head.seq} entries, the log ends after {at.seq}: its end was removed."
-            return self._missing_entry_break(at.seq + 1, words)
+            cause = f"The head counts {head.seq} entries, the log ends after {at.seq}: its end was removed."
+            return self._missing_entry_break(at.seq + 1, cause)
         if at != head:
-            words = f"The head says {head.seq} entries and another hash than the last of {at.seq}: the head was edited."
-            return self._missing_entry_break(at.seq, words)
+            cause = f"The head says {head.seq} entries and another hash than the last of {at.seq}: the head was edited."
+            return self._missing_entry_break(at.seq, cause)
         return None
 
+    # Whoever rewrites all lanes and heads can make them fit; only a head that was exported before shows that.
     def _exported_break(self, link: AuditLink) -> ChainBreak | None:
         kept = self.exported
         if kept is None or kept.seq != link.seq or kept.hash == link.hash:
             return None
-        words = "The exported head has another hash for this entry: the log was rewritten up to here or earlier."
-        return ChainBreak(lane=link.lane, seq=link.seq, id=link.id, meaning=words)
+        cause = "The exported head has another hash for this entry: the log was rewritten up to here or earlier."
+        return ChainBreak(lane=link.lane, seq=link.seq, id=link.id, meaning=cause)
 
     def _missing_entry_break(self, seq: int, meaning: str) -> ChainBreak:
         return ChainBreak(lane=self.lane, seq=seq, id=None, meaning=meaning)
@@ -150,19 +151,19 @@ class ChainCheck:
 
 @dataclass(kw_only=True)
 class LogCheck:
-    """Follows one organization's lanes, page by page."""
+    """The check of all lanes of one organization, page by page."""
 
     exported: LogHead = field(default_factory=LogHead)
-    """The head that was kept elsewhere; empty where none was."""
+    """The head that was exported earlier; empty where none was."""
     _lanes: dict[int, ChainCheck] = field(default_factory=dict)
 
     @property
     def reached_head(self) -> LogHead:
-        """How far each lane was followed."""
+        """How far each lane was checked."""
         return LogHead(lanes={lane: check.reached for lane, check in self._lanes.items()})
 
     def check_links(self, links: Iterable[AuditLink]) -> ChainBreak | None:
-        """Go on with the next entries, in the order of their places; give the first that does not follow."""
+        """Check the next entries, in the order of their places; return the break at the first that does not follow."""
         for link in links:
             broken = self._lane_check(link.lane).check_link(link)
             if broken is not None:
@@ -170,7 +171,7 @@ class LogCheck:
         return None
 
     def check_heads(self, head: LogHead) -> ChainBreak | None:
-        """Compare every lane's end with the heads that are stored, and with those that were exported."""
+        """Compare every lane's end with the stored heads, and with the exported ones; return the first break."""
         for lane in sorted({*self._lanes, *head.lanes, *self.exported.lanes}):
             broken = self._lane_check(lane).check_head(head.lanes.get(lane))
             if broken is not None:
@@ -184,34 +185,36 @@ class LogCheck:
 
 
 def verify_chains(links: Iterable[AuditLink], head: LogHead, *, exported: LogHead | None = None) -> ChainBreak | None:
-    """Give the first break of a whole log's chains, None where they hold."""
+    """Return the first break of a whole log's chains, None where they hold."""
     check = LogCheck(exported=exported or LogHead())
     return check.check_links(links) or check.check_heads(head)
 
 
 def lost_end_break(*, lane: int, seq: int, gone: bool, named_by: str) -> ChainBreak:
-    """The break of a lane that holds by itself, but not with the later entry of another lane that names its end."""
+    """Return the break of a lane that holds by itself, but lacks the end that a later entry of another lane names."""
     happened = "is gone: the lane lost its end" if gone else "has another hash: the lane was rewritten"
-    words = f"{named_by} was written after this entry, which {happened}, and its head was changed to fit."
-    return ChainBreak(lane=lane, seq=seq, id=None, meaning=words)
+    cause = f"{named_by} was written after this entry, which {happened}, and its head was changed to fit."
+    return ChainBreak(lane=lane, seq=seq, id=None, meaning=cause)
 
 
 def link_hash(previous: bytes, link: AuditLink) -> bytes:
-    """The hash that the entry must have after this one; in the text form that PostgreSQL gives a JSON array."""
+    """Return the hash that the entry must have after `previous`; over the text that PostgreSQL gives a JSON array."""
+    # Must stay byte for byte what `audit_hash` builds: the same order, and no spaces other than json.dumps writes.
     entry = [link.org_id, link.lane, link.seq, link.id, link.at_us, link.actor, link.action, link.target]
     other = [link.linked_lane, link.linked_seq, None if link.linked_hash is None else link.linked_hash.hex()]
     return hashlib.sha256(previous + json.dumps([*entry, *other], ensure_ascii=False).encode()).digest()
 
 
 def _link_break(link: AuditLink, before: ChainHead) -> ChainBreak | None:
+    """Return the break where the entry does not follow this head; None where it does."""
     expected = before.seq + 1
     if link.seq > expected:
-        words = f"Entry {expected} is missing; the next one there is {link.seq}. It was removed, moved or renumbered."
-        return ChainBreak(lane=link.lane, seq=expected, id=None, meaning=words)
+        cause = f"Entry {expected} is missing; the next one there is {link.seq}. It was removed, moved or renumbered."
+        return ChainBreak(lane=link.lane, seq=expected, id=None, meaning=cause)
     if link.seq < expected:
-        words = f"A second entry says it is number {link.seq}: it was inserted, moved or renumbered."
-        return ChainBreak(lane=link.lane, seq=link.seq, id=link.id, meaning=words)
+        cause = f"A second entry says it is number {link.seq}: it was inserted, moved or renumbered."
+        return ChainBreak(lane=link.lane, seq=link.seq, id=link.id, meaning=cause)
     if link_hash(before.hash, link) != link.hash:
-        words = "The entry does not have the hash it was written with: it was edited, inserted, moved or swapped."
-        return ChainBreak(lane=link.lane, seq=link.seq, id=link.id, meaning=words)
+        cause = "The entry does not have the hash it was written with: it was edited, inserted, moved or swapped."
+        return ChainBreak(lane=link.lane, seq=link.seq, id=link.id, meaning=cause)
     return None

@@ -1,4 +1,4 @@
-"""What of access outlives a restore: that a key was revoked."""
+"""The revocations of keys, carried over a restore."""
 
 from datetime import datetime
 
@@ -8,11 +8,11 @@ from mnemon.db.connect import open_connection
 from mnemon.scope import Scope
 from mnemon.services import Services
 
-_REVIEW_HINT = "look at `mnemon keys list`, and revoke what should be."
+_REVIEW_HINT = "check `mnemon keys list`, and revoke the keys that should be."
 
 
 class RevocationCarryover:
-    """Carries revocations over a restore, so that a backup does not make a revoked key open again."""
+    """Carries revocations over a restore, so that a backup does not make a revoked key valid again."""
 
     def __init__(self) -> None:
         self._revoked: list[tuple[str, str, datetime]] = []
@@ -20,7 +20,7 @@ class RevocationCarryover:
         self._gap: datetime | None = None
 
     async def read_from(self, url: str) -> None:
-        """Remember the revoked keys of every organization in the database that is about to be replaced."""
+        """Read the revoked keys of every organization from the database that is about to be replaced."""
         async with await open_connection(url) as connection:
             there = await (await connection.execute("select to_regclass('keys')")).fetchone()
             if there is None or there[0] is None:
@@ -31,8 +31,8 @@ class RevocationCarryover:
             self._revoked = await (await connection.execute(revoked)).fetchall()
 
     async def apply_to(self, services: Services) -> str:
-        """Revoke them again, and end the sessions that they had opened."""
-        said = _summary_text(await self._revoke_again(services))
+        """Revoke those keys again and end the sessions that they opened; return a summary for the operator."""
+        summary = _summary_text(await self._revoke_again(services))
         known = self._found and self._gap is None
         async with services.db.tx(None) as tx:
             if known:
@@ -40,24 +40,26 @@ class RevocationCarryover:
             else:
                 await record_gap(tx, "revocations", self._gap or tx.now)
         if known:
-            return said or "No key had been revoked since the backup."
+            return summary or "No key had been revoked since the backup."
         if self._found:
             warning = (
                 "The database that this one replaces had itself been restored without knowing which keys had been "
-                f"revoked, so some may open again: {_REVIEW_HINT}"
+                f"revoked, so some may be valid again: {_REVIEW_HINT}"
             )
-            return f"{said} {warning}" if said else warning
+            return f"{summary} {warning}" if summary else warning
         return (
-            f"This restore replaces no database, so a key that was revoked since the backup opens again: {_REVIEW_HINT}"
+            "This restore replaces no database, so keys that were revoked since the backup are valid again: "
+            f"{_REVIEW_HINT}"
         )
 
     async def _revoke_again(self, services: Services) -> int:
+        """Revoke the keys that the backup had as valid; return how many."""
         again = 0
         for org_id, key_id, at in self._revoked:
             async with services.db.tx(org_id) as tx:
                 scope = Scope(org_id=org_id)
-                if await store.revoke_key_at(scope, tx, key_id, at):
-                    await store.end_signins_of(scope, tx, key_id)
+                if await store.revoke_key_at(tx, scope, key_id, at):
+                    await store.end_signins_of(tx, scope, key_id)
                     again += 1
         return again
 

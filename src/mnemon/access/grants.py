@@ -1,7 +1,4 @@
-"""What a key may do. The wire calls these scopes.
-
-A key as it may be shown, the principal it proves, and what a principal is told that may not.
-"""
+"""Grants: what a key may do (the API calls them scopes), keys without their secret, and authenticated principals."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -12,6 +9,8 @@ from mnemon.errors import Invalid, NotAllowed
 
 
 class Grant(StrEnum):
+    """One permission of a key; the API calls it a scope."""
+
     CHAT = "chat"
     """Chat, record turns, read the context a turn would get."""
     MEMORY_READ = "memory:read"
@@ -41,6 +40,7 @@ class Grant(StrEnum):
 
 
 ALL_GRANTS = frozenset(Grant)
+# Without `personas:write` and the agents' grants: what those change concerns the whole organization.
 PERSONAL_GRANTS = frozenset(
     {
         Grant.CHAT,
@@ -51,15 +51,18 @@ PERSONAL_GRANTS = frozenset(
         Grant.AGENT_STATE_WRITE,
     }
 )
-"""What concerns one person only: all that a key bound to a person can have."""
+"""Grants that concern one person only: all that a key bound to a person can have."""
 DEFAULT_PERSONAL_GRANTS = PERSONAL_GRANTS - {Grant.AGENT_STATE_READ, Grant.AGENT_STATE_WRITE}
-"""What a bound key has when none are named: an agent's state is not shown to the person unless somebody says so."""
+"""Grants of a bound key when none are named: an agent's state is shown to the person only if that is granted."""
 DEFAULT_PERSONAL_IN_ORDER = tuple(grant for grant in Grant if grant in DEFAULT_PERSONAL_GRANTS)
-"""The same for sentences, in the order of the docs."""
+"""The same in the order of the docs, for use in messages."""
 
 
 def parse_grants(words: Iterable[str]) -> frozenset[Grant]:
-    """Give the grants that these words name. Raises Invalid for no words: an empty list is a slip, never everything."""
+    """Return the grants that these words name; raise Invalid for an unknown word, or for none.
+
+    An empty list is taken for a mistake, never for everything.
+    """
     named = {word.strip() for word in words} - {""}
     if not named:
         raise Invalid(
@@ -74,13 +77,13 @@ def parse_grants(words: Iterable[str]) -> frozenset[Grant]:
 
 
 def stored_grants(words: Iterable[str]) -> frozenset[Grant]:
-    """Give the grants of a stored row; a word that another version of the program knows gives nothing here."""
+    """Return the grants of a stored row; a word that only another version of the program knows grants nothing."""
     known = set(Grant)
     return frozenset(Grant(word) for word in words if word in known)
 
 
 def grants_of_new_key(named: frozenset[Grant] | None, *, bound: bool) -> frozenset[Grant]:
-    """Give what a new key may do: what was named, or its kind's default. Raises Invalid for what it cannot have."""
+    """Return what a new key may do: the named grants, or its default; raise Invalid for what it cannot have."""
     if named is None:
         return DEFAULT_PERSONAL_GRANTS if bound else ALL_GRANTS
     beyond = sorted(named - PERSONAL_GRANTS)
@@ -94,7 +97,7 @@ def grants_of_new_key(named: frozenset[Grant] | None, *, bound: bool) -> frozens
 
 
 def effective_grants(held: frozenset[Grant], *, bound: bool) -> frozenset[Grant]:
-    """Give what a key may do now: a bound one never more than what concerns its person, whatever was stored."""
+    """Return what a key may do now: a bound one never more than the personal grants, whatever was stored."""
     return held & PERSONAL_GRANTS if bound else held
 
 
@@ -106,7 +109,7 @@ class Key:
     name: str
     grants: frozenset[Grant]
     bound_user: str | None
-    """The one person it may speak of, as the application names them."""
+    """The one person it gives access to, as the application names them."""
     created_at: datetime
     expires_at: datetime | None
     revoked_at: datetime | None
@@ -116,33 +119,34 @@ class Key:
 
 @dataclass(frozen=True, kw_only=True)
 class Principal:
-    """Who is asking, as their key proved it."""
+    """The authenticated caller."""
 
     org_id: str
     key_id: str
-    """The key's id; `operator` for whoever followed a link to the console."""
+    """The key's id; `operator` for someone who signed in to the console by a link."""
     grants: frozenset[Grant]
     bound_user: str | None = None
     expires_at: datetime | None = None
-    """When the key ends; None for one without an end."""
+    """When the key expires; None if it does not."""
 
     def may(self, grant: Grant) -> bool:
+        """Say whether the caller has this grant."""
         return grant in self.grants
 
 
 def missing_scope_error(principal: Principal, grant: Grant) -> NotAllowed:
-    """Give the refusal of a key that lacks the scope: it names a command that makes a key which has it."""
-    said = f"This key lacks the scope `{grant}`. `mnemon keys create --scopes {grant},…` makes one that has it."
+    """Return the error for a key that lacks the scope; it names a command that creates a key with it."""
+    message = f"This key lacks the scope `{grant}`. `mnemon keys create --scopes {grant},…` makes one that has it."
     if principal.bound_user is not None and grant not in PERSONAL_GRANTS:
-        said = (
+        message = (
             f"This key is bound to one person, and no such key can have the scope `{grant}`. Use a key that is not "
             f"bound: `mnemon keys create --scopes {grant},…` without `--user` makes one."
         )
-    return NotAllowed(said, code="missing_scope")
+    return NotAllowed(message, code="missing_scope")
 
 
 def other_person_error() -> NotAllowed:
-    """Give the refusal of a bound key that names somebody else; it does not tell whom the key is bound to."""
+    """Return the error for a bound key that names another person; it does not reveal the person it is bound to."""
     return NotAllowed(
         "This key is bound to one person, and the request names another. Name the person that the key was made for, "
         "or use a key that is not bound: `mnemon keys create` without `--user` makes one.",

@@ -1,6 +1,6 @@
-"""Replies kept for a retry: the first answer to an Idempotency-Key, written in the transaction of its effect.
+"""Idempotency keys: the first response to a request is stored in the transaction of its effect, for retries.
 
-A crash before the commit leaves neither effect nor reply, a crash after it leaves both: there is no third case.
+A crash before the commit leaves neither effect nor response, a crash after it leaves both: there is no third case.
 """
 
 import hashlib
@@ -18,7 +18,7 @@ REPLY_LIFETIME = timedelta(hours=24)
 
 @dataclass(frozen=True, kw_only=True)
 class IdempotencyKey:
-    """Where a reply is kept: whose request, under which key, with which body."""
+    """An Idempotency-Key of one caller, with the fingerprint of its request."""
 
     caller: str
     key: str
@@ -27,7 +27,7 @@ class IdempotencyKey:
 
 @dataclass(frozen=True, kw_only=True)
 class StoredReply:
-    """What was answered. Without a status the effect is under way and `subject` names it."""
+    """The stored response. Without a status the effect is still under way, and `subject` names it."""
 
     status: int | None
     body: bytes | None
@@ -35,20 +35,22 @@ class StoredReply:
 
 
 def request_fingerprint(method: str, path: str, query: str, body: bytes) -> bytes:
-    """The same for the same request only, its query string included.
+    """Return a hash that only the same request has, its query string included.
 
-    Without a query string it is what it was before query strings counted, so that replies kept then are still given.
+    Without a query string it is what it was before query strings counted, so that replies stored then still match.
     """
-    asked = (b"?", method.encode(), path.encode(), query.encode()) if query else (method.encode(), path.encode())
-    return hashlib.sha256(b"\0".join((*asked, body))).digest()
+    parts = (b"?", method.encode(), path.encode(), query.encode()) if query else (method.encode(), path.encode())
+    return hashlib.sha256(b"\0".join((*parts, body))).digest()
 
 
 async def load_reply(tx: Tx, scope: Scope, slot: IdempotencyKey) -> StoredReply | None:
-    """The kept reply to this very request, or None when this is the first; from here on nobody else may answer it.
+    """Return the stored reply to this very request, or None when this is the first; lock the key until the commit.
 
-    Another request that is answering the same key now is a conflict; the same key with another body is invalid.
+    Raises Conflict while another request with the same key is running, and Invalid for the same key with another
+    request.
     """
     names = {"org_id": scope.org_id, "caller": slot.caller, "key": slot.key}
+    # A transaction-level advisory lock: a committed reservation would outlive a crash and answer 409 until it expires.
     if not (await tx.fetch_one(SQL["reply_lock"], **names))["ours"]:
         raise Conflict(
             "The first request with this Idempotency-Key is still running. Try again in a moment.",
@@ -76,9 +78,9 @@ async def store_reply(
     subject: str | None = None,
     concerns: Collection[str] = (),
 ) -> None:
-    """The reply will be given again to the same request for 24 hours, if this transaction commits.
+    """Store the reply for retries of the same request within 24 hours, if this transaction commits.
 
-    `concerns` are the internal ids of the people it tells of: whoever of them is forgotten, it tells nothing any more.
+    `concerns` are the internal ids of the people it is about: when one of them is forgotten, it is blanked.
     """
     await tx.execute(
         SQL["keep_reply"],
@@ -92,4 +94,5 @@ async def store_reply(
         concerns=sorted(concerns),
         expires_at=tx.now + REPLY_LIFETIME,
     )
+    # At most 20 expired replies with every write, in place of a job that cleans up.
     await tx.execute(SQL["drop_old_replies"], org_id=scope.org_id, now=tx.now)

@@ -1,9 +1,8 @@
-"""Keys: `mnk_<org>_<secret>`, 256 bits, shown once, stored as a hash, compared in constant time.
+"""API keys: `mnk_<org>_<secret>`, 256 bits, shown once, stored as a hash, compared in constant time.
 
-Whether a key that opened a stream still opens anything: streams outlive the check at their beginning.
-
-However many streams a key has open, the database is asked about it at most once in `LOOK_EVERY_S`. So a revoked key's
-streams end within that time and the interval at which a stream asks; an expired key's need no look at the database.
+`KeyWatch` ends streams whose key was revoked or expired: a stream outlives the check at its beginning. However many
+streams a key has open, the database is queried about it at most once in `CHECK_INTERVAL_S`. So a revoked key's streams
+end within that time and the interval at which a stream asks; for an expired key no query is needed.
 """
 
 import asyncio
@@ -34,7 +33,7 @@ _USE_RECORD_INTERVAL = timedelta(minutes=1)
 
 
 def parse_key(bearer: str) -> tuple[str, str]:
-    """The organization and the secret that a bearer text carries."""
+    """Return the organization and the secret in a bearer token; raise Unauthenticated for a token of another form."""
     match = _KEY_PATTERN.fullmatch(bearer)
     if match is None or ORG_NAME_PATTERN.fullmatch(match["org"]) is None:
         raise Unauthenticated(
@@ -53,17 +52,20 @@ async def create_key(
     expires_at: datetime | None = None,
     maker: Principal | None = None,
 ) -> tuple[Key, str]:
-    """Make a key and give its text, which is shown this once.
+    """Create a key and return it with its text, which is shown only this once.
 
-    Without named grants it has the default of its kind of key. A maker gives away no more than they have
-    themselves, and for no longer; None is the operator at the command line, who has everything.
+    Without named grants it has the default of its kind of key. A maker can pass on no more than their own grants, and
+    for no longer; None is the operator at the command line, who has everything.
     """
     if not name.strip():
         raise Invalid("A key needs a name that tells where it is used.", code="name_missing")
     if bound_user is not None:
         check_bound_user(bound_user)
     if grants is not None and not grants:
-        raise Invalid("A key without a scope opens nothing. Name one, or leave the scopes out.", code="scopes_missing")
+        raise Invalid(
+            "A key without a scope is of no use. Name one, or leave the scopes out for the default.",
+            code="scopes_missing",
+        )
     granted = grants_of_new_key(grants, bound=bound_user is not None)
     if maker is not None:
         granted, expires_at = limit_to_maker(maker, granted, expires_at, named=grants is not None)
@@ -78,12 +80,12 @@ async def create_key(
         revoked_at=None,
         used_at=None,
     )
-    await store.insert_key(scope, tx, key, hash_secret(secret))
+    await store.insert_key(tx, scope, key, hash_secret(secret))
     return key, f"mnk_{scope.org_id}_{secret}"
 
 
 def check_bound_user(name: str) -> None:
-    """Refuse a name that no person can have: a key that is bound to it would look like one that is bound to nobody."""
+    """Raise Invalid for a name that no person can have: a key bound to it would look like one bound to nobody."""
     if not name.strip():
         raise Invalid("The person to bind the key to is not named. Name them, or leave it out.", code="user_missing")
     if len(name) > MAX_NAME_CHARS:
@@ -95,14 +97,15 @@ def check_bound_user(name: str) -> None:
 
 
 async def authenticate(db: Database, bearer: str) -> Principal:
-    """The holder of this key; refused when unknown, expired or revoked."""
+    """Return the holder of this key; raise Unauthenticated when it is unknown, expired or revoked."""
     org_id, secret = parse_key(bearer)
     scope, wanted, now = Scope(org_id=org_id), hash_secret(secret), db.now()
-    found = await store.key_by_digest(scope, db, wanted)
+    # One round trip: this runs before every request (`Database.read_once`).
+    found = await store.key_by_digest(db, scope, wanted)
     if found is None or not hmac.compare_digest(found[1], wanted):
         raise unknown_key()
     key = found[0]
-    bind_contextvars(org=org_id, key=key.id)  # log lines tell whose request it is, also where the key is refused
+    bind_contextvars(org=org_id, key=key.id)  # so that log lines name the key, also where it is refused
     if key.revoked_at is not None:
         raise revoked_key()
     if key.expires_at is not None and key.expires_at <= now:
@@ -119,24 +122,24 @@ async def authenticate(db: Database, bearer: str) -> Principal:
 
 
 def unknown_key() -> Unauthenticated:
-    """What a key is told that is not there."""
+    """Return the error for a key that does not exist."""
     return Unauthenticated("The key is not known. `mnemon keys list` shows the organization's keys.")
 
 
 def revoked_key() -> Unauthenticated:
-    """What a key is told that was revoked."""
+    """Return the error for a key that was revoked."""
     return Unauthenticated("The key was revoked. `mnemon keys create` makes another.", code="key_revoked")
 
 
 def expired_key() -> Unauthenticated:
-    """What a key is told after its end."""
+    """Return the error for a key that has expired."""
     return Unauthenticated("The key has expired. `mnemon keys create` makes another.", code="key_expired")
 
 
 def limit_to_maker(
     maker: Principal, grants: frozenset[Grant], expires_at: datetime | None, *, named: bool
 ) -> tuple[frozenset[Grant], datetime | None]:
-    """Give the grants and the end of a key that this maker may make; refuse what was asked for beyond that."""
+    """Return the grants and the end of a key that this maker may create; raise NotAllowed for more than that."""
     beyond = sorted(grants - maker.grants)
     if named and beyond:
         raise NotAllowed(
@@ -151,24 +154,24 @@ def limit_to_maker(
 
 
 async def _record_use(db: Database, scope: Scope, key_id: str) -> None:
-    """Keep when the key was used; a database that only reads for now, as in a failover, refuses nobody for that."""
+    """Record when the key was used; on a database that is read-only for now, as in a failover, skip that."""
     try:
         async with db.tx(scope.org_id) as tx:
-            await store.touch_key(scope, tx, key_id)
+            await store.touch_key(tx, scope, key_id)
     except DatabaseDown as error:
         if error.code != "database_read_only":
             raise
 
 
 async def revoke_key(tx: Tx, scope: Scope, key_id: str) -> None:
-    """The key opens nothing any more, nor does a session that it opened."""
-    if not await store.revoke_key(scope, tx, key_id):
+    """Revoke the key and end the console sessions that it opened; raise NotFound for one unknown or revoked."""
+    if not await store.revoke_key(tx, scope, key_id):
         raise NotFound("key")
-    await store.end_signins_of(scope, tx, key_id)
+    await store.end_signins_of(tx, scope, key_id)
 
 
 def hash_secret(secret: str) -> bytes:
-    """What is stored of a secret. It has 256 random bits, so a plain hash is enough."""
+    """Return the hash that is stored of a secret. The secret has 256 random bits, so a plain hash is enough."""
     return hashlib.sha256(secret.encode()).digest()
 
 
@@ -177,42 +180,44 @@ _MAX_KEYS = 10_000
 
 
 def server_stops() -> Unavailable:
-    """What an endless stream is told when the server is asked to stop."""
+    """Return the error for an endless stream when the server is stopping."""
     return Unavailable("The server is being stopped. Open the stream again in a moment.", code="stopping")
 
 
 class StreamEnd(asyncio.Event):
-    """Is set when a stream has to end; `reason` is what its reader is then told."""
+    """An event that is set when a stream has to end; `reason` is the error its reader then gets."""
 
     reason: MnemonError = Unavailable("The key could not be checked. Open the stream again.", code="internal")
 
 
 class KeyWatch:
-    """Tell whether keys are still good, for every stream of this process."""
+    """Checks whether keys are still valid, for every stream of this process."""
 
     def __init__(self, db: Database, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._db = db
         self._monotonic = monotonic
-        self._looks: OrderedDict[tuple[str, str], tuple[float, asyncio.Task[Unauthenticated | None]]] = OrderedDict()
+        self._checks: OrderedDict[tuple[str, str], tuple[float, asyncio.Task[Unauthenticated | None]]] = OrderedDict()
 
     async def reason_ended(self, principal: Principal) -> Unauthenticated | None:
-        """Give why the key is no longer good; None while it is, as far as is known while the database is away."""
+        """Return why the key is no longer valid; None while it is, and while the database is unavailable."""
         if principal.expires_at is not None and principal.expires_at <= self._db.now():
             return expired_key()
         name, now = (principal.org_id, principal.key_id), self._monotonic()
-        at, look = self._looks.get(name, (0.0, None))
-        if look is None or (look.done() and now - at >= CHECK_INTERVAL_S):
-            look = asyncio.create_task(self._check_database(principal))
-            self._looks.pop(name, None)
-            self._looks[name] = (now, look)
-            while len(self._looks) > _MAX_KEYS:
-                self._looks.popitem(last=False)
-        return await asyncio.shield(look)  # a stream that is left must not end the look of the others
+        checked_at, check = self._checks.get(name, (0.0, None))
+        if check is None or (check.done() and now - checked_at >= CHECK_INTERVAL_S):
+            check = asyncio.create_task(self._check_database(principal))
+            self._checks.pop(name, None)
+            self._checks[name] = (now, check)
+            while len(self._checks) > _MAX_KEYS:
+                self._checks.popitem(last=False)
+        return await asyncio.shield(check)  # a stream that is closed must not cancel the check that others wait for
 
     async def _check_database(self, principal: Principal) -> Unauthenticated | None:
+        """Return why the database says that the key is not valid; None while it is, or the database is unavailable."""
         try:
-            end = await store.key_end_times(Scope(org_id=principal.org_id), self._db, principal.key_id)
+            end = await store.key_end_times(self._db, Scope(org_id=principal.org_id), principal.key_id)
         except Unavailable:
+            # An outage must not end every stream; the key was valid when the stream began.
             return None
         if end is None:
             return unknown_key()
@@ -223,21 +228,21 @@ class KeyWatch:
 
     @asynccontextmanager
     async def key_end_event(self, principal: Principal, closing: asyncio.Event) -> AsyncIterator[StreamEnd]:
-        """Give an event that is set when the key is no longer good, or when `closing` is."""
-        over = StreamEnd()
-        watching = asyncio.create_task(self._wait_for_end(principal, closing, over))
+        """Provide an event that is set when the key is no longer valid, or when `closing` is."""
+        end_event = StreamEnd()
+        watching = asyncio.create_task(self._wait_for_end(principal, closing, end_event))
         try:
-            yield over
+            yield end_event
         finally:
             watching.cancel()
 
-    async def _wait_for_end(self, principal: Principal, closing: asyncio.Event, over: StreamEnd) -> None:
+    async def _wait_for_end(self, principal: Principal, closing: asyncio.Event, end_event: StreamEnd) -> None:
         try:
             ended: Unauthenticated | None = None
             while not closing.is_set() and (ended := await self.reason_ended(principal)) is None:
                 with suppress(TimeoutError):
                     async with asyncio.timeout(CHECK_INTERVAL_S):
                         await closing.wait()
-            over.reason = ended or server_stops()
+            end_event.reason = ended or server_stops()
         finally:
-            over.set()  # also when the look fails for a reason nobody foresaw: a stream that is not watched must end
+            end_event.set()  # also on an unexpected error: a stream whose key is not checked must end

@@ -1,4 +1,4 @@
-"""Organizations: the walls between tenants."""
+"""Organizations: the tenants, whose data is kept apart."""
 
 from mnemon.access import store
 from mnemon.access.audit import record_command
@@ -9,7 +9,7 @@ from mnemon.scope import Scope
 
 
 def check_organization_name(name: str) -> str:
-    """The name, if an organization may be called so."""
+    """Return the name if an organization may have it; raise Invalid otherwise."""
     if ORG_NAME_PATTERN.fullmatch(name) is None:
         raise Invalid(
             f"{name!r} cannot name an organization. Use 1 to 40 of a-z, 0-9 and -, a letter or digit at both ends.",
@@ -19,7 +19,10 @@ def check_organization_name(name: str) -> str:
 
 
 async def create_organization(tx: Tx) -> bool:
-    """The transaction's organization exists; whether it is new. Only commands make one, so its log begins with that."""
+    """Create the transaction's organization unless it exists; return whether it is new.
+
+    Only commands create organizations, so each audit log begins with that command.
+    """
     made = await store.insert_organization(tx)
     if made:
         record_command(tx, Scope(org_id=str(tx.org_id)), "orgs create")
@@ -27,5 +30,5 @@ async def create_organization(tx: Tx) -> bool:
 
 
 async def list_organizations(owner_tx: Tx) -> list[store.Organization]:
-    """Every organization, for the operator: needs a transaction of the owner."""
+    """Return every organization, for the operator: needs a transaction of the owner."""
     return await store.list_organizations(owner_tx)

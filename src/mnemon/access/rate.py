@@ -1,4 +1,4 @@
-"""The rate limit: a token bucket per caller, which every door takes from.
+"""The rate limit: a token bucket per caller, shared by all APIs of the server.
 
 A full bucket holds as many requests as a caller may make in a minute, and it fills evenly over that minute. So within
 any t seconds a caller makes at most N + N·t/60 requests.
@@ -13,11 +13,11 @@ from mnemon.errors import RateLimited
 _MAX_CALLERS = 10_000
 _NS_PER_SECOND = 1_000_000_000
 _REQUEST_COST = 60 * _NS_PER_SECOND
-"""What one request costs. In a nanosecond a bucket gains N of these units: whole numbers, so a wait is exact."""
+"""The cost of a request. A bucket gains N of these units per nanosecond: whole numbers, so a wait is exact."""
 
 
 class RateLimit:
-    """Refuse a caller who asks more often than allowed. Counts in this process only; several servers each count."""
+    """Limits the requests of each caller. It counts in this process only; several servers each count by themselves."""
 
     def __init__(self, per_minute: int, nanoseconds: Callable[[], int] = time.monotonic_ns) -> None:
         self._per_minute = per_minute
@@ -36,19 +36,19 @@ class RateLimit:
         level = self._refill_bucket((org_id, caller), now)
         if level < _REQUEST_COST:
             missing = _REQUEST_COST - level
-            wait = -(
-                -missing // (self._per_minute * _NS_PER_SECOND)
-            )  # rounded up: after a shorter wait it would not suffice
+            # Rounded up: after a shorter wait the bucket would not hold enough.
+            wait = -(-missing // (self._per_minute * _NS_PER_SECOND))
             raise RateLimited(
                 f"More than {self._per_minute} requests a minute with this key. Wait {wait} s and try again.",
                 retry_after=wait,
             )
         self._buckets[org_id, caller] = (level - _REQUEST_COST, now)
+        # A dropped bucket is full again when its caller returns: bounded memory at the price of a new minute's worth.
         while len(self._buckets) > _MAX_CALLERS:
             self._buckets.popitem(last=False)
 
     def _refill_bucket(self, caller: tuple[str, str], now: int) -> int:
-        """Fill the caller's bucket up to now, move it to the end of those that may be dropped, and give its level."""
+        """Fill the caller's bucket up to now and return its level; make it the last of those that may be dropped."""
         level, at = self._buckets.pop(caller, (self._full, now))
         level = min(self._full, level + (now - at) * self._per_minute)
         self._buckets[caller] = (level, now)

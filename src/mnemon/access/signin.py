@@ -1,4 +1,4 @@
-"""Signing in to the console: a link that works once opens a session that a cookie carries.
+"""Sign-in to the console: a link that works once opens a session, which a cookie carries.
 
     serve, `mnemon console`            first visit                     sign out, 14 days, or the key's end
 ───────────────────────► link ───────────────────► session ───────────────────► (gone)
@@ -24,25 +24,26 @@ from mnemon.scope import Scope
 LINK_LIFETIME = timedelta(minutes=15)
 SESSION_LIFETIME = timedelta(days=14)
 _KEY_ID_PREFIX = "key_"
-"""How the id of a key begins: a session of a key that is not there any more opens nothing."""
+"""How the id of a key begins: a session of a key that no longer exists is not valid."""
 _TOKEN_PATTERN = re.compile(r"(?P<org>[a-z0-9-]{1,40})_(?P<secret>[0-9a-f]{64})")
 
 
 def parse_token(token: str) -> tuple[str, str]:
-    """The organization and the secret of a link or a cookie."""
+    """Return the organization and the secret of a link or a cookie; raise Unauthenticated for any other text."""
     match = _TOKEN_PATTERN.fullmatch(token)
     if match is None or ORG_NAME_PATTERN.fullmatch(match["org"]) is None:
-        raise Unauthenticated("This is no sign-in of ours. `mnemon console` prints a link that works.")
+        raise Unauthenticated("This is not a valid sign-in link. `mnemon console` prints one.")
     return match["org"], match["secret"]
 
 
 async def create_link(tx: Tx, scope: Scope, *, actor: str) -> str:
-    """A token that opens one session within a quarter of an hour."""
+    """Return a token that opens one session within a quarter of an hour."""
     return await _insert_token(tx, scope, "link", actor, ALL_GRANTS, tx.now + LINK_LIFETIME)
 
 
 async def redeem_link(tx: Tx, scope: Scope, secret: str) -> str:
-    """The cookie of a new session; the link opens nothing any more."""
+    """Open a session for the link, which becomes invalid, and return its cookie; raise Unauthenticated if it is."""
+    # Deleted and read in one statement, so that two visits at once cannot both redeem it.
     row = await tx.fetch_one_or_none(SQL["end_signin"], org_id=scope.org_id, digest=hash_secret(secret), kind="link")
     if row is None or row["expires_at"] <= tx.now:
         raise Unauthenticated("This link was used already or is too old. `mnemon console` prints a new one.")
@@ -52,14 +53,14 @@ async def redeem_link(tx: Tx, scope: Scope, secret: str) -> str:
 async def open_session(
     tx: Tx, scope: Scope, *, actor: str, grants: frozenset[Grant], key_ends: datetime | None = None
 ) -> str:
-    """Open a session with these grants, which ends with the key that opens it, and give its cookie."""
+    """Open a session with these grants, which ends with the key that opens it, and return its cookie."""
     await tx.execute(SQL["drop_old_signins"], org_id=scope.org_id, now=tx.now)
     ends = tx.now + SESSION_LIFETIME
     return await _insert_token(tx, scope, "session", actor, grants, ends if key_ends is None else min(ends, key_ends))
 
 
 async def authenticate_session(tx: Tx, scope: Scope, secret: str) -> Principal:
-    """Whoever the session's cookie belongs to; it has ended when the key that opened it has."""
+    """Return the principal of the session's cookie; raise Unauthenticated once it, or the key that opened it, ended."""
     row = await tx.fetch_one_or_none(
         SQL["signin"], org_id=scope.org_id, digest=hash_secret(secret), kind="session", now=tx.now
     )
@@ -73,16 +74,18 @@ async def authenticate_session(tx: Tx, scope: Scope, secret: str) -> Principal:
 
 
 async def close_session(tx: Tx, scope: Scope, secret: str) -> None:
-    """The cookie opens nothing any more."""
+    """End the session, so that its cookie is no longer valid."""
     await tx.execute(SQL["end_signin"], org_id=scope.org_id, digest=hash_secret(secret), kind="session")
 
 
 def csrf_token(secret: str) -> str:
-    """What every writing form of this session must carry; worthless without the cookie."""
+    """Return the token that every form of this session that writes must carry; worthless without the cookie."""
+    # Derived from the session's secret, so that nothing more has to be stored.
     return hmac.new(secret.encode(), b"csrf", sha256).hexdigest()
 
 
 async def _insert_token(tx: Tx, scope: Scope, kind: str, actor: str, grants: frozenset[Grant], ends: datetime) -> str:
+    """Store the hash of a new secret and return the token."""
     secret = secrets.token_hex(32)
     await tx.execute(
         SQL["insert_signin"],

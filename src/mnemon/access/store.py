@@ -1,4 +1,4 @@
-"""Organizations, keys and the audit log in the database."""
+"""Statements on organizations, keys, console sessions and the audit log."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -14,7 +14,7 @@ SQL = load_statements("mnemon.access")
 
 @dataclass(frozen=True, kw_only=True)
 class Organization:
-    """One tenant, as the operator sees it."""
+    """A tenant, as the operator sees it."""
 
     name: str
     created_at: datetime
@@ -24,7 +24,7 @@ class Organization:
 
 @dataclass(frozen=True, kw_only=True)
 class AuditEntry:
-    """Who did what to what, when: ids and words, never content."""
+    """Who did what to what, and when: ids and fixed words, never content."""
 
     id: str
     at: datetime
@@ -34,19 +34,23 @@ class AuditEntry:
 
 
 async def insert_organization(tx: Tx) -> bool:
+    """Insert the transaction's organization; return False if it exists."""
     return await tx.execute(SQL["insert_organization"], org_id=tx.org_id, now=tx.now) > 0
 
 
-async def organization_exists(scope: Scope, tx: Tx) -> bool:
+async def organization_exists(tx: Tx, scope: Scope) -> bool:
+    """Say whether the organization exists."""
     return await tx.fetch_one_or_none(SQL["organization_exists"], org_id=scope.org_id) is not None
 
 
 async def list_organizations(tx: Tx) -> list[Organization]:
+    """Return every organization; needs a transaction of the owner."""
     rows = await tx.fetch_all(SQL["organizations"])
     return [Organization(name=row["org_id"], created_at=row["created_at"], keys=row["keys"]) for row in rows]
 
 
-async def insert_key(scope: Scope, tx: Tx, key: Key, secret: bytes) -> None:
+async def insert_key(tx: Tx, scope: Scope, key: Key, secret: bytes) -> None:
+    """Insert the key with the hash of its secret."""
     await tx.execute(
         SQL["insert_key"],
         org_id=scope.org_id,
@@ -60,41 +64,45 @@ async def insert_key(scope: Scope, tx: Tx, key: Key, secret: bytes) -> None:
     )
 
 
-async def key_by_digest(scope: Scope, db: Database, secret: bytes) -> tuple[Key, bytes] | None:
+async def key_by_digest(db: Database, scope: Scope, secret: bytes) -> tuple[Key, bytes] | None:
+    """Return the key with this hash of its secret, and the hash; None for an unknown one."""
     rows = await db.read_once(scope.org_id, SQL["key_by_digest"], org_id=scope.org_id, secret=secret)
     return (_key_from_row(rows[0]), bytes(rows[0]["secret"])) if rows else None
 
 
-async def key_end_times(scope: Scope, db: Database, key_id: str) -> tuple[datetime | None, datetime | None] | None:
-    """Give when the key expires and when it was revoked; None for a key that is not there."""
+async def key_end_times(db: Database, scope: Scope, key_id: str) -> tuple[datetime | None, datetime | None] | None:
+    """Return when the key expires and when it was revoked; None for a key that does not exist."""
     rows = await db.read_once(scope.org_id, SQL["key_end"], org_id=scope.org_id, key_id=key_id)
     return (rows[0]["expires_at"], rows[0]["revoked_at"]) if rows else None
 
 
-async def list_keys(scope: Scope, tx: Tx) -> list[Key]:
+async def list_keys(tx: Tx, scope: Scope) -> list[Key]:
+    """Return the organization's keys, revoked ones included."""
     return [_key_from_row(row) for row in await tx.fetch_all(SQL["keys"], org_id=scope.org_id)]
 
 
-async def touch_key(scope: Scope, tx: Tx, key_id: str) -> None:
+async def touch_key(tx: Tx, scope: Scope, key_id: str) -> None:
+    """Record that the key was used now."""
     await tx.execute(SQL["touch_key"], org_id=scope.org_id, key_id=key_id, now=tx.now)
 
 
-async def revoke_key_at(scope: Scope, tx: Tx, key_id: str, at: datetime) -> bool:
-    """Revoke a key as of a moment in the past; False where it is unknown or revoked."""
+async def revoke_key_at(tx: Tx, scope: Scope, key_id: str, at: datetime) -> bool:
+    """Revoke a key as of a time in the past; return False where it is unknown or revoked."""
     return await tx.execute(SQL["revoke_again"], org_id=scope.org_id, key_id=key_id, at=at) > 0
 
 
-async def revoke_key(scope: Scope, tx: Tx, key_id: str) -> bool:
+async def revoke_key(tx: Tx, scope: Scope, key_id: str) -> bool:
+    """Revoke the key now; return False where it is unknown or revoked."""
     return await tx.execute(SQL["revoke_key"], org_id=scope.org_id, key_id=key_id, now=tx.now) > 0
 
 
-async def end_signins_of(scope: Scope, tx: Tx, actor: str) -> None:
-    """Nobody is signed in as this actor any more."""
+async def end_signins_of(tx: Tx, scope: Scope, actor: str) -> None:
+    """Delete every console session and link of this actor."""
     await tx.execute(SQL["end_signins_of"], org_id=scope.org_id, actor=actor)
 
 
-async def list_audit_entries(scope: Scope, tx: Tx, *, before: str | None, most: int) -> list[AuditEntry]:
-    """The audit log, newest first."""
+async def list_audit_entries(tx: Tx, scope: Scope, *, before: str | None, most: int) -> list[AuditEntry]:
+    """Return entries of the audit log, newest first."""
     rows = await tx.fetch_all(SQL["audit"], org_id=scope.org_id, before=before, most=most)
     return [AuditEntry(**row) for row in rows]
 

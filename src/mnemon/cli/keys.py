@@ -105,7 +105,7 @@ def list_keys(org: OrgOption = "local", as_json: JsonOption = False) -> None:
         async with open_services(settings_from_flags()) as house:
             scope = await require_organization(house, org)
             async with house.db.tx(scope.org_id) as tx:
-                return await store.list_keys(scope, tx)
+                return await store.list_keys(tx, scope)
 
     found = run(load_keys())
     if as_json:

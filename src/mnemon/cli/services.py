@@ -132,7 +132,7 @@ async def require_organization(services: Services, name: str) -> Scope:
     """The organization of that name, which must exist."""
     scope = Scope(org_id=check_organization_name(name))
     async with services.db.tx(scope.org_id) as tx:
-        if not await access.organization_exists(scope, tx):
+        if not await access.organization_exists(tx, scope):
             raise NotFound(f"organization as {name!r}; `mnemon orgs create {name}` makes it")
     return scope
 

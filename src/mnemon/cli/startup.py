@@ -35,7 +35,7 @@ async def ensure_first_key(services: Services) -> str | None:
     scope = Scope(org_id=LOCAL_ORG)
     async with services.db.tx(LOCAL_ORG) as tx:
         await create_organization(tx)
-        if await access.list_keys(scope, tx):
+        if await access.list_keys(tx, scope):
             return None
         key, text = await create_key(tx, scope, name="first key")
         record_command(tx, scope, "serve: first key", key.id)

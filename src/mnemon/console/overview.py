@@ -45,7 +45,7 @@ async def overview(visit: PageRequest) -> PageContent:
         behind = await reflections.reflection_backlog(tx, visit.org_scope)
         days = await _load_days(tx, visit.org_scope)
         latest = await sessions.list_sessions(tx, visit.org_scope, most=6)
-        keys = [key for key in await access.list_keys(visit.org_scope, tx) if key.revoked_at is None]
+        keys = [key for key in await access.list_keys(tx, visit.org_scope) if key.revoked_at is None]
     models = visit.services
     data = {
         "health": _health_status(work, tx.now),

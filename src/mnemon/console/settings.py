@@ -62,7 +62,7 @@ def _settings_summary(visit: PageRequest) -> dict[str, str]:
 async def keys(visit: PageRequest) -> PageContent:
     """Every key, without its secret."""
     async with visit.tx() as tx:
-        found = await access.list_keys(visit.org_scope, tx)
+        found = await access.list_keys(tx, visit.org_scope)
     live = [key for key in found if key.revoked_at is None]
     gone = [key for key in found if key.revoked_at is not None]
     default = ", ".join(DEFAULT_PERSONAL_IN_ORDER)
@@ -191,7 +191,7 @@ async def audit(visit: PageRequest) -> PageContent:
     """Who did what, newest first."""
     async with visit.tx() as tx:
         found = await access.list_audit_entries(
-            visit.org_scope, tx, before=visit.asked("before") or None, most=AUDIT_PAGE_SIZE + 1
+            tx, visit.org_scope, before=visit.asked("before") or None, most=AUDIT_PAGE_SIZE + 1
         )
     data: dict[str, Any] = {"entries": found[:AUDIT_PAGE_SIZE], "more": len(found) > AUDIT_PAGE_SIZE, "now": tx.now}
     return PageContent(title="Audit log", data=data)

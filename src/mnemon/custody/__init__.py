@@ -1,2 +1,5 @@
-"""What crosses every room: a person's data taken out, brought in, forgotten. Works from the database's own catalog, so
-that a new table is covered by itself. Not backup and restore of a whole database (cli), not who may do it (access)."""
+"""Custody of a person's data across all packages: export, import and forgetting.
+
+It works from the database's own catalog, so that a new table is covered without being named. Backup and restore of a
+whole database are in `cli` and `db`; who may do what is in `access`.
+"""

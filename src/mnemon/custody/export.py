@@ -1,4 +1,4 @@
-"""A person's data as lines of JSON: the same data gives the same bytes, wherever it stands."""
+"""A person's data as lines of JSON: the same data gives the same bytes, in whichever database it is."""
 
 import json
 import tempfile
@@ -24,9 +24,10 @@ _CHUNK_BYTES = 64 * 1024
 
 
 async def export_lines(tx: Tx, scope: Scope) -> AsyncIterator[bytes]:
-    """The person's rows, a line each: a heading, then table by table in the order of their keys, then the count.
+    """Yield the person's rows, a line each: a heading, then table by table in the order of their keys, then the count.
 
     No time of export, no internal id and no revision is in it, so that export, import and export give the same bytes.
+    Raises NotFound for an unknown person.
     """
     name = await external_name(tx, scope)
     if name is None:
@@ -43,26 +44,26 @@ async def export_lines(tx: Tx, scope: Scope) -> AsyncIterator[bytes]:
 
 
 def json_line(value: Any) -> bytes:
-    """The value as one line."""
+    """Return the value as one line of JSON."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
 
 
 async def export_to_file(db: Database, scope: Scope, *, record: Callable[[Tx], None]) -> IO[bytes]:
-    """A temporary file with the whole export, as of one moment, open at its beginning; gone when closed.
+    """Return a temporary file with the whole export, as of one moment, open at its beginning; deleted when closed.
 
-    Written before the first byte is sent, so that a slow reader holds no transaction open. `record` puts the export on
-    record: what cannot be put on record is not given out.
+    It is written before the first byte is sent, so that a slow reader holds no transaction open. `record` writes the
+    audit entry: an export that cannot be recorded is not given out.
     """
     file = tempfile.SpooledTemporaryFile(max_size=_MAX_MEMORY_BYTES)  # noqa: SIM115  the reader closes it
-    rows_written = -2  # the first line and the last are no rows
+    rows_written = -2  # the first and the last line are not rows
     try:
         async with db.tx(scope.org_id) as tx:
-            # Not prepared: preparing may drop another statement ahead of it, and after any other one it is too late.
+            # Not prepared: preparing may send a DEALLOCATE first, and then the isolation level can no longer be set.
             await tx.fetch_unprepared("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
             async for one in export_lines(tx, scope):
                 file.write(one)
                 rows_written += 1
-        # In a transaction of its own: in that of the export, rows that others changed meanwhile could not be locked.
+        # In a transaction of its own: a repeatable read cannot lock rows that others changed meanwhile.
         async with db.tx(scope.org_id) as tx:
             record(tx)
     except BaseException:
@@ -75,7 +76,7 @@ async def export_to_file(db: Database, scope: Scope, *, record: Callable[[Tx], N
 
 
 def file_chunks(file: IO[bytes]) -> Iterator[bytes]:
-    """The file's bytes, a piece at a time; it is closed afterwards."""
+    """Yield the file's bytes in chunks; close it afterwards."""
     with file:
         while piece := file.read(_CHUNK_BYTES):
             yield piece

@@ -1,4 +1,10 @@
-"""Forgetting a memory: its rows, and every trace of what it said."""
+"""Forgetting a memory: its rows, and every trace of what it said.
+
+All in one transaction, under the lock of the person's row: delete the memories, their folds and vectors, cover the
+words they rest on in the messages, drop or rebuild derived text, cover traces everywhere else, and leave tombstones, so
+that the same fact is not learnt again from the same words. The ledger keeps ids and hashes, for a replay after a
+restore.
+"""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -10,7 +16,7 @@ from mnemon.agentstate import journal as agentstate
 from mnemon.custody import ledger
 from mnemon.custody.ledger import ForgetTally, LedgerEntry, Receipt
 from mnemon.custody.redaction import redact_everywhere
-from mnemon.custody.tables import SQL
+from mnemon.custody.tables import SQL, owner_params
 from mnemon.custody.traces import ForgottenTraces, TextSpan, distinctive_words, redact_spans
 from mnemon.db.tx import Row, Tx
 from mnemon.engagement import forget as engagement
@@ -37,44 +43,48 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, kw_only=True)
 class ForgetTarget:
-    """What is about to be forgotten."""
+    """The memories to forget, and what was made from them or led to them."""
 
     memories: tuple[Row, ...]
     folds: tuple[Row, ...]
-    """Folds that were made from them among others: they go, their other fragments stay."""
+    """Folds that were made from them among others: they are deleted, and their other fragments restored."""
     grounds: tuple[Row, ...]
-    """Where it was said."""
+    """The quotes that the memories rest on, with their places in messages."""
 
     @property
     def memory_ids(self) -> list[str]:
+        """Ids of the memories, without the folds made from them."""
         return [str(row["id"]) for row in self.memories]
 
     @property
     def removed_ids(self) -> list[str]:
-        """Ids of everything that goes, folds included."""
+        """Ids of everything that is deleted, folds included."""
         return [*self.memory_ids, *(str(row["id"]) for row in self.folds)]
 
     @property
     def contents(self) -> list[str]:
-        """Everything it ever said."""
+        """Every text the memories ever had, earlier versions included."""
         return [text for row in self.memories for text in (row["content"], *row["earlier"])]
 
     @property
     def quotes(self) -> list[str]:
+        """The words of messages that the memories rest on."""
         return [str(row["quote"]) for row in self.grounds]
 
     @property
     def spans(self) -> tuple[TextSpan, ...]:
+        """Where those words are, by message."""
         return tuple(TextSpan(message_id=r["message_id"], start=r["starts"], end=r["ends"]) for r in self.grounds)
 
     def traces_besides(self, kept: Sequence[str]) -> ForgottenTraces:
-        """What to look for elsewhere, given what other memories say."""
+        """Return what to look for in other texts; words that also occur in `kept` texts are not distinctive."""
         texts = [*self.contents, *self.quotes]
         texts += [text for row in self.folds for text in (row["content"], *row["earlier"])]
         more = [row[name] or "" for row in self.memories for name in ("entity_label", "note")]
         return ForgottenTraces(phrases=tuple(texts), marks=distinctive_words([*texts, *more], kept))
 
     def tombstone_hashes(self, scope: Scope) -> frozenset[bytes]:
+        """Return the hashes of the contents, the quotes and the places that must not be remembered again."""
         keys = {row["id"]: row["claim_of"] or original_key(row["memory_key"]) for row in self.memories}
         stones = {content_tombstone(scope, text) for text in self.contents}
         stones |= {quote_tombstone(scope, text) for text in self.quotes}
@@ -82,7 +92,10 @@ class ForgetTarget:
 
 
 async def forget_memory(tx: Tx, scope: Scope, memory_id: str) -> Receipt:
-    """The memory is gone, and what it said stands nowhere: not in messages, summaries, journals, replies or folds."""
+    """Delete the memory and cover what it said everywhere: messages, summaries, journals, stored replies and folds.
+
+    Raises NotFound for an unknown memory.
+    """
     receipt = await forget_memories(tx, scope, [memory_id], entry_id=tx.new_id("fgt"), at=tx.now)
     if receipt is None:
         raise NotFound("memory")
@@ -92,28 +105,30 @@ async def forget_memory(tx: Tx, scope: Scope, memory_id: str) -> Receipt:
 async def forget_memories(
     tx: Tx, scope: Scope, memory_ids: Sequence[str], *, entry_id: str, at: datetime
 ) -> Receipt | None:
-    """The same for several under one entry of the ledger; None when none of them is there."""
+    """Forget several memories under one entry of the ledger; return None when none of them exists."""
     tally = ForgetTally()
-    tx.defer(SQL["await_holders"], **_owner_params(scope))
-    await tx.fetch_one_or_none(SQL["lock_person"], **_owner_params(scope))
-    doomed = await _load_target(tx, scope, memory_ids)
-    if not doomed.memories:
+    # Lock order: the person's row first, then everything of theirs. The update below does not conflict with a
+    # transaction that holds the row by a key-share lock, so FOR UPDATE waits for those.
+    tx.defer(SQL["await_holders"], **owner_params(scope))
+    await tx.fetch_one_or_none(SQL["lock_person"], **owner_params(scope))
+    target = await _load_target(tx, scope, memory_ids)
+    if not target.memories:
         return None
-    kept = await _load_kept_texts(tx, scope, doomed.removed_ids)
+    kept = await _load_kept_texts(tx, scope, target.removed_ids)
     entry = LedgerEntry(
         org_id=scope.org_id,
         id=entry_id,
         kind="memory",
         subject=scope.user,
         at=at,
-        memory_ids=tuple(doomed.memory_ids),
-        spans=doomed.spans,
-        stones=tuple(sorted(doomed.tombstone_hashes(scope))),
+        memory_ids=tuple(target.memory_ids),
+        spans=target.spans,
+        stones=tuple(sorted(target.tombstone_hashes(scope))),
     )
-    await _remove_memories(tx, scope, doomed, tally)
-    await _redact_engagement(tx, scope, doomed, tally)
-    await _clear_spines(tx, scope, doomed.removed_ids, tally)
-    await clear_traces(tx, scope, doomed.traces_besides(kept), entry, tally)
+    await _remove_memories(tx, scope, target, tally)
+    await _redact_engagement(tx, scope, target, tally)
+    await _clear_spines(tx, scope, target.removed_ids, tally)
+    await clear_traces(tx, scope, target.traces_besides(kept), entry, tally)
     receipt = tally.make_receipt(entry.id, tx.now)
     await ledger.add_entry(tx, entry, receipt)
     covered = sum(receipt.redacted.values())
@@ -123,8 +138,8 @@ async def forget_memories(
 
 
 async def clear_traces(tx: Tx, scope: Scope, traces: ForgottenTraces, entry: LedgerEntry, tally: ForgetTally) -> None:
-    """Spans are covered, derived text is rebuilt or dropped, traces are covered everywhere, tombstones lie."""
-    revision = int((await tx.fetch_one(SQL["lock_person"], **_owner_params(scope)))["revision"])
+    """Cover the entry's spans, drop or rebuild derived text, cover traces everywhere, and store tombstones."""
+    revision = int((await tx.fetch_one(SQL["lock_person"], **owner_params(scope)))["revision"])
     copies, touched = await _redact_messages(tx, scope, entry.spans, revision)
     tally.redacted["messages"] += len(touched)
     await _delete_summaries(tx, scope, touched, tally)
@@ -132,9 +147,9 @@ async def clear_traces(tx: Tx, scope: Scope, traces: ForgottenTraces, entry: Led
     whole = ForgottenTraces(phrases=traces.phrases, marks=traces.marks, copies=copies)
     covered = await redact_everywhere(tx, scope, whole, entry.memory_ids, tally)
     changed = [row["id"] for row in touched] + covered.messages
-    tally.removed["embeddings"] += await tx.execute(SQL["drop_message_embeddings"], **_owner_params(scope), ids=changed)
+    tally.removed["embeddings"] += await tx.execute(SQL["drop_message_embeddings"], **owner_params(scope), ids=changed)
     for namespace, key in covered.notes:
-        where = {**_owner_params(scope), "namespace": namespace, "key": key}
+        where = {**owner_params(scope), "namespace": namespace, "key": key}
         tally.removed["note_vectors"] += await tx.execute(SQL["drop_note_vectors"], **where)
     if tally.redacted["agent_state_journal"]:
         await agentstate.refold_documents(tx, scope, tx.now)
@@ -144,48 +159,50 @@ async def clear_traces(tx: Tx, scope: Scope, traces: ForgottenTraces, entry: Led
 
 
 async def _load_target(tx: Tx, scope: Scope, ids: Sequence[str]) -> ForgetTarget:
-    """The memories; with a fold also what it was folded from, which says the same."""
+    """Return the memories with their folds and quotes; of a fold also what it was folded from, which says the same."""
     wanted, found = list(ids), []
     while wanted:
-        rows = await tx.fetch_all(SQL["memories"], **_owner_params(scope), ids=wanted)
+        rows = await tx.fetch_all(SQL["memories"], **owner_params(scope), ids=wanted)
         found += rows
         known = {row["id"] for row in found}
         folds = [row for row in rows if row["source"] == CURATED_FOLD]
         wanted = [one for row in folds for one in row["sources"] if one not in known]
     ids = [row["id"] for row in found]
-    grounds = await tx.fetch_all(SQL["provenance"], **_owner_params(scope), ids=ids)
+    grounds = await tx.fetch_all(SQL["provenance"], **owner_params(scope), ids=ids)
     return ForgetTarget(memories=tuple(found), folds=tuple(await _load_folds(tx, scope, ids)), grounds=tuple(grounds))
 
 
 async def _load_folds(tx: Tx, scope: Scope, ids: Sequence[str]) -> list[Row]:
-    """Folds made from any of these, and folds made from those."""
+    """Return the folds made from any of these memories, and the folds made from those."""
     known, found = set(ids), []
     wanted = list(ids)
     while wanted:
-        made = [row["id"] for row in await tx.fetch_all(SQL["folds_of"], **_owner_params(scope), ids=wanted)]
+        made = [row["id"] for row in await tx.fetch_all(SQL["folds_of"], **owner_params(scope), ids=wanted)]
         wanted = [one for one in made if one not in known]
         known |= set(wanted)
-        found += await tx.fetch_all(SQL["memories"], **_owner_params(scope), ids=wanted)
+        found += await tx.fetch_all(SQL["memories"], **owner_params(scope), ids=wanted)
     return found
 
 
 async def _load_kept_texts(tx: Tx, scope: Scope, ids: Sequence[str]) -> list[str]:
-    rows = await tx.fetch_all(SQL["kept_texts"], **_owner_params(scope), ids=list(ids))
+    """Return the texts of the person's other memories."""
+    rows = await tx.fetch_all(SQL["kept_texts"], **owner_params(scope), ids=list(ids))
     return [text for row in rows for text in (row["content"], row["entity_label"] or "", *row["earlier"])]
 
 
-async def _remove_memories(tx: Tx, scope: Scope, doomed: ForgetTarget, tally: ForgetTally) -> None:
-    await _restore_fragments(tx, scope, doomed)
-    await _delete_memory_rows(tx, scope, doomed.removed_ids, tally)
-    refs = {ref for row in doomed.memories for ref in row["entity_refs"]}
-    used = {row["ref"] for row in await tx.fetch_all(SQL["refs_in_use"], **_owner_params(scope))}
+async def _remove_memories(tx: Tx, scope: Scope, target: ForgetTarget, tally: ForgetTally) -> None:
+    """Delete the memories and their folds, and the aliases and merges of entities that no memory refers to then."""
+    await _restore_fragments(tx, scope, target)
+    await _delete_memory_rows(tx, scope, target.removed_ids, tally)
+    refs = {ref for row in target.memories for ref in row["entity_refs"]}
+    used = {row["ref"] for row in await tx.fetch_all(SQL["refs_in_use"], **owner_params(scope))}
     gone = sorted(refs - used)
     for name, statement in (
         ("entity_aliases", "drop_aliases"),
         ("entity_merges", "drop_merges"),
         ("entities_kept_apart", "drop_kept_apart"),
     ):
-        tally.removed[name] += await tx.execute(SQL[statement], **_owner_params(scope), keys=gone)
+        tally.removed[name] += await tx.execute(SQL[statement], **owner_params(scope), keys=gone)
 
 
 async def _delete_memory_rows(tx: Tx, scope: Scope, ids: Sequence[str], tally: ForgetTally) -> None:
@@ -195,12 +212,12 @@ async def _delete_memory_rows(tx: Tx, scope: Scope, ids: Sequence[str], tally: F
         ("memory_versions", "drop_versions"),
         ("memories", "drop_memories"),
     ):
-        tally.removed[name] += await tx.execute(SQL[statement], **_owner_params(scope), ids=list(ids))
+        tally.removed[name] += await tx.execute(SQL[statement], **owner_params(scope), ids=list(ids))
 
 
-async def _restore_fragments(tx: Tx, scope: Scope, doomed: ForgetTarget) -> None:
-    """What stood in a fold that goes stands for itself again."""
-    others = {one for row in doomed.folds for one in row["sources"]} - set(doomed.removed_ids)
+async def _restore_fragments(tx: Tx, scope: Scope, target: ForgetTarget) -> None:
+    """Restore the archived memories that had been folded into a fold that is deleted."""
+    others = {one for row in target.folds for one in row["sources"]} - set(target.removed_ids)
     for one in await memories.by_ids(tx, scope, sorted(others)):
         if one.archive_reason is ArchiveReason.FOLDED:
             await restore_memory(
@@ -208,8 +225,9 @@ async def _restore_fragments(tx: Tx, scope: Scope, doomed: ForgetTarget) -> None
             )
 
 
-async def _redact_engagement(tx: Tx, scope: Scope, doomed: ForgetTarget, tally: ForgetTally) -> None:
-    for row in doomed.grounds:
+async def _redact_engagement(tx: Tx, scope: Scope, target: ForgetTarget, tally: ForgetTally) -> None:
+    """Remove the quotes from the engagement journal."""
+    for row in target.grounds:
         tally.removed["engagement_journal"] += await engagement.redact_quote(
             tx,
             scope,
@@ -225,41 +243,43 @@ async def _redact_engagement(tx: Tx, scope: Scope, doomed: ForgetTarget, tally: 
 async def _redact_messages(
     tx: Tx, scope: Scope, spans: Iterable[TextSpan], revision: int
 ) -> tuple[tuple[tuple[str, str], ...], list[Row]]:
+    """Cover the spans in their messages; return each text before and after, and the changed rows."""
     by_message: dict[str, list[TextSpan]] = {}
     for span in spans:
         by_message.setdefault(span.message_id, []).append(span)
-    rows = await tx.fetch_all(SQL["messages"], **_owner_params(scope), ids=list(by_message))
+    rows = await tx.fetch_all(SQL["messages"], **owner_params(scope), ids=list(by_message))
     copies = []
     for row in rows:
         covered = redact_spans(row["content"], by_message[row["id"]])
         copies.append((str(row["content"]), covered))
         await tx.execute(
-            SQL["rewrite_message"], **_owner_params(scope), id=row["id"], content=covered, revision=revision
+            SQL["rewrite_message"], **owner_params(scope), id=row["id"], content=covered, revision=revision
         )
     return tuple(copies), rows
 
 
 async def _delete_summaries(tx: Tx, scope: Scope, touched: Sequence[Row], tally: ForgetTally) -> None:
-    """Summaries made from the messages are dropped; a session's is written anew from what is left."""
+    """Drop the summaries made from the messages; a session's is written anew from what is left."""
     ids = [row[name] for row in touched for name in ("id", "turn_id")]
     sessions = sorted({row["session_id"] for row in touched})
-    rolling = await tx.fetch_all(SQL["drop_rolling_summaries"], **_owner_params(scope), ids=ids)
+    rolling = await tx.fetch_all(SQL["drop_rolling_summaries"], **owner_params(scope), ids=ids)
     tally.removed["rolling_summaries"] += len(rolling)
     personas = sorted({row["persona"] for row in rolling})
-    await tx.execute(SQL["reset_rolling_summary"], **_owner_params(scope), personas=personas)
-    for row in await tx.fetch_all(SQL["drop_session_summaries"], **_owner_params(scope), ids=ids, sessions=sessions):
+    await tx.execute(SQL["reset_rolling_summary"], **owner_params(scope), personas=personas)
+    for row in await tx.fetch_all(SQL["drop_session_summaries"], **owner_params(scope), ids=ids, sessions=sessions):
         tally.redacted["sessions"] += 1
         await enqueue_work(tx, scope, CLOSE_SESSION, row["id"])
 
 
 async def _clear_spines(tx: Tx, scope: Scope, ids: Sequence[str], tally: ForgetTally) -> None:
+    """Rewrite the versions of the spine that were made from these memories."""
     for version in await upkeep.spines_from(tx, scope, ids):
         await upkeep.rewrite_spine(tx, scope, spine.without_forgotten(version, ids))
         tally.redacted["spines"] += 1
 
 
 async def _clear_seed(tx: Tx, scope: Scope, traces: ForgottenTraces) -> None:
-    """An entry of the seed that says what is forgotten is taken out of it."""
+    """Remove the seed entries that contain a trace."""
     before = await seed.seed_entries(tx, scope)
     after = [entry for entry in before if not _mentions_trace(entry, traces)]
     if len(after) < len(before):
@@ -268,7 +288,3 @@ async def _clear_seed(tx: Tx, scope: Scope, traces: ForgottenTraces) -> None:
 
 def _mentions_trace(entry: SeedEntry, traces: ForgottenTraces) -> bool:
     return traces.redact_text(entry.content) != entry.content
-
-
-def _owner_params(scope: Scope) -> dict[str, str]:
-    return {"org_id": scope.org_id, "user_id": scope.user}

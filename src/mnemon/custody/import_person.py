@@ -1,4 +1,4 @@
-"""Bringing a person's exported data in: ids stay as they were, the owner is whom the import is for."""
+"""Import of a person's exported data: ids stay as they were, and the rows belong to the person imported for."""
 
 from collections import Counter
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Mapping
@@ -30,14 +30,14 @@ _IMPORT_PAGE_ROWS = 500
 
 @dataclass(frozen=True, kw_only=True)
 class ImportResult:
-    """What came in."""
+    """What an import stored."""
 
     user_id: str
-    """What the application calls the person."""
+    """The application's name for the person."""
     stored: dict[str, int]
     """New rows, per table."""
     kept: dict[str, int]
-    """Rows that were there already and stayed as they were, per table."""
+    """Rows that existed already and were left as they were, per table."""
 
 
 async def import_person(
@@ -49,7 +49,7 @@ async def import_person(
     admit: Callable[[str], object] = lambda name: name,
     admit_row: AdmitRow = admit_any_row,
 ) -> ImportResult:
-    """Every row of the export is there, for the person it names or for `user_id`; or nothing is changed.
+    """Store every row of the export for the person it names, or for `user_id`; on any error nothing is changed.
 
     `admit` raises for a person the caller may not write, `admit_row` for a row that they may not bring in.
     """
@@ -65,6 +65,7 @@ async def import_person(
     stored: Counter[str] = Counter()
     for name_of_table, table in known.items():
         stored[name_of_table] = await _insert_rows(tx, scope, table, gathered[name_of_table], revision)
+    # In the same transaction, so that nobody can read what was forgotten.
     await _reapply_forgettings(tx, scope)
     if total:
         await _enqueue_follow_ups(tx, scope)
@@ -78,6 +79,7 @@ async def import_person(
 
 
 async def _parse_lines(lines: AsyncIterable[bytes]) -> AsyncIterator[tuple[int, Any]]:
+    """Yield the number and the JSON value of each line that is not blank; raise Invalid for one that is not JSON."""
     number = 0
     async for raw in lines:
         number += 1
@@ -98,6 +100,7 @@ async def _first_value(numbered: AsyncIterator[tuple[int, Any]]) -> Any:
 
 
 def _heading_user_id(heading: Any) -> str:
+    """Return the person that the heading names; raise Invalid for a line that is not the heading of an export."""
     if not isinstance(heading, dict) or heading.get("format") != EXPORT_FORMAT:
         raise _line_error(1, f"is not the heading of an export (`format: {EXPORT_FORMAT}`)")
     if heading.get("version") != EXPORT_VERSION:
@@ -109,7 +112,7 @@ def _heading_user_id(heading: Any) -> str:
 
 
 def _check_user_id(name: str) -> str:
-    """The name under which the rows come in, which an export from an earlier release may have with a line break."""
+    """Return the name to import under; raise Invalid for one with a line break, as earlier releases could export."""
     try:
         return check_name(name)
     except ValueError as error:
@@ -124,6 +127,7 @@ async def _collect_rows(
     gathered: Mapping[str, list[tuple[int, dict[str, Any]]]],
     admit_row: AdmitRow,
 ) -> int:
+    """Sort the rows by table into `gathered` and return their number; raise Invalid for a line that does not fit."""
     total, ended = 0, False
     async for number, value in numbered:
         if ended:
@@ -148,7 +152,9 @@ async def _collect_rows(
 async def _insert_rows(
     tx: Tx, scope: Scope, table: OwnedTable, found: list[tuple[int, dict[str, Any]]], revision: int
 ) -> int:
+    """Check the rows against the table and insert them; return how many were new."""
     if "id" in table.columns and found:
+        # Primary keys include the person, so the database would not refuse an id that another person has.
         ids = [row["id"] for _, row in found if isinstance(row.get("id"), str) and "\0" not in row["id"]]
         if await tables.ids_of_others(tx, scope, table, ids):
             raise Conflict(
@@ -173,7 +179,7 @@ async def _insert_rows(
 async def _insert_page(
     tx: Tx, scope: Scope, table: OwnedTable, found: list[tuple[int, dict[str, Any]]], revision: int
 ) -> int:
-    """Many rows at once; when they do not go in, one by one, to say which line is wrong."""
+    """Insert many rows at once; when that fails, insert them one by one to find the line that is wrong."""
     try:
         async with tx.savepoint():
             return await tables.insert_rows(tx, scope, table, [row for _, row in found], revision=revision)
@@ -190,7 +196,7 @@ async def _insert_page(
 
 
 async def _enqueue_follow_ups(tx: Tx, scope: Scope) -> None:
-    """What runs after a write runs for what came in: vectors, matching, the end of sessions that were open."""
+    """Queue the work that follows a write: vectors, matching of entities, and closing of open sessions."""
     await enqueue_embedding(tx, scope)
     await enqueue_after_write(tx, scope)
     for row in await tx.fetch_all(SQL["open_sessions"], org_id=scope.org_id, user_id=scope.user):
@@ -198,13 +204,14 @@ async def _enqueue_follow_ups(tx: Tx, scope: Scope) -> None:
 
 
 async def _reapply_forgettings(tx: Tx, scope: Scope) -> None:
-    """An export from before something was forgotten does not bring it back."""
+    """Forget again what the ledger lists: an export from before a forgetting must not bring it back."""
     for entry in await ledger.list_entries(tx, scope.org_id, subject=scope.user):
         if entry.kind == "memory":
             await forget_again(tx, entry)
 
 
 def _line_error(number: int, why: str) -> Invalid:
+    """Return the error that names a line of the import."""
     return Invalid(
         f"Line {number} {why}. Send the lines of an export unchanged.",
         code="bad_export",

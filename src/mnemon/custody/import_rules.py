@@ -1,15 +1,14 @@
-"""What a key that is bound to one person may bring in: nothing that the key could not say or change itself.
+"""Rules for imported rows: what a key bound to one person may bring in, and which values no key may.
 
-Of the tables that an import takes, four can carry more than that:
+A bound key may bring in nothing that it could not write itself. Of the tables of an import, these can carry more:
 
-    memories, memory_versions, todos     a row may claim to be the operator's word
+    memories, memory_versions, todos     a row may claim the operator's trust
     agent_states, agent_state_journal    what an agent holds true: needs `agent-state:write`
-    reflections                          a kept answer would be applied as the model's, to the engagement too
+    reflections                          a stored answer would be applied as the model's, to the engagement too
 
-The others hold the person's own rows. Owners are always whom the import is for, and ids that belong to others are
-refused for every key.
-
-Values that a column could hold and no row of ours does: refused by an import, since reading them back would fail.
+The others hold the person's own rows. The owner of a row is always the person imported for, and ids that belong to
+others are refused for every key. `find_unusable_value` refuses values that a column could hold and Mnemon never writes,
+since reading them back would fail.
 """
 
 from collections.abc import Callable, Mapping
@@ -21,19 +20,19 @@ from mnemon.errors import FieldFault, NotAllowed
 from mnemon.memory.trust import Trust, trust_of
 
 AdmitRow = Callable[[int, str, Mapping[str, Any]], Mapping[str, Any]]
-"""Gives a row as it may be stored, by its line and table; raises NotAllowed for one that may not."""
+"""Returns the row to store, given its line number and table; raises NotAllowed for one that may not be stored."""
 TRUSTED_TABLES = frozenset({"memories", "memory_versions", "todos"})
 AGENT_STATE_TABLES = frozenset({"agent_states", "agent_state_journal"})
 DONE_STATUS = "done"
 
 
 def admit_any_row(number: int, table: str, row: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Give the row as it is: a key of the organization brings a whole export back."""
+    """Return the row as it is: a key of the organization may import a whole export."""
     return row
 
 
 def bound_key_rule(*, agent_state: bool) -> AdmitRow:
-    """Give the rule for a bound key; `agent_state` says whether it may write what an agent holds true."""
+    """Return the rule for a bound key; `agent_state` says whether it may write an agent's state."""
 
     def admit_row(number: int, table: str, row: Mapping[str, Any]) -> Mapping[str, Any]:
         if table in TRUSTED_TABLES and claims_operator_trust(row):
@@ -56,7 +55,7 @@ def bound_key_rule(*, agent_state: bool) -> AdmitRow:
 
 
 def claims_operator_trust(row: Mapping[str, Any]) -> bool:
-    """Whether a memory's, a version's or a todo's row would count as the operator's word."""
+    """Say whether a row of a memory, a version or a todo would count as the operator's word."""
     if row.get("trust_level") == Trust.OPERATOR:
         return True
     named = (row.get("source"), row.get("origin"))
@@ -64,26 +63,27 @@ def claims_operator_trust(row: Mapping[str, Any]) -> bool:
 
 
 def without_stored_answer(row: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Give an unfinished reflection without the model's answer: it is asked for again."""
+    """Return an unfinished reflection without the model's answer, so that the model is called again."""
     return row if row.get("status") == DONE_STATUS else {**row, "raw": {}}
 
 
 def _refusal_error(number: int, why: str, next_step: str, *, code: str) -> NotAllowed:
+    """Return the error that names the line and the next step."""
     fault = FieldFault(pointer=f"/{number - 1}", detail=why)
     return NotAllowed(f"Line {number} {why}. {next_step}", code=code, faults=(fault,))
 
 
 _FIRST_YEAR, _LAST_YEAR = 1000, 9000
 _MAX_NUMBERS = {"smallint": 2**15 - 1, "integer": 10**9, "bigint": 10**15}
-"""Far below what the type holds, so that counting on from there does not overflow it."""
+"""Far below what the type holds, so that incrementing a stored value does not overflow it."""
 _MAX_CONTENT_CHARS = {"memories": 20_000, "memory_versions": 20_000, "note_texts": 8_000_000}
-"""Characters of `content`, as the API takes it; of a note, what the body of a request holds."""
+"""Most characters of `content`, as in the API; of a note, as many as the body of a request holds."""
 _MAX_TEXT_CHARS = 400_000
-"""Of any other text; a reply has 200,000 at most."""
+"""Most characters of any other text; a reply has 200,000 at most."""
 
 
 def find_unusable_value(table: OwnedTable, row: Mapping[str, Any]) -> str | None:
-    """Say what is wrong with the first value that is out of range; None where all can be used."""
+    """Return what is wrong with the first value that is out of range; None where all can be used."""
     types = dict(zip(table.columns, table.types, strict=True))
     for name, value in row.items():
         kind = types[name]

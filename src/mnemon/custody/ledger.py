@@ -1,10 +1,7 @@
-"""The ledger of forgetting: ids, offsets and hashes, so that a restored backup can be brought up to it.
+"""The ledger of forgetting: ids, offsets and hashes, so that a restored backup can be made to forget again.
 
-It stands in the database and, since a restore replaces that, in a file of the data directory as well.
-
-What was removed, counted: the answer to every forgetting.
-
-Keeping the ledger in a file beside the database, so that it outlives a restore.
+It is a table of the database and, since a restore replaces that, also a file of the data directory, which a job keeps
+up to date. A `Receipt` counts what a forgetting removed; it is the response to every request to forget.
 """
 
 import asyncio
@@ -39,21 +36,22 @@ MAX_KEPT_IDS = 100
 
 @dataclass(frozen=True, kw_only=True)
 class Receipt:
-    """What one forgetting did."""
+    """What one forgetting did, in numbers."""
 
     id: str
     at: datetime
     removed: dict[str, int] = field(default_factory=dict)
-    """Rows that are gone, per table; every table that was looked at is there, with 0 where there was nothing."""
+    """Deleted rows, per table; every table that was searched is listed, with 0 where there was nothing."""
     redacted: dict[str, int] = field(default_factory=dict)
     """Rows in which words were covered, per table."""
     kept: dict[str, int] = field(default_factory=dict)
-    """Rows that were left as they are, per table or `table.column`; `reasons` says why."""
+    """Rows that were left as they were, per table or `table.column`; `reasons` says why."""
     kept_ids: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    """Which ones, the first of them: the columns of a row's key, without its organization, joined by `/`."""
+    """The first of those rows: the columns of a row's key, without its organization, joined by `/`."""
 
     @property
     def total(self) -> int:
+        """How many rows were removed."""
         return sum(self.removed.values())
 
     @property
@@ -62,12 +60,12 @@ class Receipt:
         return {name: UNCHANGEABLE_REASON if "." in name else COMMON_NAME_REASON for name in self.kept}
 
     def stored_counts(self) -> dict[str, Any]:
-        """As stored in the ledger: numbers alone."""
+        """Return what the ledger stores: numbers alone."""
         return {"removed": self.removed, "redacted": self.redacted, "kept": self.kept}
 
 
 class ForgetTally:
-    """Counts while a forgetting goes on."""
+    """Counts while a forgetting runs."""
 
     def __init__(self) -> None:
         self.removed: Counter[str] = Counter()
@@ -76,13 +74,14 @@ class ForgetTally:
         self._kept_ids: dict[str, list[str]] = {}
 
     def count_kept(self, place: str, key: Sequence[object]) -> None:
-        """Count a row that stays as it is, and remember which one."""
+        """Count a row that is left as it is, and remember which one."""
         self.kept[place] += 1
         named = self._kept_ids.setdefault(place, [])
         if len(named) < MAX_KEPT_IDS:
             named.append("/".join(map(str, key)))
 
     def make_receipt(self, entry_id: str, at: datetime) -> Receipt:
+        """Return the receipt with the counts so far."""
         return Receipt(
             id=entry_id,
             at=at,
@@ -93,10 +92,12 @@ class ForgetTally:
         )
 
 
+# Two places, and a restore takes the union: each covers the loss of the other (decision 9).
 LEDGER_FILE = "forgotten.ndjson"
 _PAGE_ENTRIES = 1000
 
 
+# Offsets find the words in a message that is older than the memory; keyed hashes keep the memory from coming back.
 @dataclass(frozen=True, kw_only=True)
 class LedgerEntry:
     """One forgetting, without a word of what was forgotten."""
@@ -113,11 +114,12 @@ class LedgerEntry:
 
     @property
     def scope(self) -> Scope:
+        """The person's scope."""
         return Scope(org_id=self.org_id, user_id=self.subject)
 
 
 async def add_entry(tx: Tx, entry: LedgerEntry, receipt: Receipt) -> None:
-    """The forgetting is on record; once more changes nothing."""
+    """Store the entry with its receipt; do nothing if it is stored already."""
     await tx.execute(
         SQL["add_entry"],
         org_id=entry.org_id,
@@ -125,6 +127,7 @@ async def add_entry(tx: Tx, entry: LedgerEntry, receipt: Receipt) -> None:
         kind=entry.kind,
         subject=entry.subject,
         memory_ids=list(entry.memory_ids),
+        # The names of TextSpan's fields are thereby part of the stored JSON.
         spans=Jsonb([vars(span) for span in entry.spans]),
         stones=list(entry.stones),
         receipt=Jsonb(receipt.stored_counts()),
@@ -133,7 +136,7 @@ async def add_entry(tx: Tx, entry: LedgerEntry, receipt: Receipt) -> None:
 
 
 async def list_entries(tx: Tx, org_id: str, *, after: str = "", subject: str | None = None) -> list[LedgerEntry]:
-    """The organization's entries in their order, after an id."""
+    """Return the organization's entries in their order, after an id."""
     found: list[LedgerEntry] = []
     while True:
         rows = await tx.fetch_all(SQL["entries"], org_id=org_id, after=after, subject=subject, most=_PAGE_ENTRIES)
@@ -144,7 +147,7 @@ async def list_entries(tx: Tx, org_id: str, *, after: str = "", subject: str | N
 
 
 def entry_from_row(row: Row) -> LedgerEntry:
-    """The entry that a row of `forgotten` stands for."""
+    """Return the entry that a row of `forgotten` holds."""
     return LedgerEntry(
         org_id=row["org_id"],
         id=row["id"],
@@ -158,7 +161,7 @@ def entry_from_row(row: Row) -> LedgerEntry:
 
 
 def append_to_file(path: Path, wanted: Iterable[LedgerEntry]) -> int:
-    """The file has every entry; gives how many were new to it. Entries are only ever appended."""
+    """Append the entries that the file lacks; return how many those were."""
     known = {entry.id for entry in load_file(path)}
     new = [entry for entry in wanted if entry.id not in known]
     if new:
@@ -169,7 +172,7 @@ def append_to_file(path: Path, wanted: Iterable[LedgerEntry]) -> int:
 
 
 def load_file(path: Path) -> list[LedgerEntry]:
-    """The entries of the file; a last line that a crash cut short is passed over."""
+    """Return the entries of the file; skip a last line that a crash cut short."""
     if not path.exists():
         return []
     found = []
@@ -211,12 +214,12 @@ KEEP_LEDGER = "keep_ledger"
 
 
 async def enqueue_ledger_copy(tx: Tx, scope: Scope) -> None:
-    """The organization's ledger will be in the file soon."""
+    """Queue the job that copies the organization's ledger to the file."""
     await enqueue_work(tx, scope, KEEP_LEDGER, scope.org_id)
 
 
 def job_kinds(services: Services) -> tuple[JobKind, ...]:
-    """The work of this file."""
+    """Return the kind of work that copies the ledger to the file."""
 
     async def copy_ledger(attempt: Attempt) -> None:
         async with services.db.tx(attempt.scope.org_id) as tx:

@@ -1,4 +1,4 @@
-"""Covering the traces of something forgotten wherever they stand: in the person's tables, and in the organization's."""
+"""Covering the traces of something forgotten in every table: the person's own, and the organization's."""
 
 import json
 from collections.abc import Collection, Sequence
@@ -16,9 +16,9 @@ WHOLE_ROW_TABLES = frozenset({
     "users", "memories", "memory_versions", "embeddings", "tombstones", "entity_aliases", "entity_merges",
     "entities_kept_apart",
 })  # fmt: skip
-"""Tables whose rows are kept or removed as a whole: what another memory says is that memory's."""
+"""Tables whose rows are kept or deleted as a whole: the text of another memory is not changed."""
 UNCHANGEABLE_COLUMNS = {"runs": ("result", "headline")}
-"""Columns that a trigger keeps as they are once the run has succeeded."""
+"""Columns that a trigger protects once the run has succeeded."""
 NOTE_TABLES = frozenset({"notes", "note_texts"})
 _PHRASES_PER_QUERY = 200
 """More in one pattern would make PostgreSQL's matcher slow."""
@@ -27,7 +27,7 @@ _VERBATIM_ROLES = frozenset({"user", "tool"})
 
 @dataclass(frozen=True, kw_only=True)
 class RedactedRows:
-    """What changed and had vectors, which still tell of it."""
+    """The changed rows whose vectors must be made anew, since those still hold the forgotten meaning."""
 
     messages: list[str]
     notes: list[tuple[list[str], str]]
@@ -37,9 +37,9 @@ class RedactedRows:
 async def redact_everywhere(
     tx: Tx, scope: Scope, traces: ForgottenTraces, memory_ids: Collection[str], tally: ForgetTally
 ) -> RedactedRows:
-    """No text of the person's has a trace, nor one of the organization's a certain one.
+    """Cover every trace in the person's texts, and the certain ones in the organization's; return the changed rows.
 
-    `memory_ids` are what is forgotten: a kept reply that shows one of them shows its id alone.
+    `memory_ids` are the forgotten memories: in a stored reply, an object of one of them is reduced to its id.
     """
     found = RedactedRows(messages=[], notes=[])
     for table in await owned_tables(tx):
@@ -56,10 +56,10 @@ async def redact_everywhere(
 
 
 async def redact_organization(tx: Tx, scope: Scope, person: str, texts: Collection[str], tally: ForgetTally) -> None:
-    """Cover what the organization's tables, its agents' chats and runs above all, hold of a person who is forgotten.
+    """Cover what the organization's tables, its agents' chats and runs above all, hold of a forgotten person.
 
-    `person` is what the caller names them; where that is an ordinary word it may be anybody's, so rows with it are left
-    as they are and counted as kept.
+    `person` is the application's name for them; where that is an ordinary word it may mean somebody else, so rows with
+    it are left as they are and counted as kept.
     """
     named = ForgottenTraces(phrases=(person,))
     certain = ForgottenTraces(phrases=tuple(texts)).certain_traces().phrases + (
@@ -79,13 +79,17 @@ async def redact_organization(tx: Tx, scope: Scope, person: str, texts: Collecti
 async def _redact_table(
     tx: Tx, scope: Scope, table: OwnedTable, traces: ForgottenTraces, tally: ForgetTally
 ) -> list[Row]:
+    """Cover the traces in one table and return the changed rows; count columns that must not change as kept."""
     tally.redacted[table.name] += 0
     if not traces.search_hints:
         return []
     done = []
     for row in await tables.rows_mentioning(tx, scope, table, traces.search_hints):
+        # In messages of people and tools only the words themselves are covered, elsewhere the whole sentence.
         sentences = not (table.name == "messages" and row["role"] in _VERBATIM_ROLES)
-        changed = {c: new for c in table.text_columns if (new := _redact_value(traces, row[c], sentences)) != row[c]}
+        changed = {
+            c: new for c in table.text_columns if (new := traces.redact_json(row[c], sentences=sentences)) != row[c]
+        }
         fixed = [column for column in UNCHANGEABLE_COLUMNS.get(table.name, ()) if column in changed]
         for column in fixed:
             del changed[column]
@@ -101,14 +105,10 @@ def _row_key(table: OwnedTable, row: Row) -> list[object]:
     return [row[column] for column in table.key if column not in OWNER_COLUMNS]
 
 
-def _redact_value(traces: ForgottenTraces, value: Any, sentences: bool) -> Any:
-    return traces.redact_json(value, sentences=sentences)
-
-
 async def _redact_replies(
     tx: Tx, scope: Scope, traces: ForgottenTraces, memory_ids: Collection[str], tally: ForgetTally
 ) -> None:
-    """A kept reply goes on answering its retry, without the forgotten words; the person's own lose weak traces too."""
+    """Cover the traces in stored replies, which still answer retries; in the person's own, uncertain traces too."""
     certain = traces.certain_traces()
     for row in await tx.fetch_all(SQL["replies"], org_id=scope.org_id):
         if row["body"] is None:
@@ -122,7 +122,7 @@ async def _redact_replies(
 
 
 def _strip_forgotten(value: Any, memory_ids: Collection[str]) -> Any:
-    """The value with every object of a forgotten memory reduced to its id."""
+    """Return the value with every object of a forgotten memory reduced to its id."""
     if isinstance(value, list):
         return [_strip_forgotten(one, memory_ids) for one in value]
     if not isinstance(value, dict):
@@ -133,7 +133,7 @@ def _strip_forgotten(value: Any, memory_ids: Collection[str]) -> Any:
 
 
 async def blank_replies(tx: Tx, scope: Scope, names: Sequence[str], tally: ForgetTally) -> None:
-    """Replies that concern the person, or name any of these ids, say nothing any more."""
+    """Blank the stored replies that concern the person or name any of these ids."""
     wanted = frozenset(names)
     for row in await tx.fetch_all(SQL["replies"], org_id=scope.org_id):
         body = None if row["body"] is None else _decode_body(bytes(row["body"]))
@@ -153,6 +153,7 @@ async def _rewrite_reply(tx: Tx, scope: Scope, row: Row, body: Any, concerns: Se
 
 
 def _decode_body(body: bytes) -> Any:
+    """Return the reply's body as JSON, or as text where it is not JSON."""
     try:
         return json.loads(body)
     except ValueError:
@@ -160,6 +161,7 @@ def _decode_body(body: bytes) -> Any:
 
 
 def _strings_in(value: Any) -> frozenset[str]:
+    """Return every string within a JSON value."""
     if isinstance(value, str):
         return frozenset({value})
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()

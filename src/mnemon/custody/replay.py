@@ -1,6 +1,7 @@
-"""Forgetting again what was forgotten before: after a restore, and when an old export comes in.
+"""Forgetting again what the ledger lists: after a restore, and when an old export is imported.
 
-What of custody outlives a restore: the ledger, taken along from the old database and applied to the restored one.
+`LedgerCarryover` carries the ledger from the database that a restore replaces, and from the file in the data directory,
+to the restored one.
 """
 
 import asyncio
@@ -24,7 +25,7 @@ from mnemon.services import Services
 
 
 async def replay_entries(db: Database, entries: Iterable[LedgerEntry]) -> int:
-    """The database holds nothing that the entries forgot; gives how many were new to it."""
+    """Forget again what the entries list; return how many of them the database did not have."""
     done = 0
     for entry in sorted(entries, key=lambda one: (one.org_id, one.id)):
         async with db.tx(entry.org_id) as tx:
@@ -37,7 +38,7 @@ async def replay_entries(db: Database, entries: Iterable[LedgerEntry]) -> int:
 
 
 async def forget_again(tx: Tx, entry: LedgerEntry) -> None:
-    """What the entry forgot is forgotten here as well, and the entry is in the ledger."""
+    """Forget in this database what the entry lists, and add the entry to its ledger."""
     if entry.kind == "person":
         try:
             await forget_person(tx, entry.scope, entry_id=entry.id)
@@ -46,7 +47,8 @@ async def forget_again(tx: Tx, entry: LedgerEntry) -> None:
         return
     if await tx.fetch_one_or_none(SQL["lock_person"], org_id=entry.org_id, user_id=entry.subject) is not None:
         await forget_memories(tx, entry.scope, entry.memory_ids, entry_id=entry.id, at=entry.at)
-        # The memory itself may be younger than the backup while the message it came from is not.
+        # The backup may hold the message without the memory that was made from it later. The entry's offsets find the
+        # words even then, and its tombstones keep a reflection from making the memory again.
         await clear_traces(tx, entry.scope, ForgottenTraces(phrases=()), entry, ForgetTally())
     await ledger.add_entry(tx, entry, ForgetTally().make_receipt(entry.id, tx.now))
 
@@ -66,20 +68,20 @@ class LedgerCarryover:
         self._gap: datetime | None = None
 
     async def read_from(self, url: str) -> None:
-        """The entries of the database that is about to be replaced are remembered."""
+        """Read the entries of the database that is about to be replaced."""
         async with await open_connection(url) as connection, connection.cursor(row_factory=dict_row) as cursor:
             there = await (await cursor.execute("select to_regclass('forgotten') as name")).fetchone()
             if there is None or there["name"] is None:
                 return
             self._found = True
             self._gap = await read_gap(connection, "forgettings")
-            # Every organization's: the operator restores all of them at once.
+            # Entries of all organizations, since a restore replaces all of them at once.
             async for row in await cursor.execute("select * from forgotten order by org_id, id"):
                 entry = entry_from_row(row)
                 self._entries[entry.id] = entry
 
     async def apply_to(self, services: Services) -> str:
-        """What was forgotten since the backup is forgotten again; those entries and the file's."""
+        """Forget again what those entries and the file's list; return a summary for the operator."""
         path = services.settings.data_dir / ledger.LEDGER_FILE
         there = path.exists()
         kept = await asyncio.to_thread(ledger.load_file, path)
@@ -96,9 +98,9 @@ class LedgerCarryover:
         return _summary_text(again, warning="" if known else self._warning_text())
 
     async def _file_fills_gap(self, services: Services, kept: Collection[LedgerEntry], gap: datetime) -> bool:
-        """Whether the file has what a database lacks that was itself restored without a ledger.
+        """Say whether the file lists what a database lacks that was itself restored without a ledger.
 
-        Such a database knows only what it forgot since. A file with older entries, which neither it nor the backup has,
+        Such a database lists only what it forgot since. A file with older entries, which neither it nor the backup has,
         was copied from where they were made.
         """
         for entry in kept:
@@ -110,6 +112,7 @@ class LedgerCarryover:
         return False
 
     def _warning_text(self) -> str:
+        """Return the warning for a restore without a complete ledger, with the next step."""
         if self._found:
             return (
                 "The database that this one replaces had itself been restored without the ledger of forgettings: what "
@@ -125,7 +128,7 @@ class LedgerCarryover:
 
 
 async def _load_backup_gap(services: Services) -> datetime | None:
-    """Since when the restored database itself lacks the ledger, because its backup was made of one that did."""
+    """Return since when the restored database itself lacks the ledger, because its backup was made of one that did."""
     async with services.db.tx(None) as tx:
         return await load_gap(tx, "forgettings")
 

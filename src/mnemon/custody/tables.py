@@ -1,6 +1,7 @@
-"""Statements over any table with an owner, put together from the catalog. Each one names its owner columns.
+"""Statements over any table with an owner, built from the database's own catalog.
 
-The tables that have an owner, read from the database itself, so that a new one is covered without being named.
+A new table is thus covered by export, import and forgetting without being named here. Every statement names the owner
+columns, so that it touches one organization's or one person's rows only.
 """
 
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -20,15 +21,16 @@ SQL = load_statements("mnemon.custody")
 OWNER_COLUMNS = ("org_id", "user_id")
 
 DERIVED_TABLES = frozenset({"embeddings"})
-"""Made from other rows and made again after an import: not exported."""
+"""Tables made from other rows, and made again after an import: not exported."""
 OPERATION_TABLES = frozenset({"entity_merges", "tombstones", "withdrawals"})
-"""Records of what was done here; they mean nothing elsewhere: not exported."""
+"""Records of operations in this database, meaningless in another: not exported."""
 PERSON_TABLE = "users"
 UNREDACTED_TABLES = frozenset(
     {"organizations", "keys", "sign_ins", "personas", "agents", "work", "forgotten", "prices", "replies"}
     | {"audit", "audit_heads"}
 )
-"""Organization's tables in which no person's words are looked for: configuration, ids, or (replies) looked at apart.
+"""Tables of the organization that are not searched for a person's words: configuration, ids, or (replies) searched
+separately.
 
 The audit log holds ids only (`access/audit.py`), and its hash chain would show a redaction as tampering.
 """
@@ -36,7 +38,7 @@ The audit log holds ids only (`access/audit.py`), and its hash chain would show 
 
 @dataclass(frozen=True, kw_only=True)
 class OwnedTable:
-    """A table with an owner."""
+    """A table whose rows belong to an organization, and perhaps to a person."""
 
     name: str
     columns: tuple[str, ...]
@@ -59,16 +61,17 @@ class OwnedTable:
         return tuple(c for c, t in zip(self.columns, self.types, strict=True) if t in wordy and c not in self.key)
 
     def is_json(self, column: str) -> bool:
+        """Say whether the column holds JSON."""
         return self.types[self.columns.index(column)] in {"jsonb", "json"}
 
     @cached_property
     def export_columns(self) -> tuple[str, ...]:
-        """The columns an export carries: all but the owner and the revision, which a person has anew."""
+        """The columns an export carries: all but the owner and the revision, which an import sets anew."""
         return tuple(c for c in self.columns if c not in OWNER_COLUMNS and c != "revision" and c not in self.identities)
 
 
 async def owned_tables(tx: Tx) -> tuple[OwnedTable, ...]:
-    """Every table with an owner; whatever another one refers to comes before it."""
+    """Return every table with an owner; each comes after the tables that it refers to."""
     known = {row["name"]: _table_from_row(row) for row in await tx.fetch_all(SQL["tables"])}
     needs = {name: {other for other in table.refers_to if other in known} for name, table in sorted(known.items())}
     return tuple(known[name] for name in TopologicalSorter(needs).static_order())
@@ -86,27 +89,33 @@ def _table_from_row(row: Row) -> OwnedTable:
 
 
 async def personal_tables(tx: Tx) -> tuple[OwnedTable, ...]:
-    """The tables whose rows belong to a person, apart from the person's own row."""
+    """Return the tables whose rows belong to a person, without the table of people itself."""
     return tuple(table for table in await owned_tables(tx) if table.is_personal and table.name != PERSON_TABLE)
 
 
 def is_exported(table: OwnedTable) -> bool:
-    """Whether an export carries the table."""
+    """Say whether an export carries the table."""
     return table.name not in DERIVED_TABLES and table.name not in OPERATION_TABLES
+
+
+def owner_params(scope: Scope) -> dict[str, str]:
+    """Return the parameters that name the organization and the person."""
+    return {"org_id": scope.org_id, "user_id": scope.user}
 
 
 _CURSOR_PAGE_ROWS = 500
 
 
 async def delete_person_rows(tx: Tx, scope: Scope, table: OwnedTable) -> int:
-    """Every row of the person is gone from the table; how many there were."""
+    """Delete every row of the person from the table; return how many."""
     statement = sql.SQL("delete from {} where org_id = %(org_id)s and user_id = %(user_id)s").format(_table_name(table))
     return await tx.execute(statement.as_string(), org_id=scope.org_id, user_id=scope.user)
 
 
 async def stream_json_rows(tx: Tx, scope: Scope, table: OwnedTable) -> AsyncIterator[dict[str, Any]]:
-    """The person's rows in the order of their key, each as the database writes JSON, owner and revision left out."""
+    """Yield the person's rows in the order of their key, as JSON by PostgreSQL, without owner and revision."""
     left_out = [column for column in table.columns if column not in table.export_columns]
+    # A cursor of the server, so that a large export is never in memory as a whole.
     cursor = sql.Identifier(f"export_{table.name}")
     statement = sql.SQL(
         "declare {} no scroll cursor for select (to_jsonb(t) - %(left_out)s::text[])::text as row from {} t "
@@ -121,7 +130,7 @@ async def stream_json_rows(tx: Tx, scope: Scope, table: OwnedTable) -> AsyncIter
 
 
 def _bytewise_order(table: OwnedTable) -> Any:
-    """Texts sort by their bytes, so that the order does not depend on where the database runs."""
+    """Return a function that orders by a column, texts by their bytes: the order is then the same on every server."""
 
     def order_column(name: str) -> sql.Composable:
         kind = table.types[table.columns.index(name)]
@@ -134,19 +143,20 @@ def _bytewise_order(table: OwnedTable) -> Any:
 async def insert_rows(
     tx: Tx, scope: Scope, table: OwnedTable, found: Sequence[Mapping[str, Any]], *, revision: int
 ) -> int:
-    """How many of the rows were new; those that are there already stay as they are."""
+    """Insert the rows for this person; return how many were new. Existing rows are left as they are."""
     columns = [*table.export_columns, *(c for c in ("org_id", "user_id", "revision") if c in table.columns)]
     names = sql.SQL(", ").join(map(sql.Identifier, columns))
     statement = sql.SQL(
         "insert into {table} ({names}) select {names} from jsonb_populate_recordset(null::{table}, %(rows)s) "
         "where org_id = %(org_id)s and user_id = %(user_id)s on conflict do nothing"
     ).format(table=_table_name(table), names=names)
+    # The owner last, so that a row cannot name another one; existing rows win over imported ones.
     owned = [{**row, "org_id": scope.org_id, "user_id": scope.user, "revision": revision} for row in found]
     return await tx.execute(statement.as_string(), rows=Jsonb(owned), org_id=scope.org_id, user_id=scope.user)
 
 
 async def ids_of_others(tx: Tx, scope: Scope, table: OwnedTable, ids: Sequence[str]) -> list[str]:
-    """Which of the ids another person of the organization has in this table."""
+    """Return an id of these that belongs to another person of the organization in this table; empty if none does."""
     statement = sql.SQL(
         "select id from {} where org_id = %(org_id)s and user_id <> %(user_id)s and id = any(%(ids)s) limit 1"
     ).format(_table_name(table))
@@ -157,7 +167,7 @@ async def ids_of_others(tx: Tx, scope: Scope, table: OwnedTable, ids: Sequence[s
 async def rows_mentioning(
     tx: Tx, scope: Scope, table: OwnedTable, hints: Sequence[str], *, extra: Sequence[str] = ()
 ) -> list[Row]:
-    """Rows in whose text one of the hints stands: key, texts and the extra columns."""
+    """Return the rows whose text contains one of the hints: their key, texts and the extra columns."""
     wanted = sql.SQL(", ").join(map(sql.Identifier, dict.fromkeys((*table.key, *table.text_columns, *extra))))
     statement = sql.SQL("select {} from {} where {} and ({}) ~* %(hints)s").format(
         wanted, _table_name(table), _owner_filter(table), _row_text(table)
@@ -168,7 +178,7 @@ async def rows_mentioning(
 
 
 async def rows_naming(tx: Tx, scope: Scope, table: OwnedTable, word: str) -> list[Row]:
-    """Rows of the organization in whose text the word stands by itself: their key."""
+    """Return the keys of the organization's rows whose text contains the word by itself."""
     statement = sql.SQL("select {} from {} where {} and ({}) ~* %(pattern)s").format(
         sql.SQL(", ").join(map(sql.Identifier, table.key)), _table_name(table), _owner_filter(table), _row_text(table)
     )
@@ -177,18 +187,18 @@ async def rows_naming(tx: Tx, scope: Scope, table: OwnedTable, word: str) -> lis
 
 
 def _row_text(table: OwnedTable) -> sql.Composable:
-    """All of a row's words as one text."""
+    """Return an expression for all texts of a row as one."""
     texts = (sql.SQL("coalesce({}::text, '')").format(sql.Identifier(column)) for column in table.text_columns)
     return sql.SQL(" || ' ' || ").join(texts)
 
 
 def _escape_pattern(word: str) -> str:
-    """The word in a pattern of PostgreSQL's, each character standing for itself."""
+    """Return the word as a PostgreSQL pattern in which each character stands for itself."""
     return "".join(one if one.isalnum() else f"\\{one}" for one in word)
 
 
 async def update_row(tx: Tx, scope: Scope, table: OwnedTable, row: Row, changed: Mapping[str, Any]) -> None:
-    """The row, found by its key, has these values."""
+    """Set these values in the row with this key."""
     sets = sql.SQL(", ").join(
         sql.SQL("{} = {}").format(sql.Identifier(c), sql.Placeholder(f"new_{c}")) for c in changed
     )

@@ -1,7 +1,7 @@
-"""What is left of a forgotten fact in other texts, and how a text is cleared of it. Pure.
+"""Traces of a forgotten fact in other texts, and covering them. Pure functions.
 
-A phrase is what the memory said or the words it rested on. A mark is a word that only this memory has: no common one,
-in nothing else that is kept. What is taken out is covered, character by character, so that offsets hold.
+A phrase is what the memory said or the words it rested on. A mark is a word that only this memory has: not a common
+one, and in nothing else that is kept. Text is covered character by character, so that stored offsets stay right.
 """
 
 import re
@@ -19,9 +19,9 @@ _WORD = re.compile(r"[^\W_]+")
 _SENTENCE = re.compile(r"[^.!?\n。！？]+[.!?\n。！？]*")
 _YEAR = re.compile(r"(19|20)\d\d")
 _MAX_WORD_GAP = 6
-"""Characters between two words of a phrase."""
+"""Most characters between two words of a phrase."""
 _MIN_COPY_CHARS = 50
-"""A text of at least this length that begins a covered message is a cut copy of it."""
+"""A text of at least this length that a covered message begins with is a truncated copy of it."""
 
 
 def _load_common_words() -> frozenset[str]:
@@ -33,12 +33,12 @@ COMMON_WORDS = _load_common_words()
 
 @reads_outside_text
 def words_of(text: str) -> list[str]:
-    """The words of a text, in lower case."""
+    """Return the words of a text, in lower case."""
     return [word.lower() for word in _WORD.findall(text)]
 
 
 def is_distinctive(word: str) -> bool:
-    """Whether a word is hardly ever said by chance: digits among letters, or a long number."""
+    """Say whether a word hardly ever occurs by chance: digits among letters, or a long number."""
     has_digit = any(character.isdigit() for character in word)
     if word.isdigit():
         return len(word) >= 5
@@ -47,7 +47,7 @@ def is_distinctive(word: str) -> bool:
 
 @reads_outside_text
 def distinctive_words(forgotten: Iterable[str], kept: Iterable[str]) -> frozenset[str]:
-    """The words that only what is forgotten has."""
+    """Return the identifying words of the forgotten texts that no kept text has."""
     elsewhere = {word for text in kept for word in words_of(text)}
     return frozenset(
         word for text in forgotten for word in words_of(text) if _can_identify(word) and word not in elsewhere
@@ -55,6 +55,7 @@ def distinctive_words(forgotten: Iterable[str], kept: Iterable[str]) -> frozense
 
 
 def _can_identify(word: str) -> bool:
+    """Say whether a word is rare enough to be a mark."""
     if word.isdigit():
         return len(word) >= 4 and _YEAR.fullmatch(word) is None
     return (
@@ -64,26 +65,26 @@ def _can_identify(word: str) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class TextSpan:
-    """A place in a text."""
+    """A range of characters in a text."""
 
     start: int
     end: int
     message_id: str = ""
-    """The stored message that is meant, where it is one."""
+    """The message that the text belongs to, if it is one."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ForgottenTraces:
-    """What to look for and cover."""
+    """The phrases, marks and copies to look for and cover."""
 
     phrases: tuple[str, ...]
     marks: frozenset[str] = frozenset()
     copies: tuple[tuple[str, str], ...] = field(default=())
-    """Messages before and after, so that a cut copy of one is covered in the same places."""
+    """Messages before and after, so that a truncated copy of one is covered in the same places."""
 
     @cached_property
     def _phrase_runs(self) -> tuple[str, ...]:
-        """The phrases that say enough, as runs of folded words."""
+        """The phrases that are specific enough, as runs of case-folded words."""
         found = {tuple(_WORD.findall(phrase)) for phrase in self.phrases}
         return tuple(_word_run(map(str.casefold, one)) for one in sorted(found) if _is_specific_enough(one))
 
@@ -96,7 +97,7 @@ class ForgottenTraces:
 
     @cached_property
     def search_hints(self) -> tuple[str, ...]:
-        """Words of which at least one stands in every text that has a trace; for finding such texts quickly."""
+        """Words of which at least one is in every text with a trace; for finding such texts quickly."""
         longest = {
             max(found, key=len) for phrase in self.phrases if (found := words_of(phrase)) and _is_specific_enough(found)
         }
@@ -104,13 +105,17 @@ class ForgottenTraces:
         return tuple(sorted({form for word in spelt for form in (word, word.upper(), word.title())}))
 
     def certain_traces(self) -> "ForgottenTraces":
-        """Only what could not be anyone else's: for texts of the organization that others have their part in."""
+        """Return only the traces that cannot come from anyone else: for the organization's texts, which many share."""
         phrases = tuple(p for p in self.phrases if len(words_of(p)) >= 4 or any(map(is_distinctive, words_of(p))))
         return ForgottenTraces(phrases=phrases, marks=frozenset(filter(is_distinctive, self.marks)), copies=self.copies)
 
     @reads_outside_text
     def redact_text(self, text: str, *, sentences: bool = True) -> str:
-        """The text without a trace. A mark covers its whole sentence, or in a person's own words itself alone."""
+        """Return the text with its traces covered.
+
+        A mark covers its whole sentence; with `sentences` off, as in a person's own words, only itself.
+        """
+        # Truncated copies of a message first: their end may cut a phrase in two, so that it would not be found.
         for before, after in self.copies:
             if len(text) >= _MIN_COPY_CHARS and before.startswith(text):
                 return after[: len(text)]
@@ -121,14 +126,14 @@ class ForgottenTraces:
         return _SENTENCE.sub(lambda found: blank_out(found[0]) if self.has_mark(found[0]) else found[0], text)
 
     def has_mark(self, text: str) -> bool:
-        """Whether a word of the text is a mark."""
+        """Say whether a word of the text is a mark."""
         return any(map(self._is_marked, _WORD.findall(text)))
 
     def _find_phrases(self, text: str) -> Iterator[TextSpan]:
-        """Where a phrase stands, whatever is between its words and however it is cased.
+        """Yield where a phrase occurs, whatever is between its words and in whichever case.
 
-        The text's words are written as one run and the phrases looked for in that, which takes the same time whatever
-        they are; a pattern of a phrase takes the product of both lengths where the text nearly repeats it.
+        The text's words are joined to one run and the phrases searched in it, which takes the same time whatever they
+        are; a pattern of a phrase takes the product of both lengths where the text nearly repeats it.
         """
         found = list(_WORD.finditer(text))
         run, places, ends = _text_run(found)
@@ -140,7 +145,7 @@ class ForgottenTraces:
                 at = run.find(phrase, ends[last])
 
     def redact_json(self, value: Any, *, sentences: bool = True) -> Any:
-        """The JSON value with every text in it covered."""
+        """Return the JSON value with the traces in every text covered."""
         if isinstance(value, str):
             return self.redact_text(value, sentences=sentences)
         if isinstance(value, list):
@@ -152,12 +157,12 @@ class ForgottenTraces:
 
 @reads_outside_text
 def blank_out(text: str) -> str:
-    """As many covers as characters; line breaks stay."""
+    """Return as many covering characters as the text has; line breaks stay."""
     return "".join("\n" if character == "\n" else REDACTION_CHAR for character in text)
 
 
 def redact_spans(text: str, spans: Sequence[TextSpan]) -> str:
-    """The text with these places covered."""
+    """Return the text with these ranges covered."""
     pieces, at = [], 0
     for span in sorted(spans, key=lambda one: one.start):
         start, end = max(at, span.start), max(at, span.end)
@@ -167,6 +172,7 @@ def redact_spans(text: str, spans: Sequence[TextSpan]) -> str:
 
 
 def _is_specific_enough(found: Sequence[str]) -> bool:
+    """Say whether a phrase is long or distinctive enough to be searched for."""
     return len(found) >= 2 or any(is_distinctive(word.lower()) or len(word) >= 8 for word in found)
 
 
@@ -175,9 +181,9 @@ def _word_run(found: Iterable[str]) -> str:
 
 
 def _text_run(found: Sequence[re.Match[str]]) -> tuple[str, list[int], list[int]]:
-    """The words as one run, each word's place in it, and the place where a search goes on after it.
+    """Return the words as one run, each word's place in it, and the place where a search goes on after it.
 
-    A phrase's words stand at most six characters apart; where the text has more between two, the run is broken.
+    A phrase's words are at most six characters apart; where the text has more between two, the run is broken.
     """
     pieces, places, ends, at, before = [" "], [], [], 1, None
     for match in found:

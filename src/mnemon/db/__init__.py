@@ -1,4 +1,4 @@
-"""PostgreSQL: connections, transactions under row-level security, named statements, migrations, the embedded server.
+"""PostgreSQL access: connections, transactions under row-level security, named statements, migrations, embedded server.
 
-A mechanism: it knows no noun of the rooms above it.
+This package knows nothing of the packages that use it.
 """

@@ -1,12 +1,9 @@
-"""Writes a database into an archive file and brings one back, with PostgreSQL's own pg_dump, pg_restore and psql.
+"""Back up a database into an archive file, and restore one from it, with PostgreSQL's own pg_dump, pg_restore and psql.
 
-What a database holds, counted: for those who are about to replace or judge it.
-
-What a restored database cannot know: kept in it, so that a later restore over it does not claim to know better.
-
-A restore that replaces a database takes along what that one knew: forgettings, revoked keys, withdrawn sources. One
-that replaces none cannot, and says so. It is also written down here, since the next restore finds a database to
-replace, which knows as little.
+Also here: counting what a database holds before it is replaced, and the table `restore_gaps`. A restore that replaces a
+database carries over what that one knew: what was forgotten, revoked keys, withdrawn sources. A restore into an empty
+database cannot. The gap is therefore recorded in the restored database, since the next restore would find a database to
+replace and trust it, although it knows as little.
 """
 
 import asyncio
@@ -57,30 +54,33 @@ class BackupArchive:
 
 
 async def find_tools(url: str, bin_dir: Path | None) -> Binaries:
-    """Programs that can read this server: those of the wheel, or newer ones on the PATH for a newer server."""
+    """Return programs that can read this server: the bundled ones, or those on the PATH where the server is newer.
+
+    Raises Misconfigured where neither are new enough.
+    """
     try:
         async with await open_connection(url) as connection:
             server = connection.info.server_version // 10000
     except psycopg.Error as error:
         raise DatabaseDown(explain_error(error, url)) from error
-    ours = find_binaries(bin_dir)
-    if ours.major >= server:
-        return ours
+    bundled = find_binaries(bin_dir)
+    if bundled.major >= server:
+        return bundled
     found = shutil.which("pg_dump")
     version = read_version(Path(found)) if found else None
     if found is None or version is None or major_version(version) < server:
         raise Misconfigured(
-            f"The server is PostgreSQL {server}, and pg_dump here is {version or ours.version}. Install the client "
+            f"The server is PostgreSQL {server}, and pg_dump here is {version or bundled.version}. Install the client "
             f"programs of PostgreSQL {server}, or point MNEMON_POSTGRES_BIN_DIR at their bin directory."
         )
     return Binaries(folder=Path(found).parent, version=version)
 
 
 async def dump_database(url: str, file: Path, tools: Binaries, report: ReportProgress) -> None:
-    """The file holds the whole database as of one moment; a failed attempt leaves no file."""
+    """Write the whole database, as of one moment, into the file; a failed attempt leaves no file."""
     draft = file.with_name(f".{file.name}.partial")
     try:
-        # Made before pg_dump opens it, so that nobody else can read it at any moment.
+        # Create the file before pg_dump opens it, so that its permissions are right at every moment.
         os.close(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600))
         options = ("--format=custom", "--no-owner", "--no-acl", "--verbose", f"--file={draft}")
         await _run_program(tools, "pg_dump", (*options, "--schema=public", "--extension=vector"), url, report)
@@ -97,7 +97,7 @@ async def dump_database(url: str, file: Path, tools: Binaries, report: ReportPro
 
 
 async def read_archive(file: Path, tools: Binaries) -> BackupArchive:
-    """What the file holds; a file that is no archive of ours is refused."""
+    """Return what the archive file says about itself; raise Invalid for a file that `mnemon backup` did not write."""
     listed = await _pg_restore_output(tools, file, "--list")
     tables = tuple(re.findall(r"^\d+; \d+ \d+ TABLE DATA public (\S+)", listed, re.MULTILINE))
     if "schema_migrations" not in tables:
@@ -108,13 +108,14 @@ async def read_archive(file: Path, tools: Binaries) -> BackupArchive:
 
 
 async def load_archive(url: str, file: Path, tools: Binaries, report: ReportProgress, *, total: int) -> None:
-    """The database is what the file holds; whatever was there before is gone, or nothing changed at all."""
+    """Replace the database's contents with those of the file in one transaction: on failure nothing is changed."""
     loading = await _start_program(tools, "psql", ("-X", "-q", "-v", "ON_ERROR_STOP=1", "--single-transaction"), url)
     assert loading.stdin is not None
     assert loading.stderr is not None
-    words = asyncio.create_task(loading.stderr.read())
+    reading = asyncio.create_task(loading.stderr.read())
     count = 0
     try:
+        # Drops every table of this database, also those that the archive lacks, in the transaction of the load.
         loading.stdin.write(DROP_OWN_OBJECTS_SQL.encode())
         async for line in _archive_lines(tools, file):
             loading.stdin.write(line)
@@ -124,23 +125,24 @@ async def load_archive(url: str, file: Path, tools: Binaries, report: ReportProg
             await loading.stdin.drain()
         loading.stdin.close()
     except (BrokenPipeError, ConnectionResetError):
-        pass  # psql ended early; its words say why
+        pass  # psql ended early; its stderr says why
     except BaseException:
         loading.kill()
         raise
     finally:
         code = await loading.wait()
-        said = (await words).decode(errors="replace")
+        message = (await reading).decode(errors="replace")
     if code != 0:
-        raise DatabaseDown(f"{explain_error(psycopg.OperationalError(said), url)} Nothing was changed.")
+        raise DatabaseDown(f"{explain_error(psycopg.OperationalError(message), url)} Nothing was changed.")
 
 
 async def _archive_lines(tools: Binaries, file: Path) -> AsyncIterator[bytes]:
-    """The archive as SQL, line by line."""
+    """Yield the archive as SQL, line by line."""
     process = await asyncio.create_subprocess_exec(
         *(tools.program_path("pg_restore"), "--no-owner", "--no-acl", "--no-comments", "--file=-", str(file)),
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
+        # A row of a COPY is one line; asyncio's default limit of 64 KB would break on a long one.
         limit=2**30,
     )
     assert process.stdout is not None
@@ -149,14 +151,14 @@ async def _archive_lines(tools: Binaries, file: Path) -> AsyncIterator[bytes]:
     try:
         async for line in process.stdout:
             settings = settings and not line.startswith((b"CREATE ", b"COPY "))
-            # The schema is there and stays: it may belong to somebody else.
+            # The schema exists and is not dropped: another role may own it.
             if (settings and line.startswith(UNSUPPORTED_SETTING)) or line.startswith(b"CREATE SCHEMA public"):
                 continue
             yield line
-        said = (await process.stderr.read()).decode(errors="replace")
+        message = (await process.stderr.read()).decode(errors="replace")
         if await process.wait() != 0:
             raise Invalid(
-                f"{file} cannot be read to its end: {_last_line(said)}. Use another backup; nothing was changed."
+                f"{file} cannot be read to its end: {_last_line(message)}. Use another backup; nothing was changed."
             )
     finally:
         if process.returncode is None:
@@ -165,39 +167,40 @@ async def _archive_lines(tools: Binaries, file: Path) -> AsyncIterator[bytes]:
 
 
 async def _pg_restore_output(tools: Binaries, file: Path, *options: str) -> str:
-    """What pg_restore says about the file."""
+    """Return what pg_restore prints about the file."""
     process = await asyncio.create_subprocess_exec(
         *(tools.program_path("pg_restore"), *options, str(file)),
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
     )
-    out, said = await process.communicate()
+    out, message = await process.communicate()
     if process.returncode != 0:
         raise Invalid(
-            f"{file} is not a backup that this version can read: {_last_line(said.decode(errors='replace'))}. "
+            f"{file} is not a backup that this version can read: {_last_line(message.decode(errors='replace'))}. "
             "Name a file that `mnemon backup` wrote."
         )
     return out.decode(errors="replace")
 
 
 async def _run_program(tools: Binaries, program: str, options: Sequence[str], url: str, report: ReportProgress) -> None:
+    """Run a program to its end and report each dumped table; raise DatabaseDown with its errors where it fails."""
     process = await _start_program(tools, program, options, url)
     assert process.stderr is not None
     kept: list[str] = []
     count = 0
     async for line in process.stderr:
-        words = line.decode(errors="replace").strip()
-        if "dumping contents of table" in words:
+        text = line.decode(errors="replace").strip()
+        if "dumping contents of table" in text:
             count += 1
             report(f"{count} tables")
-        elif re.search(r"\b(error|detail|hint)\b", words):
-            kept.append(words)
+        elif re.search(r"\b(error|detail|hint)\b", text):
+            kept.append(text)
     if await process.wait() != 0:
         raise DatabaseDown(explain_error(psycopg.OperationalError("\n".join(kept)), url))
 
 
 async def _start_program(tools: Binaries, program: str, options: Sequence[str], url: str) -> asyncio.subprocess.Process:
-    """The password goes by the environment: everybody may read a command line."""
+    """Start a client program, with the password in its environment: any user may read a command line."""
     parts = conninfo_to_dict(url)
     password = parts.pop("password", None)
     target = make_conninfo(**parts)  # type: ignore[arg-type]
@@ -210,8 +213,8 @@ async def _start_program(tools: Binaries, program: str, options: Sequence[str], 
     )
 
 
-def _last_line(words: str) -> str:
-    lines = [line.strip() for line in words.splitlines() if line.strip()]
+def _last_line(output: str) -> str:
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
     return lines[-1].removeprefix("pg_restore: ").removeprefix("error: ").rstrip(".") if lines else "no reason given"
 
 
@@ -227,10 +230,10 @@ _OTHER_CONNECTIONS_SQL = (
 
 @dataclass(frozen=True, kw_only=True)
 class DatabaseContents:
-    """A database in three figures."""
+    """The size of a database in three numbers."""
 
     tables: int
-    """Tables with at least one row, the list of migrations aside."""
+    """Tables with at least one row, without `schema_migrations`."""
     rows: int
     """All their rows."""
     others: int
@@ -238,7 +241,7 @@ class DatabaseContents:
 
 
 async def count_contents(url: str) -> DatabaseContents:
-    """The figures of this moment, as the owner sees them."""
+    """Count tables, rows and other connections as of now, as the owner of the tables sees them."""
     try:
         async with await open_connection(url) as connection:
             others = await _fetch_count(connection, sql.SQL(_OTHER_CONNECTIONS_SQL))
@@ -263,7 +266,7 @@ GapSubject = Literal["forgettings", "revocations", "withdrawals"]
 
 
 async def read_gap(connection: psycopg.AsyncConnection, subject: GapSubject) -> datetime | None:
-    """When the database was restored without this knowledge; None for one that has it all."""
+    """Return when the database was restored without this knowledge; None for one that has it all."""
     there = await (await connection.execute("select to_regclass('restore_gaps')")).fetchone()
     if there is None or there[0] is None:
         return None
@@ -273,13 +276,13 @@ async def read_gap(connection: psycopg.AsyncConnection, subject: GapSubject) -> 
 
 
 async def load_gap(tx: Tx, subject: GapSubject) -> datetime | None:
-    """The same of the database that was restored: its backup may have been made of one with a gap."""
+    """Return the same as `read_gap`, in a transaction of the restored database: its backup may have had a gap."""
     row = await tx.fetch_one_or_none("select since from restore_gaps where subject = %(subject)s", subject=subject)
     return None if row is None else row["since"]
 
 
 async def record_gap(tx: Tx, subject: GapSubject, since: datetime) -> None:
-    """Write down that the restored database lacks this knowledge; what it says already stays."""
+    """Record that the restored database lacks this knowledge; an earlier record stays as it is."""
     await tx.execute(
         "insert into restore_gaps (subject, since) values (%(subject)s, %(since)s) on conflict (subject) do nothing",
         subject=subject,
@@ -288,5 +291,5 @@ async def record_gap(tx: Tx, subject: GapSubject, since: datetime) -> None:
 
 
 async def delete_gap(tx: Tx, subject: GapSubject) -> None:
-    """The knowledge came along after all."""
+    """Delete the record of a gap, because the knowledge was carried over after all."""
     await tx.execute("delete from restore_gaps where subject = %(subject)s", subject=subject)

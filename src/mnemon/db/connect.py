@@ -1,6 +1,7 @@
-"""Why the database that a URL names cannot be used, in a sentence with cause and next step.
+"""How connections are opened, and how errors of connecting are explained: cause and next step in one or two sentences.
 
-How connections are made: with which limits, and for what is done beside the pool.
+`explain_error` turns a driver's error into that sentence without ever showing the password. The connection options set
+timeouts and TCP keepalives; `open_connection` opens one outside the pool.
 """
 
 import re
@@ -19,27 +20,28 @@ CONNECT_TIMEOUT_SECONDS = 10
 
 @dataclass(frozen=True, kw_only=True)
 class ConnectionFailure:
-    """One way to fail, as PostgreSQL or libpq says it and as we explain it."""
+    """One reason why connecting fails: how to recognize it, and how to explain it."""
 
     states: tuple[str, ...] = ()
-    """SQLSTATEs that mean it."""
+    """SQLSTATEs of this failure."""
     sign: str = ""
     """A pattern in the message; connections that fail carry no SQLSTATE."""
     detail: str
     """Cause and next step; `{user}`, `{place}` and `{database}` are filled in."""
     embedded: str = ""
-    """The same where the database is the embedded one, which no setting names."""
+    """The detail for the embedded database, which no setting names; empty where `detail` fits it too."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class DatabaseTarget:
-    """What a URL names, without its password."""
+    """The user, server and database that a URL names, without the password."""
 
     user: str
     place: str
     database: str
 
 
+# Looked through in order: a pattern that fits many errors, such as "permission denied", comes after narrower ones.
 CONNECTION_FAILURES = (
     ConnectionFailure(
         states=("28P01",),
@@ -149,23 +151,26 @@ _HIGHEST_PORT = 65_535
 
 
 def explain_error(error: psycopg.Error, url: str, *, embedded: bool = False) -> str:
-    """The cause of the failure and what to do next; never the password."""
+    """Return the cause of the failure and the next step; never the password."""
     if may_show_password(url):
         return UNREADABLE_URL_DETAIL
     target = parse_target(url)
     if target is None:
         return NOT_A_URL_DETAIL
-    words = _without_password(str(error), url)
+    message = _without_password(str(error), url)
     for failure in CONNECTION_FAILURES:
-        if error.sqlstate in failure.states or (failure.sign and re.search(failure.sign, words, re.IGNORECASE)):
+        if error.sqlstate in failure.states or (failure.sign and re.search(failure.sign, message, re.IGNORECASE)):
             detail = failure.embedded if embedded and failure.embedded else failure.detail
             return detail.format(user=target.user, place=target.place, database=target.database)
-    last = next((line.strip() for line in reversed(words.splitlines()) if line.strip()), type(error).__name__)
+    last = next((line.strip() for line in reversed(message.splitlines()) if line.strip()), type(error).__name__)
     return f"The database at {target.place} refused: {last.rstrip('.')}. `mnemon doctor` checks the usual causes."
 
 
 def parse_target(url: str) -> DatabaseTarget | None:
-    """Who, where and what a URL names, by libpq's reading; None when libpq cannot read it or took a password for it."""
+    """Return the user, server and database of a URL as libpq reads it.
+
+    None when libpq cannot read it, or may have taken part of the password for one of them.
+    """
     if may_show_password(url):
         return None
     try:
@@ -182,7 +187,7 @@ def parse_target(url: str) -> DatabaseTarget | None:
 
 
 def may_show_password(url: str) -> bool:
-    """Whether host, port or database, as libpq reads the URL, may be a piece of a password with special characters.
+    """Say whether host, port or database, as libpq reads the URL, may be a piece of a password with special characters.
 
     The user and password end at the first @, unless a / comes before it: then libpq takes both for host and port.
     """
@@ -200,7 +205,10 @@ def may_show_password(url: str) -> bool:
 
 
 def server_shortcoming(*, server_version: int, vector_version: str | None) -> str | None:
-    """What the server lacks, or None when it will do; `vector_version` is the installed or else the available one."""
+    """Return what the server lacks, or None when it is new enough.
+
+    `vector_version` is the installed version of pgvector, or else the one that can be installed.
+    """
     if server_version < MIN_SERVER_VERSION:
         return (
             f"The server is PostgreSQL {server_version // 10000}, and Mnemon needs 15 or newer. "
@@ -220,7 +228,7 @@ def server_shortcoming(*, server_version: int, vector_version: str | None) -> st
 
 
 async def check_server(connection: psycopg.AsyncConnection) -> None:
-    """The server is new enough and has a pgvector that is; otherwise an error says what to install."""
+    """Raise Misconfigured unless PostgreSQL and its pgvector are new enough; the message says what to install."""
     row = await (
         await connection.execute(
             "SELECT coalesce((SELECT extversion FROM pg_extension WHERE extname = 'vector'), "
@@ -238,9 +246,9 @@ def _version_numbers(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in re.findall(r"\d+", version)[:2])
 
 
-def _without_password(words: str, url: str) -> str:
+def _without_password(message: str, url: str) -> str:
     password = conninfo_to_dict(url).get("password")
-    return words.replace(str(password), "…") if password else words
+    return message.replace(str(password), "…") if password else message
 
 
 STATEMENT_TIMEOUT = "30s"
@@ -250,9 +258,9 @@ SESSION_SETTINGS = {
     "idle_in_transaction_session_timeout": IDLE_TIMEOUT,
     "timezone": "UTC",
 }
-"""What every transaction runs under."""
+"""Session settings that every transaction runs under."""
 
-# A host that vanishes without a word is noticed within a minute, idle or not (libpq's own default is two hours).
+# A host that vanishes without closing the connection is noticed within a minute, idle or not (by default: two hours).
 _TCP_OPTIONS = {
     "keepalives": 1,
     "keepalives_idle": 20,
@@ -263,13 +271,13 @@ _TCP_OPTIONS = {
 
 
 def connection_options(url: str, *, connect_timeout_s: int, session: bool) -> dict[str, Any]:
-    """Give the driver's options for this URL; what the URL says itself stands.
+    """Return the driver's options for this URL; options that the URL sets itself are kept.
 
-    `session` sets what transactions run under for the whole connection, which a pooler in transaction mode refuses.
+    `session` sets the timeouts and time zone for the whole connection, which a pooler in transaction mode refuses.
     """
     given = conninfo_to_dict(url)
-    ours: dict[str, Any] = {"connect_timeout": connect_timeout_s, "client_encoding": "UTF8", **_TCP_OPTIONS}
-    chosen = {name: value for name, value in ours.items() if name not in given}
+    defaults: dict[str, Any] = {"connect_timeout": connect_timeout_s, "client_encoding": "UTF8", **_TCP_OPTIONS}
+    chosen = {name: value for name, value in defaults.items() if name not in given}
     if session:
         settings = " ".join(f"-c {name}={value}" for name, value in SESSION_SETTINGS.items())
         chosen["options"] = f"{settings} {given.get('options') or ''}".strip()
@@ -277,6 +285,6 @@ def connection_options(url: str, *, connect_timeout_s: int, session: bool) -> di
 
 
 async def open_connection(url: str) -> psycopg.AsyncConnection:
-    """Open a connection beside the pool, in autocommit; it prepares nothing, so it may go through any pooler."""
+    """Open a connection outside the pool, in autocommit; it prepares no statements, so any pooler can carry it."""
     options = connection_options(url, connect_timeout_s=CONNECT_TIMEOUT_SECONDS, session=False)
     return await psycopg.AsyncConnection.connect(url, autocommit=True, prepare_threshold=None, **options)

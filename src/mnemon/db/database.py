@@ -1,6 +1,10 @@
-"""The pool of connections, and the one way to begin a transaction.
+"""The database as the rest of the code sees it: a connection pool, the one way to begin a transaction, and LISTEN.
 
-What hears notifications.
+    async with db.tx(org_id) as tx:      # role mnemon_app, row-level security for one organization
+        rows = await tx.fetch_all(SQL["current"], ...)
+
+The connection is borrowed with the first statement and returned after COMMIT or ROLLBACK. Driver errors that mean "not
+now" leave as `Unavailable` errors (see outages.py).
 """
 
 import asyncio
@@ -29,15 +33,15 @@ from mnemon.spans import span
 
 
 class Listener(Protocol):
-    """Gives notifications as they come; the driver's connection is one."""
+    """A source of PostgreSQL notifications; the driver's connection is one."""
 
     def notifies(self, *, timeout: float | None = None, stop_after: int | None = None) -> AsyncGenerator[Notify]:
-        """Give each notification, for at most `timeout` seconds."""
+        """Yield each notification, for at most `timeout` seconds."""
         ...
 
 
 class SilentListener:
-    """Hears nothing, where a pooler would not pass notifications on: who waits for one looks by itself now and then."""
+    """A listener that never yields, for databases behind a pooler that drops notifications; its users also poll."""
 
     async def notifies(
         self,
@@ -45,7 +49,7 @@ class SilentListener:
         timeout: float | None = None,  # noqa: ASYNC109  the driver's own signature
         stop_after: int | None = None,
     ) -> AsyncGenerator[Notify]:
-        """Wait as long as a listener would."""
+        """Wait until `timeout` as a real listener would, and yield nothing."""
         nothing: asyncio.Queue[Notify] = asyncio.Queue()
         with suppress(TimeoutError):
             while True:
@@ -61,14 +65,14 @@ CONNECT_TIMEOUT_S = 5
 _SPILL_TO_DISK_SQL = """
 select count(*) from (select repeat('x', 100) || n as line from generate_series(1, 10000) n order by line desc) lines
 """
-"""A megabyte that is sorted in 64 KB of memory: PostgreSQL writes it to a temporary file."""
+"""Sorts a megabyte in 64 KB of memory, so that PostgreSQL has to write a temporary file."""
 
 
 class Database:
     """Connections to one PostgreSQL database, always as the role `mnemon_app`.
 
-    With `prepared` off nothing is kept in a session, so that a pooler may hand each transaction to any connection.
-    Notifications then need `listen_url`, which goes past the pooler; without it, listeners hear nothing and poll.
+    With `prepared` off nothing is kept in a session, so that a pooler may run each transaction on any connection.
+    Notifications then need `listen_url`, which bypasses the pooler; without it, listeners receive nothing and poll.
     """
 
     def __init__(
@@ -85,11 +89,11 @@ class Database:
     ) -> None:
         self.url = url
         self.attached = attached or SharedObjects()
-        """What rooms keep in process beside it."""
+        """Caches and counters that live as long as this database, one object of each class."""
         self.way = RequestPriority()
-        """Who goes first among those who use it."""
+        """Lets foreground requests go ahead of background jobs."""
         self.disk_full = False
-        """Whether a statement has failed for want of disk space since `check_disk` last found some."""
+        """Whether a statement has failed on a full disk since `check_disk` last succeeded."""
         self._clock = clock
         self._timeout_s = timeout_s
         self._prepared = prepared
@@ -97,55 +101,60 @@ class Database:
         self._pool = ConnectionPool(partial(self._open_connection, connection_class), size=pool_size)
 
     def now(self) -> datetime:
-        """The moment a transaction beginning now would be stamped with."""
+        """Return the time that a transaction beginning now would stamp its rows with."""
         return self._clock.now()
 
     async def open(self) -> None:
-        """Connections are being made; requests wait for one."""
+        """Start opening connections; requests wait until there is one."""
         if self._listen_url is None:
             log.warning("notifications_off", next_step="Set MNEMON_LISTEN_URL to a URL that goes past the pooler.")
         self._pool.open()
 
     async def close(self) -> None:
-        """All connections are closed."""
+        """Close all connections."""
         await self._pool.close()
 
     async def _open_connection(self, connection_class: type[PipelinedConnection]) -> PipelinedConnection:
         options = connection_options(self.url, connect_timeout_s=CONNECT_TIMEOUT_S, session=self._prepared)
-        # The driver would prepare statements itself, and at a rollback it drops all of them, ours too.
-        wire = await connection_class.connect(
+        # With a prepare_threshold the driver would prepare statements itself, and at a rollback run DEALLOCATE ALL,
+        # which drops those of PipelinedConnection too.
+        connection = await connection_class.connect(
             self.url, autocommit=True, row_factory=dict_row, prepare_threshold=None, **options
         )
-        wire.prepares = self._prepared
-        return wire
+        connection.prepares = self._prepared
+        return connection
 
     @asynccontextmanager
     async def tx(self, org_id: str | None, *, within_s: float | None = None) -> AsyncIterator[Tx]:
-        """A transaction for one organization; None sees no tenant row and is for the runner's look at `work`.
+        """Run a transaction for one organization; None sees no tenant row and is for the runner's queries of `work`.
 
-        `within_s` bounds the wait for a connection and the wait for each round's answers, for callers that cannot wait
-        as long as everybody else.
+        `within_s` bounds the wait for a connection and the wait for each round's results, for callers that cannot wait
+        as long as the default.
         """
         with span("transaction", org=org_id or ""):
-            async with self._lazy_transaction(self._begin_statements(org_id), within_s) as line:
-                yield self._make_tx(line, org_id)
+            async with self._lazy_transaction(self._begin_statements(org_id), within_s) as transaction:
+                yield self._make_tx(transaction, org_id)
 
     @asynccontextmanager
     async def owner_tx(self) -> AsyncIterator[Tx]:
-        """A transaction as the login itself, which row-level security may not bind: for operators' commands only."""
-        async with self._lazy_transaction([plain_statement("BEGIN"), *self._session_statements()], None) as line:
-            yield self._make_tx(line, None)
+        """Run a transaction as the login role, which row-level security may not bind: for operators' commands only."""
+        async with self._lazy_transaction([plain_statement("BEGIN"), *self._session_statements()], None) as transaction:
+            yield self._make_tx(transaction, None)
 
-    def _make_tx(self, line: LazyTransaction, org_id: str | None) -> Tx:
-        return Tx(line, org_id=org_id, now=self._clock.now(), way=self.way, attached=self.attached)
+    # The role and the organization are set by SET LOCAL, which ends with the transaction, so a pooled connection
+    # cannot carry an organization over to the next one.
+    def _make_tx(self, transaction: LazyTransaction, org_id: str | None) -> Tx:
+        return Tx(transaction, org_id=org_id, now=self._clock.now(), way=self.way, attached=self.attached)
 
     async def read_once(self, org_id: str, sql: str, /, *, within_s: float | None = None, **params: Any) -> list[Row]:
-        """What one reading statement gives, in a transaction that is a single round trip: for what is asked always."""
-        asked = Statement(sql, params)
+        """Return the rows of one reading statement, in a transaction of a single round trip: for frequent reads."""
+        statement = Statement(sql, params)
         with span("transaction", org=org_id):
-            async with self._lazy_transaction(self._begin_statements(org_id, "BEGIN READ ONLY"), within_s) as line:
-                await line.read_once(asked)
-        return asked.rows
+            async with self._lazy_transaction(
+                self._begin_statements(org_id, "BEGIN READ ONLY"), within_s
+            ) as transaction:
+                await transaction.read_once(statement)
+        return statement.rows
 
     async def check_disk(self, within_s: float) -> None:
         """Raise DatabaseDown while the database's disk is full; else note that it has room."""
@@ -155,7 +164,10 @@ class Database:
         self.disk_full = False
 
     def _begin_statements(self, org_id: str | None, begin: str = "BEGIN") -> list[Statement]:
-        """Begin, role and organization, sent as one; literals, since Citus does not see `set_config`."""
+        """Return the statements that begin a transaction and set its role and organization, sent in one round.
+
+        They hold literals, since Citus does not see `set_config`.
+        """
         if org_id is not None and ORG_NAME_PATTERN.fullmatch(org_id) is None:
             raise ValueError("not an organization's name")
         return [
@@ -166,7 +178,7 @@ class Database:
         ]
 
     def _session_statements(self) -> list[Statement]:
-        """What a connection of our own was given for good when it was made, and a pooler's may not have."""
+        """Return the settings that a pooler's connection may lack; other connections were opened with them."""
         if self._prepared:
             return []
         return [plain_statement(f"SET LOCAL {name} = '{value}'") for name, value in SESSION_SETTINGS.items()]
@@ -175,29 +187,32 @@ class Database:
     async def _lazy_transaction(
         self, begin: Sequence[Statement], within_s: float | None
     ) -> AsyncIterator[LazyTransaction]:
-        """A line whose transaction begins so. What it is about is committed at the end, or undone by an exception."""
-        take = partial(self._borrow_connection, within_s)
-        line = LazyTransaction(begin, take=take, give=self._pool.return_connection, tries=self._pool.size)
+        """Run a transaction that begins with these statements: commit it at the end, or roll back on an exception."""
+        borrow = partial(self._borrow_connection, within_s)
+        transaction = LazyTransaction(
+            begin, borrow=borrow, give_back=self._pool.return_connection, tries=self._pool.size
+        )
         with self._translate_errors():
             try:
-                yield line
-                await line.commit()
+                yield transaction
+                await transaction.commit()
                 self._pool.down = False
             except BaseException:
-                await line.roll_back()
+                await transaction.roll_back()
                 raise
             finally:
-                line.release_connection()
+                transaction.release_connection()
 
     async def _borrow_connection(self, within_s: float | None) -> PipelinedConnection:
+        # While the server is down, requests fail within seconds instead of piling up for the whole timeout.
         longest = DOWN_WAIT_S if self._pool.down else self._timeout_s
-        wire = await self._pool.borrow_connection(longest if within_s is None else min(within_s, longest))
-        wire.limit_s = ROUND_LIMIT_S if within_s is None else min(within_s, ROUND_LIMIT_S)
-        return wire
+        connection = await self._pool.borrow_connection(longest if within_s is None else min(within_s, longest))
+        connection.limit_s = ROUND_LIMIT_S if within_s is None else min(within_s, ROUND_LIMIT_S)
+        return connection
 
     @contextmanager
     def _translate_errors(self) -> Iterator[None]:
-        """Whatever the driver raises inside is told as what it means."""
+        """Raise the driver's and the pool's errors as errors for callers; note a full disk or a server that hangs."""
         try:
             yield
         except NoConnection as error:
@@ -209,18 +224,19 @@ class Database:
                 self._pool.down = True
             if isinstance(error, psycopg.errors.DiskFull):
                 self.disk_full = True
-            told = translate_error(error)
-            if told is None:
+            translated = translate_error(error)
+            if translated is None:
                 raise
-            raise told from error
+            raise translated from error
 
     @asynccontextmanager
     async def listen(self, channel: str) -> AsyncIterator[Listener]:
-        """A connection of its own that hears the channel's notifications."""
+        """Open a connection of its own that receives the channel's notifications."""
         if self._listen_url is None:
             yield SilentListener()
             return
         with self._translate_errors():
+            # Not from the pool: LISTEN belongs to the session, and a pooled connection changes hands.
             connection = await open_connection(self._listen_url)
             try:
                 await connection.execute(f'LISTEN "{channel}"')

@@ -1,6 +1,11 @@
-"""One transaction's way to the database: it begins with the first statement, and what can wait leaves with the next.
+"""A transaction that sends as few round trips as it can.
 
-Several readers of one transaction: what they ask at the same moment goes to the database in one round trip.
+`LazyTransaction` borrows a connection and sends BEGIN only with the first statement; deferred statements travel with
+the next one, or with COMMIT:
+
+    defer(a)  send(b)  defer(c)  commit   →   [BEGIN, SET …, a, b]  [c, COMMIT]
+
+`StatementBatcher` serves `Tx.gather`: statements that several coroutines run at the same moment are sent in one round.
 """
 
 import asyncio
@@ -15,162 +20,167 @@ from mnemon.db.statements import is_read_only
 
 
 class CommitLost(psycopg.OperationalError):
-    """The connection was lost while a transaction that wrote was being committed: nobody knows whether it was."""
+    """The connection was lost during the COMMIT of a transaction that wrote: whether it was committed is unknown."""
 
 
 class LazyTransaction:
-    """A connection lent for one transaction. What was put off is sent ahead of the next statement, in its order."""
+    """One transaction and its borrowed connection; deferred statements are sent, in order, ahead of the next one."""
 
     def __init__(
         self,
         begin: Sequence[Statement],
         *,
-        take: Callable[[], Awaitable[PipelinedConnection]],
-        give: Callable[[PipelinedConnection], None],
+        borrow: Callable[[], Awaitable[PipelinedConnection]],
+        give_back: Callable[[PipelinedConnection], None],
         tries: int,
     ) -> None:
         self._begin = begin
-        self._take = take
-        self._give = give
+        self._borrow = borrow
+        self._give_back = give_back
         self._tries = tries
-        self._wire: PipelinedConnection | None = None
-        self._put_off = [*begin]
-        self._last: list[Statement] = []
-        self._over = False
+        self._connection: PipelinedConnection | None = None
+        self._deferred = [*begin]
+        self._at_commit: list[Statement] = []
+        self._is_over = False
         self._wrote = False
-        """Something was sent that may write; from then on it matters whether the commit arrived."""
+        """Whether anything was sent that may write; only then does it matter whether a lost COMMIT arrived."""
 
-    def defer(self, asked: Statement) -> None:
-        """It is run with the next statement, or with the commit; if it fails, that is where."""
-        self._put_off.append(asked)
+    def defer(self, statement: Statement) -> None:
+        """Queue a statement to be run with the next one, or with the commit; its error is raised there."""
+        self._deferred.append(statement)
 
-    def defer_to_commit(self, asked: Statement) -> None:
-        """It is run after everything else, in the round of the commit."""
-        self._last.append(asked)
+    def defer_to_commit(self, statement: Statement) -> None:
+        """Queue a statement to be run after all others, in the round of the commit."""
+        self._at_commit.append(statement)
 
-    def cancel_deferred(self, asked: Statement) -> bool:
-        """It was not sent and will not be, nor what was put off after it; False when it was."""
-        if asked not in self._put_off:
+    def cancel_deferred(self, statement: Statement) -> bool:
+        """Drop a deferred statement and all deferred after it; return False when it was already sent."""
+        if statement not in self._deferred:
             return False
-        del self._put_off[self._put_off.index(asked) :]
+        del self._deferred[self._deferred.index(statement) :]
         return True
 
     async def begun_connection(self) -> PipelinedConnection:
-        """The connection itself, inside the transaction."""
-        self._wrote = True  # what is done with it is not seen here
-        if self._wire is None or self._put_off:
+        """Return the connection, inside the transaction."""
+        self._wrote = True  # the caller may write through it unseen
+        if self._connection is None or self._deferred:
             await self.send_statements()
-        assert self._wire is not None
-        return self._wire
+        assert self._connection is not None
+        return self._connection
 
-    async def send_statements(self, *asked: Statement) -> None:
-        """The statements are run, after what was put off. A connection that a restart left dead is passed over.
+    async def send_statements(self, *statements: Statement) -> None:
+        """Run the statements after the deferred ones; replace a connection that a server restart left dead.
 
         Only the first round may be sent to a second connection. It begins a transaction that it does not commit, so
-        the first connection can have done nothing that lasts; a glance commits in it, but in a transaction that the
+        the first connection can have done nothing that lasts; `read_once` commits in it, but in a transaction that the
         server keeps from writing.
         """
         lost: psycopg.Error = psycopg.OperationalError("no live connection")
         for _ in range(self._tries):
-            first = self._wire is None
-            wire = self._wire = self._wire or await self._take()
-            bound = wire.bind_statements(
-                *self._put_off, *asked
-            )  # a value without a form fails here, before anything is sent
-            ahead, self._put_off = self._put_off, []
-            self._wrote = self._wrote or any(_may_write(one) for one in (*ahead, *asked))
+            first = self._connection is None
+            connection = self._connection = self._connection or await self._borrow()
+            # A value that cannot be converted fails here, before anything is sent.
+            bound = connection.bind_statements(*self._deferred, *statements)
+            ahead, self._deferred = self._deferred, []
+            self._wrote = self._wrote or any(_may_write(one) for one in (*ahead, *statements))
             try:
-                await wire.send_round(bound)
+                await connection.send_round(bound)
             except RoundTimeout:
-                raise  # another connection would only be another wait
+                raise  # the server hangs, so another connection would only time out again
             except (psycopg.OperationalError, psycopg.InterfaceError) as error:
-                if not first or not wire.closed:
+                # An open connection means that the server refused the statement: another one would, too.
+                if not first or not connection.closed:
                     raise
-                self._put_off, lost = ahead, error
+                self._deferred, lost = ahead, error
                 self.release_connection()
             else:
                 return
         raise lost
 
-    async def read_once(self, asked: Statement) -> None:
-        """The whole transaction is one statement that only reads: it is begun, run and committed in one round."""
-        if not is_read_only(asked.sql):
-            raise ValueError("a glance may be sent twice, so it only reads; write in a transaction")
-        await self.send_statements(asked, plain_statement("COMMIT"))
-        self._over = True
+    async def read_once(self, statement: Statement) -> None:
+        """Begin, run one reading statement and commit in one round; raise ValueError for a statement that may write."""
+        if not is_read_only(statement.sql):
+            raise ValueError("read_once may send its statement twice, so it only reads; write in a transaction")
+        await self.send_statements(statement, plain_statement("COMMIT"))
+        self._is_over = True
 
     async def commit(self) -> None:
-        """Everything is kept; a transaction that never sent anything never began."""
-        if self._over:
+        """Commit the transaction unless nothing was sent or deferred.
+
+        Raises CommitLost when the connection is lost during the COMMIT of a transaction that wrote.
+        """
+        if self._is_over:
             return
-        self._put_off += self._last
+        self._deferred += self._at_commit
         if not self._has_begun:
-            if len(self._put_off) == len(self._begin):
+            if len(self._deferred) == len(self._begin):
                 return
-            await self.send_statements()  # first to a living connection: a commit is said once and never again
-        wire = self._wire
-        assert wire is not None
-        if wire.pgconn.transaction_status == TransactionStatus.INERROR:
+            # A round of its own, which may be retried on another connection; a COMMIT may not, it is sent once.
+            await self.send_statements()
+        connection = self._connection
+        assert connection is not None
+        if connection.pgconn.transaction_status == TransactionStatus.INERROR:
             # PostgreSQL would answer COMMIT with a rollback and no error.
             raise psycopg.errors.InFailedSqlTransaction("a statement failed, and no savepoint undid it")
         try:
             await self.send_statements(plain_statement("COMMIT"))
         except (psycopg.OperationalError, psycopg.InterfaceError) as error:
-            if wire.closed and self._wrote:
+            if connection.closed and self._wrote:
                 raise CommitLost("the connection was lost during COMMIT") from error
             raise
 
     async def roll_back(self) -> None:
-        """Everything is undone; a connection that cannot even do that is closed, and the pool replaces it."""
-        wire = self._wire
-        if wire is None or wire.closed or wire.pgconn.transaction_status == TransactionStatus.IDLE:
+        """Roll back the transaction; close a connection on which that fails, and the pool replaces it."""
+        connection = self._connection
+        if connection is None or connection.closed or connection.pgconn.transaction_status == TransactionStatus.IDLE:
             return
         try:
-            await wire.run_round(plain_statement("ROLLBACK"))
+            await connection.run_round(plain_statement("ROLLBACK"))
         except psycopg.Error:
-            await wire.close()
+            await connection.close()
         except asyncio.CancelledError:
-            await wire.close()
+            await connection.close()
             raise
 
     async def roll_back_to(self, savepoint: str) -> None:
-        """What was done since the savepoint is undone, and what was put off since is forgotten."""
-        self._put_off.clear()
-        if self._wire is not None and not self._wire.closed:
-            await self._wire.run_round(plain_statement(f"ROLLBACK TO SAVEPOINT {savepoint}"))
+        """Roll back to the savepoint, and drop the statements deferred since."""
+        self._deferred.clear()
+        if self._connection is not None and not self._connection.closed:
+            await self._connection.run_round(plain_statement(f"ROLLBACK TO SAVEPOINT {savepoint}"))
 
     def release_connection(self) -> None:
-        """The connection goes back."""
-        wire, self._wire = self._wire, None
-        if wire is not None:
-            self._give(wire)
+        """Return the connection to the pool."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            self._give_back(connection)
 
     @property
     def _has_begun(self) -> bool:
-        return self._begin[0] not in self._put_off
+        return self._begin[0] not in self._deferred
 
 
-def _may_write(asked: Statement) -> bool:
-    return not asked.sql.startswith("SET LOCAL ") and not is_read_only(asked.sql)
+def _may_write(statement: Statement) -> bool:
+    return not statement.sql.startswith("SET LOCAL ") and not is_read_only(statement.sql)
 
 
 PendingStatement = tuple[Statement, "asyncio.Future[None]"]
-"""A question, and who waits for its answer."""
+"""A statement, and the future that its reader waits for."""
 
 
 class StatementBatcher:
-    """Readers run until every one of them waits for an answer or is done; then all questions are sent together."""
+    """Runs coroutines until each is done or waits for a result, then sends all their statements in one round."""
 
     def __init__(self, send: Callable[..., Awaitable[None]]) -> None:
         self._send = send
-        self._asked: list[PendingStatement] = []
+        self._queued: list[PendingStatement] = []
         self._running = 1
-        """Readers that do not wait; at first the one who calls the others."""
+        """Readers that are not waiting; at first only the caller of `run_readers`."""
 
     async def run_readers(self, *readers: Coroutine[Any, Any, Any]) -> tuple[Any, ...]:
-        """What each reader gives, while the caller waits. The first that fails ends the others."""
+        """Run the coroutines concurrently and return their results in order; a failure cancels the others."""
         if not readers:
             return ()
+        # Minus one: the caller, counted so far, now waits for its readers.
         self._running += len(readers) - 1
         left = _OpenReaders(len(readers))
         tasks = [asyncio.ensure_future(self._run_reader(reader, left)) for reader in readers]
@@ -178,33 +188,34 @@ class StatementBatcher:
             return tuple(await asyncio.gather(*tasks))
         finally:
             for task in tasks:
-                if not task.cancelling():  # a second time would interrupt the reader that is stopping its statement
+                if not task.cancelling():  # a second cancel would interrupt the reader that is cancelling its statement
                     task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def run_statement(self, asked: Statement) -> None:
-        """It holds its answer, when everybody else's do."""
-        answered = asyncio.get_running_loop().create_future()
-        self._asked.append((asked, answered))
+    async def run_statement(self, statement: Statement) -> None:
+        """Queue a statement for the next round and wait for its result."""
+        waiter = asyncio.get_running_loop().create_future()
+        self._queued.append((statement, waiter))
         await self._wait_or_send()
-        await answered
+        await waiter
 
     async def _run_reader(self, reader: Coroutine[Any, Any, Any], left: "_OpenReaders") -> Any:
-        given = await reader
+        result = await reader
         left.number -= 1
-        if left.number:  # the last one runs on as the caller
+        if left.number:  # when the last reader ends, the caller goes on in its place
             await self._wait_or_send()
-        return given
+        return result
 
     async def _wait_or_send(self) -> None:
-        """One reader fewer runs; the last one sends what all of them ask."""
+        """Count this reader as waiting; the last reader to wait sends the statements of all."""
         self._running -= 1
-        if self._running or not self._asked:
+        if self._running or not self._queued:
             return
-        waiting, self._asked = self._asked, []
+        # Every reader waits, so the round is complete. After it, all of its readers run again.
+        waiting, self._queued = self._queued, []
         self._running = len(waiting)
         try:
-            await self._send(*(asked for asked, _ in waiting))
+            await self._send(*(statement for statement, _ in waiting))
         except psycopg.Error as error:
             _resolve_waiters(waiting, error)
         else:
@@ -212,17 +223,17 @@ class StatementBatcher:
 
 
 def _resolve_waiters(waiting: Sequence[PendingStatement], error: psycopg.Error | None) -> None:
-    for _, answered in waiting:
-        if answered.done():  # its reader was ended while it waited
+    for _, waiter in waiting:
+        if waiter.done():  # its reader was cancelled while it waited
             continue
         if error is None:
-            answered.set_result(None)
+            waiter.set_result(None)
         else:
-            answered.set_exception(error)
+            waiter.set_exception(error)
 
 
 class _OpenReaders:
-    """How many readers of one call are not done."""
+    """How many readers of one `run_readers` call are not done."""
 
     def __init__(self, number: int) -> None:
         self.number = number

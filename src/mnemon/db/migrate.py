@@ -1,9 +1,8 @@
-"""Migrations: numbered SQL files of all rooms, applied once each, in order, one process at a time.
+"""Migrations: numbered SQL files of all packages, applied once each, in order, by one process at a time.
 
-Afterwards the role `mnemon_app` may read and write every table but the append-only ones, and row-level security stands
-on every table that has an owner, so that a new table is covered by itself.
-
-The role the server works as: row-level security binds it, which keeps tenants apart, and it may use the tables.
+After the SQL files, grants and policies are applied to every table there is, so that a new table needs none of its own:
+the role `mnemon_app` may read and write every table but the append-only ones, and row-level security covers every table
+with a column `org_id`. The server works as that role; `check_role` verifies that row-level security binds it.
 """
 
 import re
@@ -26,20 +25,21 @@ from mnemon.errors import Misconfigured
 
 log = structlog.get_logger(__name__)
 
+# Row-level security is not written in migrations: a new table could then be forgotten.
 APP_ROLE = "mnemon_app"
-_LOCK_ID = 0x6D6E656D
+_LOCK_ID = 0x6D6E656D  # "mnem" in ASCII
 _FILE_PATTERN = re.compile(r"(?P<number>\d{4})_(?P<name>[a-z0-9_]+)\.sql")
 
 UNSCOPED_TABLES = frozenset({"work", "workers", "restore_gaps"})
-"""Tables of the whole installation: ids and times only."""
+"""Tables shared by all organizations; they hold ids and times only."""
 
 READ_ONLY_TABLES = frozenset({"audit", "audit_heads"})
-"""Tables that the application's role reads and a procedure of the owner writes."""
+"""Tables that the application's role only reads; a procedure with the owner's rights writes them."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Migration:
-    """One numbered step."""
+    """One numbered migration."""
 
     number: int
     name: str
@@ -47,11 +47,12 @@ class Migration:
 
     @property
     def digest(self) -> str:
+        """The SHA-256 of its SQL, by which a changed migration is noticed."""
         return sha256(self.sql.encode()).hexdigest()
 
 
 def shipped_migrations() -> tuple[Migration, ...]:
-    """Every migration in the package, by number; a number is used once."""
+    """Return every migration in the package, by number; raise Misconfigured where two have the same number."""
     found = sorted(
         (migration for room in files("mnemon").iterdir() if room.is_dir() for migration in _room_migrations(room)),
         key=lambda migration: migration.number,
@@ -76,7 +77,7 @@ def _room_migrations(room: Traversable) -> list[Migration]:
 async def migrate_database(
     url: str, now: datetime, *, steps: Sequence[Migration] | None = None, login: str | None = None
 ) -> list[Migration]:
-    """The database has the schema of this version; gives the migrations that were applied now.
+    """Bring the database to this version's schema; return the migrations that were applied now.
 
     `login` is the role the server signs in with, when it is not the one that owns the tables.
     """
@@ -86,6 +87,7 @@ async def migrate_database(
         async with _migration_lock(connection):
             await _prepare_database(connection, login)
             check_applied(wanted, await applied_migrations(connection))
+        # Each migration takes the lock anew: another process may migrate in between, and the step is then skipped.
         new = [step for step in wanted if await _apply_migration(connection, step, now)]
         async with _migration_lock(connection):
             await _secure_tables(connection)
@@ -95,9 +97,9 @@ async def migrate_database(
 
 @asynccontextmanager
 async def _migration_lock(connection: psycopg.AsyncConnection) -> AsyncIterator[None]:
-    """A transaction that only one migrating process is in at a time.
+    """Run a transaction that only one migrating process is in at a time.
 
-    The lock ends with the transaction: one of the session would stay with a pooler's connection for ever.
+    The lock ends with the transaction: a session's lock would stay with a pooler's connection forever.
     """
     async with connection.transaction():
         await connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK_ID,))
@@ -105,13 +107,14 @@ async def _migration_lock(connection: psycopg.AsyncConnection) -> AsyncIterator[
 
 
 async def pending_migrations(url: str) -> list[Migration]:
-    """The migrations that this version has and the database has not."""
+    """Return the migrations of this version that the database lacks."""
     async with await open_connection(url) as connection:
         done = await applied_migrations(connection)
         return [step for step in shipped_migrations() if step.number not in done]
 
 
 async def _prepare_database(connection: psycopg.AsyncConnection, login: str | None) -> None:
+    """Create the vector extension, the list of migrations and the role mnemon_app, and grant the role to the logins."""
     await connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
     await connection.execute(
         "CREATE TABLE IF NOT EXISTS schema_migrations "
@@ -121,13 +124,14 @@ async def _prepare_database(connection: psycopg.AsyncConnection, login: str | No
     if await exists.fetchone() is None:
         await _create_role(connection)
     for member in ("CURRENT_USER", login):
+        # The login must be able to SET ROLE mnemon_app; superusers could anyway, others need the grant.
         if member is not None:
             name = sql.SQL("CURRENT_USER") if member == "CURRENT_USER" else sql.Identifier(member)
             await connection.execute(sql.SQL("GRANT {} TO {}").format(sql.Identifier(APP_ROLE), name))
 
 
 async def _create_role(connection: psycopg.AsyncConnection) -> None:
-    """The role exists; another database of the same cluster may be making it at this moment."""
+    """Create the role; another database of the same cluster may have created it at this moment."""
     try:
         async with connection.transaction():
             await connection.execute(
@@ -138,7 +142,7 @@ async def _create_role(connection: psycopg.AsyncConnection) -> None:
 
 
 async def applied_migrations(connection: psycopg.AsyncConnection) -> dict[int, str]:
-    """Number and digest of every migration the database has; none before the first."""
+    """Return number and digest of every applied migration; none before the first."""
     row = await (await connection.execute("SELECT to_regclass('schema_migrations')")).fetchone()
     if row is None or row[0] is None:
         return {}
@@ -147,7 +151,7 @@ async def applied_migrations(connection: psycopg.AsyncConnection) -> dict[int, s
 
 
 def check_applied(wanted: Sequence[Migration], done: dict[int, str]) -> None:
-    """Every migration that was applied is one of this version, unchanged."""
+    """Raise Misconfigured unless every applied migration is one of this version, unchanged."""
     known = {step.number: step for step in wanted}
     for number, digest in sorted(done.items()):
         step = known.get(number)
@@ -164,7 +168,7 @@ def check_applied(wanted: Sequence[Migration], done: dict[int, str]) -> None:
 
 
 async def _apply_migration(connection: psycopg.AsyncConnection, step: Migration, now: datetime) -> bool:
-    """The step is applied; False where it was before, perhaps by another process that migrates at the same time."""
+    """Apply the migration; return False where it was already, perhaps by another process that migrates now."""
     began = time.perf_counter()
     async with _migration_lock(connection):
         if step.number in await applied_migrations(connection):
@@ -180,7 +184,7 @@ async def _apply_migration(connection: psycopg.AsyncConnection, step: Migration,
 
 
 async def _secure_tables(connection: psycopg.AsyncConnection) -> None:
-    """Grants for the application's role, and a policy on every table that has an owner."""
+    """Grant the application's role its rights, and put a policy on every table with a column `org_id`."""
     rows = await (
         await connection.execute(
             "SELECT c.relname, c.relrowsecurity, "
@@ -218,7 +222,7 @@ async def _secure_tables(connection: psycopg.AsyncConnection) -> None:
 
 
 async def _secure_procedures(connection: psycopg.AsyncConnection) -> None:
-    """What runs with the owner's rights may be called by the application's role alone; by default everybody may."""
+    """Let only the application's role call procedures that run with the owner's rights; by default everybody may."""
     rows = await (
         await connection.execute(
             "SELECT p.oid::regprocedure::text FROM pg_proc p "
@@ -258,7 +262,7 @@ order by 1
 
 
 async def unusable_tables(connection: psycopg.AsyncConnection) -> list[str]:
-    """Name the tables that the role mnemon_app may not read and write; none where there is no such role yet."""
+    """Return the tables that the role mnemon_app may not read and write; none where there is no such role yet."""
     role = await (await connection.execute("select to_regrole('mnemon_app')")).fetchone()
     if role is None or role[0] is None:
         return []
@@ -266,7 +270,7 @@ async def unusable_tables(connection: psycopg.AsyncConnection) -> list[str]:
 
 
 async def check_role(tx: Tx) -> None:
-    """The transaction's role neither owns a table nor bypasses row-level security, and every tenant table has it."""
+    """Raise Misconfigured if row-level security does not bind the transaction's role, or a tenant table lacks it."""
     row = await tx.fetch_one(_ROLE_SQL)
     if row["exempt"] or row["owned"]:
         raise Misconfigured(

@@ -1,6 +1,6 @@
-"""What a driver's error means to a caller: the database cannot do it now, why, and what to do about it.
+"""Translation of driver errors into errors for callers: the database cannot do it now, why, and what to do about it.
 
-A broken constraint, a bad statement or a row of another organization is a mistake of ours and stays the driver's error.
+A violated constraint, a bad statement or a row of another organization is a bug in Mnemon and stays the driver's error.
 """
 
 import re
@@ -16,10 +16,10 @@ from mnemon.errors import Contended, DatabaseDown, Unavailable
 
 @dataclass(frozen=True, kw_only=True)
 class Outage:
-    """One reason why the database cannot do it now."""
+    """One reason why the database cannot run a transaction now."""
 
     states: tuple[str, ...] = ()
-    """SQLSTATEs that mean it."""
+    """SQLSTATEs of this outage."""
     sign: str = ""
     """A pattern in the message, for connections that are refused: those carry no SQLSTATE."""
     kind: type[Unavailable] = DatabaseDown
@@ -28,10 +28,11 @@ class Outage:
     detail: str
 
     def make_error(self) -> Unavailable:
-        """Make the error that callers see."""
+        """Return the error for callers."""
         return self.kind(self.detail, code=self.code)
 
 
+# Looked through in order; the first whose SQLSTATE or pattern fits is taken.
 OUTAGES = (
     Outage(
         states=("40P01", "40001"),
@@ -108,14 +109,14 @@ OUTCOME_UNKNOWN_DETAIL = (
 
 
 def translate_error(error: psycopg.Error) -> Unavailable | None:
-    """Give the error for callers, or None where the database is well and the mistake is ours."""
+    """Return the error for callers, or None where the database works and the error is a bug in Mnemon."""
     if isinstance(error, CommitLost):
         return DatabaseDown(OUTCOME_UNKNOWN_DETAIL, code="outcome_unknown")
     if isinstance(error, RoundTimeout):
         return DatabaseDown(
             f"The database did not answer in {error.seconds:g} s. Try again shortly; `mnemon doctor` tells why."
         )
-    # A row that row-level security keeps out has the same SQLSTATE as a missing grant, and is a mistake of ours.
+    # A row that row-level security rejects has the same SQLSTATE as a missing grant, but is a bug in Mnemon.
     if error.diag.source_function == "ExecWithCheckOptions":
         return None
     known = find_outage(error)
@@ -127,9 +128,9 @@ def translate_error(error: psycopg.Error) -> Unavailable | None:
 
 
 def find_outage(error: psycopg.Error) -> Outage | None:
-    """Find the outage that this error is a case of."""
-    words = "" if error.sqlstate else str(error)
+    """Return the known outage that this error is a case of, or None."""
+    message = "" if error.sqlstate else str(error)
     for one in OUTAGES:
-        if error.sqlstate in one.states or (words and one.sign and re.search(one.sign, words, re.IGNORECASE)):
+        if error.sqlstate in one.states or (message and one.sign and re.search(one.sign, message, re.IGNORECASE)):
             return one
     return None

@@ -1,7 +1,7 @@
-"""A connection on which a round of statements is sent as a whole and waited for once.
+"""A connection that sends a round of statements as a whole and waits for the results once.
 
-It is libpq's pipeline with psycopg's types. psycopg's own pipeline goes to the event loop for every statement, which
-costs more than all the rest of it.
+It uses libpq's pipeline mode with psycopg's type adaptation. psycopg's own pipeline goes to the event loop for every
+statement, which costs more than all the rest of it.
 """
 
 import asyncio
@@ -20,13 +20,14 @@ from psycopg.rows import AsyncRowFactory, DictRow, dict_row
 from mnemon.db import statements
 from mnemon.db.statements import PreparedStatements, StatementChange, positional_query
 
+# statement_timeout is the server's own, and a stopped server keeps no time.
 ROUND_LIMIT_S = 40.0
-"""Longest wait for a round's answers, where the server is stopped: its own statement timeout and a margin."""
+"""Longest wait for a round's results, in case the server hangs: its statement timeout and a margin."""
 _CANCEL_TIMEOUT_S = 2.0
 _VALUES_PER_SLICE = 10_000
-"""Values made Python objects before others may run: about 2 ms."""
+"""Values converted to Python objects before other tasks may run: about 2 ms."""
 _STALE_STATEMENT_STATES = frozenset({"0A000", "26000"})
-"""SQLSTATEs of a prepared statement whose tables are not what they were, or that is gone."""
+"""SQLSTATEs of a prepared statement whose tables were changed, or that the server no longer has."""
 _OK_STATUSES = (ExecStatus.TUPLES_OK, ExecStatus.COMMAND_OK)
 
 
@@ -38,6 +39,7 @@ class RoundTimeout(psycopg.OperationalError):
         self.seconds = seconds
 
 
+# An OperationalError on a closed connection, so that LazyTransaction sends a first round to another connection.
 class StatementLost(psycopg.OperationalError):
     """The server does not have a statement that this connection prepared; the connection is closed."""
 
@@ -45,7 +47,7 @@ class StatementLost(psycopg.OperationalError):
 
 
 class Statement:
-    """A statement, and what it gave."""
+    """A statement with its parameters, and its result once it was run."""
 
     __slots__ = ("count", "params", "prepare", "rows", "sql", "tuples")
 
@@ -53,23 +55,23 @@ class Statement:
         self.sql = sql
         self.params = params
         self.tuples = tuples
-        """Rows as tuples, read in PostgreSQL's binary form."""
+        """Whether rows are returned as tuples, read in PostgreSQL's binary format."""
         self.prepare = prepare
-        """Planned for any values and kept; else for these very ones."""
+        """Whether to prepare it, with a plan for any parameters; else it is planned for these."""
         self.rows: list[Any] = []
         self.count = 0
-        """How many rows it gave or touched."""
+        """How many rows it returned or changed."""
 
 
 def plain_statement(sql: str) -> Statement:
-    """A statement without values that is not worth preparing."""
+    """Return a statement without parameters that is not worth preparing."""
     return Statement(sql, {}, prepare=False)
 
 
 class BoundStatement(NamedTuple):
-    """A statement with its values as PostgreSQL takes them."""
+    """A statement with its parameters in PostgreSQL's wire format."""
 
-    asked: Statement
+    statement: Statement
     query: bytes
     values: Sequence[Buffer | None]
     types: tuple[int, ...]
@@ -77,43 +79,44 @@ class BoundStatement(NamedTuple):
 
 
 class _PendingRound:
-    """A round that was sent: what each answer will be to, and the answers so far."""
+    """A round that was sent: the expected results in order, and the results received so far."""
 
     def __init__(self) -> None:
-        self.due: list[Statement | StatementChange] = []
-        """A statement, or something that has to be prepared or dropped for the next one."""
+        self.expected: list[Statement | StatementChange] = []
+        """What each result belongs to: a statement, or a PREPARE or DEALLOCATE sent ahead of one."""
         self.changes = False
-        """Whether anything is prepared or dropped."""
+        """Whether the round prepares or drops anything."""
         self.results: list[PGresult] = []
-        self.between = True
-        """Whether the last answer is read to its end; kept here, for a cancelled reader leaves in the middle."""
+        self.at_boundary = True
+        """Whether the last result was read to its end; kept here, since a cancelled read stops in the middle."""
 
 
 class PipelinedConnection(psycopg.AsyncConnection[DictRow]):
-    """A connection that sends rounds."""
+    """A connection that sends statements in rounds."""
 
     def __init__(self, pgconn: PGconn, row_factory: AsyncRowFactory[DictRow] = dict_row) -> None:
         super().__init__(pgconn, row_factory)
         self.limit_s = ROUND_LIMIT_S
-        """Longest wait for the answers to a round; whoever borrows the connection sets it."""
+        """Longest wait for the results of a round; set by whoever borrows the connection."""
         self.prepares = True
         """Whether statements are prepared by name; a pooler in transaction mode cannot carry those."""
-        # The driver has names like these for what it prepares itself.
+        # The driver's own handling of prepared statements does not see this pipeline.
+        # `_own_`: the driver has attributes of similar names for what it prepares itself.
         self._own_types = Transformer(self)
-        # Bound to no connection, it reads times as UTC: behind a pooler the session's time zone is anybody's.
+        # Not bound to a connection, it reads times as UTC: behind a pooler the session may have any time zone.
         self._own_loaders = Transformer(self.adapters)
         self._own_prepared = PreparedStatements()
 
-    async def run_round(self, *asked: Statement) -> None:
-        """All are run in their order and hold what they gave. Where one fails, none after it is run."""
-        await self.send_round(self.bind_statements(*asked))
+    async def run_round(self, *batch: Statement) -> None:
+        """Run the statements in order and store their results in them. Where one fails, none after it is run."""
+        await self.send_round(self.bind_statements(*batch))
 
-    def bind_statements(self, *asked: Statement) -> list[BoundStatement]:
-        """The statements as they will be sent; fails where a value has no form."""
-        return [self._bind_statement(one) for one in asked]
+    def bind_statements(self, *batch: Statement) -> list[BoundStatement]:
+        """Return the statements with converted parameters; raise where a value cannot be converted."""
+        return [self._bind_statement(one) for one in batch]
 
     async def send_round(self, bound: Sequence[BoundStatement]) -> None:
-        """The second half of `exchange`."""
+        """Send bound statements and store their results: the second half of `run_round`. Log a round that was slow."""
         async with self.lock:
             began = time.monotonic()
             try:
@@ -121,10 +124,10 @@ class PipelinedConnection(psycopg.AsyncConnection[DictRow]):
             finally:
                 seconds = time.monotonic() - began
                 if seconds >= statements.SLOW_S:
-                    statements.warn_slow([one.asked.sql for one in bound], seconds)
+                    statements.warn_slow([one.statement.sql for one in bound], seconds)
 
     async def _run_pipeline(self, bound: Sequence[BoundStatement]) -> None:
-        """Send the round and take its answers; afterwards what counts as prepared is what the server has."""
+        """Send the round and read its results; afterwards the record of prepared statements matches the server's."""
         pending = _PendingRound()
         try:
             self._write_round(bound, pending)
@@ -138,35 +141,36 @@ class PipelinedConnection(psycopg.AsyncConnection[DictRow]):
             raise RoundTimeout(self.limit_s) from None
         except psycopg.OperationalError as error:
             await self.close()
-            said = _server_error(pending)
-            if said is None:
+            server_error = _server_error(pending)
+            if server_error is None:
                 raise
-            raise said from error
+            raise server_error from error
         except BaseException:
             await self.close()
             raise
+        # First what is prepared, then the rows: storing them raises the error of a failed statement.
         self._settle_prepared(pending)
         await self._store_results(pending)
 
-    def _bind_statement(self, asked: Statement) -> BoundStatement:
-        query, names = positional_query(asked.sql)
-        values = self._own_types.dump_sequence([asked.params[name] for name in names], [PyFormat.AUTO] * len(names))
-        return BoundStatement(asked, query, values, tuple(self._own_types.types or ()), self._own_types.formats)
+    def _bind_statement(self, statement: Statement) -> BoundStatement:
+        query, names = positional_query(statement.sql)
+        values = self._own_types.dump_sequence([statement.params[name] for name in names], [PyFormat.AUTO] * len(names))
+        return BoundStatement(statement, query, values, tuple(self._own_types.types or ()), self._own_types.formats)
 
     def _write_round(self, bound: Sequence[BoundStatement], pending: _PendingRound) -> None:
-        """Send the round as one pipeline."""
+        """Queue the round in libpq as one pipeline, preparing statements where needed."""
         pgconn = self.pgconn
         pgconn.enter_pipeline_mode()
-        for asked, query, values, types, formats in bound:
-            form = Format.BINARY if asked.tuples else Format.TEXT
-            if asked.prepare and self.prepares:
+        for statement, query, values, types, formats in bound:
+            form = Format.BINARY if statement.tuples else Format.TEXT
+            if statement.prepare and self.prepares:
                 name, changes = self._own_prepared.plan_use((query, types))
                 for change in changes:
                     self._write_change(change, pending)
                 pgconn.send_query_prepared(name, values, formats, form)
             else:
                 pgconn.send_query_params(query, values, types, formats, form)
-            pending.due.append(asked)
+            pending.expected.append(statement)
         pgconn.pipeline_sync()
 
     def _write_change(self, change: StatementChange, pending: _PendingRound) -> None:
@@ -174,13 +178,14 @@ class PipelinedConnection(psycopg.AsyncConnection[DictRow]):
             self.pgconn.send_query_params(b"DEALLOCATE " + change.name, None)
         else:
             self.pgconn.send_prepare(change.name, *change.key)
-        pending.due.append(change)
+        pending.expected.append(change)
         pending.changes = True
 
     async def _read_results(self, pending: _PendingRound, seconds: float) -> None:
-        """Gather everything that comes back, within so many seconds; may be called again after it was cancelled."""
+        """Read all results of the round within so many seconds; may be called again after it was cancelled."""
         pgconn = self.pgconn
         until = asyncio.get_running_loop().time() + seconds
+        # While writing, also read: a server whose output buffer is full stops reading, and both sides would wait.
         while pgconn.flush():
             await self._wait_ready(until, writing=True)
             pgconn.consume_input()
@@ -191,36 +196,38 @@ class PipelinedConnection(psycopg.AsyncConnection[DictRow]):
                 continue
             result = pgconn.get_result()
             if result is None:
-                if pending.between:  # an answer's end follows an answer; twice, it means that nothing more will come
+                if pending.at_boundary:  # None ends each result; two in a row mean that nothing more will come
                     raise psycopg.OperationalError("the server closed the connection")
-                pending.between = True
+                pending.at_boundary = True
             elif result.status == ExecStatus.PIPELINE_SYNC:
                 return
             else:
-                pending.between = False
+                pending.at_boundary = False
                 pending.results.append(result)
 
     def _settle_prepared(self, pending: _PendingRound) -> None:
-        """Take back the changes that the server skipped: after a failure it does nothing more of a round."""
+        """Undo the recorded changes that the server skipped: after an error it runs nothing more of a round."""
         if not pending.changes:
             return
         done = next(
             (place for place, result in enumerate(pending.results) if result.status not in _OK_STATUSES),
             len(pending.results),
         )
-        self._own_prepared.undo_changes(one for one in reversed(pending.due[done:]) if isinstance(one, StatementChange))
+        self._own_prepared.undo_changes(
+            one for one in reversed(pending.expected[done:]) if isinstance(one, StatementChange)
+        )
 
     async def _wait_ready(self, until: float, *, writing: bool = False) -> None:
-        """There is something to read, or room to write; a TimeoutError where there is not by that time."""
+        """Wait until there is something to read, or room to write; raise TimeoutError where `until` passes first."""
         loop, socket = asyncio.get_running_loop(), self.pgconn.socket
-        woken = loop.create_future()
-        # A timer of our own: asyncio.timeout takes 10 µs, of the 100 of a round.
-        alarm = loop.call_at(until, _time_out_waiter, woken)
-        loop.add_reader(socket, _wake_waiter, woken)
+        ready = loop.create_future()
+        # A plain timer, since asyncio.timeout takes 10 µs of the 100 that a round takes.
+        alarm = loop.call_at(until, _time_out_waiter, ready)
+        loop.add_reader(socket, _wake_waiter, ready)
         if writing:
-            loop.add_writer(socket, _wake_waiter, woken)
+            loop.add_writer(socket, _wake_waiter, ready)
         try:
-            await woken
+            await ready
         finally:
             alarm.cancel()
             loop.remove_reader(socket)
@@ -228,27 +235,28 @@ class PipelinedConnection(psycopg.AsyncConnection[DictRow]):
                 loop.remove_writer(socket)
 
     async def _store_results(self, pending: _PendingRound) -> None:
-        for due, result in zip(pending.due, pending.results, strict=True):
+        for expected, result in zip(pending.expected, pending.results, strict=True):
             if result.status not in _OK_STATUSES:
                 raise await self._error_of(result)
-            if isinstance(due, Statement):
-                await self._store_rows(due, result)
+            if isinstance(expected, Statement):
+                await self._store_rows(expected, result)
 
-    async def _store_rows(self, asked: Statement, result: PGresult) -> None:
-        asked.count = result.command_tuples or 0
+    async def _store_rows(self, statement: Statement, result: PGresult) -> None:
+        statement.count = result.command_tuples or 0
         if not result.nfields:
             return
         self._own_loaders.set_pgresult(result)
-        names = [] if asked.tuples else [(result.fname(place) or b"").decode() for place in range(result.nfields)]
-        make = tuple if asked.tuples else lambda row: dict(zip(names, row, strict=True))
-        asked.rows = []
-        some = max(1, _VALUES_PER_SLICE // result.nfields)
-        for start in range(0, result.ntuples, some):
+        names = [] if statement.tuples else [(result.fname(place) or b"").decode() for place in range(result.nfields)]
+        make_row = tuple if statement.tuples else lambda row: dict(zip(names, row, strict=True))
+        statement.rows = []
+        slice_rows = max(1, _VALUES_PER_SLICE // result.nfields)
+        for start in range(0, result.ntuples, slice_rows):
             if start:
-                await asyncio.sleep(0)  # the answer is here, so a pause costs the database nothing
-            asked.rows += self._own_loaders.load_rows(start, min(start + some, result.ntuples), make)
+                await asyncio.sleep(0)  # the result is complete, so a pause does not keep the database waiting
+            statement.rows += self._own_loaders.load_rows(start, min(start + slice_rows, result.ntuples), make_row)
 
     async def _error_of(self, result: PGresult) -> psycopg.Error:
+        """Return the error of a result; close the connection where its prepared statements are stale."""
         error = error_from_result(result)
         if error.sqlstate not in _STALE_STATEMENT_STATES or not self.prepares:
             return error
@@ -258,7 +266,7 @@ class PipelinedConnection(psycopg.AsyncConnection[DictRow]):
         return psycopg.OperationalError("the tables were changed while this connection was open")
 
     async def _cancel_round(self, pending: _PendingRound) -> None:
-        """Nobody waits for the answers any more: what runs is stopped, or else the connection is."""
+        """Cancel the running statements because nobody waits for the results; close the connection where that fails."""
         try:
             await self.cancel_safe(timeout=_CANCEL_TIMEOUT_S)
             await self._read_results(pending, _CANCEL_TIMEOUT_S)
@@ -272,7 +280,7 @@ class PipelinedConnection(psycopg.AsyncConnection[DictRow]):
 
 
 def _server_error(pending: _PendingRound) -> psycopg.Error | None:
-    """Give the error that the server sent before it hung up: it says why, where the lost connection does not."""
+    """Return the error that the server sent before it closed the connection, or None: it names the cause."""
     for result in pending.results:
         if result.status == ExecStatus.FATAL_ERROR:
             error = error_from_result(result)
@@ -281,11 +289,11 @@ def _server_error(pending: _PendingRound) -> psycopg.Error | None:
     return None
 
 
-def _wake_waiter(woken: "asyncio.Future[None]") -> None:
-    if not woken.done():
-        woken.set_result(None)
+def _wake_waiter(ready: "asyncio.Future[None]") -> None:
+    if not ready.done():
+        ready.set_result(None)
 
 
-def _time_out_waiter(woken: "asyncio.Future[None]") -> None:
-    if not woken.done():
-        woken.set_exception(TimeoutError())
+def _time_out_waiter(ready: "asyncio.Future[None]") -> None:
+    if not ready.done():
+        ready.set_exception(TimeoutError())

@@ -1,8 +1,8 @@
-"""Connections that are kept open and lent to one transaction at a time.
+"""A pool of open connections, each lent to one transaction at a time.
 
-Nothing here is locked and giving back never waits: a connection is handed from one task to the next within a single
-turn of the event loop, so a cancellation finds it either with the one or with the other. docs/decisions/0023 tells what
-went wrong with a pool that waits inside.
+There is no lock, and returning a connection never waits: it is handed from one task to the next within a single turn of
+the event loop, so a cancellation finds it either with the one or with the other. docs/decisions/0023 tells what went
+wrong with a pool that waits inside.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ from psycopg.pq import TransactionStatus
 from mnemon.db.pipeline import PipelinedConnection
 
 MAX_IDLE_S = 600.0
-"""A connection that nobody needed for so long is closed; the last one stays."""
+"""A connection idle for this long is closed; the last one stays open."""
 MAX_LIFETIME_S = 3600.0
 """A connection older than this is not lent again, since a backend's caches only grow."""
 DOWN_AFTER_S = 2.0
@@ -27,13 +27,14 @@ _LONGEST_RETRY_S = 1.0
 
 
 class NoConnection(psycopg.OperationalError):
-    """No connection came back in time, and none could be made."""
+    """No connection was returned in time, and none could be opened."""
 
 
+# Not psycopg-pool: it awaits locks when lending and when taking back, where a cancellation can lose a connection.
 class ConnectionPool:
-    """At most `size` connections, made when somebody waits for one.
+    """At most `size` connections, opened when a task waits for one.
 
-    Whoever asked first is served first. While connecting fails, one task goes on trying for as long as somebody waits.
+    Tasks are served in the order in which they asked. While connecting fails, one task retries as long as others wait.
     """
 
     def __init__(
@@ -46,70 +47,71 @@ class ConnectionPool:
     ) -> None:
         self.size = size
         self.down = False
-        """Connecting has failed for a while, or a server does not answer: nobody waits long."""
+        """Whether connecting has failed for a while or the server hangs; waits are then short."""
         self.refusal: psycopg.Error | None = None
-        """Why the last connection could not be made; None once one could."""
+        """Why the last attempt to connect failed; None once one succeeded."""
         self._make = make
         self._idle_s = idle_s
         self._lifetime_s = lifetime_s
         self._closed = True
-        self._made: dict[PipelinedConnection, float] = {}  # every open connection, lent or not, and when it was made
-        self._idle: deque[tuple[PipelinedConnection, float]] = (
-            deque()
-        )  # and since when; the one used last is at the right
-        self._waiting: dict[
-            asyncio.Future[PipelinedConnection], asyncio.Timeout
-        ] = {}  # in the order in which they asked
-        self._making: set[asyncio.Task[None]] = set()
+        self._opened_at: dict[PipelinedConnection, float] = {}
+        """Every open connection, lent or not, and when it was opened."""
+        self._idle: deque[tuple[PipelinedConnection, float]] = deque()
+        """Connections that are not lent, and since when; the one used last is at the right."""
+        self._waiting: dict[asyncio.Future[PipelinedConnection], asyncio.Timeout] = {}
+        """Waiting tasks in the order in which they asked."""
+        self._connecting: set[asyncio.Task[None]] = set()
         self._failing_since: float | None = None
         self._tidying: asyncio.TimerHandle | None = None
 
     @property
     def open_count(self) -> int:
-        """How many connections there are."""
-        return len(self._made)
+        """How many connections are open, lent or not."""
+        return len(self._opened_at)
 
     @property
     def idle_count(self) -> int:
-        """How many of them are not lent."""
+        """How many open connections are not lent."""
         return len(self._idle)
 
     @property
     def waiting_count(self) -> int:
-        """How many tasks wait for one."""
+        """How many tasks wait for a connection."""
         return len(self._waiting)
 
     def open(self) -> None:
-        """Lend connections from now on, and begin to make the first."""
+        """Allow borrowing, and start opening the first connection."""
         self._closed = False
         self._open_one()
 
     async def close(self) -> None:
-        """Close every connection: those that are lent when they come back. Whoever waits gets an error."""
+        """Close every connection, those that are lent when they are returned; waiting tasks get NoConnection."""
         self._closed = True
         if self._tidying is not None:
             self._tidying.cancel()
         for waiter in self._waiting:
             if not waiter.done():
                 waiter.set_exception(NoConnection("the pool is closed"))
-        making = [*self._making]
-        for task in making:
+        connecting = [*self._connecting]
+        for task in connecting:
             task.cancel()
-        await asyncio.gather(*making, return_exceptions=True)
+        await asyncio.gather(*connecting, return_exceptions=True)
         while self._idle:
             self._close_connection(self._idle.pop()[0])
 
     async def borrow_connection(self, wait_s: float) -> PipelinedConnection:
-        """Lend a connection; `give` it back. Raise NoConnection when there is none within so many seconds."""
+        """Lend a connection, to be returned by `return_connection`; raise NoConnection after `wait_s` without one."""
         if self._closed:
             raise NoConnection("the pool is closed")
+        # The one used last first, so that those not needed stay idle and are closed.
         while self._idle:
-            wire, _ = self._idle.pop()
-            if self._is_usable(wire):
-                return wire
-            self._close_connection(wire)
+            connection, _ = self._idle.pop()
+            if self._is_usable(connection):
+                return connection
+            self._close_connection(connection)
         waiter: asyncio.Future[PipelinedConnection] = asyncio.get_running_loop().create_future()
         try:
+            # Not `wait_for`: in Python 3.11 it loses a cancellation that comes together with the result.
             async with asyncio.timeout(wait_s) as limit:
                 self._waiting[waiter] = limit
                 self._open_wanted()
@@ -117,49 +119,48 @@ class ConnectionPool:
                     return await waiter
                 except asyncio.CancelledError:
                     if waiter.done() and not waiter.cancelled() and waiter.exception() is None:
-                        self.return_connection(
-                            waiter.result()
-                        )  # it came in the same turn of the loop as the cancellation
+                        # The connection came in the same turn of the loop as the cancellation.
+                        self.return_connection(waiter.result())
                     raise
                 finally:
                     self._waiting.pop(waiter, None)
         except TimeoutError:
             raise NoConnection(f"no connection within {wait_s:g} s") from None
 
-    def return_connection(self, wire: PipelinedConnection) -> None:
-        """Take a connection back, and hand it to whoever has waited longest."""
-        if self._closed or not self._is_usable(wire):
-            self._close_connection(wire)
+    def return_connection(self, connection: PipelinedConnection) -> None:
+        """Take a connection back, and hand it to the task that has waited longest."""
+        if self._closed or not self._is_usable(connection):
+            self._close_connection(connection)
             self._open_wanted()
             return
         waiter = next((one for one in self._waiting if not one.done()), None)
         if waiter is not None:
             del self._waiting[waiter]
-            waiter.set_result(wire)
+            waiter.set_result(connection)
             return
-        self._idle.append((wire, _loop_time()))
+        self._idle.append((connection, _loop_time()))
         if len(self._idle) > 1 and self._tidying is None:
             self._tidying = asyncio.get_running_loop().call_later(self._idle_s, self._close_idle)
 
-    def _is_usable(self, wire: PipelinedConnection) -> bool:
-        at_rest = wire.pgconn.transaction_status == TransactionStatus.IDLE
-        return at_rest and _loop_time() - self._made[wire] < self._lifetime_s
+    def _is_usable(self, connection: PipelinedConnection) -> bool:
+        at_rest = connection.pgconn.transaction_status == TransactionStatus.IDLE
+        return at_rest and _loop_time() - self._opened_at[connection] < self._lifetime_s
 
-    def _close_connection(self, wire: PipelinedConnection) -> None:
-        del self._made[wire]
-        wire.pgconn.finish()  # what `wire.close()` does, without being awaited
+    def _close_connection(self, connection: PipelinedConnection) -> None:
+        del self._opened_at[connection]
+        connection.pgconn.finish()  # what `close()` of the driver does, without an await
 
     def _open_wanted(self) -> None:
-        """Make as many connections as are waited for and allowed, while that works."""
-        if self._closed or (self._failing_since is not None and self._making):
+        """Open as many connections as are waited for and allowed; while connecting fails, one task is enough."""
+        if self._closed or (self._failing_since is not None and self._connecting):
             return
-        wanted = len(self._waiting) - len(self._making)
-        allowed = self.size - len(self._made) - len(self._making)
+        wanted = len(self._waiting) - len(self._connecting)
+        allowed = self.size - len(self._opened_at) - len(self._connecting)
         for _ in range(min(wanted, allowed)):
             self._open_one()
 
     def _open_one(self) -> None:
-        self._making.add(asyncio.create_task(self._add_connection()))
+        self._connecting.add(asyncio.create_task(self._add_connection()))
 
     async def _add_connection(self) -> None:
         task = asyncio.current_task()
@@ -167,28 +168,29 @@ class ConnectionPool:
         try:
             await self._connect_with_retry()
         finally:
-            # At once and not by a callback: whoever asks next must not take it for one that is still trying.
-            self._making.discard(task)
+            # Here and not in a done callback: `_open_wanted` below must not count this task as still connecting.
+            self._connecting.discard(task)
         self._open_wanted()
 
     async def _connect_with_retry(self) -> None:
         retry_s = _FIRST_RETRY_S
         while True:
             try:
-                wire = await self._make()
+                connection = await self._make()
             except psycopg.Error as error:
                 self._note_refusal(error)
-                if not self._waiting or len(self._making) > 1:
-                    return  # nobody needs it, or another task goes on trying
+                if not self._waiting or len(self._connecting) > 1:
+                    return  # no task waits for it, or another one retries
                 await asyncio.sleep(retry_s)
                 retry_s = min(2 * retry_s, _LONGEST_RETRY_S)
                 continue
             self.down, self.refusal, self._failing_since = False, None, None
-            self._made[wire] = _loop_time()
-            self.return_connection(wire)
+            self._opened_at[connection] = _loop_time()
+            self.return_connection(connection)
             return
 
     def _note_refusal(self, error: psycopg.Error) -> None:
+        """Record why connecting failed; after DOWN_AFTER_S of failures, shorten every wait to DOWN_WAIT_S."""
         now = _loop_time()
         self.refusal = error
         self._failing_since = now if self._failing_since is None else self._failing_since
@@ -200,7 +202,7 @@ class ConnectionPool:
                 limit.reschedule(min(limit.when() or now, now + DOWN_WAIT_S))
 
     def _close_idle(self) -> None:
-        """Close what was not used for long."""
+        """Close connections that were idle for too long, but not the last one; run again when the next is due."""
         self._tidying = None
         while len(self._idle) > 1 and _loop_time() - self._idle[0][1] >= self._idle_s:
             self._close_connection(self._idle.popleft()[0])

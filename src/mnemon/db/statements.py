@@ -1,8 +1,7 @@
-"""Named SQL statements, read from the `queries.sql` beside the module that asks.
+"""SQL statements: read by name from a package's `queries.sql`, logged when slow, and prepared once per connection.
 
-The log's line for a round of statements that took long.
-
-The statements that one connection has prepared, the latest used last.
+`load_statements` reads the file and `positional_query` turns its `%(name)s` into `$1`. `statement_label` and
+`warn_slow` serve the log. `PreparedStatements` tracks what one connection has prepared, least recently used first.
 """
 
 import re
@@ -17,6 +16,7 @@ import structlog
 
 _NAME_LINE = re.compile(r"^-- name: (?P<name>[a-z][a-z0-9_]*)\s*$", re.MULTILINE)
 _COMMENT = re.compile(r"--[^\n]*")
+# By words and not by a parser: in doubt a statement counts as writing, which is safe everywhere.
 _WRITING_WORDS = re.compile(
     r"\b(?:insert|update|delete|merge|truncate|create|alter|drop|lock|set|call|for\s+(?:no\s+key\s+)?(?:update|share)|for\s+key"
     r"|pg_notify|pg_advisory\w*|set_config|nextval)\b",
@@ -25,20 +25,28 @@ _WRITING_WORDS = re.compile(
 """Words of a statement that may write or lock."""
 _PLACEHOLDER = re.compile(r"%\((\w+)\)s|%%")
 _LABEL_CHARS = 60
+# Filled by load_statements alone, once per package, so that it does not grow with use.
 _LABELS: dict[str, str] = {}
-"""Package and name of every statement that was read, by its text."""
+"""Package and name of every loaded statement, by its text."""
 
 
 @cache
 def load_statements(package: str) -> Mapping[str, str]:
-    """The package's statements by name: `SQL = statements(__package__)`, then `tx.all(SQL["current"], …)`."""
+    """Return the package's statements by name.
+
+    SQL = load_statements("mnemon.jobs")
+    rows = await tx.fetch_all(SQL["jobs"], org_id=scope.org_id)
+    """
     found = parse_statements(files(package).joinpath("queries.sql").read_text(encoding="utf-8"))
     _LABELS.update({sql: f"{package.removeprefix('mnemon.')}:{name}" for name, sql in found.items()})
     return found
 
 
 def parse_statements(text: str) -> dict[str, str]:
-    """Statements by name; each begins with a line `-- name: …`, and a comment below it says what it gives."""
+    """Return the statements of a file by name; each begins with a line `-- name: …`, with a comment below it.
+
+    Raises ValueError where two have the same name.
+    """
     marks = list(_NAME_LINE.finditer(text))
     found: dict[str, str] = {}
     for mark, following in zip(marks, [*marks[1:], None], strict=True):
@@ -51,7 +59,7 @@ def parse_statements(text: str) -> dict[str, str]:
 
 @lru_cache(maxsize=2_000)
 def positional_query(sql: str) -> tuple[bytes, tuple[str, ...]]:
-    """The statement with `$1`, `$2` … in place of `%(name)s`, as PostgreSQL takes it, and the names in that order."""
+    """Return the statement with `$1`, `$2` … in place of `%(name)s`, as PostgreSQL takes it, and the names in order."""
     places: dict[str, int] = {}
 
     def number_placeholder(found: re.Match[str]) -> str:
@@ -63,21 +71,22 @@ def positional_query(sql: str) -> tuple[bytes, tuple[str, ...]]:
 
 @lru_cache(maxsize=2_000)
 def is_read_only(sql: str) -> bool:
-    """Whether the statement surely writes nothing and locks no row; told by its words, and in doubt it does."""
+    """Say whether the statement surely writes nothing and locks no row; judged by its words, False in doubt."""
     return _WRITING_WORDS.search(_COMMENT.sub("", sql)) is None
 
 
 def statement_label(sql: str) -> str:
-    """Say which statement it is, for a log: its package and name, or else its first words up to any literal."""
+    """Return a label of the statement for the log: its package and name, or else its first words up to any literal."""
     named = _LABELS.get(sql)
     if named is not None:
         return named
-    words = " ".join(_COMMENT.sub("", sql).partition("'")[0].split())
-    return words if len(words) <= _LABEL_CHARS else f"{words[:_LABEL_CHARS]}…"
+    text = " ".join(_COMMENT.sub("", sql).partition("'")[0].split())
+    return text if len(text) <= _LABEL_CHARS else f"{text[:_LABEL_CHARS]}…"
 
 
 log = structlog.get_logger(__name__)
 
+# Read through the module by pipeline.py, so that tests can change it.
 SLOW_S = 1.0
 _MAX_LABELS = 5
 
@@ -85,20 +94,20 @@ _MAX_LABELS = 5
 def warn_slow(statements: Sequence[str], seconds: float) -> None:
     """Warn of a round that took longer than `SLOW_S`: which statements were in it, never their values."""
     labels = list(dict.fromkeys(statement_label(sql) for sql in statements))
-    asked = [label for label in labels if not label.startswith(("BEGIN", "SET LOCAL"))] or labels
+    shown = [label for label in labels if not label.startswith(("BEGIN", "SET LOCAL"))] or labels
     log.warning(
-        "slow_statement", statement=", ".join(asked[:_MAX_LABELS]), statements=len(statements), ms=round(seconds * 1000)
+        "slow_statement", statement=", ".join(shown[:_MAX_LABELS]), statements=len(statements), ms=round(seconds * 1000)
     )
 
 
 MAX_PREPARED = 200
 
 PreparedKey = tuple[bytes, tuple[int, ...]]
-"""A statement and the types of its values."""
+"""A statement and the type oids of its parameters."""
 
 
 class StatementChange(NamedTuple):
-    """Something that is sent to the server to prepare a statement, or to drop one."""
+    """A command sent to the server to prepare a statement, or to drop one."""
 
     key: PreparedKey
     name: bytes
@@ -106,10 +115,10 @@ class StatementChange(NamedTuple):
 
 
 class PreparedStatements:
-    """Knows what the server will have when everything planned so far has succeeded.
+    """What the server will have prepared when everything planned so far has succeeded.
 
-    A round is planned while it is written. What the server then did not do is taken back by `undo`, so that between two
-    rounds this is exactly what the server has.
+    A round is planned while it is written. What the server then did not do is undone by `undo_changes`, so that between
+    two rounds this is exactly what the server has.
     """
 
     def __init__(self, most: int = MAX_PREPARED) -> None:
@@ -123,12 +132,13 @@ class PreparedStatements:
         return key in self._names
 
     def plan_use(self, key: PreparedKey) -> tuple[bytes, list[StatementChange]]:
-        """Give the statement's name and the changes that must be sent ahead of it; from here on they count as done."""
+        """Return the statement's name and the changes to send ahead of it; from here on they count as done."""
         known = self._names.get(key)
         if known is not None:
             self._names.move_to_end(key)
             return known, []
         changes = []
+        # PostgreSQL prepares and drops outside of transactions, so a rollback does not change this record.
         while len(self._names) >= self._most:
             unused, name = self._names.popitem(last=False)
             changes.append(StatementChange(unused, name, dropped=True))
@@ -138,7 +148,7 @@ class PreparedStatements:
         return name, changes
 
     def undo_changes(self, changes: Iterable[StatementChange]) -> None:
-        """Take back planned changes that the server did not carry out, the last one first."""
+        """Undo planned changes that the server did not carry out, the last one first."""
         for change in changes:
             if change.dropped:
                 self._names[change.key] = change.name
@@ -148,10 +158,10 @@ class PreparedStatements:
 
 
 def statement_name(key: PreparedKey) -> bytes:
-    """Name a statement after its text and types.
+    """Return a name made from the statement's text and types.
 
-    Wherever the name is known it then means the same statement: a pooler that mixes up connections can cause an error,
-    but never the execution of another statement.
+    The same name then means the same statement on every connection: a pooler that mixes up connections can cause an
+    error, but never the execution of another statement.
     """
     query, types = key
     return b"mnemon_" + sha256(query + repr(types).encode()).hexdigest()[:24].encode()

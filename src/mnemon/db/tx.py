@@ -1,8 +1,7 @@
-"""One transaction: as the application's role, for one organization, at one moment of our clock.
+"""One transaction: as the application's role, for one organization, with one timestamp for all its rows.
 
-What lives as long as one open database: caches of its rows and counts not yet written, one object of each class.
-
-A process may hold several databases open, as tests and the demo do, so none of this may be a module's global.
+`SharedObjects` holds what lives as long as an open database: caches of its rows and counters not yet written, one
+object of each class. A process may hold several databases open, as tests and the demo do, so none of it is global.
 """
 
 import secrets
@@ -24,13 +23,13 @@ SharedType = TypeVar("SharedType")
 
 
 class SharedObjects:
-    """Objects by class: those given at the start, and others made without arguments when first asked for."""
+    """One object of each class: those given at the start, and others created without arguments when first requested."""
 
     def __init__(self, *given: object) -> None:
         self._by_class: dict[type, object] = {type(one): one for one in given}
 
     def get_or_create(self, kind: type[SharedType]) -> SharedType:
-        """Give the one object of this class."""
+        """Return the one object of this class, created now if there is none."""
         found = self._by_class.get(kind)
         if found is None:
             found = self._by_class[kind] = kind()
@@ -38,7 +37,7 @@ class SharedObjects:
 
 
 _ROWS_PER_ROUND = 500
-"""Rows of `many` that are sent in one round."""
+"""Rows of `execute_many` that are sent in one round."""
 
 Row = DictRow
 Params = Mapping[str, Any]
@@ -49,91 +48,101 @@ D = TypeVar("D")
 E = TypeVar("E")
 T = TypeVar("T")
 Reader = Coroutine[Any, Any, T]
-"""What reads in a transaction and gives something."""
+"""A coroutine that reads in a transaction and returns something."""
 
 
 class Tx:
-    """Runs named statements. Everything in it commits together or not at all."""
+    """A transaction that runs named statements. Everything in it commits together or not at all.
+
+    Statements run one after the other unless `gather` sends them together; `defer` and `defer_to_commit` cost no round
+    trip of their own. ARCHITECTURE.md tells how this changes the order of execution.
+    """
 
     def __init__(
-        self, line: LazyTransaction, *, org_id: str | None, now: datetime, way: RequestPriority, attached: SharedObjects
+        self,
+        transaction: LazyTransaction,
+        *,
+        org_id: str | None,
+        now: datetime,
+        way: RequestPriority,
+        attached: SharedObjects,
     ) -> None:
-        self._line = line
-        self._way = way
+        self._transaction = transaction
+        self._priority = way
         self.attached = attached
-        """What lives with the database."""
+        """Caches and counters that live as long as the database."""
         self.org_id = org_id
-        """The organization row-level security lets through; None only for the runner's look at `work`."""
+        """The organization whose rows row-level security shows; None only for the runner's queries of `work`."""
         self.now = now
-        """The moment all of this transaction's rows are stamped with."""
+        """The time that all rows of this transaction are stamped with."""
         self.revisions: dict[str, int] = {}
-        """By person, the first revision this transaction made: what carries it or a later one is not committed yet."""
-        self._entropy = secrets.randbits(79)
-        self._rounds: StatementBatcher | None = None
+        """By person, the first revision this transaction made: rows with it or a later one are not committed yet."""
+        self._entropy = secrets.randbits(79)  # of 80, so that counting up from it does not overflow
+        self._batcher: StatementBatcher | None = None
         self._savepoints = 0
-        self._holds = False
-        """Something is written or locked: others may wait for it."""
-        self._put_off = False
-        """Something is to be written with the next statement."""
+        self._holds_locks = False
+        """Whether anything was written or locked, so that others may wait for this transaction."""
+        self._has_deferred = False
+        """Whether anything is deferred to the next statement."""
 
     async def raw_connection(self) -> PipelinedConnection:
-        """The driver's connection, for what no statement does: COPY, and cursors of the server."""
-        return await self._line.begun_connection()
+        """Return the driver's connection, for what no statement can do: COPY and server-side cursors."""
+        return await self._transaction.begun_connection()
 
     def new_id(self, prefix: str) -> str:
-        """A fresh id of this transaction's time, sorting after those it gave before."""
+        """Return a new id with this transaction's time, sorting after those it returned before."""
         self._entropy += 1
         return f"{prefix}_{make_ulid(self.now, self._entropy)}"
 
     async def fetch_all(self, sql: str, **params: Any) -> list[Row]:
-        """Every row."""
+        """Return all rows."""
         return (await self._run_statement(Statement(sql, params))).rows
 
     async def fetch_unprepared(self, sql: str, **params: Any) -> list[Row]:
-        """Every row, by a plan made for these very values: where filters may be absent, no one plan suits all."""
+        """Return all rows, by a plan made for these parameters: where filters may be absent, no one plan suits all."""
         return (await self._run_statement(Statement(sql, params, prepare=False))).rows
 
     async def fetch_one_or_none(self, sql: str, **params: Any) -> Row | None:
-        """The first row, or None."""
+        """Return the first row, or None."""
         return next(iter((await self._run_statement(Statement(sql, params))).rows), None)
 
     async def fetch_one(self, sql: str, **params: Any) -> Row:
-        """The row of a statement that always gives one."""
+        """Return the row of a statement that always returns one; raise LookupError where it does not."""
         row = await self.fetch_one_or_none(sql, **params)
         if row is None:
-            raise LookupError("a statement that must give a row gave none")
+            raise LookupError("a statement that must return a row returned none")
         return row
 
     async def execute(self, sql: str, **params: Any) -> int:
-        """Execute; how many rows it touched."""
+        """Execute the statement; return how many rows it changed."""
         return (await self._run_statement(Statement(sql, params))).count
 
     def defer(self, sql: str, **params: Any) -> None:
-        """Execute with the next statement, or with the commit: a write that nobody looks at takes no round trip.
+        """Execute with the next statement, or with the commit: a write whose result nobody needs takes no round trip.
 
-        What it locks, it locks then: for what the rest of the transaction has locked anyway.
+        It takes its locks only then, so defer only what touches rows that this transaction has locked anyway.
         """
-        self._line.defer(Statement(sql, params))
-        self._put_off = True
+        self._transaction.defer(Statement(sql, params))
+        self._has_deferred = True
 
     def defer_to_commit(self, sql: str, **params: Any) -> None:
-        """Execute after every other statement, together with the commit: for the row that all of them would wait for.
+        """Execute after all other statements, together with the commit: for a row that many transactions wait for.
 
-        A savepoint that is undone does not take it back.
+        Rolling back to a savepoint does not undo it.
         """
-        self._line.defer_to_commit(Statement(sql, params))
+        self._transaction.defer_to_commit(Statement(sql, params))
 
     async def execute_many(self, sql: str, rows: Sequence[Params]) -> int:
-        """Execute once per row, many at a time; how many rows were touched in all."""
+        """Execute once per row, many rows per round trip; return how many rows were changed in all."""
         touched = 0
         for start in range(0, len(rows), _ROWS_PER_ROUND):
-            asked = [Statement(sql, row) for row in rows[start : start + _ROWS_PER_ROUND]]
-            await self._send_round(*asked)
-            touched += sum(one.count for one in asked)
+            statements = [Statement(sql, row) for row in rows[start : start + _ROWS_PER_ROUND]]
+            await self._send_round(*statements)
+            touched += sum(one.count for one in statements)
         return touched
 
     async def fetch_tuples(self, sql: str, **params: Any) -> list[tuple[Any, ...]]:
-        """Every row, in PostgreSQL's binary form: vectors as text would take longer to read than everything else."""
+        """Return all rows as tuples, read in PostgreSQL's binary format: vectors as text would be far slower."""
         return (await self._run_statement(Statement(sql, params, tuples=True))).rows
 
     @overload
@@ -149,46 +158,49 @@ class Tx:
     @overload
     async def gather(self, *readers: Reader[T]) -> tuple[T, ...]: ...
     async def gather(self, *readers: Reader[Any]) -> Any:
-        """What the readers give, in their order; what they ask at the same moment is one round trip."""
-        if self._rounds is not None:
-            return await self._rounds.run_readers(*readers)
-        self._rounds = StatementBatcher(self._send_round)
+        """Run the readers concurrently and return their results in order.
+
+        Statements that they run at the same moment are sent in one round trip.
+        """
+        if self._batcher is not None:
+            return await self._batcher.run_readers(*readers)
+        self._batcher = StatementBatcher(self._send_round)
         try:
-            return await self._rounds.run_readers(*readers)
+            return await self._batcher.run_readers(*readers)
         finally:
-            self._rounds = None
+            self._batcher = None
 
     @asynccontextmanager
     async def savepoint(self) -> AsyncIterator[None]:
-        """What fails inside is undone alone; the exception goes on. Setting and releasing it costs no round trip."""
+        """Roll back what fails inside, alone; the exception goes on. Setting and releasing it costs no round trip."""
         self._savepoints += 1
         name = f"savepoint_{self._savepoints}"
         mark = plain_statement(f"SAVEPOINT {name}")
-        self._line.defer(mark)
+        self._transaction.defer(mark)
         try:
             yield
-            if self._put_off:  # what is to be written inside fails inside
+            if self._has_deferred:  # deferred writes of the block must fail inside it
                 await self._send_round()
         except BaseException:
-            if not self._line.cancel_deferred(mark):
-                # Where even that fails the transaction is lost, and whoever goes on with it is told so by PostgreSQL.
+            if not self._transaction.cancel_deferred(mark):
+                # Where even that fails the transaction is lost, and PostgreSQL refuses its next statement.
                 with suppress(psycopg.Error):
-                    await self._line.roll_back_to(name)
+                    await self._transaction.roll_back_to(name)
             raise
-        if not self._line.cancel_deferred(mark):
-            self._line.defer(plain_statement(f"RELEASE SAVEPOINT {name}"))
+        if not self._transaction.cancel_deferred(mark):
+            self._transaction.defer(plain_statement(f"RELEASE SAVEPOINT {name}"))
 
-    async def _run_statement(self, asked: Statement) -> Statement:
-        if self._rounds is None:
-            await self._send_round(asked)
+    async def _run_statement(self, statement: Statement) -> Statement:
+        if self._batcher is None:
+            await self._send_round(statement)
         else:
-            await self._rounds.run_statement(asked)
-        return asked
+            await self._batcher.run_statement(statement)
+        return statement
 
-    async def _send_round(self, *asked: Statement) -> None:
-        # A job stands back between its readings too; not once it holds what somebody ahead may wait for.
-        if not self._holds:
-            self._holds = self._put_off or not all(is_read_only(one.sql) for one in asked)
-            await self._way.yield_to_requests()
-        self._put_off = False
-        await self._line.send_statements(*asked)
+    async def _send_round(self, *statements: Statement) -> None:
+        # A background job lets requests go first between its reads too, but not once it holds locks they may wait for.
+        if not self._holds_locks:
+            self._holds_locks = self._has_deferred or not all(is_read_only(one.sql) for one in statements)
+            await self._priority.yield_to_requests()
+        self._has_deferred = False
+        await self._transaction.send_statements(*statements)

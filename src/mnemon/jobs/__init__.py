@@ -1,4 +1,4 @@
-"""Work: rows that say what is due, and the runner that takes them.
+"""Background work: rows that say what is due, and the runner that claims and runs them.
 
-A mechanism: it knows kinds and keys as words, never what they mean. Rows hold ids and times only.
+This package treats kinds and keys as opaque strings. Rows hold ids and times only.
 """

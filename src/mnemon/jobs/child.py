@@ -1,4 +1,4 @@
-"""The child's side of `isolation.py`: a process that runs one item and lives no longer than the worker it works for."""
+"""The child's side of `isolation.py`: a process that runs one item and ends when its worker does."""
 
 import asyncio
 import ctypes
@@ -22,10 +22,11 @@ _ORPHANED_EXIT_CODE = 70
 
 
 class ParentWorker:
-    """The worker that this process works for."""
+    """The child's connection to the worker that started it: orders on stdin, reports on stdout."""
 
     def __init__(self) -> None:
-        # Programs that the item starts inherit stdin and stdout: they get others, so that the pipes close with us.
+        # Programs that the item starts inherit stdin and stdout. They get /dev/null and stderr instead, so that the
+        # pipes to the worker close when this process ends.
         self._orders = os.dup(0)
         self._reports = os.dup(1)
         nothing = os.open(os.devnull, os.O_RDONLY)
@@ -34,14 +35,14 @@ class ParentWorker:
         os.dup2(2, 1)
 
     def send_report(self, report: ChildReport) -> None:
-        """Tell it how the item gets on."""
-        with suppress(OSError):  # it is gone, and so are we in a moment
+        """Send the worker a report on the item's progress."""
+        with suppress(OSError):  # the worker is gone, and this process ends in a moment
             os.write(self._reports, f"{report}\n".encode())
 
     def receive_order(self) -> ChildOrder:
-        """Read what is to be done, and end this process as soon as the worker does: nobody keeps the lease then."""
+        """Read the order, and end this process as soon as the worker ends: nobody renews the item's lease then."""
         if sys.platform == "linux":
-            # By the kernel too: while a library written in C holds the interpreter, no thread of ours runs.
+            # Also by the kernel: while a C library holds the interpreter lock, the thread below does not run.
             ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
         line = b""
         while not line.endswith(b"\n"):
@@ -49,32 +50,34 @@ class ParentWorker:
                 os._exit(_ORPHANED_EXIT_CODE)
             line += read
         order = parse_order(line)
-        if os.getppid() != order.parent:  # it went before the kernel was asked
+        if os.getppid() != order.parent:  # the worker ended before prctl was called
             os._exit(_ORPHANED_EXIT_CODE)
         threading.Thread(target=self._exit_with_parent, name="parent", daemon=True).start()
         return order
 
     def _exit_with_parent(self) -> None:
+        """Wait until the worker closes the pipe, then exit at once."""
         with suppress(OSError):
             while os.read(self._orders, 4096):
                 pass
+        # Not sys.exit, which would end this thread only.
         os._exit(_ORPHANED_EXIT_CODE)
 
 
 async def run_order(
     order: ChildOrder, parent: ParentWorker, db: Database, clock: Clock, kinds: Mapping[str, JobKind]
 ) -> None:
-    """Run the item as any runner does, and tell the parent; asked to stop, hand the item back."""
-    asked = asyncio.Event()
+    """Run the item as any runner does and report to the parent; on SIGINT or SIGTERM hand the item back."""
+    stop_requested = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, asked.set)
+        asyncio.get_running_loop().add_signal_handler(number, stop_requested.set)
     runner = Runner(db, clock, kinds, on_progress=lambda: parent.send_report(ChildReport.PROGRESS))
     parent.send_report(ChildReport.READY)
     attempt = runner.start_attempt(order.item)
-    stop = asyncio.create_task(asked.wait())
+    stop = asyncio.create_task(stop_requested.wait())
     await asyncio.wait({attempt, stop}, return_when=asyncio.FIRST_COMPLETED)
     await runner.stop(grace_s=0)
     await end_tasks(stop)
-    # A fault of the runner itself is logged by it; the parent then sees a process that ended without an outcome.
+    # An error of the runner itself is logged by it; the parent then sees a process that ended without an outcome.
     if attempt.cancelled() or attempt.exception() is None:
         parent.send_report(ChildReport.OVER)

@@ -1,6 +1,6 @@
-"""A process of its own for an item that was lost with its worker, and a witness to how that process ends.
+"""A child process for an item that was lost with its worker, and the worker's watch over that process.
 
-A lease that ran out does not tell who was at fault: a worker that is killed from outside takes along every item it had.
+An expired lease does not tell what went wrong: a worker that is killed from outside takes along every item it had.
 So such an item is run once more, alone, in a child process, and the worker that started it watches:
 
     worker                            child
@@ -10,7 +10,7 @@ So such an item is run once more, alone, in a child process, and the worker that
       ◄─────────────────────────── over    the outcome is in the database
 
 A child that ends between `ready` and `over`, or does not end in time, was ended or frozen by its item. The worker lives
-and can park it. The worker's end of stdin stays open while the worker lives, and the child goes when it closes.
+and can park it. The worker keeps its end of stdin open while it lives, and the child exits when it closes.
 """
 
 import asyncio
@@ -40,7 +40,7 @@ CHILDREN_DIED = Counter(
 
 
 class ChildReport(StrEnum):
-    """What a child says on its stdout, a line each."""
+    """A line that a child writes to its stdout."""
 
     READY = "ready"
     PROGRESS = "progress"
@@ -55,43 +55,43 @@ class ChildNotStarted(MnemonError):
 
 @dataclass(frozen=True, kw_only=True)
 class ChildOrder:
-    """What a child is told to do."""
+    """The order that a child receives."""
 
     parent: int
-    """The process that gave the order: without it, the child has nobody to work for."""
+    """The process id of the worker; the child exits when that process does."""
     item: WorkItem
-    """Claimed by the parent, which keeps its lease."""
+    """Claimed by the parent, which renews its lease."""
     opening: Mapping[str, Any] = field(repr=False)
     """What the child needs to open its services; it may hold secrets."""
 
     def to_line(self) -> bytes:
-        """Give the order as one line of JSON."""
+        """Return the order as one line of JSON."""
         return json.dumps({"parent": self.parent, "item": asdict(self.item), "opening": self.opening}).encode() + b"\n"
 
 
 def parse_order(line: bytes) -> ChildOrder:
-    """Give the order that the line holds."""
+    """Return the order that the line holds."""
     read = json.loads(line)
     return ChildOrder(parent=read["parent"], item=WorkItem(**read["item"]), opening=read["opening"])
 
 
 @dataclass(frozen=True, kw_only=True)
 class Isolation:
-    """How a child is started, and how long a worker waits for it."""
+    """How to start a child, and how long a worker waits for it."""
 
     command: tuple[str, ...]
-    """The program; it holds no secret, since everybody on the machine can read it."""
+    """The command line; it holds no secret, since every user of the machine can read it."""
     opening: Mapping[str, Any] = field(default_factory=dict, repr=False)
-    """Passed on stdin, which nobody else can read."""
+    """What the child needs to open its services; passed on stdin, which nobody else can read."""
     start_s: float = 300.0
-    """Longest from its start to `ready`. Much longer than it takes: a late child is no proof against an item."""
+    """Longest time from its start to `ready`. Much longer than it takes: a slow start says nothing about the item."""
     grace_s: float = 60.0
-    """Beyond the item's time limit: a child that can still run stops the item by itself and writes that down, for which
-    it may have to wait for the database."""
+    """Time beyond the item's limit: a child that still runs stops the item itself and records that, for which it may
+    have to wait for the database."""
     end_s: float = 10.0
-    """Longest from `over` to its end."""
+    """Longest time from `over` to its end."""
     stop_s: float = 3.0
-    """Longest from a request to stop to its end: a worker that stops has waited for it already."""
+    """Longest time from a request to stop to its end: a stopping worker has waited for it already."""
 
 
 class ItemProcess:
@@ -102,16 +102,16 @@ class ItemProcess:
         self._item = item
         self._running_s = limit.total_seconds() + isolation.grace_s
         self._last: ChildReport | None = None
-        self._until = asyncio.get_running_loop().time() + isolation.start_s
+        self._deadline = asyncio.get_running_loop().time() + isolation.start_s
 
     def deadline(self) -> float:
-        """The loop's time at which the child is given up unless it reports before."""
-        return self._until
+        """Return the loop's time at which the child is given up unless it reports before."""
+        return self._deadline
 
     async def run(self) -> None:
-        """Return when the child has written the item's outcome; raise where it could not or did not.
+        """Run the child and return when it has written the item's outcome; raise where it could not or did not.
 
-        Cancelled, have the child hand the item back, and raise unless it did.
+        On cancellation, have the child hand the item back, and raise unless it did.
         """
         process = await self._start_child()
         CHILDREN_STARTED.inc()
@@ -122,6 +122,7 @@ class ItemProcess:
                 raise
             return
         finally:
+            # A late child is killed at once: a frozen interpreter cannot stop itself.
             code = await _finish_uncancelled(
                 _reap_child(process, wait_s=0 if self._is_late() else self._isolation.end_s)
             )
@@ -133,30 +134,30 @@ class ItemProcess:
         raise WorkerDied(death_text(code if in_time else None, self._running_s))
 
     def _is_late(self) -> bool:
-        return asyncio.get_running_loop().time() >= self._until
+        return asyncio.get_running_loop().time() >= self._deadline
 
     async def _start_child(self) -> asyncio.subprocess.Process:
-        """Start the child and give it its order."""
+        """Start the child and send it its order."""
         try:
             process = await asyncio.create_subprocess_exec(
                 *self._isolation.command,
                 stdin=asyncio.subprocess.PIPE,
-                stdout=asyncio.subprocess.PIPE,  # its stderr is ours: it logs where we do
-                start_new_session=True,  # a Ctrl-C is for us, and we then stop the child
+                stdout=asyncio.subprocess.PIPE,  # it inherits stderr and so logs where the worker does
+                start_new_session=True,  # a Ctrl-C is for the worker, which then stops the child
             )
         except OSError as error:
             raise ChildNotStarted(f"A process for this item cannot be started: {error.strerror}.") from error
         assert process.stdin is not None
         order = ChildOrder(parent=os.getpid(), item=self._item, opening=self._isolation.opening)
-        process.stdin.write(order.to_line())  # smaller than the pipe, and never closed: see the head of this file
+        process.stdin.write(order.to_line())  # fits the pipe's buffer; stdin stays open, see the module's docstring
         return process
 
     async def _follow_reports(self, process: asyncio.subprocess.Process) -> bool:
-        """Whether the child ended before its time was up."""
+        """Read reports until the child ends or is late; return whether it ended in time."""
         assert process.stdout is not None
         while True:
             try:
-                async with asyncio.timeout_at(self._until):
+                async with asyncio.timeout_at(self._deadline):
                     line = await process.stdout.readline()
             except TimeoutError:
                 return False
@@ -170,11 +171,11 @@ class ItemProcess:
         except ValueError:
             return
         wait_s = self._isolation.end_s if self._last is ChildReport.OVER else self._running_s
-        self._until = asyncio.get_running_loop().time() + wait_s
+        self._deadline = asyncio.get_running_loop().time() + wait_s
 
     async def _stop_child(self, process: asyncio.subprocess.Process) -> bool:
-        """Ask the child to hand the item back; whether it wrote an outcome."""
-        self._until = asyncio.get_running_loop().time() + self._isolation.stop_s
+        """Ask the child to hand the item back; return whether it wrote an outcome."""
+        self._deadline = asyncio.get_running_loop().time() + self._isolation.stop_s
         with suppress(ProcessLookupError):
             process.terminate()
         await self._follow_reports(process)
@@ -182,7 +183,7 @@ class ItemProcess:
 
 
 def death_text(code: int | None, seconds: float) -> str:
-    """Tell how the second process was lost: by its exit code, negative for a signal, or None where it froze."""
+    """Describe how the child was lost: by its exit code, negative for a signal, or None where it froze."""
     if code is None:
         how = f"did not end within {seconds:g} s and was killed"
     elif code < 0:
@@ -203,12 +204,13 @@ def _signal_name(number: int) -> str:
 
 
 async def _reap_child(process: asyncio.subprocess.Process, *, wait_s: float) -> int:
-    """Give the child's exit code once it is gone; kill it, and all in its session, when it does not go by itself."""
+    """Return the child's exit code once it ended; kill it, and its whole session, if it does not end in time."""
     with suppress(TimeoutError):
         async with asyncio.timeout(wait_s):
             await process.wait()
     if process.returncode is None:
         with suppress(ProcessLookupError):
+            # The whole session, since the item may have started programs of its own.
             os.killpg(process.pid, signal.SIGKILL)
     code = await process.wait()
     if process.stdin is not None:
@@ -217,7 +219,7 @@ async def _reap_child(process: asyncio.subprocess.Process, *, wait_s: float) -> 
 
 
 async def _finish_uncancelled(work: Coroutine[Any, Any, R]) -> R:
-    """Give the result of work that has a bound of its own, however often this task is cancelled meanwhile."""
+    """Return the result of work that has a time limit of its own, however often this task is cancelled meanwhile."""
     task = asyncio.ensure_future(work)
     while not task.done():
         with suppress(asyncio.CancelledError):

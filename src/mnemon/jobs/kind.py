@@ -1,4 +1,4 @@
-"""A kind of work: how it is done, how long it may take, and how its failures are treated."""
+"""A kind of work: its handler, how long it may take, and how its failures are treated."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -15,7 +15,7 @@ DEFAULT_TIME_LIMIT = timedelta(minutes=5)
 
 
 class Attempt:
-    """One try at one item, as its handler sees it."""
+    """One attempt at one item, as its handler sees it."""
 
     def __init__(
         self,
@@ -27,7 +27,7 @@ class Attempt:
     ) -> None:
         self.item = item
         self.settled = False
-        """Whether the handler settled or repeated the work in a transaction of its own."""
+        """Whether the handler settled or repeated the work itself, in its own transaction."""
         self.repeated = False
         self._bound = bound
         self._limit = limit
@@ -35,6 +35,7 @@ class Attempt:
 
     @property
     def key(self) -> str:
+        """The item's key."""
         return self.item.key
 
     @property
@@ -43,21 +44,22 @@ class Attempt:
         return Scope(org_id=self.item.org_id)
 
     async def lock_work(self, tx: Tx) -> None:
-        """Lock the work's row: the rest of this transaction commits only if the work is still ours."""
+        """Lock the work's row; raise LeaseLost where another runner has it, so that this transaction cannot commit."""
         await store.lock_work(tx, self.item)
 
     async def settle(self, tx: Tx) -> None:
-        """Finish the work with this transaction, if and only if it commits."""
+        """Finish the work if and only if this transaction commits."""
         await store.settle_work(tx, self.item)
         self.settled = True
 
     async def repeat(self, tx: Tx, *, after: timedelta) -> None:
         """Make the work due again later: a schedule's next slot, or because it is not ready yet."""
+        # A repetition is no failure, so its attempts count from zero.
         await store.release_work(tx, self.item, due_at=tx.now + after, attempts=0, error=None)
         self.settled = self.repeated = True
 
     def extend_time_limit(self) -> None:
-        """Start the time limit anew: for work of many steps, each of which is done for good."""
+        """Start the time limit anew: for work of many steps, each of which is committed."""
         if self._bound is not None:
             self._bound.reschedule(asyncio.get_running_loop().time() + self._limit.total_seconds())
         if self._on_progress is not None:
@@ -76,15 +78,15 @@ class JobKind:
     run: JobHandler
     retry: WorkRetryPolicy = field(default_factory=WorkRetryPolicy)
     lease: timedelta = DEFAULT_LEASE
-    """Renewed at a third of it, for as long as the handler is within its time limit."""
+    """How long a claim lasts; renewed at a third of it while the handler is within its time limit."""
     time_limit: timedelta = DEFAULT_TIME_LIMIT
-    """Longest one try may take since it last made progress; then it is stopped and counts as failed."""
+    """Longest an attempt may take since it last made progress; then it is stopped and counts as failed."""
     long: bool = False
-    """Whether one item may take minutes. Such items get at most half of a runner's slots, so that the rest goes on."""
+    """Whether an item may take minutes. Such items get at most half of a runner's slots, so that others can run too."""
     on_park: OnPark | None = None
-    """Called in the transaction that parks the item after its last try, before the item's row is locked."""
+    """Called in the transaction that parks the item after its last attempt, before the item's row is locked."""
 
 
 def model_time_limit(seconds: float, *, calls: int = 2) -> timedelta:
-    """Give the time limit of work that asks a model: an answer, and a second one where the first does not fit."""
+    """Return the time limit of work that calls a model: a response, and a second one where the first is unusable."""
     return max(DEFAULT_TIME_LIMIT, timedelta(seconds=calls * seconds + 60))

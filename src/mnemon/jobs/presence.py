@@ -1,4 +1,4 @@
-"""Whether workers are alive and claim what is due: each reports every few seconds, and a pure rule judges that."""
+"""Worker liveness: each worker reports every few seconds, and `judge_workers` decides whether due work is claimed."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -16,16 +16,17 @@ from mnemon.supervisor import supervise
 
 REPORT_EVERY_S = 5.0
 SILENT_AFTER = timedelta(seconds=30)
-"""A worker that has not reported, or not looked for work, for so long is not counted on."""
+"""A worker that has not reported, or not looked for work, for this long does not count."""
 OVERDUE_AFTER = timedelta(seconds=60)
-"""Due work may wait so long before somebody has to be working."""
+"""How long due work may wait before the lack of workers is a fault."""
 
 
 class WorkerPresence:
-    """One runner's report of itself."""
+    """The liveness report of one runner."""
 
     def __init__(self, db: Database, *, slots: int) -> None:
         self._db = db
+        # Liveness follows the wall clock, not the application's clock, which a test may move.
         self._time = SystemClock()
         now = self._time.now()
         self.worker = Worker(
@@ -33,16 +34,16 @@ class WorkerPresence:
         )
 
     def note_claim(self, *, busy: int) -> None:
-        """Note that the runner has just looked for work, or had no room for more."""
+        """Note that the runner has just looked for work, or had no free slot."""
         now = self._time.now()
         self.worker = _updated_worker(self.worker, seen_at=now, claimed_at=now, busy=busy)
 
     @asynccontextmanager
     async def keep_reporting(self) -> AsyncIterator[None]:
-        """Report while the block lasts, and take the report back at the end."""
+        """Report while the block lasts, and delete the report at the end."""
         async with supervise("worker_presence", self._report_forever):
             yield
-        with suppress(Unavailable):  # else the report goes stale by itself
+        with suppress(Unavailable):  # then the report just goes stale
             async with self._db.tx(None) as tx:
                 await store.delete_worker(tx, self.worker.worker_id)
 
@@ -86,14 +87,15 @@ def judge_workers(
 ) -> WorkerVerdict:
     """Judge the workers' reports.
 
-    `overdue` is how long the oldest claimable item has been due; `own` is the worker of this very process, which
-    vouches for itself: its report may lie in a database that was away.
+    `overdue` is how long the oldest claimable item has been due; `own` is the worker of this process, whose state is
+    known without its report: that may be missing because the database was unreachable.
     """
     known = {one.worker_id: one for one in workers}
     if own is not None:
         known[own.worker_id] = own
     alive = [one for one in known.values() if now - max(one.seen_at, one.claimed_at) <= SILENT_AFTER]
     claiming = [one for one in alive if now - one.claimed_at <= SILENT_AFTER]
+    # A stuck worker of this process is a fault even while other processes claim work.
     fault = None
     if own is not None and own not in claiming:
         fault = "worker_stuck"

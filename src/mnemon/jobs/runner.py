@@ -1,7 +1,7 @@
 """The runner: claims what is due, runs it, settles it. Any number of runners may work on one database.
 
-Every item ends in one of these ways, each logged once: done, repeated, failed and due again, parked, handed back by a
-runner that stops, or taken over by another one because its lease ran out.
+Every attempt ends in one of these ways, each logged once: done, repeated, failed and due again, parked, handed back by
+a runner that stops, or taken over by another one because its lease ran out.
 """
 
 import asyncio
@@ -29,29 +29,29 @@ from mnemon.supervisor import end_tasks, supervise
 log = structlog.get_logger(__name__)
 
 POLL_INTERVAL_S = 0.5
-"""Seconds between looks at the table when no notification came: the clock may be moved without one."""
+"""Seconds between queries when no notification came: work also becomes due by the clock, without one."""
 MAX_TIMEOUTS = 2
-"""Tries in a row that may run out of their time; then the item is parked, whatever tries it has left."""
+"""Attempts in a row that may exceed their time limit; then the item is parked, however many it has left."""
 MAX_DEATHS = 10
-"""Workers in a row that may be lost with an item and nobody left to tell how; then it is parked.
+"""Workers in a row that may be lost with an item without anyone seeing how; then it is parked.
 
-After the first such loss a runner with an `Isolation` runs the item in a child process and lives to tell. Nobody is
-left when the machine or the container dies with both: out of memory, the kernel may end a whole control group. But
-nobody is left either when a worker is killed from outside, and that must park nothing. Hence many and not two."""
+After the first such loss a runner with an `Isolation` runs the item in a child process and sees how that ends. It does
+not see it when the machine or the container dies with both: out of memory, the kernel may end a whole control group.
+But the same happens when a worker is killed from outside, and that must park nothing. Hence many and not two."""
 _RECORD_TRIES = 6
-"""How often the outcome of a try is written while the database is away; then the lease is left to run out."""
+"""How often to try to write an outcome while the database is unavailable; then the lease is left to run out."""
 
 
 async def _do_nothing(attempt: Attempt) -> None:
-    """Leave everything to the settling."""
+    """Do nothing: settling the item is all there is to do."""
 
 
 _EXPIRED_RESERVATION = JobKind(name=store.RESERVATION, run=_do_nothing)
-"""A reservation is only ever claimed when its lease ran out: whoever had it is gone, and so is the row then."""
+"""A reservation is only claimed after its lease ran out, when its holder is gone; settling it deletes the row."""
 
 
 class Runner:
-    """Runs the kinds it knows, a bounded number at a time."""
+    """Runs items of the kinds it knows, a bounded number at a time."""
 
     def __init__(
         self,
@@ -68,21 +68,21 @@ class Runner:
         self._clock = clock
         self._kinds = {**kinds, store.RESERVATION: _EXPIRED_RESERVATION}
         self._concurrency = concurrency
-        self._only = only  # one organization, reserved or not; None: all that nobody has reserved
-        self._isolation = isolation  # None: items that were lost with their worker are run here like all others
+        self._only = only  # one organization, reserved or not; None: all that are not reserved
+        self._isolation = isolation  # None: items that were lost with their worker run here like all others
         self._on_progress = on_progress
-        self._alone: set[bool] = set()  # for which work, long or not, a child process runs
+        self._alone: set[bool] = set()  # True while a child runs long work, False while one runs other work
         self._wake = asyncio.Event()
         self._running: set[asyncio.Task[None]] = set()
         self._long_running = 0
-        self._ended = 0  # tries that are over, however they ended
+        self._ended = 0  # attempts that are over, however they ended
         self._stopping = False
         self.presence = WorkerPresence(db, slots=concurrency)
-        """Tells the database, and whoever asks in this process, that the runner is alive and claims."""
+        """Reports to the database, and to this process, that the runner is alive and claims work."""
 
     @asynccontextmanager
     async def run_in_background(self) -> AsyncIterator[None]:
-        """Work beside what is done inside; at the end, let what runs finish within the grace."""
+        """Run items while the block lasts; at its end, let running items finish within the grace period."""
         async with AsyncExitStack() as tasks:
             await tasks.enter_async_context(self.presence.keep_reporting())
             await tasks.enter_async_context(supervise("work_listener", self._listen_for_work))
@@ -93,10 +93,10 @@ class Runner:
                 await self.stop()
 
     async def run_forever(self) -> None:
-        """Claim and start what is due until stopped; fails when the database does, for the supervisor to go on."""
+        """Claim and start what is due until stopped; raise when the database fails, and the supervisor restarts it."""
         is_background.set(True)  # for every attempt too: tasks inherit it
         while not self._stopping:
-            self._wake.clear()  # whoever calls from here on is heard after this look
+            self._wake.clear()  # before the query: a notification that comes during it causes another one
             room = self._free_slots
             started = await self.claim_and_start()
             self.presence.note_claim(busy=len(self._running))
@@ -105,10 +105,10 @@ class Runner:
                 with suppress(TimeoutError):
                     async with asyncio.timeout(POLL_INTERVAL_S):
                         await self._wake.wait()
-        await asyncio.Event().wait()  # stopped: nothing more is claimed, and the supervisor must not begin again
+        await asyncio.Event().wait()  # stopped: wait to be cancelled, since the supervisor restarts what returns
 
     async def claim_and_start(self) -> int:
-        """Claim as much as there is room for and start it; give how many items that were.
+        """Claim and start as many items as there are free slots; return how many.
 
         Long work is claimed first and never has more than half of the slots: agents' runs must not keep turns waiting.
         """
@@ -118,19 +118,19 @@ class Runner:
         return started + await self._claim_kinds(sorted(self._kinds.keys() - long), self._free_slots, long=False)
 
     async def _claim_kinds(self, kinds: Sequence[str], most: int, *, long: bool) -> int:
-        """Claim up to so many items of these kinds and start them.
+        """Claim up to `most` items of these kinds and start them; return how many.
 
-        Of items that need a process of their own one is taken at a time, since each costs as much memory as a worker;
-        but one of long work beside one of the rest. The others stay in the queue: they take no slot, and a kill from
+        Of items that need a process of their own one is run at a time, since each costs as much memory as a worker; but
+        one of long work beside one of the rest. The others stay in the queue: they take no slot, and a kill from the
         outside does not count against them.
         """
         if most <= 0:
             return 0
-        lost_too = self._isolation is None or long not in self._alone
+        include_lost = self._isolation is None or long not in self._alone
         async with self._db.tx(None) as tx:
             until = tx.now + max(self._kinds[name].lease for name in kinds)
             items = await store.claim_work(
-                tx, kinds=kinds, most=most, lease_until=until, only=self._only, lost_too=lost_too
+                tx, kinds=kinds, most=most, lease_until=until, only=self._only, lost_too=include_lost
             )
             too_many = [item for item in items if self._runs_alone(item)][1:]
             for item in too_many:
@@ -141,11 +141,11 @@ class Runner:
         return len(started) + (await self._claim_kinds(kinds, most - len(started), long=long) if too_many else 0)
 
     def _runs_alone(self, item: WorkItem) -> bool:
-        """Whether the item was lost with its worker and therefore is to be run in a process of its own."""
+        """Say whether the item was lost with its worker and therefore is to be run in a process of its own."""
         return self._isolation is not None and item.deaths > 0 and item.kind != store.RESERVATION
 
     def start_attempt(self, item: WorkItem) -> asyncio.Task[None]:
-        """Begin a try of an item that was claimed."""
+        """Start an attempt at a claimed item."""
         long = self._kinds[item.kind].long
         task = asyncio.create_task(self._run_attempt(item))
         self._running.add(task)
@@ -166,7 +166,7 @@ class Runner:
         return self._concurrency - len(self._running)
 
     async def drain(self) -> int:
-        """Run everything due now, and what that makes due, until nothing is; give how many items were run."""
+        """Run everything due now, and what becomes due by that, until nothing is; return how many items were run."""
         total = 0
         while True:
             before = self._ended
@@ -174,30 +174,32 @@ class Runner:
             total += started
             if self._running:
                 await asyncio.wait(self._running, return_when=asyncio.FIRST_COMPLETED)
-            elif started == 0 and self._ended == before:  # else one ended during the look and may have made way
+            elif (
+                started == 0 and self._ended == before
+            ):  # else an item ended during the query and may have freed its lane
                 return total
 
     async def stop(self, grace_s: float = 10.0) -> None:
-        """Claim nothing more; let what runs finish within the grace, and hand the rest back."""
+        """Stop claiming; let running items finish within the grace period, and hand the rest back."""
         self._stopping = True
         self._wake.set()
         if self._running:
             await asyncio.wait(self._running, timeout=grace_s)
-        await end_tasks(*self._running, again_s=5.0)  # what is handed back is written first
+        await end_tasks(*self._running, again_s=5.0)  # lets each write that it hands its item back
 
     def _on_attempt_end(self, task: asyncio.Task[None]) -> None:
         self._running.discard(task)
         self._ended += 1
         self._wake.set()
         if not task.cancelled() and (error := task.exception()) is not None:
-            # `_attempt` catches what handlers raise, so this is a fault of the runner itself: the lease runs out and
-            # the item is claimed again.
+            # `_run_attempt` catches what handlers raise, so this is a bug in the runner: the lease runs out and the
+            # item is claimed again.
             log.error("work_lost", error=type(error).__name__, exc_info=error)
 
     async def _run_attempt(self, item: WorkItem) -> None:
-        """Run one try of the item and write down how it ended."""
+        """Run one attempt at the item, and record and log how it ended."""
         kind = self._kinds[item.kind]
-        words = _item_log(item)
+        item_log = _item_log(item)
         started = asyncio.get_running_loop().time()
         outcome: str | None = "left_to_lease"
         detail = None
@@ -215,18 +217,18 @@ class Runner:
         finally:
             ms = round((asyncio.get_running_loop().time() - started) * 1000, 1)
             if outcome is not None:
-                _log_outcome(words.bind(ms=ms), outcome, detail)
+                _log_outcome(item_log.bind(ms=ms), outcome, detail)
 
     async def _run_item(self, item: WorkItem, kind: JobKind) -> str | None:
-        """Run the item here or in a child process; give its outcome, or None where the child wrote and logged it."""
+        """Run the item here or in a child process; return its outcome, or None where the child recorded it."""
         if item.deaths >= MAX_DEATHS:
             raise WorkerDied(
                 f"Its worker died or froze {item.deaths} times in a row while it had this item; it is not tried again."
             )
         if self._isolation is None or not self._runs_alone(item):
             return await self._run_handler(item, kind)
-        words = _item_log(item)
-        words.info("work_isolated", time_limit_s=kind.time_limit.total_seconds())
+        item_log = _item_log(item)
+        item_log.info("work_isolated", time_limit_s=kind.time_limit.total_seconds())
         child = ItemProcess(self._isolation, item, kind.time_limit)
         async with supervise("lease_keeper", lambda: self._keep_lease(item, kind.lease, child.deadline)):
             await child.run()
@@ -255,14 +257,15 @@ class Runner:
                     f"It took longer than {limit.total_seconds():g} s without progress and was stopped."
                 ) from error
 
+    # One by one: groups of settled items were not faster, and locked rows of many people in no common order.
     async def _settle_work(self, item: WorkItem) -> None:
         async with self._db.tx(item.org_id) as tx:
             await store.settle_work(tx, item)
 
     async def _record_failure(self, item: WorkItem, kind: JobKind, error: Exception) -> str:
-        """Make the failed item due again after its backoff, or park it after its last try; give which."""
-        # The row holds no content, so an error that is not ours is named by its type alone.
-        said = f"{error.code}: {error.detail}" if isinstance(error, MnemonError) else type(error).__name__
+        """Make the failed item due again after its backoff, or park it after its last attempt; return which."""
+        # The row must hold no content, so only the type of a foreign error is stored: its message may quote some.
+        message = f"{error.code}: {error.detail}" if isinstance(error, MnemonError) else type(error).__name__
         deaths = _deaths_after(item, error)
         last = isinstance(error, WorkerDied) or (isinstance(error, WorkTimedOut) and deaths >= MAX_TIMEOUTS)
         delay = None if last else kind.retry.delay_after(item.attempts, random.random())  # noqa: S311  jitter, not a secret
@@ -270,27 +273,27 @@ class Runner:
         async def write_outcome(tx: Tx) -> None:
             if delay is not None:
                 due_at = tx.now + delay
-                await store.release_work(tx, item, due_at=due_at, attempts=item.attempts, error=said, deaths=deaths)
+                await store.release_work(tx, item, due_at=due_at, attempts=item.attempts, error=message, deaths=deaths)
                 return
-            if kind.on_park is not None:  # before the work's own row: that is locked last everywhere
-                await kind.on_park(tx, item, said)
-            await store.park_work(tx, item, said)
+            if kind.on_park is not None:  # lock order: the work's own row is locked last everywhere
+                await kind.on_park(tx, item, message)
+            await store.park_work(tx, item, message)
 
         if not await self._write_with_retry(item, write_outcome):
             return "left_to_lease"
         return "parked" if delay is None else "failed"
 
     async def _write_with_retry(self, item: WorkItem, write: Callable[[Tx], Awaitable[None]]) -> bool:
-        """Write an outcome, trying again while the database is away; whether it stands.
+        """Write an outcome, retrying while the database is unavailable; return whether it was written.
 
-        Given up, the item stays leased: when its lease runs out, any runner claims it.
+        If it was not, the item stays leased: when its lease runs out, any runner claims it.
         """
         for tries in range(_RECORD_TRIES):
             try:
                 async with self._db.tx(item.org_id) as tx:
                     await write(tx)
             except LeaseLost:
-                return True  # another runner has it: nothing of ours is to be written
+                return True  # another runner has the item and will write its outcome
             except Unavailable:
                 await asyncio.sleep(min(0.05 * 2**tries, 1.0))
             else:
@@ -298,9 +301,9 @@ class Runner:
         return False
 
     async def _keep_lease(self, item: WorkItem, lease: timedelta, until: Callable[[], float | None]) -> None:
-        """Renew the lease while the try is within its time limit; a try that is over cancels this.
+        """Renew the lease while the attempt is within its time limit; cancelled when the attempt ends.
 
-        Past the limit the try was told to stop. One that does not must not keep the item from other runners for ever.
+        Past the limit the attempt was told to stop. One that does not must not keep the item from others forever.
         """
         kept = True
         while kept:
@@ -310,49 +313,49 @@ class Runner:
                 break
             async with self._db.tx(item.org_id) as tx:
                 kept = await store.renew_lease(tx, item, tx.now + lease)
-        await asyncio.Event().wait()  # nothing left to keep; to return would mean to be started again
+        await asyncio.Event().wait()  # wait to be cancelled, since the supervisor restarts what returns
 
     async def _listen_for_work(self) -> None:
         """Wake the runner when work is enqueued, by whichever process."""
         async with self._db.listen("mnemon_work") as connection:
-            self._wake.set()  # what was said while nobody listened
+            self._wake.set()  # work may have been enqueued before the connection listened
             async for _ in connection.notifies():
                 self._wake.set()
 
 
 async def _hand_back(tx: Tx, item: WorkItem) -> None:
-    """Queue the item again without counting the try: the runner stops, and nothing was learnt about the item."""
+    """Queue the item again without counting the attempt: the runner stops, and the item did not fail."""
     await store.release_work(tx, item, due_at=tx.now, attempts=item.attempts - 1, error=None, deaths=item.deaths)
 
 
 def _deaths_after(item: WorkItem, error: Exception) -> int:
-    """How often in a row the item has cost a worker, this failure included."""
+    """Return how often in a row the item has cost a worker, this failure included."""
     if isinstance(error, WorkTimedOut):
         return item.deaths + 1
     return item.deaths if isinstance(error, ChildNotStarted) else 0
 
 
 def _item_log(item: WorkItem) -> structlog.stdlib.BoundLogger:
-    """Give a log that names the item."""
-    words: structlog.stdlib.BoundLogger = log.bind(
+    """Return a logger bound to the item's fields."""
+    item_log: structlog.stdlib.BoundLogger = log.bind(
         kind=item.kind, key=item.key, org=item.org_id, job=item.job_id, attempt=item.attempts
     )
-    return words
+    return item_log
 
 
-def _log_outcome(words: structlog.stdlib.BoundLogger, outcome: str, error: Exception | None) -> None:
-    """Write the one line of a finished try."""
+def _log_outcome(item_log: structlog.stdlib.BoundLogger, outcome: str, error: Exception | None) -> None:
+    """Log the end of an attempt, in one line."""
     if error is None:
-        words.info("work_finished", outcome=outcome)
+        item_log.info("work_finished", outcome=outcome)
         return
     code = error.code if isinstance(error, MnemonError) else type(error).__name__
     step = {
-        "failed": "It is tried again by itself.",
-        "parked": "`mnemon jobs list --status parked` tells why. Mend the cause, then run it again: "
+        "failed": "No action needed: it is retried by itself.",
+        "parked": "`mnemon jobs list --status parked` tells why. Fix the cause, then retry it: "
         "`mnemon jobs retry`, or the console's Jobs page.",
-        "left_to_lease": "The database did not take the outcome; the item is claimed again when its lease runs out.",
+        "left_to_lease": "No action needed: the item is claimed again when its lease runs out.",
     }[outcome]
-    words.warning(
+    item_log.warning(
         "work_finished",
         outcome=outcome,
         error=code,

@@ -1,4 +1,8 @@
-"""The `work` table."""
+"""Statements on the `work` and `workers` tables.
+
+A claim carries a token. Every later statement on the item names that token, so that a runner whose lease ran out and
+whose item was claimed again changes nothing: it gets LeaseLost.
+"""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -12,13 +16,13 @@ from mnemon.scope import Scope
 
 SQL = load_statements("mnemon.jobs")
 RESERVATION = "reservation"
-"""The kind of the row that keeps an organization's work for one runner."""
+"""The kind of the row that reserves an organization's work for one runner."""
 
 
 class WorkSchedule(TypedDict, total=False):
     """When queued work may run.
 
-    Items of one lane run one at a time in the order of `seq`; a parked one holds up nobody.
+    Items of one lane run one at a time in the order of `seq`; a parked one does not hold up the others.
     """
 
     due_at: datetime | None
@@ -27,13 +31,16 @@ class WorkSchedule(TypedDict, total=False):
 
 
 async def enqueue_work(tx: Tx, scope: Scope, kind: str, key: str, **when: Unpack[WorkSchedule]) -> str:
-    """The work is queued with the caller's transaction; gives its job id, an earlier one's if it was queued before."""
+    """Queue the work in the caller's transaction; return its job id, that of earlier work if it was queued before."""
     row = await tx.fetch_one(SQL["enqueue"], **_work_params(tx, scope, kind, key, when))
     return str(row["job_id"])
 
 
 def enqueue_work_deferred(tx: Tx, scope: Scope, kind: str, key: str, **when: Unpack[WorkSchedule]) -> str:
-    """The same with the next statement, for a transaction that holds the person; gives the id that new work has."""
+    """Queue the work with the next statement, in a transaction that has locked the person.
+
+    Returns the job id that the work has if it was not queued before.
+    """
     queued = _work_params(tx, scope, kind, key, when)
     tx.defer(SQL["enqueue"], **queued)
     return str(queued["job_id"])
@@ -53,7 +60,7 @@ def _work_params(tx: Tx, scope: Scope, kind: str, key: str, when: WorkSchedule) 
 
 
 async def postpone_work(tx: Tx, scope: Scope, kind: str, key: str, *, due_at: datetime) -> None:
-    """The work is due at this time and no earlier one, whatever was set before."""
+    """Set the work's due time, later or earlier than before; queue it if it is missing or parked."""
     await tx.execute(
         SQL["postpone"],
         org_id=scope.org_id,
@@ -66,14 +73,15 @@ async def postpone_work(tx: Tx, scope: Scope, kind: str, key: str, *, due_at: da
 
 
 async def cancel_work(tx: Tx, scope: Scope, kind: str, key: str) -> bool:
-    """The work is gone, unless it was running."""
+    """Delete the work unless it is running; return whether it was deleted."""
     return await tx.execute(SQL["cancel"], org_id=scope.org_id, kind=kind, key=key) > 0
 
 
 async def reserve_organization(tx: Tx, scope: Scope, *, lease_until: datetime) -> WorkItem | None:
-    """Only a runner made for this organization takes its work while the item is ours; None while it is another's.
+    """Reserve the organization's work for a runner made for it; return the reservation, or None if another has it.
 
-    The item is work like any other: it is renewed and settled, and one whose lease ran out is taken by anyone.
+    The reservation is a work item like any other: it is renewed and settled, and after its lease ran out any runner
+    may claim it.
     """
     row = await tx.fetch_one_or_none(
         SQL["reserve"],
@@ -89,10 +97,11 @@ async def reserve_organization(tx: Tx, scope: Scope, *, lease_until: datetime) -
 async def claim_work(
     tx: Tx, *, kinds: Sequence[str], most: int, lease_until: datetime, only: str | None = None, lost_too: bool = True
 ) -> list[WorkItem]:
-    """Due items are ours until the lease ends: of one organization, or of all that nobody has reserved.
+    """Claim due items until `lease_until`: those of one organization, or of all that are not reserved.
 
-    Those that were lost with their worker only if asked for.
+    Items that were lost with their worker are included only with `lost_too`.
     """
+    # Claims run one at a time, so that no two items of one lane are ever claimed together.
     tx.defer(SQL["claim_lock"])
     rows = await tx.fetch_all(
         SQL["claim"],
@@ -113,18 +122,19 @@ async def unclaim_work(tx: Tx, item: WorkItem) -> None:
 
 
 async def lock_work(tx: Tx, item: WorkItem) -> None:
-    """The row is locked and still ours; otherwise LeaseLost, and the transaction must not commit."""
+    """Lock the item's row; raise LeaseLost where another runner has it, and then the transaction must not commit."""
     if await tx.fetch_one_or_none(SQL["hold"], **_fence_params(item)) is None:
         raise LeaseLost("Another runner took this work over; it will finish it.")
 
 
 async def renew_lease(tx: Tx, item: WorkItem, lease_until: datetime) -> bool:
-    """Whether the lease is still ours, now until the new time."""
+    """Extend the lease; return False where the item is another runner's."""
     return await tx.execute(SQL["renew"], **_fence_params(item), lease_until=lease_until) > 0
 
 
 async def settle_work(tx: Tx, item: WorkItem) -> None:
-    """The work is done with this transaction; asked for again meanwhile, it is due again."""
+    """Finish the work with this transaction; if it was enqueued again meanwhile, it is due again."""
+    # No row: it was enqueued again while it ran, or another runner has it, which release_work tells apart.
     if await tx.execute(SQL["settle"], **_fence_params(item)):
         return
     await release_work(tx, item, due_at=tx.now, attempts=0, error=None)
@@ -133,15 +143,19 @@ async def settle_work(tx: Tx, item: WorkItem) -> None:
 async def release_work(
     tx: Tx, item: WorkItem, *, due_at: datetime, attempts: int, error: str | None, deaths: int = 0
 ) -> None:
-    """The work is queued again for this time; it ended as work should, so that no deaths count against it."""
+    """Queue the work again for this time; raise LeaseLost where another runner has it.
+
+    Without `deaths` the count of lost workers starts anew.
+    """
     outcome = {"due_at": due_at, "attempts": attempts, "error": error, "deaths": deaths}
     if not await tx.execute(SQL["release"], **_fence_params(item), **outcome):
         raise LeaseLost("Another runner took this work over; it will finish it.")
+    # Runners also poll; the notification only makes them look sooner.
     await tx.execute(SQL["wake"])
 
 
 async def park_work(tx: Tx, item: WorkItem, error: str) -> None:
-    """The work stands aside, visible, until it is run again."""
+    """Park the work: it stays visible and is not run until it is retried by hand. Raises LeaseLost as above."""
     if not await tx.execute(SQL["park"], **_fence_params(item), now=tx.now, error=error):
         raise LeaseLost("Another runner took this work over; it will finish it.")
 
@@ -155,20 +169,20 @@ async def list_jobs(
     status: WorkStatus | None = None,
     kind: str | None = None,
 ) -> list[Job]:
-    """The organization's work, oldest first."""
+    """Return the organization's jobs, oldest first."""
     rows = await tx.fetch_all(SQL["jobs"], org_id=scope.org_id, after=after, most=most, status=status, kind=kind)
     return [_job_from_row(row) for row in rows]
 
 
 async def status_counts(tx: Tx, scope: Scope) -> dict[WorkStatus, tuple[int, datetime | None]]:
-    """How much of the organization's work stands where, and when the first of it was due."""
+    """Return how many of the organization's items have each status, and when the first of them was due."""
     rows = await tx.fetch_all(SQL["standing"], org_id=scope.org_id)
     found = {WorkStatus(row["status"]): (int(row["number"]), row["oldest"]) for row in rows}
     return {status: found.get(status, (0, None)) for status in WorkStatus}
 
 
 async def kind_counts(tx: Tx, scope: Scope) -> dict[str, dict[WorkStatus, int]]:
-    """How much of the organization's work of each kind stands where, with zeros where there is none."""
+    """Return how many of the organization's items of each kind have each status, with zeros where there is none."""
     found: dict[str, dict[WorkStatus, int]] = {}
     for row in await tx.fetch_all(SQL["kinds"], org_id=scope.org_id):
         found.setdefault(row["kind"], dict.fromkeys(WorkStatus, 0))[WorkStatus(row["status"])] = int(row["number"])
@@ -176,13 +190,13 @@ async def kind_counts(tx: Tx, scope: Scope) -> dict[str, dict[WorkStatus, int]]:
 
 
 async def load_job(tx: Tx, scope: Scope, job_id: str) -> Job | None:
-    """One of the organization's jobs."""
+    """Return one of the organization's jobs, or None."""
     row = await tx.fetch_one_or_none(SQL["job"], org_id=scope.org_id, job_id=job_id)
     return None if row is None else _job_from_row(row)
 
 
 async def retry_job(tx: Tx, scope: Scope, job_id: str) -> bool:
-    """Whether the job was not running and is due at once now, with all its tries."""
+    """Make a job that is not running due at once, with all its attempts; return whether that was done."""
     touched = await tx.execute(SQL["retry"], org_id=scope.org_id, job_id=job_id, now=tx.now)
     if touched:
         await tx.execute(SQL["wake"])
@@ -190,22 +204,22 @@ async def retry_job(tx: Tx, scope: Scope, job_id: str) -> bool:
 
 
 async def installation_counts(tx: Tx) -> list[Row]:
-    """Rows by kind and status over all organizations, with when the longest waiting claimable one became due."""
+    """Return counts by kind and status over all organizations, and when the oldest claimable item became due."""
     return await tx.fetch_all(SQL["counts"], now=tx.now)
 
 
 async def parked_by_organization(tx: Tx) -> dict[str, int]:
-    """How many items each organization has parked, the most first; none for those without."""
+    """Return how many items each organization has parked, the most first; those without are left out."""
     return {row["org_id"]: int(row["number"]) for row in await tx.fetch_all(SQL["parked"])}
 
 
 async def commonest_failure(tx: Tx) -> Row | None:
-    """Give kind, error and number of the items that are tried again for the most frequent reason."""
+    """Return kind, error and number of the items that are retried for the most frequent reason; None without any."""
     return await tx.fetch_one_or_none(SQL["failing"])
 
 
 async def overdue_since(tx: Tx) -> tuple[datetime | None, bool]:
-    """Give when the longest waiting claimable item became due, and whether the database is read-only.
+    """Return when the longest waiting claimable item became due, and whether the database is read-only.
 
     The time is over all organizations, and None when nothing is due.
     """
@@ -214,22 +228,23 @@ async def overdue_since(tx: Tx) -> tuple[datetime | None, bool]:
 
 
 async def record_worker(tx: Tx, worker: Worker) -> None:
-    """Record that the worker is alive; forget those that have not been seen for a day."""
+    """Record that the worker is alive; delete those that have not been seen for a day."""
     tx.defer(SQL["drop_lost_workers"], before=worker.seen_at - timedelta(days=1))
     await tx.execute(SQL["note_worker"], **asdict(worker))
 
 
 async def delete_worker(tx: Tx, worker_id: str) -> None:
-    """Forget a worker that ended."""
+    """Delete the report of a worker that ended."""
     await tx.execute(SQL["drop_worker"], worker_id=worker_id)
 
 
 async def list_workers(tx: Tx, *, since: datetime) -> list[Worker]:
-    """Give the workers that were seen since then."""
+    """Return the workers that were seen since then."""
     return [Worker(**row) for row in await tx.fetch_all(SQL["workers"], since=since)]
 
 
 def _fence_params(item: WorkItem) -> dict[str, object]:
+    """Return the parameters that identify the item by its key and by this claim's token."""
     return {"org_id": item.org_id, "kind": item.kind, "key": item.key, "token": item.token}
 
 

@@ -1,16 +1,16 @@
-"""A work item's life, and the pure rule that says when a failed one is tried again.
+"""The life of a work item, and the rule that says when a failed one is retried.
 
         enqueue                claim                 settle
     ───────────► queued ───────────────► running ───────────► (gone)
                    ▲  ▲                    │ │ │
-                   │  └── retry after ─────┘ │ └─ out of tries ─► parked
+                   │  └── retry after ─────┘ │ └─ last attempt ─► parked
                    │      backoff            │                      │
-                   │                         └ lease ran out: anyone may claim it and runs
+                   │                         └ lease ran out: any runner may claim it and runs
                    │                           it in a child process; lost again ─► parked
                    │                                                │
-                   └───────────────── run again ────────────────────┘
+                   └────────────────── retry by hand ───────────────┘
 
-Enqueueing what is queued does nothing but bring it forward; enqueueing what is running makes it run once more.
+Enqueueing what is queued only brings it forward; enqueueing what is running makes it run once more.
 """
 
 from dataclasses import dataclass
@@ -21,6 +21,8 @@ from mnemon.errors import MnemonError
 
 
 class WorkStatus(StrEnum):
+    """The status of a work item."""
+
     QUEUED = "queued"
     RUNNING = "running"
     PARKED = "parked"
@@ -33,27 +35,27 @@ class LeaseLost(MnemonError):
 
 
 class WorkTimedOut(MnemonError):
-    """A try took longer than its kind allows and was stopped."""
+    """An attempt took longer than its kind allows and was stopped."""
 
     code = "timed_out"
 
 
 class WorkerDied(MnemonError):
-    """The processes that had the item died or froze, so that it is not given to another one."""
+    """The processes that ran the item died or froze, so it is not given to another one."""
 
     code = "worker_died"
 
 
 @dataclass(frozen=True, kw_only=True)
 class WorkItem:
-    """A claimed row. The token fences: it is newer than every earlier claim's."""
+    """A claimed item. Its token is newer than that of every earlier claim and identifies this one."""
 
     org_id: str
     kind: str
     key: str
     job_id: str
     attempts: int
-    """This try included."""
+    """This attempt included."""
     token: int
     deaths: int = 0
     """How often in a row a worker was lost over it: died, frozen, or stopped at the time limit."""
@@ -61,7 +63,7 @@ class WorkItem:
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """A row as its organization may see it."""
+    """A work item as its organization may see it."""
 
     id: str
     kind: str
@@ -74,7 +76,7 @@ class Job:
     parked_at: datetime | None
     error: str | None
     waits_for: str | None
-    """The job that goes first: an earlier one of the same session, which runs or is tried again."""
+    """The job that must end first: an earlier one of the same lane, which runs or is retried."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,7 +88,7 @@ class Worker:
     seen_at: datetime
     """When it last reported."""
     claimed_at: datetime
-    """When it last looked for due work, or had no room for more."""
+    """When it last looked for due work, or had no free slot."""
     slots: int
     """Items it runs at a time."""
     busy: int
@@ -95,28 +97,30 @@ class Worker:
 
 @dataclass(frozen=True, kw_only=True)
 class WorkRetryPolicy:
-    """How failures of a kind are treated."""
+    """How failures of a kind are retried."""
 
     max_attempts: int = 8
     first: timedelta = timedelta(seconds=1)
     most: timedelta = timedelta(minutes=5)
     factor: float = 4.0
-    """By how much each wait is longer than the one before: with eight tries, about a quarter of an hour in all, so that
-    a short outage of a model or a right parks nothing."""
+    """How many times longer each wait is than the one before. With eight attempts that is about a quarter of an hour in
+    all, so that a short outage of a model, or a right missing for a while, parks nothing."""
 
     def delay_after(self, attempts: int, chance: float) -> timedelta | None:
-        """How long to wait after this many tries; None when there is none left.
+        """Return how long to wait after this many attempts; None after the last.
 
-        Grows up to the most; `chance` in [0, 1) spreads it over the upper half, so that failures do not keep step.
+        The delay grows up to `most`; `chance` in [0, 1) spreads it over the upper half, so that items that failed
+        together are not retried together.
         """
         if attempts >= self.max_attempts:
             return None
+        # The exponent is bounded, since a float power overflows where attempts have no limit.
         grown = self.first.total_seconds() * self.factor ** min(attempts - 1, 32)
         return timedelta(seconds=min(grown, self.most.total_seconds()) * (0.5 + chance / 2))
 
 
 def work_status(*, parked_at: datetime | None, lease_until: datetime | None) -> WorkStatus:
-    """Parked wins over leased, leased over queued."""
+    """Return the status: parked wins over leased, leased over queued."""
     if parked_at is not None:
         return WorkStatus.PARKED
     return WorkStatus.RUNNING if lease_until is not None else WorkStatus.QUEUED

@@ -1,4 +1,5 @@
-"""A PostgreSQL of our own under the data directory: made, started, shared by several processes, recovered and
-stopped. It knows files, locks, signals and operating system users; it knows no table, and nothing outside `db`
-needs to know whether the database is this one or one that `MNEMON_DATABASE_URL` names.
+"""An embedded PostgreSQL in the data directory: created, started, shared by several processes, recovered and stopped.
+
+It deals with files, locks, signals and operating system users, and knows no table. Nothing outside `db` needs to know
+whether the database is this one or one that `MNEMON_DATABASE_URL` names.
 """

@@ -1,4 +1,8 @@
-"""The embedded cluster as its users see it: attach, have a URL, leave."""
+"""The embedded cluster as its users see it: attach with `ensure_running`, connect to its URL, leave with `stop`.
+
+Three file locks order the processes that share it (see data_dir.py). The change lock is taken first and held while the
+cluster is created, started or stopped; the users lock is only taken or tested inside it.
+"""
 
 import asyncio
 import sys
@@ -18,11 +22,11 @@ RESTART_RETRY_SECONDS = 5.0
 
 
 def ignore_message(_message: str) -> None:
-    """Says nothing."""
+    """Discard a progress message."""
 
 
 class EmbeddedCluster:
-    """A running embedded PostgreSQL that this process uses; it runs on while any process does."""
+    """A running embedded PostgreSQL that this process uses; it keeps running while any process does."""
 
     def __init__(
         self, *, layout: ClusterPaths, binaries: Binaries, server: Postmaster, presence: FileLock, report: ReportMessage
@@ -36,19 +40,20 @@ class EmbeddedCluster:
 
     @property
     def url(self) -> str:
-        """How libpq connects, as the owner of the database; the same after a restart."""
+        """The libpq URL, as the owner of the database; the same after a restart."""
         return libpq_url(self._server)
 
     @property
     def pid(self) -> int:
-        """The server's process."""
+        """The process id of the server."""
         return self._server.pid
 
     async def stop(self) -> None:
-        """This process no longer uses the cluster, and the server is stopped if nobody else does."""
+        """Stop using the cluster, and stop the server if no other process uses it."""
         self._left = True
         async with hold_change_lock(self.layout.change_lock_file, self._report):
             self._presence.close()
+            # An exclusive lock is granted only if no other process holds a shared one, that is, uses the cluster.
             last = FileLock(self.layout.users_lock_file)
             try:
                 if last.try_lock(shared=False):
@@ -57,7 +62,7 @@ class EmbeddedCluster:
                 last.close()
 
     async def watch_server(self) -> None:
-        """Until this process leaves, a server that died is started again, as often as it takes."""
+        """Until this process calls `stop`, restart the server whenever it died, retrying as often as it takes."""
         while not self._left:
             await asyncio.sleep(WATCH_INTERVAL_SECONDS)
             if running_pid(self.layout.pgdata) is None:
@@ -82,16 +87,17 @@ async def ensure_running(
     report: ReportMessage = ignore_message,
     keeper_grace_seconds: float = KEEPER_GRACE_SECONDS,
 ) -> EmbeddedCluster:
-    """The cluster of this data directory runs, made and started if need be, and this process uses it."""
+    """Attach this process to the cluster of the data directory, creating and starting the cluster if needed."""
     binaries = find_binaries(bin_dir)
     layout = open_data_dir(data_dir)
     async with hold_change_lock(layout.change_lock_file, report):
         presence = FileLock(layout.users_lock_file)
         try:
-            presence.try_lock(shared=True)  # only taken for oneself inside the latch, so it is free now
+            presence.try_lock(shared=True)  # it is locked exclusively only inside the change lock, so it is free now
             account = choose_account(layout.data_dir, layout.pgdata)
             await ensure_created(layout, binaries, account, report)
-            await _ensure_keeper(layout, keeper_grace_seconds)  # first, so that no kill leaves a server without one
+            # Before the server, so that no kill of this process leaves a server without a keeper.
+            await _ensure_keeper(layout, keeper_grace_seconds)
             server = await ensure_started(layout, binaries, account, report)
         except BaseException:
             presence.close()
@@ -100,6 +106,7 @@ async def ensure_running(
 
 
 async def _ensure_keeper(layout: ClusterPaths, grace_seconds: float) -> None:
+    """Start the keeper process unless one holds its lock."""
     probe = FileLock(layout.keeper_lock_file)
     absent = probe.try_lock(shared=False)
     probe.close()
@@ -112,5 +119,5 @@ async def _ensure_keeper(layout: ClusterPaths, grace_seconds: float) -> None:
 
 
 def libpq_url(server: Postmaster) -> str:
-    """The libpq URL of a server that listens on a socket."""
+    """Return the libpq URL of a server that listens on a socket."""
     return f"postgresql://{OWNER_ROLE}@/{DATABASE_NAME}?host={quote(server.socket_dir, safe='')}&port={server.port}"

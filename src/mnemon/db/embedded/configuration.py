@@ -1,4 +1,4 @@
-"""PostgreSQL's own settings: for a laptop, durable, silent about content, and quick to recover."""
+"""PostgreSQL's settings for the embedded server: durable, sized for a laptop, quick to recover, no content in logs."""
 
 import hashlib
 import os
@@ -21,7 +21,7 @@ POSTGRES_SETTINGS: Mapping[str, str] = {
     "port": str(SOCKET_PORT),
     "unix_socket_permissions": "0700",
     "max_connections": "100",
-    # Nothing acknowledged is ever lost.
+    # An acknowledged write is never lost.
     "fsync": "on",
     "full_page_writes": "on",
     "synchronous_commit": "on",
@@ -32,10 +32,10 @@ POSTGRES_SETTINGS: Mapping[str, str] = {
     "checkpoint_warning": "0",  # frequent ones are what the bound is for
     "wal_level": "minimal",
     "max_wal_senders": "0",
-    # A new person's rows are known to the planner while they are still talking, not a minute later.
+    # The planner gets statistics of a new person's rows during the conversation, not a minute later.
     "autovacuum_naptime": "10s",
     "log_startup_progress_interval": "1s",
-    # A laptop's share.
+    # Sized for a laptop.
     "shared_buffers": "128MB",
     "effective_cache_size": "1GB",
     "work_mem": "8MB",
@@ -45,7 +45,7 @@ POSTGRES_SETTINGS: Mapping[str, str] = {
     "max_parallel_workers_per_gather": "0",  # its shared memory does not fit a container's 64 MB /dev/shm
     "max_logical_replication_workers": "0",
     "random_page_cost": "1.1",
-    # The log may outlive what it speaks of, so it never quotes rows or statements.
+    # The log may outlive data that was forgotten, so it never quotes rows or statements.
     "log_error_verbosity": "terse",
     "log_min_error_statement": "panic",
     "log_checkpoints": "off",
@@ -57,7 +57,7 @@ POSTGRES_SETTINGS: Mapping[str, str] = {
 
 
 def settings_text(*, socket_dir: Path, major: int) -> str:
-    """The file PostgreSQL includes: every setting of ours, for this version."""
+    """Return the text of mnemon.conf, which postgresql.conf includes: all of Mnemon's settings for this version."""
     chosen = {**POSTGRES_SETTINGS, "unix_socket_directories": f'"{socket_dir}"'}
     if major >= 18:
         chosen["io_method"] = "sync"  # three processes fewer; a laptop's working set is cached
@@ -66,38 +66,38 @@ def settings_text(*, socket_dir: Path, major: int) -> str:
 
 
 def hba_text() -> str:
-    """pg_hba.conf: over the socket only, and only the operating system users that the map names."""
+    """Return pg_hba.conf: connections over the socket only, by the operating system users that the map names."""
     return "local all all peer map=mnemon\n"
 
 
 def allowed_users(account: SystemAccount) -> tuple[str, ...]:
-    """The operating system users that may connect: the cluster's own and root.
+    """Return the operating system users that may connect: the cluster's own and root.
 
-    `nobody` is shared by whoever wants to own nothing, so it may only where we are it ourselves.
+    `nobody` is shared by many services, so it is allowed only where this process runs as it.
     """
     own = (account.name,) if account.is_current_user or account.name != "nobody" else ()
     return tuple(dict.fromkeys((*own, "root")))
 
 
 def user_map_text(users: Sequence[str]) -> str:
-    """pg_ident.conf: each operating system user may be the owner or the application's role."""
+    """Return pg_ident.conf: each operating system user may connect as the owner or as the application's role."""
     return "".join(f'mnemon "{user}" {role}\n' for user in users for role in (OWNER_ROLE, APPLICATION_ROLE))
 
 
 def write_configuration(pgdata: Path, *, account: SystemAccount, socket_dir: Path, major: int) -> None:
-    """The cluster's files say what this version of Mnemon wants, whatever they said before."""
+    """Write this version's configuration files into the cluster, replacing what is there."""
     write_file(pgdata / "mnemon.conf", settings_text(socket_dir=socket_dir, major=major), account)
     write_file(pgdata / "pg_hba.conf", hba_text(), account)
     write_file(pgdata / "pg_ident.conf", user_map_text(allowed_users(account)), account)
 
 
 def write_file(path: Path, text: str, account: SystemAccount) -> None:
-    """The file has this text, whole or not at all, and is the account's."""
+    """Write the file atomically, owned by the account; leave it alone where it has this text already."""
     if path.exists() and path.read_text() == text:
         return
     draft = path.with_name(f".{path.name}.new")
     draft.unlink(missing_ok=True)
-    # Exclusive, because root writes here into a directory that belongs to somebody else: no link is followed.
+    # O_EXCL, because root may write here into another user's directory: no link of that user is followed.
     with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
         file.write(text)
         file.flush()
@@ -108,9 +108,10 @@ def write_file(path: Path, text: str, account: SystemAccount) -> None:
 
 
 def choose_socket_dir(pgdata: Path, account: SystemAccount) -> Path:
-    """The cluster's own directory, or a private short one when its path is too long for a socket."""
+    """Return the cluster's own directory, or a private short one when its path is too long for a socket."""
     if len(os.fsencode(pgdata / f".s.PGSQL.{SOCKET_PORT}")) <= SOCKET_PATH_LIMIT:
         return pgdata
+    # By the path's hash, so that every process finds the same directory without writing it down.
     digest = hashlib.sha256(os.fsencode(pgdata)).hexdigest()[:16]
     short = Path(tempfile.gettempdir()) / f"mnemon-{digest}"
     if len(os.fsencode(short / f".s.PGSQL.{SOCKET_PORT}")) > SOCKET_PATH_LIMIT:
@@ -119,6 +120,7 @@ def choose_socket_dir(pgdata: Path, account: SystemAccount) -> Path:
 
 
 def _make_private_dir(folder: Path, account: SystemAccount) -> Path:
+    """Create the directory for this account; raise Misconfigured where another user has it."""
     try:
         folder.mkdir(mode=0o700)
         if not account.is_current_user:

@@ -1,4 +1,4 @@
-"""Makes the cluster: aside, completely, and only then under its name."""
+"""Creation of the cluster: in a draft directory, completely, and only then renamed to its place."""
 
 import os
 import secrets
@@ -24,9 +24,10 @@ DRAFT_PREFIX = "postgres.new-"
 async def ensure_created(
     layout: ClusterPaths, binaries: Binaries, account: SystemAccount, report: Callable[[str], None]
 ) -> None:
-    """The cluster stands complete under its name; one that is not ours, not whole or gone is an error."""
+    """Create the cluster unless it exists; raise Misconfigured for one that is foreign, incomplete or missing."""
     if layout.pgdata.exists():
         check_cluster(layout, binaries)
+    # A missing cluster is an error and never replaced by an empty one: perhaps a disk is not mounted.
     elif layout.created_file.exists():
         raise Misconfigured(
             f"{layout.data_dir} had a database, and {layout.pgdata} is gone. Put it back (is a disk not mounted?) or "
@@ -43,7 +44,7 @@ async def ensure_created(
 
 
 def check_cluster(layout: ClusterPaths, binaries: Binaries) -> None:
-    """The cluster is ours, whole, and of this PostgreSQL version."""
+    """Raise Misconfigured unless the cluster was created by Mnemon, completely, with this PostgreSQL version."""
     try:
         made_by = (layout.pgdata / "PG_VERSION").read_text().strip()
         whole = layout.marker_file.exists()
@@ -67,6 +68,7 @@ def check_cluster(layout: ClusterPaths, binaries: Binaries) -> None:
 
 
 async def _create_cluster(layout: ClusterPaths, binaries: Binaries, account: SystemAccount) -> None:
+    """Run initdb in a draft directory, create the database and rename the draft to its place."""
     _remove_drafts(layout)
     draft = layout.data_dir / f"{DRAFT_PREFIX}{secrets.token_hex(4)}"
     try:
@@ -80,18 +82,19 @@ async def _create_cluster(layout: ClusterPaths, binaries: Binaries, account: Sys
             ),
             layout,
         )
+        # The marker is written last but one, and the rename is atomic: what has the final name is complete.
         _write_durably(draft / layout.marker_file.name, f"PostgreSQL {binaries.version}\n")
         draft.rename(layout.pgdata)
         _fsync_dir(layout.data_dir)
     except OSError as error:
         raise diagnose_failure(error.strerror or str(error), data_dir=layout.data_dir) from error
     finally:
-        # Again: the initdb of a process that was killed lives on a little, and writes where the first sweep has been.
+        # Again: the initdb of a killed process lives on briefly and may write after the first removal.
         _remove_drafts(layout)
 
 
 def _remove_drafts(layout: ClusterPaths) -> None:
-    """Drafts never served anyone: what is left of an interrupted one can go."""
+    """Delete the drafts of interrupted attempts; none was ever used."""
     for left in layout.data_dir.glob(f"{DRAFT_PREFIX}*"):
         shutil.rmtree(left, ignore_errors=True)
 
@@ -100,7 +103,7 @@ _CREATE_DATABASE_SQL = f"CREATE DATABASE {DATABASE_NAME};\n"
 
 
 def initdb_command(binaries: Binaries, draft: Path) -> list[str]:
-    """Text sorts by code point and folds case by Unicode, alike on every machine."""
+    """Return the initdb command: text sorts by code point and folds case by Unicode, alike on every machine."""
     locale = (
         ("--locale-provider=builtin", "--builtin-locale=C.UTF-8", "--locale=C")
         if binaries.major >= 17
@@ -115,6 +118,7 @@ def _single_user_command(binaries: Binaries, draft: Path) -> list[str]:
 
 
 def _check_result(ended: ProgramResult, layout: ClusterPaths) -> None:
+    """Raise the diagnosed error unless the program succeeded."""
     if ended.code != 0 or "FATAL" in ended.said or "ERROR" in ended.said:
         raise diagnose_failure(ended.said, data_dir=layout.data_dir)
 
@@ -133,6 +137,7 @@ def _configure_draft(draft: Path, layout: ClusterPaths, binaries: Binaries, acco
 
 
 def _write_durably(path: Path, text: str) -> None:
+    """Write the file and flush it to disk; raise DatabaseDown where that fails."""
     try:
         with os.fdopen(open_owned_file(path, os.O_WRONLY | os.O_TRUNC), "w") as file:
             file.write(text)

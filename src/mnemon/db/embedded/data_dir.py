@@ -1,6 +1,6 @@
-"""Who uses the cluster, and who may change it: file locks, which die with their process.
+"""The files of the data directory, and the file locks that say who uses the cluster and who may change it.
 
-Where the files of the embedded cluster stand.
+The kernel releases a lock (flock) when its process ends, however it ends, so a killed process leaves none behind.
 """
 
 import asyncio
@@ -17,34 +17,34 @@ from mnemon.errors import DatabaseDown, Misconfigured
 
 @dataclass(frozen=True, kw_only=True)
 class ClusterPaths:
-    """The paths under one data directory."""
+    """The paths below one data directory."""
 
     data_dir: Path
     """The data directory itself, absolute, readable by its owner only."""
 
     @property
     def pgdata(self) -> Path:
-        """The cluster: complete from the moment it has this name."""
+        """The cluster's directory: complete from the moment it has this name."""
         return self.data_dir / "postgres"
 
     @property
     def marker_file(self) -> Path:
-        """Stands in the cluster when we made it and finished making it."""
+        """A file in the cluster that says that Mnemon created it and finished."""
         return self.pgdata / "mnemon-cluster"
 
     @property
     def created_file(self) -> Path:
-        """Stands beside the cluster, so that a cluster that went missing is not taken for one never made."""
+        """A file beside the cluster, so that a cluster that went missing is not taken for one never created."""
         return self.data_dir / "postgres.made"
 
     @property
     def log_file(self) -> Path:
-        """What PostgreSQL says."""
+        """PostgreSQL's log."""
         return self.data_dir / "postgres.log"
 
     @property
     def change_lock_file(self) -> Path:
-        """Locked by whoever makes, starts or stops the cluster."""
+        """Locked by the process that creates, starts or stops the cluster."""
         return self.data_dir / "postgres.latch"
 
     @property
@@ -54,12 +54,12 @@ class ClusterPaths:
 
     @property
     def keeper_lock_file(self) -> Path:
-        """Locked by the keeper, so that there is one."""
+        """Locked by the keeper, so that there is only one."""
         return self.data_dir / "postgres.keeper"
 
 
 def open_data_dir(data_dir: Path) -> ClusterPaths:
-    """The data directory exists and its paths are known."""
+    """Create the data directory if needed and return its paths; raise Misconfigured where that fails."""
     absolute = data_dir.expanduser().resolve()
     try:
         absolute.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -76,7 +76,10 @@ def open_data_dir(data_dir: Path) -> ClusterPaths:
 
 
 def has_database(data_dir: Path) -> bool:
-    """Whether a cluster was ever made in the data directory; also where this user may not look, or it went missing."""
+    """Say whether a cluster was ever created in the data directory.
+
+    True also where this user may not look, and where the cluster went missing.
+    """
     layout = ClusterPaths(data_dir=data_dir.expanduser().resolve())
     try:
         return layout.pgdata.exists() or layout.created_file.exists()
@@ -85,7 +88,7 @@ def has_database(data_dir: Path) -> bool:
 
 
 def open_owned_file(path: Path, flags: int) -> int:
-    """A descriptor of a file of ours, made if need be; as root in somebody's directory the file is theirs."""
+    """Open a file, created if needed, and return its descriptor; root gives it to the owner of the directory."""
     fd = os.open(path, flags | os.O_CREAT | os.O_NOFOLLOW, 0o600)
     owner = path.parent.stat()
     if os.geteuid() == 0 and owner.st_uid != 0:
@@ -99,7 +102,7 @@ GIVE_UP_SECONDS = 900.0
 
 
 class FileLock:
-    """An open file that can be locked; the lock is gone when the process is, however it went."""
+    """An open file that can be locked; the lock ends with the process, however it ends."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -112,7 +115,7 @@ class FileLock:
             ) from error
 
     def try_lock(self, *, shared: bool) -> bool:
-        """True when the lock is ours now; a shared one becomes exclusive only when nobody else has it."""
+        """Return whether this process holds the lock now; a shared one becomes exclusive only if nobody else has it."""
         try:
             fcntl.flock(self._fd, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
         except OSError as error:
@@ -125,21 +128,21 @@ class FileLock:
         return True
 
     def release_lock(self) -> None:
-        """The lock is nobody's, the file stays open."""
+        """Release the lock and keep the file open."""
         fcntl.flock(self._fd, fcntl.LOCK_UN)
 
     def write_owner(self) -> None:
-        """The file names this process, for those who wait."""
-        with suppress(OSError):  # a full disk must not hide its own message behind this courtesy
+        """Write this process's id into the file, for those who wait."""
+        with suppress(OSError):  # on a full disk a later step raises the error that says so
             os.ftruncate(self._fd, 0)
             os.pwrite(self._fd, f"{os.getpid()}\n".encode(), 0)
 
     def read_owner(self) -> str:
-        """Who signed last."""
+        """Return the process id that was written last, or "unknown"."""
         return os.pread(self._fd, 32, 0).decode(errors="replace").strip() or "unknown"
 
     def close(self) -> None:
-        """The file is closed and the lock with it; closing again does nothing."""
+        """Close the file, which releases the lock; closing again does nothing."""
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1
@@ -147,7 +150,7 @@ class FileLock:
 
 @asynccontextmanager
 async def hold_change_lock(path: Path, report: Callable[[str], None]) -> AsyncIterator[None]:
-    """Inside, nobody else makes, starts or stops the cluster."""
+    """Hold the change lock: inside, no other process creates, starts or stops the cluster."""
     lock = FileLock(path)
     try:
         await _wait_for_lock(lock, report)
@@ -158,11 +161,12 @@ async def hold_change_lock(path: Path, report: Callable[[str], None]) -> AsyncIt
 
 
 async def _wait_for_lock(lock: FileLock, report: Callable[[str], None]) -> None:
-    waited, said = 0.0, 0.0
+    """Wait for the lock and report its owner meanwhile; raise DatabaseDown after GIVE_UP_SECONDS."""
+    waited, reported = 0.0, 0.0
     while not lock.try_lock(shared=False):
-        if waited - said >= REPORT_WAIT_SECONDS:
+        if waited - reported >= REPORT_WAIT_SECONDS:
             report(f"process {lock.read_owner()} is starting or stopping the database; waiting ({waited:.0f} s)")
-            said = waited
+            reported = waited
         if waited >= GIVE_UP_SECONDS:
             raise DatabaseDown(
                 f"Process {lock.read_owner()} has been starting or stopping the database for {waited:.0f} s. "

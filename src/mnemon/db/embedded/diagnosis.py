@@ -1,4 +1,4 @@
-"""What PostgreSQL's last words mean, and what to do about them."""
+"""Explanations of PostgreSQL's startup errors: cause and next step."""
 
 import re
 from dataclasses import dataclass
@@ -9,16 +9,17 @@ from mnemon.errors import DatabaseDown, Misconfigured, MnemonError
 
 @dataclass(frozen=True, kw_only=True)
 class StartupFailure:
-    """One thing that goes wrong, as PostgreSQL says it and as we explain it."""
+    """One reason why the server does not start: how to recognize it, and how to explain it."""
 
     sign: str
-    """A pattern in its words."""
+    """A pattern in PostgreSQL's output."""
     detail: str
     """Cause and next step; `{data_dir}` is filled in."""
     lasting: bool
-    """True when only the operator can change it."""
+    """True when only the operator can fix it."""
 
 
+# Looked through in order; the first whose pattern fits is taken.
 STARTUP_FAILURES = (
     StartupFailure(
         sign=r"No space left on device|Disk quota exceeded|could not extend file",
@@ -88,21 +89,21 @@ STARTUP_FAILURES = (
 )
 
 
-def diagnose_failure(words: str, *, data_dir: Path) -> MnemonError:
-    """The error that PostgreSQL's words amount to, with cause and next step."""
+def diagnose_failure(output: str, *, data_dir: Path) -> MnemonError:
+    """Return the error for PostgreSQL's output, with cause and next step."""
     for cause in STARTUP_FAILURES:
-        if re.search(cause.sign, words, re.IGNORECASE):
+        if re.search(cause.sign, output, re.IGNORECASE):
             kind = Misconfigured if cause.lasting else DatabaseDown
             return kind(cause.detail.format(data_dir=data_dir))
     return DatabaseDown(
-        f"PostgreSQL did not start: {last_error_line(words)}. {data_dir / 'postgres.log'} has more; "
+        f"PostgreSQL did not start: {last_error_line(output)}. {data_dir / 'postgres.log'} has more; "
         "`mnemon doctor` checks the usual causes."
     )
 
 
-def last_error_line(words: str) -> str:
-    """The last line in which something failed, without its time; the last line of all if none says so."""
-    lines = [line.strip() for line in words.splitlines() if line.strip()]
+def last_error_line(output: str) -> str:
+    """Return the last line that reports an error, without its timestamp; the last line of all if none does."""
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
     bad = [line for line in lines if re.search(r"\b(PANIC|FATAL|ERROR|error)\b:", line)]
     last = (bad or lines or ["it said nothing"])[-1]
     return re.sub(r"^.*?\b(PANIC|FATAL|ERROR|error):\s*", "", last).rstrip(".")

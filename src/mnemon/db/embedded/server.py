@@ -1,8 +1,8 @@
-"""Starts the server and waits until it accepts connections, through a recovery however long.
+"""The server process: find out whether one runs on the cluster, start it, wait until it is ready, and stop it.
 
-Is a PostgreSQL server running on this directory, and is it really one?
-
-Stops the server: fast, and at once if that takes too long.
+A pid alone proves nothing, since the system reuses pids: it counts only if that process is a PostgreSQL that works on
+this directory. A start may include a recovery of any length; it fails only when the log shows no progress. A stop is
+fast (SIGINT: clients are disconnected) and then immediate (SIGQUIT), never a kill.
 """
 
 import asyncio
@@ -31,18 +31,18 @@ class Postmaster:
     pid: int
     port: int
     socket_dir: str
-    """Where clients find it."""
+    """The directory of its socket."""
     status: str
     """`starting`, `ready`, `stopping`, or `standby`."""
 
     @property
     def is_ready(self) -> bool:
-        """True when it accepts connections."""
+        """Whether it accepts connections."""
         return self.status == "ready"
 
 
 def parse_postmaster(text: str) -> Postmaster | None:
-    """The server a pid file describes; None for one that is still being written."""
+    """Return the server that a pid file describes; None for one that is still being written."""
     lines = text.split("\n")
     if len(lines) < PID_FILE_LINES:
         return None
@@ -54,7 +54,7 @@ def parse_postmaster(text: str) -> Postmaster | None:
 
 
 def read_postmaster(pgdata: Path) -> Postmaster | None:
-    """The server that runs on this directory; None when the pid file is missing, unfinished or left over."""
+    """Return the server that runs on this directory; None when the pid file is missing, unfinished or stale."""
     try:
         found = parse_postmaster((pgdata / "postmaster.pid").read_text())
     except (OSError, UnicodeDecodeError):
@@ -63,13 +63,13 @@ def read_postmaster(pgdata: Path) -> Postmaster | None:
 
 
 def running_pid(pgdata: Path) -> int | None:
-    """The process of the server on this directory, even while it is still writing its pid file."""
+    """Return the pid of the server on this directory, even while it is still writing its pid file; None without one."""
     pid = pid_in_file(pgdata)
     return pid if pid is not None and is_server_on(pid, pgdata) else None
 
 
 def pid_in_file(pgdata: Path) -> int | None:
-    """The pid in the pid file, whoever has it by now."""
+    """Return the pid in the pid file, whichever process has it now; None without a readable file."""
     try:
         return abs(int((pgdata / "postmaster.pid").read_text().split("\n", 1)[0]))
     except (OSError, ValueError):
@@ -77,21 +77,21 @@ def pid_in_file(pgdata: Path) -> int | None:
 
 
 def is_server_on(pid: int, pgdata: Path) -> bool:
-    """True when this process lives, is a PostgreSQL and works on this directory; a recycled pid is not."""
+    """Say whether this process lives, is a PostgreSQL and works on this directory; a recycled pid does not."""
     if sys.platform != "linux":
         return _is_in_process_list(pid, pgdata)
     try:
         program = Path(f"/proc/{pid}/exe").readlink().name.removesuffix(" (deleted)")
         return program == "postgres" and Path(f"/proc/{pid}/cwd").samefile(pgdata)
     except PermissionError:
-        # In a container even root may not look at another user's process that closely.
+        # In a container even root may not read these links of another user's process.
         return _is_in_command_line(pid, pgdata)
     except OSError:
         return False
 
 
 def is_stopped(pid: int) -> bool:
-    """True when a signal (SIGSTOP, SIGTSTP) keeps this process from running; False where that cannot be seen."""
+    """Say whether a signal (SIGSTOP, SIGTSTP) keeps this process from running; False where that cannot be seen."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "T"
     except (OSError, IndexError):
@@ -99,7 +99,7 @@ def is_stopped(pid: int) -> bool:
 
 
 def is_alive(pid: int) -> bool:
-    """True when somebody has this pid."""
+    """Say whether any process has this pid."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
@@ -111,17 +111,17 @@ def is_alive(pid: int) -> bool:
 
 def _is_in_command_line(pid: int, pgdata: Path) -> bool:
     try:
-        program, *words = Path(f"/proc/{pid}/cmdline").read_text().split("\0")
+        program, *arguments = Path(f"/proc/{pid}/cmdline").read_text().split("\0")
     except (OSError, UnicodeDecodeError):
         return False
-    return Path(program).name == "postgres" and str(pgdata) in words
+    return Path(program).name == "postgres" and str(pgdata) in arguments
 
 
 def _is_in_process_list(pid: int, pgdata: Path) -> bool:
-    said = subprocess.run(  # noqa: S603 - fixed words and a number
+    listed = subprocess.run(  # noqa: S603 - fixed arguments and a number
         ["/bin/ps", "-o", "command=", "-p", str(pid)], capture_output=True, text=True, timeout=10, check=False
     ).stdout
-    return "postgres" in said and str(pgdata) in said
+    return "postgres" in listed and str(pgdata) in listed
 
 
 STOP_POLL_SECONDS = 0.02
@@ -132,7 +132,7 @@ ReportMessage = Callable[[str], None]
 
 
 async def stop_server(pgdata: Path, report: ReportMessage) -> None:
-    """No server runs on the cluster; whoever was connected is cut off, what was committed stays."""
+    """Stop the server: clients are disconnected, what was committed stays; raise DatabaseDown if it does not stop."""
     for order, seconds in ((signal.SIGINT, FAST_STOP_SECONDS), (signal.SIGQUIT, IMMEDIATE_STOP_SECONDS)):
         pid = running_pid(pgdata)
         if pid is None:
@@ -157,6 +157,7 @@ async def _wait_until_gone(pid: int, pgdata: Path, seconds: float) -> bool:
 
 START_POLL_SECONDS = 0.02
 REPORT_EVERY_SECONDS = 3.0
+# A recovery has no deadline: PostgreSQL logs a line a second meanwhile, and only silence is an error.
 STALL_SECONDS = 120.0
 ORPHANS_MESSAGE = "pre-existing shared memory block"
 ORPHAN_ATTEMPTS = 50
@@ -166,7 +167,7 @@ LOG_LIMIT_BYTES = 10 * 1024 * 1024
 
 @dataclass(frozen=True, kw_only=True)
 class LaunchedServer:
-    """A server that was started or found, and from where in the log it speaks."""
+    """A server that was started or found, and where its part of the log begins."""
 
     pid: int
     log_from: int
@@ -181,31 +182,32 @@ async def ensure_started(
     *,
     stall_seconds: float = STALL_SECONDS,
 ) -> Postmaster:
-    """A server runs on the cluster and accepts connections: the one that ran, or a new one."""
+    """Return the server that runs on the cluster once it accepts connections, started now if there was none."""
     if (found := running_pid(layout.pgdata)) is not None:
         running = LaunchedServer(pid=found, log_from=_file_size(layout.log_file))
-        # None when it was on its way out; then a new one follows.
+        # None when it was shutting down; then a new one is started.
         if (ready := await _wait_until_ready(layout, running, report, stall_seconds)) is not None:
             return ready
     for attempt in range(ORPHAN_ATTEMPTS):
         launched = await _launch_server(layout, binaries, account, report if attempt == 0 else _ignore_repeated)
         if (ready := await _wait_until_ready(layout, launched, report, stall_seconds)) is not None:
             return ready
-        words = log_since(layout.log_file, launched.log_from)
-        if ORPHANS_MESSAGE not in words:
+        output = log_since(layout.log_file, launched.log_from)
+        if ORPHANS_MESSAGE not in output:
             break
         # Backends whose postmaster was killed notice it and end; PostgreSQL starts only after that.
         await asyncio.sleep(ORPHAN_PAUSE_SECONDS)
-    raise diagnose_failure(words, data_dir=layout.data_dir)
+    raise diagnose_failure(output, data_dir=layout.data_dir)
 
 
 def _ignore_repeated(_message: str) -> None:
-    """What was said at the first attempt is not said again."""
+    """Discard a message that the first attempt reported already."""
 
 
 async def _launch_server(
     layout: ClusterPaths, binaries: Binaries, account: SystemAccount, report: ReportMessage
 ) -> LaunchedServer:
+    """Start the server detached, with fresh configuration files and a rotated log."""
     try:
         _rotate_log(layout.log_file)
         log_from = _file_size(layout.log_file)
@@ -213,15 +215,18 @@ async def _launch_server(
         write_configuration(layout.pgdata, account=account, socket_dir=socket_dir, major=binaries.major)
     except OSError as error:
         raise diagnose_failure(error.strerror or str(error), data_dir=layout.data_dir) from error
-    left = pid_in_file(layout.pgdata)
-    if left is not None:
+    old_pid = pid_in_file(layout.pgdata)
+    if old_pid is not None:
         report("the database was not stopped properly; it recovers now, nothing acknowledged is lost")
     pid = await start_detached(
         [binaries.program_path("postgres"), "-D", str(layout.pgdata)],
         account=account,
         reach=(layout.pgdata, binaries.folder, socket_dir),
         log=layout.log_file,
-        stale_pid=left if left is not None and is_alive(left) and not is_server_on(left, layout.pgdata) else None,
+        # A recycled pid is told to PostgreSQL as stale; its lock file is never deleted here.
+        stale_pid=old_pid
+        if old_pid is not None and is_alive(old_pid) and not is_server_on(old_pid, layout.pgdata)
+        else None,
     )
     return LaunchedServer(pid=pid, log_from=log_from)
 
@@ -229,8 +234,11 @@ async def _launch_server(
 async def _wait_until_ready(
     layout: ClusterPaths, launched: LaunchedServer, report: ReportMessage, stall_seconds: float
 ) -> Postmaster | None:
-    """The server when it accepts connections, None when it ended; a recovery shows progress by a line a second."""
-    size, waited, moved, said = launched.log_from, 0.0, 0.0, 0.0
+    """Return the server when it accepts connections, None when it ended.
+
+    Raises DatabaseDown after `stall_seconds` without a new line in the log; a recovery writes one a second.
+    """
+    size, waited, moved, reported = launched.log_from, 0.0, 0.0, 0.0
     while True:
         server = read_postmaster(layout.pgdata)
         if server is not None and server.is_ready:
@@ -245,15 +253,15 @@ async def _wait_until_ready(
                 f"{layout.log_file} and at the disk of {layout.data_dir}; end that process if it hangs, and start "
                 "again."
             )
-        if waited - said >= REPORT_EVERY_SECONDS:
+        if waited - reported >= REPORT_EVERY_SECONDS:
             report(f"the database is starting, {waited:.0f} s so far: {_last_line(layout.log_file, launched.log_from)}")
-            said = waited
+            reported = waited
         await asyncio.sleep(START_POLL_SECONDS)
         waited += START_POLL_SECONDS
 
 
 def is_launch_alive(pid: int, pgdata: Path) -> bool:
-    """True while a just launched process lives: the launcher, or already PostgreSQL, but not yet in its directory."""
+    """Say whether a just launched process lives: the launcher, or PostgreSQL before it entered its directory."""
     return is_server_on(pid, pgdata) or (is_alive(pid) and not _is_zombie(pid))
 
 
@@ -265,7 +273,7 @@ def _is_zombie(pid: int) -> bool:
 
 
 def log_since(log: Path, start: int) -> str:
-    """The end of what PostgreSQL said since then."""
+    """Return the end of what PostgreSQL logged since then, at most 16 KB."""
     try:
         with log.open("rb") as file:
             file.seek(max(start, _file_size(log) - 16_384))
@@ -276,7 +284,7 @@ def log_since(log: Path, start: int) -> str:
 
 def _last_line(log: Path, start: int) -> str:
     lines = log_since(log, start).strip().splitlines()
-    return lines[-1].rpartition("LOG:")[2].strip() if lines else "it has said nothing yet"
+    return lines[-1].rpartition("LOG:")[2].strip() if lines else "the log is empty so far"
 
 
 def _file_size(path: Path) -> int:
