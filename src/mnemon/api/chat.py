@@ -1,6 +1,7 @@
 """`/api/chat`: one message in, one reply out, streamed or whole.
 
-A chat turn opened at a door: stored once per Idempotency-Key, then being answered in a task the application owns.
+A turn is stored once per Idempotency-Key, then answered in a task that the application owns: the reply is completed
+and stored even when the client has gone. `/v1` (openai.py) starts its turns here, too.
 """
 
 import json
@@ -35,11 +36,11 @@ from mnemon.tools.registry import chat_tools
 from mnemon.turn import Role, Turn
 
 KeptReply = dict[str, Any]
-"""A reply that was given before, as JSON."""
+"""The stored reply to an earlier request with the same Idempotency-Key, as JSON."""
 
 
 async def start_chat(door: Door, asking: TurnRequest, tools: ToolsByName) -> ReplyStream | KeptReply:
-    """The reply is being made, or was made before for the same Idempotency-Key."""
+    """Start the reply to a turn, or return the reply that was made before for the same Idempotency-Key."""
     streams: ReplyStreams = door.request.app.state.streams
     with streams.open_stream(door.services, tools) as stream:
         begun, slot = await _begin_or_replay(door, asking, stream.ask_model)
@@ -52,7 +53,7 @@ async def start_chat(door: Door, asking: TurnRequest, tools: ToolsByName) -> Rep
 async def _begin_or_replay(
     door: Door, asking: TurnRequest, ask: Callable[[TurnPrompt], None]
 ) -> tuple[StartedTurn | KeptReply, IdempotencyKey | None]:
-    """The turn is stored and may be answered, or it was answered before."""
+    """Store the turn so that it can be answered, or return the reply it has already."""
     slot = await door.idempotency_key()
     async with door.tx() as tx:
         if slot is not None:
@@ -67,23 +68,26 @@ async def _begin_or_replay(
         begun = await begin_turn(tx, asking, door.services.settings, ask)
         if slot is not None:
             await idempotency.store_reply(tx, door.org, slot, subject=begun.turn.id, concerns=door.concerned)
-        if asking.retries is None:  # else the first request is on record
+        if asking.retries is None:  # a retry's first request is in the audit log already
             door.audit_write(tx, begun.turn.id)
     return begun, slot
 
 
 async def wait_for_reply(stream: ReplyStream) -> ReplyDone:
-    """The complete reply; ModelDown when there is none."""
+    """Return the complete reply; raise ModelDown when there is none."""
     async for event in stream.iter_events():
         if isinstance(event, ReplyDone):
             return event
         if isinstance(event, ReplyFailed):
             raise ModelDown(event.detail, code=event.code)
-    raise ModelDown("The reply ended without a word. Look at the turn.")
+    raise ModelDown("The model's reply was empty. Look at the turn.")
 
 
 async def _earlier_outcome(tx: Tx, asking: TurnRequest, turn_id: str) -> KeptReply | TurnRequest:
-    """What the first request came to: its reply, or, where it gave none, the same turn to be answered again."""
+    """Return the reply to the first request with this key, or the request as a retry of a turn that got no reply.
+
+    Raises Conflict while the first request is still being answered.
+    """
     stored = await turns.find_turn(tx, asking.scope, turn_id)
     if stored is None:
         return asking
@@ -92,7 +96,7 @@ async def _earlier_outcome(tx: Tx, asking: TurnRequest, turn_id: str) -> KeptRep
             "The first request with this Idempotency-Key is still being answered. Try again in a moment.",
             code="idempotency_in_progress",
         )
-    # The process may have died, or the commit's answer been lost, before there was a word of a reply to give again.
+    # Such a turn has nothing to replay: the process died, or the commit's response was lost, before the first token.
     wordless = stored.status is TurnStatus.INTERRUPTED and not stored.turn.reply.strip()
     if stored.status is TurnStatus.FAILED or wordless:
         return replace(asking, retries=turn_id)
@@ -100,7 +104,7 @@ async def _earlier_outcome(tx: Tx, asking: TurnRequest, turn_id: str) -> KeptRep
 
 
 def _require_unforgotten(body: Any) -> KeptReply:
-    """The kept reply, unless forgetting left nothing of it."""
+    """Return the stored reply; raise Conflict when its content was deleted because a person or memory was forgotten."""
     if not isinstance(body, dict) or "turnId" not in body:
         raise Conflict(
             "The reply to this Idempotency-Key told of something that was forgotten. Use a new key to ask again.",
@@ -110,7 +114,10 @@ def _require_unforgotten(body: Any) -> KeptReply:
 
 
 def _reply_keeper(door: Door, slot: IdempotencyKey) -> OnSeal:
-    """Keeps a complete reply in the transaction that seals its turn; a failed one may be asked for again."""
+    """Return a callback that stores a complete reply in the transaction that seals its turn.
+
+    A failed reply is not stored, so that a retry can ask for it again.
+    """
 
     async def keep_reply(tx: Tx, turn: Turn, outcome: ReplyOutcome) -> None:
         if outcome.status is not TurnStatus.ANSWERED:
@@ -144,7 +151,7 @@ router = APIRouter(prefix="/api/chat", tags=["turns"], route_class=JsonRoute)
 
 
 class ChatIn(ApiModel):
-    """A message of the person."""
+    """A message from a person."""
 
     user_id: Name
     persona_id: Name | None = None
@@ -155,7 +162,10 @@ class ChatIn(ApiModel):
 
 @router.post("", response_model=None, responses=responses_for(ReplyOut, content=EVENT_STREAM))
 async def chat(body: ChatIn, door: Annotated[Door, needs(Grant.CHAT)]) -> Response:
-    """The reply with memory applied: Server-Sent Events, or one JSON with `stream: false`."""
+    """Send a message; return the reply, made with the person's memory, as Server-Sent Events.
+
+    With `stream: false` the reply is one JSON object.
+    """
     asking = await _turn_request(body, door)
     reply = await start_chat(door, asking, chat_tools(door.principal.grants))
     if isinstance(reply, ReplyStream):

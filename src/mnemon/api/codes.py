@@ -1,7 +1,7 @@
-"""Every `code` that an error can have, with the status it comes with and what to do then.
+"""Every `code` that an error can have, with its HTTP status and the next step for the caller.
 
-A house test finds the codes in the source and fails for one that is not here, and for a row that nothing raises.
-`/openapi.json` and docs/errors.md are made from these tables.
+A test in tests/house finds the codes in the source and fails for one that is not here, and for a row that nothing
+raises. `/openapi.json` and docs/errors.md are made from these tables.
 """
 
 CODES_BY_STATUS: dict[int, dict[str, str]] = {
@@ -144,6 +144,6 @@ BODY_CODES: dict[str, str] = {
     "child_not_started": "Nothing: the job is tried again. If it repeats, the machine may let no process start.",
     "worker_died": "Look at the job and the worker's log, then run it again.",
 }
-"""Codes in the `error` of a turn, a run or a job, in a stream's last event, or in what a tool says over MCP."""
+"""Codes in the `error` of a turn, a run or a job, in the last event of a stream, or in a tool's result over MCP."""
 FRAMEWORK_CODES = {404: "no_such_route", 405: "method_not_allowed", 400: "malformed"}
-"""The code of an error that the framework raises; any other status of its own is `invalid_request`."""
+"""The code of an error that the framework raises, by status; any other status gets `invalid_request`."""

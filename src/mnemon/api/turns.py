@@ -1,4 +1,4 @@
-"""`/api/turns`: turns that were run elsewhere come in here, and every turn can be looked at."""
+"""`/api/turns`: record turns that an application ran itself, read any turn, and run its reflection again."""
 
 from typing import Annotated
 
@@ -24,7 +24,7 @@ TurnId = Annotated[str, Path(max_length=200)]
 
 @router.post("", status_code=202, responses=responses_for(RecordedOut, status=202))
 async def record_turn(body: TurnIn, door: Annotated[Door, needs(Grant.CHAT)]) -> Response:
-    """The turn is durable, its tool results are in the agent state; what needs a model comes after the answer."""
+    """Store a turn and apply its tool results to the agent state; reflection runs after the response."""
     scope = door.person_scope(body.user_id, body.persona_id)
     sees_state = door.has_grant(Grant.AGENT_STATE_READ)
 
@@ -44,7 +44,7 @@ async def record_turn(body: TurnIn, door: Annotated[Door, needs(Grant.CHAT)]) ->
 
 @router.get("/{turn_id}", responses=responses_for(TurnOut))
 async def get_turn(turn_id: TurnId, door: Annotated[Door, needs(Grant.MEMORY_READ)]) -> Response:
-    """The turn, and what its reflection stored, updated, skipped and rejected."""
+    """Return a turn, and what its reflection stored, updated, skipped and rejected."""
     async with door.tx() as tx:
         stored = await turns.find_turn(tx, _visible_scope(door), turn_id)
         if stored is None:
@@ -55,7 +55,7 @@ async def get_turn(turn_id: TurnId, door: Annotated[Door, needs(Grant.MEMORY_REA
 
 @router.post("/{turn_id}/reflect", status_code=202, responses=responses_for(ReflectionOut, status=202))
 async def reflect_again(turn_id: TurnId, door: Annotated[Door, needs(Grant.CHAT)]) -> Response:
-    """A failed or parked reflection is queued again."""
+    """Queue a failed or parked reflection again."""
 
     async def requeue_reflection(tx: Tx) -> Reflection:
         return await rerun_reflection(tx, _visible_scope(door), turn_id)
@@ -66,5 +66,5 @@ async def reflect_again(turn_id: TurnId, door: Annotated[Door, needs(Grant.CHAT)
 
 
 def _visible_scope(door: Door) -> Scope:
-    """The organization, or the one person of it that a bound key may see."""
+    """Return the scope the key may see: the organization, or the one person it is bound to."""
     return Scope(org_id=door.org.org_id, user_id=door.bound_user_id)
