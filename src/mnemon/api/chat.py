@@ -39,19 +39,19 @@ KeptReply = dict[str, Any]
 """The stored reply to an earlier request with the same Idempotency-Key, as JSON."""
 
 
-async def start_chat(door: Door, asking: TurnRequest, tools: ToolsByName) -> ReplyStream | KeptReply:
+async def start_chat(door: Door, request: TurnRequest, tools: ToolsByName) -> ReplyStream | KeptReply:
     """Start the reply to a turn, or return the reply that was made before for the same Idempotency-Key."""
     streams: ReplyStreams = door.request.app.state.streams
     with streams.open_stream(door.services, tools) as stream:
-        begun, slot = await _begin_or_replay(door, asking, stream.ask_model)
-        if not isinstance(begun, StartedTurn):
-            return begun
-        stream.confirm_stored(begun, None if slot is None else _reply_keeper(door, slot))
+        started, slot = await _begin_or_replay(door, request, stream.ask_model)
+        if not isinstance(started, StartedTurn):
+            return started
+        stream.confirm_stored(started, None if slot is None else _reply_keeper(door, slot))
     return stream
 
 
 async def _begin_or_replay(
-    door: Door, asking: TurnRequest, ask: Callable[[TurnPrompt], None]
+    door: Door, request: TurnRequest, ask: Callable[[TurnPrompt], None]
 ) -> tuple[StartedTurn | KeptReply, IdempotencyKey | None]:
     """Store the turn so that it can be answered, or return the reply it has already."""
     slot = await door.idempotency_key()
@@ -61,16 +61,16 @@ async def _begin_or_replay(
             if kept is not None and kept.body is not None:
                 return _require_unforgotten(json.loads(kept.body)), slot
             if kept is not None and kept.subject is not None:
-                known = await _earlier_outcome(tx, asking, kept.subject)
+                known = await _earlier_outcome(tx, request, kept.subject)
                 if isinstance(known, dict):
                     return known, slot
-                asking = known
-        begun = await begin_turn(tx, asking, door.services.settings, ask)
+                request = known
+        started = await begin_turn(tx, request, door.services.settings, ask)
         if slot is not None:
-            await idempotency.store_reply(tx, door.org, slot, subject=begun.turn.id, concerns=door.concerned)
-        if asking.retries is None:  # a retry's first request is in the audit log already
-            door.audit_write(tx, begun.turn.id)
-    return begun, slot
+            await idempotency.store_reply(tx, door.org, slot, subject=started.turn.id, concerns=door.concerned)
+        if request.retries is None:  # a retry's first request is in the audit log already
+            door.audit_write(tx, started.turn.id)
+    return started, slot
 
 
 async def wait_for_reply(stream: ReplyStream) -> ReplyDone:
@@ -83,14 +83,14 @@ async def wait_for_reply(stream: ReplyStream) -> ReplyDone:
     raise ModelDown("The model's reply was empty. Look at the turn.")
 
 
-async def _earlier_outcome(tx: Tx, asking: TurnRequest, turn_id: str) -> KeptReply | TurnRequest:
+async def _earlier_outcome(tx: Tx, request: TurnRequest, turn_id: str) -> KeptReply | TurnRequest:
     """Return the reply to the first request with this key, or the request as a retry of a turn that got no reply.
 
     Raises Conflict while the first request is still being answered.
     """
-    stored = await turns.find_turn(tx, asking.scope, turn_id)
+    stored = await turns.find_turn(tx, request.scope, turn_id)
     if stored is None:
-        return asking
+        return request
     if stored.status is TurnStatus.ANSWERING:
         raise Conflict(
             "The first request with this Idempotency-Key is still being answered. Try again in a moment.",
@@ -99,7 +99,7 @@ async def _earlier_outcome(tx: Tx, asking: TurnRequest, turn_id: str) -> KeptRep
     # Such a turn has nothing to replay: the process died, or the commit's response was lost, before the first token.
     wordless = stored.status is TurnStatus.INTERRUPTED and not stored.turn.reply.strip()
     if stored.status is TurnStatus.FAILED or wordless:
-        return replace(asking, retries=turn_id)
+        return replace(request, retries=turn_id)
     return _stored_reply(stored)
 
 
@@ -166,8 +166,8 @@ async def chat(body: ChatIn, door: Annotated[Door, needs(Grant.CHAT)]) -> Respon
 
     With `stream: false` the reply is one JSON object.
     """
-    asking = await _turn_request(body, door)
-    reply = await start_chat(door, asking, chat_tools(door.principal.grants))
+    request = await _turn_request(body, door)
+    reply = await start_chat(door, request, chat_tools(door.principal.grants))
     if isinstance(reply, ReplyStream):
         if body.stream:
             return stream_response(reply, sees_state=door.has_grant(Grant.AGENT_STATE_READ))

@@ -56,7 +56,8 @@ class HttpServer(uvicorn.Server):
     def capture_signals(self) -> Iterator[None]:
         """Stop on SIGINT and SIGTERM.
 
-        uvicorn's own handler would raise the signal again after the shutdown, and the services would not close in order.
+        uvicorn's own handler would raise the signal again after the shutdown, and the services would not close in
+        order.
         """
         if threading.current_thread() is not threading.main_thread():
             yield
