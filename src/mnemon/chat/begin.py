@@ -122,7 +122,8 @@ async def _find_waiting_turn(tx: Tx, request: TurnRequest) -> StoredTurn | None:
 async def _find_failed_turn(tx: Tx, request: TurnRequest, settings: Settings) -> StoredTurn | None:
     """Return the failed turn to answer again; None if there is none.
 
-    That is the one named in `retries`, or the last one if an OpenAI client sends the same messages again: its own retry.
+    That is the one named in `retries`, or the last one if an OpenAI client sends the same messages again, as its own
+    retry does.
     """
     if request.retries is not None:
         return await turns.find_turn(tx, request.scope, request.retries)

@@ -174,7 +174,7 @@ class ReplyStreams:
 async def _seal_with_retries(
     services: Services, started: StartedTurn, outcome: ReplyOutcome, on_seal: OnSeal | None
 ) -> ChatEvent | None:
-    """Seal the turn and return its last event; None if that fails for half a minute, and its lease is left to expire."""
+    """Seal the turn and return its last event; None if that fails for half a minute, and its lease will expire."""
     for attempt in range(_SEAL_TRIES):
         try:
             async with services.db.tx(started.turn.scope.org_id) as tx:

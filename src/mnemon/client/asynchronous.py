@@ -1,4 +1,4 @@
-"""The Python client: `Mnemon` is async; `SyncMnemon` in `sync.py` is generated from this file and does the same, blocking."""
+"""The async client `Mnemon`. `SyncMnemon` in `sync.py` is generated from this file and does the same, blocking."""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -64,8 +64,9 @@ class Mnemon:
     async def open(
         cls, *, user_id: str | None = None, persona_id: str | None = None, **settings: Any
     ) -> AsyncIterator["Mnemon"]:
-        """Start a server inside this process with these settings and yield its client: embedded database, offline models.
+        """Start a server inside this process with these settings and yield its client.
 
+        By default it has an embedded database and offline models:
         `async with Mnemon.open(data_dir="notes") as m: await m.remember("…", user_id="ann")`
         """
         # Imported by name, here: importing the client must not import the server.
@@ -91,7 +92,10 @@ class Mnemon:
     async def stream(
         self, message: str, *, session_id: str | None = None, **person: str
     ) -> AsyncIterator[AsyncIterator[Event]]:
-        """Send a message and yield the reply's events: `async with m.stream("…") as events: async for event in events: …`."""
+        """Send a message and yield the reply's events.
+
+        `async with m.stream("…") as events: async for event in events: …`
+        """
         body = self._body_for(person, sessionId=session_id, message=message, stream=True)
         async with self._transport.stream("POST", "/api/chat", body=body) as events:
             yield events

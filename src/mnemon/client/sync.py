@@ -36,7 +36,7 @@ _MAX_WAIT_S = 10.0
 
 
 class Transport:
-    """A connection to one server with one key."""
+    """A connection pool to one server with one key."""
 
     def __init__(self, base_url: str, key: str, *, timeout: float, retries: int) -> None:
         headers = {"Authorization": f"Bearer {key}"}
@@ -175,7 +175,10 @@ class SyncMnemon:
 
     @contextmanager
     def stream(self, message: str, *, session_id: str | None = None, **person: str) -> Iterator[Iterator[Event]]:
-        """Send a message and yield the reply's events: `with m.stream("…") as events: for event in events: …`."""
+        """Send a message and yield the reply's events.
+
+        `with m.stream("…") as events: for event in events: …`
+        """
         body = self._body_for(person, sessionId=session_id, message=message, stream=True)
         with self._transport.stream("POST", "/api/chat", body=body) as events:
             yield events

@@ -18,7 +18,7 @@ _MAX_WAIT_S = 10.0
 
 
 class AsyncTransport:
-    """A connection to one server with one key."""
+    """A connection pool to one server with one key."""
 
     def __init__(self, base_url: str, key: str, *, timeout: float, retries: int) -> None:
         headers = {"Authorization": f"Bearer {key}"}

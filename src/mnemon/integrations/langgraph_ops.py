@@ -1,4 +1,4 @@
-"""LangGraph's store operations as notes, and notes as its items. Nothing here talks to a server."""
+"""Translates LangGraph's store operations to requests for notes, and notes to its items. It sends nothing itself."""
 
 import math
 import re
@@ -18,11 +18,11 @@ _ALWAYS_TRUE = {("lt", math.inf), ("lte", math.inf), ("gt", -math.inf), ("gte", 
 
 
 class Never(Exception):
-    """A filter that nothing stored can meet."""
+    """Raised for a filter that no stored value can meet."""
 
 
 def texts_of(op: PutOp, fields: Sequence[str]) -> Texts:
-    """The parts of the value that are to be found by meaning."""
+    """Return the parts of the value that are to be found by meaning, by path."""
     if op.value is None or op.index is False:
         return {}
     parts: Texts = {}
@@ -35,7 +35,7 @@ def texts_of(op: PutOp, fields: Sequence[str]) -> Texts:
 def change_of(
     op: PutOp, *, texts: Texts | None = None, vectors: Mapping[str, list[float]] | None = None
 ) -> dict[str, Any]:
-    """What is to be written for a put, or removed for one without a value."""
+    """Return the change for a put: a put of a note, or a delete for one without a value."""
     address = {"namespace": list(op.namespace), "key": str(op.key)}
     if op.value is None:
         return {"op": "delete", **address}
@@ -50,7 +50,7 @@ def change_of(
 
 
 def search_of(op: SearchOp) -> dict[str, Any]:
-    """What is asked for a search, apart from its query; raises `Never` for a filter that nothing can meet."""
+    """Return the parameters of a search apart from its query; raise `Never` for a filter that nothing can meet."""
     return {
         "conditions": [
             condition for key, wanted in (op.filter or {}).items() for condition in _filter_conditions(key, wanted)
@@ -62,29 +62,29 @@ def search_of(op: SearchOp) -> dict[str, Any]:
 
 
 def listing_of(op: ListNamespacesOp) -> dict[str, Any]:
-    """What is asked for a list of namespaces."""
-    asked: dict[str, Any] = {"limit": op.limit, "offset": op.offset}
+    """Return the parameters for listing namespaces."""
+    params: dict[str, Any] = {"limit": op.limit, "offset": op.offset}
     if op.max_depth is not None:
-        asked["maxDepth"] = op.max_depth
+        params["maxDepth"] = op.max_depth
     for condition in op.match_conditions or ():
-        if condition.match_type in asked:
+        if condition.match_type in params:
             raise ValueError(f"Two conditions on the {condition.match_type} of a namespace; give one.")
-        asked[condition.match_type] = list(condition.path)
-    return asked
+        params[condition.match_type] = list(condition.path)
+    return params
 
 
 def item_of(note: Note) -> Item:
-    """The note as an item."""
+    """Return the note as an item."""
     return Item(**_item_fields(note))
 
 
 def found_of(note: Note) -> SearchItem:
-    """The note as something found."""
+    """Return the note as a search result with its score."""
     return SearchItem(**_item_fields(note), score=note["score"])
 
 
 def split(ops: Sequence[Op]) -> dict[type, list[tuple[int, Any]]]:
-    """The operations by kind, each with its place; of two puts under one key the later stands."""
+    """Return the operations by type and in order, each with its index; of two puts under one key the later wins."""
     kinds: dict[type, list[tuple[int, Any]]] = {GetOp: [], SearchOp: [], ListNamespacesOp: [], PutOp: []}
     for place, op in enumerate(ops):
         kinds[type(op)].append((place, op))
@@ -115,7 +115,7 @@ def _filter_conditions(key: str, wanted: Any) -> Iterator[dict[str, Any]]:
 
 
 def _single_condition(path: list[str], test: str, value: Any) -> Iterator[dict[str, Any]]:
-    """One condition, none for what is always so; JSON has no infinity, and a stored text no NUL."""
+    """Yield the condition, or none where it is always true; JSON has no infinity, and stored text no NUL."""
     if isinstance(value, float) and not math.isfinite(value):
         if (test, value) in _ALWAYS_TRUE or test == "ne":
             return
