@@ -80,7 +80,7 @@ async def wait_for_reply(stream: ReplyStream) -> ReplyDone:
             return event
         if isinstance(event, ReplyFailed):
             raise ModelDown(event.detail, code=event.code)
-    raise ModelDown("The model's reply was empty. Look at the turn.")
+    raise ModelDown("The reply ended early, without a result. Look at the turn.")
 
 
 async def _earlier_outcome(tx: Tx, request: TurnRequest, turn_id: str) -> KeptReply | TurnRequest:

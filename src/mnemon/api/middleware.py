@@ -84,7 +84,7 @@ class RequestMiddleware:
             log.exception("request_failed", method=scope["method"], route=exchange.route)
             if exchange.status is None:
                 detail = (
-                    "The server failed to handle this request. The server's log has the cause under this requestId."
+                    "The server failed to handle this request. Its log has the cause under this requestId."
                 )
                 await problem(request_id, 500, detail, "internal")(scope, receive, send_with_id)
         finally:

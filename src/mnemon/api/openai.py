@@ -108,7 +108,7 @@ class _Completion:
                 choice = {"index": 0, "message": message, "finish_reason": event.reason, "logprobs": None}
                 kind = {"object": "chat.completion"}
                 return {**self._common, **kind, "choices": [choice], "usage": usage_json(event.usage)}
-        raise ModelDown("The model's reply was empty. Look at the turn.")
+        raise ModelDown("The reply ended early, without a result. Look at the turn.")
 
     async def stream_chunks(self, events: AsyncIterator[ChatEvent]) -> AsyncIterator[str]:
         """Yield the completion as chunks; a client that leaves interrupts the reply."""
