@@ -72,6 +72,7 @@ async def edit_agent(agent_id: str, body: AgentPatch, door: WriteDoor) -> Respon
     """Change an agent; fields that are left out stay. Enabling its memory starts with an empty one."""
 
     async def store_changes(tx: Tx) -> AgentOut:
+        # Locked, because the patch is merged with what is stored: two of them must not overlap.
         draft = body.apply_to(await agents.get_agent(tx, door.org, agent_id, locked=True))
         return await _agent_out(door, tx, await agents.edit_agent(tx, door.org, agent_id, draft, cards_of(door)))
 
@@ -114,6 +115,7 @@ async def list_messages(agent_id: str, door: ReadDoor, limit: Limit = 50, cursor
     async with door.tx() as tx:
         await agents.get_agent(tx, door.org, agent_id)
         found = await agent_store.list_messages(door.org, tx, agent_id, after=after, most=limit + 1)
+    # A cursor carries the sequence number, which the response does not show.
     places = {message.id: str(message.seq) for message in found}
     shown = [ChatMessageOut.from_message(message) for message in found]
     return door.page(shown, limit=limit, position=lambda message: places[message.id])
@@ -134,6 +136,7 @@ async def chat(agent_id: str, body: AgentChatIn, door: WriteDoor) -> Response:
         return StreamingResponse(
             _stream_chat(door, turn_id, session_id), media_type="text/event-stream", headers=SSE_HEADERS
         )
+    # Wait for the end of the turn; its result is read from the database afterwards.
     async for _ in watch_chat(door.services.db, door.org, turn_id, until=door.request.app.state.closing):
         pass
     reply = await _complete_reply(door, turn_id)
@@ -176,6 +179,7 @@ async def _queue_chat_turn(door: Door, agent_id: str, message: str) -> tuple[str
     """
     slot = await door.idempotency_key()
     async with door.tx() as tx:
+        # Only the turn's id is kept: the reply is made by a worker, after this transaction.
         kept = await idempotency.load_reply(tx, door.org, slot) if slot else None
         turn_id = kept.subject if kept else None
         if turn_id is None:

@@ -134,6 +134,7 @@ def _validate_strictly(value: Any) -> Any:
     return AgentStatePatch.model_validate(value, context={"strict": True})
 
 
+# Validated by hand to pass the context on; the schema in OpenAPI is still that of AgentStatePatch.
 PatchBody = Annotated[AgentStatePatch, WrapValidator(lambda value, _: _validate_strictly(value))]
 
 
@@ -237,6 +238,7 @@ def _round_confidence(assumptions: tuple[Assumption, ...]) -> tuple[Assumption, 
 
 def _amended_json(amended: AmendResult, *, seen: bool) -> dict[str, Any]:
     state = state_document(amended.held)
+    # A key that may write the state but not read it is told only the new version.
     shown = state if seen else {"sessionId": state["sessionId"], "version": state["version"]}
     return {**shown, "reported": [{"what": r.what, "why": r.why} for r in amended.reported]}
 
@@ -262,6 +264,7 @@ async def _session_scope(tx: Tx, door: Door, session_id: str) -> Scope:
 
 async def _stream_events(door: Door, scope: Scope, session_id: str, after: int) -> AsyncIterator[str]:
     quiet = 0
+    # Tells the client to reconnect one second after the stream breaks.
     yield "retry: 1000\n\n"
     async with door.until_key_ends() as over:
         following = follow_journal(door.services.db, _shared_notifier(door), scope, session_id, after=after, until=over)

@@ -42,6 +42,7 @@ KeptReply = dict[str, Any]
 async def start_chat(door: Door, request: TurnRequest, tools: ToolsByName) -> ReplyStream | KeptReply:
     """Start the reply to a turn, or return the reply that was made before for the same Idempotency-Key."""
     streams: ReplyStreams = door.request.app.state.streams
+    # The model is asked inside the transaction that stores the message, so that it works meanwhile.
     with streams.open_stream(door.services, tools) as stream:
         started, slot = await _begin_or_replay(door, request, stream.ask_model)
         if not isinstance(started, StartedTurn):
@@ -58,6 +59,7 @@ async def _begin_or_replay(
     async with door.tx() as tx:
         if slot is not None:
             kept = await idempotency.load_reply(tx, door.org, slot)
+            # A reply without a body has only its turn as subject: the first request has not sealed it, or it failed.
             if kept is not None and kept.body is not None:
                 return _require_unforgotten(json.loads(kept.body)), slot
             if kept is not None and kept.subject is not None:
@@ -125,6 +127,7 @@ def _reply_keeper(door: Door, slot: IdempotencyKey) -> OnSeal:
         calls = [{"id": one.id, "name": one.name, "arguments": one.arguments} for one in outcome.calls]
         told = _reply_json(turn, outcome.reply, outcome.usage) | ({"toolCalls": calls} if calls else {})
         body = json.dumps(told).encode()
+        # Forgetting this person also clears the stored reply.
         concerns = {turn.scope.user}
         await idempotency.store_reply(tx, door.org, slot, status=200, body=body, subject=turn.id, concerns=concerns)
 
@@ -182,6 +185,7 @@ async def _turn_request(body: ChatIn, door: Door) -> TurnRequest:
         user_name=body.user_id,
         messages=(NewMessage(role=Role.USER, content=body.message),),
         session_id=body.session_id,
+        # Embedded before the transaction opens: no connection is held while the embedder works.
         vector=await prepare_query(door.services, scope, body.message, ranking=ranking),
         embedder=door.services.embedder.model,
         sees_agent_state=door.has_grant(Grant.AGENT_STATE_READ),

@@ -90,6 +90,7 @@ class ContextOut(ApiModel):
 async def get_context(body: ContextIn, door: Annotated[Door, needs(Grant.CHAT)]) -> Response:
     """Return the context that a chat turn with this message would get. Nothing is stored."""
     person, ranking = door.person_scope(body.user_id, body.persona_id), door.services.settings.chat_ranking
+    # Before the transaction: no connection is held while the embedder works.
     vector = await prepare_query(door.services, person, body.query, ranking=ranking)
     async with door.tx() as tx:
         scope, _ = await find_named_session(tx, person, body.session_id)

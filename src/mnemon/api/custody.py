@@ -58,6 +58,7 @@ async def import_user(
 
     With a key bound to one person, a line that claims the operator's trust is 403.
     """
+    # The whole body is read first: one transaction stores all of it, and must not wait for a slow client.
     body, rule = await door.request.body(), _admission_rule(door)
 
     async def import_rows(tx: Tx) -> ImportResult:

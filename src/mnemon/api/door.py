@@ -181,6 +181,7 @@ class Door:
         headers: dict[str, str] | None,
     ) -> Response:
         async with self.tx() as tx:
+            # In the effect's transaction: a crash leaves effect and reply, or neither (docs/decisions/0005).
             if slot is not None:
                 kept = await idempotency.load_reply(tx, self.org, slot)
                 if kept is not None and kept.status is not None:
@@ -199,6 +200,7 @@ class Door:
     def audit_write(self, tx: Tx, *made: str) -> None:
         """Append this request to the audit log when the transaction commits: its route and the ids it concerns."""
         action = f"{self.request.method} {self.request.scope['route'].path_format}"
+        # No body and no query: the audit log holds ids only.
         named = self.request.path_params.values()
         targets = [*map(str, named), *made, *sorted(self.concerned)]
         record_write(tx, self.org, actor=self.principal.key_id, action=action, targets=targets)
@@ -261,6 +263,7 @@ async def _authenticate_request(
         )
     services: Services = request.app.state.services
     principal = await authenticate(services.db, credentials.credentials)
+    # Counted here, before the scope is checked: a request that is refused for it counts, too.
     request.app.state.rate_limit.count_request(principal.org_id, principal.key_id)
     return principal
 

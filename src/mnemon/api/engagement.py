@@ -24,6 +24,7 @@ async def get_engagement(
     """Return the engagement now, or as it was at `asOf`; null before the first session."""
     async with door.tx() as tx:
         held = await reading.load_engagement_at(tx, door.org, as_of)
+    # The sequence number of the last change identifies the state.
     headers = {"ETag": f'"{held.seq}"'}
     if held.document is None:
         return door.reply(None, headers=headers)

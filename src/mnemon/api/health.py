@@ -98,6 +98,7 @@ class Readiness:
 
     async def check_ready(self) -> Ready:
         """Return the state of the server, or raise Unavailable; a check that hangs is left to its own timeout."""
+        # Shared, so that many probes at a database that hangs do not take up its connections.
         if self._look is None or self._look.done():
             self._look = asyncio.create_task(self._run_check())
             self._look.add_done_callback(_consume_exception)  # every caller may have timed out by then
@@ -162,6 +163,7 @@ async def _measure_work(db: Database) -> None:
             jobs.installation_counts(tx), jobs.list_workers(tx, since=SystemClock().now() - SILENT_AFTER)
         )
     WORKERS.set(len(alive))
+    # A kind without items must disappear, not keep its last value.
     WORK_ITEMS.clear()
     WORK_LAG.clear()
     for row in rows:

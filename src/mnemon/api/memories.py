@@ -41,6 +41,7 @@ async def remember(body: MemoryIn, door: Annotated[Door, needs(Grant.MEMORY_WRIT
     door.check_source(body.source)
     statement = body.as_statement(door.person_scope(body.user_id, body.persona_id))
     vectors = await embed_statements(door.services.embedder, [statement])
+    # Embedded before the lock is taken, so that the person's other writers do not wait for the embedder.
     async with lock_people(door.services.db, [statement.scope.user]):
         return await door.write(
             lambda tx: store_statements(tx, [statement], vectors=vectors),

@@ -61,6 +61,7 @@ class MemoryIn(ApiModel):
             confidence=self.confidence,
             valid_from=self.valid_from,
             source=self.source,
+            # A fact told to a persona is visible to that persona alone.
             private=self.persona_id is not None,
         )
 

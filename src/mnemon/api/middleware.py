@@ -56,6 +56,7 @@ class RequestMiddleware:
         async def send_with_id(message: Message) -> None:
             exchange.note_sent(message)
             if message["type"] == "http.response.start":
+                # From the first byte on, background jobs need not wait for this request any longer.
                 ahead.release_priority()
                 REQUEST_SECONDS.labels(scope["method"], exchange.route).observe(time.perf_counter() - started)
                 message["headers"] = [*message.get("headers", []), (b"x-request-id", request_id.encode())]
@@ -83,9 +84,7 @@ class RequestMiddleware:
         except Exception:  # the API's boundary: the caller gets a problem, the log the traceback
             log.exception("request_failed", method=scope["method"], route=exchange.route)
             if exchange.status is None:
-                detail = (
-                    "The server failed to handle this request. Its log has the cause under this requestId."
-                )
+                detail = "The server failed to handle this request. Its log has the cause under this requestId."
                 await problem(request_id, 500, detail, "internal")(scope, receive, send_with_id)
         finally:
             ahead.release_priority()
@@ -97,6 +96,7 @@ class RequestMiddleware:
         length = dict(scope["headers"]).get(b"content-length", b"0")
         if length.isdigit() and int(length) > self._max_body_bytes:
             return _body_refusal(request_id, TooLarge(_too_large_detail(self._max_body_bytes)))
+        # PostgreSQL's text cannot hold NUL; refused here for every route at once.
         if "\0" in unquote(scope["path"]) or "%00" in scope.get("query_string", b"").decode("latin-1"):
             detail = "The address has a NUL character. Remove it."
             return problem(request_id, 422, detail, "invalid_request")

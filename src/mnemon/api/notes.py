@@ -37,6 +37,7 @@ NoteLabel = Annotated[Text, Field(max_length=400)]
 
 
 def _check_length(labels: list[str]) -> list[str]:
+    # The last quarter is left for the key.
     if sum(len(label.encode()) for label in labels) > MAX_ADDRESS_BYTES * 3 // 4:
         raise ValueError(f"is longer than {MAX_ADDRESS_BYTES * 3 // 4} bytes in all")
     return labels

@@ -31,6 +31,7 @@ ChatDoor = Annotated[Door, needs(Grant.CHAT)]
 )
 async def create_completion(body: CompletionIn, door: ChatDoor) -> Response:
     """Create a chat completion; only what follows the last assistant message is new and is remembered."""
+    # Without Mnemon's own tools: the client may offer its own, which it runs itself.
     reply = await start_chat(door, await _turn_request(body, door), {})
     stream = _ReplayedReply(reply) if isinstance(reply, dict) else reply
     events = await _wait_for_first(stream)
@@ -56,6 +57,7 @@ async def get_model(model_id: Annotated[str, Path(max_length=200)], door: ChatDo
 
 async def _turn_request(body: CompletionIn, door: Door) -> TurnRequest:
     split = split_conversation([one.as_message() for one in body.messages])
+    # A program that names no user gets one person per key, so that its memory is kept apart from other keys'.
     user = body.user or door.principal.bound_user or f"key:{door.principal.key_id}"
     named = body.metadata
     scope, ranking = door.person_scope(user, named.persona_id if named else None), door.services.settings.chat_ranking
@@ -113,6 +115,7 @@ class _Completion:
     async def stream_chunks(self, events: AsyncIterator[ChatEvent]) -> AsyncIterator[str]:
         """Yield the completion as chunks; a client that leaves interrupts the reply."""
         try:
+            # OpenAI's own streams begin with the role and an empty text.
             yield self._format_chunk({"role": "assistant", "content": ""})
             calls: list[ToolRequest] = []
             async for event in events:
@@ -143,6 +146,7 @@ class _Completion:
         return _format_data({**self._common, "object": "chat.completion.chunk", "choices": [choice]})
 
     def _usage_chunk(self, usage: Usage) -> str:
+        # As in OpenAI's streams, the chunk with the usage has no choices.
         kind = {"object": "chat.completion.chunk", "choices": []}
         return _format_data({**self._common, **kind, "usage": usage_json(usage)})
 

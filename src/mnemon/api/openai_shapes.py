@@ -46,6 +46,7 @@ class ToolCallIn(_Lenient):
         try:
             arguments = parse_json(self.function.arguments or "{}")
         except Invalid:
+            # A model may have written invalid JSON; the conversation must still be accepted.
             arguments = {"arguments": self.function.arguments}
         given = arguments if isinstance(arguments, dict) else {"arguments": arguments}
         return ToolRequest(id=self.id, name=self.function.name, arguments=given)
@@ -162,6 +163,7 @@ def calls_json(calls: list[ToolRequest], *, indexed: bool = False) -> list[dict[
     """Return tool calls in OpenAI's format; numbered for a chunk."""
     return [
         {
+            # Only chunks number the calls: a client joins the pieces of a call by this index.
             **({"index": place} if indexed else {}),
             "id": call.id,
             "type": "function",

@@ -67,6 +67,7 @@ def problem(
     }
     headers = {} if retry_after is None else {"Retry-After": str(retry_after)}
     if status == HTTPStatus.UNAUTHORIZED:
+        # RFC 9110 demands it with every 401.
         headers["WWW-Authenticate"] = 'Bearer realm="mnemon"'
     return Response(json.dumps(body), status, headers, media_type="application/problem+json")
 
@@ -115,6 +116,7 @@ async def _handle_http_error(request: Request, error: Exception) -> Response:
     if code == "method_not_allowed":
         detail = f"This path does not take {request.method}."
     response = problem(request.state.request_id, error.status_code, f"{detail} /openapi.json lists every route.", code)
+    # Starlette sets headers of its own on some errors, such as Allow.
     for name, value in (error.headers or {}).items():
         response.headers[name] = value
     if code == "method_not_allowed":

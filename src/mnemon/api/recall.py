@@ -108,6 +108,7 @@ def _search_json(found: RecallResult, body: MemorySearchIn) -> dict[str, Any]:
         ranking=body.ranking,
         **explained,
     )
+    # Unset, not None: a null that was set, such as a memory's `personaId`, stays in the response.
     return out.model_dump(mode="json", by_alias=True, exclude_unset=True)
 
 

@@ -103,6 +103,7 @@ class RefusalLog:
         at, count = self._seen.pop(refused, (now - QUIET_SECONDS, 0))
         due = now - at >= QUIET_SECONDS
         self._seen[refused] = (now, 0) if due else (at, count + 1)
+        # Bounded, since an attacker can come from any number of addresses.
         while len(self._seen) > _MAX_TRACKED:
             self._seen.popitem(last=False)
         return count + 1 if due else None

@@ -100,6 +100,7 @@ async def re_examinations(run_id: str, door: ReadDoor) -> Response:
         run = await get_run(tx, door.org, run_id)
         found = await store.list_re_examinations(door.org, tx, [run.id])
     shown = [ReExaminationOut.from_run(again, cards_of(door)) for again in found]
+    # All of them on one page, so there is never a cursor.
     return door.page(shown, limit=max(1, len(shown)), position=lambda again: again.id)
 
 
@@ -138,6 +139,7 @@ async def page_of_runs(door: Door, wanted: RunFilter, limit: int, cursor: str | 
     async with door.tx() as tx:
         found = await store.list_runs(door.org, tx, wanted, before=before, most=limit + 1)
         again = await store.list_re_examinations(door.org, tx, [run.id for _, run in found])
+    # A cursor carries the sequence number, which the response does not show.
     places = {run.id: str(seq) for seq, run in found}
     shown = [RunOut.from_run(run, cards_of(door), again) for _, run in found]
     return door.page(shown, limit=limit, position=lambda run: places[run.id])

@@ -59,6 +59,7 @@ class HttpServer(uvicorn.Server):
         uvicorn's own handler would raise the signal again after the shutdown, and the services would not close in
         order.
         """
+        # Signal handlers can only be installed in the main thread.
         if threading.current_thread() is not threading.main_thread():
             yield
             return
@@ -79,6 +80,7 @@ class HttpServer(uvicorn.Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """End event streams at once and replies after REPLY_GRACE_S, then wait for requests in flight."""
+        # First of all, so that endless streams end and do not use up the grace period.
         self._app.state.closing.set()
         ending = asyncio.get_running_loop().call_later(REPLY_GRACE_S, self._app.state.streams.stop)
         try:

@@ -104,6 +104,7 @@ async def withdraw(body: WithdrawIn, door: Annotated[Door, needs(Grant.CUSTODY)]
     if body.user_id is None:
         return await _withdraw_from_everyone(door, body.name)
     scope = door.person_scope(body.user_id)
+    # A key bound to a person must not withdraw what the operator stated.
     at_most = Trust.OPERATOR if door.principal.bound_user is None else Trust.PERSON
 
     async def withdraw_for_person(tx: Tx) -> Withdrawal:

@@ -30,6 +30,7 @@ from mnemon.runs.run_events import watch_chat
 from mnemon.runs.store import RecordedEvent
 from mnemon.scope import Scope
 
+# X-Accel-Buffering keeps nginx from holding events back.
 SSE_HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 
 
@@ -82,6 +83,7 @@ def stream_response(stream: ReplyStream, *, sees_state: bool) -> StreamingRespon
 
     async def event_lines() -> AsyncIterator[str]:
         try:
+            # Events that are ready together are sent as one chunk.
             async for some in stream.event_batches():
                 lines = (format_chat_event(event, sees_state=sees_state) for event in some)
                 if written := "".join(line for line in lines if line is not None):

@@ -35,6 +35,7 @@ async def record_turn(body: TurnIn, door: Annotated[Door, needs(Grant.CHAT)]) ->
         return RecordedOut(
             turn_id=made.turn.id,
             session_id=made.turn.session_id,
+            # A key without `agent-state:read` may record a turn, but is not shown the state.
             agent_state_update=answer_body(made.update) if sees_state else None,
             reflection=QueuedOut(job_id=made.job_id, status=ReflectionStatus.QUEUED),
         )

@@ -200,6 +200,7 @@ _SEED_BODY: dict[str, Any] = {
 async def _read_seed_body(door: Door) -> tuple[SeedEntry, ...]:
     """Return the entries in the request's body: JSON, or plain text with one fact per line."""
     body = await door.request.body()
+    # Parsed by hand, because the route takes two media types; faults are reported as FastAPI would.
     if door.request.headers.get("content-type", "").partition(";")[0].strip().lower() != "text/plain":
         if not sent_as_json(door.request):
             raise WrongMediaType(
@@ -230,6 +231,7 @@ async def put_seed(user_id: NewUserId, door: Annotated[Door, needs(Grant.MEMORY_
         await ensure_person(tx, scope.org_id, user_id)
         return await apply_seed(tx, scope, entries, vectors=vectors)
 
+    # Embedded before the lock is taken, so that the person's other writers do not wait for the embedder.
     async with lock_people(door.services.db, [scope.user]):
         return await door.write(store_seed, SeededOut.from_seeding)
 

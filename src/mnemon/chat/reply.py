@@ -72,6 +72,7 @@ class ReplyGenerator:
     ) -> None:
         self._services = services
         self._prompt = prompt
+        # A caller with tools of its own runs them itself, so Mnemon's are not mixed in.
         self._tools = {} if prompt.asking.tools else tools
         self._stored = stored
         self._emit = emit

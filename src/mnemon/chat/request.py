@@ -110,6 +110,7 @@ def split_conversation(messages: Sequence[LlmMessage]) -> ResentConversation:
             "There is nothing new to answer: the last message is the assistant's. Append a user or tool message.",
             code="nothing_to_answer",
         )
+    # A tool message carries only the id of its call; the name is in the assistant's message before it.
     names = {call.id: call.name for one in spoken for call in one.tool_requests}
     return ResentConversation(
         instructions="\n\n".join(instructions),
@@ -136,6 +137,7 @@ def _tool_outcome(message: NewMessage) -> ToolOutcome:
         action=message.name or "tool",
         ids=_text_tuple(given.get("ids")),
         types=_text_tuple(given.get("types")),
+        # In Python, True is an int.
         count=count if isinstance(count, int) and not isinstance(count, bool) else None,
     )
 

@@ -116,6 +116,7 @@ class ReplyStream:
             )
             outcome = await self._answer.generate_reply()
             started = await self._wait_until_stored()
+            # From here on `interrupt_reply` no longer cancels the task.
             self.sealing = True
             last = await _seal_with_retries(self._services, started, outcome, self._on_seal)
         finally:
@@ -125,6 +126,7 @@ class ReplyStream:
                 self._emit_event(last or self._seal_failure())
 
     async def _wait_until_stored(self) -> StartedTurn:
+        # Shielded: cancelling the reply must not cancel the future that others wait for.
         return self._stored.result() if self._stored.done() else await asyncio.shield(self._stored)
 
     def _seal_failure(self) -> ReplyFailed:

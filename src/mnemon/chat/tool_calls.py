@@ -57,6 +57,7 @@ async def call_tool(
     except ValidationError as error:
         return ToolCallResult(content={"error": f"The arguments cannot be used: {describe_validation_error(error)}."})
     text = tool.text_to_embed(arguments)
+    # Before the transaction: no connection or lock is held while the embedder works.
     vector = None if text is None else await embed_query(services.embedder, text)
     turn = started.turn
     caller = Caller(

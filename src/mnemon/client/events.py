@@ -44,7 +44,9 @@ class Reader:
 
     def _complete_event(self) -> Event | None:
         kind, data = self._kind, "\n".join(self._data)
+        # The id is not reset: by the specification it holds until another one is sent.
         self._kind, self._data = "message", []
+        # A comment or a heartbeat ends without data; the specification says to ignore it.
         if not data:
             return None
         try:

@@ -13,6 +13,7 @@ class PerLoop(httpx2.AsyncBaseTransport):
     """A transport with a connection pool for each event loop that uses it."""
 
     def __init__(self) -> None:
+        # Weak, so that a loop that has ended takes its pool with it.
         self._pools: WeakKeyDictionary[asyncio.AbstractEventLoop, httpx2.AsyncHTTPTransport] = WeakKeyDictionary()
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:

@@ -61,6 +61,7 @@ class Transport:
         Raises ApiError for a problem and Unreachable when no response came.
         """
         sent = {**(headers or {})}
+        # One key for all attempts: the server stores the first effect and replays its reply.
         if method == "POST":
             sent.setdefault("Idempotency-Key", uuid.uuid4().hex)
         params = {name: value for name, value in (query or {}).items() if value is not None}
@@ -121,6 +122,7 @@ def _wait_before_retry(attempt: int, retry_after: str | None) -> None:
 def _may_retry(response: httpx2.Response) -> bool:
     """Say whether the same request may succeed in a moment."""
     if response.status_code == 409:
+        # The first attempt may still be running; any other conflict would only repeat itself.
         return bool(response.json().get("code") == "idempotency_in_progress")
     return response.status_code in RETRIED
 

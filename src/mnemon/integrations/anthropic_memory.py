@@ -49,6 +49,7 @@ class MnemonMemoryTool(BetaAsyncAbstractMemoryTool):
     async def create(self, command: BetaMemoryTool20250818CreateCommand) -> str:
         """Create a file; raise ToolError if it exists."""
         path = _check_path(command.path)
+        # `ifAbsent` makes looking and writing one step.
         put = {**_note_address(path), "op": "put", "value": {"text": command.file_text}, "ifAbsent": True}
         [made] = await self.client.write_notes([put])
         if not made["count"]:

@@ -42,6 +42,7 @@ class MnemonSessionStore(SessionStore):
             {"op": "put", "namespace": namespace, "key": entry.get("uuid"), "value": wrapped(entry), "ifAbsent": True}
             for entry in entries
         ]
+        # Subagents have no summary.
         if key.get("subpath"):
             await self.client.write_notes(changes)
             return

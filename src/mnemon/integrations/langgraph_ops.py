@@ -14,6 +14,7 @@ from mnemon.client.shapes import Note
 Texts = dict[str, str]
 _FILTER_KEY = re.compile(r"[\w\s.@:/#+~-]+")
 _TESTS = {"$eq": "eq", "$ne": "ne", "$gt": "gt", "$gte": "gte", "$lt": "lt", "$lte": "lte"}
+# Comparisons with infinity that every number meets.
 _ALWAYS_TRUE = {("lt", math.inf), ("lte", math.inf), ("gt", -math.inf), ("gte", -math.inf)}
 
 

@@ -88,6 +88,7 @@ class MnemonSaver(BaseCheckpointSaver[int]):
         value = {
             "parent": parent,
             "checkpoint": self._pack_value(checkpoint),
+            # Twice: as JSON to filter by, which may lose types, and serialized to be given back unchanged.
             "metadata": _storable_json(whole),
             "exactMetadata": self._pack_value(whole),
         }
@@ -201,6 +202,7 @@ class MnemonSaver(BaseCheckpointSaver[int]):
         """Run the coroutine in the saver's loop and wait for it; raise InvalidStateError when called from that loop."""
         try:
             if asyncio.get_running_loop() is self._loop:
+                # An unawaited coroutine would warn; waiting here would block the loop that has to run it.
                 work.close()
                 raise asyncio.InvalidStateError("In the saver's own loop, use the async methods: aget_tuple, aput, …")
         except RuntimeError:

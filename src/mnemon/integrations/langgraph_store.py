@@ -80,6 +80,7 @@ class MnemonStore(_IndexedStore, AsyncBatchedBaseStore):
         return int(swept["count"])
 
     async def _read_items(self, gets: Sequence[tuple[int, GetOp]], results: list[Any]) -> None:
+        # A request refreshes all of its notes or none, so there are two groups.
         for refresh in (False, True):
             some = [(place, op) for place, op in gets if bool(op.refresh_ttl) is refresh]
             for part in batches(some):

@@ -99,6 +99,7 @@ async def _caller_for_person(
 async def _caller_for_run(services: Services, org_id: str, secret: str) -> McpCaller:
     async with services.db.tx(org_id) as tx:
         known = await authenticate_run_token(tx, secret)
+    # Whatever the agent's owner may do, a run reads no more than its own decisions.
     grants = frozenset({Grant.AGENTS_READ})
     return McpCaller(
         org_id=org_id,

@@ -165,6 +165,7 @@ def _refusal_response(error: MnemonError) -> JSONResponse:
             status, headers = 404, {}
         case Invalid():
             status, headers = 422, {}
+        # Only authentication is left.
         case _:
             status, headers = 401, {"WWW-Authenticate": 'Bearer realm="mnemon"'}
     body = {"jsonrpc": "2.0", "id": None, "error": {"code": -32001, "message": f"{error.detail} ({error.code})"}}

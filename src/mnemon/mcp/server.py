@@ -44,6 +44,7 @@ def make_server(services: Services, identify: IdentifyCaller) -> "Server[dict[st
     async def list_resources(ctx: ServerRequestContext[Any, Any], params: Any) -> types.ListResourcesResult:
         return types.ListResourcesResult(resources=await resources.list_resources(await identify(ctx)))
 
+    # Listed for every caller: a template reveals nothing, and reading a card is checked.
     async def list_templates(ctx: ServerRequestContext[Any, Any], params: Any) -> types.ListResourceTemplatesResult:
         card = types.ResourceTemplate(
             uri_template=f"{ENTITY_URI}{{key}}",

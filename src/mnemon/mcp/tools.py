@@ -86,6 +86,7 @@ class McpTools:
                 f"The arguments do not fit: {describe_validation_error(error)}.", code="invalid_arguments"
             )
         except MnemonError as error:
+            # Over HTTP this is a 200, so only this puts the error's code on the request's log line.
             note_error(error)
             return error_result(error.detail, code=error.code)
         return types.CallToolResult(

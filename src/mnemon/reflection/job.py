@@ -143,6 +143,7 @@ async def _reflect_turn(services: Services, attempt: Attempt, sections: Sequence
         made = await apply_answers(tx, plan.turn, plan.due, given, plan.reflection)
         done = made.reflection
         store.store_report(tx, plan.turn.scope, done)
+        # Otherwise the error raised below has the job retried or parked.
         if done.status is ReflectionStatus.DONE:
             await attempt.settle(tx)
     log_reflection(done, given.usage, seconds=time.perf_counter() - began)

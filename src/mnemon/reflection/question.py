@@ -83,6 +83,7 @@ def parse_answer(due: Sequence[DueSection], answer: Json) -> ParsedAnswer:
     """Validate each section's part of the answer by itself."""
     valid: dict[str, BaseModel] = {}
     faults: dict[str, str] = {}
+    # Such an answer is of another shape altogether; taking it for "nothing found" would lose the turn.
     if answer and not any(one.section.name in answer for one in due):
         fault = "the answer has none of the properties asked for"
         return ParsedAnswer(valid={}, faults={one.section.name: fault for one in due})
@@ -92,6 +93,7 @@ def parse_answer(due: Sequence[DueSection], answer: Json) -> ParsedAnswer:
         try:
             valid[name] = one.section.answer.model_validate({} if given is None else {name: given})
         except ValidationError as error:
+            # A section that was left out has nothing to correct.
             if given is not None:
                 faults[name] = describe_validation_error(error)
     return ParsedAnswer(valid=valid, faults=faults)
@@ -104,7 +106,10 @@ def _as_json(answer: BaseModel, name: str) -> Any:
 def _user_prompt(turn: Turn, due: Sequence[DueSection], faults: Mapping[str, str]) -> str:
     parts = [f"The person is called {escape_text(turn.user_name)}. The turn, at {format_time(turn.at)}:"]
     parts += [
-        _format_message(said) for said in turn.messages if said.role is not Role.TOOL or not is_own_tool(said.name)
+        # Results of Mnemon's own tools are left out: they came from memory and are no source (docs/decisions/0006).
+        _format_message(said)
+        for said in turn.messages
+        if said.role is not Role.TOOL or not is_own_tool(said.name)
     ]
     parts += [
         quote_verbatim(

@@ -156,6 +156,7 @@ async def _apply_section(
     try:
         async with tx.savepoint():
             report = await section.apply_answer(tx, turn, answer)
+    # First, because some of them are MnemonErrors as well.
     except _INFRASTRUCTURE_ERRORS:
         raise
     except _ANSWER_ERRORS as error:

@@ -80,6 +80,7 @@ def build_graph(entities: Sequence[EntityOverview]) -> KnowledgeGraph:
         )
         for e in entities
     )
+    # A dict, to drop duplicates and keep the order.
     edges = {edge: None for entity in entities for memory in entity.memories if (edge := edge_of(memory)) is not None}
     return KnowledgeGraph(nodes=nodes, edges=tuple(edges))
 
@@ -111,6 +112,7 @@ def type_fact(node: GraphNode) -> Fact:
 
 def observation_fact(entity: EntityOverview | GraphNode, content: str) -> Fact:
     """Return an observation of the entity as a fact, with a key of its own, so that none replaces another."""
+    # A node that is being created is in no memory yet, so its type is derived from the caller's word.
     about = (
         _make_entity(entity.name, entity.entity_type)
         if isinstance(entity, GraphNode)

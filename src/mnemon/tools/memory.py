@@ -198,6 +198,7 @@ def _make_fact(caller: Caller, given: RememberArguments, found: Quotation | None
         entity=FactEntity(type=given.about.type, label=given.about.label) if given.about else None,
         fact_type=given.fact_type,
         attribute=given.attribute,
+        # Without a persona there is nobody it could be private to.
         private=given.private and caller.scope.persona_id is not None,
         source=AGENT_SOURCE,
         trust=trust,

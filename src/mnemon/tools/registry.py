@@ -59,6 +59,7 @@ async def run_tool(
 
     Raises NotAllowed when the caller lacks the tool's scope. Without a session nothing is recorded.
     """
+    # Checked again, although a caller is offered only what it may call.
     if not caller.may(tool.needs):
         raise NotAllowed(
             f"This key lacks the scope `{tool.needs}`, which {tool.name} needs. Use a key that has it.",

@@ -196,6 +196,7 @@ async def _create_relations(tx: Tx, caller: Caller, given: RelationsArguments) -
 async def _add_observations(tx: Tx, caller: Caller, given: AddObservationsArguments) -> dict[str, Any]:
     results = []
     for addition in given.observations:
+        # Loaded for each addition, since two of them may be for one entity.
         entity = graph.find_entity(await graph.load_entities(tx, caller.scope), addition.entity_name)
         if entity is None:
             raise NotFound(f"entity with name {addition.entity_name}")
