@@ -177,15 +177,15 @@ async def _queue_chat_turn(door: Door, agent_id: str, message: str) -> tuple[str
 
     A retry with the same Idempotency-Key gets the first request's turn.
     """
-    slot = await door.idempotency_key()
+    key = await door.idempotency_key()
     async with door.tx() as tx:
         # Only the turn's id is kept: the reply is made by a worker, after this transaction.
-        kept = await idempotency.load_reply(tx, door.org, slot) if slot else None
+        kept = await idempotency.load_reply(tx, door.org, key) if key else None
         turn_id = kept.subject if kept else None
         if turn_id is None:
             turn_id = await request_chat_reply(tx, door.org, agent_id, message)
-            if slot:
-                await idempotency.store_reply(tx, door.org, slot, subject=turn_id)
+            if key:
+                await idempotency.store_reply(tx, door.org, key, subject=turn_id)
             door.audit_write(tx, turn_id)
         agent = await agents.get_agent(tx, door.org, agent_id)
         memory, _ = (await agent_store.list_memories(door.org, tx, [agent]))[agent.id]

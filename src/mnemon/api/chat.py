@@ -44,10 +44,10 @@ async def start_chat(door: Door, request: TurnRequest, tools: ToolsByName) -> Re
     streams: ReplyStreams = door.request.app.state.streams
     # The model is asked inside the transaction that stores the message, so that it works meanwhile.
     with streams.open_stream(door.services, tools) as stream:
-        started, slot = await _begin_or_replay(door, request, stream.ask_model)
+        started, key = await _begin_or_replay(door, request, stream.ask_model)
         if not isinstance(started, StartedTurn):
             return started
-        stream.confirm_stored(started, None if slot is None else _reply_keeper(door, slot))
+        stream.confirm_stored(started, None if key is None else _reply_keeper(door, key))
     return stream
 
 
@@ -55,24 +55,24 @@ async def _begin_or_replay(
     door: Door, request: TurnRequest, ask: Callable[[TurnPrompt], None]
 ) -> tuple[StartedTurn | KeptReply, IdempotencyKey | None]:
     """Store the turn so that it can be answered, or return the reply it has already."""
-    slot = await door.idempotency_key()
+    key = await door.idempotency_key()
     async with door.tx() as tx:
-        if slot is not None:
-            kept = await idempotency.load_reply(tx, door.org, slot)
+        if key is not None:
+            kept = await idempotency.load_reply(tx, door.org, key)
             # A reply without a body has only its turn as subject: the first request has not sealed it, or it failed.
             if kept is not None and kept.body is not None:
-                return _require_unforgotten(json.loads(kept.body)), slot
+                return _require_unforgotten(json.loads(kept.body)), key
             if kept is not None and kept.subject is not None:
                 known = await _earlier_outcome(tx, request, kept.subject)
                 if isinstance(known, dict):
-                    return known, slot
+                    return known, key
                 request = known
         started = await begin_turn(tx, request, door.services.settings, ask)
-        if slot is not None:
-            await idempotency.store_reply(tx, door.org, slot, subject=started.turn.id, concerns=door.concerned)
+        if key is not None:
+            await idempotency.store_reply(tx, door.org, key, subject=started.turn.id, concerns=door.concerned)
         if request.retries is None:  # a retry's first request is in the audit log already
             door.audit_write(tx, started.turn.id)
-    return started, slot
+    return started, key
 
 
 async def wait_for_reply(stream: ReplyStream) -> ReplyDone:
@@ -115,7 +115,7 @@ def _require_unforgotten(body: Any) -> KeptReply:
     return body
 
 
-def _reply_keeper(door: Door, slot: IdempotencyKey) -> OnSeal:
+def _reply_keeper(door: Door, key: IdempotencyKey) -> OnSeal:
     """Return a callback that stores a complete reply in the transaction that seals its turn.
 
     A failed reply is not stored, so that a retry can ask for it again.
@@ -125,11 +125,11 @@ def _reply_keeper(door: Door, slot: IdempotencyKey) -> OnSeal:
         if outcome.status is not TurnStatus.ANSWERED:
             return
         calls = [{"id": one.id, "name": one.name, "arguments": one.arguments} for one in outcome.calls]
-        told = _reply_json(turn, outcome.reply, outcome.usage) | ({"toolCalls": calls} if calls else {})
-        body = json.dumps(told).encode()
+        reply = _reply_json(turn, outcome.reply, outcome.usage) | ({"toolCalls": calls} if calls else {})
+        body = json.dumps(reply).encode()
         # Forgetting this person also clears the stored reply.
         concerns = {turn.scope.user}
-        await idempotency.store_reply(tx, door.org, slot, status=200, body=body, subject=turn.id, concerns=concerns)
+        await idempotency.store_reply(tx, door.org, key, status=200, body=body, subject=turn.id, concerns=concerns)
 
     return keep_reply
 
@@ -139,11 +139,11 @@ def _stored_reply(stored: StoredTurn) -> KeptReply:
 
 
 def _reply_json(turn: Turn, reply: str, usage: Usage) -> KeptReply:
-    said = last_message(turn, Role.ASSISTANT)
+    message = last_message(turn, Role.ASSISTANT)
     made = ReplyOut(
         turn_id=turn.id,
         session_id=turn.session_id,
-        message_id=said.message_id if said else None,
+        message_id=message.message_id if message else None,
         reply=reply,
         usage=UsageOut.from_usage(usage),
     )

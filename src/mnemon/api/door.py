@@ -166,15 +166,15 @@ class Door:
 
         An effect that failed because of contention with another writer is run again: its first try was rolled back.
         """
-        slot = await self.idempotency_key()
+        key = await self.idempotency_key()
         for _ in range(CONTENTION_RETRIES):
             with suppress(Contended):
-                return await self._try_write(slot, effect, render, status, headers)
-        return await self._try_write(slot, effect, render, status, headers)
+                return await self._try_write(key, effect, render, status, headers)
+        return await self._try_write(key, effect, render, status, headers)
 
     async def _try_write(
         self,
-        slot: idempotency.IdempotencyKey | None,
+        key: idempotency.IdempotencyKey | None,
         effect: Callable[[Tx], Awaitable[R]],
         render: Callable[[R], Any],
         status: int | Callable[[R], int],
@@ -182,18 +182,18 @@ class Door:
     ) -> Response:
         async with self.tx() as tx:
             # In the effect's transaction: a crash leaves effect and reply, or neither (docs/decisions/0005).
-            if slot is not None:
-                kept = await idempotency.load_reply(tx, self.org, slot)
+            if key is not None:
+                kept = await idempotency.load_reply(tx, self.org, key)
                 if kept is not None and kept.status is not None:
                     return _replay_reply(kept)
             result = await effect(tx)
             shown = _to_json(render(result))
             response = self.reply(shown, status=status(result) if callable(status) else status, headers=headers)
             self.audit_write(tx, *ids_in(shown))
-            if slot is not None:
+            if key is not None:
                 body = bytes(response.body)
                 await idempotency.store_reply(
-                    tx, self.org, slot, status=response.status_code, body=body, concerns=self.concerned
+                    tx, self.org, key, status=response.status_code, body=body, concerns=self.concerned
                 )
         return response
 
@@ -207,11 +207,11 @@ class Door:
 
     async def kept_reply(self) -> Response | None:
         """Return the stored reply to this request; None if it is the first with its Idempotency-Key."""
-        slot = await self.idempotency_key()
-        if slot is None:
+        key = await self.idempotency_key()
+        if key is None:
             return None
         async with self.tx() as tx:
-            kept = await idempotency.load_reply(tx, self.org, slot)
+            kept = await idempotency.load_reply(tx, self.org, key)
         return None if kept is None or kept.status is None else _replay_reply(kept)
 
     async def idempotency_key(self) -> idempotency.IdempotencyKey | None:

@@ -31,7 +31,7 @@ ChatDoor = Annotated[Door, needs(Grant.CHAT)]
 )
 async def create_completion(body: CompletionIn, door: ChatDoor) -> Response:
     """Create a chat completion; only what follows the last assistant message is new and is remembered."""
-    # Without Mnemon's own tools: the client may offer its own, which it runs itself.
+    # No tools of Mnemon's: in an OpenAI completion every tool call goes to the client.
     reply = await start_chat(door, await _turn_request(body, door), {})
     stream = _ReplayedReply(reply) if isinstance(reply, dict) else reply
     events = await _wait_for_first(stream)

@@ -45,14 +45,14 @@ def reply_by_rule(question: str, layers: Sequence[Layer]) -> str:
 def _chosen_lines(about: Sequence[LayerItem]) -> list[str]:
     """Return the first lines up to the limit; a line that needs another one is added only if there is room left."""
     first = [item for item in about if item.needs is None][:_MAX_LINES]
-    there = {source for item in first for source in item.sources}
-    beside = [item for item in about if item.needs in there][: _MAX_LINES - len(first)]
+    sources = {source for item in first for source in item.sources}
+    beside = [item for item in about if item.needs in sources][: _MAX_LINES - len(first)]
     return [item.text for item in about if item in first or item in beside]
 
 
 _MAX_ROUNDS = 8
 """Most model requests in one turn; the last one offers no tools, so that it ends with a reply."""
-_LISTENER_LEFT = TurnError(code="interrupted", detail="The listener left before the reply was complete.")
+_CLIENT_LEFT = TurnError(code="interrupted", detail="The client disconnected before the reply was complete.")
 _SERVER_STOPPED = TurnError(
     code="interrupted", detail="The server was stopped before the reply was complete. Send the message again."
 )
@@ -92,7 +92,7 @@ class ReplyGenerator:
             if task := asyncio.current_task():
                 task.uncancel()
             return self._make_outcome(
-                TurnStatus.INTERRUPTED, error=_SERVER_STOPPED if self.server_stops else _LISTENER_LEFT
+                TurnStatus.INTERRUPTED, error=_SERVER_STOPPED if self.server_stops else _CLIENT_LEFT
             )
         except MnemonError as error:
             status = TurnStatus.INTERRUPTED if self._said else TurnStatus.FAILED
@@ -110,8 +110,8 @@ class ReplyGenerator:
             calls = await self._ask_model(conversation, offered)
             if not calls or self._prompt.asking.tools or self._cut:
                 return calls
-            said = "".join(self._said[before:])
-            conversation = (*conversation, LlmMessage(role="assistant", content=said, tool_requests=calls))
+            text = "".join(self._said[before:])
+            conversation = (*conversation, LlmMessage(role="assistant", content=text, tool_requests=calls))
             for request in calls:
                 conversation = (*conversation, await self._call_tool(request))
         return ()

@@ -102,19 +102,19 @@ class ResentConversation:
 def split_conversation(messages: Sequence[LlmMessage]) -> ResentConversation:
     """Split a conversation into instructions, messages and what is new; raise Invalid if nothing is new."""
     instructions = [one.content for one in messages if one.role in ("system", "developer") and one.content]
-    spoken = tuple(one for one in messages if one.role not in ("system", "developer"))
-    replies = [place for place, one in enumerate(spoken) if one.role == "assistant"]
-    following = spoken[replies[-1] + 1 :] if replies else spoken
+    conversation = tuple(one for one in messages if one.role not in ("system", "developer"))
+    replies = [place for place, one in enumerate(conversation) if one.role == "assistant"]
+    following = conversation[replies[-1] + 1 :] if replies else conversation
     if not following:
         raise Invalid(
             "There is nothing new to answer: the last message is the assistant's. Append a user or tool message.",
             code="nothing_to_answer",
         )
     # A tool message carries only the id of its call; the name is in the assistant's message before it.
-    names = {call.id: call.name for one in spoken for call in one.tool_requests}
+    names = {call.id: call.name for one in conversation for call in one.tool_requests}
     return ResentConversation(
         instructions="\n\n".join(instructions),
-        conversation=spoken,
+        conversation=conversation,
         new=tuple(_new_message(one, names) for one in following),
         tells_history=bool(replies),
     )

@@ -104,7 +104,7 @@ def _item_fields(note: Note) -> dict[str, Any]:
 
 def _filter_conditions(key: str, wanted: Any) -> Iterator[dict[str, Any]]:
     if not _FILTER_KEY.fullmatch(key):
-        raise ValueError(f"Invalid filter key: {key!r}. Letters, digits and . _ - @ : / # + ~ can stand in one.")
+        raise ValueError(f"Invalid filter key: {key!r}. Use letters, digits and . _ - @ : / # + ~ only.")
     path = key.split(".")
     if isinstance(wanted, dict) and wanted and all(str(name).startswith("$") for name in wanted):
         for name, value in wanted.items():

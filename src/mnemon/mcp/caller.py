@@ -74,7 +74,7 @@ async def _caller_for_person(
     services: Services,
     principal: Principal,
     *,
-    userId: str | None = None,  # noqa: N803  the wire's words
+    userId: str | None = None,  # noqa: N803  the names of the query parameters
     personaId: str | None = None,  # noqa: N803
     sessionId: str | None = None,  # noqa: N803
 ) -> McpCaller:
