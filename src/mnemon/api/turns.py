@@ -26,7 +26,7 @@ TurnId = Annotated[str, Path(max_length=200)]
 async def record_turn(body: TurnIn, door: Annotated[Door, needs(Grant.CHAT)]) -> Response:
     """Store a turn and apply its tool results to the agent state; reflection runs after the response."""
     scope = door.person_scope(body.user_id, body.persona_id)
-    sees_state = door.has_grant(Grant.AGENT_STATE_READ)
+    sees_state = door.has_grant(Grant.AGENT_STATE_READ)  # without it a turn is recorded, but no state shown
 
     async def store_turn(tx: Tx) -> RecordedTurn:
         return await record_finished_turn(tx, scope, body.as_incoming(), door.services.settings)
@@ -35,7 +35,6 @@ async def record_turn(body: TurnIn, door: Annotated[Door, needs(Grant.CHAT)]) ->
         return RecordedOut(
             turn_id=made.turn.id,
             session_id=made.turn.session_id,
-            # A key without `agent-state:read` may record a turn, but is not shown the state.
             agent_state_update=answer_body(made.update) if sees_state else None,
             reflection=QueuedOut(job_id=made.job_id, status=ReflectionStatus.QUEUED),
         )
