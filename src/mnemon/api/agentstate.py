@@ -256,7 +256,7 @@ def _entry_json(entry: StateEntry) -> dict[str, Any]:
 
 
 async def _session_scope(tx: Tx, door: Door, session_id: str) -> Scope:
-    found = await sessions.find_session(tx, Scope(org_id=door.org.org_id, user_id=door.bound_user_id), session_id)
+    found = await sessions.find_session(tx, door.visible_scope, session_id)
     if found is None:
         raise NotFound("session")
     return found[1]

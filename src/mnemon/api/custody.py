@@ -15,7 +15,6 @@ from mnemon.custody.import_rules import AdmitRow, admit_any_row, bound_key_rule
 from mnemon.custody.ledger import Receipt
 from mnemon.db.tx import Tx
 from mnemon.memory import browse
-from mnemon.scope import Scope
 
 router = APIRouter(prefix="/api", tags=["custody"], route_class=JsonRoute)
 
@@ -38,8 +37,7 @@ async def forget(memory_id: str, door: Annotated[Door, needs(Grant.CUSTODY)]) ->
     """Forget a memory: its text is removed from everything that holds it. Returns a receipt."""
 
     async def remove_memory(tx: Tx) -> Receipt:
-        visible = Scope(org_id=door.org.org_id, user_id=door.bound_user_id)
-        return await forget_memory(tx, await browse.scope_of_memory(tx, visible, memory_id), memory_id)
+        return await forget_memory(tx, await browse.scope_of_memory(tx, door.visible_scope, memory_id), memory_id)
 
     return await door.write(remove_memory, ReceiptOut.from_receipt)
 

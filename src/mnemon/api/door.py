@@ -124,6 +124,11 @@ class Door:
         bound = self.principal.bound_user
         return None if bound is None else person_scope(self.principal.org_id, bound).user
 
+    @property
+    def visible_scope(self) -> Scope:
+        """The scope the key may see: its organization, or the one person it is bound to."""
+        return Scope(org_id=self.principal.org_id, user_id=self.bound_user_id)
+
     def has_grant(self, grant: Grant) -> bool:
         """Say whether the key has the scope."""
         return self.principal.may(grant)

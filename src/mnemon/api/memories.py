@@ -26,7 +26,6 @@ from mnemon.memory.plan import MemoryOutcome
 from mnemon.memory.statements import StatementResult, embed_statements, store_statements
 from mnemon.memory.store import MemoryFilter
 from mnemon.memory.trust import Trust
-from mnemon.scope import Scope
 from mnemon.sessions.people import external_name
 from mnemon.vectors.text_vectors import embed_texts
 
@@ -99,7 +98,7 @@ async def list_memories(
 async def get_memory(memory_id: str, door: Annotated[Door, needs(Grant.MEMORY_READ)]) -> Response:
     """Return a memory with the messages it came from."""
     async with door.tx() as tx:
-        scope = await browse.scope_of_memory(tx, _visible_scope(door), memory_id)
+        scope = await browse.scope_of_memory(tx, door.visible_scope, memory_id)
         memory = await browse.get_memory(tx, scope, memory_id)
         name = await external_name(tx, scope)
     return door.reply(MemoryOut.from_memory(memory, name or ""))
@@ -118,7 +117,7 @@ async def change_memory(
     wanted = edit.MemoryEdit(**{**dict(body), "source": _editor_source(door, body.source)})
 
     async def store_edit(tx: Tx) -> MemoryOut:
-        scope = await browse.scope_of_memory(tx, _visible_scope(door), memory_id)
+        scope = await browse.scope_of_memory(tx, door.visible_scope, memory_id)
         memory = await edit.edit_memory(tx, scope, memory_id, wanted, vectors=vectors)
         return MemoryOut.from_memory(memory, await external_name(tx, scope) or "")
 
@@ -129,7 +128,7 @@ async def change_memory(
 async def memory_history(memory_id: str, door: Annotated[Door, needs(Grant.MEMORY_READ)]) -> Response:
     """List every version in the order in which it was held, the current one last."""
     async with door.tx() as tx:
-        scope = await browse.scope_of_memory(tx, _visible_scope(door), memory_id)
+        scope = await browse.scope_of_memory(tx, door.visible_scope, memory_id)
         versions = await browse.list_versions(tx, scope, memory_id)
     return door.reply([VersionOut.from_version(one) for one in versions])
 
@@ -143,7 +142,7 @@ async def restore_memory(
     source = _editor_source(door, wanted.source)
 
     async def restore_version(tx: Tx) -> MemoryOut:
-        scope = await browse.scope_of_memory(tx, _visible_scope(door), memory_id)
+        scope = await browse.scope_of_memory(tx, door.visible_scope, memory_id)
         memory = await edit.restore_memory(tx, scope, memory_id, **{**dict(wanted), "source": source})
         return MemoryOut.from_memory(memory, await external_name(tx, scope) or "")
 
@@ -155,8 +154,3 @@ def _editor_source(door: Door, declared: str | None) -> str:
     if declared is not None:
         return door.check_source(declared)
     return Trust.OPERATOR if door.principal.bound_user is None else API
-
-
-def _visible_scope(door: Door) -> Scope:
-    """Return the scope the key may see: the organization, or the one person it is bound to."""
-    return Scope(org_id=door.org.org_id, user_id=door.bound_user_id)

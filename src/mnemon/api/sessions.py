@@ -193,7 +193,7 @@ async def close(session_id: SessionId, door: Annotated[Door, needs(Grant.CHAT)])
     boundary = boundary_from_settings(door.services.settings)
 
     async def end_session(tx: Tx) -> tuple[Session, datetime]:
-        closed = await close_session(tx, _visible_scope(door), session_id, boundary)
+        closed = await close_session(tx, door.visible_scope, session_id, boundary)
         return closed if door.has_grant(Grant.MEMORY_READ) else replace(closed, summary=None), tx.now
 
     return await door.write(end_session, lambda made: SessionOut.from_session(made[0], made[1], boundary))
@@ -223,14 +223,10 @@ async def list_rolling_summaries(
 
 
 async def _find_session(tx: Tx, door: Door, session_id: str) -> tuple[Session, Scope]:
-    found = await store.find_session(tx, _visible_scope(door), session_id)
+    found = await store.find_session(tx, door.visible_scope, session_id)
     if found is None:
         raise NotFound("session")
     return found
-
-
-def _visible_scope(door: Door) -> Scope:
-    return Scope(org_id=door.org.org_id, user_id=door.bound_user_id)
 
 
 def _parse_time_cursor(cursor: str | None) -> tuple[datetime, str] | None:

@@ -12,7 +12,6 @@ from mnemon.db.tx import Tx
 from mnemon.memory import browse
 from mnemon.memory.todos import store
 from mnemon.memory.todos.todo import TodoKind, TodoStatus
-from mnemon.scope import Scope
 from mnemon.sessions.people import external_name
 
 router = APIRouter(prefix="/api/todos", tags=["todos"], route_class=JsonRoute)
@@ -51,7 +50,7 @@ async def change_todo(todo_id: str, body: TodoPatch, door: Annotated[Door, needs
     wanted = store.TodoEdit(**dict(body))
 
     async def store_edit(tx: Tx) -> TodoOut:
-        scope, todo = await store.get_todo(tx, Scope(org_id=door.org.org_id, user_id=door.bound_user_id), todo_id)
+        scope, todo = await store.get_todo(tx, door.visible_scope, todo_id)
         changed = await store.update_todo(tx, scope, todo, wanted, at=tx.now)
         return TodoOut.from_todo(changed, await external_name(tx, scope) or "")
 

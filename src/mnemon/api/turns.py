@@ -14,7 +14,6 @@ from mnemon.errors import NotFound
 from mnemon.reflection import store as reflections
 from mnemon.reflection.job import SECTION_LABELS, rerun_reflection
 from mnemon.reflection.report import Reflection, ReflectionStatus
-from mnemon.scope import Scope
 from mnemon.sessions import turns
 
 router = APIRouter(prefix="/api/turns", tags=["turns"], route_class=JsonRoute)
@@ -46,7 +45,7 @@ async def record_turn(body: TurnIn, door: Annotated[Door, needs(Grant.CHAT)]) ->
 async def get_turn(turn_id: TurnId, door: Annotated[Door, needs(Grant.MEMORY_READ)]) -> Response:
     """Return a turn, and what its reflection stored, updated, skipped and rejected."""
     async with door.tx() as tx:
-        stored = await turns.find_turn(tx, _visible_scope(door), turn_id)
+        stored = await turns.find_turn(tx, door.visible_scope, turn_id)
         if stored is None:
             raise NotFound("turn")
         reflection = await reflections.find(tx, stored.turn.scope, turn_id)
@@ -58,13 +57,8 @@ async def reflect_again(turn_id: TurnId, door: Annotated[Door, needs(Grant.CHAT)
     """Queue a failed or parked reflection again."""
 
     async def requeue_reflection(tx: Tx) -> Reflection:
-        return await rerun_reflection(tx, _visible_scope(door), turn_id)
+        return await rerun_reflection(tx, door.visible_scope, turn_id)
 
     return await door.write(
         requeue_reflection, lambda made: ReflectionOut.from_reflection(made, SECTION_LABELS), status=202
     )
-
-
-def _visible_scope(door: Door) -> Scope:
-    """Return the scope the key may see: the organization, or the one person it is bound to."""
-    return Scope(org_id=door.org.org_id, user_id=door.bound_user_id)
