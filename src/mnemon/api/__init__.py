@@ -1,1 +1,4 @@
-"""The HTTP door: translates a request, calls one room function, translates the result back. It holds no rule."""
+"""The HTTP API: each handler translates a request, calls one function of a room and translates its result back.
+
+The rules are in the rooms; nothing here decides anything.
+"""

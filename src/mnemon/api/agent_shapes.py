@@ -1,4 +1,4 @@
-"""Agents, their memory and their chat as the wire shows them."""
+"""The JSON shapes of agents, their memory and their chat."""
 
 from datetime import datetime
 from typing import Annotated, Any, Self
@@ -21,7 +21,7 @@ ConfigFields = Annotated[dict[str, Json], Field(max_length=50)]
 
 
 class AgentIn(ApiModel):
-    """An agent to make."""
+    """An agent to create."""
 
     name: Name
     adapter: Adapter = Adapter.MODEL
@@ -34,6 +34,7 @@ class AgentIn(ApiModel):
     adapter_config: ConfigFields = Field(default_factory=dict)
 
     def as_draft(self) -> AgentDraft:
+        """Return the agent as the runs room takes it."""
         return AgentDraft(
             name=self.name,
             adapter=self.adapter,
@@ -48,7 +49,7 @@ class AgentIn(ApiModel):
 
 
 class AgentPatch(ApiModel):
-    """What to change of an agent; what is not named stays, `adapterConfig` key by key."""
+    """The fields of an agent to change. A field that is left out stays; `adapterConfig` is merged key by key."""
 
     name: Name | None = None
     adapter: Adapter | None = None
@@ -61,12 +62,14 @@ class AgentPatch(ApiModel):
     adapter_config: ConfigFields | None = None
 
     def apply_to(self, agent: Agent) -> AgentDraft:
+        """Return the agent's draft with these changes applied."""
         now = draft_from(agent)
         return AgentDraft(
             name=self.name or now.name,
             adapter=self.adapter or now.adapter,
             skill=now.skill if self.skill is None else self.skill,
             default_prompt=now.default_prompt if self.default_prompt is None else self.default_prompt,
+            # An explicit null removes the schedule, so null and "left out" must be told apart.
             schedule=self.schedule if "schedule" in self.model_fields_set else now.schedule,
             role=self.role or now.role,
             team=now.team if self.team is None else tuple(self.team),
@@ -76,7 +79,7 @@ class AgentPatch(ApiModel):
 
 
 class AgentMemoryOut(ApiModel):
-    """The Active Memory panel."""
+    """What the Active Memory panel shows: whether the agent carries a session between runs, and how old it is."""
 
     enabled: bool
     status: MemoryStatus
@@ -87,6 +90,7 @@ class AgentMemoryOut(ApiModel):
 
     @classmethod
     def from_panel(cls, panel: MemoryPanel) -> Self:
+        """Build the response from a memory panel."""
         return cls(
             enabled=panel.enabled,
             status=panel.status,
@@ -98,6 +102,8 @@ class AgentMemoryOut(ApiModel):
 
 
 class AgentOut(ApiModel):
+    """An agent."""
+
     id: str
     name: str
     adapter: Adapter
@@ -105,7 +111,7 @@ class AgentOut(ApiModel):
     default_prompt: str
     schedule: str | None
     next_run_at: Instant | None
-    """The next slot of the schedule."""
+    """The next time of the schedule; null for an agent without one."""
     role: AgentRole
     team: list[str]
     card_type: str
@@ -116,6 +122,7 @@ class AgentOut(ApiModel):
 
     @classmethod
     def from_agent(cls, agent: Agent, panel: MemoryPanel, now: datetime) -> Self:
+        """Build the response from an agent and its memory panel; `now` decides its next run."""
         return cls(
             id=agent.id,
             name=agent.name,
@@ -135,6 +142,8 @@ class AgentOut(ApiModel):
 
 
 class ChatMessageOut(ApiModel):
+    """A message of an agent's chat."""
+
     id: str
     turn_id: str
     role: str
@@ -143,6 +152,7 @@ class ChatMessageOut(ApiModel):
 
     @classmethod
     def from_message(cls, message: ChatMessage) -> Self:
+        """Build the response from a stored message."""
         return cls(id=message.id, turn_id=message.turn_id, role=message.role, content=message.content, at=message.at)
 
 
@@ -154,7 +164,7 @@ class AgentChatIn(ApiModel):
 
 
 class AgentReplyOut(ApiModel):
-    """A reply as one JSON; without a reply the message waits for a worker."""
+    """An agent's reply as one JSON object; `reply` is null while the message waits for a worker."""
 
     turn_id: str
     message_id: str | None = None
@@ -164,6 +174,6 @@ class AgentReplyOut(ApiModel):
 
 
 class RunIn(ApiModel):
-    """A run to make; without a prompt the agent's default one is taken."""
+    """A run to start; without a prompt, the agent's default prompt is used."""
 
     prompt: Annotated[NonEmptyText, Field(max_length=50_000)] | None = None

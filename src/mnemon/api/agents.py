@@ -1,4 +1,4 @@
-"""`/api/agents`: who they are, what they carry, talking to them and sending them to work."""
+"""`/api/agents`: agents, the memory they carry between runs, their chat and their runs."""
 
 from collections.abc import AsyncIterator
 from typing import Annotated
@@ -40,7 +40,7 @@ Limit = Annotated[int, Query(ge=1, le=200)]
 
 @router.post("", status_code=201, responses=responses_for(AgentOut, status=201))
 async def create_agent(body: AgentIn, door: WriteDoor) -> Response:
-    """The agent exists."""
+    """Create an agent."""
     draft = body.as_draft()
 
     async def store_agent(tx: Tx) -> AgentOut:
@@ -51,7 +51,7 @@ async def create_agent(body: AgentIn, door: WriteDoor) -> Response:
 
 @router.get("", responses=responses_for(AgentOut, page=True))
 async def list_agents(door: ReadDoor, limit: Limit = 50, cursor: str | None = None) -> Response:
-    """Agents, oldest first."""
+    """List agents, oldest first."""
     async with door.tx() as tx:
         found = await agent_store.list_agents(tx, door.org, after=decode_cursor(cursor) or "", most=limit + 1)
         panels = await agents.list_memory_panels(tx, door.org, found)
@@ -61,7 +61,7 @@ async def list_agents(door: ReadDoor, limit: Limit = 50, cursor: str | None = No
 
 @router.get("/{agent_id}", responses=responses_for(AgentOut))
 async def read_agent(agent_id: str, door: ReadDoor) -> Response:
-    """The agent."""
+    """Return an agent."""
     async with door.tx() as tx:
         shown = await _agent_out(door, tx, await agents.get_agent(tx, door.org, agent_id))
     return door.reply(shown)
@@ -69,9 +69,10 @@ async def read_agent(agent_id: str, door: ReadDoor) -> Response:
 
 @router.patch("/{agent_id}", responses=responses_for(AgentOut))
 async def edit_agent(agent_id: str, body: AgentPatch, door: WriteDoor) -> Response:
-    """The agent is changed; enabling its memory is a fresh start."""
+    """Change an agent; fields that are left out stay. Enabling its memory starts with an empty one."""
 
     async def store_changes(tx: Tx) -> AgentOut:
+        # Locked, because the patch is merged with what is stored: two of them must not overlap.
         draft = body.apply_to(await agents.get_agent(tx, door.org, agent_id, locked=True))
         return await _agent_out(door, tx, await agents.edit_agent(tx, door.org, agent_id, draft, cards_of(door)))
 
@@ -80,7 +81,7 @@ async def edit_agent(agent_id: str, body: AgentPatch, door: WriteDoor) -> Respon
 
 @router.delete("/{agent_id}", responses=responses_for(dict))
 async def delete_agent(agent_id: str, door: WriteDoor) -> Response:
-    """The agent is gone, with its runs and its chat."""
+    """Delete an agent with its runs and its chat."""
 
     async def remove_agent(tx: Tx) -> dict[str, object]:
         await agents.delete_agent(tx, door.org, agent_id)
@@ -91,7 +92,7 @@ async def delete_agent(agent_id: str, door: WriteDoor) -> Response:
 
 @router.get("/{agent_id}/memory", responses=responses_for(AgentMemoryOut))
 async def read_memory(agent_id: str, door: ReadDoor) -> Response:
-    """What the agent carries."""
+    """Return the state of the memory that the agent carries between runs."""
     async with door.tx() as tx:
         shown = await _agent_out(door, tx, await agents.get_agent(tx, door.org, agent_id))
     return door.reply(shown.memory)
@@ -99,7 +100,7 @@ async def read_memory(agent_id: str, door: ReadDoor) -> Response:
 
 @router.post("/{agent_id}/memory/reset", responses=responses_for(AgentMemoryOut))
 async def reset_memory(agent_id: str, door: WriteDoor) -> Response:
-    """The agent carries nothing any more; its chat stays visible."""
+    """Clear the memory that the agent carries between runs; its chat stays visible."""
 
     async def clear_memory(tx: Tx) -> AgentMemoryOut:
         return (await _agent_out(door, tx, await agents.reset_memory(tx, door.org, agent_id))).memory
@@ -109,11 +110,12 @@ async def reset_memory(agent_id: str, door: WriteDoor) -> Response:
 
 @router.get("/{agent_id}/messages", responses=responses_for(ChatMessageOut, page=True))
 async def list_messages(agent_id: str, door: ReadDoor, limit: Limit = 50, cursor: str | None = None) -> Response:
-    """What was said in the agent's chat, oldest first."""
+    """List the messages of the agent's chat, oldest first."""
     after = parse_seq(decode_cursor(cursor))
     async with door.tx() as tx:
         await agents.get_agent(tx, door.org, agent_id)
         found = await agent_store.list_messages(tx, door.org, agent_id, after=after, most=limit + 1)
+    # A cursor carries the sequence number, which the response does not show.
     places = {message.id: str(message.seq) for message in found}
     shown = [ChatMessageOut.from_message(message) for message in found]
     return door.page(shown, limit=limit, position=lambda message: places[message.id])
@@ -125,12 +127,16 @@ async def list_messages(agent_id: str, door: ReadDoor, limit: Limit = 50, cursor
     responses={**responses_for(AgentReplyOut, content=EVENT_STREAM), 202: {"model": Envelope[AgentReplyOut]}},
 )
 async def chat(agent_id: str, body: AgentChatIn, door: WriteDoor) -> Response:
-    """The agent's reply: Server-Sent Events, or one JSON with `stream: false`."""
+    """Send the agent a message; return its reply as Server-Sent Events, or as one JSON object with `stream: false`.
+
+    The answer is 202 without a reply while no worker has taken the message up.
+    """
     turn_id, session_id = await _queue_chat_turn(door, agent_id, body.message)
     if body.stream:
         return StreamingResponse(
             _stream_chat(door, turn_id, session_id), media_type="text/event-stream", headers=SSE_HEADERS
         )
+    # Wait for the end of the turn; its result is read from the database afterwards.
     async for _ in watch_chat(door.services.db, door.org, turn_id, until=door.request.app.state.closing):
         pass
     reply = await _complete_reply(door, turn_id)
@@ -139,14 +145,14 @@ async def chat(agent_id: str, body: AgentChatIn, door: WriteDoor) -> Response:
 
 @router.post("/{agent_id}/runs", status_code=202, responses=responses_for(RunOut, status=202))
 async def start_run(agent_id: str, door: WriteDoor, body: RunIn | None = None) -> Response:
-    """A run is queued."""
+    """Queue a run of the agent."""
     prompt = body.prompt if body else None
     return await door.write(lambda tx: request_run(tx, door.org, agent_id, prompt), run_renderer(door), status=202)
 
 
 @router.get("/{agent_id}/runs", responses=responses_for(RunOut, page=True))
 async def list_agent_runs(agent_id: str, door: ReadDoor, limit: Limit = 50, cursor: str | None = None) -> Response:
-    """The agent's runs, newest first."""
+    """List the agent's runs, newest first."""
     async with door.tx() as tx:
         await agents.get_agent(tx, door.org, agent_id)
     return await page_of_runs(door, RunFilter(agent_id=agent_id), limit, cursor)
@@ -154,7 +160,7 @@ async def list_agent_runs(agent_id: str, door: ReadDoor, limit: Limit = 50, curs
 
 @router.get("/{agent_id}/decisions", responses=responses_for(DecisionOut, page=True))
 async def list_decisions(agent_id: str, door: ReadDoor, limit: Annotated[int, Query(ge=1, le=100)] = 5) -> Response:
-    """The agent's last decisions, newest first."""
+    """List the agent's latest decisions, newest first."""
     async with door.tx() as tx:
         await agents.get_agent(tx, door.org, agent_id)
         found = await list_agent_decisions(tx, door.org, agent_id, limit=limit)
@@ -167,15 +173,19 @@ async def _agent_out(door: Door, tx: Tx, agent: Agent) -> AgentOut:
 
 
 async def _queue_chat_turn(door: Door, agent_id: str, message: str) -> tuple[str, str | None]:
-    """The turn to follow and the session it carries on; a retry with the same Idempotency-Key follows the first."""
-    slot = await door.idempotency_key()
+    """Queue a chat turn; return its id and the id of the session it continues, if any.
+
+    A retry with the same Idempotency-Key gets the first request's turn.
+    """
+    key = await door.idempotency_key()
     async with door.tx() as tx:
-        kept = await idempotency.load_reply(tx, door.org, slot) if slot else None
+        # Only the turn's id is kept: the reply is made by a worker, after this transaction.
+        kept = await idempotency.load_reply(tx, door.org, key) if key else None
         turn_id = kept.subject if kept else None
         if turn_id is None:
             turn_id = await request_chat_reply(tx, door.org, agent_id, message)
-            if slot:
-                await idempotency.store_reply(tx, door.org, slot, subject=turn_id)
+            if key:
+                await idempotency.store_reply(tx, door.org, key, subject=turn_id)
             door.audit_write(tx, turn_id)
         agent = await agents.get_agent(tx, door.org, agent_id)
         memory, _ = (await agent_store.list_memories(tx, door.org, [agent]))[agent.id]
@@ -183,16 +193,16 @@ async def _queue_chat_turn(door: Door, agent_id: str, message: str) -> tuple[str
 
 
 async def _stream_chat(door: Door, turn_id: str, session_id: str | None) -> AsyncIterator[str]:
-    """The turn's events while the key is good; the reply is made and kept in any case."""
+    """Yield the turn's events while the key is valid; the reply is made and stored in any case."""
     async with door.until_key_ends() as over:
         async for text in stream_chat_turn(door.services.db, door.org, turn_id, session_id, over):
             yield text
 
 
 async def _complete_reply(door: Door, turn_id: str) -> AgentReplyOut:
-    """The turn as one JSON, without a reply while no worker has taken it up. Raises Conflict when it failed.
+    """Return the turn's reply, without text while no worker has taken it up; raise Conflict when it failed.
 
-    A failed turn is final and its message kept, so the same request again would not help: no 503, which invites one.
+    A failed turn is final and its message kept, so repeating the request would not help: no 503, which invites a retry.
     """
     ended = await chat_outcome(door.services.db, door.org, turn_id)
     if ended.get("code") == "chat_waiting":

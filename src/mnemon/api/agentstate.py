@@ -1,6 +1,7 @@
-"""`/api/sessions/{id}/agent-state` and `/events`: what an agent holds true, how it came to, and what changes.
+"""`/api/sessions/{id}/agent-state` and `/events`: the agent state of a session, its history and its stream of changes.
 
-The shapes of agent state on the wire, in its specification's spelling.
+The JSON keeps the mixed spelling of the agent state's specification (`sessionId` beside `current_understanding`),
+so these shapes are no ApiModels.
 """
 
 import json
@@ -54,7 +55,7 @@ class AgentStateOut(BaseModel):
 
 
 class UpdateOut(BaseModel):
-    """One change: what `agent_state_update` tells."""
+    """One change, as the event `agent_state_update` carries it."""
 
     sessionId: str  # noqa: N815
     version: int
@@ -62,7 +63,7 @@ class UpdateOut(BaseModel):
 
 
 class EntryOut(BaseModel):
-    """One entry of the journal."""
+    """One entry of the journal: a change, who made it and why."""
 
     version: int
     turnId: str | None  # noqa: N815
@@ -74,7 +75,7 @@ class EntryOut(BaseModel):
 
 
 class ActionRateOut(ApiModel):
-    """Settled expectations of one action; `rate` is the share that came true, null when there are none."""
+    """Settled expectations of one action; `rate` is the share that was confirmed, null when there are none."""
 
     action: str | None
     confirmed: int
@@ -83,11 +84,12 @@ class ActionRateOut(ApiModel):
 
     @classmethod
     def from_hit_rate(cls, hits: HitRate) -> Self:
+        """Build the response from the counts of one action."""
         return cls(action=hits.action, confirmed=hits.confirmed, failed=hits.failed, rate=hits.rate)
 
 
 class HitRateOut(ApiModel):
-    """Settled expectations together, and per action."""
+    """Settled expectations in total and per action."""
 
     confirmed: int
     failed: int
@@ -96,6 +98,7 @@ class HitRateOut(ApiModel):
 
     @classmethod
     def from_hit_rates(cls, total: HitRate, actions: tuple[HitRate, ...]) -> Self:
+        """Build the response from the total and the counts per action."""
         return cls(
             confirmed=total.confirmed,
             failed=total.failed,
@@ -111,10 +114,11 @@ ReadDoor = Annotated[Door, needs(Grant.AGENT_STATE_READ)]
 WriteDoor = Annotated[Door, needs(Grant.AGENT_STATE_WRITE)]
 _ETAG = re.compile(r'(?:W/)?"?(\d{1,15})"?')
 _HEARTBEAT_EVERY = 15
+"""Empty batches of the journal, about one a second, after which a comment keeps the connection open."""
 
 
 def _list_too_long(value: Any) -> str | None:
-    """Name a list with too many members, in the object or in an object within it."""
+    """Return the name of the first list with too many members, at any depth; None if there is none."""
     for name, part in value.items() if isinstance(value, dict) else ():
         if isinstance(part, list) and len(part) > MAX_MEMBERS:
             return str(name)
@@ -124,18 +128,19 @@ def _list_too_long(value: Any) -> str | None:
 
 
 def _validate_strictly(value: Any) -> Any:
-    """The body, read without leaving anything out; refused unread where a list of it is too long."""
+    """Validate a patch without dropping any part of it; a list that is too long is refused before it is parsed."""
     if (name := _list_too_long(value)) is not None:
         raise ValueError(f"{name} has more than {MAX_MEMBERS:,} members")
     return AgentStatePatch.model_validate(value, context={"strict": True})
 
 
+# Validated by hand to pass the context on; the schema in OpenAPI is still that of AgentStatePatch.
 PatchBody = Annotated[AgentStatePatch, WrapValidator(lambda value, _: _validate_strictly(value))]
 
 
 @router.get("/sessions/{session_id}/agent-state", responses=responses_for(AgentStateOut))
 async def get_agent_state(session_id: SessionId, door: ReadDoor) -> Response:
-    """What the agent holds true in this session; empty at version 0 before anything was recorded."""
+    """Return the agent state of a session; empty at version 0 before anything was recorded."""
     async with door.tx() as tx:
         held = await store.load_state(tx, await _session_scope(tx, door, session_id), session_id)
     return door.reply(state_document(held), headers={"ETag": f'"{held.version}"'})
@@ -148,7 +153,7 @@ async def get_history(
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
     cursor: str | None = None,
 ) -> Response:
-    """Every change with its turn, its source and its reason, oldest first."""
+    """List every change of the session's agent state with its turn, its author and its reason, oldest first."""
     after = _parse_event_id(decode_cursor(cursor) or "0")
     async with door.tx() as tx:
         scope = await _session_scope(tx, door, session_id)
@@ -163,14 +168,13 @@ async def patch_agent_state(
     body: PatchBody,
     if_match: Annotated[str | None, Header(description='The version that was read, like "3"; * for any.')] = None,
 ) -> Response:
-    """The update is applied to the version it names; what could not be done is told in `reported`."""
+    """Apply an update to the version named in `If-Match`; `reported` lists the parts that could not be applied."""
     version = _parse_if_match(if_match)
 
     async def apply_patch(tx: Tx) -> AmendResult:
         await lock_person_shared(tx, await _session_scope(tx, door, session_id))
-        scope = await _session_scope(
-            tx, door, session_id
-        )  # again: the person may have been forgotten before they were kept
+        # Look the session up again: the person may have been forgotten before the lock was granted.
+        scope = await _session_scope(tx, door, session_id)
         delta = delta_from_proposal(body, now=tx.now, new_id=tx.new_id)
         source = ChangeSource(who=ChangeAuthor.API, reason=body.reason or "requested over the API")
         return await amend_state(tx, scope, session_id, delta, source, version=version)
@@ -184,7 +188,7 @@ async def patch_agent_state(
 async def get_events(
     session_id: SessionId, door: ReadDoor, last_event_id: Annotated[str | None, Header()] = None
 ) -> Response:
-    """Server-Sent Events: `agent_state_update` for every change after `Last-Event-ID`; without it, for every one.
+    """Stream `agent_state_update` for every change after `Last-Event-ID`, or from the first, as Server-Sent Events.
 
     The stream ends within seconds of the key's expiry or revocation, or when the server stops, with an event `error`
     that has `code` and `detail`.
@@ -198,7 +202,7 @@ async def get_events(
 
 @router.get("/agent-state/hit-rate", responses=responses_for(HitRateOut))
 async def get_hit_rate(door: ReadDoor, user_id: Annotated[Name | None, Query(alias="userId")] = None) -> Response:
-    """How often actions did what was expected of them, in one person's sessions or in all of the organization's."""
+    """Return how often actions had the expected outcome, in one person's sessions or in the whole organization's."""
     scope = door.org if user_id is None else door.person_scope(user_id)
     async with door.tx() as tx:
         total, actions = await load_hit_rates(tx, replace(scope, user_id=scope.user_id or door.bound_user_id))
@@ -206,17 +210,17 @@ async def get_hit_rate(door: ReadDoor, user_id: Annotated[Name | None, Query(ali
 
 
 def event_body(update: StateUpdate) -> dict[str, Any]:
-    """The data of an `agent_state_update` event; its id is the version."""
+    """Return the data of an `agent_state_update` event; its id is the version."""
     return {"sessionId": update.session_id, "version": update.version, "update": _change_json(update.change)}
 
 
 def answer_body(update: StateUpdate | None) -> dict[str, Any] | None:
-    """`agentStateUpdate` of an answer: the event's data, and the update's own fields beside it."""
+    """Return `agentStateUpdate` of a response: the event's data and the update's own fields; None for no change."""
     return None if update is None else {**_change_json(update.change), **event_body(update)}
 
 
 def state_document(held: StoredState) -> dict[str, Any]:
-    """The state as the wire shows it, with its version."""
+    """Return the state as JSON, with its version."""
     shown = replace(held.state, assumptions=_round_confidence(held.state.assumptions))
     fields = STATE_ADAPTER.dump_python(shown, mode="json", by_alias=True, exclude_none=True)
     return {**fields, "version": held.version}
@@ -234,6 +238,7 @@ def _round_confidence(assumptions: tuple[Assumption, ...]) -> tuple[Assumption, 
 
 def _amended_json(amended: AmendResult, *, seen: bool) -> dict[str, Any]:
     state = state_document(amended.held)
+    # A key that may write the state but not read it is told only the new version.
     shown = state if seen else {"sessionId": state["sessionId"], "version": state["version"]}
     return {**shown, "reported": [{"what": r.what, "why": r.why} for r in amended.reported]}
 
@@ -251,7 +256,7 @@ def _entry_json(entry: StateEntry) -> dict[str, Any]:
 
 
 async def _session_scope(tx: Tx, door: Door, session_id: str) -> Scope:
-    found = await sessions.find_session(tx, Scope(org_id=door.org.org_id, user_id=door.bound_user_id), session_id)
+    found = await sessions.find_session(tx, door.visible_scope, session_id)
     if found is None:
         raise NotFound("session")
     return found[1]
@@ -259,9 +264,10 @@ async def _session_scope(tx: Tx, door: Door, session_id: str) -> Scope:
 
 async def _stream_events(door: Door, scope: Scope, session_id: str, after: int) -> AsyncIterator[str]:
     quiet = 0
+    # Tells the client to reconnect one second after the stream breaks.
     yield "retry: 1000\n\n"
     async with door.until_key_ends() as over:
-        following = follow_journal(door.services.db, _shared_bell(door), scope, session_id, after=after, until=over)
+        following = follow_journal(door.services.db, _shared_notifier(door), scope, session_id, after=after, until=over)
         async with aclosing(following) as batches:
             async for entries in batches:
                 for entry in entries:
@@ -275,13 +281,13 @@ async def _stream_events(door: Door, scope: Scope, session_id: str, after: int) 
         yield error_line(over.reason)
 
 
-def _shared_bell(door: Door) -> JournalNotifier:
-    """The process's bell, made when somebody first follows a session."""
+def _shared_notifier(door: Door) -> JournalNotifier:
+    """Return the journal notifier that all streams of this process share, created when the first one opens."""
     state = door.request.app.state
     if not hasattr(state, "agent_state_bell"):
         state.agent_state_bell = JournalNotifier(door.services.db)
-    bell: JournalNotifier = state.agent_state_bell
-    return bell
+    notifier: JournalNotifier = state.agent_state_bell
+    return notifier
 
 
 def _parse_if_match(if_match: str | None) -> int | None:
@@ -300,5 +306,7 @@ def _parse_if_match(if_match: str | None) -> int | None:
 
 def _parse_event_id(text: str) -> int:
     if not (text.isascii() and text.isdigit() and len(text) <= 15):
-        raise Malformed("This is not a place in the journal. Use the id of an event, a whole number.", code="bad_place")
+        raise Malformed(
+            "This is not the id of an event. Use the id of an event of this session, a whole number.", code="bad_place"
+        )
     return int(text)

@@ -1,6 +1,7 @@
 """`/api/chat`: one message in, one reply out, streamed or whole.
 
-A chat turn opened at a door: stored once per Idempotency-Key, then being answered in a task the application owns.
+A turn is stored once per Idempotency-Key, then answered in a task that the application owns: the reply is completed
+and stored even when the client has gone. `/v1` (openai.py) starts its turns here, too.
 """
 
 import json
@@ -35,72 +36,77 @@ from mnemon.tools.registry import chat_tools
 from mnemon.turn import Role, Turn
 
 KeptReply = dict[str, Any]
-"""A reply that was given before, as JSON."""
+"""The stored reply to an earlier request with the same Idempotency-Key, as JSON."""
 
 
-async def start_chat(door: Door, asking: TurnRequest, tools: ToolsByName) -> ReplyStream | KeptReply:
-    """The reply is being made, or was made before for the same Idempotency-Key."""
+async def start_chat(door: Door, request: TurnRequest, tools: ToolsByName) -> ReplyStream | KeptReply:
+    """Start the reply to a turn, or return the reply that was made before for the same Idempotency-Key."""
     streams: ReplyStreams = door.request.app.state.streams
+    # The model is asked inside the transaction that stores the message, so that it works meanwhile.
     with streams.open_stream(door.services, tools) as stream:
-        begun, slot = await _begin_or_replay(door, asking, stream.ask_model)
-        if not isinstance(begun, StartedTurn):
-            return begun
-        stream.confirm_stored(begun, None if slot is None else _reply_keeper(door, slot))
+        started, key = await _begin_or_replay(door, request, stream.ask_model)
+        if not isinstance(started, StartedTurn):
+            return started
+        stream.confirm_stored(started, None if key is None else _reply_keeper(door, key))
     return stream
 
 
 async def _begin_or_replay(
-    door: Door, asking: TurnRequest, ask: Callable[[TurnPrompt], None]
+    door: Door, request: TurnRequest, ask: Callable[[TurnPrompt], None]
 ) -> tuple[StartedTurn | KeptReply, IdempotencyKey | None]:
-    """The turn is stored and may be answered, or it was answered before."""
-    slot = await door.idempotency_key()
+    """Store the turn so that it can be answered, or return the reply it has already."""
+    key = await door.idempotency_key()
     async with door.tx() as tx:
-        if slot is not None:
-            kept = await idempotency.load_reply(tx, door.org, slot)
+        if key is not None:
+            kept = await idempotency.load_reply(tx, door.org, key)
+            # A reply without a body has only its turn as subject: the first request has not sealed it, or it failed.
             if kept is not None and kept.body is not None:
-                return _require_unforgotten(json.loads(kept.body)), slot
+                return _require_unforgotten(json.loads(kept.body)), key
             if kept is not None and kept.subject is not None:
-                known = await _earlier_outcome(tx, asking, kept.subject)
+                known = await _earlier_outcome(tx, request, kept.subject)
                 if isinstance(known, dict):
-                    return known, slot
-                asking = known
-        begun = await begin_turn(tx, asking, door.services.settings, ask)
-        if slot is not None:
-            await idempotency.store_reply(tx, door.org, slot, subject=begun.turn.id, concerns=door.concerned)
-        if asking.retries is None:  # else the first request is on record
-            door.audit_write(tx, begun.turn.id)
-    return begun, slot
+                    return known, key
+                request = known
+        started = await begin_turn(tx, request, door.services.settings, ask)
+        if key is not None:
+            await idempotency.store_reply(tx, door.org, key, subject=started.turn.id, concerns=door.concerned)
+        if request.retries is None:  # a retry's first request is in the audit log already
+            door.audit_write(tx, started.turn.id)
+    return started, key
 
 
 async def wait_for_reply(stream: ReplyStream) -> ReplyDone:
-    """The complete reply; ModelDown when there is none."""
+    """Return the complete reply; raise ModelDown when there is none."""
     async for event in stream.iter_events():
         if isinstance(event, ReplyDone):
             return event
         if isinstance(event, ReplyFailed):
             raise ModelDown(event.detail, code=event.code)
-    raise ModelDown("The reply ended without a word. Look at the turn.")
+    raise ModelDown("The reply ended early, without a result. Look at the turn.")
 
 
-async def _earlier_outcome(tx: Tx, asking: TurnRequest, turn_id: str) -> KeptReply | TurnRequest:
-    """What the first request came to: its reply, or, where it gave none, the same turn to be answered again."""
-    stored = await turns.find_turn(tx, asking.scope, turn_id)
+async def _earlier_outcome(tx: Tx, request: TurnRequest, turn_id: str) -> KeptReply | TurnRequest:
+    """Return the reply to the first request with this key, or the request as a retry of a turn that got no reply.
+
+    Raises Conflict while the first request is still being answered.
+    """
+    stored = await turns.find_turn(tx, request.scope, turn_id)
     if stored is None:
-        return asking
+        return request
     if stored.status is TurnStatus.ANSWERING:
         raise Conflict(
             "The first request with this Idempotency-Key is still being answered. Try again in a moment.",
             code="idempotency_in_progress",
         )
-    # The process may have died, or the commit's answer been lost, before there was a word of a reply to give again.
+    # Such a turn has nothing to replay: the process died, or the commit's response was lost, before the first token.
     wordless = stored.status is TurnStatus.INTERRUPTED and not stored.turn.reply.strip()
     if stored.status is TurnStatus.FAILED or wordless:
-        return replace(asking, retries=turn_id)
+        return replace(request, retries=turn_id)
     return _stored_reply(stored)
 
 
 def _require_unforgotten(body: Any) -> KeptReply:
-    """The kept reply, unless forgetting left nothing of it."""
+    """Return the stored reply; raise Conflict when its content was deleted because a person or memory was forgotten."""
     if not isinstance(body, dict) or "turnId" not in body:
         raise Conflict(
             "The reply to this Idempotency-Key told of something that was forgotten. Use a new key to ask again.",
@@ -109,17 +115,21 @@ def _require_unforgotten(body: Any) -> KeptReply:
     return body
 
 
-def _reply_keeper(door: Door, slot: IdempotencyKey) -> OnSeal:
-    """Keeps a complete reply in the transaction that seals its turn; a failed one may be asked for again."""
+def _reply_keeper(door: Door, key: IdempotencyKey) -> OnSeal:
+    """Return a callback that stores a complete reply in the transaction that seals its turn.
+
+    A failed reply is not stored, so that a retry can ask for it again.
+    """
 
     async def keep_reply(tx: Tx, turn: Turn, outcome: ReplyOutcome) -> None:
         if outcome.status is not TurnStatus.ANSWERED:
             return
         calls = [{"id": one.id, "name": one.name, "arguments": one.arguments} for one in outcome.calls]
-        told = _reply_json(turn, outcome.reply, outcome.usage) | ({"toolCalls": calls} if calls else {})
-        body = json.dumps(told).encode()
+        reply = _reply_json(turn, outcome.reply, outcome.usage) | ({"toolCalls": calls} if calls else {})
+        body = json.dumps(reply).encode()
+        # Forgetting this person also clears the stored reply.
         concerns = {turn.scope.user}
-        await idempotency.store_reply(tx, door.org, slot, status=200, body=body, subject=turn.id, concerns=concerns)
+        await idempotency.store_reply(tx, door.org, key, status=200, body=body, subject=turn.id, concerns=concerns)
 
     return keep_reply
 
@@ -129,11 +139,11 @@ def _stored_reply(stored: StoredTurn) -> KeptReply:
 
 
 def _reply_json(turn: Turn, reply: str, usage: Usage) -> KeptReply:
-    said = last_message(turn, Role.ASSISTANT)
+    message = last_message(turn, Role.ASSISTANT)
     made = ReplyOut(
         turn_id=turn.id,
         session_id=turn.session_id,
-        message_id=said.message_id if said else None,
+        message_id=message.message_id if message else None,
         reply=reply,
         usage=UsageOut.from_usage(usage),
     )
@@ -144,7 +154,7 @@ router = APIRouter(prefix="/api/chat", tags=["turns"], route_class=JsonRoute)
 
 
 class ChatIn(ApiModel):
-    """A message of the person."""
+    """A message from a person."""
 
     user_id: Name
     persona_id: Name | None = None
@@ -155,9 +165,12 @@ class ChatIn(ApiModel):
 
 @router.post("", response_model=None, responses=responses_for(ReplyOut, content=EVENT_STREAM))
 async def chat(body: ChatIn, door: Annotated[Door, needs(Grant.CHAT)]) -> Response:
-    """The reply with memory applied: Server-Sent Events, or one JSON with `stream: false`."""
-    asking = await _turn_request(body, door)
-    reply = await start_chat(door, asking, chat_tools(door.principal.grants))
+    """Send a message; return the reply, made with the person's memory, as Server-Sent Events.
+
+    With `stream: false` the reply is one JSON object.
+    """
+    request = await _turn_request(body, door)
+    reply = await start_chat(door, request, chat_tools(door.principal.grants))
     if isinstance(reply, ReplyStream):
         if body.stream:
             return stream_response(reply, sees_state=door.has_grant(Grant.AGENT_STATE_READ))
@@ -172,6 +185,7 @@ async def _turn_request(body: ChatIn, door: Door) -> TurnRequest:
         user_name=body.user_id,
         messages=(NewMessage(role=Role.USER, content=body.message),),
         session_id=body.session_id,
+        # Embedded before the transaction opens: no connection is held while the embedder works.
         vector=await prepare_query(door.services, scope, body.message, ranking=ranking),
         embedder=door.services.embedder.model,
         sees_agent_state=door.has_grant(Grant.AGENT_STATE_READ),

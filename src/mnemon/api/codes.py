@@ -1,7 +1,7 @@
-"""Every `code` that an error can have, with the status it comes with and what to do then.
+"""Every `code` that an error can have, with its HTTP status and the next step for the caller.
 
-A house test finds the codes in the source and fails for one that is not here, and for a row that nothing raises.
-`/openapi.json` and docs/errors.md are made from these tables.
+A test in tests/house finds the codes in the source and fails for one that is not here, and for a row that nothing
+raises. `/openapi.json` and docs/errors.md are made from these tables.
 """
 
 CODES_BY_STATUS: dict[int, dict[str, str]] = {
@@ -71,7 +71,7 @@ CODES_BY_STATUS: dict[int, dict[str, str]] = {
         "bad_audit_head": "Give the head as `mnemon audit head` prints it.",
         "bad_user_id": "Name the person without control characters or line breaks.",
         "scopes_missing": "Name at least one scope, or leave the scopes out for the default.",
-        "user_missing": "Name the person, or leave the person out for a key that is bound to nobody.",
+        "user_missing": "Name the person, or leave it out for a key that is not bound to a person.",
         "invalid": "Read the detail and `errors`, and mend the request.",
         "invalid_request": "Mend the fields that `errors` points to.",
         "bad_export": "Send the lines of an export unchanged.",
@@ -139,11 +139,11 @@ BODY_CODES: dict[str, str] = {
     "no_such_tool": "Take a tool from `tools/list`; the key's scopes decide which there are.",
     "reply_too_long": "Nothing: the reply was cut at `MNEMON_MAX_REPLY_CHARS`.",
     "run_failed": "Read the run's error; run it again if that can help.",
-    "stopped": "Nothing: somebody cancelled or deleted it.",
+    "stopped": "Nothing: it was cancelled or deleted.",
     "timed_out": "Look at the job, then run it again.",
     "child_not_started": "Nothing: the job is tried again. If it repeats, the machine may let no process start.",
     "worker_died": "Look at the job and the worker's log, then run it again.",
 }
-"""Codes in the `error` of a turn, a run or a job, in a stream's last event, or in what a tool says over MCP."""
+"""Codes in the `error` of a turn, a run or a job, in the last event of a stream, or in a tool's result over MCP."""
 FRAMEWORK_CODES = {404: "no_such_route", 405: "method_not_allowed", 400: "malformed"}
-"""The code of an error that the framework raises; any other status of its own is `invalid_request`."""
+"""The code of an error that the framework raises, by status; any other status gets `invalid_request`."""

@@ -1,17 +1,18 @@
-"""Connections within bounds: how many there are, how large a request's head is, and how slow a client may be.
+"""Limits on connections: how many there are, how large a request's head is, and how slow a client may be.
 
-uvicorn closes a connection that is idle between two requests and bounds nothing else: who opens one and sends half a
-request keeps it for ever. So its protocol (httptools) is given timers here. A connection is in one of these phases:
+uvicorn closes a connection that is idle between two requests and limits nothing else: a client that opens one and
+sends half a request keeps it for ever. So its protocol (httptools) gets timers here. A connection is in one of these
+phases:
 
     head    a request's head is awaited: after accepting, and between requests     closed when late
-    body    the head is there, the body is coming: 64 KB in every period           408 when slower
-    answer  the whole request is there, the application has it                     no bound of ours
-    unread  the answer is written faster than the client reads it                  cut off when late
-    drain   answered while the body is still coming, which is read and dropped     cut off when late or too large
-    linger  the same, and nothing further will be said                             cut off when late or too large
+    body    the head is complete, the body is arriving: 64 KB in every period      408 when slower
+    answer  the request is complete and the application has it                     no limit here
+    unread  the response is written faster than the client reads it                aborted when late
+    drain   answered while the body still arrives, which is read and dropped       aborted when late or too large
+    linger  the same, and no further response will be sent                         aborted when late or too large
 
-Closing a socket that holds unread bytes of the client's resets the connection, and the client loses the answer that it
-has not read yet. Hence the last two: a client that sends first and reads then still learns why it was refused.
+Closing a socket that holds unread bytes from the client resets the connection, and the client loses the response that
+it has not read yet. Hence the last two: a client that sends first and reads later still learns why it was refused.
 """
 
 import asyncio
@@ -40,36 +41,36 @@ CONNECTIONS_CLOSED = Counter(
 MAX_HEAD_BYTES = 64 * 1024
 """Bytes of a request's line and headers; more than any client sends, and what uvicorn's other protocol allows."""
 _MIN_BODY_BYTES = 64 * 1024
-"""Bytes of a body that come within each period, if there are so many."""
+"""Bytes of a body that must arrive within each period, unless fewer are left."""
 _MAX_URL_BYTES = 65_535
-"""Bytes of an address that httptools takes apart; it counts them in 16 bits."""
+"""Bytes of a URL that httptools can parse; it counts them in 16 bits."""
 _MAX_TOLD_REFUSALS = 100
-"""Connections beyond the bound that are still told 503; further ones are closed without a word."""
+"""Connections above the limit that are still answered with 503; further ones are closed without a response."""
 _RETRY_AFTER_S = 2
 
 
 @dataclass(frozen=True, kw_only=True)
 class ConnectionLimits:
-    """What one server allows, and which of its connections wait for a request, longest first."""
+    """The limits of one server, and its connections that wait for a request, longest first."""
 
     timeout_s: float
     most: int
     most_dropped: int
-    """Bytes that are read and dropped of a request that is answered already."""
+    """Bytes that are read and dropped of a request that has been answered."""
     clock: Clock
     silent: "OrderedDict[BoundedProtocol, None]" = field(default_factory=OrderedDict)
-    """Those in the phase `head` that have not brought one whole request yet: the first to make room."""
+    """Connections in the phase `head` without one complete request so far: the first to be closed for others."""
     idle: "OrderedDict[BoundedProtocol, None]" = field(default_factory=OrderedDict)
-    """Those between two requests. A client may be sending its next one on it just now."""
+    """Connections between two requests; closed last, since the client may be sending the next one just now."""
 
 
 def protocol_class(bounds: ConnectionLimits) -> "type[BoundedProtocol]":
-    """The protocol for a server with these bounds, as uvicorn takes it: a class."""
+    """Return the protocol for a server with these limits as uvicorn takes it: a class."""
     return type("ProtocolWithinBounds", (BoundedProtocol,), {"bounds": bounds, "uvicorn_log": _uvicorn_log()})
 
 
 def _uvicorn_log() -> logging.Logger:
-    """uvicorn's logger without its line about what is no request: ours, `connection_refused`, tells that with an id."""
+    """Return uvicorn's logger without its line about invalid requests; `connection_refused` reports them with an id."""
     # One of the protocol's own, since a filter on the shared logger would outlive the server.
     own = logging.Logger("uvicorn.error")  # noqa: LOG001
     own.parent = logging.getLogger("uvicorn.error")
@@ -78,7 +79,7 @@ def _uvicorn_log() -> logging.Logger:
 
 
 class BoundedProtocol(HttpToolsProtocol):
-    """One connection, closed when its client is too slow or there is no room for it."""
+    """One connection, closed when its client is too slow or the server has too many."""
 
     bounds: ConnectionLimits
     uvicorn_log: logging.Logger
@@ -94,9 +95,10 @@ class BoundedProtocol(HttpToolsProtocol):
         self._head_bytes = 0
         self._body_bytes = 0
         self._dropped = 0
-        self.url = b""  # uvicorn sets it when a request's first byte is read; what is refused may not have one
+        self.url = b""  # uvicorn sets it at a request's first byte; a refused one may lack it
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Wait for the first request, or refuse the connection if there are too many."""
         super().connection_made(transport)
         if len(self.connections) > self.bounds.most:
             self._make_room()
@@ -104,12 +106,14 @@ class BoundedProtocol(HttpToolsProtocol):
             self._await_head()
 
     def connection_lost(self, exc: Exception | None) -> None:
+        """Cancel the timers."""
         self._stop_waiting()
         if self._unread is not None:
             self._unread.cancel()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
+        """Parse the bytes within the limit on a head; drop them once the request is answered or refused."""
         if self._is_dropping():
             self._dropped += len(data)
             if self._dropped > self.bounds.most_dropped:
@@ -125,10 +129,10 @@ class BoundedProtocol(HttpToolsProtocol):
             self._refuse_head()
 
     def send_400_response(self, msg: str) -> None:
-        """Refuse what the parser does not take; uvicorn calls this."""
+        """Refuse a request that the parser rejects, or whose head is too large; uvicorn calls this."""
         cycle = self._last_cycle
         if cycle is not None and cycle.response_started and (self._body_expected or not cycle.response_complete):
-            self.abort_connection("bad_request")  # an answer is on the wire already
+            self.abort_connection("bad_request")  # a response has begun, so none can be written
         elif len(self.url) > _MAX_URL_BYTES or self._head_is_large():
             self._refuse_head()
         else:
@@ -136,9 +140,10 @@ class BoundedProtocol(HttpToolsProtocol):
             self._start_lingering()
 
     def on_headers_complete(self) -> None:
+        """Start the body's timer; a head that is too large is handled as a parser error."""
         if self._head_is_large():
             raise OverflowError  # httptools passes it on as a parser's error, and `send_400_response` is called
-        self._stop_waiting()  # before it counts as one that has asked: that is another list
+        self._stop_waiting()  # before `_asked` is set: it decides which list the connection is in
         self._asked = True
         self._body_bytes = 0
         self._dropped = 0
@@ -148,10 +153,12 @@ class BoundedProtocol(HttpToolsProtocol):
         self.cycle.transport = cast("asyncio.Transport", _CycleTransport(self))
 
     def on_body(self, body: bytes) -> None:
+        """Count the bytes of the body for the minimum rate."""
         self._body_bytes += len(body)
         super().on_body(body)
 
     def on_message_complete(self) -> None:
+        """Stop the body's timer; where the request was answered before its body was complete, wait for the next."""
         answered = self._is_answered()  # before the body was there: a refusal
         self._body_expected = False
         super().on_message_complete()
@@ -161,6 +168,7 @@ class BoundedProtocol(HttpToolsProtocol):
             self._stop_waiting()
 
     def on_response_complete(self) -> None:
+        """List the connection as idle; if the body is still arriving, limit the time it may take."""
         super().on_response_complete()
         if self._lingers:
             self._unset_keepalive_if_required()
@@ -171,17 +179,19 @@ class BoundedProtocol(HttpToolsProtocol):
                 self._start_timer(lambda: self.abort_connection("slow_body"))
 
     def close_when_read(self) -> None:
-        """Close, but not before the client has sent its body and can read what it was told."""
+        """Close the connection, but not before the client has sent its body and can read the response."""
         if self._body_expected:
             self._start_lingering()
         else:
             self.transport.close()
 
     def pause_writing(self) -> None:
+        """Start the timer for a client that does not read its response."""
         super().pause_writing()
         self._unread = self.loop.call_later(self.bounds.timeout_s, self.abort_connection, "slow_reader")
 
     def resume_writing(self) -> None:
+        """Cancel the timer for a client that does not read its response."""
         if self._unread is not None:
             self._unread.cancel()
             self._unread = None
@@ -192,31 +202,31 @@ class BoundedProtocol(HttpToolsProtocol):
         return self.bounds.idle if self._asked else self.bounds.silent
 
     def _is_idle(self) -> bool:
-        """Whether the next byte is the first of another request."""
+        """Say whether the next byte is the first of another request."""
         return self._asked and self._is_answered() and self._timer is None
 
     @property
     def _last_cycle(self) -> RequestResponseCycle | None:
-        """The last request and its answer; None before the first, which uvicorn's types do not know."""
+        """The last request with its response; None before the first, which uvicorn's types do not admit."""
         return cast("RequestResponseCycle | None", self.cycle)
 
     def _is_answered(self) -> bool:
-        """Whether the last request that came has been answered in full."""
+        """Say whether the last request has been answered in full."""
         return self._last_cycle is not None and self._last_cycle.response_complete
 
     def _is_dropping(self) -> bool:
-        """Whether what comes is of no use: we said our last word, or it is the body of an answered request."""
+        """Say whether arriving bytes are dropped: nothing more will be sent, or they belong to an answered request."""
         return self._lingers or (self._body_expected and self._is_answered())
 
     def _start_lingering(self) -> None:
-        """Say that nothing follows, and drop what comes until the client has closed, too."""
+        """Close the sending side and drop what arrives until the client closes as well."""
         self._stop_waiting()
         self._lingers = True
-        self._waiting_list[self] = None  # it may make room for others
+        self._waiting_list[self] = None  # it may be closed to make room
         self._start_timer(lambda: self.abort_connection("slow_body"))
         self.flow.resume_reading()
         if self._last_cycle is not None and not self._is_answered():
-            self._last_cycle.disconnected = True  # the application's own answer has nowhere to go
+            self._last_cycle.disconnected = True  # the application's response can no longer be sent
             self._last_cycle.message_event.set()
         self.transport.write_eof()
 
@@ -234,7 +244,7 @@ class BoundedProtocol(HttpToolsProtocol):
             self.abort_connection("slow_head")
 
     def _check_body(self) -> None:
-        """The body has come far enough since the last look, or waits for us; else the request is given up."""
+        """Wait another period if enough of the body arrived or reading is paused; otherwise give the request up."""
         if self._body_bytes >= _MIN_BODY_BYTES or self.flow.read_paused:
             self._body_bytes = 0
             self._start_timer(self._check_body)
@@ -267,17 +277,17 @@ class BoundedProtocol(HttpToolsProtocol):
             self._timer = None
 
     def _head_is_large(self) -> bool:
-        """Whether the head that was just parsed is too large, though it may have come in one piece."""
+        """Say whether the head that was just parsed is too large, even if it came in one piece."""
         headers = getattr(self, "headers", ())  # uvicorn sets them when a request's first byte is read
         return len(self.url) + sum(len(name) + len(value) + 4 for name, value in headers) > MAX_HEAD_BYTES
 
     def _refuse_head(self) -> None:
-        said = "The request's head is larger than 64 KB. Send less in its address and headers."
-        self._refuse(431, said, why="large_head")
+        detail = "The request's head is larger than 64 KB. Send less in its address and headers."
+        self._refuse(431, detail, why="large_head")
         self._start_lingering()
 
     def _refuse(self, status: int, detail: str, *, why: str) -> None:
-        """Say why on the wire, where nothing has been said yet; the caller then closes."""
+        """Write a problem as the response, where none has begun; the caller then closes."""
         CONNECTIONS_CLOSED.labels(why).inc()
         self._stop_waiting()
         request_id = new_id("req", self.bounds.clock.now())
@@ -290,14 +300,14 @@ class BoundedProtocol(HttpToolsProtocol):
         self.transport.write(b"\r\n".join([*lines, b"", bytes(response.body)]))
 
     def abort_connection(self, why: str) -> None:
-        """Cut the connection without waiting for what is unsent: its client may never read it."""
+        """Abort the connection without sending what is buffered: its client may never read it."""
         CONNECTIONS_CLOSED.labels(why).inc()
         self._stop_waiting()
         self.transport.abort()
 
 
 class _CycleTransport:
-    """The transport as uvicorn's cycle of request and answer uses it; it closes when the client can have read."""
+    """The transport that uvicorn's request cycle uses; its close waits until the client can have read the response."""
 
     def __init__(self, protocol: BoundedProtocol) -> None:
         self._protocol = protocol
@@ -309,7 +319,7 @@ class _CycleTransport:
 
 
 def _busy_app(clock: Clock) -> ASGIApp:
-    """The application for a connection too many."""
+    """Return an application that answers every request with 503, for a connection above the limit."""
 
     async def refuse_connection(scope: Scope, receive: Receive, send: Send) -> None:
         detail = f"The server has as many connections as it takes. Try again in {_RETRY_AFTER_S} s."
@@ -323,7 +333,7 @@ def _busy_app(clock: Clock) -> ASGIApp:
 
 
 def allow_open_files(wanted: int) -> None:
-    """Raise the limit on open files to so many, as far as the system lets us: each connection is one."""
+    """Raise the limit on open files as far as the system permits: each connection needs one."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != resource.RLIM_INFINITY and soft < wanted:
         most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)

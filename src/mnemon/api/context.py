@@ -1,4 +1,4 @@
-"""`/api/context`: exactly what a chat turn would be given."""
+"""`/api/context`: the context that a chat turn would be given, as a preview."""
 
 from typing import Annotated, Any, Self
 
@@ -21,7 +21,7 @@ router = APIRouter(prefix="/api/context", tags=["turns"], route_class=JsonRoute)
 
 
 class ContextIn(ApiModel):
-    """What a message would be answered with."""
+    """A message whose context is wanted."""
 
     user_id: Name
     persona_id: Name | None = None
@@ -31,6 +31,8 @@ class ContextIn(ApiModel):
 
 
 class LayerOut(ApiModel):
+    """One layer of the system prompt with the ids of what it was made from."""
+
     name: str
     title: str
     text: str
@@ -39,6 +41,8 @@ class LayerOut(ApiModel):
 
 
 class LeftOutOut(ApiModel):
+    """Something that was left out of the prompt, and why."""
+
     layer: str
     sources: list[str]
     tokens: int
@@ -46,12 +50,14 @@ class LeftOutOut(ApiModel):
 
 
 class ContextMessageOut(ApiModel):
+    """A recent message that follows the system prompt."""
+
     role: str
     content: str
 
 
 class ContextOut(ApiModel):
-    """The system prompt, how it was made, and the messages that follow it."""
+    """The system prompt, how it was composed, and the messages that follow it."""
 
     system: str
     tokens: int
@@ -62,6 +68,7 @@ class ContextOut(ApiModel):
 
     @classmethod
     def from_context(cls, context: AssembledContext, agent_state: dict[str, Any] | None) -> Self:
+        """Build the response from an assembled context."""
         pack = context.pack
         return cls(
             system=pack.system,
@@ -81,11 +88,12 @@ class ContextOut(ApiModel):
 
 @router.post("", responses=responses_for(ContextOut))
 async def get_context(body: ContextIn, door: Annotated[Door, needs(Grant.CHAT)]) -> Response:
-    """The context for this message. Nothing is written."""
-    whose, ranking = door.person_scope(body.user_id, body.persona_id), door.services.settings.chat_ranking
-    vector = await prepare_query(door.services, whose, body.query, ranking=ranking)
+    """Return the context that a chat turn with this message would get. Nothing is stored."""
+    person, ranking = door.person_scope(body.user_id, body.persona_id), door.services.settings.chat_ranking
+    # Before the transaction: no connection is held while the embedder works.
+    vector = await prepare_query(door.services, person, body.query, ranking=ranking)
     async with door.tx() as tx:
-        scope, _ = await find_named_session(tx, whose, body.session_id)
+        scope, _ = await find_named_session(tx, person, body.session_id)
         context = await _read_context(tx, door, body, scope, vector)
         held = await _read_agent_state(tx, door, scope, context)
     return door.reply(ContextOut.from_context(context, held))
@@ -108,7 +116,7 @@ async def _read_context(
 
 
 async def _read_agent_state(tx: Tx, door: Door, scope: Scope, context: AssembledContext) -> dict[str, Any] | None:
-    """The running session's agent state, for a key that may see it."""
+    """Return the running session's agent state; None without a session or for a key that may not see it."""
     if context.session_id is None or not door.has_grant(Grant.AGENT_STATE_READ):
         return None
     return state_document(await agentstate.load_state(tx, scope, context.session_id))

@@ -1,4 +1,4 @@
-"""`DELETE /api/memories/{id}` and `POST /api/import`: one memory forgotten, a person's data brought in."""
+"""`DELETE /api/memories/{id}` and `POST /api/import`: forget one memory, import a person's data."""
 
 from collections.abc import AsyncIterator
 from typing import Annotated, Any, Self
@@ -15,28 +15,29 @@ from mnemon.custody.import_rules import AdmitRow, admit_any_row, bound_key_rule
 from mnemon.custody.ledger import Receipt
 from mnemon.db.tx import Tx
 from mnemon.memory import browse
-from mnemon.scope import Scope
 
 router = APIRouter(prefix="/api", tags=["custody"], route_class=JsonRoute)
 
 
 class ImportedOut(ApiModel):
+    """The rows of an import per table: stored, and kept because they were there already."""
+
     user_id: str
     stored: dict[str, int]
     kept: dict[str, int]
 
     @classmethod
     def from_import(cls, imported: ImportResult) -> Self:
+        """Build the response from an import's result."""
         return cls(user_id=imported.user_id, stored=imported.stored, kept=imported.kept)
 
 
 @router.delete("/memories/{memory_id}", responses=responses_for(ReceiptOut), tags=["memories"])
 async def forget(memory_id: str, door: Annotated[Door, needs(Grant.CUSTODY)]) -> Response:
-    """The memory is forgotten, and what it said stands nowhere any more."""
+    """Forget a memory: its text is removed from everything that holds it. Returns a receipt."""
 
     async def remove_memory(tx: Tx) -> Receipt:
-        asked = Scope(org_id=door.org.org_id, user_id=door.bound_user_id)
-        return await forget_memory(tx, await browse.scope_of_memory(tx, asked, memory_id), memory_id)
+        return await forget_memory(tx, await browse.scope_of_memory(tx, door.visible_scope, memory_id), memory_id)
 
     return await door.write(remove_memory, ReceiptOut.from_receipt)
 
@@ -51,10 +52,11 @@ async def import_user(
     door: Annotated[Door, needs(Grant.CUSTODY)],
     user_id: Annotated[Name | None, Query(alias="userId")] = None,
 ) -> Response:
-    """An export is brought in, for the person it names or for `userId`: all of it or nothing.
+    """Import an export, for the person it names or for `userId`: all of it or nothing.
 
     With a key bound to one person, a line that claims the operator's trust is 403.
     """
+    # The whole body is read first: one transaction stores all of it, and must not wait for a slow client.
     body, rule = await door.request.body(), _admission_rule(door)
 
     async def import_rows(tx: Tx) -> ImportResult:
@@ -66,7 +68,7 @@ async def import_user(
 
 
 def _admission_rule(door: Door) -> AdmitRow:
-    """The rule for the rows of an import: all of them, or for a bound key what it could say itself."""
+    """Return the rule for an import's rows: all of them, or for a bound key only those it could have written itself."""
     if door.principal.bound_user is None:
         return admit_any_row
     return bound_key_rule(agent_state=door.has_grant(Grant.AGENT_STATE_WRITE))

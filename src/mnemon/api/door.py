@@ -1,6 +1,7 @@
-"""What a handler stands at: who asks, what they may, transactions, and the one way to answer a write.
+"""What every handler of the API gets: the checked key, transactions, and one way to answer a write.
 
-The route that every endpoint of the API is made with: its body is JSON by name and within the limits on JSON.
+A route names the scope it needs with `needs(Grant.…)` and is made with `JsonRoute`, which checks the media type and
+the limits on JSON before the handler runs.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Coroutine, Sequence
@@ -29,19 +30,21 @@ from mnemon.services import Services
 
 
 class JsonRequest(Request):
-    """A request whose JSON is within the limits, or refused before a handler sees it."""
+    """A request whose JSON is refused before a handler sees it if it exceeds the limits."""
 
     async def json(self) -> Any:
+        """Return the parsed body; a large one is parsed in a thread."""
         if not hasattr(self, "_json"):
             body = await self.body()
-            self._json = await run_off_loop(len(body) // 16, lambda: parse_json(body))  # 64 KB take 1 ms on the spot
+            self._json = await run_off_loop(len(body) // 16, lambda: parse_json(body))  # 64 KB take 1 ms in place
         return self._json
 
 
 class JsonRoute(APIRoute):
-    """A route that reads its body as a JsonRequest does."""
+    """A route whose request is a JsonRequest."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """Return FastAPI's handler, given a JsonRequest."""
         handle = super().get_route_handler()
 
         async def handle_within_limits(request: Request) -> Response:
@@ -61,7 +64,7 @@ async def require_json(request: Request) -> None:
 
 
 def sent_as_json(request: Request) -> bool:
-    """Whether the Content-Type is `application/json` or `application/*+json`."""
+    """Say whether the Content-Type is `application/json` or `application/*+json`."""
     # Read as FastAPI does, which otherwise leaves the body unparsed: the two must not disagree.
     sent = Message()
     sent["content-type"] = request.headers.get("content-type", "")
@@ -71,7 +74,7 @@ def sent_as_json(request: Request) -> bool:
 
 R = TypeVar("R")
 CONTENTION_RETRIES = 3
-"""How often an effect that gave way to another writer is run again."""
+"""How often an effect that lost to another writer is run again before the caller gets a 503."""
 _COMMON_STATUSES = (400, 401, 403, 404, 409, 412, 413, 422, 429, 503)
 _JSON_ADAPTER: TypeAdapter[Any] = TypeAdapter(Any)
 _bearer = HTTPBearer(auto_error=False, bearerFormat="mnk_<org>_<secret>", scheme_name="key")
@@ -85,19 +88,20 @@ class Door:
         self.principal = principal
         self.services = services
         self.concerned: set[str] = set()
-        """The internal ids of the people this request has named so far: whom its kept reply concerns."""
+        """The internal ids of the people named so far; forgetting one of them redacts this request's stored reply."""
 
     @property
     def request_id(self) -> str:
+        """The id of this request, as its response header and its log lines show it."""
         return str(self.request.state.request_id)
 
     @property
     def org(self) -> Scope:
-        """The organization the key belongs to."""
+        """The scope of the key's organization."""
         return Scope(org_id=self.principal.org_id)
 
     def person_scope(self, user_id: str, persona_id: str | None = None) -> Scope:
-        """The scope of the person the request names; refused for a key bound to another one."""
+        """Return the scope of the person the request names; refuse a key that is bound to another person."""
         bound = self.principal.bound_user
         if bound is not None and bound != user_id:
             raise other_person_error()
@@ -106,7 +110,7 @@ class Door:
         return named
 
     def check_source(self, source: str) -> str:
-        """The source that a request declares; a key that is bound to a person does not speak for the operator."""
+        """Return the source that a request declares; refuse the operator's to a key that is bound to a person."""
         if self.principal.bound_user is not None and trust_of(source) is Trust.OPERATOR:
             raise NotAllowed(
                 "This key speaks for one person, not for the operator. Declare another `source`.",
@@ -116,20 +120,26 @@ class Door:
 
     @property
     def bound_user_id(self) -> str | None:
-        """The internal id of the one person the key may see; None when it may see all of its organization's."""
+        """The internal id of the person the key is bound to; None when it may see the whole organization."""
         bound = self.principal.bound_user
         return None if bound is None else person_scope(self.principal.org_id, bound).user
 
+    @property
+    def visible_scope(self) -> Scope:
+        """The scope the key may see: its organization, or the one person it is bound to."""
+        return Scope(org_id=self.principal.org_id, user_id=self.bound_user_id)
+
     def has_grant(self, grant: Grant) -> bool:
+        """Say whether the key has the scope."""
         return self.principal.may(grant)
 
     def require_grant(self, grant: Grant) -> None:
-        """Refuses a key that lacks the scope."""
+        """Refuse a key that lacks the scope."""
         if not self.principal.may(grant):
             raise missing_scope_error(self.principal, grant)
 
     def require_unbound(self) -> None:
-        """Refuse a key that is bound to one person what belongs to the whole organization."""
+        """Refuse a key that is bound to one person, where a resource belongs to the whole organization."""
         if self.principal.bound_user is not None:
             raise NotAllowed(
                 "This key speaks for one person only; this belongs to the whole organization. Use a key that is not "
@@ -139,12 +149,12 @@ class Door:
 
     @asynccontextmanager
     async def tx(self) -> AsyncIterator[Tx]:
-        """A transaction of the key's organization, for reading and for what needs no kept reply."""
+        """Open a transaction of the key's organization, for reads and for writes whose reply is not stored."""
         async with self.services.db.tx(self.principal.org_id) as tx:
             yield tx
 
     def until_key_ends(self) -> AbstractAsyncContextManager[StreamEnd]:
-        """Give an event for an endless stream: set when the key expires or is revoked, or the server stops."""
+        """Return an event for an endless stream: set when the key expires or is revoked, or the server stops."""
         state = self.request.app.state
         watch: KeyWatch = state.key_watch
         return watch.key_end_event(self.principal, state.closing)
@@ -157,76 +167,80 @@ class Door:
         status: int | Callable[[R], int] = 200,
         headers: dict[str, str] | None = None,
     ) -> Response:
-        """Runs the effect in one transaction and keeps its reply with it, so that a retry gets the same one.
+        """Run the effect in one transaction and store its reply with it, so that a retry gets the same reply.
 
-        An effect that had to give way to another writer is run again: nothing of its first try is left.
+        An effect that failed because of contention with another writer is run again: its first try was rolled back.
         """
-        slot = await self.idempotency_key()
+        key = await self.idempotency_key()
         for _ in range(CONTENTION_RETRIES):
             with suppress(Contended):
-                return await self._try_write(slot, effect, render, status, headers)
-        return await self._try_write(slot, effect, render, status, headers)
+                return await self._try_write(key, effect, render, status, headers)
+        return await self._try_write(key, effect, render, status, headers)
 
     async def _try_write(
         self,
-        slot: idempotency.IdempotencyKey | None,
+        key: idempotency.IdempotencyKey | None,
         effect: Callable[[Tx], Awaitable[R]],
         render: Callable[[R], Any],
         status: int | Callable[[R], int],
         headers: dict[str, str] | None,
     ) -> Response:
         async with self.tx() as tx:
-            if slot is not None:
-                kept = await idempotency.load_reply(tx, self.org, slot)
+            # In the effect's transaction: a crash leaves effect and reply, or neither (docs/decisions/0005).
+            if key is not None:
+                kept = await idempotency.load_reply(tx, self.org, key)
                 if kept is not None and kept.status is not None:
                     return _replay_reply(kept)
             result = await effect(tx)
             shown = _to_json(render(result))
             response = self.reply(shown, status=status(result) if callable(status) else status, headers=headers)
             self.audit_write(tx, *ids_in(shown))
-            if slot is not None:
+            if key is not None:
                 body = bytes(response.body)
                 await idempotency.store_reply(
-                    tx, self.org, slot, status=response.status_code, body=body, concerns=self.concerned
+                    tx, self.org, key, status=response.status_code, body=body, concerns=self.concerned
                 )
         return response
 
     def audit_write(self, tx: Tx, *made: str) -> None:
-        """Append this request to the audit log when the transaction commits: its route, and the ids it is about."""
+        """Append this request to the audit log when the transaction commits: its route and the ids it concerns."""
         action = f"{self.request.method} {self.request.scope['route'].path_format}"
+        # No body and no query: the audit log holds ids only.
         named = self.request.path_params.values()
         targets = [*map(str, named), *made, *sorted(self.concerned)]
         record_write(tx, self.org, actor=self.principal.key_id, action=action, targets=targets)
 
     async def kept_reply(self) -> Response | None:
-        """Give the reply that was kept for this very request; None for its first time."""
-        slot = await self.idempotency_key()
-        if slot is None:
+        """Return the stored reply to this request; None if it is the first with its Idempotency-Key."""
+        key = await self.idempotency_key()
+        if key is None:
             return None
         async with self.tx() as tx:
-            kept = await idempotency.load_reply(tx, self.org, slot)
+            kept = await idempotency.load_reply(tx, self.org, key)
         return None if kept is None or kept.status is None else _replay_reply(kept)
 
     async def idempotency_key(self) -> idempotency.IdempotencyKey | None:
-        """Where this request's reply is kept; None when it names no Idempotency-Key."""
+        """Return the request's Idempotency-Key with its fingerprint; None when the request has none."""
         key = self.request.headers.get("Idempotency-Key")
         if key is None:
             return None
         if not 1 <= len(key) <= 255 or not key.isprintable():
             raise Invalid("An Idempotency-Key has 1 to 255 printable characters.", code="bad_idempotency_key")
         url = self.request.url
-        print_ = idempotency.request_fingerprint(self.request.method, url.path, url.query, await self.request.body())
-        return idempotency.IdempotencyKey(caller=self.principal.key_id, key=key, fingerprint=print_)
+        fingerprint = idempotency.request_fingerprint(
+            self.request.method, url.path, url.query, await self.request.body()
+        )
+        return idempotency.IdempotencyKey(caller=self.principal.key_id, key=key, fingerprint=fingerprint)
 
     def reply(self, data: Any, *, status: int = 200, headers: dict[str, str] | None = None) -> Response:
-        """The data in its envelope."""
+        """Return a response with the data in its envelope."""
         body = {"data": _to_json(data), "meta": {"requestId": self.request_id}}
         return Response(_JSON_ADAPTER.dump_json(body), status, headers, media_type="application/json")
 
     def page(self, items: Sequence[Any], *, limit: int, position: Callable[[Any], str]) -> Response:
-        """A page of at most `limit`; pass one more than that, and it becomes the sign that more follow.
+        """Return a response with a page of at most `limit` items; pass one item more to say that more follow.
 
-        `position` tells an item's place, which the next request's cursor carries back.
+        `position` returns an item's place, which the cursor of the next request carries.
         """
         shown = list(items[:limit])
         following = encode_cursor(position(shown[-1])) if len(items) > limit else None
@@ -254,6 +268,7 @@ async def _authenticate_request(
         )
     services: Services = request.app.state.services
     principal = await authenticate(services.db, credentials.credentials)
+    # Counted here, before the scope is checked: a request that is refused for it counts, too.
     request.app.state.rate_limit.count_request(principal.org_id, principal.key_id)
     return principal
 
@@ -264,7 +279,7 @@ async def _open_door(request: Request, principal: Annotated[Principal, Depends(_
 
 
 def needs(grant: Grant) -> Any:
-    """The door for a handler that needs this scope: `door: Annotated[Door, needs(Grant.MEMORY_READ)]`."""
+    """Return the dependency for a handler that needs this scope: `door: Annotated[Door, needs(Grant.MEMORY_READ)]`."""
 
     async def door_with_grant(door: Annotated[Door, Depends(_open_door)]) -> Door:
         door.require_grant(grant)
@@ -276,7 +291,9 @@ def needs(grant: Grant) -> Any:
 def responses_for(
     model: Any = None, *, status: int = 200, page: bool = False, problems: Collection[int] | None = None, **more: Any
 ) -> dict[int | str, Any]:
-    """The `responses=` of a route: its success, and the problems it may answer with; by default those of any route."""
+    """Return the `responses=` of a route: its success, and the problems it can answer with (those common to all routes
+    unless `problems` names them).
+    """
     possible = _COMMON_STATUSES if problems is None else problems
     responses: dict[int | str, Any] = {status: openapi_problem(status) for status in possible}
     if model is not None:

@@ -1,4 +1,4 @@
-"""`/api/engagement`: what is believed about the organization. Read only: reflection alone writes it."""
+"""`/api/engagement`: the beliefs about the organization. Read only: they are written by reflection alone."""
 
 from typing import Annotated, Literal
 
@@ -21,9 +21,10 @@ async def get_engagement(
     include: Literal["archived"] | None = None,
     as_of: Annotated[Instant | None, Query(alias="asOf")] = None,
 ) -> Response:
-    """The engagement now, or as it was at `asOf`; null before the first session."""
+    """Return the engagement now, or as it was at `asOf`; null before the first session."""
     async with door.tx() as tx:
         held = await reading.load_engagement_at(tx, door.org, as_of)
+    # The sequence number of the last change identifies the state.
     headers = {"ETag": f'"{held.seq}"'}
     if held.document is None:
         return door.reply(None, headers=headers)
@@ -37,7 +38,7 @@ async def get_history(
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
     cursor: str | None = None,
 ) -> Response:
-    """Every change with its turn and reason, oldest first."""
+    """List every change of the engagement with its turn and its reason, oldest first."""
     async with door.tx() as tx:
         entries = await reading.list_history(tx, door.org, after=_parse_seq(cursor), most=limit + 1)
     return door.page(
@@ -48,5 +49,5 @@ async def get_history(
 def _parse_seq(cursor: str | None) -> int:
     position = decode_cursor(cursor) or "0"
     if not position.isascii() or not position.isdigit() or len(position) > 18:
-        raise Malformed("The cursor is not one of ours. Take it unchanged from `meta.nextCursor`.", code="bad_cursor")
+        raise Malformed("The cursor is invalid. Take it unchanged from `meta.nextCursor`.", code="bad_cursor")
     return int(position)

@@ -1,4 +1,4 @@
-"""`/api/entities`: who and what a person's memories speak of, merged and split."""
+"""`/api/entities`: the people and things that a person's memories mention; merge and split them."""
 
 import asyncio
 from typing import Annotated, Self
@@ -25,6 +25,8 @@ EntityKey = Annotated[Text, Field(min_length=1, max_length=300)]
 
 
 class EntityOut(ApiModel):
+    """An entity with its aliases and how often it is mentioned."""
+
     key: str
     type: EntityType
     label: str
@@ -35,6 +37,7 @@ class EntityOut(ApiModel):
 
     @classmethod
     def from_entity(cls, entity: EntityOverview) -> Self:
+        """Build the response from an entity's overview."""
         return cls(
             key=entity.key,
             type=entity.type,
@@ -47,11 +50,15 @@ class EntityOut(ApiModel):
 
 
 class RelatedOut(ApiModel):
+    """An entity that the same memories mention; `weight` counts them."""
+
     key: str
     weight: int
 
 
 class FactOut(ApiModel):
+    """A memory about an entity."""
+
     id: str
     content: str
     importance: int
@@ -62,7 +69,7 @@ class FactOut(ApiModel):
 
 
 class EntityPage(ApiModel):
-    """One entity with its card."""
+    """One entity with its card, its memories and the entities mentioned with it."""
 
     key: str
     type: EntityType
@@ -77,37 +84,49 @@ class EntityPage(ApiModel):
 
 
 class MergeIn(ApiModel):
+    """Two keys to be read as one entity."""
+
     user_id: Name
     from_: EntityKey = Field(alias="from")
     into: EntityKey
 
 
 class SplitIn(ApiModel):
+    """A merge to undo."""
+
     user_id: Name
     key: EntityKey
     from_: EntityKey = Field(alias="from")
 
 
 class MergeOut(ApiModel):
+    """The merged entity; `changed` is false when the keys were merged before."""
+
     key: str
     aliases: list[str]
     changed: bool
 
     @classmethod
     def from_merge(cls, merged: MergeResult) -> Self:
+        """Build the response from a merge's result."""
         return cls(key=merged.key, aliases=list(merged.aliases), changed=merged.changed)
 
 
 class SplitOut(ApiModel):
+    """The two keys that are separate again."""
+
     key: str
     from_: str = Field(alias="from")
 
     @classmethod
     def from_link(cls, link: AliasLink) -> Self:
+        """Build the response from the removed alias."""
         return cls(key=link.target, from_=link.alias)
 
 
 class SuggestionOut(ApiModel):
+    """Two keys that may name the same entity, with the reasons."""
+
     from_: str = Field(alias="from")
     into: str
     score: float
@@ -115,6 +134,7 @@ class SuggestionOut(ApiModel):
 
     @classmethod
     def from_proposal(cls, proposal: MergeProposal) -> Self:
+        """Build the response from a merge proposal."""
         judged = proposal.judgement
         return cls(from_=proposal.source, into=proposal.into, score=judged.score, reasons=list(judged.reasons))
 
@@ -127,7 +147,7 @@ async def list_entities(
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
     cursor: str | None = None,
 ) -> Response:
-    """Entities by key, aliases resolved."""
+    """List a person's entities by key, with aliases resolved."""
     scope = door.person_scope(user_id, persona_id)
     after = decode_cursor(cursor) or ""
     async with door.tx() as tx:
@@ -144,11 +164,12 @@ async def list_suggestions(
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
     cursor: str | None = None,
 ) -> Response:
-    """Pairs that may be one entity, likeliest first."""
+    """List pairs of keys that may name the same entity, likeliest first."""
     scope = door.person_scope(user_id, persona_id)
     async with door.tx() as tx:
         spoken, aliases = await store.list_mentions(tx, scope), await store.load_aliases(tx, scope)
         apart = await store.pairs_kept_apart(tx, scope)
+    # Compares every pair of keys, so it runs outside the event loop.
     proposals = await asyncio.to_thread(open_proposals, spoken, aliases, apart)
     return door.page(
         _suggestions_after(proposals, decode_cursor(cursor))[: limit + 1], limit=limit, position=_suggestion_position
@@ -156,6 +177,7 @@ async def list_suggestions(
 
 
 def _suggestion_position(suggestion: SuggestionOut) -> str:
+    # Sorts as the list does: a higher score gives a smaller text.
     return f"{1 - suggestion.score:.3f} {suggestion.from_} {suggestion.into}"
 
 
@@ -171,7 +193,7 @@ async def get_entity(
     user_id: Annotated[Name, Query(alias="userId")],
     persona_id: Annotated[Name | None, Query(alias="personaId")] = None,
 ) -> Response:
-    """One entity with its card, under any of its keys."""
+    """Return an entity with its card, by any of its keys."""
     scope = door.person_scope(user_id, persona_id)
     async with door.tx() as tx:
         spoken, aliases = await store.list_mentions(tx, scope), await store.load_aliases(tx, scope)
@@ -210,7 +232,7 @@ def _entity_page(entity: EntityOverview, related: list[tuple[str, int]]) -> Enti
 
 @router.post("/merge", responses=responses_for(MergeOut))
 async def merge_entities(body: MergeIn, door: Annotated[Door, needs(Grant.MEMORY_WRITE)]) -> Response:
-    """Both keys read as one entity; stored keys do not change."""
+    """Merge two keys so that they read as one entity; stored keys do not change."""
     scope = door.person_scope(body.user_id)
 
     async def merge_keys(tx: Tx) -> MergeResult:
@@ -221,7 +243,7 @@ async def merge_entities(body: MergeIn, door: Annotated[Door, needs(Grant.MEMORY
 
 @router.post("/split", responses=responses_for(SplitOut))
 async def split_entities(body: SplitIn, door: Annotated[Door, needs(Grant.MEMORY_WRITE)]) -> Response:
-    """A merge is undone: everything reads as before."""
+    """Undo a merge: both keys read as they did before."""
     scope = door.person_scope(body.user_id)
 
     async def split_keys(tx: Tx) -> AliasLink:

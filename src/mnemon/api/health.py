@@ -1,4 +1,4 @@
-"""Whether the process lives, whether it can serve, and its figures."""
+"""`/healthz`, `/readyz` and `/metrics`: whether the process runs, whether it can serve, and its metrics."""
 
 import asyncio
 import math
@@ -17,7 +17,7 @@ from mnemon.jobs.presence import SILENT_AFTER, WorkerPresence, judge_workers
 
 router = APIRouter(tags=["health"], route_class=JsonRoute)
 DATABASE_METRICS = CollectorRegistry()
-"""Figures that are read from the database when they are asked for; a worker's own `/metrics` does not have them."""
+"""Metrics that are read from the database at each scrape; a worker's own `/metrics` does not have them."""
 WORK_ITEMS = Gauge("mnemon_work_items", "Work items by kind and status.", ("kind", "status"), registry=DATABASE_METRICS)
 WORKERS = Gauge(
     "mnemon_workers",
@@ -47,20 +47,26 @@ READINESS_FAULTS = {
 
 
 class Health(ApiModel):
+    """The state of the process."""
+
     status: str
     version: str
 
 
 class Workers(ApiModel):
+    """The workers of the installation and their capacity."""
+
     alive: int
     """Workers that reported in the last 30 seconds, this process's included."""
     claiming: int
-    """Those of them that look for due work."""
+    """Those of them that are looking for due work."""
     slots: int
     busy: int
 
 
 class Ready(ApiModel):
+    """The state of the database and of the work queue."""
+
     status: str
     database: str
     jobs: dict[str, int]
@@ -71,7 +77,7 @@ class Ready(ApiModel):
 
 @router.get("/healthz", responses={200: {"model": Health}})
 async def healthz(request: Request) -> Health:
-    """The process is alive."""
+    """Answer 200 while the process runs."""
     return Health(status="ok", version=request.app.version)
 
 
@@ -83,7 +89,7 @@ async def readyz(request: Request) -> Ready:
 
 
 class Readiness:
-    """Looks whether the server can serve; however many ask, one look is under way at a time."""
+    """The readiness check; concurrent requests share the one that is running."""
 
     def __init__(self, db: Database, own: Callable[[], WorkerPresence | None]) -> None:
         self._db = db
@@ -91,10 +97,11 @@ class Readiness:
         self._look: asyncio.Task[Ready] | None = None
 
     async def check_ready(self) -> Ready:
-        """Give the state of things, or raise Unavailable. A look that hangs ends by itself soon after."""
+        """Return the state of the server, or raise Unavailable; a check that hangs is left to its own timeout."""
+        # Shared, so that many probes at a database that hangs do not take up its connections.
         if self._look is None or self._look.done():
             self._look = asyncio.create_task(self._run_check())
-            self._look.add_done_callback(_consume_exception)  # by then nobody may be waiting for it
+            self._look.add_done_callback(_consume_exception)  # every caller may have timed out by then
         done, _ = await asyncio.wait({self._look}, timeout=CHECK_TIMEOUT_S)
         if not done:
             raise DatabaseDown(f"The database did not answer within {CHECK_TIMEOUT_S:g} s. `mnemon doctor` tells why.")
@@ -108,7 +115,7 @@ class Readiness:
             )
         if read_only:
             raise DatabaseDown(READINESS_FAULTS["database_read_only"], code="database_read_only")
-        if self._db.disk_full:  # reads go on working then, and so do writes that fit into a page that is there
+        if self._db.disk_full:  # reads still work then, and so do writes that fit into an existing page
             await self._db.check_disk(CHECK_TIMEOUT_S)
         own = self._own()
         overdue = None if since is None else tx.now - since
@@ -134,10 +141,12 @@ def _consume_exception(look: asyncio.Task[Ready]) -> None:
     response_class=Response,
 )
 async def metrics(request: Request) -> Response:
-    """Figures for Prometheus; no content of any organization. While the database is away, the process's own."""
+    """Return metrics for Prometheus, without content of any organization; only the process's own while the database is
+    down.
+    """
     try:
         await _measure_work(request.app.state.services.db)
-    except Unavailable:  # monitoring must not go blind in an outage
+    except Unavailable:  # an outage is when the process's own metrics are needed most
         DATABASE_UP.set(0)
         WORKERS.set(math.nan)
         WORK_ITEMS.clear()
@@ -148,12 +157,13 @@ async def metrics(request: Request) -> Response:
 
 
 async def _measure_work(db: Database) -> None:
-    """Set the figures that stand in the database."""
+    """Set the metrics that are read from the database."""
     async with db.tx(None, within_s=METRICS_TIMEOUT_S) as tx:
         rows, alive = await tx.gather(
             jobs.installation_counts(tx), jobs.list_workers(tx, since=SystemClock().now() - SILENT_AFTER)
         )
     WORKERS.set(len(alive))
+    # A kind without items must disappear, not keep its last value.
     WORK_ITEMS.clear()
     WORK_LAG.clear()
     for row in rows:

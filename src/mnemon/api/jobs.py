@@ -1,4 +1,4 @@
-"""`/api/jobs`: the organization's work that is queued, running or parked."""
+"""`/api/jobs`: the organization's jobs that are queued, running or parked."""
 
 from typing import Annotated, Self
 
@@ -16,6 +16,8 @@ router = APIRouter(prefix="/api/jobs", tags=["jobs"], route_class=JsonRoute)
 
 
 class JobOut(ApiModel):
+    """A job of the work queue."""
+
     id: str
     kind: str
     key: str
@@ -26,10 +28,11 @@ class JobOut(ApiModel):
     parked_at: Instant | None
     error: str | None
     waits_for: str | None
-    """The job that goes first: an earlier one of the same session, which runs or is tried again."""
+    """The id of an earlier job of the same session that must finish first; null if there is none."""
 
     @classmethod
     def from_job(cls, job: Job) -> Self:
+        """Build the response from a job."""
         return cls(
             id=job.id,
             kind=job.kind,
@@ -52,7 +55,7 @@ async def list_jobs(
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
     cursor: str | None = None,
 ) -> Response:
-    """Jobs, oldest first; done ones are gone."""
+    """List jobs, oldest first; finished ones are removed from the queue."""
     after = decode_cursor(cursor) or ""
     async with door.tx() as tx:
         jobs = await store.list_jobs(tx, door.org, after=after, most=limit + 1, status=status, kind=kind)
@@ -61,7 +64,7 @@ async def list_jobs(
 
 @router.post("/{job_id}/retry", responses=responses_for(JobOut))
 async def retry_job(job_id: str, door: Annotated[Door, needs(Grant.JOBS_WRITE)]) -> Response:
-    """The job is due at once, with all its tries."""
+    """Make a job due at once, with all its attempts again."""
 
     async def make_due(tx: Tx) -> Job:
         touched = await store.retry_job(tx, door.org, job_id)

@@ -1,4 +1,4 @@
-"""`/api/memories`: what is known about a person."""
+"""`/api/memories`: store, list, change and restore what is known about a person."""
 
 from typing import Annotated, Literal
 
@@ -26,7 +26,6 @@ from mnemon.memory.plan import MemoryOutcome
 from mnemon.memory.statements import StatementResult, embed_statements, store_statements
 from mnemon.memory.store import MemoryFilter
 from mnemon.memory.trust import Trust
-from mnemon.scope import Scope
 from mnemon.sessions.people import external_name
 from mnemon.vectors.text_vectors import embed_texts
 
@@ -37,10 +36,11 @@ _STATED_RESPONSES = {**responses_for(StatedOut), 201: responses_for(StatedOut, s
 
 @router.post("", responses=_STATED_RESPONSES)
 async def remember(body: MemoryIn, door: Annotated[Door, needs(Grant.MEMORY_WRITE)]) -> Response:
-    """The fact is held: created, or updated where one with the same key was held before."""
+    """Store a fact: create a memory, or update the one with the same key."""
     door.check_source(body.source)
     statement = body.as_statement(door.person_scope(body.user_id, body.persona_id))
     vectors = await embed_statements(door.services.embedder, [statement])
+    # Embedded before the lock is taken, so that the person's other writers do not wait for the embedder.
     async with lock_people(door.services.db, [statement.scope.user]):
         return await door.write(
             lambda tx: store_statements(tx, [statement], vectors=vectors),
@@ -54,7 +54,7 @@ async def remember_batch(
     body: Annotated[list[MemoryIn], Query(max_length=1000)] | BatchIn,
     door: Annotated[Door, needs(Grant.MEMORY_WRITE)],
 ) -> Response:
-    """Up to 1,000 facts are held, all of them or none, in order."""
+    """Store up to 1,000 facts in order, all of them or none."""
     given = body.memories if isinstance(body, BatchIn) else body
     for source in {one.source for one in given}:
         door.check_source(source)
@@ -85,7 +85,7 @@ async def list_memories(
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
     cursor: str | None = None,
 ) -> Response:
-    """What the persona may see, newest first; without a persona, what is global."""
+    """List the memories that the persona may see, newest first; without a persona, the global ones."""
     before = browse.parse_cursor(decode_cursor(cursor))
     wanted = MemoryFilter(type=type_, status=None if status == "ALL" else status, q=q, origin=source, before=before)
     async with door.tx() as tx:
@@ -96,9 +96,9 @@ async def list_memories(
 
 @router.get("/{memory_id}", responses=responses_for(MemoryOut))
 async def get_memory(memory_id: str, door: Annotated[Door, needs(Grant.MEMORY_READ)]) -> Response:
-    """One memory, with where it was said."""
+    """Return a memory with the messages it came from."""
     async with door.tx() as tx:
-        scope = await browse.scope_of_memory(tx, _visible_scope(door), memory_id)
+        scope = await browse.scope_of_memory(tx, door.visible_scope, memory_id)
         memory = await browse.get_memory(tx, scope, memory_id)
         name = await external_name(tx, scope)
     return door.reply(MemoryOut.from_memory(memory, name or ""))
@@ -108,15 +108,16 @@ async def get_memory(memory_id: str, door: Annotated[Door, needs(Grant.MEMORY_RE
 async def change_memory(
     memory_id: str, body: MemoryPatch, door: Annotated[Door, needs(Grant.MEMORY_WRITE)]
 ) -> Response:
-    """The memory is as the body says; a text it replaces is kept as a version. 409 for a less trusted `source`.
+    """Change a memory; a replaced text is kept as a version. 409 for a `source` that is trusted less.
 
-    A new text is a statement of who writes it. Of a claim it is stated anew: the answer is the memory that holds it.
+    A new text counts as a statement of its writer. Editing a claim states it anew: the response is the memory that
+    holds it then.
     """
     vectors = await embed_texts(door.services.embedder, [body.content] if body.content else [])
     wanted = edit.MemoryEdit(**{**dict(body), "source": _editor_source(door, body.source)})
 
     async def store_edit(tx: Tx) -> MemoryOut:
-        scope = await browse.scope_of_memory(tx, _visible_scope(door), memory_id)
+        scope = await browse.scope_of_memory(tx, door.visible_scope, memory_id)
         memory = await edit.edit_memory(tx, scope, memory_id, wanted, vectors=vectors)
         return MemoryOut.from_memory(memory, await external_name(tx, scope) or "")
 
@@ -125,9 +126,9 @@ async def change_memory(
 
 @router.get("/{memory_id}/history", responses=responses_for(list[VersionOut]))
 async def memory_history(memory_id: str, door: Annotated[Door, needs(Grant.MEMORY_READ)]) -> Response:
-    """Every version in the order it held, the current one last."""
+    """List every version in the order in which it was held, the current one last."""
     async with door.tx() as tx:
-        scope = await browse.scope_of_memory(tx, _visible_scope(door), memory_id)
+        scope = await browse.scope_of_memory(tx, door.visible_scope, memory_id)
         versions = await browse.list_versions(tx, scope, memory_id)
     return door.reply([VersionOut.from_version(one) for one in versions])
 
@@ -136,12 +137,12 @@ async def memory_history(memory_id: str, door: Annotated[Door, needs(Grant.MEMOR
 async def restore_memory(
     memory_id: str, door: Annotated[Door, needs(Grant.MEMORY_WRITE)], body: RestoreIn | None = None
 ) -> Response:
-    """An archived memory is active again; with `version`, that version's text is what is held."""
+    """Make an archived memory active again; with `version`, bring back that version's text."""
     wanted = body or RestoreIn()
     source = _editor_source(door, wanted.source)
 
     async def restore_version(tx: Tx) -> MemoryOut:
-        scope = await browse.scope_of_memory(tx, _visible_scope(door), memory_id)
+        scope = await browse.scope_of_memory(tx, door.visible_scope, memory_id)
         memory = await edit.restore_memory(tx, scope, memory_id, **{**dict(wanted), "source": source})
         return MemoryOut.from_memory(memory, await external_name(tx, scope) or "")
 
@@ -149,12 +150,7 @@ async def restore_memory(
 
 
 def _editor_source(door: Door, declared: str | None) -> str:
-    """Who changes a memory by hand: whom the request declares, else the operator, or the person a key is bound to."""
+    """Return the source of a manual change: the declared one, else the operator, or the person a key is bound to."""
     if declared is not None:
         return door.check_source(declared)
     return Trust.OPERATOR if door.principal.bound_user is None else API
-
-
-def _visible_scope(door: Door) -> Scope:
-    """All of the organization's, or the one person's the key is bound to."""
-    return Scope(org_id=door.org.org_id, user_id=door.bound_user_id)

@@ -1,4 +1,4 @@
-"""Memories and todos as the wire writes them."""
+"""The JSON shapes of memories and todos."""
 
 from typing import Annotated, Literal, Self
 
@@ -19,11 +19,15 @@ OPEN_LOOP = "OPEN_LOOP"
 
 
 class EntityIn(ApiModel):
+    """The person or thing that a memory is about."""
+
     type: EntityType
     label: Label
 
 
 class MemoryIn(ApiModel):
+    """A fact to store; type `OPEN_LOOP` makes a todo of it."""
+
     user_id: Name
     persona_id: Name | None = None
     type: MemoryType | Literal["OPEN_LOOP"]
@@ -38,7 +42,7 @@ class MemoryIn(ApiModel):
     source: Name = API
 
     def as_statement(self, scope: Scope) -> MemoryStatement:
-        """What the application says, about the person of the scope."""
+        """Return it as a statement of the application about the person of the scope."""
         says = self._as_todo_draft() if self.type == OPEN_LOOP else self._as_fact(MemoryType(self.type))
         return MemoryStatement(external=self.user_id, scope=scope, says=says)
 
@@ -57,37 +61,48 @@ class MemoryIn(ApiModel):
             confidence=self.confidence,
             valid_from=self.valid_from,
             source=self.source,
+            # A fact told to a persona is visible to that persona alone.
             private=self.persona_id is not None,
         )
 
 
 class BatchIn(ApiModel):
+    """Facts to store together."""
+
     memories: Annotated[list[MemoryIn], Field(max_length=1000)]
 
 
 class MemoryPatch(ApiModel):
+    """The fields of a memory to change; a field that is left out stays."""
+
     content: NonEmptyText | None = None
     importance: Annotated[int, Field(ge=0, le=3)] | None = None
     pinned: bool | None = None
     status: ArchiveStatus | None = None
     reason: Annotated[Text, Field(max_length=500)] | None = None
     source: Name | None = None
-    """Who changes it; left out: the operator, or the person for a key that is bound to one."""
+    """Who changes it; by default the operator, or for a bound key its person."""
 
 
 class RestoreIn(ApiModel):
+    """Which version of a memory to bring back, and why."""
+
     version: Annotated[int, Field(ge=1, le=1_000_000_000)] | None = None
     reason: Annotated[Text, Field(max_length=500)] | None = None
     source: Name | None = None
-    """Who restores it; left out: the operator, or the person for a key that is bound to one."""
+    """Who restores it; by default the operator, or for a bound key its person."""
 
 
 class Subtype(ApiModel):
+    """The kinds of a memory's entity and of its fact."""
+
     entity_type: EntityType
     fact_type: FactType
 
 
 class ProvenanceOut(ApiModel):
+    """A message that a memory came from, with the quoted words."""
+
     turn_id: str
     message_id: str
     quote: str
@@ -95,6 +110,8 @@ class ProvenanceOut(ApiModel):
 
 
 class MemoryOut(ApiModel):
+    """A memory."""
+
     id: str
     user_id: str
     persona_id: str | None
@@ -128,18 +145,21 @@ class MemoryOut(ApiModel):
 
     @classmethod
     def from_memory(cls, memory: StoredMemory, user_id: str) -> Self:
-        told = [
+        """Build the response from a stored memory and the person's external name."""
+        provenance = [
             ProvenanceOut(turn_id=one.turn_id, message_id=one.message_id, quote=one.quote, at=one.at)
             for one in memory.provenance
         ]
-        same = {name: value for name, value in vars(memory).items() if name in cls.model_fields}
+        fields = {name: value for name, value in vars(memory).items() if name in cls.model_fields}
         subtype = Subtype(entity_type=memory.entity_type, fact_type=memory.fact_type)
-        lists = {"entity_refs": list(memory.entity_refs), "sources": list(memory.sources), "provenance": told}
-        trusted = {"trust": coarse_trust(memory.trust), "trust_level": memory.trust}
-        return cls(**{**same, **lists, **trusted, "user_id": user_id, "subtype": subtype})
+        lists = {"entity_refs": list(memory.entity_refs), "sources": list(memory.sources), "provenance": provenance}
+        trust = {"trust": coarse_trust(memory.trust), "trust_level": memory.trust}
+        return cls(**{**fields, **lists, **trust, "user_id": user_id, "subtype": subtype})
 
 
 class TodoOut(ApiModel):
+    """A todo."""
+
     id: str
     user_id: str
     persona_id: str | None
@@ -157,20 +177,25 @@ class TodoOut(ApiModel):
 
     @classmethod
     def from_todo(cls, todo: Todo, user_id: str) -> Self:
+        """Build the response from a todo and the person's external name."""
         return cls(user_id=user_id, trust_level=todo.trust, **vars(todo))
 
 
 class StatedMemory(MemoryOut):
+    """A memory that a statement created or updated."""
+
     outcome: MemoryOutcome
 
 
 class SkippedMemory(StatedMemory):
-    """What is held already, where a statement changed nothing."""
+    """The memory that was held already, where a statement changed nothing; `why` says why."""
 
     why: str
 
 
 class StatedTodo(TodoOut):
+    """A todo that a statement created or updated."""
+
     outcome: MemoryOutcome
 
 
@@ -178,7 +203,7 @@ StatedOut = SkippedMemory | StatedMemory | StatedTodo
 
 
 def stated_out(stated: StatementResult) -> StatedOut:
-    """What became of a statement: the memory or the todo, and whether it was created or updated."""
+    """Return the memory or the todo that a statement led to, with its outcome."""
     if isinstance(stated.thing, StoredMemory):
         memory = MemoryOut.from_memory(stated.thing, stated.external)
         if stated.why is not None:
@@ -188,6 +213,8 @@ def stated_out(stated: StatementResult) -> StatedOut:
 
 
 class VersionOut(ApiModel):
+    """A version of a memory's text."""
+
     version: int
     content: str
     importance: int
@@ -204,5 +231,6 @@ class VersionOut(ApiModel):
 
     @classmethod
     def from_version(cls, one: MemoryVersion) -> Self:
+        """Build the response from a stored version."""
         fields = {name: value for name, value in vars(one).items() if name != "number"}
         return cls(version=one.number, **{**fields, "trust": coarse_trust(one.trust), "trust_level": one.trust})

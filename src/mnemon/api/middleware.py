@@ -1,4 +1,4 @@
-"""The outermost ring of the HTTP door: request ids, size limit, metrics, the request's log line, and the last catch."""
+"""The outermost layer of the HTTP API: request ids, size limit, metrics, the request's log line, uncaught errors."""
 
 import asyncio
 import time
@@ -31,7 +31,7 @@ REQUEST_SECONDS = Histogram(
 
 
 class RequestMiddleware:
-    """Wraps the application: every answer carries a request id, and nothing that goes wrong escapes as a traceback."""
+    """Gives every response a request id, and turns every uncaught error into a problem instead of a traceback."""
 
     def __init__(self, app: ASGIApp, clock: Clock, way: RequestPriority, max_body_bytes: int) -> None:
         self._app = app
@@ -46,7 +46,7 @@ class RequestMiddleware:
             return
         request_id = new_id("req", self._clock.now())
         scope.setdefault("state", {})["request_id"] = request_id
-        # A request that waited behind another on its connection runs in a copy of that one's context.
+        # A pipelined request runs in a copy of the context of the request before it, log fields included.
         clear_contextvars()
         bind_contextvars(request_id=request_id)
         started = time.perf_counter()
@@ -56,6 +56,7 @@ class RequestMiddleware:
         async def send_with_id(message: Message) -> None:
             exchange.note_sent(message)
             if message["type"] == "http.response.start":
+                # From the first byte on, background jobs need not wait for this request any longer.
                 ahead.release_priority()
                 REQUEST_SECONDS.labels(scope["method"], exchange.route).observe(time.perf_counter() - started)
                 message["headers"] = [*message.get("headers", []), (b"x-request-id", request_id.encode())]
@@ -69,22 +70,22 @@ class RequestMiddleware:
                         scope, _limit_body(receive, self._max_body_bytes, exchange), send_with_id
                     )
                 finally:
-                    if traced is not None:  # the route's template, known only now: a path may hold a person's name
+                    if traced is not None:  # the template, known only now: a path may hold a person's name
                         traced.set_attribute("route", exchange.route)
         except TooLarge as error:
             await _body_refusal(request_id, error)(scope, receive, send_with_id)
-        except ClientDisconnect:  # in the middle of its body: nobody is left to answer, and the request's line says so
+        except ClientDisconnect:  # in the middle of its body: there is nobody to answer, and the log line says so
             pass
-        except asyncio.CancelledError:  # the server stops, and this request took longer than it waits
+        except asyncio.CancelledError:  # the server stops, and this request outlasted its grace period
             if exchange.status is None:
-                said = "The server is being stopped. Try again in a moment, under the same Idempotency-Key."
-                await problem(request_id, 503, said, "stopping", retry_after=5)(scope, receive, send_with_id)
+                detail = "The server is being stopped. Try again in a moment, under the same Idempotency-Key."
+                await problem(request_id, 503, detail, "stopping", retry_after=5)(scope, receive, send_with_id)
             raise
-        except Exception:  # the door boundary: the caller gets a problem, the log gets the traceback
+        except Exception:  # the API's boundary: the caller gets a problem, the log the traceback
             log.exception("request_failed", method=scope["method"], route=exchange.route)
             if exchange.status is None:
-                said = "Something on our side failed. The server's log has the cause under this requestId."
-                await problem(request_id, 500, said, "internal")(scope, receive, send_with_id)
+                detail = "The server failed to handle this request. Its log has the cause under this requestId."
+                await problem(request_id, 500, detail, "internal")(scope, receive, send_with_id)
         finally:
             ahead.release_priority()
             REQUESTS.labels(scope["method"], exchange.route, str(exchange.status or "none")).inc()
@@ -95,21 +96,22 @@ class RequestMiddleware:
         length = dict(scope["headers"]).get(b"content-length", b"0")
         if length.isdigit() and int(length) > self._max_body_bytes:
             return _body_refusal(request_id, TooLarge(_too_large_detail(self._max_body_bytes)))
+        # PostgreSQL's text cannot hold NUL; refused here for every route at once.
         if "\0" in unquote(scope["path"]) or "%00" in scope.get("query_string", b"").decode("latin-1"):
-            said = "The address has a NUL character. Remove it."
-            return problem(request_id, 422, said, "invalid_request")
+            detail = "The address has a NUL character. Remove it."
+            return problem(request_id, 422, detail, "invalid_request")
         return None
 
 
 def _body_refusal(request_id: str, error: TooLarge) -> Response:
-    """The answer to a body that is not read to its end, so no further request can follow on the connection."""
+    """Return the 413 for a body that is not read to its end, so no further request can follow on the connection."""
     response = problem(request_id, 413, error.detail, error.code)
     response.headers["connection"] = "close"
     return response
 
 
 def _limit_body(receive: Receive, most: int, exchange: LoggedRequest) -> Receive:
-    """The same messages, until the body is larger than allowed."""
+    """Wrap `receive` so that it raises TooLarge once the body exceeds the limit."""
     seen = 0
 
     async def receive_limited() -> Message:

@@ -1,4 +1,4 @@
-"""The wire's habits: envelopes, camelCase models, text a database can hold, cursors."""
+"""What all JSON of the API shares: envelopes, camelCase models, checked texts and times, cursors, event lines."""
 
 import base64
 import binascii
@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 class AnyTextConvertor(StringConvertor):
-    """The rest of a path whatever it holds: Starlette's own `path` ends at a line break, which `%0A` becomes."""
+    """A path parameter that takes any text: Starlette's own `path` ends at a line break, which `%0A` becomes."""
 
     regex = r"[\s\S]*"
 
@@ -31,7 +31,7 @@ def _require_zone(at: datetime) -> datetime:
         raise ValueError("needs an offset, like 2026-04-12T15:22:00Z")
     if not 1970 <= at.year <= 9000:
         raise ValueError("must lie between the years 1970 and 9000")
-    return at.astimezone(UTC)  # PostgreSQL knows no offset beyond 15:59
+    return at.astimezone(UTC)  # PostgreSQL takes no offset beyond 15:59
 
 
 def _require_text(value: Any) -> Any:
@@ -41,11 +41,11 @@ def _require_text(value: Any) -> Any:
 
 
 MAX_TEXT_CHARS = 200_000
-"""Characters of any text that is sent to us; a field may allow fewer."""
+"""Most characters of any text in a request; a field may allow fewer."""
 Text = Annotated[str, Field(max_length=MAX_TEXT_CHARS), AfterValidator(check_text)]
 """Any text a database can hold, within the limit."""
 NonEmptyText = Annotated[str, Field(min_length=1, max_length=20_000, pattern=r"\S"), AfterValidator(check_text)]
-"""A text with something in it, of at most 20,000 characters."""
+"""A text that is not blank, of at most 20,000 characters."""
 Name = Annotated[
     str,
     Field(min_length=1, max_length=200, pattern=r"\S", description="Without control characters and line breaks."),
@@ -53,9 +53,9 @@ Name = Annotated[
 ]
 """A short text that names something: a user, a persona, an agent."""
 Label = Annotated[str, Field(min_length=1, max_length=200, pattern=r"\S"), AfterValidator(check_text)]
-"""A short text that describes something and that nobody has to name again: an attribute, a speaker, a tool."""
+"""A short text that describes something and is not used to look it up: an attribute, a speaker, a tool."""
 ExistingName = Label
-"""A name to look for: one that is held may be older than the rule that a name has no control characters."""
+"""A name to look up; looser than Name, since a stored one may be older than the rule against control characters."""
 Json = Annotated[Any, BeforeValidator(check_json_texts), Field(description=LIMITS_TEXT)]
 """Any JSON value a database can hold, within the limits of `input_checks.py`."""
 Instant = Annotated[
@@ -64,39 +64,43 @@ Instant = Annotated[
     AfterValidator(_require_zone),
     PlainSerializer(format_time, return_type=str),
 ]
-"""ISO-8601 with an offset; taken and given back in UTC, ending in Z."""
+"""ISO-8601 with an offset; stored and returned in UTC, ending in Z."""
 
 
 class ApiModel(BaseModel):
-    """A model of the wire: camelCase outside, unknown fields refused."""
+    """A model with camelCase names in JSON that refuses unknown fields."""
 
     model_config = ConfigDict(alias_generator=to_camel, validate_by_name=True, extra="forbid", frozen=True)
 
 
 class Meta(ApiModel):
+    """What every response says about its request."""
+
     request_id: str
 
 
 class PageMeta(Meta):
+    """What a page says about its request and the next page; `nextCursor` is null on the last one."""
+
     next_cursor: str | None
 
 
 class Envelope(ApiModel, Generic[T]):
-    """`{"data": …, "meta": {"requestId": …}}`"""
+    """A response: `{"data": …, "meta": {"requestId": …}}`."""
 
     data: T
     meta: Meta
 
 
 class Page(ApiModel, Generic[T]):
-    """A list with the cursor of what follows."""
+    """A list with the cursor of the next page."""
 
     data: list[T]
     meta: PageMeta
 
 
 class Problem(BaseModel):
-    """RFC 9457, with a stable code and a next step."""
+    """An error as RFC 9457 has it, with a stable code and a next step."""
 
     type: str
     title: str
@@ -108,27 +112,25 @@ class Problem(BaseModel):
 
 
 def line(name: str, data: dict[str, Any]) -> str:
-    """One event of a stream."""
+    """Return one Server-Sent Event as text."""
     return f"event: {name}\ndata: {json.dumps(data, ensure_ascii=False)}\n\n"
 
 
 def error_line(error: MnemonError) -> str:
-    """The last event of a stream that ends before what it tells of."""
+    """Return the event `error` that ends a stream before its time."""
     return line("error", {"code": error.code, "detail": error.detail})
 
 
 def encode_cursor(position: str) -> str:
-    """The opaque cursor for a position."""
+    """Return the opaque cursor for a position."""
     return base64.urlsafe_b64encode(position.encode()).decode().rstrip("=")
 
 
 def decode_cursor(cursor: str | None) -> str | None:
-    """The position an opaque cursor stands for."""
+    """Return the position that an opaque cursor stands for; None for no cursor. Raises Malformed."""
     if cursor is None:
         return None
     try:
         return check_text(base64.b64decode(cursor + "=" * (-len(cursor) % 4), b"-_", validate=True).decode())
     except (binascii.Error, ValueError):
-        raise Malformed(
-            "The cursor is not one of ours. Take it unchanged from `meta.nextCursor`.", code="bad_cursor"
-        ) from None
+        raise Malformed("The cursor is invalid. Take it unchanged from `meta.nextCursor`.", code="bad_cursor") from None

@@ -1,7 +1,4 @@
-"""`/api/notes`: JSON that programs and frameworks keep for a person under a namespace and a key.
-
-Notes as they travel.
-"""
+"""`/api/notes`: JSON values that programs and agent frameworks store for a person under a namespace and a key."""
 
 from typing import Annotated, Any, Literal, Self
 
@@ -34,12 +31,13 @@ from mnemon.sessions.people import ensure_person
 from mnemon.vectors.text_vectors import TextVectors, embed_texts
 
 MAX_ADDRESS_BYTES = 2000
-"""Bytes of a namespace and a key together: what an index can hold."""
+"""Most bytes of a namespace and a key together: what an index entry can hold."""
 
 NoteLabel = Annotated[Text, Field(max_length=400)]
 
 
 def _check_length(labels: list[str]) -> list[str]:
+    # The last quarter is left for the key.
     if sum(len(label.encode()) for label in labels) > MAX_ADDRESS_BYTES * 3 // 4:
         raise ValueError(f"is longer than {MAX_ADDRESS_BYTES * 3 // 4} bytes in all")
     return labels
@@ -54,17 +52,19 @@ TtlMinutes = Annotated[float, Field(gt=0, le=5_256_000, allow_inf_nan=False)]
 
 
 class PutIn(ApiModel):
+    """Write a note."""
+
     op: Literal["put"]
     namespace: Namespace
-    key: NoteKey | None = Field(None, description="Left out: the note is added at the end, under a key of ours.")
+    key: NoteKey | None = Field(None, description="Left out: the note is added at the end, under a generated key.")
     value: Json
-    ttl_minutes: TtlMinutes | None = Field(None, description="It is gone after this time.")
-    if_absent: bool = Field(False, description="Nothing is written where there is a note already.")
+    ttl_minutes: TtlMinutes | None = Field(None, description="The note expires after this time.")
+    if_absent: bool = Field(False, description="Write nothing if the note exists.")
     texts: dict[NoteLabel, Annotated[Text, Field(max_length=100_000)]] = Field(
-        default_factory=dict, max_length=50, description="Parts to be found by meaning; embedded here."
+        default_factory=dict, max_length=50, description="Texts to be found by meaning; the server embeds them."
     )
     vectors: dict[NoteLabel, Vector] = Field(
-        default_factory=dict, max_length=50, description="The same with vectors that the program made itself."
+        default_factory=dict, max_length=50, description="The same, with vectors that the caller computed."
     )
 
     @model_validator(mode="after")
@@ -75,22 +75,30 @@ class PutIn(ApiModel):
 
 
 class DeleteIn(ApiModel):
+    """Delete a note."""
+
     op: Literal["delete"]
     namespace: Namespace
     key: NoteKey
 
 
 class ClearIn(ApiModel):
+    """Delete every note of a namespace."""
+
     op: Literal["clear"]
     namespace: Namespace
 
 
 class PopIn(ApiModel):
+    """Read the last note of a namespace and delete it."""
+
     op: Literal["pop"]
     namespace: Namespace
 
 
 class SweepIn(ApiModel):
+    """Delete the notes whose time to live is over."""
+
     op: Literal["sweep"]
 
 
@@ -98,31 +106,41 @@ ChangeIn = Annotated[PutIn | DeleteIn | ClearIn | PopIn | SweepIn, Field(discrim
 
 
 class WriteIn(ApiModel):
+    """Changes to a person's notes, made in their order, all or none."""
+
     user_id: Name
     changes: list[ChangeIn] = Field(min_length=1, max_length=1000)
 
 
 class AddressIn(ApiModel):
+    """The namespace and the key of a note."""
+
     namespace: Namespace
     key: NoteKey
 
 
 class ReadIn(ApiModel):
+    """Notes to read."""
+
     user_id: Name
     notes: list[AddressIn] = Field(min_length=1, max_length=1000)
-    refresh: bool = Field(False, description="Notes with a time to live last their whole time again.")
+    refresh: bool = Field(False, description="Restart the time to live of these notes.")
 
 
 class ConditionIn(ApiModel):
+    """A condition on the value at a path of a note."""
+
     path: list[NoteLabel] = Field(min_length=1, max_length=20)
     test: NoteTest = NoteTest.EQ
     value: Json
 
 
 class NoteSearchIn(ApiModel):
+    """A search for notes by namespace, conditions, key order or meaning."""
+
     user_id: Name
-    namespace: Namespace = Field(default_factory=list, description="Notes in it and below it.")
-    exact: bool = Field(False, description="Only in it.")
+    namespace: Namespace = Field(default_factory=list, description="Search in this namespace and below it.")
+    exact: bool = Field(False, description="Search in this namespace only.")
     conditions: list[ConditionIn] = Field(default_factory=list, max_length=50)
     query: Annotated[Text, Field(max_length=20_000)] | None = None
     vector: Vector | None = None
@@ -135,6 +153,8 @@ class NoteSearchIn(ApiModel):
 
 
 class NamespacesIn(ApiModel):
+    """Patterns for namespaces."""
+
     user_id: Name
     prefix: Namespace = Field(default_factory=list, description="Labels it begins with; `*` stands for any.")
     suffix: Namespace = Field(default_factory=list, description="Labels it ends with; `*` stands for any.")
@@ -144,6 +164,8 @@ class NamespacesIn(ApiModel):
 
 
 class NoteOut(ApiModel):
+    """A note; `score` is its similarity where the search had a query."""
+
     namespace: list[str]
     key: str
     value: Any
@@ -155,6 +177,7 @@ class NoteOut(ApiModel):
 
     @classmethod
     def from_note(cls, note: StoredNote) -> Self:
+        """Build the response from a stored note."""
         return cls(
             namespace=list(note.namespace),
             key=note.key,
@@ -168,12 +191,15 @@ class NoteOut(ApiModel):
 
 
 class ChangedOut(ApiModel):
+    """The result of one change."""
+
     count: int
     key: str | None
     note: NoteOut | None
 
     @classmethod
     def from_change(cls, changed: NoteChangeResult) -> Self:
+        """Build the response from a change's result."""
         return cls(
             count=changed.count,
             key=changed.key,
@@ -182,18 +208,26 @@ class ChangedOut(ApiModel):
 
 
 class WrittenOut(ApiModel):
+    """The results of the changes, in their order."""
+
     results: list[ChangedOut]
 
 
 class ReadOut(ApiModel):
+    """The notes, null for one that does not exist."""
+
     notes: list[NoteOut | None]
 
 
 class FoundOut(ApiModel):
+    """The notes that a search found."""
+
     notes: list[NoteOut]
 
 
 class NamespacesOut(ApiModel):
+    """The namespaces that hold at least one note."""
+
     namespaces: list[list[str]]
 
 
@@ -202,7 +236,7 @@ router = APIRouter(prefix="/api/notes", tags=["notes"], route_class=JsonRoute)
 
 @router.post("/write", responses=responses_for(WrittenOut))
 async def write_notes(body: WriteIn, door: Annotated[Door, needs(Grant.MEMORY_WRITE)]) -> Response:
-    """All changes are made, or none: puts, deletes, clears, pops, sweeps, in their order."""
+    """Apply puts, deletes, clears, pops and sweeps in their order: all of them or none."""
     scope = door.person_scope(body.user_id)
     changes = await _embed_changes(door.services, body.changes)
 
@@ -217,7 +251,7 @@ async def write_notes(body: WriteIn, door: Annotated[Door, needs(Grant.MEMORY_WR
 
 @router.post("/read", responses=responses_for(ReadOut))
 async def read_notes(body: ReadIn, door: Annotated[Door, needs(Grant.MEMORY_READ)]) -> Response:
-    """The notes by their addresses, null for one that is not there."""
+    """Return notes by namespace and key, null for one that does not exist."""
     scope = door.person_scope(body.user_id)
     async with door.tx() as tx:
         found = await store.read_notes(
@@ -228,7 +262,7 @@ async def read_notes(body: ReadIn, door: Annotated[Door, needs(Grant.MEMORY_READ
 
 @router.post("/search", responses=responses_for(FoundOut))
 async def search_notes(body: NoteSearchIn, door: Annotated[Door, needs(Grant.MEMORY_READ)]) -> Response:
-    """Notes below a namespace that meet every condition; with a query or a vector, nearest first."""
+    """Search the notes below a namespace that meet every condition; with a query or a vector, nearest first."""
     scope = door.person_scope(body.user_id)
     wanted = await _note_search(door.services, body)
     async with door.tx() as tx:
@@ -238,7 +272,7 @@ async def search_notes(body: NoteSearchIn, door: Annotated[Door, needs(Grant.MEM
 
 @router.post("/namespaces", responses=responses_for(NamespacesOut))
 async def list_namespaces(body: NamespacesIn, door: Annotated[Door, needs(Grant.MEMORY_READ)]) -> Response:
-    """The namespaces that hold something and fit the patterns."""
+    """List the namespaces that hold a note and match the patterns."""
     scope = door.person_scope(body.user_id)
     async with door.tx() as tx:
         found = await store.list_namespaces(
@@ -248,7 +282,7 @@ async def list_namespaces(body: NamespacesIn, door: Annotated[Door, needs(Grant.
 
 
 async def _embed_changes(services: Services, given: list[ChangeIn]) -> list[NoteChange]:
-    """The changes with the vectors of their texts, all texts embedded in one go; later where the embedder is down."""
+    """Return the changes with the vectors of their texts, embedded in one call; later if the embedder is down."""
     texts = [text for one in given if isinstance(one, PutIn) for text in one.texts.values()]
     made = await embed_texts(services.embedder, texts)
     return [_note_change(one, made) for one in given]
@@ -256,7 +290,7 @@ async def _embed_changes(services: Services, given: list[ChangeIn]) -> list[Note
 
 def _note_change(given: ChangeIn, made: TextVectors) -> NoteChange:
     if isinstance(given, PutIn):
-        ours = {part: made.by_text[text] for part, text in given.texts.items() if text in made.by_text}
+        embedded = {part: made.by_text[text] for part, text in given.texts.items() if text in made.by_text}
         return PutNote(
             namespace=tuple(given.namespace),
             key=given.key,
@@ -264,7 +298,7 @@ def _note_change(given: ChangeIn, made: TextVectors) -> NoteChange:
             ttl_s=None if given.ttl_minutes is None else given.ttl_minutes * 60,
             if_absent=given.if_absent,
             texts=given.texts,
-            vectors={**given.vectors, **ours},
+            vectors={**given.vectors, **embedded},
             model=made.model if given.texts else CALLER_MODEL,
         )
     if isinstance(given, DeleteIn):

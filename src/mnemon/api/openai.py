@@ -1,4 +1,4 @@
-"""`/v1`: the OpenAI wire with memory applied; a program gains it by changing its base URL and key."""
+"""`/v1`: the OpenAI API with memory applied; a program gains memory by changing its base URL and key."""
 
 import json
 from collections.abc import AsyncIterator
@@ -30,7 +30,8 @@ ChatDoor = Annotated[Door, needs(Grant.CHAT)]
     responses={**responses_for(), 200: {"content": {"application/json": {}, "text/event-stream": {}}}},
 )
 async def create_completion(body: CompletionIn, door: ChatDoor) -> Response:
-    """A chat completion; only what follows the last assistant message is new and remembered."""
+    """Create a chat completion; only what follows the last assistant message is new and is remembered."""
+    # No tools of Mnemon's: in an OpenAI completion every tool call goes to the client.
     reply = await start_chat(door, await _turn_request(body, door), {})
     stream = _ReplayedReply(reply) if isinstance(reply, dict) else reply
     events = await _wait_for_first(stream)
@@ -42,42 +43,43 @@ async def create_completion(body: CompletionIn, door: ChatDoor) -> Response:
 
 @router.get("/models", responses=responses_for())
 async def list_models(door: ChatDoor) -> dict[str, Any]:
-    """The model that answers; any name is taken in a request."""
+    """List the one model that answers; a request may name any model."""
     return {"object": "list", "data": [_model_json(door)]}
 
 
 @router.get("/models/{model_id:path}", responses=responses_for())
 async def get_model(model_id: Annotated[str, Path(max_length=200)], door: ChatDoor) -> dict[str, Any]:
-    """The model that answers."""
+    """Return the model that answers."""
     if model_id != door.services.llm.name:
         raise NotFound("model")
     return _model_json(door)
 
 
 async def _turn_request(body: CompletionIn, door: Door) -> TurnRequest:
-    told = split_conversation([one.as_message() for one in body.messages])
+    split = split_conversation([one.as_message() for one in body.messages])
+    # A program that names no user gets one person per key, so that its memory is kept apart from other keys'.
     user = body.user or door.principal.bound_user or f"key:{door.principal.key_id}"
     named = body.metadata
     scope, ranking = door.person_scope(user, named.persona_id if named else None), door.services.settings.chat_ranking
     return TurnRequest(
         scope=scope,
         user_name=user,
-        messages=told.new,
+        messages=split.new,
         session_id=named.session_id if named else None,
-        vector=await prepare_query(door.services, scope, told.new[-1].content, ranking=ranking),
+        vector=await prepare_query(door.services, scope, split.new[-1].content, ranking=ranking),
         embedder=door.services.embedder.model,
         sees_agent_state=door.has_grant(Grant.AGENT_STATE_READ),
         sees_engagement=door.has_grant(Grant.ENGAGEMENT_READ),
         origin=TurnOrigin.OPENAI,
-        instructions=told.instructions or None,
-        resent=told.conversation if told.tells_history else None,
+        instructions=split.instructions or None,
+        resent=split.conversation if split.tells_history else None,
         tools=tuple(tool.as_spec() for tool in body.tools or ()),
         options=body.request_options,
     )
 
 
 class _Completion:
-    """One completion in the wire's words."""
+    """One completion in OpenAI's format."""
 
     def __init__(self, body: CompletionIn, door: Door, stream: "ReplyStream | _ReplayedReply") -> None:
         self._stream = stream
@@ -94,7 +96,7 @@ class _Completion:
         }
 
     async def as_json(self, events: AsyncIterator[ChatEvent]) -> dict[str, Any]:
-        """The completion as one JSON."""
+        """Return the complete completion as one object; raise ModelDown when there is no reply."""
         calls: list[ToolRequest] = []
         async for event in events:
             if isinstance(event, ToolCalled):
@@ -108,11 +110,12 @@ class _Completion:
                 choice = {"index": 0, "message": message, "finish_reason": event.reason, "logprobs": None}
                 kind = {"object": "chat.completion"}
                 return {**self._common, **kind, "choices": [choice], "usage": usage_json(event.usage)}
-        raise ModelDown("The reply ended without a word. Look at the turn.")
+        raise ModelDown("The reply ended early, without a result. Look at the turn.")
 
     async def stream_chunks(self, events: AsyncIterator[ChatEvent]) -> AsyncIterator[str]:
-        """The completion piece by piece."""
+        """Yield the completion as chunks; a client that leaves interrupts the reply."""
         try:
+            # OpenAI's own streams begin with the role and an empty text.
             yield self._format_chunk({"role": "assistant", "content": ""})
             calls: list[ToolRequest] = []
             async for event in events:
@@ -143,12 +146,13 @@ class _Completion:
         return _format_data({**self._common, "object": "chat.completion.chunk", "choices": [choice]})
 
     def _usage_chunk(self, usage: Usage) -> str:
+        # As in OpenAI's streams, the chunk with the usage has no choices.
         kind = {"object": "chat.completion.chunk", "choices": []}
         return _format_data({**self._common, **kind, "usage": usage_json(usage)})
 
 
 class _ReplayedReply:
-    """A reply that was given before, told again."""
+    """A stored reply with the interface of a ReplyStream."""
 
     def __init__(self, kept: KeptReply) -> None:
         self.turn_id: str = kept["turnId"]
@@ -156,7 +160,7 @@ class _ReplayedReply:
         self._kept = kept
 
     def interrupt_reply(self) -> None:
-        """Nothing is being made."""
+        """Do nothing: no reply is being made."""
 
     async def iter_events(self) -> AsyncIterator[ChatEvent]:
         kept = self._kept
@@ -176,7 +180,10 @@ class _ReplayedReply:
 
 
 async def _wait_for_first(stream: "ReplyStream | _ReplayedReply") -> AsyncIterator[ChatEvent]:
-    """The events, once the first piece is there: a model that gives nothing is an error the client can retry."""
+    """Return the events once the first text or tool call has arrived.
+
+    A model that fails before that is an error response that the client can retry, not a broken stream.
+    """
     events = stream.iter_events()
     first = await anext(events)
     while not isinstance(first, ReplyDelta | ToolCalled | ReplyDone | ReplyFailed):

@@ -1,4 +1,4 @@
-"""The OpenAI wire: requests as their clients send them, completions and chunks as they expect them."""
+"""The JSON shapes of the OpenAI API: requests as its clients send them, completions and chunks as they expect them."""
 
 import json
 from typing import Annotated, Any, Literal
@@ -23,30 +23,38 @@ PositiveCount = Annotated[int, Field(ge=1, le=2**31 - 1)]
 
 
 class _Lenient(BaseModel):
-    """Clients send more than we read; what we do not read is left alone."""
+    """A model that ignores unknown fields: OpenAI clients send more than Mnemon reads."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
 
 class FunctionIn(_Lenient):
+    """The function of a tool call, its arguments as JSON text."""
+
     name: Label
     arguments: Text = "{}"
 
 
 class ToolCallIn(_Lenient):
+    """A tool call of an earlier assistant message."""
+
     id: Label
     function: FunctionIn
 
     def as_request(self) -> ToolRequest:
+        """Return the call with its arguments parsed; what is no JSON object is passed on as `arguments`."""
         try:
             arguments = parse_json(self.function.arguments or "{}")
         except Invalid:
+            # A model may have written invalid JSON; the conversation must still be accepted.
             arguments = {"arguments": self.function.arguments}
         given = arguments if isinstance(arguments, dict) else {"arguments": arguments}
         return ToolRequest(id=self.id, name=self.function.name, arguments=given)
 
 
 class ChatMessageIn(_Lenient):
+    """A message of the conversation."""
+
     role: Literal["system", "developer", "user", "assistant", "tool"]
     content: Text | None = None
     name: Label | None = None
@@ -56,7 +64,7 @@ class ChatMessageIn(_Lenient):
     @field_validator("content", mode="before")
     @classmethod
     def _join_parts(cls, content: Any) -> Any:
-        """Text parts become one text; Mnemon remembers text only."""
+        """Join text parts into one text and refuse other parts: Mnemon remembers text only."""
         if not isinstance(content, list):
             return content
         parts = [part for part in content if isinstance(part, dict)]
@@ -65,6 +73,7 @@ class ChatMessageIn(_Lenient):
         return "\n".join(str(part.get("text") or part.get("refusal") or "") for part in parts)
 
     def as_message(self) -> LlmMessage:
+        """Return the message as the model client takes it."""
         return LlmMessage(
             role=self.role,
             content=self.content or "",
@@ -75,31 +84,40 @@ class ChatMessageIn(_Lenient):
 
 
 class FunctionSpecIn(_Lenient):
+    """A function that the model may call."""
+
     name: Label
     description: Text = ""
     parameters: JsonObject = Field(default_factory=dict)
 
 
 class ToolIn(_Lenient):
+    """A tool that the model may call."""
+
     type: Literal["function"] = "function"
     function: FunctionSpecIn
 
     def as_spec(self) -> ToolSpec:
+        """Return the tool as the model client takes it."""
         schema = self.function.parameters or {"type": "object", "properties": {}}
         return ToolSpec(name=self.function.name, description=self.function.description, schema=schema)
 
 
 class MetadataIn(_Lenient):
+    """Mnemon's own options in OpenAI's `metadata`."""
+
     persona_id: Name | None = Field(None, alias="personaId")
     session_id: Name | None = Field(None, alias="sessionId")
 
 
 class StreamOptionsIn(_Lenient):
+    """Options of a streamed completion."""
+
     include_usage: bool = False
 
 
 class OptionsIn(_Lenient):
-    """What the model decides about; passed on where it was given."""
+    """Sampling options, passed on to the model where they are given."""
 
     temperature: float | None = None
     top_p: float | None = None
@@ -127,12 +145,12 @@ class CompletionIn(OptionsIn):
 
     @property
     def request_options(self) -> dict[str, Any]:
-        """What is passed on to the model."""
+        """The options to pass on to the model."""
         return self.model_dump(include=set(OptionsIn.model_fields), exclude_none=True)
 
 
 def usage_json(usage: Usage) -> dict[str, Any]:
-    """Usage in the wire's words."""
+    """Return the usage in OpenAI's format."""
     return {
         "prompt_tokens": usage.input_tokens,
         "completion_tokens": usage.output_tokens,
@@ -142,9 +160,10 @@ def usage_json(usage: Usage) -> dict[str, Any]:
 
 
 def calls_json(calls: list[ToolRequest], *, indexed: bool = False) -> list[dict[str, Any]]:
-    """Tool calls in the wire's words; numbered in a chunk."""
+    """Return tool calls in OpenAI's format; numbered for a chunk."""
     return [
         {
+            # Only chunks number the calls: a client joins the pieces of a call by this index.
             **({"index": place} if indexed else {}),
             "id": call.id,
             "type": "function",

@@ -1,4 +1,4 @@
-"""`/api/personas`: who the agent is to the person."""
+"""`/api/personas`: the personas in which an agent meets a person."""
 
 from typing import Annotated, Self
 
@@ -19,7 +19,7 @@ PersonaId = Annotated[ExistingName, Path()]
 
 
 class PersonaIn(ApiModel):
-    """A persona as it should be."""
+    """A persona to store."""
 
     name: Name
     prompt: Annotated[Text, Field(max_length=8000)] = ""
@@ -27,6 +27,8 @@ class PersonaIn(ApiModel):
 
 
 class PersonaOut(ApiModel):
+    """A persona."""
+
     id: str
     name: str
     prompt: str
@@ -35,6 +37,7 @@ class PersonaOut(ApiModel):
 
     @classmethod
     def from_persona(cls, persona: Persona) -> Self:
+        """Build the response from a persona."""
         return cls(
             id=persona.id,
             name=persona.name,
@@ -46,7 +49,7 @@ class PersonaOut(ApiModel):
 
 @router.get("/{persona_id:any}", responses=responses_for(PersonaOut))
 async def get_persona(persona_id: PersonaId, door: Annotated[Door, needs(Grant.MEMORY_READ)]) -> Response:
-    """The persona as it was described; it belongs to the organization, so a key bound to one person may not ask."""
+    """Return a persona. It belongs to the organization, so a key bound to one person gets 403."""
     door.require_unbound()
     async with door.tx() as tx:
         persona = await find_persona(tx, door.org, persona_id)
@@ -59,7 +62,7 @@ async def get_persona(persona_id: PersonaId, door: Annotated[Door, needs(Grant.M
 async def set_persona(
     persona_id: NewPersonaId, body: PersonaIn, door: Annotated[Door, needs(Grant.PERSONAS_WRITE)]
 ) -> Response:
-    """The persona is as given; 201 when it is new."""
+    """Create or replace a persona; 201 when it is new."""
 
     async def store_persona(tx: Tx) -> tuple[Persona, bool]:
         return await put_persona(

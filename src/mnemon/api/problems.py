@@ -1,6 +1,5 @@
-"""Errors as `application/problem+json`: the one mapping from our errors to statuses, and the door's boundary.
-
-The problems in the OpenAPI document: one component for each status, with the codes that can come with it.
+"""Errors as `application/problem+json`: the mapping from errors to statuses, the exception handlers, and the problems
+in the OpenAPI document, where each status has one component with its codes.
 """
 
 import json
@@ -40,7 +39,7 @@ _RETRY_AFTER_S = 2
 
 
 def status_of(error: MnemonError) -> int:
-    """The status of the nearest class in the tree."""
+    """Return the status of the error's nearest class in the mapping; 500 for none."""
     for kind in type(error).__mro__:
         if kind in STATUS_BY_ERROR:
             return STATUS_BY_ERROR[kind]
@@ -55,7 +54,7 @@ def problem(
     faults: tuple[FieldFault, ...] = (),
     retry_after: int | None = None,
 ) -> Response:
-    """The response that says what went wrong and what to do; the request's log line has its code."""
+    """Return the response that says what went wrong and what to do; its code goes into the request's log line."""
     bind_contextvars(code=code)
     body: dict[str, object] = {
         "type": f"urn:mnemon:problem:{code}",
@@ -68,12 +67,13 @@ def problem(
     }
     headers = {} if retry_after is None else {"Retry-After": str(retry_after)}
     if status == HTTPStatus.UNAUTHORIZED:
+        # RFC 9110 demands it with every 401.
         headers["WWW-Authenticate"] = 'Bearer realm="mnemon"'
     return Response(json.dumps(body), status, headers, media_type="application/problem+json")
 
 
 def install_handlers(app: FastAPI) -> None:
-    """Every error of the application leaves as a problem."""
+    """Have every error of the application answered as a problem."""
     app.add_exception_handler(MnemonError, _handle_mnemon_error)
     app.add_exception_handler(RequestValidationError, _handle_validation_error)
     app.add_exception_handler(HTTPException, _handle_http_error)
@@ -101,21 +101,22 @@ async def _handle_validation_error(request: Request, error: Exception) -> Respon
         for fault in found
     )
     named = ", ".join(dict.fromkeys(fault.pointer for fault in faults[:5]))
-    detail = f"The request cannot be used as it is: see `errors` for {named}. /openapi.json describes what is taken."
+    detail = f"The request is invalid: see `errors` for {named}. /openapi.json describes what is accepted."
     return problem(request.state.request_id, 422, detail, "invalid_request", faults)
 
 
 async def _handle_http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    if isinstance(error.__cause__, MnemonError):  # FastAPI says 400 for whatever goes wrong while it reads a body
+    if isinstance(error.__cause__, MnemonError):  # FastAPI makes any error while it reads a body a 400
         return await _handle_mnemon_error(request, error.__cause__)
     if isinstance(error.__cause__, ClientDisconnect):
         raise error.__cause__
     code = FRAMEWORK_CODES.get(error.status_code, "invalid_request")
-    detail = "There is nothing here." if code == "no_such_route" else f"{str(error.detail).rstrip('.')}."
+    detail = "This path does not exist." if code == "no_such_route" else f"{str(error.detail).rstrip('.')}."
     if code == "method_not_allowed":
         detail = f"This path does not take {request.method}."
     response = problem(request.state.request_id, error.status_code, f"{detail} /openapi.json lists every route.", code)
+    # Starlette sets headers of its own on some errors, such as Allow.
     for name, value in (error.headers or {}).items():
         response.headers[name] = value
     if code == "method_not_allowed":
@@ -124,16 +125,16 @@ async def _handle_http_error(request: Request, error: Exception) -> Response:
 
 
 def _methods_of_path(request: Request) -> set[str]:
-    """Every method that the path takes; the framework names those of one route, and a path has a route per method."""
+    """Return every method of the path; the framework names those of one route, and a path has a route per method."""
     routes = iter_route_contexts(request.app.router.routes)
     return {method for one in routes if one.matches(request.scope)[0] is not Match.NONE for method in one.methods or ()}
 
 
 def pointer_to(place: Sequence[int | str], body: object, *, missing: bool) -> str:
-    """Where in the request the fault is: a JSON pointer into the body, or a parameter's name.
+    """Return where in the request the fault is: a JSON pointer into the body, or a parameter's name.
 
-    The validator's places also hold names of its own, such as the member of a union that it tried. Only what leads
-    into this body, or a field that is missing there, stands in a pointer.
+    The validator's locations also hold names of its own, such as the member of a union that it tried. Only steps that
+    lead into this body, or a field that is missing there, become part of the pointer.
     """
     where, *path = place
     if where != "body":
@@ -150,7 +151,7 @@ def pointer_to(place: Sequence[int | str], body: object, *, missing: bool) -> st
 
 
 def _has_member(value: object, step: int | str) -> bool:
-    """Whether the value has a member of that name or place."""
+    """Say whether the value has a member with this name or index."""
     if isinstance(value, list):
         return isinstance(step, int) and step < len(value)
     return isinstance(value, dict) and step in value
@@ -161,14 +162,14 @@ def _plain_message(message: str) -> str:
 
 
 STATUSES_EVERYWHERE = (405, 408, 431)
-"""Statuses that a request to any path can get before a handler sees it."""
+"""Statuses that a request to any path can get before its handler runs."""
 WITH_JSON = 415
-"""The status of a body that is not sent as JSON, at every operation that takes JSON."""
+"""The status for a body that is not sent as JSON; every operation that takes JSON documents it."""
 _METHODS = frozenset({"get", "post", "put", "patch", "delete"})
 
 
 def openapi_problem(status: int) -> dict[str, Any]:
-    """Give the response of an operation that answers with a problem of this status."""
+    """Return the OpenAPI response of an operation that answers with a problem of this status."""
     schema = {"$ref": f"#/components/schemas/{_component_name(status)}"}
     return {
         "description": HTTPStatus(status).phrase,
@@ -177,7 +178,7 @@ def openapi_problem(status: int) -> dict[str, Any]:
 
 
 def problem_schema(status: int) -> dict[str, Any]:
-    """Give the schema of a problem of this status: its `code` is one of those that the registry has for it."""
+    """Return the schema of a problem of this status: its `code` is one of those registered for it."""
     codes = CODES_BY_STATUS[status]
     schema = Problem.model_json_schema()
     schema["title"] = _component_name(status)
@@ -187,7 +188,7 @@ def problem_schema(status: int) -> dict[str, Any]:
 
 
 def document_problems(app: FastAPI) -> None:
-    """Have the application's OpenAPI document name every problem; routes that are added later are in it too."""
+    """Have the application's OpenAPI document name every problem, also of routes that are added later."""
     make: Callable[[], dict[str, Any]] = app.openapi
 
     def openapi_with_problems() -> dict[str, Any]:

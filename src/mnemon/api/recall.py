@@ -1,4 +1,4 @@
-"""`/api/memories/search`: what answers a query, ranked and explained."""
+"""`/api/memories/search`: the memories and messages that answer a query, ranked, with the parts of each score."""
 
 from typing import Annotated, Any
 
@@ -24,6 +24,8 @@ _SCORE_PARTS = ("similarity", "lexical", "recency", "frequency")
 
 
 class MemorySearchIn(ApiModel):
+    """A search in a person's memories, or messages, or both."""
+
     user_id: Name
     persona_id: Name | None = None
     query: NonEmptyText
@@ -36,6 +38,8 @@ class MemorySearchIn(ApiModel):
 
 
 class MessageHit(ApiModel):
+    """A message that was found."""
+
     id: str
     session_id: str
     turn_id: str
@@ -47,16 +51,20 @@ class MessageHit(ApiModel):
 
 
 class HitOut(ApiModel):
+    """A memory or a message with its score; `why` has the parts of the score, `weights` their weights if asked for."""
+
     memory: MemoryOut | None = None
     message: MessageHit | None = None
     score: float
     claims: int | None = None
-    """How many claims contradict this memory that are not among the results; left out where there are none."""
+    """The number of claims outside the results that contradict this memory; left out if there are none."""
     why: dict[str, float]
     weights: dict[str, float] | None = None
 
 
 class EntityCardOut(ApiModel):
+    """What is known of an entity that the query mentions."""
+
     key: str
     label: str
     facts: list[str]
@@ -64,6 +72,8 @@ class EntityCardOut(ApiModel):
 
 
 class SearchOut(ApiModel):
+    """The results, best first."""
+
     results: list[HitOut]
     entity_cards: list[EntityCardOut]
     ranking: Ranking
@@ -72,7 +82,7 @@ class SearchOut(ApiModel):
 
 @router.post("/search", responses=responses_for(SearchOut))
 async def search_memories(body: MemorySearchIn, door: Annotated[Door, needs(Grant.MEMORY_READ)]) -> Response:
-    """What answers the query best, and the cards of the entities it speaks of."""
+    """Return what answers the query best, and the cards of the entities it mentions."""
     embedder = door.services.embedder
     scope = door.person_scope(body.user_id, body.persona_id)
     query = RecallQuery(
@@ -90,7 +100,7 @@ async def search_memories(body: MemorySearchIn, door: Annotated[Door, needs(Gran
 
 
 def _search_json(found: RecallResult, body: MemorySearchIn) -> dict[str, Any]:
-    """Only what there is: a hit is a memory or a message, and weights are shown to who asks for an explanation."""
+    """Return the result without unset fields: a hit is a memory or a message, and weights come with `explain` only."""
     explained = {"considered": found.considered} if body.explain else {}
     out = SearchOut(
         results=[_hit_out(hit, body) for hit in found.hits],
@@ -98,6 +108,7 @@ def _search_json(found: RecallResult, body: MemorySearchIn) -> dict[str, Any]:
         ranking=body.ranking,
         **explained,
     )
+    # Unset, not None: a null that was set, such as a memory's `personaId`, stays in the response.
     return out.model_dump(mode="json", by_alias=True, exclude_unset=True)
 
 
@@ -113,9 +124,9 @@ def _hit_out(hit: RecallHit, body: MemorySearchIn) -> HitOut:
     return HitOut.model_validate({**thing, "score": hit.score, **claims, "why": why, **weights})
 
 
-def message_hit(heard: FoundMessage) -> MessageHit:
-    """The message as the wire writes it."""
-    return MessageHit(**{name: value for name, value in vars(heard).items() if name in MessageHit.model_fields})
+def message_hit(found: FoundMessage) -> MessageHit:
+    """Return a found message as a response shape."""
+    return MessageHit(**{name: value for name, value in vars(found).items() if name in MessageHit.model_fields})
 
 
 def _card_out(card: Card) -> EntityCardOut:

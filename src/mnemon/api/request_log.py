@@ -1,6 +1,6 @@
-"""The line that every request leaves in the log when it ends, and a warning where a key was refused or came too often.
+"""The log line of every request, and warnings about keys that were refused or rate limited.
 
-Runs for every request, so its cost is counted in microseconds.
+This runs for every request, so its cost is counted in microseconds.
 """
 
 import logging
@@ -16,15 +16,15 @@ from starlette.types import Message, Scope
 log = structlog.get_logger(__name__)
 
 PROBE_ROUTES = frozenset({"/healthz", "/readyz", "/metrics"})
-"""Asked every few seconds by machines: their lines are for debugging."""
+"""Routes that monitoring calls every few seconds; logged at level debug."""
 QUIET_SECONDS = 60.0
-"""How long one who was refused and logged is only counted."""
+"""How long refusals are only counted after one was logged."""
 _MAX_TRACKED = 1_000
 _UNKNOWN = "unknown"
 
 
 class LoggedRequest:
-    """One request and what was answered, as its line will tell it."""
+    """One request and its response, as its log line will show them."""
 
     def __init__(self, scope: Scope, started: float) -> None:
         self._scope = scope
@@ -36,14 +36,14 @@ class LoggedRequest:
 
     @property
     def route(self) -> str:
-        """The route's template: a path may hold the name of a person."""
+        """The route's template, not the path: a path may hold a person's name."""
         route = self._scope.get("route")
         if route is None and self._scope.get("endpoint") is not None and self._scope.get("path_params") == {}:
-            return str(self._scope["path"])  # a route without a name of its own, such as /openapi.json, and no variable
+            return str(self._scope["path"])  # a route without a template, such as /openapi.json, and no variable
         return getattr(route, "path", "unmatched")
 
     def note_sent(self, message: Message) -> None:
-        """Take account of a message to the caller."""
+        """Record a message to the client."""
         if message["type"] == "http.response.start":
             self.status = message["status"]
         else:
@@ -51,19 +51,19 @@ class LoggedRequest:
             self._complete = self._complete or not message.get("more_body", False)
 
     def note_received(self, message: Message) -> None:
-        """Take account of a message from the caller."""
+        """Record a message from the client."""
         if message["type"] == "http.disconnect" and not self._complete:
             self._left = True
 
     @property
     def outcome(self) -> str:
-        """How it ended: `complete`, `client_left`, or `cut` where the answer has no end or never began."""
+        """How the request ended: `complete`, `client_left`, or `cut` where the response did not end or never began."""
         if self._left:
             return "client_left"
         return "complete" if self._complete else "cut"
 
     def write_line(self) -> None:
-        """Log the request: no path, no query, no header, no body."""
+        """Log the request without its path, query, headers or body."""
         log.log(
             logging.DEBUG if self.route in PROBE_ROUTES else logging.INFO,
             "request",
@@ -77,14 +77,14 @@ class LoggedRequest:
 
 
 class RefusalLog:
-    """Warns of refused keys and of keys that ask too often, once a minute for each, with a count."""
+    """Logs refused and rate-limited keys, for each key and address once a minute with a count."""
 
     def __init__(self, seconds: Callable[[], float] = time.monotonic) -> None:
         self._seconds = seconds
         self._seen: OrderedDict[tuple[str, ...], tuple[float, int]] = OrderedDict()
 
     def note_refusal(self, exchange: LoggedRequest, scope: Scope) -> None:
-        """Log a refused request, or count it where its like was logged a moment ago."""
+        """Log a refused request, or only count it if a like one was logged within the last minute."""
         if exchange.status not in (HTTPStatus.UNAUTHORIZED, HTTPStatus.TOO_MANY_REQUESTS):
             return
         key = structlog.contextvars.get_contextvars().get("key", _UNKNOWN)
@@ -97,19 +97,20 @@ class RefusalLog:
         else:
             log.warning("rate_limited", key=key, client=client, count=count)
 
-    def _count_if_due(self, who: tuple[str, ...]) -> int | None:
-        """How often they were refused since their last line, this time included; None while it is too early for one."""
+    def _count_if_due(self, refused: tuple[str, ...]) -> int | None:
+        """Return the number of refusals since the last line, this one included; None while a line is not due."""
         now = self._seconds()
-        at, count = self._seen.pop(who, (now - QUIET_SECONDS, 0))
+        at, count = self._seen.pop(refused, (now - QUIET_SECONDS, 0))
         due = now - at >= QUIET_SECONDS
-        self._seen[who] = (now, 0) if due else (at, count + 1)
+        self._seen[refused] = (now, 0) if due else (at, count + 1)
+        # Bounded, since an attacker can come from any number of addresses.
         while len(self._seen) > _MAX_TRACKED:
             self._seen.popitem(last=False)
         return count + 1 if due else None
 
 
 def _client_address(scope: Scope) -> str:
-    """The caller's address; a proxy's header can put any text in its place."""
+    """Return the client's address; `unknown` for anything else, since a proxy's header can hold any text."""
     client = scope.get("client")
     try:
         return str(ip_address(client[0])) if client else _UNKNOWN

@@ -1,4 +1,4 @@
-"""`/api/prices`, `/api/cards` and `/api/calibration`: what decides about decisions, and what became of them."""
+"""`/api/prices`, `/api/cards` and `/api/calibration`: card types, prices that resolve decisions, and outcomes."""
 
 from typing import Annotated, Any, Literal, Self
 
@@ -25,7 +25,7 @@ PriceLevel = Annotated[float, Field(ge=0, le=1e15, allow_inf_nan=False)]
 
 
 class PriceIn(ApiModel):
-    """A market's price at a moment; a bar also says how low and high it went."""
+    """A symbol's price at a moment; a bar also has its low and high."""
 
     symbol: Annotated[Name, Field(max_length=40)]
     price: PriceLevel
@@ -35,11 +35,15 @@ class PriceIn(ApiModel):
 
 
 class PushedOut(ApiModel):
+    """The number of prices stored, and the runs they resolved."""
+
     stored: int
     resolved: list[RunOut]
 
 
 class SlotOut(ApiModel):
+    """A field of a card."""
+
     name: str
     type: SlotType
     help: str
@@ -50,14 +54,18 @@ class SlotOut(ApiModel):
 
 
 class ResolutionOut(ApiModel):
+    """How decisions of a card type are resolved."""
+
     rule: ResolutionRule
     right: list[str]
     wrong: list[str]
     slots: dict[str, str]
-    """Which slot plays which part: symbol, side, entry, take_profit, stop_loss, expires_at."""
+    """The name of the slot for each role: symbol, side, entry, take_profit, stop_loss, expires_at."""
 
 
 class CardOut(ApiModel):
+    """A card type."""
+
     type: str
     title: str
     purpose: str
@@ -70,10 +78,11 @@ class CardOut(ApiModel):
     re_examine_actions: list[str]
     resolution: ResolutionOut
     answer_schema: dict[str, Any] = Field(alias="schema")
-    """The JSON schema, titled `Card`, of an answer that fills it."""
+    """The JSON schema, titled `Card`, of an answer that fills the card."""
 
     @classmethod
     def from_card(cls, card: CardDefinition) -> Self:
+        """Build the response from a card type."""
         return cls(
             type=card.type,
             title=card.title,
@@ -102,6 +111,8 @@ class CardOut(ApiModel):
 
 
 class BinOut(ApiModel):
+    """A range of stated confidence with the share that was right."""
+
     start: float = Field(alias="from")
     end: float = Field(alias="to")
     count: int
@@ -110,6 +121,7 @@ class BinOut(ApiModel):
 
     @classmethod
     def from_bin(cls, part: ReliabilityBin) -> Self:
+        """Build the response from a bin."""
         return cls(
             start=part.start,
             end=part.end,
@@ -120,6 +132,8 @@ class BinOut(ApiModel):
 
 
 class ReliabilityOut(ApiModel):
+    """Stated confidence against outcomes; `enough` says whether there are enough of them to judge."""
+
     count: int
     right: int
     hit_rate: float | None
@@ -130,6 +144,7 @@ class ReliabilityOut(ApiModel):
 
     @classmethod
     def from_reliability(cls, found: Reliability) -> Self:
+        """Build the response from computed reliability."""
         return cls(
             count=found.count,
             right=found.right,
@@ -142,7 +157,7 @@ class ReliabilityOut(ApiModel):
 
 
 class CalibrationOut(ReliabilityOut):
-    """Stated confidence against what happened; `convictions` is the same for later re-examinations."""
+    """Reliability of an agent's decisions with a card type; `convictions` is the same for re-examinations."""
 
     agent_id: str | None
     card_type: str | None
@@ -152,6 +167,7 @@ class CalibrationOut(ReliabilityOut):
 
     @classmethod
     def from_calibration(cls, found: Calibration) -> Self:
+        """Build the response from a computed calibration."""
         stated = ReliabilityOut.from_reliability(found.stated)
         return cls(
             **{name: getattr(stated, name) for name in ReliabilityOut.model_fields},
@@ -164,14 +180,14 @@ class CalibrationOut(ReliabilityOut):
 
 
 class TrackRecordOut(CalibrationOut):
-    """All together, and `groups` by agent and card type."""
+    """The calibration of all decisions, and `groups` by agent and card type."""
 
     groups: list[CalibrationOut] = Field(default_factory=list)
 
 
 @router.post("/prices", responses=responses_for(PushedOut))
 async def push(body: Annotated[list[PriceIn], Body(max_length=5000)], door: WriteDoor) -> Response:
-    """The prices are kept, and open trades they touch are resolved."""
+    """Store prices and resolve the open trades that they decide."""
     cards = cards_of(door)
 
     async def store_prices(tx: Tx) -> PushedOut:
@@ -184,7 +200,7 @@ async def push(body: Annotated[list[PriceIn], Body(max_length=5000)], door: Writ
 
 @router.get("/cards", responses=responses_for(CardOut, page=True))
 async def list_cards(door: ReadDoor) -> Response:
-    """Every card type."""
+    """List every card type."""
     cards = [CardOut.from_card(card) for card in cards_of(door).values()]
     return door.page(cards, limit=len(cards), position=lambda card: card.type)
 
@@ -193,7 +209,7 @@ async def list_cards(door: ReadDoor) -> Response:
 async def calibration(
     door: ReadDoor, agent_id: Annotated[str | None, Query(alias="agentId", max_length=100)] = None
 ) -> Response:
-    """What agents said they were sure of, against what happened."""
+    """Return how agents' stated confidence compares with outcomes, for all agents or for one."""
     async with door.tx() as tx:
         if agent_id is not None:
             await get_agent(tx, door.org, agent_id)

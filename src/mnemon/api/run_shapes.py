@@ -1,4 +1,4 @@
-"""Runs, decisions and re-examinations as the wire shows them."""
+"""The JSON shapes of runs, decisions and re-examinations."""
 
 from collections.abc import Sequence
 from typing import Any, Self
@@ -13,7 +13,7 @@ from mnemon.runs.run import ResolutionStatus, Run, RunKind, RunStatus, RunUsage
 
 
 class RunUsageOut(ApiModel):
-    """What a run cost, its council included."""
+    """Tokens, time and cost of a run, its council included."""
 
     calls: int
     input_tokens: int
@@ -25,6 +25,7 @@ class RunUsageOut(ApiModel):
 
     @classmethod
     def from_usage(cls, usage: RunUsage) -> Self:
+        """Build the response from a run's usage."""
         return cls(
             calls=usage.calls,
             input_tokens=usage.input_tokens,
@@ -37,6 +38,8 @@ class RunUsageOut(ApiModel):
 
 
 class RunOut(ApiModel):
+    """A run of an agent."""
+
     id: str
     agent_id: str
     kind: RunKind
@@ -56,7 +59,7 @@ class RunOut(ApiModel):
     resolution_note: str | None
     re_examinable: bool
     conviction: int | None
-    """The latest re-examination's score."""
+    """The score of the latest re-examination; null without one."""
     usage: RunUsageOut
     created_at: Instant
     started_at: Instant | None
@@ -65,11 +68,12 @@ class RunOut(ApiModel):
 
     @classmethod
     def from_run(cls, run: Run, cards: CardTypes, again: Sequence[Run] = ()) -> Self:
+        """Build the response from a run; its conviction is taken from its re-examinations among `again`."""
         return cls(**run_fields(run, cards, again))
 
 
 class ReExaminationOut(RunOut):
-    """A re-examination with its card's fields, spelled as the card spells them."""
+    """A re-examination with the fields of its card, in the card's spelling."""
 
     conviction_score: int | None = Field(alias="conviction_score")
     notes: str | None
@@ -77,12 +81,15 @@ class ReExaminationOut(RunOut):
 
     @classmethod
     def from_run(cls, run: Run, cards: CardTypes, again: Sequence[Run] = ()) -> Self:
+        """Build the response from the run of a re-examination."""
         values = run.result or {}
         named = {name: values.get(name) for name in ("conviction_score", "notes", "suggested_action")}
         return cls(**run_fields(run, cards, again), **named)
 
 
 class DecisionOut(ApiModel):
+    """A decision in one line."""
+
     run_id: str
     at: Instant
     headline: str
@@ -90,11 +97,12 @@ class DecisionOut(ApiModel):
 
     @classmethod
     def from_decision(cls, decision: Decision) -> Self:
+        """Build the response from a decision."""
         return cls(run_id=decision.run_id, at=decision.at, headline=decision.headline, line=decision.line)
 
 
 def run_fields(run: Run, cards: CardTypes, again: Sequence[Run]) -> dict[str, Any]:
-    """The run's fields; `again` are re-examinations among which its own are looked for."""
+    """Return the fields of RunOut; `again` are re-examinations, also of other runs."""
     card = cards.get(run.card_type)
     scores = [(r.result or {}).get("conviction_score") for r in again if r.parent_run_id == run.id]
     known = [score for score in scores if isinstance(score, int)]

@@ -1,4 +1,4 @@
-"""`/api/runs`: what agents did, as it happens and afterwards; looking again at a decision, and resolving it."""
+"""`/api/runs`: agents' runs, live and afterwards; re-examining a decision, and resolving it."""
 
 from collections.abc import AsyncIterator
 from typing import Annotated
@@ -27,7 +27,7 @@ WriteDoor = Annotated[Door, needs(Grant.AGENTS_WRITE)]
 
 
 class ResolveIn(ApiModel):
-    """How a decision came out."""
+    """The outcome of a decision."""
 
     outcome: Annotated[Name, Field(max_length=60)]
     note: Annotated[Text, Field(max_length=2000)] | None = None
@@ -42,13 +42,13 @@ async def list_runs(
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
     cursor: str | None = None,
 ) -> Response:
-    """Runs, newest first, each with its latest conviction."""
+    """List runs, newest first, each with its latest conviction."""
     return await page_of_runs(door, RunFilter(agent_id=agent_id, status=status, card_type=card_type), limit, cursor)
 
 
 @router.get("/{run_id}", responses=responses_for(RunOut))
 async def read_run(run_id: str, door: ReadDoor) -> Response:
-    """The run."""
+    """Return a run."""
     async with door.tx() as tx:
         run = await get_run(tx, door.org, run_id)
         again = await store.list_re_examinations(tx, door.org, [run.id])
@@ -59,7 +59,7 @@ async def read_run(run_id: str, door: ReadDoor) -> Response:
 async def run_events(
     run_id: str, door: ReadDoor, last_event_id: Annotated[str | None, Header(max_length=20)] = None
 ) -> Response:
-    """What happens in the run, as Server-Sent Events, from the start or after `Last-Event-ID`, until it is over.
+    """Stream the run's events as Server-Sent Events, from the start or after `Last-Event-ID`, until it has ended.
 
     The stream ends within seconds of the key's expiry or revocation, or when the server stops, with an event `error`
     that has `code` and `detail`.
@@ -80,13 +80,13 @@ async def run_events(
 
 @router.post("/{run_id}/cancel", responses=responses_for(RunOut))
 async def cancel(run_id: str, door: WriteDoor) -> Response:
-    """The run is cancelled."""
+    """Cancel a run."""
     return await door.write(lambda tx: cancel_run(tx, door.org, run_id), run_renderer(door))
 
 
 @router.post("/{run_id}/re-examine", status_code=202, responses=responses_for(RunOut, status=202))
 async def re_examine(run_id: str, door: WriteDoor) -> Response:
-    """A run that looks at the decision again is queued; 409 `not_re_examinable` says why it may not be."""
+    """Queue a run that examines the decision again; 409 `not_re_examinable` says why it cannot be."""
     cards = cards_of(door)
     return await door.write(
         lambda tx: request_re_examination(tx, door.org, run_id, cards), run_renderer(door), status=202
@@ -95,17 +95,18 @@ async def re_examine(run_id: str, door: WriteDoor) -> Response:
 
 @router.get("/{run_id}/re-examinations", responses=responses_for(ReExaminationOut, page=True))
 async def re_examinations(run_id: str, door: ReadDoor) -> Response:
-    """Every re-examination of the decision, oldest first."""
+    """List every re-examination of the decision, oldest first."""
     async with door.tx() as tx:
         run = await get_run(tx, door.org, run_id)
         found = await store.list_re_examinations(tx, door.org, [run.id])
     shown = [ReExaminationOut.from_run(again, cards_of(door)) for again in found]
+    # All of them on one page, so there is never a cursor.
     return door.page(shown, limit=max(1, len(shown)), position=lambda again: again.id)
 
 
 @router.post("/{run_id}/resolve", responses=responses_for(RunOut))
 async def resolve(run_id: str, body: ResolveIn, door: WriteDoor) -> Response:
-    """The decision has ended as a person says; the first resolution is final."""
+    """Record the decision's outcome as a person judges it; the first resolution is final."""
     cards = cards_of(door)
     return await door.write(
         lambda tx: resolve_manually(tx, door.org, run_id, body.outcome, body.note, cards), run_renderer(door)
@@ -113,7 +114,7 @@ async def resolve(run_id: str, body: ResolveIn, door: WriteDoor) -> Response:
 
 
 class RunRenderer:
-    """Shows runs with the card types in force."""
+    """Renders runs with the card types in force."""
 
     def __init__(self, cards: CardTypes) -> None:
         self._cards = cards
@@ -123,30 +124,31 @@ class RunRenderer:
 
 
 def run_renderer(door: Door) -> RunRenderer:
-    """How a run is shown at this door."""
+    """Return the renderer for this request's runs."""
     return RunRenderer(cards_of(door))
 
 
 def cards_of(door: Door) -> CardTypes:
-    """The card types in force."""
+    """Return the card types in force."""
     return load_cards(door.services.settings.cards_dir)
 
 
 async def page_of_runs(door: Door, wanted: RunFilter, limit: int, cursor: str | None) -> Response:
-    """A page of runs, newest first."""
+    """Return a page of runs, newest first."""
     before = parse_seq(decode_cursor(cursor)) or None
     async with door.tx() as tx:
         found = await store.list_runs(tx, door.org, wanted, before=before, most=limit + 1)
         again = await store.list_re_examinations(tx, door.org, [run.id for _, run in found])
+    # A cursor carries the sequence number, which the response does not show.
     places = {run.id: str(seq) for seq, run in found}
     shown = [RunOut.from_run(run, cards_of(door), again) for _, run in found]
     return door.page(shown, limit=limit, position=lambda run: places[run.id])
 
 
 def parse_seq(text: str | None) -> int:
-    """The place a cursor or `Last-Event-ID` names; 0 for none."""
+    """Return the sequence number in a cursor or `Last-Event-ID`; 0 for none. Raises Malformed."""
     if not text:
         return 0
     if not (text.isascii() and text.isdigit() and len(text) <= 18):
-        raise Malformed("This is not a place we gave out. Take it unchanged from the last page or event.")
+        raise Malformed("The cursor or event id is invalid. Take it unchanged from the last page or event.")
     return int(text)

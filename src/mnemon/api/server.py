@@ -1,4 +1,4 @@
-"""The HTTP server on its socket."""
+"""The HTTP server on its socket: start, readiness, and shutdown in order."""
 
 import asyncio
 import errno
@@ -19,11 +19,11 @@ from mnemon.services import Services
 SHUTDOWN_GRACE_S = 15
 """How long requests in flight may take to finish when the server is asked to stop."""
 REPLY_GRACE_S = 10
-"""How long a model may go on with a reply then, so that it can be sealed and its request answered in time."""
+"""How long a model may go on with a reply then; shorter, so that its turn is sealed and answered in time."""
 
 
 class HttpServer(uvicorn.Server):
-    """A server that tells when it answers."""
+    """A uvicorn server that runs as a task and reports when it is ready."""
 
     def __init__(self, app: Any, sock: socket.socket) -> None:
         services: Services = app.state.services
@@ -54,7 +54,12 @@ class HttpServer(uvicorn.Server):
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Asked to stop, it stops; its parent would raise the signal again, and the house would not close in order."""
+        """Stop on SIGINT and SIGTERM.
+
+        uvicorn's own handler would raise the signal again after the shutdown, and the services would not close in
+        order.
+        """
+        # Signal handlers can only be installed in the main thread.
         if threading.current_thread() is not threading.main_thread():
             yield
             return
@@ -68,11 +73,14 @@ class HttpServer(uvicorn.Server):
                 loop.remove_signal_handler(number)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        self._sock.listen(self.config.backlog)  # uvloop takes it for granted that this succeeds
+        """Listen on the socket and report that the server is ready."""
+        self._sock.listen(self.config.backlog)  # here, because uvloop assumes that listen() succeeds
         await super().startup(sockets=sockets)
         self._answering.set()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """End event streams at once and replies after REPLY_GRACE_S, then wait for requests in flight."""
+        # First of all, so that endless streams end and do not use up the grace period.
         self._app.state.closing.set()
         ending = asyncio.get_running_loop().call_later(REPLY_GRACE_S, self._app.state.streams.stop)
         try:
@@ -81,7 +89,7 @@ class HttpServer(uvicorn.Server):
             ending.cancel()
 
     async def wait_until_ready(self) -> None:
-        """It answers, or the reason why it cannot is raised."""
+        """Wait until the server accepts requests; raise Misconfigured with the reason if it cannot."""
         await self._answering.wait()
         if self._task.done():
             try:
@@ -92,13 +100,14 @@ class HttpServer(uvicorn.Server):
             raise Misconfigured("The server could not start; its log above says why.")
 
     async def wait_closed(self) -> None:
-        """It was asked to stop and what was in flight is done."""
+        """Wait until the server was asked to stop and the requests in flight are done."""
         await self._task
 
 
 def bind_socket(host: str, port: int) -> socket.socket:
-    """A socket on that address; a taken port is a sentence, not a traceback."""
-    # Named as TCP: asyncio sets TCP_NODELAY only then, and without it each kept-alive answer waits 40 ms for an ACK.
+    """Return a socket bound to the address; raise Misconfigured with the reason if it cannot be used."""
+    # IPPROTO_TCP is explicit because asyncio sets TCP_NODELAY only then; without it, each response on a kept-alive
+    # connection waits 40 ms for an ACK.
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     sock = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -113,7 +122,7 @@ def bind_socket(host: str, port: int) -> socket.socket:
 def listen_refusal(
     host: str, port: int, error: OSError, *, fix: str = "`mnemon serve --port 0` takes a free port."
 ) -> str:
-    """Say why this address cannot be listened on, and what to do; `fix` mends a port that is taken."""
+    """Say why this address cannot be listened on and what to do; `fix` is the advice for a port that is taken."""
     words = f"Cannot listen on {host}:{port}: {error.strerror or error}."
     if isinstance(error, socket.gaierror) or error.errno == errno.EADDRNOTAVAIL:
         return (

@@ -1,4 +1,4 @@
-"""`/api/sessions` and `/api/session-state`: what was said, when it ended, and what stays of it."""
+"""`/api/sessions` and `/api/session-state`: sessions and their messages, and the state kept across sessions."""
 
 from dataclasses import replace
 from datetime import datetime
@@ -31,7 +31,7 @@ Limit = Annotated[int, Query(ge=1, le=200)]
 
 
 class SessionOut(ApiModel):
-    """A session; `endedAt` is null while it runs."""
+    """A session; `endedAt` is null while it is open."""
 
     id: str
     user_id: str
@@ -45,6 +45,7 @@ class SessionOut(ApiModel):
 
     @classmethod
     def from_session(cls, session: Session, now: datetime, boundary: SessionBoundary) -> Self:
+        """Build the response from a session; `now` and the boundary decide whether it has ended."""
         return cls(
             id=session.id,
             user_id=session.user_name,
@@ -59,12 +60,15 @@ class SessionOut(ApiModel):
 
 
 class SessionMessageOut(MessageOut):
+    """A message with its place in the session."""
+
     turn_id: str
     seq: int
     place: int
 
     @classmethod
     def from_stored_message(cls, stored: StoredMessage) -> Self:
+        """Build the response from a stored message."""
         return cls(
             **MessageOut.from_said(stored.said).model_dump(by_alias=False, exclude={"at"}),
             at=stored.said.at,
@@ -75,16 +79,22 @@ class SessionMessageOut(MessageOut):
 
 
 class CuratorOut(ApiModel):
+    """When the curator last ran."""
+
     last_run_at: Instant | None
     last_memory_count_at_run: int | None
 
 
 class RollingErrorOut(ApiModel):
+    """Why the last rolling summary could not be made."""
+
     reason: str
     detail: str | None = None
 
 
 class StateOut(ApiModel):
+    """Counters and times of a person and a persona."""
+
     message_count: int
     last_interaction: Instant | None
     last_user_message: str
@@ -95,13 +105,14 @@ class StateOut(ApiModel):
 
 
 class SessionStateOut(ApiModel):
-    """What is kept for a person and a persona across sessions."""
+    """The state of a person and a persona across sessions."""
 
     state: StateOut
     rolling_summary: str
 
     @classmethod
     def from_state(cls, kept: SessionState) -> Self:
+        """Build the response from the stored state."""
         error = kept.last_rolling_error
         return cls(
             state=StateOut(
@@ -121,7 +132,7 @@ class SessionStateOut(ApiModel):
 
 
 class RollingSummaryOut(ApiModel):
-    """One version of the rolling summary; `carried` is what it dropped and is still open."""
+    """A version of the rolling summary; `carried` lists open points that the text dropped."""
 
     message_count: int
     text: str
@@ -131,6 +142,7 @@ class RollingSummaryOut(ApiModel):
 
     @classmethod
     def from_summary(cls, version: RollingSummary) -> Self:
+        """Build the response from a stored version."""
         return cls(
             message_count=version.message_count,
             text=version.text,
@@ -144,7 +156,7 @@ class RollingSummaryOut(ApiModel):
 async def list_sessions(
     door: ReadDoor, user_id: UserId, persona_id: PersonaId = None, limit: Limit = 50, cursor: str | None = None
 ) -> Response:
-    """The person's sessions with this persona, or with none; newest first."""
+    """List the person's sessions with this persona, or without one, newest first."""
     before = _parse_time_cursor(cursor)
     async with door.tx() as tx:
         scope = door.person_scope(user_id, persona_id)
@@ -155,7 +167,7 @@ async def list_sessions(
 
 @router.get("/sessions/{session_id}", responses=responses_for(SessionOut))
 async def get_session(session_id: SessionId, door: ReadDoor) -> Response:
-    """The session, with its summary once that is made."""
+    """Return a session, with its summary once it is written."""
     async with door.tx() as tx:
         session, _ = await _find_session(tx, door, session_id)
         shown = SessionOut.from_session(session, tx.now, boundary_from_settings(door.services.settings))
@@ -166,7 +178,7 @@ async def get_session(session_id: SessionId, door: ReadDoor) -> Response:
 async def list_messages(
     session_id: SessionId, door: ReadDoor, limit: Limit = 50, cursor: str | None = None
 ) -> Response:
-    """What was said, in order."""
+    """List the session's messages, oldest first."""
     after = _parse_place_cursor(cursor)
     async with door.tx() as tx:
         _, scope = await _find_session(tx, door, session_id)
@@ -177,11 +189,11 @@ async def list_messages(
 
 @router.post("/sessions/{session_id}/close", responses=responses_for(SessionOut))
 async def close(session_id: SessionId, door: Annotated[Door, needs(Grant.CHAT)]) -> Response:
-    """The session has ended, and its summary is on the way; a key without `memory:read` is given no summary."""
+    """End a session and queue its summary; a key without `memory:read` gets no summary in the response."""
     boundary = boundary_from_settings(door.services.settings)
 
     async def end_session(tx: Tx) -> tuple[Session, datetime]:
-        closed = await close_session(tx, _visible_scope(door), session_id, boundary)
+        closed = await close_session(tx, door.visible_scope, session_id, boundary)
         return closed if door.has_grant(Grant.MEMORY_READ) else replace(closed, summary=None), tx.now
 
     return await door.write(end_session, lambda made: SessionOut.from_session(made[0], made[1], boundary))
@@ -189,7 +201,7 @@ async def close(session_id: SessionId, door: Annotated[Door, needs(Grant.CHAT)])
 
 @router.get("/session-state", responses=responses_for(SessionStateOut))
 async def get_session_state(door: ReadDoor, user_id: UserId, persona_id: PersonaId = None) -> Response:
-    """The state of this person and persona."""
+    """Return the state of this person and persona across sessions."""
     async with door.tx() as tx:
         kept = await state.load_session_state(tx, door.person_scope(user_id, persona_id))
     if kept is None:
@@ -201,7 +213,7 @@ async def get_session_state(door: ReadDoor, user_id: UserId, persona_id: Persona
 async def list_rolling_summaries(
     door: ReadDoor, user_id: UserId, persona_id: PersonaId = None, limit: Limit = 50, cursor: str | None = None
 ) -> Response:
-    """Every version of the rolling summary, newest first."""
+    """List every version of the rolling summary, newest first."""
     before = _parse_count_cursor(cursor)
     async with door.tx() as tx:
         scope = door.person_scope(user_id, persona_id)
@@ -211,14 +223,10 @@ async def list_rolling_summaries(
 
 
 async def _find_session(tx: Tx, door: Door, session_id: str) -> tuple[Session, Scope]:
-    found = await store.find_session(tx, _visible_scope(door), session_id)
+    found = await store.find_session(tx, door.visible_scope, session_id)
     if found is None:
         raise NotFound("session")
     return found
-
-
-def _visible_scope(door: Door) -> Scope:
-    return Scope(org_id=door.org.org_id, user_id=door.bound_user_id)
 
 
 def _parse_time_cursor(cursor: str | None) -> tuple[datetime, str] | None:
@@ -251,6 +259,4 @@ def _parse_position(position: str, reading: Any) -> Any:
     try:
         return reading(*position.split(" ", 1))
     except (TypeError, ValueError, OverflowError):
-        raise Malformed(
-            "The cursor is not one of ours. Take it unchanged from `meta.nextCursor`.", code="bad_cursor"
-        ) from None
+        raise Malformed("The cursor is invalid. Take it unchanged from `meta.nextCursor`.", code="bad_cursor") from None

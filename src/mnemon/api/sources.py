@@ -1,4 +1,4 @@
-"""`/api/sources`: who said what is held about a person, and taking back what one of them said."""
+"""`/api/sources`: the sources of what is stored about a person, and withdrawing one of them."""
 
 from typing import Annotated, Self
 
@@ -17,6 +17,8 @@ router = APIRouter(prefix="/api/sources", tags=["sources"], route_class=JsonRout
 
 
 class SourceOut(ApiModel):
+    """A source with the number of memories, claims and todos it gave."""
+
     origin: str
     trust_level: Trust
     active: int
@@ -28,15 +30,16 @@ class SourceOut(ApiModel):
 
     @classmethod
     def from_overview(cls, one: SourceOverview) -> Self:
+        """Build the response from a source's overview."""
         fields = {name: value for name, value in vars(one).items() if name != "trust"}
         return cls(**fields, trust_level=one.trust)
 
 
 class WithdrawIn(ApiModel):
-    """A source to take back, by its name: `source`, or `origin` as earlier releases called it."""
+    """A source to withdraw, by its name: `source`, or `origin` as earlier releases called it."""
 
     user_id: ExistingName | None = None
-    """Left out: every person of the organization."""
+    """Whose data to withdraw it from; by default every person of the organization."""
     source: ExistingName | None = None
     origin: ExistingName | None = None
 
@@ -50,11 +53,12 @@ class WithdrawIn(ApiModel):
 
     @property
     def name(self) -> str:
+        """The name of the source."""
         return str(self.source or self.origin)
 
 
 class WithdrawalOut(ApiModel):
-    """The receipt."""
+    """The receipt of a withdrawal."""
 
     id: str
     at: Instant
@@ -69,6 +73,7 @@ class WithdrawalOut(ApiModel):
 
     @classmethod
     def from_withdrawal(cls, done: Withdrawal) -> Self:
+        """Build the response from a withdrawal."""
         lists = {"archived": list(done.archived), "restored": list(done.restored)}
         return cls(**{**vars(done), **lists, "source": done.origin, "total": done.total})
 
@@ -80,7 +85,7 @@ async def list_sources(
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
     cursor: str | None = None,
 ) -> Response:
-    """The sources of a person's memories and todos, over all personas, by name."""
+    """List the sources of a person's memories and todos over all personas, by name."""
     scope = door.person_scope(user_id)
     after = decode_cursor(cursor) or ""
     async with door.tx() as tx:
@@ -91,13 +96,15 @@ async def list_sources(
 
 @router.post("/withdraw", responses=responses_for(WithdrawalOut))
 async def withdraw(body: WithdrawIn, door: Annotated[Door, needs(Grant.CUSTODY)]) -> Response:
-    """Everything the source said is taken back; what it had replaced is held again. Again changes nothing.
+    """Withdraw everything a source said and restore what it had replaced. Repeating it changes nothing.
 
-    Without `userId`, from every person of the organization, one after the other: repeat it after an interruption.
+    Without `userId`, this is done for every person of the organization, one after the other: repeat it after an
+    interruption.
     """
     if body.user_id is None:
         return await _withdraw_from_everyone(door, body.name)
     scope = door.person_scope(body.user_id)
+    # A key bound to a person must not withdraw what the operator stated.
     at_most = Trust.OPERATOR if door.principal.bound_user is None else Trust.PERSON
 
     async def withdraw_for_person(tx: Tx) -> Withdrawal:
@@ -107,11 +114,12 @@ async def withdraw(body: WithdrawIn, door: Annotated[Door, needs(Grant.CUSTODY)]
 
 
 async def _withdraw_from_everyone(door: Door, origin: str) -> Response:
-    """Take the source back from everybody, then keep the reply."""
+    """Withdraw the source from every person of the organization, then store the reply."""
     door.require_unbound()
     kept = await door.kept_reply()
     if kept is not None:
         return kept
+    # A transaction per person, each with its audit line; the reply is stored in a last one of its own.
     done = await withdraw_from_everyone(
         door.services.db, door.org, origin, lambda tx, scope, receipt: door.audit_write(tx, receipt, scope.user)
     )

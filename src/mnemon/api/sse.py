@@ -1,7 +1,4 @@
-"""A turn's events as Server-Sent Events, and the shapes that chat and the agents' chat share.
-
-Events of runs and of agents' chats as Server-Sent Events.
-"""
+"""Server-Sent Events: the events of chat turns, of runs and of agents' chats, and the shapes they share."""
 
 import asyncio
 import json
@@ -33,11 +30,12 @@ from mnemon.runs.run_events import watch_chat
 from mnemon.runs.store import RecordedEvent
 from mnemon.scope import Scope
 
+# X-Accel-Buffering keeps nginx from holding events back.
 SSE_HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 
 
 class UsageOut(ApiModel):
-    """What a model call, or several together, cost."""
+    """Tokens and time of one or several model calls."""
 
     input_tokens: int
     output_tokens: int
@@ -48,6 +46,7 @@ class UsageOut(ApiModel):
 
     @classmethod
     def from_usage(cls, usage: Usage) -> Self:
+        """Build the response from a usage."""
         return cls(
             input_tokens=usage.input_tokens,
             output_tokens=usage.output_tokens,
@@ -59,7 +58,7 @@ class UsageOut(ApiModel):
 
 
 class ReplyOut(ApiModel):
-    """A reply as one JSON."""
+    """A reply as one JSON object."""
 
     turn_id: str
     session_id: str
@@ -69,6 +68,7 @@ class ReplyOut(ApiModel):
 
     @classmethod
     def from_done(cls, done: ReplyDone) -> Self:
+        """Build the response from the event that ends a reply."""
         return cls(
             turn_id=done.turn_id,
             session_id=done.session_id,
@@ -79,13 +79,14 @@ class ReplyOut(ApiModel):
 
 
 def stream_response(stream: ReplyStream, *, sees_state: bool) -> StreamingResponse:
-    """The stream as Server-Sent Events; a client that leaves ends the reply there."""
+    """Return the reply's events as a streaming response; a client that leaves interrupts the reply."""
 
     async def event_lines() -> AsyncIterator[str]:
         try:
+            # Events that are ready together are sent as one chunk.
             async for some in stream.event_batches():
-                told = (format_chat_event(event, sees_state=sees_state) for event in some)
-                if written := "".join(line for line in told if line is not None):
+                lines = (format_chat_event(event, sees_state=sees_state) for event in some)
+                if written := "".join(line for line in lines if line is not None):
                     yield written
         finally:
             stream.interrupt_reply()
@@ -94,7 +95,7 @@ def stream_response(stream: ReplyStream, *, sees_state: bool) -> StreamingRespon
 
 
 def replay_response(reply: dict[str, Any]) -> StreamingResponse:
-    """A reply that was given before, as the same kind of stream."""
+    """Return a stored reply as a stream of the same events."""
 
     async def event_lines() -> AsyncIterator[str]:
         yield line("turn", {"turnId": reply["turnId"], "sessionId": reply["sessionId"]})
@@ -107,7 +108,7 @@ def replay_response(reply: dict[str, Any]) -> StreamingResponse:
 
 
 def format_chat_event(event: ChatEvent, *, sees_state: bool) -> str | None:
-    """The event on the wire; None for what this listener may not see."""
+    """Return the event as text; None for an event that this client may not see."""
     match event:
         case TurnStarted():
             return line("turn", {"turnId": event.turn_id, "sessionId": event.session_id})
@@ -135,16 +136,16 @@ EVENT_STREAM = {
 """How the OpenAPI document describes a stream: each event has a name and JSON data."""
 CHAT_EVENTS = frozenset({"delta", "tool_call", "tool_result", "session"})
 KEEPALIVE = ": still here\n\n"
-WAITING_DETAIL = "No worker has taken it up yet. The message is kept; the reply will stand in the agent's messages."
+WAITING_DETAIL = "No worker has taken it up yet. The message is kept; the reply will appear in the agent's messages."
 
 STREAM_CUT_DETAIL = (
-    "The stream ended before the reply: the key is no longer good, or the server is stopping. The message is kept; "
-    "the reply will stand in the agent's messages."
+    "The stream ended before the reply: the key is no longer valid, or the server is stopping. The message is kept; "
+    "the reply will appear in the agent's messages."
 )
 
 
 def format_run_event(event: RecordedEvent | None) -> str:
-    """The event with its place, so that a reader can come back to it; a comment where nothing happened."""
+    """Return the event with its id, so that a client can resume after it; a comment for None."""
     if event is None:
         return KEEPALIVE
     data = json.dumps({**event.data, "at": format_time(event.at)}, ensure_ascii=False)
@@ -154,7 +155,7 @@ def format_run_event(event: RecordedEvent | None) -> str:
 async def stream_chat_turn(
     db: Database, scope: Scope, turn_id: str, session_id: str | None, until: asyncio.Event
 ) -> AsyncIterator[str]:
-    """An agent's chat turn as the chat's own events: turn, delta…, then done or error."""
+    """Yield an agent's chat turn as the events of a chat: turn, delta…, then done or error."""
     yield line("turn", {"turnId": turn_id, "sessionId": session_id})
     async for event in watch_chat(db, scope, turn_id, until=until):
         if event is None:
@@ -168,7 +169,7 @@ async def stream_chat_turn(
 
 
 async def chat_outcome(db: Database, scope: Scope, turn_id: str) -> dict[str, Any]:
-    """How the turn ended: the fields of `done`, or of `error` when it has no reply."""
+    """Return the fields of the event `done`, or of `error` when the turn has no reply."""
     async with db.tx(scope.org_id) as tx:
         exchange = await agent_store.find_exchange(tx, scope, turn_id)
         reply = await agent_store.find_turn_message(tx, scope, turn_id, "assistant")

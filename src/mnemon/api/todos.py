@@ -1,4 +1,4 @@
-"""`/api/todos`: what a person promised, does regularly, left open or struggles with, per persona."""
+"""`/api/todos`: a person's promises, habits, open points and struggles, per persona."""
 
 from typing import Annotated
 
@@ -12,13 +12,14 @@ from mnemon.db.tx import Tx
 from mnemon.memory import browse
 from mnemon.memory.todos import store
 from mnemon.memory.todos.todo import TodoKind, TodoStatus
-from mnemon.scope import Scope
 from mnemon.sessions.people import external_name
 
 router = APIRouter(prefix="/api/todos", tags=["todos"], route_class=JsonRoute)
 
 
 class TodoPatch(ApiModel):
+    """The fields of a todo to change; a field that is left out stays."""
+
     kind: TodoKind | None = None
     content: NonEmptyText | None = None
     status: TodoStatus | None = None
@@ -34,7 +35,7 @@ async def list_todos(
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
     cursor: str | None = None,
 ) -> Response:
-    """The todos told to the persona, or to none, newest first."""
+    """List the todos told to the persona, or to none, newest first."""
     before = browse.parse_cursor(decode_cursor(cursor))
     scope = door.person_scope(user_id, persona_id)
     async with door.tx() as tx:
@@ -45,11 +46,11 @@ async def list_todos(
 
 @router.patch("/{todo_id}", responses=responses_for(TodoOut))
 async def change_todo(todo_id: str, body: TodoPatch, door: Annotated[Door, needs(Grant.MEMORY_WRITE)]) -> Response:
-    """The todo is as the body says."""
+    """Change a todo."""
     wanted = store.TodoEdit(**dict(body))
 
     async def store_edit(tx: Tx) -> TodoOut:
-        scope, todo = await store.get_todo(tx, Scope(org_id=door.org.org_id, user_id=door.bound_user_id), todo_id)
+        scope, todo = await store.get_todo(tx, door.visible_scope, todo_id)
         changed = await store.update_todo(tx, scope, todo, wanted, at=tx.now)
         return TodoOut.from_todo(changed, await external_name(tx, scope) or "")
 

@@ -1,4 +1,4 @@
-"""The shapes of turns on the wire."""
+"""The JSON shapes of turns and their reflections."""
 
 from functools import reduce
 from typing import Annotated, Any, Self
@@ -23,29 +23,36 @@ Sentence = Annotated[Text, Field(min_length=1, max_length=4000)]
 
 
 class MessageIn(ApiModel):
+    """A message of a turn."""
+
     role: Role
     content: LongText
     name: Label | None = None
     at: Instant | None = None
 
     def as_new(self) -> NewMessage:
+        """Return the message as the sessions room takes it."""
         return NewMessage(role=self.role, content=self.content, name=self.name, at=self.at)
 
 
 class EntityPatchIn(ApiModel):
+    """A thing that a tool named."""
+
     id: Id
     kind: Label
     name: Id | None = None
 
 
 class DependencyIn(ApiModel):
+    """A relation between two things that a tool named."""
+
     source: Annotated[Id, Field(alias="from")]
     target: Annotated[Id, Field(alias="to")]
     rel: Label | None = None
 
 
 class ToolResultIn(ApiModel):
-    """What a tool gave back; a structured field that is left out was not given."""
+    """The result of a tool; a structured field that is left out counts as not given."""
 
     id: Id
     action: Label
@@ -57,6 +64,7 @@ class ToolResultIn(ApiModel):
     output: Json = None
 
     def as_outcome(self) -> ToolOutcome:
+        """Return the result as the agent state takes it."""
         return ToolOutcome(
             id=self.id,
             action=self.action,
@@ -72,11 +80,11 @@ class ToolResultIn(ApiModel):
 
 
 MAX_PARTS = 5_000
-"""Ids, types, entities and dependencies in all tool results of a turn: more would take longer than a request may."""
+"""Most ids, types, entities and dependencies in all tool results of a turn: more would exceed a request's time."""
 
 
 def _check_part_count(results: Any) -> Any:
-    """The tool results as they came, unless they have too many parts in all: counted before any of them is read."""
+    """Return the tool results unchanged; refuse too many parts, counted before any of them is validated."""
     if isinstance(results, list):
         parts = [
             part
@@ -98,7 +106,7 @@ ToolResultsIn = Annotated[
 
 
 class ExpectationIn(BaseModel):
-    """What an action should do, in the agent state's spelling."""
+    """The expected outcome of an action, in the agent state's spelling."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -110,6 +118,7 @@ class ExpectationIn(BaseModel):
     invariant: Sentence | None = None
 
     def as_intent(self) -> Intent:
+        """Return the expectation as the agent state takes it."""
         return Intent(
             action=self.action,
             expected_outcome=self.expected_outcome,
@@ -131,6 +140,7 @@ class TurnIn(ApiModel):
     expectations: Annotated[list[ExpectationIn], Field(max_length=200)] = Field(default_factory=list)
 
     def as_incoming(self) -> NewTurn:
+        """Return the turn as the sessions room takes it."""
         return NewTurn(
             user_name=self.user_id,
             messages=tuple(one.as_new() for one in self.messages),
@@ -141,12 +151,14 @@ class TurnIn(ApiModel):
 
 
 class QueuedOut(ApiModel):
+    """The job of a queued reflection."""
+
     job_id: str
     status: ReflectionStatus
 
 
 class RecordedOut(ApiModel):
-    """A turn that is stored, and what it changed at once."""
+    """A stored turn and what it changed at once."""
 
     turn_id: str
     session_id: str
@@ -155,6 +167,8 @@ class RecordedOut(ApiModel):
 
 
 class MessageOut(ApiModel):
+    """A message of a turn."""
+
     id: str
     role: Role
     content: str
@@ -163,10 +177,13 @@ class MessageOut(ApiModel):
 
     @classmethod
     def from_said(cls, said: TurnMessage) -> Self:
+        """Build the response from a turn's message."""
         return cls(id=said.message_id, role=said.role, content=said.content, name=said.name, at=said.at)
 
 
 class SectionOut(ApiModel):
+    """What one section of a reflection did; `due` is false where it had nothing to look at."""
+
     stored: int
     updated: int
     skipped: int
@@ -176,12 +193,14 @@ class SectionOut(ApiModel):
 
 
 class RejectionOut(ApiModel):
+    """Something the model proposed that was rejected, and why."""
+
     what: str
     why: str
 
 
 class ReflectionOut(ApiModel):
-    """How far the reflection is and what it did; a section that found nothing says so with zeros."""
+    """The progress and the results of a reflection; a section that found nothing has zeros."""
 
     job_id: str
     status: ReflectionStatus
@@ -193,8 +212,9 @@ class ReflectionOut(ApiModel):
 
     @classmethod
     def from_reflection(cls, reflection: Reflection, labels: tuple[str, ...]) -> Self:
+        """Build the response from a reflection; `labels` are the sections that are always shown."""
         blank = SectionOut(stored=0, updated=0, skipped=0, rejected=0, due=False)
-        told = {
+        reported = {
             label: SectionOut(
                 stored=one.stored,
                 updated=one.updated,
@@ -209,7 +229,7 @@ class ReflectionOut(ApiModel):
             job_id=reflection.job_id,
             status=reflection.status,
             attempts=reflection.attempts,
-            sections={label: told.get(label, blank) for label in dict.fromkeys([*labels, *told])},
+            sections={label: reported.get(label, blank) for label in dict.fromkeys([*labels, *reported])},
             rejected=[RejectionOut(what=one.what, why=one.why) for one in reflection.rejected],
             usage=UsageOut.from_usage(reflection.usage) if reflection.usage else None,
             error=reflection.error,
@@ -217,12 +237,14 @@ class ReflectionOut(ApiModel):
 
 
 class TurnErrorOut(ApiModel):
+    """Why a turn failed."""
+
     code: str
     detail: str
 
 
 class TurnOut(ApiModel):
-    """A turn with how far it and its reflection are."""
+    """A turn with its status and that of its reflection."""
 
     id: str
     turn_id: str
@@ -242,6 +264,7 @@ class TurnOut(ApiModel):
 
     @classmethod
     def from_turn(cls, stored: StoredTurn, reflection: Reflection | None, labels: tuple[str, ...]) -> Self:
+        """Build the response from a stored turn and its reflection."""
         turn, error = stored.turn, stored.error
         spent = [one for one in (stored.usage, reflection.usage if reflection else None) if one is not None]
         return cls(

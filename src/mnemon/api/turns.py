@@ -1,4 +1,4 @@
-"""`/api/turns`: turns that were run elsewhere come in here, and every turn can be looked at."""
+"""`/api/turns`: record turns that an application ran itself, read any turn, and run its reflection again."""
 
 from typing import Annotated
 
@@ -14,7 +14,6 @@ from mnemon.errors import NotFound
 from mnemon.reflection import store as reflections
 from mnemon.reflection.job import SECTION_LABELS, rerun_reflection
 from mnemon.reflection.report import Reflection, ReflectionStatus
-from mnemon.scope import Scope
 from mnemon.sessions import turns
 
 router = APIRouter(prefix="/api/turns", tags=["turns"], route_class=JsonRoute)
@@ -24,9 +23,9 @@ TurnId = Annotated[str, Path(max_length=200)]
 
 @router.post("", status_code=202, responses=responses_for(RecordedOut, status=202))
 async def record_turn(body: TurnIn, door: Annotated[Door, needs(Grant.CHAT)]) -> Response:
-    """The turn is durable, its tool results are in the agent state; what needs a model comes after the answer."""
+    """Store a turn and apply its tool results to the agent state; reflection runs after the response."""
     scope = door.person_scope(body.user_id, body.persona_id)
-    sees_state = door.has_grant(Grant.AGENT_STATE_READ)
+    sees_state = door.has_grant(Grant.AGENT_STATE_READ)  # without it a turn is recorded, but no state shown
 
     async def store_turn(tx: Tx) -> RecordedTurn:
         return await record_finished_turn(tx, scope, body.as_incoming(), door.services.settings)
@@ -44,9 +43,9 @@ async def record_turn(body: TurnIn, door: Annotated[Door, needs(Grant.CHAT)]) ->
 
 @router.get("/{turn_id}", responses=responses_for(TurnOut))
 async def get_turn(turn_id: TurnId, door: Annotated[Door, needs(Grant.MEMORY_READ)]) -> Response:
-    """The turn, and what its reflection stored, updated, skipped and rejected."""
+    """Return a turn, and what its reflection stored, updated, skipped and rejected."""
     async with door.tx() as tx:
-        stored = await turns.find_turn(tx, _visible_scope(door), turn_id)
+        stored = await turns.find_turn(tx, door.visible_scope, turn_id)
         if stored is None:
             raise NotFound("turn")
         reflection = await reflections.find(tx, stored.turn.scope, turn_id)
@@ -55,16 +54,11 @@ async def get_turn(turn_id: TurnId, door: Annotated[Door, needs(Grant.MEMORY_REA
 
 @router.post("/{turn_id}/reflect", status_code=202, responses=responses_for(ReflectionOut, status=202))
 async def reflect_again(turn_id: TurnId, door: Annotated[Door, needs(Grant.CHAT)]) -> Response:
-    """A failed or parked reflection is queued again."""
+    """Queue a failed or parked reflection again."""
 
     async def requeue_reflection(tx: Tx) -> Reflection:
-        return await rerun_reflection(tx, _visible_scope(door), turn_id)
+        return await rerun_reflection(tx, door.visible_scope, turn_id)
 
     return await door.write(
         requeue_reflection, lambda made: ReflectionOut.from_reflection(made, SECTION_LABELS), status=202
     )
-
-
-def _visible_scope(door: Door) -> Scope:
-    """The organization, or the one person of it that a bound key may see."""
-    return Scope(org_id=door.org.org_id, user_id=door.bound_user_id)

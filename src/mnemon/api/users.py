@@ -1,4 +1,4 @@
-"""`/api/users`: a person's seed and spine, and everything of theirs taken out or forgotten."""
+"""`/api/users`: a person's seed and spine, exporting everything about a person, and forgetting them."""
 
 from typing import Annotated, Any, Self
 
@@ -28,13 +28,15 @@ from mnemon.vectors.text_vectors import embed_texts
 router = APIRouter(prefix="/api/users", tags=["users"], route_class=JsonRoute)
 _PATH_HINT = "May contain `/`, percent-encoded as `%2F` or not."
 NewUserId = Annotated[Name, Path(description=_PATH_HINT)]
-"""Routed as a path: a server decodes `%2F` before anybody looks for the route."""
+"""Matches across `/`: the server decodes `%2F` before the route is looked up."""
 UserId = Annotated[ExistingName, Path(description=_PATH_HINT)]
-"""Someone who may be known already, under whatever name."""
+"""A person who may exist already, under a name that is no longer accepted for new ones."""
 MAX_SEED_ENTRIES = 1000
 
 
 class SeedEntryIn(ApiModel):
+    """A fact of a seed."""
+
     type: MemoryType = MemoryType.PROFILE
     content: NonEmptyText
     entity: EntityIn | None = None
@@ -44,6 +46,7 @@ class SeedEntryIn(ApiModel):
     pinned: bool | None = None
 
     def as_entry(self) -> SeedEntry:
+        """Return the fact as the memory room takes it."""
         return SeedEntry(
             content=self.content.strip(),
             type=self.type,
@@ -57,6 +60,7 @@ class SeedEntryIn(ApiModel):
 
     @classmethod
     def from_entry(cls, entry: SeedEntry) -> Self:
+        """Build the shape from a stored entry."""
         about = (entry.entity_type, entry.entity_label)
         return cls(
             type=entry.type,
@@ -70,18 +74,25 @@ class SeedEntryIn(ApiModel):
 
 
 class SeedIn(ApiModel):
+    """A person's profile: facts as objects or plain texts."""
+
     profile: Annotated[list[SeedEntryIn | NonEmptyText], Field(max_length=MAX_SEED_ENTRIES)]
 
     def as_entries(self) -> tuple[SeedEntry, ...]:
+        """Return the facts as the memory room takes them."""
         return tuple(SeedEntry(content=one.strip()) if isinstance(one, str) else one.as_entry() for one in self.profile)
 
 
 class SeedOut(ApiModel):
+    """A person's profile as it was loaded."""
+
     profile: list[SeedEntryIn]
     loaded_at: Instant
 
 
 class SeededOut(ApiModel):
+    """A loaded profile, and what loading it changed."""
+
     profile: list[SeedEntryIn]
     stored: int
     updated: int
@@ -90,6 +101,7 @@ class SeededOut(ApiModel):
 
     @classmethod
     def from_seeding(cls, seeded: SeedResult) -> Self:
+        """Build the response from the result of loading."""
         return cls(
             profile=[SeedEntryIn.from_entry(entry) for entry in seeded.entries],
             stored=seeded.stored,
@@ -100,6 +112,8 @@ class SeededOut(ApiModel):
 
 
 class SpineOut(ApiModel):
+    """A version of the person's long-term summary."""
+
     version: int
     content: dict[SpinePart, list[str]]
     message_count: int
@@ -109,6 +123,7 @@ class SpineOut(ApiModel):
 
     @classmethod
     def from_spine(cls, spine: SpineVersion) -> Self:
+        """Build the response from a stored version."""
         return cls(
             version=spine.version,
             content={part: [line.text for line in spine.lines.get(part, ())] for part in SpinePart},
@@ -120,6 +135,8 @@ class SpineOut(ApiModel):
 
 
 class ReceiptOut(ApiModel):
+    """The receipt of forgetting: rows removed, redacted and kept, per table."""
+
     id: str
     at: Instant
     removed: dict[str, int]
@@ -133,6 +150,7 @@ class ReceiptOut(ApiModel):
 
     @classmethod
     def from_receipt(cls, receipt: Receipt) -> Self:
+        """Build the response from a receipt."""
         return cls(
             id=receipt.id,
             at=receipt.at,
@@ -173,19 +191,20 @@ _SEED_BODY: dict[str, Any] = {
                     "properties": {"profile": {"type": "array", "maxItems": MAX_SEED_ENTRIES, "items": _SEED_ENTRY}},
                 }
             },
-            "text/plain": {"schema": {"type": "string", "description": "A fact a line."}},
+            "text/plain": {"schema": {"type": "string", "description": "One fact per line."}},
         },
     }
 }
 
 
 async def _read_seed_body(door: Door) -> tuple[SeedEntry, ...]:
-    """The entries of the request's body: JSON, or plain text with a fact a line."""
+    """Return the entries in the request's body: JSON, or plain text with one fact per line."""
     body = await door.request.body()
+    # Parsed by hand, because the route takes two media types; faults are reported as FastAPI would.
     if door.request.headers.get("content-type", "").partition(";")[0].strip().lower() != "text/plain":
         if not sent_as_json(door.request):
             raise WrongMediaType(
-                "A seed is JSON, or text with a fact a line. Send `Content-Type: application/json`, or `text/plain`."
+                "A seed is JSON, or text with one fact per line. Send `Content-Type: application/json` or `text/plain`."
             )
         try:
             return SeedIn.model_validate_json(body).as_entries()
@@ -204,7 +223,7 @@ async def _read_seed_body(door: Door) -> tuple[SeedEntry, ...]:
 
 @router.put("/{user_id:any}/seed", responses=responses_for(SeededOut), openapi_extra=_SEED_BODY)
 async def put_seed(user_id: NewUserId, door: Annotated[Door, needs(Grant.MEMORY_WRITE)]) -> Response:
-    """The person's profile is loaded; loading the same again changes nothing."""
+    """Load a person's profile; loading the same again changes nothing."""
     scope, entries = door.person_scope(user_id), await _read_seed_body(door)
     vectors = await embed_texts(door.services.embedder, [entry.content for entry in entries])
 
@@ -212,13 +231,14 @@ async def put_seed(user_id: NewUserId, door: Annotated[Door, needs(Grant.MEMORY_
         await ensure_person(tx, scope.org_id, user_id)
         return await apply_seed(tx, scope, entries, vectors=vectors)
 
+    # Embedded before the lock is taken, so that the person's other writers do not wait for the embedder.
     async with lock_people(door.services.db, [scope.user]):
         return await door.write(store_seed, SeededOut.from_seeding)
 
 
 @router.get("/{user_id:any}/seed", responses=responses_for(SeedOut | None))
 async def get_seed(user_id: UserId, door: Annotated[Door, needs(Grant.MEMORY_READ)]) -> Response:
-    """The profile as it was loaded; null when there is none."""
+    """Return the profile as it was loaded; null when there is none."""
     scope = door.person_scope(user_id)
     async with door.tx() as tx:
         seed, entries = await upkeep.get_seed(tx, scope), await seed_entries(tx, scope)
@@ -228,7 +248,7 @@ async def get_seed(user_id: UserId, door: Annotated[Door, needs(Grant.MEMORY_REA
 
 @router.get("/{user_id:any}/spine", responses=responses_for(SpineOut | None))
 async def get_spine(user_id: UserId, door: Annotated[Door, needs(Grant.MEMORY_READ)]) -> Response:
-    """The long-term summary; null before the first."""
+    """Return the person's long-term summary; null before the first."""
     async with door.tx() as tx:
         spine = await upkeep.latest_spine(tx, door.person_scope(user_id))
     return door.reply(SpineOut.from_spine(spine) if spine else None)
@@ -237,7 +257,7 @@ async def get_spine(user_id: UserId, door: Annotated[Door, needs(Grant.MEMORY_RE
 _NDJSON_RESPONSES: dict[int | str, Any] = {
     **responses_for(),
     200: {
-        "description": "A line of JSON per row.",
+        "description": "One JSON row per line.",
         "content": {"application/x-ndjson": {"schema": {"type": "string"}}},
     },
 }
@@ -245,20 +265,20 @@ _NDJSON_RESPONSES: dict[int | str, Any] = {
 
 @router.get("/{user_id:any}/export", responses=_NDJSON_RESPONSES, response_class=Response)
 async def export_user(user_id: UserId, door: Annotated[Door, needs(Grant.CUSTODY)]) -> Response:
-    """Everything that is kept of the person, as of one moment."""
-    # It writes nothing, but takes everything out.
+    """Export everything that is stored about the person, as of one moment, one JSON row per line."""
+    # Audited as a write although it changes nothing: it takes a person's whole data out.
     file = await export_to_file(door.services.db, door.person_scope(user_id), record=door.audit_write)
     return StreamingResponse(file_chunks(file), media_type="application/x-ndjson")
 
 
 @router.delete("/{user_id:any}", responses=responses_for(ReceiptOut))
 async def forget_user(user_id: UserId, door: Annotated[Door, needs(Grant.CUSTODY)]) -> Response:
-    """The person is forgotten; the receipt counts what was removed, per table."""
+    """Forget a person; the receipt counts what was removed, per table."""
     scope = door.person_scope(user_id)
 
     async def remove_person(tx: Tx) -> Receipt:
         receipt = await forget_person(tx, scope)
-        door.concerned.clear()  # the receipt names nobody, and nothing that is kept shall
+        door.concerned.clear()  # neither the receipt nor the audit line may name the forgotten person
         return receipt
 
     return await door.write(remove_person, ReceiptOut.from_receipt)

@@ -1,4 +1,4 @@
-"""One turn from end to end: stored, given its context, answered in a stream or recorded from elsewhere, sealed.
+"""A chat turn from start to end: stored, given its context, answered as a stream or recorded after the fact, sealed.
 
-It knows no wire; the doors translate.
+It knows neither HTTP nor MCP; the doors translate.
 """

@@ -1,4 +1,4 @@
-"""The first transaction of a chat turn: the context read, the model asked, the message stored and the turn leased."""
+"""The first transaction of a chat turn: read the context, ask the model, store the message and lease the turn."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -25,123 +25,137 @@ from mnemon.settings import Settings
 from mnemon.turn import Role, Turn, TurnMessage
 
 TURN_LEASE = timedelta(seconds=60)
-"""How long a turn may be without a sign of life before it is given up; the stream renews it."""
+"""How long a turn stays leased without a renewal by its stream; then its reflection job gives it up."""
 _CALLER_MOVED_ON = TurnError(
     code="interrupted", detail="The caller went on without the results of the tools it was to run."
 )
 
 
-async def begin_turn(tx: Tx, asking: TurnRequest, settings: Settings, ask: Callable[[TurnPrompt], None]) -> StartedTurn:
-    """The turn is stored and leased, its reflection queued behind it. Writes nothing else.
+async def begin_turn(
+    tx: Tx, request: TurnRequest, settings: Settings, ask: Callable[[TurnPrompt], None]
+) -> StartedTurn:
+    """Store and lease the turn and queue its reflection, or continue the turn that this request belongs to.
 
-    `ask` is called as soon as the context is read: the model may think while the message is stored. What it says is
-    for nobody until the transaction is committed.
+    Nothing else is written. `ask` is called as soon as the context is read, so that the model works while the message
+    is stored. Its output must not be shown before the transaction is committed.
     """
-    stored = await _find_waiting_turn(tx, asking) or await _find_failed_turn(tx, asking, settings)
+    stored = await _find_waiting_turn(tx, request) or await _find_failed_turn(tx, request, settings)
     if stored is not None:
-        turn = await _continue_turn(tx, asking, stored)
-        ask(prompt := await _build_prompt(tx, asking, settings, turn.scope, turn.session_id, turn_id=turn.id))
+        turn = await _continue_turn(tx, request, stored)
+        ask(prompt := await _build_prompt(tx, request, settings, turn.scope, turn.session_id, turn_id=turn.id))
         return StartedTurn(prompt=prompt, turn=turn, spent=stored.usage)
-    # Before the message is stored: it is given what `/api/context` gives, and is not recalled for itself.
-    scope, _ = await find_named_session(tx, asking.scope, asking.session_id)
-    ask(prompt := await _build_prompt(tx, asking, settings, scope, asking.session_id))
-    return StartedTurn(prompt=prompt, turn=await _store_new_turn(tx, asking, settings))
+    # Before the message is stored, so that the context is the one `/api/context` shows and recall does not find the
+    # message itself.
+    scope, _ = await find_named_session(tx, request.scope, request.session_id)
+    ask(prompt := await _build_prompt(tx, request, settings, scope, request.session_id))
+    return StartedTurn(prompt=prompt, turn=await _store_new_turn(tx, request, settings))
 
 
 async def _build_prompt(
-    tx: Tx, asking: TurnRequest, settings: Settings, scope: Scope, session_id: str | None, *, turn_id: str | None = None
+    tx: Tx,
+    request: TurnRequest,
+    settings: Settings,
+    scope: Scope,
+    session_id: str | None,
+    *,
+    turn_id: str | None = None,
 ) -> TurnPrompt:
     wanted = LayerRequest(
         scope=scope,
-        query=asking.query,
-        vector=asking.vector,
+        query=request.query,
+        vector=request.vector,
         now=tx.now,
         session_id=session_id,
-        sees_agent_state=asking.sees_agent_state,
-        sees_engagement=asking.sees_engagement,
-        model=asking.embedder,
+        sees_agent_state=request.sees_agent_state,
+        sees_engagement=request.sees_engagement,
+        model=request.embedder,
         ranking=settings.chat_ranking,
     )
     context = await assemble_context(tx, wanted, settings, turn_id=turn_id)
-    return TurnPrompt(asking=asking, context=context, conversation=_conversation_messages(asking, context.recent))
+    return TurnPrompt(asking=request, context=context, conversation=_conversation_messages(request, context.recent))
 
 
-async def _store_new_turn(tx: Tx, asking: TurnRequest, settings: Settings) -> Turn:
+async def _store_new_turn(tx: Tx, request: TurnRequest, settings: Settings) -> Turn:
     until = tx.now + TURN_LEASE
     incoming = NewTurn(
-        user_name=asking.user_name,
-        messages=asking.messages,
-        session_id=asking.session_id,
+        user_name=request.user_name,
+        messages=request.messages,
+        session_id=request.session_id,
         status=TurnStatus.ANSWERING,
-        origin=asking.origin,
+        origin=request.origin,
         lease_until=until,
     )
-    turn = await store_turn(tx, asking.scope, incoming, boundary_from_settings(settings))
+    turn = await store_turn(tx, request.scope, incoming, boundary_from_settings(settings))
     reflection.enqueue_with_turn(tx, turn, due_at=until)
-    await _abandon_waiting_turns(tx, asking, turn.id)
+    await _abandon_waiting_turns(tx, request, turn.id)
     return turn
 
 
-async def _continue_turn(tx: Tx, asking: TurnRequest, stored: StoredTurn) -> Turn:
-    """The turn goes on: what is new is appended, and it is leased again."""
+async def _continue_turn(tx: Tx, request: TurnRequest, stored: StoredTurn) -> Turn:
+    """Append the new messages and tool results to the turn and lease it again."""
     until = tx.now + TURN_LEASE
     await lock_person(tx, stored.turn.scope)
     await turns.reopen_turn(tx, stored.turn.scope, stored.turn.id, until)
     await postpone_work(tx, stored.turn.scope, REFLECTION_KIND, stored.turn.id, due_at=until)
-    known = {(said.role, said.content) for said in stored.turn.messages}
-    more = [message for message in asking.messages if (message.role, message.content) not in known]
+    # A retry sends messages again that the turn has already.
+    known = {(one.role, one.content) for one in stored.turn.messages}
+    more = [message for message in request.messages if (message.role, message.content) not in known]
     turn = await append_messages(tx, stored.turn, more)
-    outcomes = tool_outcomes(asking.messages)
+    outcomes = tool_outcomes(request.messages)
     if outcomes:
         await turns.add_tool_results(tx, turn.scope, turn.id, outcomes)
         await record_tool_results(tx, turn.scope, turn.session_id, outcomes, turn_id=turn.id, at=tx.now)
     return replace(turn, tool_results=turn.tool_results + outcomes)
 
 
-async def _find_waiting_turn(tx: Tx, asking: TurnRequest) -> StoredTurn | None:
-    """The turn that waits for the tool results which the caller brings."""
-    brought = {message.tool_id for message in asking.messages if message.role is Role.TOOL}
-    if not brought:
+async def _find_waiting_turn(tx: Tx, request: TurnRequest) -> StoredTurn | None:
+    """Return the turn that waits for the tool results in this request; None if there is none."""
+    results = {message.tool_id for message in request.messages if message.role is Role.TOOL}
+    if not results:
         return None
-    for turn_id, calls in await turns.list_waiting_turns(tx, asking.scope):
-        if calls & brought:
-            return await turns.find_turn(tx, asking.scope, turn_id)
+    for turn_id, calls in await turns.list_waiting_turns(tx, request.scope):
+        if calls & results:
+            return await turns.find_turn(tx, request.scope, turn_id)
     return None
 
 
-async def _find_failed_turn(tx: Tx, asking: TurnRequest, settings: Settings) -> StoredTurn | None:
-    """The last turn, when it failed and the caller sends the very same again: a client's own retry."""
-    if asking.retries is not None:
-        return await turns.find_turn(tx, asking.scope, asking.retries)
-    if asking.origin is not turns.TurnOrigin.OPENAI:
+async def _find_failed_turn(tx: Tx, request: TurnRequest, settings: Settings) -> StoredTurn | None:
+    """Return the failed turn to answer again; None if there is none.
+
+    That is the one named in `retries`, or the last one if an OpenAI client sends the same messages again, as its own
+    retry does.
+    """
+    if request.retries is not None:
+        return await turns.find_turn(tx, request.scope, request.retries)
+    if request.origin is not turns.TurnOrigin.OPENAI:
         return None
-    last = await turns.find_last_turn(tx, asking.scope)
+    last = await turns.find_last_turn(tx, request.scope)
     if last is None or last[1] is not TurnStatus.FAILED:
         return None
-    stored = await turns.find_turn(tx, asking.scope, last[0])
+    stored = await turns.find_turn(tx, request.scope, last[0])
     if stored is None or tx.now - stored.turn.at >= settings.session_boundary:
         return None
-    said = [one.content for one in stored.turn.messages if one.role is Role.USER]
-    return stored if said == [one.content for one in asking.messages] else None
+    sent = [one.content for one in stored.turn.messages if one.role is Role.USER]
+    return stored if sent == [one.content for one in request.messages] else None
 
 
-async def _abandon_waiting_turns(tx: Tx, asking: TurnRequest, new_turn: str) -> None:
-    """Turns that still wait for the caller's tools are over: the caller went on without them."""
-    if asking.origin is not turns.TurnOrigin.OPENAI:
+async def _abandon_waiting_turns(tx: Tx, request: TurnRequest, new_turn: str) -> None:
+    """Seal turns that still wait for the caller's tools as interrupted: the caller went on without them."""
+    if request.origin is not turns.TurnOrigin.OPENAI:
         return
-    for turn_id, _ in await turns.list_waiting_turns(tx, asking.scope):
-        stored = await turns.find_turn(tx, asking.scope, turn_id)
+    for turn_id, _ in await turns.list_waiting_turns(tx, request.scope):
+        stored = await turns.find_turn(tx, request.scope, turn_id)
         if stored is not None and turn_id != new_turn:
             turns.seal_turn(tx, stored.turn.scope, turn_id, TurnStatus.INTERRUPTED, error=_CALLER_MOVED_ON)
             await reflection.enqueue_reflection(tx, stored.turn)
 
 
-def _conversation_messages(asking: TurnRequest, recent: tuple[TurnMessage, ...]) -> tuple[LlmMessage, ...]:
-    """The caller's own telling, or the session's recent messages and what is new."""
-    if asking.resent is not None:
-        return asking.resent
-    told = [LlmMessage(role=said.role.value, content=said.content) for said in recent]
-    return (*told, *(_model_message(one) for one in asking.messages))
+def _conversation_messages(request: TurnRequest, recent: tuple[TurnMessage, ...]) -> tuple[LlmMessage, ...]:
+    """Return the conversation as the caller sent it, or the session's recent messages and the new ones."""
+    if request.resent is not None:
+        return request.resent
+    earlier = [LlmMessage(role=one.role.value, content=one.content) for one in recent]
+    return (*earlier, *(_model_message(one) for one in request.messages))
 
 
 def _model_message(new: NewMessage) -> LlmMessage:

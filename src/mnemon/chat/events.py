@@ -1,4 +1,4 @@
-"""What a listener of a turn hears, in order."""
+"""The events of a chat turn, in the order in which a client receives them."""
 
 from dataclasses import dataclass
 
@@ -23,14 +23,14 @@ class ReplyDelta:
 
 @dataclass(frozen=True, kw_only=True)
 class ToolCalled:
-    """The model calls a tool; of ours, or of the caller's."""
+    """The model calls a tool of Mnemon's or of the caller's."""
 
     request: ToolRequest
 
 
 @dataclass(frozen=True, kw_only=True)
 class ToolReturned:
-    """A tool of ours gave this back."""
+    """A tool of Mnemon's returned this."""
 
     id: str
     name: str
@@ -46,12 +46,12 @@ class AgentStateChanged:
 
 @dataclass(frozen=True, kw_only=True)
 class ReplyDone:
-    """The reply is complete and sealed; with `tool_calls` the caller runs the calls and comes back."""
+    """The reply is complete and sealed; with reason `tool_calls` the caller runs the calls and sends their results."""
 
     turn_id: str
     session_id: str
     message_id: str | None
-    """None when there was nothing to say but calls."""
+    """None when the turn was deleted before its reply could be stored."""
     reply: str
     usage: Usage
     reason: str
@@ -60,7 +60,7 @@ class ReplyDone:
 
 @dataclass(frozen=True, kw_only=True)
 class ReplyFailed:
-    """There is no complete reply; what was said so far is kept."""
+    """There is no complete reply; the text so far is kept."""
 
     turn_id: str
     code: str

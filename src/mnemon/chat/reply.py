@@ -1,6 +1,6 @@
-"""The reply is made: the model speaks, our tools run when it calls them, and every piece is passed on as it comes.
+"""Making the reply: ask the model, run Mnemon's tools when it calls them, and pass every piece on as it arrives.
 
-The reply without a model: what memory knows about the question, said as such.
+`reply_by_rule` makes a reply without a model, from recalled memories alone.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ _MEMORY_LAYERS = ("L4", "L5")
 
 @reads_outside_text
 def reply_by_rule(question: str, layers: Sequence[Layer]) -> str:
-    """The recalled lines that share a word with the question, word for word; nothing is inferred."""
+    """Return the recalled lines that share a word with the question, verbatim; nothing is inferred."""
     wanted = content_words(question)
     items = [item for layer in layers if layer.name in _MEMORY_LAYERS for item in layer.items]
     once = [item for place, item in enumerate(items) if item.text not in {one.text for one in items[:place]}]
@@ -38,21 +38,21 @@ def reply_by_rule(question: str, layers: Sequence[Layer]) -> str:
             "No language model is connected, so this is memory alone: nothing is remembered about that. "
             "Your message is kept."
         )
-    told = "\n".join(f"- {line}" for line in lines)
-    return f"No language model is connected, so this is memory alone. What is remembered about that:\n{told}"
+    listed = "\n".join(f"- {line}" for line in lines)
+    return f"No language model is connected, so this is memory alone. What is remembered about that:\n{listed}"
 
 
 def _chosen_lines(about: Sequence[LayerItem]) -> list[str]:
-    """The first lines, as many as are told; one that needs another has only a place that those leave."""
+    """Return the first lines up to the limit; a line that needs another one is added only if there is room left."""
     first = [item for item in about if item.needs is None][:_MAX_LINES]
-    there = {source for item in first for source in item.sources}
-    beside = [item for item in about if item.needs in there][: _MAX_LINES - len(first)]
+    sources = {source for item in first for source in item.sources}
+    beside = [item for item in about if item.needs in sources][: _MAX_LINES - len(first)]
     return [item.text for item in about if item in first or item in beside]
 
 
 _MAX_ROUNDS = 8
-"""Model requests in one turn; after the last one tools are no longer offered."""
-_LISTENER_LEFT = TurnError(code="interrupted", detail="The listener left before the reply was complete.")
+"""Most model requests in one turn; the last one offers no tools, so that it ends with a reply."""
+_CLIENT_LEFT = TurnError(code="interrupted", detail="The client disconnected before the reply was complete.")
 _SERVER_STOPPED = TurnError(
     code="interrupted", detail="The server was stopped before the reply was complete. Send the message again."
 )
@@ -60,7 +60,7 @@ _EMPTY_REPLY = TurnError(code="model_empty", detail="The model gave an empty rep
 
 
 class ReplyGenerator:
-    """One reply in the making."""
+    """One reply being made."""
 
     def __init__(
         self,
@@ -70,8 +70,9 @@ class ReplyGenerator:
         emit: Callable[[ChatEvent], None],
         stored: Callable[[], Awaitable[StartedTurn]],
     ) -> None:
-        self._basement = services
+        self._services = services
         self._prompt = prompt
+        # A caller with tools of its own runs them itself, so Mnemon's are not mixed in.
         self._tools = {} if prompt.asking.tools else tools
         self._stored = stored
         self._emit = emit
@@ -80,18 +81,18 @@ class ReplyGenerator:
         self._reason = "stop"
         self._cut = False
         self.server_stops = False
-        """Whether a cancellation means that, and not that the listener left."""
+        """Whether a cancellation means that the server stops, and not that the client left."""
 
     async def generate_reply(self) -> ReplyOutcome:
-        """How it ended, whatever happened: complete, cut off with what was said so far, or not at all."""
+        """Make the reply and return how it ended: complete, cut off with the text so far, or failed."""
         try:
             calls = await self._run_rounds()
         except asyncio.CancelledError:
-            # A listener who left cancels, or a server that stops; the record of what was said must still be written.
+            # The client left or the server stops. The task goes on: the text so far must still be stored.
             if task := asyncio.current_task():
                 task.uncancel()
             return self._make_outcome(
-                TurnStatus.INTERRUPTED, error=_SERVER_STOPPED if self.server_stops else _LISTENER_LEFT
+                TurnStatus.INTERRUPTED, error=_SERVER_STOPPED if self.server_stops else _CLIENT_LEFT
             )
         except MnemonError as error:
             status = TurnStatus.INTERRUPTED if self._said else TurnStatus.FAILED
@@ -101,7 +102,7 @@ class ReplyGenerator:
         return self._make_outcome(TurnStatus.ANSWERED, calls=calls, error=self._too_long_error() if self._cut else None)
 
     async def _run_rounds(self) -> tuple[ToolRequest, ...]:
-        """The reply is complete; gives the calls that the caller is to run."""
+        """Ask the model until it calls no more tools; return the calls that the caller is to run."""
         conversation = self._prompt.conversation
         for round_ in range(_MAX_ROUNDS):
             offered = self._prompt.asking.tools or (tool_specs(self._tools) if round_ < _MAX_ROUNDS - 1 else ())
@@ -109,8 +110,8 @@ class ReplyGenerator:
             calls = await self._ask_model(conversation, offered)
             if not calls or self._prompt.asking.tools or self._cut:
                 return calls
-            said = "".join(self._said[before:])
-            conversation = (*conversation, LlmMessage(role="assistant", content=said, tool_requests=calls))
+            text = "".join(self._said[before:])
+            conversation = (*conversation, LlmMessage(role="assistant", content=text, tool_requests=calls))
             for request in calls:
                 conversation = (*conversation, await self._call_tool(request))
         return ()
@@ -118,16 +119,16 @@ class ReplyGenerator:
     async def _ask_model(
         self, conversation: tuple[LlmMessage, ...], offered: tuple[ToolSpec, ...]
     ) -> tuple[ToolRequest, ...]:
-        asking = self._prompt.asking
+        turn_request = self._prompt.asking
         wanted = LlmChatRequest(
             system=self._prompt.system,
             messages=conversation,
             tools=offered,
-            by_rule=lambda: reply_by_rule(asking.query, self._prompt.context.layers),
-            options=asking.options,
+            by_rule=lambda: reply_by_rule(turn_request.query, self._prompt.context.layers),
+            options=turn_request.options,
         )
         calls: list[ToolRequest] = []
-        async with aclosing(self._basement.llm.chat(wanted)) as events:
+        async with aclosing(self._services.llm.chat(wanted)) as events:
             async for event in events:
                 match event:
                     case TextPiece():
@@ -141,25 +142,25 @@ class ReplyGenerator:
                     case ReplyFinished():
                         self._reason, self._cut = event.reason, event.cut
                         self._usage = event.usage if self._usage is None else self._usage.plus(event.usage)
-                await self._stored()  # nobody hears the rest before: until then the processor is the storing's
+                await self._stored()  # no event is shown before that, so storing the message gets the CPU first
         return tuple(calls)
 
     async def _call_tool(self, request: ToolRequest) -> LlmMessage:
-        came = await call_tool(self._basement, await self._stored(), self._tools, request)
-        for update in came.updates:
+        result = await call_tool(self._services, await self._stored(), self._tools, request)
+        for update in result.updates:
             self._emit(AgentStateChanged(update=update))
-        self._emit(ToolReturned(id=request.id, name=request.name, content=came.content))
-        return LlmMessage(role="tool", content=came.text, tool_id=request.id, tool_name=request.name)
+        self._emit(ToolReturned(id=request.id, name=request.name, content=result.content))
+        return LlmMessage(role="tool", content=result.text, tool_id=request.id, tool_name=request.name)
 
     def _too_long_error(self) -> TurnError:
-        most = self._basement.settings.max_reply_chars
+        most = self._services.settings.max_reply_chars
         detail = f"The reply was cut at {most:,} characters. MNEMON_MAX_REPLY_CHARS sets the limit."
         return TurnError(code="reply_too_long", detail=detail)
 
     def _make_outcome(
         self, status: TurnStatus, *, error: TurnError | None = None, calls: tuple[ToolRequest, ...] = ()
     ) -> ReplyOutcome:
-        usage = self._usage or replace(Usage(), model=self._basement.llm.name)
+        usage = self._usage or replace(Usage(), model=self._services.llm.name)
         reason = "tool_calls" if calls else self._reason
         reply = "".join(self._said)
         return ReplyOutcome(status=status, reply=reply, usage=usage, reason=reason, calls=calls, error=error)

@@ -1,6 +1,6 @@
-"""A caller of the OpenAI wire sends the whole conversation every time: only what follows the last reply is new.
+"""What a caller wants answered, the prompt made from it, and the turn once it is stored.
 
-What a caller wants answered, and what became of it once it is stored.
+An OpenAI client sends the whole conversation every time: `split_conversation` finds what follows the last reply.
 """
 
 from collections.abc import Sequence
@@ -21,54 +21,54 @@ from mnemon.turn import Role, ToolOutcome, Turn
 
 @dataclass(frozen=True, kw_only=True)
 class TurnRequest:
-    """A message that wants a reply."""
+    """A message, or tool results, to be answered."""
 
     scope: Scope
     user_name: str
     messages: tuple[NewMessage, ...]
-    """What is new: one message of the person, or the results of tools that the caller ran."""
+    """The new messages: one of the person, or the results of tools that the caller ran."""
     session_id: str | None = None
     vector: np.ndarray | None = None
     """The message's embedding, made before the transaction."""
     embedder: str = ""
-    """The model that made it."""
+    """The embedding model that made `vector`."""
     sees_agent_state: bool
-    """Whether the caller's key has `agent-state:read`: without it the model is not told either."""
+    """Whether the caller's key has `agent-state:read`; without it the prompt leaves the agent state out, too."""
     sees_engagement: bool
     """The same for `engagement:read`."""
     retries: str | None = None
-    """A turn that failed and is to be answered again."""
+    """The id of a failed turn that is to be answered again."""
     origin: TurnOrigin = TurnOrigin.CHAT
     instructions: str | None = None
     """The calling program's own system prompt."""
     resent: tuple[LlmMessage, ...] | None = None
-    """The conversation as the caller tells it; None when we are to tell it."""
+    """The conversation as the caller sent it; None to use the session's recent messages."""
     tools: tuple[ToolSpec, ...] = ()
     """The caller's tools, which the caller runs."""
     options: Json = field(default_factory=dict)
-    """Passed to the model."""
+    """Sampling options, passed to the model."""
 
     @property
     def query(self) -> str:
-        """What the context is sought for: the last thing said."""
+        """The text the context is searched for: the last message."""
         return self.messages[-1].content if self.messages else ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class TurnPrompt:
-    """What the model is given for it."""
+    """What the model is given for a request."""
 
     asking: TurnRequest
     context: AssembledContext
     conversation: tuple[LlmMessage, ...]
-    """What follows the system prompt."""
+    """The messages that follow the system prompt."""
 
     @property
     def system(self) -> str:
-        """The context, then what the calling program tells the model: its own words are never cut to a budget."""
-        told = self.asking.instructions
+        """The context, then the calling program's instructions, which are never cut to a budget."""
+        instructions = self.asking.instructions
         system = self.context.pack.system
-        return f"{system}\n\n## Instructions of the application\n{told}" if told else system
+        return f"{system}\n\n## Instructions of the application\n{instructions}" if instructions else system
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,51 +78,53 @@ class StartedTurn:
     prompt: TurnPrompt
     turn: Turn
     spent: Usage | None = None
-    """What the turn cost before: one that is continued, or answered again."""
+    """The usage of earlier attempts, for a turn that is continued or answered again."""
 
     def cost_with(self, usage: Usage) -> Usage:
-        """What the whole turn has cost once this comes on top."""
+        """Return the usage of the whole turn with this usage added."""
         return usage if self.spent is None else self.spent.plus(usage)
 
 
 @dataclass(frozen=True, kw_only=True)
 class ResentConversation:
-    """A conversation taken apart."""
+    """A conversation split into instructions, history and new messages."""
 
     instructions: str
-    """What the calling program tells the model, from its system and developer messages."""
+    """The calling program's system and developer messages."""
     conversation: tuple[LlmMessage, ...]
-    """Everything else, as the caller tells it."""
+    """All other messages, as the caller sent them."""
     new: tuple[NewMessage, ...]
-    """What we have not heard before."""
+    """The messages after the last reply."""
     tells_history: bool
-    """Whether the caller told of earlier replies; otherwise the telling is left to us."""
+    """Whether the caller sent earlier replies; otherwise the session's recent messages are used."""
 
 
 def split_conversation(messages: Sequence[LlmMessage]) -> ResentConversation:
-    """The conversation with what is new in it."""
+    """Split a conversation into instructions, messages and what is new; raise Invalid if nothing is new."""
     instructions = [one.content for one in messages if one.role in ("system", "developer") and one.content]
-    spoken = tuple(one for one in messages if one.role not in ("system", "developer"))
-    replies = [place for place, one in enumerate(spoken) if one.role == "assistant"]
-    following = spoken[replies[-1] + 1 :] if replies else spoken
+    conversation = tuple(one for one in messages if one.role not in ("system", "developer"))
+    replies = [place for place, one in enumerate(conversation) if one.role == "assistant"]
+    following = conversation[replies[-1] + 1 :] if replies else conversation
     if not following:
         raise Invalid(
             "There is nothing new to answer: the last message is the assistant's. Append a user or tool message.",
             code="nothing_to_answer",
         )
-    names = {call.id: call.name for one in spoken for call in one.tool_requests}
+    # A tool message carries only the id of its call; the name is in the assistant's message before it.
+    names = {call.id: call.name for one in conversation for call in one.tool_requests}
     return ResentConversation(
         instructions="\n\n".join(instructions),
-        conversation=spoken,
+        conversation=conversation,
         new=tuple(_new_message(one, names) for one in following),
         tells_history=bool(replies),
     )
 
 
 def tool_outcomes(messages: Sequence[NewMessage]) -> tuple[ToolOutcome, ...]:
-    """The tool results among new messages. Where one is a JSON object, its `ids`, `types` and `count` can be verified.
+    """Return the tool results among new messages.
 
-    What it says stands in its message, so the outcome does not say it again.
+    Where one is a JSON object, its `ids`, `types` and `count` can be verified. Its text is in its message, so the
+    outcome does not repeat it.
     """
     return tuple(_tool_outcome(one) for one in messages if one.role is Role.TOOL)
 
@@ -135,6 +137,7 @@ def _tool_outcome(message: NewMessage) -> ToolOutcome:
         action=message.name or "tool",
         ids=_text_tuple(given.get("ids")),
         types=_text_tuple(given.get("types")),
+        # In Python, True is an int.
         count=count if isinstance(count, int) and not isinstance(count, bool) else None,
     )
 

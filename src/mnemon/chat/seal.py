@@ -1,8 +1,6 @@
-"""The last transaction of a chat turn: what was said is stored, the turn sealed, its reflection due.
+"""The last transaction of a chat turn: store the reply, seal the turn and make its reflection due.
 
-What `/metrics` tells about turns.
-
-A turn that the application ran itself is recorded: durable, counted, its deterministic effects applied at once.
+A turn that the application ran itself is recorded here as well, with its deterministic effects.
 """
 
 from collections.abc import Awaitable, Callable
@@ -37,30 +35,30 @@ TURNS_SEALED = Counter("mnemon_turns_sealed_total", "Chat turns that ended, by h
 
 @dataclass(frozen=True, kw_only=True)
 class ReplyOutcome:
-    """How the answering ended."""
+    """How the reply ended."""
 
     status: TurnStatus
     reply: str
     usage: Usage = field(default_factory=Usage)
     reason: str = "stop"
     calls: tuple[ToolRequest, ...] = ()
-    """Calls that the caller is to run; the turn waits for their results."""
+    """The calls that the caller is to run; the turn waits for their results."""
     error: TurnError | None = None
 
 
 OnSeal = Callable[[Tx, Turn, ReplyOutcome], Awaitable[None]]
-"""Something the door writes in the sealing transaction: the reply kept for a retry."""
+"""What a door adds to the sealing transaction: it stores the reply for a retry of the request."""
 
 
 async def seal_turn(
-    tx: Tx, begun: StartedTurn, outcome: ReplyOutcome, *, again: bool = False
+    tx: Tx, started: StartedTurn, outcome: ReplyOutcome, *, again: bool = False
 ) -> tuple[Turn, str | None]:
-    """The turn holds the reply and is over, or waits for its caller; also the reply's message id.
+    """Store the reply and seal the turn, or let it wait for the caller's tools; return it with the reply's message id.
 
-    Tried again, it first looks for what an earlier try stored: the answer to its COMMIT may have been lost.
+    With `again`, first look for what an earlier try stored: the response to its COMMIT may have been lost.
     """
-    turn = begun.turn
-    # The person's row before the turn's and the work's, as every writer does.
+    turn = started.turn
+    # Lock order of every writer: the person's row, then the turn's, then the work row.
     _, status = await tx.gather(lock_person(tx, turn.scope), turns.lock_turn_status(tx, turn.scope, turn.id))
     if status is None:
         return turn, None
@@ -70,51 +68,51 @@ async def seal_turn(
     appending = append_messages(tx, turn, [reply] if outcome.reply or outcome.calls else [])
     if outcome.calls and outcome.status is TurnStatus.ANSWERED:
         turn = await appending
-        await _wait_for_caller(tx, begun, outcome)
+        await _wait_for_caller(tx, started, outcome)
     elif may_become(status, outcome.status):
         turn, recited = await tx.gather(appending, find_recital(tx, turn.scope, outcome.reply))
-        usage = begun.cost_with(outcome.usage)
+        usage = started.cost_with(outcome.usage)
         turns.seal_turn(tx, turn.scope, turn.id, outcome.status, usage=usage, error=outcome.error, recited=recited)
         await reflection.enqueue_reflection(tx, turn)
         TURNS_SEALED.labels(outcome.status).inc()
     else:
         turn = await appending
     await tx.gather(enqueue_embedding(tx, turn.scope, after=EMBED_DELAY), enqueue_after_turn(tx, turn.scope))
-    new = turn.messages[len(begun.turn.messages) :]
+    new = turn.messages[len(started.turn.messages) :]
     return turn, new[-1].message_id if new else None
 
 
 async def _find_stored_reply(tx: Tx, turn: Turn, outcome: ReplyOutcome) -> tuple[Turn, str] | None:
-    """The turn with the reply that an earlier try stored; None when that try took no effect."""
+    """Return the turn with the reply that an earlier try stored; None when that try had no effect."""
     known = await messages.list_turn_messages(tx, turn.scope, turn.id)
-    for said in known[len(turn.messages) :]:
-        if said.role is Role.ASSISTANT and said.content == outcome.reply:
-            return replace(turn, messages=known), said.message_id
+    for message in known[len(turn.messages) :]:
+        if message.role is Role.ASSISTANT and message.content == outcome.reply:
+            return replace(turn, messages=known), message.message_id
     return None
 
 
-async def _wait_for_caller(tx: Tx, begun: StartedTurn, outcome: ReplyOutcome) -> None:
-    """The turn waits for the caller as long as a session would for a message."""
+async def _wait_for_caller(tx: Tx, started: StartedTurn, outcome: ReplyOutcome) -> None:
+    """Let the turn wait for the caller's tool results as long as a session would wait for a message."""
     until = tx.now + timedelta(minutes=30)
     calls = [call.id for call in outcome.calls]
-    turn = begun.turn
-    usage = begun.cost_with(outcome.usage)
+    turn = started.turn
+    usage = started.cost_with(outcome.usage)
     await turns.wait_for_caller(tx, turn.scope, turn.id, calls, lease_until=until, usage=usage)
     await postpone_work(tx, turn.scope, REFLECTION_KIND, turn.id, due_at=until)
 
 
 @dataclass(frozen=True, kw_only=True)
 class RecordedTurn:
-    """A turn in the store, with its reflection queued."""
+    """A stored turn whose reflection is queued."""
 
     turn: Turn
     update: StateUpdate | None
-    """What its plan and its tool results changed in the agent state."""
+    """What its expectations and tool results changed in the agent state; None for nothing."""
     job_id: str
 
 
 async def record_finished_turn(tx: Tx, scope: Scope, incoming: NewTurn, settings: Settings) -> RecordedTurn:
-    """The turn is stored in one transaction with everything that needs no model."""
+    """Store a turn that the application ran, and apply in the same transaction everything that needs no model."""
     turn = await store_turn(tx, scope, incoming, boundary_from_settings(settings))
     update = await record_turn(tx, turn)
     if turn.reply and (recited := await find_recital(tx, turn.scope, turn.reply)):

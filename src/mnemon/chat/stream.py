@@ -1,4 +1,4 @@
-"""Replies in the making, each in a task that the application owns: a listener may leave, the record is kept."""
+"""Replies being made, each in a task that the application owns: a client may leave, the turn is stored in any case."""
 
 import asyncio
 import logging
@@ -26,15 +26,15 @@ from mnemon.supervisor import Backoff, keep_running
 log = structlog.get_logger(__name__)
 _SEAL_TRIES = 6
 _NOT_SEALED_DETAIL = (
-    "The reply could not be stored: the database went away. Your message is kept; look at the turn shortly."
+    "The reply could not be stored: the database is not reachable. Your message is kept; look at the turn shortly."
 )
 
 
 class ReplyStream:
-    """One reply, as one listener hears it: asked for, then stored, then heard."""
+    """One reply for one client: first the model is asked, then the message is stored, then events are read."""
 
     def __init__(self, services: Services, tools: ToolsByName, ahead: PriorityTicket) -> None:
-        self._basement = services
+        self._services = services
         self._tools = tools
         self._ahead = ahead
         self._heard: asyncio.Queue[ChatEvent] = asyncio.Queue()
@@ -44,58 +44,61 @@ class ReplyStream:
         self._answer: ReplyGenerator | None = None
         self.task: asyncio.Task[None] | None = None
         self.sealing = False
-        """From here on the reply is complete or given up, and nothing may stop its storing."""
+        """Set once the reply is complete or given up; from then on it is not cancelled, so that it is stored."""
 
     @property
     def started_turn(self) -> StartedTurn:
+        """The stored turn; an error before `confirm_stored`."""
         return self._stored.result()
 
     @property
     def turn_id(self) -> str:
+        """The id of the turn."""
         return self.started_turn.turn.id
 
     @property
     def session_id(self) -> str:
+        """The id of the turn's session."""
         return self.started_turn.turn.session_id
 
     def ask_model(self, prompt: TurnPrompt) -> None:
-        """The model begins to answer. Nobody hears it before the message is stored."""
+        """Start the model's reply; no event is shown before `confirm_stored`."""
         self.task = asyncio.create_task(self._run_reply(prompt))
 
-    def confirm_stored(self, begun: StartedTurn, on_seal: OnSeal | None = None) -> None:
-        """The message is kept, come what may: the reply may be heard."""
+    def confirm_stored(self, started: StartedTurn, on_seal: OnSeal | None = None) -> None:
+        """Release the events, now that the message is committed, and keep the turn's lease renewed."""
         self._on_seal = on_seal
         self._keeper = asyncio.create_task(
-            keep_running("turn_lease_keeper", lambda: _keep_lease(self._basement, begun), backoff=Backoff())
+            keep_running("turn_lease_keeper", lambda: _keep_lease(self._services, started), backoff=Backoff())
         )
-        self._stored.set_result(begun)
+        self._stored.set_result(started)
         if self.task is None or self.task.done():
             self._emit_event(self._seal_failure())
         elif not self._heard.empty():
             self._ahead.release_priority()
 
     def abandon_unstored(self) -> None:
-        """Unless it was stored, there is nothing to answer."""
+        """Cancel the reply unless its message was stored."""
         if self._stored.cancel():
             self._ahead.release_priority()
             if self.task is not None:
                 self.task.cancel()
 
     def interrupt_reply(self, *, server_stops: bool = False) -> None:
-        """Nobody waits for more: the reply stops here, and what was said so far is sealed as interrupted."""
+        """Stop the reply because its client left or the server stops; the text so far is sealed as interrupted."""
         if self._answer is not None:
             self._answer.server_stops = server_stops
         if self.task is not None and not self.sealing:
             self.task.cancel()
 
     async def iter_events(self) -> AsyncIterator[ChatEvent]:
-        """Everything from the beginning to `ReplyDone` or `ReplyFailed`."""
+        """Yield every event from the start to `ReplyDone` or `ReplyFailed`."""
         async for some in self.event_batches():
             for event in some:
                 yield event
 
     async def event_batches(self) -> AsyncIterator[list[ChatEvent]]:
-        """The same, always all that is there: what comes together can be sent together."""
+        """Yield the same events in batches of all that are ready, so that they can be sent together."""
         some: list[ChatEvent] = [TurnStarted(turn_id=self.turn_id, session_id=self.session_id)]
         while True:
             while not self._heard.empty():
@@ -109,12 +112,13 @@ class ReplyStream:
         last: ChatEvent | None = None
         try:
             self._answer = ReplyGenerator(
-                self._basement, prompt, self._tools, self._emit_event, self._wait_until_stored
+                self._services, prompt, self._tools, self._emit_event, self._wait_until_stored
             )
             outcome = await self._answer.generate_reply()
-            begun = await self._wait_until_stored()
+            started = await self._wait_until_stored()
+            # From here on `interrupt_reply` no longer cancels the task.
             self.sealing = True
-            last = await _seal_with_retries(self._basement, begun, outcome, self._on_seal)
+            last = await _seal_with_retries(self._services, started, outcome, self._on_seal)
         finally:
             if self._keeper is not None:
                 self._keeper.cancel()
@@ -122,6 +126,7 @@ class ReplyStream:
                 self._emit_event(last or self._seal_failure())
 
     async def _wait_until_stored(self) -> StartedTurn:
+        # Shielded: cancelling the reply must not cancel the future that others wait for.
         return self._stored.result() if self._stored.done() else await asyncio.shield(self._stored)
 
     def _seal_failure(self) -> ReplyFailed:
@@ -134,16 +139,16 @@ class ReplyStream:
 
 
 class ReplyStreams:
-    """All replies in the making of this process."""
+    """All replies that this process is making."""
 
     def __init__(self) -> None:
         self._running: set[ReplyStream] = set()
 
     @contextmanager
     def open_stream(self, services: Services, tools: ToolsByName) -> Iterator[ReplyStream]:
-        """A reply that is about to be asked for and stored; until its first word, jobs stand back.
+        """Open a stream for a reply about to be asked for; jobs yield to it until its first token.
 
-        One that is not stored when the block ends is forsaken.
+        A stream whose message is not stored when the block ends is cancelled.
         """
         stream = ReplyStream(services, tools, services.db.way.begin_request())
         self._running.add(stream)
@@ -157,43 +162,43 @@ class ReplyStreams:
                 stream.task.add_done_callback(lambda _: self._running.discard(stream))
 
     def stop(self) -> None:
-        """Seal every reply as far as it came; whoever waits for one is told so."""
+        """Interrupt every reply; each is sealed with its text so far, and its client gets an error event."""
         for stream in self._running:
             stream.interrupt_reply(server_stops=True)
 
     async def close(self) -> None:
-        """Every reply is sealed as far as it came."""
+        """Interrupt every reply and wait until all are sealed."""
         running = list(self._running)
         self.stop()
         await asyncio.gather(*(stream.task for stream in running if stream.task), return_exceptions=True)
 
 
 async def _seal_with_retries(
-    services: Services, begun: StartedTurn, outcome: ReplyOutcome, on_seal: OnSeal | None
+    services: Services, started: StartedTurn, outcome: ReplyOutcome, on_seal: OnSeal | None
 ) -> ChatEvent | None:
-    """The turn is sealed, tried for half a minute while it cannot be; then the sweep gives it up."""
+    """Seal the turn and return its last event; None if that fails for half a minute, and its lease will expire."""
     for attempt in range(_SEAL_TRIES):
         try:
-            async with services.db.tx(begun.turn.scope.org_id) as tx:
-                turn, message_id = await seal_turn(tx, begun, outcome, again=attempt > 0)
+            async with services.db.tx(started.turn.scope.org_id) as tx:
+                turn, message_id = await seal_turn(tx, started, outcome, again=attempt > 0)
                 if on_seal is not None:
                     await on_seal(tx, turn, outcome)
         except Unavailable as error:
-            log.warning("seal_failed", turn=begun.turn.id, attempt=attempt + 1, error=error.code)
+            log.warning("seal_failed", turn=started.turn.id, attempt=attempt + 1, error=error.code)
             await asyncio.sleep(min(0.2 * 2**attempt, 5.0))
         else:
-            _log_sealed(begun, outcome)
-            return _last_event(begun, outcome, message_id)
-    log.error("turn_not_sealed", turn=begun.turn.id, tries=_SEAL_TRIES)
+            _log_sealed(started, outcome)
+            return _last_event(started, outcome, message_id)
+    log.error("turn_not_sealed", turn=started.turn.id, tries=_SEAL_TRIES)
     return None
 
 
-def _log_sealed(begun: StartedTurn, outcome: ReplyOutcome) -> None:
+def _log_sealed(started: StartedTurn, outcome: ReplyOutcome) -> None:
     log.log(
         logging.WARNING if outcome.status is TurnStatus.FAILED else logging.INFO,
         "turn_sealed",
-        turn=begun.turn.id,
-        session=begun.turn.session_id,
+        turn=started.turn.id,
+        session=started.turn.session_id,
         status=str(outcome.status),
         code=outcome.error.code if outcome.error else None,
         reason=outcome.reason if outcome.status is TurnStatus.ANSWERED else None,
@@ -203,8 +208,8 @@ def _log_sealed(begun: StartedTurn, outcome: ReplyOutcome) -> None:
     )
 
 
-def _last_event(begun: StartedTurn, outcome: ReplyOutcome, message_id: str | None) -> ChatEvent:
-    turn = begun.turn
+def _last_event(started: StartedTurn, outcome: ReplyOutcome, message_id: str | None) -> ChatEvent:
+    turn = started.turn
     if outcome.status is TurnStatus.ANSWERED:
         return ReplyDone(
             turn_id=turn.id,
@@ -219,14 +224,14 @@ def _last_event(begun: StartedTurn, outcome: ReplyOutcome, message_id: str | Non
     return ReplyFailed(turn_id=turn.id, code=code, detail=f"{detail} Your message is kept in turn {turn.id}.")
 
 
-async def _keep_lease(services: Services, begun: StartedTurn) -> None:
-    """Renew the turn's lease while its reply is made, counted in real time however the clock stands."""
-    turn = begun.turn
+async def _keep_lease(services: Services, started: StartedTurn) -> None:
+    """Renew the turn's lease while its reply is made; the interval is real time, whatever the clock setting says."""
+    turn = started.turn
     while True:
         await asyncio.sleep(TURN_LEASE.total_seconds() / 3)
         async with services.db.tx(turn.scope.org_id) as tx:
             until = tx.now + TURN_LEASE
-            # The person before the turn, the turn before its work: the order of everyone who locks two of them.
+            # Lock order of every writer: the person's row, then the turn's, then the work row.
             await lock_person_shared(tx, turn.scope)
             if await turns.renew_lease(tx, turn.scope, turn.id, until):
                 await postpone_work(tx, turn.scope, REFLECTION_KIND, turn.id, due_at=until)

@@ -1,4 +1,4 @@
-"""A tool of ours called by the chat model: its result and what it changes in the agent state commit together."""
+"""Calls of Mnemon's tools by the chat model: a call's result and its changes of the agent state commit together."""
 
 import json
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ ToolsByName = Mapping[str, Tool]
 
 @dataclass(frozen=True, kw_only=True)
 class ToolCallResult:
-    """What came of a call."""
+    """The result of a call."""
 
     content: Json
     """For the model; an `error` in it says what to do differently."""
@@ -32,19 +32,22 @@ class ToolCallResult:
 
     @property
     def text(self) -> str:
+        """The content as JSON text."""
         return json.dumps(self.content, ensure_ascii=False)
 
 
 def tool_specs(tools: ToolsByName) -> tuple[ToolSpec, ...]:
-    """The tools as the model is offered them."""
+    """Return the tools as they are offered to the model."""
     return tuple(
         ToolSpec(name=tool.name, description=tool.description, schema=_arguments_schema(tool.arguments))
         for tool in tools.values()
     )
 
 
-async def call_tool(services: Services, begun: StartedTurn, tools: ToolsByName, request: ToolRequest) -> ToolCallResult:
-    """The tool has run, or the model is told why it could not."""
+async def call_tool(
+    services: Services, started: StartedTurn, tools: ToolsByName, request: ToolRequest
+) -> ToolCallResult:
+    """Run the tool and return its result; an error becomes a result that tells the model what to do differently."""
     tool = tools.get(request.name)
     if tool is None:
         offered = f"Use one of these: {', '.join(tools)}." if tools else "No tools are offered in this chat."
@@ -54,8 +57,9 @@ async def call_tool(services: Services, begun: StartedTurn, tools: ToolsByName, 
     except ValidationError as error:
         return ToolCallResult(content={"error": f"The arguments cannot be used: {describe_validation_error(error)}."})
     text = tool.text_to_embed(arguments)
+    # Before the transaction: no connection or lock is held while the embedder works.
     vector = None if text is None else await embed_query(services.embedder, text)
-    turn = begun.turn
+    turn = started.turn
     caller = Caller(
         scope=turn.scope,
         user_name=turn.user_name,
@@ -65,7 +69,7 @@ async def call_tool(services: Services, begun: StartedTurn, tools: ToolsByName, 
     )
     try:
         async with services.db.tx(turn.scope.org_id) as tx:
-            # The person's row before the turn's; nobody forgets the person between this look and the commit.
+            # The person's row before the turn's. The lock keeps the person from being forgotten before the commit.
             _, status = await tx.gather(lock_person(tx, turn.scope), turns.lock_turn_status(tx, turn.scope, turn.id))
             if status is None:
                 return ToolCallResult(
@@ -80,5 +84,5 @@ async def call_tool(services: Services, begun: StartedTurn, tools: ToolsByName, 
 
 @cache
 def _arguments_schema(arguments: type[Arguments]) -> Json:
-    """Made once: writing out a schema takes longer than all of the turn's queries."""
+    """Return the schema of the arguments, cached: building one takes longer than all queries of a turn."""
     return arguments.model_json_schema()

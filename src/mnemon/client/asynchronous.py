@@ -1,4 +1,4 @@
-"""The client. `Mnemon` is async; `SyncMnemon` in `sync.py` is generated from this file and does the same, blocking."""
+"""The async client `Mnemon`. `SyncMnemon` in `sync.py` is generated from this file and does the same, blocking."""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -30,9 +30,10 @@ from mnemon.client.transport import AsyncTransport
 
 
 class Mnemon:
-    """A server, spoken to with one key.
+    """A client of one server with one key.
 
-    `user_id` and `persona_id` are what calls use that name none of their own.
+    `user_id` and `persona_id` are the defaults for calls that do not name their own: every method that takes `**person`
+    accepts both.
     """
 
     def __init__(
@@ -63,11 +64,12 @@ class Mnemon:
     async def open(
         cls, *, user_id: str | None = None, persona_id: str | None = None, **settings: Any
     ) -> AsyncIterator["Mnemon"]:
-        """A client of a server inside this process, made from the settings: embedded database, offline models.
+        """Start a server inside this process with these settings and yield its client.
 
+        By default it has an embedded database and offline models:
         `async with Mnemon.open(data_dir="notes") as m: await m.remember("…", user_id="ann")`
         """
-        # By name, when it is wanted: importing the client must not import the server.
+        # Imported by name, here: importing the client must not import the server.
         inprocess = import_module("mnemon.cli.inprocess")
         async with inprocess.serve_in_process(**settings) as (url, key):
             client = cls(url, key, user_id=user_id, persona_id=persona_id)
@@ -76,22 +78,25 @@ class Mnemon:
 
     # async only: end
     async def close(self) -> None:
-        """The connections are closed."""
+        """Close the connections."""
         await self._transport.close()
 
     # Turns
 
-    async def chat(self, message: str, *, session_id: str | None = None, **who: str) -> Reply:
-        """The reply, with memory applied."""
-        body = self._body_for(who, sessionId=session_id, message=message, stream=False)
+    async def chat(self, message: str, *, session_id: str | None = None, **person: str) -> Reply:
+        """Send a message and return the reply, made with the person's memory."""
+        body = self._body_for(person, sessionId=session_id, message=message, stream=False)
         return cast("Reply", await self._request_data("POST", "/api/chat", body))
 
     @asynccontextmanager
     async def stream(
-        self, message: str, *, session_id: str | None = None, **who: str
+        self, message: str, *, session_id: str | None = None, **person: str
     ) -> AsyncIterator[AsyncIterator[Event]]:
-        """The reply as it comes: `async with m.stream("…") as events: async for event in events: …`."""
-        body = self._body_for(who, sessionId=session_id, message=message, stream=True)
+        """Send a message and yield the reply's events.
+
+        `async with m.stream("…") as events: async for event in events: …`
+        """
+        body = self._body_for(person, sessionId=session_id, message=message, stream=True)
         async with self._transport.stream("POST", "/api/chat", body=body) as events:
             yield events
 
@@ -102,10 +107,10 @@ class Mnemon:
         tool_results: Sequence[ToolResult] = (),
         expectations: Sequence[Expectation] = (),
         session_id: str | None = None,
-        **who: str,
+        **person: str,
     ) -> Recorded:
-        """A turn that the application ran itself is recorded and will be reflected."""
-        body = self._body_for(who, sessionId=session_id, messages=list(messages))
+        """Record a turn that the application ran itself; it is reflected later."""
+        body = self._body_for(person, sessionId=session_id, messages=list(messages))
         if tool_results:
             body["toolResults"] = list(tool_results)
         if expectations:
@@ -113,14 +118,14 @@ class Mnemon:
         return cast("Recorded", await self._request_data("POST", "/api/turns", body))
 
     async def turn_report(self, turn_id: str) -> dict[str, Any]:
-        """The turn and what reflection did with it."""
+        """Return a turn and what its reflection did."""
         return cast("dict[str, Any]", await self._request_data("GET", f"/api/turns/{turn_id}"))
 
     async def context(
-        self, query: str, *, session_id: str | None = None, budget_tokens: int | None = None, **who: str
+        self, query: str, *, session_id: str | None = None, budget_tokens: int | None = None, **person: str
     ) -> Context:
-        """Exactly what a chat turn would be given."""
-        body = self._body_for(who, sessionId=session_id, query=query, budgetTokens=budget_tokens)
+        """Return the context that a chat turn with this query would be given."""
+        body = self._body_for(person, sessionId=session_id, query=query, budgetTokens=budget_tokens)
         return cast("Context", await self._request_data("POST", "/api/context", body))
 
     # Memory
@@ -129,17 +134,17 @@ class Mnemon:
         self,
         content: str,
         *,
-        type: MemoryType = "PROFILE",  # noqa: A002  the wire's word
+        type: MemoryType = "PROFILE",  # noqa: A002  the API's name
         entity: Entity | None = None,
         fact_type: str | None = None,
         attribute: str | None = None,
         pinned: bool | None = None,
         importance: int | None = None,
-        **who: str,
+        **person: str,
     ) -> Memory:
-        """The fact is stored; one with the same key is updated and its earlier version kept."""
+        """Store a fact; one with the same key is updated and its earlier version kept."""
         body = self._body_for(
-            who, type=type, content=content, entity=entity, factType=fact_type, attribute=attribute, pinned=pinned,
+            person, type=type, content=content, entity=entity, factType=fact_type, attribute=attribute, pinned=pinned,
             importance=importance,
         )  # fmt: skip
         return cast("Memory", await self._request_data("POST", "/api/memories", body))
@@ -152,65 +157,65 @@ class Mnemon:
         ranking: Ranking | None = None,
         kinds: Sequence[str] | None = None,
         as_of: str | None = None,
-        **who: str,
+        **person: str,
     ) -> Found:
-        """What memory knows about the query, best first, with the parts of each score."""
+        """Search memory; return the results best first, with the parts of each score."""
         body = self._body_for(
-            who, query=query, limit=limit, ranking=ranking, kinds=list(kinds) if kinds else None, asOf=as_of
+            person, query=query, limit=limit, ranking=ranking, kinds=list(kinds) if kinds else None, asOf=as_of
         )
         return cast("Found", await self._request_data("POST", "/api/memories/search", body))
 
     async def memories(self, *, limit: int = 50, **query: Any) -> AsyncIterator[Memory]:
-        """Every memory that the filters let through, page by page."""
-        asked = {"userId": self.user_id, "personaId": self.persona_id, **query}
-        async for memory in self._iter_pages("/api/memories", asked, limit):
+        """Yield every memory that matches the filters, page by page."""
+        filters = {"userId": self.user_id, "personaId": self.persona_id, **query}
+        async for memory in self._iter_pages("/api/memories", filters, limit):
             yield cast("Memory", memory)
 
     async def memory(self, memory_id: str) -> Memory:
-        """One memory."""
+        """Return one memory."""
         return cast("Memory", await self._request_data("GET", f"/api/memories/{memory_id}"))
 
     async def change_memory(self, memory_id: str, **changes: Any) -> Memory:
-        """The memory is changed: content, importance, pinned, status, with a reason."""
+        """Change a memory: content, importance, pinned, status, with a reason."""
         return cast("Memory", await self._request_data("PATCH", f"/api/memories/{memory_id}", changes))
 
     async def forget(self, memory_id: str) -> dict[str, Any]:
-        """The memory is gone, everywhere; the receipt counts what went."""
+        """Forget a memory everywhere; return the receipt, which counts what was removed."""
         return cast("dict[str, Any]", await self._request_data("DELETE", f"/api/memories/{memory_id}"))
 
     async def forget_person(self, user_id: str) -> dict[str, Any]:
-        """The person is gone, everywhere; the receipt counts what went."""
+        """Forget a person everywhere; return the receipt, which counts what was removed."""
         return cast("dict[str, Any]", await self._request_data("DELETE", f"/api/users/{quote(user_id, safe='')}"))
 
     async def todos(self, **query: Any) -> list[dict[str, Any]]:
-        """Commitments, habits, threads and frictions."""
-        asked = {"userId": self.user_id, "personaId": self.persona_id, **query}
-        return [todo async for todo in self._iter_pages("/api/todos", asked, 100)]
+        """Return the person's commitments, habits, threads and frictions."""
+        filters = {"userId": self.user_id, "personaId": self.persona_id, **query}
+        return [todo async for todo in self._iter_pages("/api/todos", filters, 100)]
 
     async def export(self, user_id: str) -> AsyncIterator[str]:
-        """Everything about the person, a line of JSON each."""
+        """Yield everything about the person, one JSON row per line."""
         async for line in self._transport.lines(f"/api/users/{quote(user_id, safe='')}/export"):
             yield line
 
     # Sessions and agent state
 
     async def sessions(self, **query: Any) -> list[dict[str, Any]]:
-        """The person's sessions."""
-        asked = {"userId": self.user_id, "personaId": self.persona_id, **query}
-        return [session async for session in self._iter_pages("/api/sessions", asked, 100)]
+        """Return the person's sessions, newest first."""
+        filters = {"userId": self.user_id, "personaId": self.persona_id, **query}
+        return [session async for session in self._iter_pages("/api/sessions", filters, 100)]
 
     async def agent_state(self, session_id: str) -> dict[str, Any]:
-        """What the agent holds true in this session, with its version."""
+        """Return the agent state of a session, with its version."""
         return cast("dict[str, Any]", await self._request_data("GET", f"/api/sessions/{session_id}/agent-state"))
 
     async def patch_agent_state(self, session_id: str, update: Mapping[str, Any], *, version: int) -> dict[str, Any]:
-        """The delta is applied, if this version is still current."""
+        """Apply an update to the agent state if `version` is still current; raise ApiError 412 if it is not."""
         headers = {"If-Match": f'"{version}"'}
         path = f"/api/sessions/{session_id}/agent-state"
         return cast("dict[str, Any]", await self._request_data("PATCH", path, dict(update), headers=headers))
 
     async def events(self, session_id: str, *, after: str | None = None) -> AsyncIterator[Event]:
-        """Agent state updates of the session, endlessly; a broken stream is taken up where it broke."""
+        """Yield the session's agent state updates endlessly; a broken stream is resumed where it broke."""
         seen = after
         while True:
             headers = {} if seen is None else {"Last-Event-ID": seen}
@@ -220,52 +225,52 @@ class Mnemon:
                 ) as events:
                     async for event in events:
                         seen = event.id or seen
-                        if event.kind != "error":  # the stream's last: opening it again works, or raises the reason
+                        if event.kind != "error":  # it ends the stream; opening it again works or raises the reason
                             yield event
             except Unreachable:
                 await self._wait_until_ready()
 
     async def verifications(self, session_id: str, *, after: str | None = None) -> AsyncIterator[Verified]:
-        """`expectation_verified`, endlessly: each expectation once, when it is confirmed or fails."""
+        """Yield each expectation once, when it is confirmed or fails, endlessly."""
         known = Verifications()
         async for event in self.events(session_id, after=after):
             for verified in known.of(event):
                 yield verified
 
-    # Organization and career
+    # Engagement and agents
 
     async def engagement(self, **query: Any) -> Engagement | None:
-        """Hypotheses, unknowns and findings; None before the first session."""
+        """Return hypotheses, unknowns and findings; None before the first session."""
         return cast("Engagement | None", await self._request_data("GET", "/api/engagement", query=query))
 
     async def create_agent(self, **agent: Any) -> Agent:
-        """An agent is made."""
+        """Create an agent."""
         return cast("Agent", await self._request_data("POST", "/api/agents", agent))
 
     async def agents(self) -> list[Agent]:
-        """The organization's agents."""
+        """Return the organization's agents, oldest first."""
         return [agent async for agent in self._iter_pages("/api/agents", {}, 100)]
 
     async def run(self, agent_id: str, prompt: str | None = None) -> Run:
-        """A run is queued."""
+        """Queue a run of the agent."""
         body = {} if prompt is None else {"prompt": prompt}
         return cast("Run", await self._request_data("POST", f"/api/agents/{agent_id}/runs", body))
 
     async def run_status(self, run_id: str) -> Run:
-        """The run as it stands."""
+        """Return a run."""
         return cast("Run", await self._request_data("GET", f"/api/runs/{run_id}"))
 
     async def re_examine(self, run_id: str) -> Run:
-        """A run that looks at the decision again is queued."""
+        """Queue a run that examines the decision again."""
         return cast("Run", await self._request_data("POST", f"/api/runs/{run_id}/re-examine"))
 
     async def resolve(self, run_id: str, outcome: str, note: str | None = None) -> Run:
-        """What came of the decision is recorded."""
+        """Record the outcome of a decision."""
         body = {"outcome": outcome} if note is None else {"outcome": outcome, "note": note}
         return cast("Run", await self._request_data("POST", f"/api/runs/{run_id}/resolve", body))
 
     async def decisions(self, agent_id: str, limit: int = 5) -> list[dict[str, Any]]:
-        """The agent's last decisions, a line each."""
+        """Return the agent's latest decisions, newest first."""
         return cast(
             "list[dict[str, Any]]",
             await self._request_data("GET", f"/api/agents/{agent_id}/decisions", query={"limit": limit}),
@@ -273,37 +278,37 @@ class Mnemon:
 
     # Notes
 
-    async def write_notes(self, changes: Sequence[Mapping[str, Any]], **who: str) -> list[dict[str, Any]]:
-        """All changes are made, or none: `{"op": "put", "namespace": [...], "key": ..., "value": ...}` and others."""
-        body = {"userId": self._notes_owner(who), "changes": list(changes)}
+    async def write_notes(self, changes: Sequence[Mapping[str, Any]], **person: str) -> list[dict[str, Any]]:
+        """Apply all changes or none: `{"op": "put", "namespace": [...], "key": ..., "value": ...}` and others."""
+        body = {"userId": self._notes_owner(person), "changes": list(changes)}
         return cast("list[dict[str, Any]]", (await self._request_data("POST", "/api/notes/write", body))["results"])
 
     async def read_notes(
-        self, addresses: Sequence[tuple[Sequence[str], str]], *, refresh: bool = False, **who: str
+        self, addresses: Sequence[tuple[Sequence[str], str]], *, refresh: bool = False, **person: str
     ) -> list[Note | None]:
-        """The notes by namespace and key, None for one that is not there."""
-        asked = [{"namespace": list(namespace), "key": key} for namespace, key in addresses]
-        body = {"userId": self._notes_owner(who), "notes": asked, "refresh": refresh}
+        """Return notes by namespace and key, None for one that does not exist."""
+        notes = [{"namespace": list(namespace), "key": key} for namespace, key in addresses]
+        body = {"userId": self._notes_owner(person), "notes": notes, "refresh": refresh}
         return cast("list[Note | None]", (await self._request_data("POST", "/api/notes/read", body))["notes"])
 
     async def search_notes(
-        self, namespace: Sequence[str] = (), *, user_id: str | None = None, **asked: Any
+        self, namespace: Sequence[str] = (), *, user_id: str | None = None, **search: Any
     ) -> list[Note]:
-        """Notes below the namespace that meet every condition; with a query or a vector, nearest first."""
-        who = {} if user_id is None else {"user_id": user_id}
-        body = {"userId": self._notes_owner(who), "namespace": list(namespace), **asked}
+        """Return the notes below a namespace that meet every condition; with a query or a vector, nearest first."""
+        person = {} if user_id is None else {"user_id": user_id}
+        body = {"userId": self._notes_owner(person), "namespace": list(namespace), **search}
         return cast("list[Note]", (await self._request_data("POST", "/api/notes/search", body))["notes"])
 
-    async def note_namespaces(self, *, user_id: str | None = None, **asked: Any) -> list[list[str]]:
-        """The namespaces that hold something and fit the patterns."""
-        who = {} if user_id is None else {"user_id": user_id}
-        body = {"userId": self._notes_owner(who), **asked}
+    async def note_namespaces(self, *, user_id: str | None = None, **search: Any) -> list[list[str]]:
+        """Return the namespaces that hold a note and match the patterns."""
+        person = {} if user_id is None else {"user_id": user_id}
+        body = {"userId": self._notes_owner(person), **search}
         return cast("list[list[str]]", (await self._request_data("POST", "/api/notes/namespaces", body))["namespaces"])
 
-    # The wire
+    # Requests
 
     async def request(self, method: str, path: str, body: Any = None, **query: Any) -> Any:
-        """Any route of the API; gives its `data`."""
+        """Call any route of the API and return the `data` of its response."""
         return await self._request_data(method, path, body, query=query)
 
     async def _request_data(
@@ -331,13 +336,13 @@ class Mnemon:
     async def _wait_until_ready(self) -> None:
         await self._transport.send("GET", "/readyz")
 
-    def _notes_owner(self, who: Mapping[str, str]) -> str:
-        owner = who.get("user_id", self.user_id)
+    def _notes_owner(self, person: Mapping[str, str]) -> str:
+        owner = person.get("user_id", self.user_id)
         if owner is None:
-            raise ValueError("Whose notes? Name a person: Mnemon(..., user_id=...) or user_id=... with the call.")
+            raise ValueError("Notes belong to a person. Pass user_id=... to the call or to Mnemon(...).")
         return owner
 
-    def _body_for(self, who: Mapping[str, str], **fields: Any) -> dict[str, Any]:
-        """The body with the person and persona that are meant, and without what was not given."""
-        named = {"userId": who.get("user_id", self.user_id), "personaId": who.get("persona_id", self.persona_id)}
+    def _body_for(self, person: Mapping[str, str], **fields: Any) -> dict[str, Any]:
+        """Return the body with the person and persona of the call or the client, without fields that are None."""
+        named = {"userId": person.get("user_id", self.user_id), "personaId": person.get("persona_id", self.persona_id)}
         return {name: value for name, value in {**named, **fields}.items() if value is not None}

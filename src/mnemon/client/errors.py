@@ -1,8 +1,8 @@
-"""What can go wrong on the way to the server and back.
+"""The errors of the client.
 
 ClientError
 ├── ApiError       the server answered with a problem: status, code, detail, request id
-└── Unreachable    no answer came, after every retry
+└── Unreachable    no response came, after every retry
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,11 +10,11 @@ from typing import Any
 
 
 class ClientError(Exception):
-    """The call did not succeed."""
+    """A call that did not succeed."""
 
 
 class ApiError(ClientError):
-    """The server's own words on why not."""
+    """A problem that the server answered with."""
 
     def __init__(self, status: int, problem: Mapping[str, Any]) -> None:
         self.status = status
@@ -26,4 +26,4 @@ class ApiError(ClientError):
 
 
 class Unreachable(ClientError):
-    """Nobody answered."""
+    """No response from the server, after every retry."""

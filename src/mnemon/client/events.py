@@ -1,6 +1,6 @@
-"""`expectation_verified`, derived from `agent_state_update`: the server sends no such event, because none is needed.
+"""Server-Sent Events, parsed line by line, and the verifications derived from them.
 
-Server-Sent Events, line by line.
+The server sends no `expectation_verified`: it follows from `agent_state_update`.
 """
 
 import json
@@ -17,11 +17,11 @@ class Event:
     """`turn`, `delta`, `tool_call`, `tool_result`, `agent_state_update`, `done`, `error`, …"""
     data: Any
     id: str | None = None
-    """What to send as `Last-Event-ID` to go on from here."""
+    """The value of `Last-Event-ID` with which a new stream continues after this event."""
 
 
 class Reader:
-    """Collects lines until an event is complete."""
+    """Parses a stream's lines into events."""
 
     def __init__(self) -> None:
         self._kind = "message"
@@ -29,7 +29,7 @@ class Reader:
         self._id: str | None = None
 
     def take(self, line: str) -> Event | None:
-        """The event that this line completes, if any."""
+        """Add a line; return the event that it completes, or None."""
         if not line:
             return self._complete_event()
         name, _, value = line.partition(":")
@@ -44,7 +44,9 @@ class Reader:
 
     def _complete_event(self) -> Event | None:
         kind, data = self._kind, "\n".join(self._data)
+        # The id is not reset: by the specification it holds until another one is sent.
         self._kind, self._data = "message", []
+        # A comment or a heartbeat ends without data; the specification says to ignore it.
         if not data:
             return None
         try:
@@ -59,7 +61,7 @@ _FINAL_STATUSES = ("confirmed", "failed")
 
 @dataclass(frozen=True, kw_only=True)
 class Verified:
-    """An expectation that was pending met its result."""
+    """An expectation that was confirmed or failed."""
 
     session_id: str
     expectation: Mapping[str, Any]
@@ -68,13 +70,13 @@ class Verified:
 
 
 class Verifications:
-    """Remembers which expectations were settled, so that each is told once."""
+    """Finds settled expectations in a stream of events, each once."""
 
     def __init__(self) -> None:
         self._told: set[tuple[str, str]] = set()
 
     def of(self, event: Event) -> list[Verified]:
-        """What this event verifies; nothing for events of another kind."""
+        """Return the expectations that this event settles; none for events of another kind."""
         if event.kind != "agent_state_update":
             return []
         session = str(event.data["sessionId"])

@@ -1,4 +1,7 @@
-"""Connections that follow the event loop: one client may be used from several, as sync wrappers of async SDKs do."""
+"""An HTTP transport with one connection pool per event loop.
+
+Sync wrappers of async SDKs use one client from several loops, and a connection belongs to the loop it was opened in.
+"""
 
 import asyncio
 from weakref import WeakKeyDictionary
@@ -7,12 +10,14 @@ import httpx2
 
 
 class PerLoop(httpx2.AsyncBaseTransport):
-    """A pool of connections for each loop that asks; a connection belongs to the loop it was opened in."""
+    """A transport with a connection pool for each event loop that uses it."""
 
     def __init__(self) -> None:
+        # Weak, so that a loop that has ended takes its pool with it.
         self._pools: WeakKeyDictionary[asyncio.AbstractEventLoop, httpx2.AsyncHTTPTransport] = WeakKeyDictionary()
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        """Send the request with the pool of the running loop."""
         loop = asyncio.get_running_loop()
         pool = self._pools.get(loop)
         if pool is None:
@@ -20,7 +25,7 @@ class PerLoop(httpx2.AsyncBaseTransport):
         return await pool.handle_async_request(request)
 
     async def aclose(self) -> None:
-        """This loop's connections are closed; those of another loop can only be closed there."""
+        """Close the running loop's connections; those of another loop can only be closed there."""
         pool = self._pools.pop(asyncio.get_running_loop(), None)
         if pool is not None:
             await pool.aclose()

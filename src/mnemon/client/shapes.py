@@ -1,4 +1,4 @@
-"""What the server gives back, as typed dictionaries with the wire's own names."""
+"""The API's JSON as typed dictionaries, with the API's own names."""
 
 from typing import Any, Literal, NotRequired, TypedDict
 
@@ -7,11 +7,15 @@ Ranking = Literal["similarity", "blended", "hybrid"]
 
 
 class Entity(TypedDict):
+    """The person or thing that a memory is about."""
+
     type: str
     label: str
 
 
 class Memory(TypedDict):
+    """A memory."""
+
     id: str
     userId: str
     personaId: str | None
@@ -36,6 +40,8 @@ class Memory(TypedDict):
 
 
 class Hit(TypedDict):
+    """A memory or a message that a search found."""
+
     memory: NotRequired[Memory]
     message: NotRequired[dict[str, Any]]
     score: float
@@ -43,11 +49,15 @@ class Hit(TypedDict):
 
 
 class Found(TypedDict):
+    """The result of a search."""
+
     results: list[Hit]
     entityCards: list[dict[str, Any]]
 
 
 class Message(TypedDict):
+    """A message of a turn."""
+
     role: Literal["user", "assistant", "tool"]
     content: str
     name: NotRequired[str]
@@ -55,6 +65,8 @@ class Message(TypedDict):
 
 
 class ToolResult(TypedDict):
+    """The result of a tool."""
+
     id: str
     action: str
     ids: NotRequired[list[str]]
@@ -66,6 +78,8 @@ class ToolResult(TypedDict):
 
 
 class Expectation(TypedDict):
+    """The expected outcome of an action."""
+
     action: str
     expected_outcome: str
     expected_ids: NotRequired[list[str]]
@@ -75,6 +89,8 @@ class Expectation(TypedDict):
 
 
 class Recorded(TypedDict):
+    """A recorded turn."""
+
     turnId: str
     sessionId: str
     agentStateUpdate: dict[str, Any] | None
@@ -82,6 +98,8 @@ class Recorded(TypedDict):
 
 
 class Reply(TypedDict):
+    """A reply."""
+
     turnId: str
     sessionId: str
     messageId: str | None
@@ -90,6 +108,8 @@ class Reply(TypedDict):
 
 
 class Context(TypedDict):
+    """The context of a chat turn."""
+
     system: str
     tokens: int
     layers: list[dict[str, Any]]
@@ -102,7 +122,7 @@ Agent = dict[str, Any]
 
 
 class Note(TypedDict):
-    """JSON that a program keeps for a person."""
+    """A JSON value that a program stores for a person."""
 
     namespace: list[str]
     key: str

@@ -1,4 +1,4 @@
-"""Requests with retries: every write carries an Idempotency-Key, so trying again is safe."""
+"""HTTP requests with retries: every POST carries an Idempotency-Key, so repeating one is safe."""
 
 import asyncio
 import random
@@ -18,7 +18,7 @@ _MAX_WAIT_S = 10.0
 
 
 class AsyncTransport:
-    """One connection pool to one server with one key."""
+    """A connection pool to one server with one key."""
 
     def __init__(self, base_url: str, key: str, *, timeout: float, retries: int) -> None:
         headers = {"Authorization": f"Bearer {key}"}
@@ -26,7 +26,7 @@ class AsyncTransport:
         self._retries = retries
 
     async def close(self) -> None:
-        """The connections are closed."""
+        """Close the connections."""
         await self._http.aclose()
 
     async def send(
@@ -38,14 +38,18 @@ class AsyncTransport:
         query: Mapping[str, Any] | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> Any:
-        """The answer's JSON; tried again while that may help."""
+        """Send a request and return the response's JSON; retry while that may help.
+
+        Raises ApiError for a problem and Unreachable when no response came.
+        """
         sent = {**(headers or {})}
+        # One key for all attempts: the server stores the first effect and replays its reply.
         if method == "POST":
             sent.setdefault("Idempotency-Key", uuid.uuid4().hex)
-        known = {name: value for name, value in (query or {}).items() if value is not None}
+        params = {name: value for name, value in (query or {}).items() if value is not None}
         for attempt in range(self._retries + 1):
             try:
-                response = await self._http.request(method, path, json=body, params=known, headers=sent)
+                response = await self._http.request(method, path, json=body, params=params, headers=sent)
             except httpx2.TransportError as error:
                 if attempt == self._retries:
                     raise Unreachable(f"{self._http.base_url} did not answer: {error}") from error
@@ -61,7 +65,7 @@ class AsyncTransport:
     async def stream(
         self, method: str, path: str, *, body: Any = None, headers: Mapping[str, str] | None = None
     ) -> AsyncIterator[AsyncIterator[Event]]:
-        """The events of an open stream."""
+        """Open a stream and yield its events; it is not retried. Raises Unreachable when it breaks."""
         try:
             async with self._http.stream(method, path, json=body, headers=dict(headers or {})) as response:
                 if response.status_code >= 400:
@@ -72,7 +76,7 @@ class AsyncTransport:
             raise Unreachable(f"the stream from {self._http.base_url} broke off: {error}") from error
 
     async def lines(self, path: str) -> AsyncIterator[str]:
-        """The lines of an NDJSON answer, as they come."""
+        """Yield the lines of an NDJSON response as they arrive."""
         async with self._http.stream("GET", path) as response:
             if response.status_code >= 400:
                 await response.aread()
@@ -90,15 +94,17 @@ async def _iter_events(response: httpx2.Response) -> AsyncIterator[Event]:
             yield event
 
 
-async def _wait_before_retry(attempt: int, told: str | None) -> None:
-    seconds = float(told) if told and told.isdigit() else 0.2 * 2**attempt
-    spread = 0.5 + random.random() / 2  # noqa: S311  jitter, not a secret
+async def _wait_before_retry(attempt: int, retry_after: str | None) -> None:
+    seconds = float(retry_after) if retry_after and retry_after.isdigit() else 0.2 * 2**attempt
+    # Jitter, so that clients that failed together do not come back together.
+    spread = 0.5 + random.random() / 2  # noqa: S311  not a secret
     await asyncio.sleep(min(seconds, _MAX_WAIT_S) * spread)
 
 
 def _may_retry(response: httpx2.Response) -> bool:
-    """Whether the same request may succeed in a moment."""
+    """Say whether the same request may succeed in a moment."""
     if response.status_code == 409:
+        # The first attempt may still be running; any other conflict would only repeat itself.
         return bool(response.json().get("code") == "idempotency_in_progress")
     return response.status_code in RETRIED
 

@@ -1,1 +1,1 @@
-"""Adapters for frameworks people already use, each thin, each an optional extra. Their data lives in our rooms."""
+"""Adapters for agent frameworks, each thin and an optional extra. Their data are notes, stored through the client."""

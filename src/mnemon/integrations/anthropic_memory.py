@@ -1,7 +1,7 @@
 """Anthropic's memory tool over notes: `client.beta.messages.tool_runner(…, tools=[MnemonMemoryTool(mnemon)])`.
 
-A file is a note under its path; a directory is whatever paths lie below it. The answers are in the words of Anthropic's
-own file-system tool, which models are used to.
+A file is a note under its path; a directory exists through the paths below it. The replies are worded as those of
+Anthropic's own file-system tool, which models know.
 """
 
 import posixpath
@@ -33,6 +33,7 @@ class MnemonMemoryTool(BetaAsyncAbstractMemoryTool):
         self.client = client
 
     async def view(self, command: BetaMemoryTool20250818ViewCommand) -> str:
+        """Return a file with line numbers, or the files and directories up to two levels below a path."""
         path = _check_path(command.path)
         text = await self._read_text(path)
         if text is not None:
@@ -46,7 +47,9 @@ class MnemonMemoryTool(BetaAsyncAbstractMemoryTool):
         return "\n".join([head, *(one for one in listed if one[len(path) :].count("/") <= 2)])
 
     async def create(self, command: BetaMemoryTool20250818CreateCommand) -> str:
+        """Create a file; raise ToolError if it exists."""
         path = _check_path(command.path)
+        # `ifAbsent` makes looking and writing one step.
         put = {**_note_address(path), "op": "put", "value": {"text": command.file_text}, "ifAbsent": True}
         [made] = await self.client.write_notes([put])
         if not made["count"]:
@@ -54,6 +57,7 @@ class MnemonMemoryTool(BetaAsyncAbstractMemoryTool):
         return f"File created successfully at: {command.path}"
 
     async def str_replace(self, command: BetaMemoryTool20250818StrReplaceCommand) -> str:
+        """Replace a text that occurs once in a file; raise ToolError if it occurs never or more often."""
         path = _check_path(command.path)
         text = await self._require_file(path)
         places = [n for n, line in enumerate(text.split("\n"), 1) if command.old_str.split("\n")[0] in line]
@@ -70,6 +74,7 @@ class MnemonMemoryTool(BetaAsyncAbstractMemoryTool):
         return f"The memory file has been edited. Here's the snippet showing the change (with line numbers):\n{around}"
 
     async def insert(self, command: BetaMemoryTool20250818InsertCommand) -> str:
+        """Insert lines after a line of a file."""
         path = _check_path(command.path)
         lines = (await self._require_file(path)).split("\n")
         if not 0 <= command.insert_line <= len(lines):
@@ -79,6 +84,7 @@ class MnemonMemoryTool(BetaAsyncAbstractMemoryTool):
         return f"The file {command.path} has been edited."
 
     async def delete(self, command: BetaMemoryTool20250818DeleteCommand) -> str:
+        """Delete a file, or a directory with everything in it."""
         path = _check_path(command.path)
         if path == ROOT:
             raise ToolError(f"Cannot delete the {ROOT} directory itself")
@@ -89,6 +95,7 @@ class MnemonMemoryTool(BetaAsyncAbstractMemoryTool):
         return f"Successfully deleted {command.path}"
 
     async def rename(self, command: BetaMemoryTool20250818RenameCommand) -> str:
+        """Move a file or a directory; raise ToolError if the destination exists."""
         old, new = _check_path(command.old_path), _check_path(command.new_path)
         if await self._read_text(new) is not None or await self._paths_below(new):
             raise ToolError(f"The destination {command.new_path} already exists")
@@ -104,7 +111,7 @@ class MnemonMemoryTool(BetaAsyncAbstractMemoryTool):
         return f"Successfully renamed {command.old_path} to {command.new_path}"
 
     async def clear_all_memory(self) -> str:
-        """Nothing is left."""
+        """Delete every file."""
         await self.client.write_notes([{"op": "clear", "namespace": _NAMESPACE}])
         return "All memory cleared"
 
@@ -122,7 +129,7 @@ class MnemonMemoryTool(BetaAsyncAbstractMemoryTool):
         await self.client.write_notes([{**_note_address(path), "op": "put", "value": {"text": text}}])
 
     async def _paths_below(self, path: str) -> list[str]:
-        # "0" follows "/" in the order of characters: everything between is below the directory.
+        # "0" is the character after "/", so the keys between the two are exactly those below the directory.
         found = await self.client.search_notes(
             _NAMESPACE, exact=True, order="key", after=f"{path}/", before=f"{path}0", limit=_MAX_NOTES
         )
@@ -141,7 +148,7 @@ def _note_address(path: str) -> dict[str, Any]:
 
 
 def _parent_directories(root: str, path: str) -> list[str]:
-    """The directories from the root down to the path."""
+    """Return the directories between the root and the path."""
     parts = path[len(root) + 1 :].split("/")[:-1]
     return ["/".join([root, *parts[: n + 1]]) for n in range(len(parts))]
 

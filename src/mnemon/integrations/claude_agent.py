@@ -1,6 +1,6 @@
 """A session store for the Claude Agent SDK: `ClaudeAgentOptions(session_store=MnemonSessionStore(client))`.
 
-Transcripts are mirrored into the notes of the client's person, and resumed from there on any machine.
+Transcripts are mirrored into the notes of the client's person, and can be resumed on any machine.
 """
 
 import asyncio
@@ -27,25 +27,27 @@ _PAGE_SIZE = 1000
 
 
 class MnemonSessionStore(SessionStore):
-    """Transcripts, their subagents' and their summaries."""
+    """Transcripts of sessions and of their subagents, and the sessions' summaries."""
 
     def __init__(self, client: Mnemon) -> None:
         self.client = client
-        self._turn: defaultdict[tuple[str, str], asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._append_locks: defaultdict[tuple[str, str], asyncio.Lock] = defaultdict(asyncio.Lock)
 
     async def append(self, key: SessionKey, entries: list[SessionStoreEntry]) -> None:
-        """The entries stand at the end, each with a `uuid` once, and the session's summary takes account of them."""
+        """Append the entries, each `uuid` once, and update the session's summary."""
         if not entries:
             return
-        where = _session_namespace(key)
+        namespace = _session_namespace(key)
         changes = [
-            {"op": "put", "namespace": where, "key": entry.get("uuid"), "value": wrapped(entry), "ifAbsent": True}
+            {"op": "put", "namespace": namespace, "key": entry.get("uuid"), "value": wrapped(entry), "ifAbsent": True}
             for entry in entries
         ]
+        # Subagents have no summary.
         if key.get("subpath"):
             await self.client.write_notes(changes)
             return
-        async with self._turn[key["project_key"], key["session_id"]]:
+        # A summary is read, folded and written back, so two appends to one session must not overlap in this process.
+        async with self._append_locks[key["project_key"], key["session_id"]]:
             address = ([SUMMARIES, key["project_key"]], key["session_id"])
             [held] = await self.client.read_notes([address])
             summary = fold_session_summary(None if held is None else _summary_entry(held), key, entries)
@@ -53,22 +55,22 @@ class MnemonSessionStore(SessionStore):
             await self.client.write_notes([*changes, put])
 
     async def load(self, key: SessionKey) -> list[SessionStoreEntry] | None:
-        """The whole transcript; None for one never written."""
+        """Return the whole transcript; None for one never written."""
         entries: list[SessionStoreEntry] = await Roll(self.client, _session_namespace(key)).last()
         return entries or None
 
     async def list_sessions(self, project_key: str) -> list[SessionStoreListEntry]:
-        """The project's sessions with the time of their last entry."""
+        """Return the project's sessions with the time of their last entry."""
         return [
             {"session_id": note["key"], "mtime": _modified_ms(note)} for note in await self._list_summaries(project_key)
         ]
 
     async def list_session_summaries(self, project_key: str) -> list[SessionSummaryEntry]:
-        """The project's summaries."""
+        """Return the summaries of the project's sessions."""
         return [_summary_entry(note) for note in await self._list_summaries(project_key)]
 
     async def delete(self, key: SessionKey) -> None:
-        """The transcript is gone; a session's own takes its subagents' and its summary along."""
+        """Delete a transcript; a session's own with those of its subagents and its summary."""
         if key.get("subpath"):
             await self.client.write_notes([{"op": "clear", "namespace": _session_namespace(key)}])
             return
@@ -80,7 +82,7 @@ class MnemonSessionStore(SessionStore):
         await self.client.write_notes(gone)
 
     async def list_subkeys(self, key: SessionListSubkeysKey) -> list[str]:
-        """The paths of the session's subagents."""
+        """Return the paths of the session's subagents."""
         prefix = [ROOT, key["project_key"], key["session_id"], "sub"]
         return [found[-1] for found in await self.client.note_namespaces(prefix=prefix, limit=_PAGE_SIZE)]
 

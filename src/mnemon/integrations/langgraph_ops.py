@@ -1,4 +1,4 @@
-"""LangGraph's store operations as notes, and notes as its items. Nothing here talks to a server."""
+"""Translates LangGraph's store operations to requests for notes, and notes to its items. It sends nothing itself."""
 
 import math
 import re
@@ -14,15 +14,16 @@ from mnemon.client.shapes import Note
 Texts = dict[str, str]
 _FILTER_KEY = re.compile(r"[\w\s.@:/#+~-]+")
 _TESTS = {"$eq": "eq", "$ne": "ne", "$gt": "gt", "$gte": "gte", "$lt": "lt", "$lte": "lte"}
+# Comparisons with infinity that every number meets.
 _ALWAYS_TRUE = {("lt", math.inf), ("lte", math.inf), ("gt", -math.inf), ("gte", -math.inf)}
 
 
 class Never(Exception):
-    """A filter that nothing stored can meet."""
+    """Raised for a filter that no stored value can meet."""
 
 
 def texts_of(op: PutOp, fields: Sequence[str]) -> Texts:
-    """The parts of the value that are to be found by meaning."""
+    """Return the parts of the value that are to be found by meaning, by path."""
     if op.value is None or op.index is False:
         return {}
     parts: Texts = {}
@@ -35,7 +36,7 @@ def texts_of(op: PutOp, fields: Sequence[str]) -> Texts:
 def change_of(
     op: PutOp, *, texts: Texts | None = None, vectors: Mapping[str, list[float]] | None = None
 ) -> dict[str, Any]:
-    """What is to be written for a put, or removed for one without a value."""
+    """Return the change for a put: a put of a note, or a delete for one without a value."""
     address = {"namespace": list(op.namespace), "key": str(op.key)}
     if op.value is None:
         return {"op": "delete", **address}
@@ -50,7 +51,7 @@ def change_of(
 
 
 def search_of(op: SearchOp) -> dict[str, Any]:
-    """What is asked for a search, apart from its query; raises `Never` for a filter that nothing can meet."""
+    """Return the parameters of a search apart from its query; raise `Never` for a filter that nothing can meet."""
     return {
         "conditions": [
             condition for key, wanted in (op.filter or {}).items() for condition in _filter_conditions(key, wanted)
@@ -62,29 +63,29 @@ def search_of(op: SearchOp) -> dict[str, Any]:
 
 
 def listing_of(op: ListNamespacesOp) -> dict[str, Any]:
-    """What is asked for a list of namespaces."""
-    asked: dict[str, Any] = {"limit": op.limit, "offset": op.offset}
+    """Return the parameters for listing namespaces."""
+    params: dict[str, Any] = {"limit": op.limit, "offset": op.offset}
     if op.max_depth is not None:
-        asked["maxDepth"] = op.max_depth
+        params["maxDepth"] = op.max_depth
     for condition in op.match_conditions or ():
-        if condition.match_type in asked:
+        if condition.match_type in params:
             raise ValueError(f"Two conditions on the {condition.match_type} of a namespace; give one.")
-        asked[condition.match_type] = list(condition.path)
-    return asked
+        params[condition.match_type] = list(condition.path)
+    return params
 
 
 def item_of(note: Note) -> Item:
-    """The note as an item."""
+    """Return the note as an item."""
     return Item(**_item_fields(note))
 
 
 def found_of(note: Note) -> SearchItem:
-    """The note as something found."""
+    """Return the note as a search result with its score."""
     return SearchItem(**_item_fields(note), score=note["score"])
 
 
 def split(ops: Sequence[Op]) -> dict[type, list[tuple[int, Any]]]:
-    """The operations by kind, each with its place; of two puts under one key the later stands."""
+    """Return the operations by type and in order, each with its index; of two puts under one key the later wins."""
     kinds: dict[type, list[tuple[int, Any]]] = {GetOp: [], SearchOp: [], ListNamespacesOp: [], PutOp: []}
     for place, op in enumerate(ops):
         kinds[type(op)].append((place, op))
@@ -103,7 +104,7 @@ def _item_fields(note: Note) -> dict[str, Any]:
 
 def _filter_conditions(key: str, wanted: Any) -> Iterator[dict[str, Any]]:
     if not _FILTER_KEY.fullmatch(key):
-        raise ValueError(f"Invalid filter key: {key!r}. Letters, digits and . _ - @ : / # + ~ can stand in one.")
+        raise ValueError(f"Invalid filter key: {key!r}. Use letters, digits and . _ - @ : / # + ~ only.")
     path = key.split(".")
     if isinstance(wanted, dict) and wanted and all(str(name).startswith("$") for name in wanted):
         for name, value in wanted.items():
@@ -115,7 +116,7 @@ def _filter_conditions(key: str, wanted: Any) -> Iterator[dict[str, Any]]:
 
 
 def _single_condition(path: list[str], test: str, value: Any) -> Iterator[dict[str, Any]]:
-    """One condition, none for what is always so; JSON has no infinity, and a stored text no NUL."""
+    """Yield the condition, or none where it is always true; JSON has no infinity, and stored text no NUL."""
     if isinstance(value, float) and not math.isfinite(value):
         if (test, value) in _ALWAYS_TRUE or test == "ne":
             return

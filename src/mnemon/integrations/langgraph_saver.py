@@ -1,7 +1,7 @@
 """LangGraph's checkpoint saver over notes: `builder.compile(checkpointer=MnemonSaver(client))`.
 
 A checkpoint is a note under (thread, namespace), a pending write a note under (thread, namespace, checkpoint). What
-LangGraph serializes travels as it is, in base64; beside it the metadata in clear, to filter by.
+LangGraph serializes is stored unchanged in base64; the metadata is also stored as plain JSON, to filter by.
 """
 
 import asyncio
@@ -30,12 +30,16 @@ from mnemon.client.shapes import Note
 CHECKPOINTS, WRITES = "langgraph-checkpoints", "langgraph-writes"
 _PAGE_SIZE = 200
 Notes = list[Note]
-"""Named out here: inside the saver, `list` is a method."""
+"""An alias, because inside the saver `list` is a method."""
 T = TypeVar("T")
 
 
 class MnemonSaver(BaseCheckpointSaver[int]):
-    """Checkpoints live in the notes of the client's person. Made inside a running loop; sync calls are for threads."""
+    """Checkpoints in the notes of the client's person.
+
+    Create it inside a running event loop. The sync methods run their work in that loop, so call them from other
+    threads.
+    """
 
     def __init__(self, client: Mnemon, *, serde: SerializerProtocol | None = None) -> None:
         super().__init__(serde=serde)
@@ -43,6 +47,7 @@ class MnemonSaver(BaseCheckpointSaver[int]):
         self._loop = asyncio.get_running_loop()
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
+        """Return the checkpoint that the config names, or the thread's latest; None if there is none."""
         thread, ns, checkpoint_id = _config_ids(config)
         where = [CHECKPOINTS, thread, ns]
         if checkpoint_id is not None:
@@ -55,10 +60,11 @@ class MnemonSaver(BaseCheckpointSaver[int]):
         self,
         config: RunnableConfig | None,
         *,
-        filter: dict[str, Any] | None = None,  # noqa: A002  LangGraph's word
+        filter: dict[str, Any] | None = None,  # noqa: A002  LangGraph's name
         before: RunnableConfig | None = None,
         limit: int | None = None,
     ) -> AsyncIterator[CheckpointTuple]:
+        """Yield the checkpoints of the config's thread, or of all threads, newest first."""
         where, checkpoint_id = _config_namespace(config)
         before_id = None if before is None else get_checkpoint_id(before)
         left = limit
@@ -76,11 +82,13 @@ class MnemonSaver(BaseCheckpointSaver[int]):
         metadata: CheckpointMetadata,
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
+        """Store a checkpoint; return the config that names it."""
         thread, ns, parent = _config_ids(config)
         whole = get_checkpoint_metadata(config, metadata)
         value = {
             "parent": parent,
             "checkpoint": self._pack_value(checkpoint),
+            # Twice: as JSON to filter by, which may lose types, and serialized to be given back unchanged.
             "metadata": _storable_json(whole),
             "exactMetadata": self._pack_value(whole),
         }
@@ -91,6 +99,7 @@ class MnemonSaver(BaseCheckpointSaver[int]):
     async def aput_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
     ) -> None:
+        """Store the pending writes of a task; repeating a call does not change results that were stored."""
         thread, ns, checkpoint_id = _config_ids(config)
         changes = []
         for place, (channel, value) in enumerate(writes):
@@ -108,16 +117,18 @@ class MnemonSaver(BaseCheckpointSaver[int]):
                     "namespace": [WRITES, thread, ns, str(checkpoint_id)],
                     "key": f"{task_id}:{index}",
                     "value": held,
-                    "ifAbsent": index >= 0,  # errors and interrupts are overwritten, results stand as first written
+                    "ifAbsent": index >= 0,  # errors and interrupts are overwritten, results are kept as first written
                 }
             )
         if changes:
             await self.client.write_notes(changes)
 
     async def adelete_thread(self, thread_id: str) -> None:
+        """Delete a thread's checkpoints and writes."""
         await self.client.write_notes(_clear_changes(thread_id))
 
     async def adelete_for_runs(self, run_ids: Sequence[str]) -> None:
+        """Delete the checkpoints of these runs with their writes."""
         for run_id in run_ids:
             found = [
                 note
@@ -128,13 +139,15 @@ class MnemonSaver(BaseCheckpointSaver[int]):
             await self._remove_checkpoints(found)
 
     async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
-        for room in (CHECKPOINTS, WRITES):
-            async for note in self._iter_notes([room, source_thread_id], order="place"):
-                where = [room, target_thread_id, *note["namespace"][2:]]
+        """Copy a thread's checkpoints and writes to another thread."""
+        for kind in (CHECKPOINTS, WRITES):
+            async for note in self._iter_notes([kind, source_thread_id], order="place"):
+                where = [kind, target_thread_id, *note["namespace"][2:]]
                 put = {"op": "put", "namespace": where, "key": note["key"], "value": note["value"]}
                 await self.client.write_notes([put])
 
     async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
+        """Keep only the latest checkpoint of each namespace of these threads; with strategy `delete`, none."""
         for thread in thread_ids:
             if strategy == "delete":
                 await self.adelete_thread(thread)
@@ -152,10 +165,12 @@ class MnemonSaver(BaseCheckpointSaver[int]):
             gone = {"op": "delete", "namespace": note["namespace"], "key": note["key"]}
             await self.client.write_notes([gone, {"op": "clear", "namespace": [WRITES, thread, ns, note["key"]]}])
 
-    async def _iter_notes(self, where: Sequence[str], *, order: str = "-key", **asked: Any) -> AsyncIterator[Note]:
-        known = {name: value for name, value in asked.items() if value}
+    async def _iter_notes(self, where: Sequence[str], *, order: str = "-key", **search: Any) -> AsyncIterator[Note]:
+        """Yield all notes below a namespace."""
+        known = {name: value for name, value in search.items() if value}
         found: Notes = []
-        while True:  # read to the end before anything is given out: what a caller deletes must not shift the pages
+        # Read all pages before the first note is yielded: the caller may delete notes, which would shift the pages.
+        while True:
             page = await self.client.search_notes(where, order=order, limit=_PAGE_SIZE, offset=len(found), **known)
             found += page
             if len(page) < _PAGE_SIZE:
@@ -184,8 +199,10 @@ class MnemonSaver(BaseCheckpointSaver[int]):
         return self.serde.loads_typed((packed["type"], base64.b64decode(packed["data"])))
 
     def _run_blocking(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run the coroutine in the saver's loop and wait for it; raise InvalidStateError when called from that loop."""
         try:
             if asyncio.get_running_loop() is self._loop:
+                # An unawaited coroutine would warn; waiting here would block the loop that has to run it.
                 work.close()
                 raise asyncio.InvalidStateError("In the saver's own loop, use the async methods: aget_tuple, aput, …")
         except RuntimeError:
@@ -193,6 +210,7 @@ class MnemonSaver(BaseCheckpointSaver[int]):
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
     def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
+        """Return what `aget_tuple` does, blocking."""
         return self._run_blocking(self.aget_tuple(config))
 
     def list(
@@ -203,6 +221,8 @@ class MnemonSaver(BaseCheckpointSaver[int]):
         before: RunnableConfig | None = None,
         limit: int | None = None,
     ) -> Iterator[CheckpointTuple]:
+        """Yield what `alist` does, blocking."""
+
         async def collect_tuples() -> Any:
             return [one async for one in self.alist(config, filter=filter, before=before, limit=limit)]
 
@@ -215,14 +235,17 @@ class MnemonSaver(BaseCheckpointSaver[int]):
         metadata: CheckpointMetadata,
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
+        """Do what `aput` does, blocking."""
         return self._run_blocking(self.aput(config, checkpoint, metadata, new_versions))
 
     def put_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
     ) -> None:
+        """Do what `aput_writes` does, blocking."""
         self._run_blocking(self.aput_writes(config, writes, task_id, task_path))
 
     def delete_thread(self, thread_id: str) -> None:
+        """Do what `adelete_thread` does, blocking."""
         self._run_blocking(self.adelete_thread(thread_id))
 
 
@@ -232,7 +255,7 @@ def _config_ids(config: RunnableConfig) -> tuple[str, str, str | None]:
 
 
 def _config_namespace(config: RunnableConfig | None) -> tuple[Sequence[str], str | None]:
-    """Below which namespace the config's checkpoints are, and the one it names."""
+    """Return the namespace that holds the config's checkpoints, and the id of the one it names, if any."""
     named = {} if config is None else config.get("configurable", {})
     if "thread_id" not in named:
         return [CHECKPOINTS], None
@@ -258,10 +281,10 @@ def _metadata_conditions(wanted: dict[str, Any] | None) -> Sequence[dict[str, An
 
 
 def _clear_changes(thread: str) -> Sequence[dict[str, Any]]:
-    return [{"op": "clear", "namespace": [room, thread]} for room in (CHECKPOINTS, WRITES)]
+    return [{"op": "clear", "namespace": [kind, thread]} for kind in (CHECKPOINTS, WRITES)]
 
 
 def _storable_json(value: Any) -> Any:
-    """As JSON that a database can hold; what is no JSON becomes its text."""
+    """Return the value as JSON that the database accepts: other types as text, without NUL characters."""
     text = json.dumps(value, default=str, ensure_ascii=True).replace("\\u0000", "")
     return cast("Any", json.loads(text))

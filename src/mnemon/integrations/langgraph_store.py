@@ -1,6 +1,6 @@
 """LangGraph's `BaseStore` over notes: `MnemonStore` for async graphs, `SyncMnemonStore` for the others.
 
-`graph = builder.compile(store=MnemonStore(client))`, where the client names the person whose notes they are.
+`graph = builder.compile(store=MnemonStore(client))`; the items belong to the client's person.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -28,7 +28,7 @@ _BATCH_SIZE = 500
 
 
 class _IndexedStore:
-    """How a store finds by meaning: with embeddings of its own, or with the server's."""
+    """What both stores share: search by meaning with the store's own embeddings, or with the server's."""
 
     supports_ttl = True
     index_config: IndexConfig | None
@@ -47,7 +47,7 @@ class _IndexedStore:
 
 
 class MnemonStore(_IndexedStore, AsyncBatchedBaseStore):
-    """Items live in the notes of the client's person."""
+    """Items in the notes of the client's person."""
 
     def __init__(self, client: Mnemon, *, index: IndexConfig | None = None, ttl: TTLConfig | None = None) -> None:
         super().__init__()
@@ -55,12 +55,12 @@ class MnemonStore(_IndexedStore, AsyncBatchedBaseStore):
         self._configure_index(index, ttl)
 
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
-        """Reads see what was there before the batch's writes."""
-        asked = list(ops)
-        for op in asked:
+        """Run the operations; reads see the state before the batch's writes."""
+        requested = list(ops)
+        for op in requested:
             validate_op_namespace(op)
-        kinds = as_notes.split(asked)
-        results: list[Any] = [None] * len(asked)
+        kinds = as_notes.split(requested)
+        results: list[Any] = [None] * len(requested)
         if gets := kinds[GetOp]:
             await self._read_items(gets, results)
         for place, op in kinds[SearchOp]:
@@ -75,11 +75,12 @@ class MnemonStore(_IndexedStore, AsyncBatchedBaseStore):
         return results
 
     async def sweep_ttl(self) -> int:
-        """Expired items, which nobody is shown anyway, are deleted; how many."""
+        """Delete expired items, which no read returns anyway; return their number."""
         [swept] = await self.client.write_notes([{"op": "sweep"}])
         return int(swept["count"])
 
     async def _read_items(self, gets: Sequence[tuple[int, GetOp]], results: list[Any]) -> None:
+        # A request refreshes all of its notes or none, so there are two groups.
         for refresh in (False, True):
             some = [(place, op) for place, op in gets if bool(op.refresh_ttl) is refresh]
             for part in batches(some):
@@ -89,14 +90,14 @@ class MnemonStore(_IndexedStore, AsyncBatchedBaseStore):
 
     async def _search_items(self, op: SearchOp) -> list[Any]:
         try:
-            asked = as_notes.search_of(op)
+            params = as_notes.search_of(op)
         except as_notes.Never:
             return []
         if op.query and self.embeddings is not None:
-            asked["vector"] = await self.embeddings.aembed_query(op.query)
+            params["vector"] = await self.embeddings.aembed_query(op.query)
         elif op.query and self.index_config is not None:
-            asked["query"] = op.query
-        return [as_notes.found_of(note) for note in await self.client.search_notes(op.namespace_prefix, **asked)]
+            params["query"] = op.query
+        return [as_notes.found_of(note) for note in await self.client.search_notes(op.namespace_prefix, **params)]
 
     async def _put_changes(self, puts: Sequence[PutOp]) -> list[dict[str, Any]]:
         texts = self._index_texts(puts)
@@ -104,11 +105,11 @@ class MnemonStore(_IndexedStore, AsyncBatchedBaseStore):
             return [as_notes.change_of(op, texts=part) for op, part in zip(puts, texts, strict=True)]
         flat = [text for part in texts for text in part.values()]
         made = iter(await self.embeddings.aembed_documents(flat) if flat else [])
-        return [as_notes.change_of(op, vectors=given(part, made)) for op, part in zip(puts, texts, strict=True)]
+        return [as_notes.change_of(op, vectors=vectors_of(part, made)) for op, part in zip(puts, texts, strict=True)]
 
 
 class SyncMnemonStore(_IndexedStore, BaseStore):
-    """The same for a graph that is not async."""
+    """The same store for a graph that is not async."""
 
     def __init__(self, client: SyncMnemon, *, index: IndexConfig | None = None, ttl: TTLConfig | None = None) -> None:
         super().__init__()
@@ -116,18 +117,18 @@ class SyncMnemonStore(_IndexedStore, BaseStore):
         self._configure_index(index, ttl)
 
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
-        """The same in a thread, for an async caller."""
+        """Run the operations in a thread, for an async caller."""
         import asyncio
 
         return await asyncio.to_thread(self.batch, list(ops))
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:
-        """Reads see what was there before the batch's writes."""
-        asked = list(ops)
-        for op in asked:
+        """Run the operations; reads see the state before the batch's writes."""
+        requested = list(ops)
+        for op in requested:
             validate_op_namespace(op)
-        kinds = as_notes.split(asked)
-        results: list[Any] = [None] * len(asked)
+        kinds = as_notes.split(requested)
+        results: list[Any] = [None] * len(requested)
         if gets := kinds[GetOp]:
             self._read_items(gets, results)
         for place, op in kinds[SearchOp]:
@@ -141,7 +142,7 @@ class SyncMnemonStore(_IndexedStore, BaseStore):
         return results
 
     def sweep_ttl(self) -> int:
-        """Expired items, which nobody is shown anyway, are deleted; how many."""
+        """Delete expired items, which no read returns anyway; return their number."""
         [swept] = self.client.write_notes([{"op": "sweep"}])
         return int(swept["count"])
 
@@ -155,14 +156,14 @@ class SyncMnemonStore(_IndexedStore, BaseStore):
 
     def _search_items(self, op: SearchOp) -> list[Any]:
         try:
-            asked = as_notes.search_of(op)
+            params = as_notes.search_of(op)
         except as_notes.Never:
             return []
         if op.query and self.embeddings is not None:
-            asked["vector"] = self.embeddings.embed_query(op.query)
+            params["vector"] = self.embeddings.embed_query(op.query)
         elif op.query and self.index_config is not None:
-            asked["query"] = op.query
-        return [as_notes.found_of(note) for note in self.client.search_notes(op.namespace_prefix, **asked)]
+            params["query"] = op.query
+        return [as_notes.found_of(note) for note in self.client.search_notes(op.namespace_prefix, **params)]
 
     def _put_changes(self, puts: Sequence[PutOp]) -> list[dict[str, Any]]:
         texts = self._index_texts(puts)
@@ -170,14 +171,14 @@ class SyncMnemonStore(_IndexedStore, BaseStore):
             return [as_notes.change_of(op, texts=part) for op, part in zip(puts, texts, strict=True)]
         flat = [text for part in texts for text in part.values()]
         made = iter(self.embeddings.embed_documents(flat) if flat else [])
-        return [as_notes.change_of(op, vectors=given(part, made)) for op, part in zip(puts, texts, strict=True)]
+        return [as_notes.change_of(op, vectors=vectors_of(part, made)) for op, part in zip(puts, texts, strict=True)]
 
 
-def batches(things: Sequence[Any]) -> Iterator[Sequence[Any]]:
-    """The things, as many at once as a request takes."""
-    return (things[start : start + _BATCH_SIZE] for start in range(0, len(things), _BATCH_SIZE))
+def batches(items: Sequence[Any]) -> Iterator[Sequence[Any]]:
+    """Return the items in slices of as many as one request takes."""
+    return (items[start : start + _BATCH_SIZE] for start in range(0, len(items), _BATCH_SIZE))
 
 
-def given(parts: as_notes.Texts, made: Iterator[list[float]]) -> dict[str, list[float]]:
-    """Each part with the next vector."""
+def vectors_of(parts: as_notes.Texts, made: Iterator[list[float]]) -> dict[str, list[float]]:
+    """Return each part with the next vector."""
     return {part: next(made) for part in parts}

@@ -21,19 +21,19 @@ class MnemonSession(SessionABC):
         self._roll = Roll(client, ["openai-agents", session_id])
 
     async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
-        """The latest so many items, oldest first; without a limit what the settings say, or all."""
+        """Return the latest `limit` items, oldest first; without a limit, as many as the settings say, or all."""
         items: list[TResponseInputItem] = await self._roll.last(resolve_session_limit(limit, self.session_settings))
         return items
 
     async def add_items(self, items: list[TResponseInputItem]) -> None:
-        """The items stand at the end."""
+        """Append the items."""
         await self._roll.add(items)
 
     async def pop_item(self) -> TResponseInputItem | None:
-        """The latest item, which is gone."""
+        """Remove and return the latest item; None if there is none."""
         item: TResponseInputItem | None = await self._roll.pop()
         return item
 
     async def clear_session(self) -> None:
-        """The conversation is empty."""
+        """Delete every item."""
         await self._roll.clear()

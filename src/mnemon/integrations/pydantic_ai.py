@@ -19,13 +19,13 @@ class MnemonHistory:
         self._roll = Roll(client, ["pydantic-ai", conversation_id])
 
     async def load(self, last: int | None = None) -> list[ModelMessage]:
-        """The last so many messages, all by default, oldest first."""
+        """Return the last messages, all by default, oldest first."""
         return ModelMessagesTypeAdapter.validate_python(await self._roll.last(last))
 
     async def add(self, messages: Sequence[ModelMessage]) -> None:
-        """The messages stand at the end."""
+        """Append the messages."""
         await self._roll.add(ModelMessagesTypeAdapter.dump_python(list(messages), mode="json"))
 
     async def clear(self) -> None:
-        """The conversation is empty."""
+        """Delete every message."""
         await self._roll.clear()

@@ -1,4 +1,4 @@
-"""A list of JSON values kept in notes, in the order they came: what agent frameworks call a session's items."""
+"""An ordered list of JSON values stored as notes: what agent frameworks call a session's items."""
 
 import json
 from collections.abc import Sequence
@@ -11,20 +11,20 @@ _WRAPPED_KEY = "$json"
 
 
 class Roll:
-    """One list, under one namespace of the client's person."""
+    """One list, in one namespace of the client's person."""
 
     def __init__(self, client: Mnemon, namespace: Sequence[str]) -> None:
         self.client = client
         self.namespace = list(namespace)
 
     async def add(self, values: Sequence[Any]) -> None:
-        """The values stand at the end."""
+        """Append the values."""
         changes = [{"op": "put", "namespace": self.namespace, "value": wrapped(value)} for value in values]
         for start in range(0, len(changes), _BATCH_SIZE):
             await self.client.write_notes(changes[start : start + _BATCH_SIZE])
 
     async def last(self, count: int | None = None) -> list[Any]:
-        """The last so many values, all of them by default, oldest first."""
+        """Return the last `count` values, all of them by default, oldest first."""
         if count is not None and count <= 0:
             return []
         found: list[Any] = []
@@ -39,17 +39,18 @@ class Roll:
         return found[::-1]
 
     async def pop(self) -> Any | None:
-        """The last value, which is gone; None where there is none."""
+        """Remove and return the last value; None if there is none."""
         [popped] = await self.client.write_notes([{"op": "pop", "namespace": self.namespace}])
         return None if popped["note"] is None else unwrapped(popped["note"]["value"])
 
     async def clear(self) -> None:
-        """Nothing is left."""
+        """Delete every value."""
         await self.client.write_notes([{"op": "clear", "namespace": self.namespace}])
 
 
 def wrapped(value: Any) -> Any:
-    """The value, or its JSON as a text where a database could not hold it: NUL characters, half surrogate pairs."""
+    """Return the value, or its JSON as text where the database would refuse it: NUL characters, lone surrogates."""
+    # `json.dumps` escapes to ASCII by default, so the wrapped text has neither NUL nor surrogates in it.
     text = json.dumps(value, ensure_ascii=False)
     try:
         text.encode()
@@ -59,7 +60,7 @@ def wrapped(value: Any) -> Any:
 
 
 def unwrapped(value: Any) -> Any:
-    """What was wrapped."""
+    """Return the value that was passed to `wrapped`."""
     if isinstance(value, dict) and value.keys() == {_WRAPPED_KEY}:
         return json.loads(value[_WRAPPED_KEY])
     return value

@@ -1,1 +1,1 @@
-"""The MCP door: serves the tools and resources of the house to any MCP client. It holds no rule."""
+"""The MCP door: serves Mnemon's tools and resources to any MCP client. It holds no rule."""

@@ -1,4 +1,4 @@
-"""Who calls over MCP: a key's holder, who names a person in the address, or an agent's own run."""
+"""The caller of an MCP request: the holder of a key, who names a person in the URL, or a run of an agent."""
 
 from dataclasses import dataclass, replace
 
@@ -17,67 +17,68 @@ from mnemon.tool import Caller
 
 MAX_NAME_CHARS = 200
 SERVER_MEMORY_TOOLS = "server-memory"
-"""`?tools=server-memory` in the address."""
+"""The value of `?tools=` that selects the tools of the reference `server-memory`."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class McpCaller:
-    """Someone whose credential was checked, and what they may be offered."""
+    """An authenticated caller and what it may be offered."""
 
     org_id: str
     grants: frozenset[Grant]
     actor: str
-    """What the audit log calls them: the key's id, `cli`, or the agent's id for a run."""
+    """The actor in the audit log: the key's id, `cli`, or the agent's id for a run."""
     user_name: str
     persona_id: str | None = None
     session_id: str | None = None
     agent_id: str | None = None
-    """Set for a run: then only its own decisions are within reach, and only if its agent reviews them."""
+    """Set for a run, which can read only its own decisions, and those only if its agent reviews them."""
     reviews: bool = False
     server_memory: bool = False
-    """Whether they want the nine tools of the reference `server-memory` instead of ours."""
+    """Whether to offer the nine tools of the reference `server-memory` instead of Mnemon's."""
 
     @property
     def scope(self) -> Scope:
+        """The scope of the person and the persona that the caller names."""
         return person_scope(self.org_id, self.user_name, self.persona_id)
 
 
 async def authenticate_request(request: Request, services: Services, rate_limit: RateLimit) -> McpCaller:
-    """Who the request's bearer is; `userId`, `personaId` and `sessionId` stand in the address.
+    """Return the caller of a request; `userId`, `personaId` and `sessionId` are query parameters of the URL.
 
-    Whoever the bearer proves is counted, even where what they ask for is then refused.
+    An authenticated caller counts for the rate limit even if the request is then refused.
     """
     scheme, _, bearer = request.headers.get("Authorization", "").partition(" ")
     if scheme.lower() != "bearer" or not bearer:
         raise Unauthenticated("No key was sent. Add `Authorization: Bearer mnk_<org>_<secret>`.")
     run = parse_run_token(bearer.strip())
     if run is not None:
-        visitor = await _caller_for_run(services, *run)
-        rate_limit.count_request(visitor.org_id, visitor.user_name)
-        return visitor
+        caller = await _caller_for_run(services, *run)
+        rate_limit.count_request(caller.org_id, caller.user_name)
+        return caller
     principal = await authenticate(services.db, bearer.strip())
     rate_limit.count_request(principal.org_id, principal.key_id)
-    words = {name: _parse_name(request.query_params.get(name)) for name in ("userId", "personaId", "sessionId")}
-    visitor = await _caller_for_person(services, principal, **words)
-    return replace(visitor, server_memory=request.query_params.get("tools") == SERVER_MEMORY_TOOLS)
+    names = {name: _parse_name(request.query_params.get(name)) for name in ("userId", "personaId", "sessionId")}
+    caller = await _caller_for_person(services, principal, **names)
+    return replace(caller, server_memory=request.query_params.get("tools") == SERVER_MEMORY_TOOLS)
 
 
-async def authenticate_key(services: Services, rate_limit: RateLimit, bearer: str, **words: str | None) -> McpCaller:
-    """The holder of a key, who names a person with the words of the address; counted as at the other doors."""
+async def authenticate_key(services: Services, rate_limit: RateLimit, bearer: str, **names: str | None) -> McpCaller:
+    """Return the caller for a key and the person it names; counts for the rate limit like a request over HTTP."""
     principal = await authenticate(services.db, bearer)
     rate_limit.count_request(principal.org_id, principal.key_id)
-    return await _caller_for_person(services, principal, **words)
+    return await _caller_for_person(services, principal, **names)
 
 
 async def _caller_for_person(
     services: Services,
     principal: Principal,
     *,
-    userId: str | None = None,  # noqa: N803  the wire's words
+    userId: str | None = None,  # noqa: N803  the names of the query parameters
     personaId: str | None = None,  # noqa: N803
     sessionId: str | None = None,  # noqa: N803
 ) -> McpCaller:
-    """The visitor as the person who is named. Without one named, the key has one of its own."""
+    """Return the caller for the named person; without a name, a person of the key's own."""
     if principal.bound_user is not None and userId not in (None, principal.bound_user):
         raise other_person_error()
     name = principal.bound_user or userId or f"key:{principal.key_id}"
@@ -98,6 +99,7 @@ async def _caller_for_person(
 async def _caller_for_run(services: Services, org_id: str, secret: str) -> McpCaller:
     async with services.db.tx(org_id) as tx:
         known = await authenticate_run_token(tx, secret)
+    # Whatever the agent's owner may do, a run reads no more than its own decisions.
     grants = frozenset({Grant.AGENTS_READ})
     return McpCaller(
         org_id=org_id,
@@ -109,15 +111,15 @@ async def _caller_for_run(services: Services, org_id: str, secret: str) -> McpCa
     )
 
 
-def as_tool_caller(visitor: McpCaller, services: Services) -> Caller:
-    """The visitor as a tool sees them."""
+def as_tool_caller(caller: McpCaller, services: Services) -> Caller:
+    """Return the caller as a tool takes it."""
     return Caller(
-        scope=Scope(org_id=visitor.org_id) if visitor.agent_id else visitor.scope,
-        user_name=visitor.user_name,
-        session_id=visitor.session_id,
-        agent_id=visitor.agent_id,
+        scope=Scope(org_id=caller.org_id) if caller.agent_id else caller.scope,
+        user_name=caller.user_name,
+        session_id=caller.session_id,
+        agent_id=caller.agent_id,
         embedder=services.embedder.model,
-        may=lambda grant: grant in visitor.grants,
+        may=lambda grant: grant in caller.grants,
     )
 
 

@@ -1,4 +1,4 @@
-"""MCP over streamable HTTP at `/mcp`, with the same keys as everything else."""
+"""MCP over streamable HTTP at `/mcp`, with the same keys as the API."""
 
 from contextlib import AbstractAsyncContextManager
 from typing import Any
@@ -34,7 +34,7 @@ _LOOPBACK_NAMES = ("127.0.0.1", "localhost", "[::1]")
 
 
 class McpDoor:
-    """An ASGI application: checks the bearer of every request, counts it, then lets the protocol answer.
+    """An ASGI application that authenticates and rate-limits every request, then lets the MCP library answer it.
 
     No session is kept between requests, so any server of a cluster can answer any of them.
     """
@@ -42,31 +42,33 @@ class McpDoor:
     def __init__(
         self, services: Services, rate_limit: RateLimit, *, manager: StreamableHTTPSessionManager | None = None
     ) -> None:
-        self._basement = services
+        self._services = services
         self._rate_limit = rate_limit
         self._manager = manager or session_manager(
             make_server(services, checked_caller), services.settings, stateless=True, json_response=True
         )
 
     def lifespan(self) -> AbstractAsyncContextManager[None]:
-        """For the application's lifespan: requests are answered inside."""
+        """Return the context in which requests are answered, for the application's lifespan."""
         return self._manager.run()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        check_request(Request(scope), loopback=self._basement.settings.is_loopback)  # refused as by the other doors
+        check_request(
+            Request(scope), loopback=self._services.settings.is_loopback
+        )  # answered as a problem, like the API's errors
         try:
-            visitor = await authenticate_request(Request(scope), self._basement, self._rate_limit)
+            caller = await authenticate_request(Request(scope), self._services, self._rate_limit)
         except MnemonError as error:
             await _refusal_response(error)(scope, receive, send)
             return
-        scope.setdefault("state", {})["visitor"] = visitor
-        # The library takes a client that leaves within its body for a fault of its own: here it is none.
+        scope.setdefault("state", {})["mcp_caller"] = caller
+        # The library would log a client that leaves in the middle of its body as an error of the server.
         body = await Request(scope, receive).body()
         await self._manager.handle_request(scope, _after(body, receive), send)
 
 
 def _after(body: bytes, receive: Receive) -> Receive:
-    """Give a body that was read already, then what else comes."""
+    """Return a `receive` that first gives the body that was read already, then what else arrives."""
     unread: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def received() -> Message:
@@ -76,9 +78,9 @@ def _after(body: bytes, receive: Receive) -> Receive:
 
 
 def check_request(request: Request, *, loopback: bool) -> None:
-    """Refuse what a web page of another site sends, and what is not JSON.
+    """Refuse a request from a web page of another site, and a body that is not JSON.
 
-    The protocol's library checks the same on loopback, but answers in plain text.
+    The MCP library checks the same on loopback, but answers in plain text.
     """
     headers = request.headers
     if loopback and not _is_loopback(headers.get("host", "")):
@@ -93,7 +95,7 @@ def check_request(request: Request, *, loopback: bool) -> None:
 def check_origin(headers: Headers, *, loopback: bool) -> None:
     """Refuse a request that a web page of another site makes. Programs send no Origin and pass.
 
-    On loopback any page of this machine's may call; on a server that others can reach, its own pages alone.
+    On loopback any page of this machine may call; on a server that others can reach, only its own pages.
     """
     origin = headers.get("origin")
     if origin is None:
@@ -109,7 +111,7 @@ def check_origin(headers: Headers, *, loopback: bool) -> None:
 
 
 def _origin_site(origin: str) -> str:
-    """Give the host and port that an Origin names; nothing for `null` and what is no address."""
+    """Return the host and port of an Origin; empty for `null` and for what is no URL."""
     try:
         return urlsplit(origin).netloc.lower()
     except ValueError:  # `http://[`
@@ -117,7 +119,7 @@ def _origin_site(origin: str) -> str:
 
 
 def _is_loopback(site: str) -> bool:
-    """Whether this is a loopback name, with or without a port."""
+    """Say whether this is a loopback name, with or without a port."""
     return any(
         site == name or (site.startswith(f"{name}:") and site.removeprefix(f"{name}:").isdecimal())
         for name in _LOOPBACK_NAMES
@@ -125,7 +127,7 @@ def _is_loopback(site: str) -> bool:
 
 
 def session_manager(server: "Server[Any]", settings: Settings, **options: Any) -> StreamableHTTPSessionManager:
-    """The server behind streamable HTTP; on loopback, only for hosts and origins that are loopback too."""
+    """Return the server behind streamable HTTP; on loopback, only for hosts and origins that are loopback, too."""
     security = TransportSecuritySettings(
         enable_dns_rebinding_protection=settings.is_loopback,
         allowed_hosts=[f"{name}{port}" for name in _LOOPBACK_NAMES for port in ("", ":*")],
@@ -142,15 +144,15 @@ def session_manager(server: "Server[Any]", settings: Settings, **options: Any) -
 
 
 async def checked_caller(ctx: ServerRequestContext[Any, Any]) -> McpCaller:
-    """The visitor that the door checked for this very request."""
+    """Return the caller that McpDoor authenticated for this request."""
     request = ctx.request
     assert isinstance(request, Request)
-    visitor: McpCaller = request.state.visitor
-    return visitor
+    caller: McpCaller = request.state.mcp_caller
+    return caller
 
 
 def _refusal_response(error: MnemonError) -> JSONResponse:
-    """As the protocol wants it: a JSON-RPC error with the status of the cause."""
+    """Return the error as a JSON-RPC error, as the protocol wants it, with the status of its cause."""
     note_error(error)
     match error:
         case RateLimited(retry_after=seconds):
@@ -163,6 +165,7 @@ def _refusal_response(error: MnemonError) -> JSONResponse:
             status, headers = 404, {}
         case Invalid():
             status, headers = 422, {}
+        # Only authentication is left.
         case _:
             status, headers = 401, {"WWW-Authenticate": 'Bearer realm="mnemon"'}
     body = {"jsonrpc": "2.0", "id": None, "error": {"code": -32001, "message": f"{error.detail} ({error.code})"}}

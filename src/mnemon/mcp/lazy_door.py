@@ -1,4 +1,6 @@
-"""The way to the MCP door: its libraries take a second to load, so they are loaded beside the start, not before it."""
+"""Loads the MCP door in the background: its libraries take a second to import, and the server must not start later
+for that.
+"""
 
 import asyncio
 from importlib import import_module
@@ -18,22 +20,22 @@ PATH = "/mcp"
 
 
 class LazyMcpDoor:
-    """Passes requests on to the door, waiting for it to be there."""
+    """Passes requests to the MCP door once it is loaded."""
 
     path = PATH
-    """What figures and log lines call it: it stands in the place of a route."""
+    """The route's template in metrics and log lines, which read it from the route."""
 
     def __init__(self, services: Services, rate_limit: RateLimit) -> None:
-        self._basement = services
+        self._services = services
         self._rate_limit = rate_limit
         self._door: McpDoor | None = None
         self._ready = asyncio.Event()
 
     async def load_and_run(self) -> None:
-        """The door is loaded and open until this is cancelled."""
+        """Load the MCP door and keep it open until this is cancelled."""
         try:
             module = await asyncio.to_thread(import_module, "mnemon.mcp.http")
-            door: McpDoor = module.McpDoor(self._basement, self._rate_limit)
+            door: McpDoor = module.McpDoor(self._services, self._rate_limit)
             async with door.lifespan():
                 self._door = door
                 self._ready.set()

@@ -1,4 +1,4 @@
-"""Resources: the engagement page, the person's spine, and a card for each entity."""
+"""MCP resources: the engagement, the person's spine, and a card for each entity."""
 
 import json
 from typing import Any
@@ -24,23 +24,27 @@ class McpResources:
     """What a client may read without calling a tool."""
 
     def __init__(self, services: Services) -> None:
-        self._basement = services
+        self._services = services
 
-    async def list_resources(self, visitor: McpCaller) -> list[types.Resource]:
-        """What there is for this visitor."""
-        if visitor.agent_id is not None:
+    async def list_resources(self, caller: McpCaller) -> list[types.Resource]:
+        """List the resources that this caller may read; none for a run."""
+        if caller.agent_id is not None:
             return []
         found: list[types.Resource] = []
-        if Grant.ENGAGEMENT_READ in visitor.grants:
-            words = "What is believed about the organization: hypotheses, unknowns, findings."
+        if Grant.ENGAGEMENT_READ in caller.grants:
+            description = "What is believed about the organization: hypotheses, unknowns, findings."
             found.append(
-                types.Resource(uri=ENGAGEMENT_URI, name="engagement", description=words, mime_type="application/json")
+                types.Resource(
+                    uri=ENGAGEMENT_URI, name="engagement", description=description, mime_type="application/json"
+                )
             )
-        if Grant.MEMORY_READ in visitor.grants:
-            words = "Who this person is over all conversations."
-            found.append(types.Resource(uri=SPINE_URI, name="spine", description=words, mime_type="application/json"))
-            async with self._basement.db.tx(visitor.org_id) as tx:
-                cards = await _entity_cards(tx, visitor)
+        if Grant.MEMORY_READ in caller.grants:
+            description = "Who this person is over all conversations."
+            found.append(
+                types.Resource(uri=SPINE_URI, name="spine", description=description, mime_type="application/json")
+            )
+            async with self._services.db.tx(caller.org_id) as tx:
+                cards = await _entity_cards(tx, caller)
             found += [
                 types.Resource(
                     uri=f"{ENTITY_URI}{key}",
@@ -52,32 +56,32 @@ class McpResources:
             ]
         return found
 
-    async def read_resource(self, visitor: McpCaller, uri: str) -> types.TextResourceContents:
-        """The resource's text; one that is not there, or not for this visitor, is not found."""
-        if visitor.agent_id is not None:
+    async def read_resource(self, caller: McpCaller, uri: str) -> types.TextResourceContents:
+        """Return the resource's text; raise NotFound for one that does not exist or that this caller may not read."""
+        if caller.agent_id is not None:
             raise NotFound("resource")
-        async with self._basement.db.tx(visitor.org_id) as tx:
-            if uri == ENGAGEMENT_URI and Grant.ENGAGEMENT_READ in visitor.grants:
-                return _json_contents(uri, await load_tool_view(tx, visitor.scope))
-            if uri == SPINE_URI and Grant.MEMORY_READ in visitor.grants:
-                spine = await latest_spine(tx, visitor.scope)
+        async with self._services.db.tx(caller.org_id) as tx:
+            if uri == ENGAGEMENT_URI and Grant.ENGAGEMENT_READ in caller.grants:
+                return _json_contents(uri, await load_tool_view(tx, caller.scope))
+            if uri == SPINE_URI and Grant.MEMORY_READ in caller.grants:
+                spine = await latest_spine(tx, caller.scope)
                 return _json_contents(
                     uri,
                     None
                     if spine is None
                     else {part: [line.text for line in lines] for part, lines in spine.lines.items()},
                 )
-            if uri.startswith(ENTITY_URI) and Grant.MEMORY_READ in visitor.grants:
-                card = (await _entity_cards(tx, visitor)).get(uri.removeprefix(ENTITY_URI))
+            if uri.startswith(ENTITY_URI) and Grant.MEMORY_READ in caller.grants:
+                card = (await _entity_cards(tx, caller)).get(uri.removeprefix(ENTITY_URI))
                 if card is not None:
                     return types.TextResourceContents(uri=uri, mime_type="text/plain", text=card[1])
         raise NotFound("resource")
 
 
-async def _entity_cards(tx: Tx, visitor: McpCaller) -> dict[str, tuple[str, str]]:
-    """Label and card text of every entity the person's memories speak of, by key."""
-    aliases = await load_aliases(tx, visitor.scope)
-    found = entity_overviews(await list_mentions(tx, visitor.scope), aliases)
+async def _entity_cards(tx: Tx, caller: McpCaller) -> dict[str, tuple[str, str]]:
+    """Return label and card text of every entity that the person's memories mention, by key."""
+    aliases = await load_aliases(tx, caller.scope)
+    found = entity_overviews(await list_mentions(tx, caller.scope), aliases)
     return {entity.key: (entity.label, entity.card.text) for entity in found}
 
 

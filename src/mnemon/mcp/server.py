@@ -1,6 +1,6 @@
-"""The MCP server `orchestrator`: the protocol's requests, each answered from the offer or the shelf.
+"""The MCP server `orchestrator`: answers the protocol's requests with tools and resources.
 
-MCP over stdin and stdout, for clients that start their servers themselves.
+`serve_stdio` runs it over stdin and stdout, for clients that start their servers themselves.
 """
 
 from collections.abc import Awaitable, Callable
@@ -28,22 +28,23 @@ INSTRUCTIONS = (
 IdentifyCaller = Callable[[ServerRequestContext[Any, Any]], Awaitable[McpCaller]]
 
 
-def make_server(services: Services, who: IdentifyCaller) -> "Server[dict[str, Any]]":
-    """The server; `who` tells whose request it is."""
-    offer, shelf = McpTools(services), McpResources(services)
+def make_server(services: Services, identify: IdentifyCaller) -> "Server[dict[str, Any]]":
+    """Return the server; `identify` returns the caller of a request."""
+    tools, resources = McpTools(services), McpResources(services)
 
     async def list_tools(ctx: ServerRequestContext[Any, Any], params: Any) -> types.ListToolsResult:
-        return types.ListToolsResult(tools=offer.list_tools(await who(ctx)))
+        return types.ListToolsResult(tools=tools.list_tools(await identify(ctx)))
 
     async def call_tool(
         ctx: ServerRequestContext[Any, Any], params: types.CallToolRequestParams
     ) -> types.CallToolResult:
-        visitor = await who(ctx)
-        return await offer.call_tool(visitor, params.name, params.arguments or {}, f"mcp:{ctx.request_id}")
+        caller = await identify(ctx)
+        return await tools.call_tool(caller, params.name, params.arguments or {}, f"mcp:{ctx.request_id}")
 
     async def list_resources(ctx: ServerRequestContext[Any, Any], params: Any) -> types.ListResourcesResult:
-        return types.ListResourcesResult(resources=await shelf.list_resources(await who(ctx)))
+        return types.ListResourcesResult(resources=await resources.list_resources(await identify(ctx)))
 
+    # Listed for every caller: a template reveals nothing, and reading a card is checked.
     async def list_templates(ctx: ServerRequestContext[Any, Any], params: Any) -> types.ListResourceTemplatesResult:
         card = types.ResourceTemplate(
             uri_template=f"{ENTITY_URI}{{key}}",
@@ -56,7 +57,9 @@ def make_server(services: Services, who: IdentifyCaller) -> "Server[dict[str, An
         ctx: ServerRequestContext[Any, Any], params: types.ReadResourceRequestParams
     ) -> types.ReadResourceResult:
         try:
-            return types.ReadResourceResult(contents=[await shelf.read_resource(await who(ctx), str(params.uri))])
+            return types.ReadResourceResult(
+                contents=[await resources.read_resource(await identify(ctx), str(params.uri))]
+            )
         except MnemonError as error:
             raise MCPError(code=types.INVALID_PARAMS, message=error.detail) from error
 
@@ -74,7 +77,7 @@ def make_server(services: Services, who: IdentifyCaller) -> "Server[dict[str, An
 
 
 async def serve_stdio(services: Services, admit: Callable[[], Awaitable[McpCaller]]) -> None:
-    """Answer on stdin and stdout until stdin ends; who calls is asked for each request, for a key may end meanwhile."""
+    """Answer on stdin and stdout until stdin ends; the caller is checked for each request, since a key may expire."""
 
     async def admit_caller(ctx: ServerRequestContext[Any, Any]) -> McpCaller:
         try:

@@ -1,4 +1,4 @@
-"""The tools a visitor is offered, and running one: the same tools that chat and runs have."""
+"""The tools that an MCP caller is offered, and running one: the same tools that chat and runs have."""
 
 import json
 from collections.abc import Mapping
@@ -33,22 +33,22 @@ DESTRUCTIVE_TOOLS = frozenset({"forget", "delete_entities", "delete_observations
 
 
 class McpTools:
-    """Every tool of the house over one services."""
+    """Every tool of Mnemon, as MCP offers and calls it."""
 
     def __init__(self, services: Services) -> None:
-        self._basement = services
+        self._services = services
         self._tools = all_tools(context=self._read_context, forget=_forget_memory, engagement=_read_engagement)
         self._server_memory = server_memory_tools(_forget_memory)
 
-    def tools_for(self, visitor: McpCaller) -> Mapping[str, Tool]:
-        """What this visitor may call; a run is offered its decisions alone, and only if its agent reviews them."""
-        if visitor.agent_id is not None:
-            return {GetMyDecisions.name: self._tools[GetMyDecisions.name]} if visitor.reviews else {}
-        offered = self._server_memory if visitor.server_memory else self._tools
-        return {name: tool for name, tool in offered.items() if tool.needs in visitor.grants}
+    def tools_for(self, caller: McpCaller) -> Mapping[str, Tool]:
+        """Return the tools this caller may call; a run gets only its decisions, and only if its agent reviews them."""
+        if caller.agent_id is not None:
+            return {GetMyDecisions.name: self._tools[GetMyDecisions.name]} if caller.reviews else {}
+        offered = self._server_memory if caller.server_memory else self._tools
+        return {name: tool for name, tool in offered.items() if tool.needs in caller.grants}
 
-    def list_tools(self, visitor: McpCaller) -> list[types.Tool]:
-        """The same as MCP describes tools."""
+    def list_tools(self, caller: McpCaller) -> list[types.Tool]:
+        """Return the same tools as MCP describes them."""
         return [
             types.Tool(
                 name=tool.name,
@@ -60,32 +60,33 @@ class McpTools:
                     open_world_hint=False,
                 ),
             )
-            for tool in self.tools_for(visitor).values()
+            for tool in self.tools_for(caller).values()
         ]
 
     async def call_tool(
-        self, visitor: McpCaller, name: str, given: Mapping[str, Any], call_id: str
+        self, caller: McpCaller, name: str, given: Mapping[str, Any], call_id: str
     ) -> types.CallToolResult:
-        """What the tool gave back; what went wrong is said to the model, so that it can do better."""
-        tool = self.tools_for(visitor).get(name)
+        """Run a tool and return its result; errors are results too, so that the model can correct its call."""
+        tool = self.tools_for(caller).get(name)
         if tool is None:
-            said = f"There is no tool {name!r} for this key. `tools/list` tells which there are."
-            return error_result(said, code="no_such_tool")
+            message = f"There is no tool {name!r} for this key. `tools/list` tells which there are."
+            return error_result(message, code="no_such_tool")
         try:
             arguments = tool.arguments.model_validate(given)
             text = tool.text_to_embed(arguments)
-            caller = as_tool_caller(visitor, self._basement)
-            vector = None if text is None else await prepare_query(self._basement, caller.scope, text)
-            async with self._basement.db.tx(visitor.org_id) as tx:
-                ran = await run_tool(tx, tool, caller, arguments, vector, call_id=call_id)
-                if name not in READ_TOOLS or ran.updates:  # what reads may still change the session's agent state
-                    targets = (caller.session_id, *(ran.reply.ids or ()), caller.scope.user_id)
-                    record_write(tx, caller.scope, actor=visitor.actor, action=f"mcp {name}", targets=targets)
+            tool_caller = as_tool_caller(caller, self._services)
+            vector = None if text is None else await prepare_query(self._services, tool_caller.scope, text)
+            async with self._services.db.tx(caller.org_id) as tx:
+                ran = await run_tool(tx, tool, tool_caller, arguments, vector, call_id=call_id)
+                if name not in READ_TOOLS or ran.updates:  # a read may still change the session's agent state
+                    targets = (tool_caller.session_id, *(ran.reply.ids or ()), tool_caller.scope.user_id)
+                    record_write(tx, tool_caller.scope, actor=caller.actor, action=f"mcp {name}", targets=targets)
         except ValidationError as error:
             return error_result(
                 f"The arguments do not fit: {describe_validation_error(error)}.", code="invalid_arguments"
             )
         except MnemonError as error:
+            # Over HTTP this is a 200, so only this puts the error's code on the request's log line.
             note_error(error)
             return error_result(error.detail, code=error.code)
         return types.CallToolResult(
@@ -98,7 +99,7 @@ class McpTools:
     ) -> dict[str, Any]:
         made = await preview_context(
             tx,
-            self._basement,
+            self._services,
             caller.scope,
             query,
             vector,
@@ -111,9 +112,9 @@ class McpTools:
         return {"system": pack.system, "tokens": pack.tokens, "leftOut": len(pack.left_out)}
 
 
-def error_result(words: str, *, code: str) -> types.CallToolResult:
-    """A tool error in words a model can act on, with its code at the end."""
-    return types.CallToolResult(content=[types.TextContent(text=f"{words} ({code})")], is_error=True)
+def error_result(message: str, *, code: str) -> types.CallToolResult:
+    """Return a tool error in words a model can act on, with its code at the end."""
+    return types.CallToolResult(content=[types.TextContent(text=f"{message} ({code})")], is_error=True)
 
 
 async def _forget_memory(tx: Tx, caller: Caller, memory_id: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What follows a turn: one model call, one section per room, each applied under its room's own rules.
+"""What follows a turn: one model call with one section per room; each room applies its part by its own rules.
 
-It knows no room's rule.
+None of those rules is here.
 """

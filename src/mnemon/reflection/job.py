@@ -1,9 +1,7 @@
-"""The work row of a turn: it waits while the turn is answered, gives up one whose lease ran out, then reflects.
+"""The reflection job of a turn: wait while the turn is answered, give up a turn whose lease ran out, then reflect.
 
-One row per turn, in the lane of its session: turns are reflected in order, one at a time, and a row exists from the
-moment the turn begins, so that a later turn cannot overtake one that is still being answered.
-
-The sections of a reflection, one or more per room, in the order they are asked for, and the work that asks.
+There is one work row per turn, in the lane of its session: turns are reflected in order, one at a time. The row exists
+from the moment the turn begins, so that a later turn cannot overtake one that is still being answered.
 """
 
 import time
@@ -45,7 +43,7 @@ from mnemon.settings import Settings
 from mnemon.turn import Turn
 
 REFLECTION_KIND = "reflection"
-"""The kind of work; its key is the turn."""
+"""The job kind; the key of its work is the turn's id."""
 _LEASE_EXPIRED = TurnError(
     code="interrupted", detail="The process that was answering went away before the reply was complete."
 )
@@ -53,15 +51,17 @@ _LEASE_EXPIRED = TurnError(
 
 @dataclass(frozen=True, kw_only=True)
 class _Plan:
+    """What one attempt has to do."""
+
     turn: Turn
     due: list[DueSection]
     reflection: Reflection
     forgettings: int | None
-    """How often something of the person's had been forgotten when the turn was read."""
+    """How many times something of the person had been forgotten when the turn was read."""
 
 
 async def enqueue_reflection(tx: Tx, turn: Turn, *, due_at: datetime | None = None) -> str:
-    """The turn will be reflected, after its session's earlier turns and not before `due_at`; gives the job's id."""
+    """Queue the turn's reflection after its session's earlier turns, not before `due_at`; return the job's id."""
     job_id = await enqueue_work(
         tx, turn.scope, REFLECTION_KIND, turn.id, due_at=due_at, lane=_session_lane(turn), seq=turn.seq
     )
@@ -70,7 +70,10 @@ async def enqueue_reflection(tx: Tx, turn: Turn, *, due_at: datetime | None = No
 
 
 def enqueue_with_turn(tx: Tx, turn: Turn, *, due_at: datetime) -> None:
-    """The same for a turn that is being stored: nothing of its is queued yet, so both rows leave with the next."""
+    """Queue the reflection of a turn that is being stored.
+
+    Nothing of the turn is queued yet, so both rows are deferred and sent with the next statement.
+    """
     job_id = enqueue_work_deferred(
         tx, turn.scope, REFLECTION_KIND, turn.id, due_at=due_at, lane=_session_lane(turn), seq=turn.seq
     )
@@ -82,7 +85,10 @@ def _session_lane(turn: Turn) -> str:
 
 
 async def rerun_reflection(tx: Tx, scope: Scope, turn_id: str) -> Reflection:
-    """A failed or parked reflection is queued with all its tries."""
+    """Queue a failed or parked reflection again with all its attempts.
+
+    Raises NotFound for a turn without one and Conflict for any other status.
+    """
     stored = await turns.find_turn(tx, scope, turn_id)
     found = None if stored is None else await store.find(tx, stored.turn.scope, turn_id)
     if stored is None or found is None:
@@ -99,7 +105,7 @@ async def rerun_reflection(tx: Tx, scope: Scope, turn_id: str) -> Reflection:
 
 
 def kinds_for_sections(services: Services, sections: Sequence[Section]) -> tuple[JobKind, ...]:
-    """The work this file does."""
+    """Return the job kind that reflects turns with these sections."""
 
     async def run_attempt(attempt: Attempt) -> None:
         with bound_contextvars(turn=attempt.key):
@@ -114,6 +120,11 @@ def kinds_for_sections(services: Services, sections: Sequence[Section]) -> tuple
 
 
 async def _reflect_turn(services: Services, attempt: Attempt, sections: Sequence[Section]) -> None:
+    """Run one attempt in up to three transactions: plan, keep the model's answer, apply it.
+
+    No transaction is open while the model is asked. Keeping the answer by itself saves a second call to the model if
+    applying it fails.
+    """
     began = time.perf_counter()
     async with services.db.tx(attempt.scope.org_id) as tx:
         plan = await _make_plan(tx, attempt, sections)
@@ -132,6 +143,7 @@ async def _reflect_turn(services: Services, attempt: Attempt, sections: Sequence
         made = await apply_answers(tx, plan.turn, plan.due, given, plan.reflection)
         done = made.reflection
         store.store_report(tx, plan.turn.scope, done)
+        # Otherwise the error raised below has the job retried or parked.
         if done.status is ReflectionStatus.DONE:
             await attempt.settle(tx)
     log_reflection(done, given.usage, seconds=time.perf_counter() - began)
@@ -142,10 +154,10 @@ async def _reflect_turn(services: Services, attempt: Attempt, sections: Sequence
 
 
 async def _hold_person_and_work(tx: Tx, attempt: Attempt, plan: _Plan) -> bool:
-    """The turn's person and work are ours; whether nothing of theirs was forgotten since the turn was read.
+    """Lock the turn's person and work; say whether nothing of the person was forgotten since the turn was read.
 
-    If something was, the answer may hold it: it is dropped and the turn is read again. The person's row is locked
-    before the work's, as every writer does: the other way round they would block each other.
+    If something was, the answer may contain it: it is dropped and the turn is read again. The person's row is locked
+    before the work row, as every writer does: the other way round they would block each other.
     """
     forgettings, _ = await tx.gather(lock_person(tx, plan.turn.scope), attempt.lock_work(tx))
     same = forgettings == plan.forgettings
@@ -155,13 +167,13 @@ async def _hold_person_and_work(tx: Tx, attempt: Attempt, plan: _Plan) -> bool:
 
 
 async def _make_plan(tx: Tx, attempt: Attempt, sections: Sequence[Section]) -> _Plan | None:
-    """What there is to do; None when there is nothing (any more, or yet)."""
+    """Return what there is to do; None when there is nothing left, or nothing yet."""
     stored = await turns.find_turn(tx, attempt.scope, attempt.key)
     if stored is None:
         await attempt.settle(tx)
         return None
     turn = stored.turn
-    # The turn's row before the work's: whoever seals the turn locks them in this order too.
+    # Lock order of every writer: the person's row, then the turn's, then the work row.
     forgettings, status, _ = await tx.gather(
         lock_person_shared(tx, turn.scope), turns.lock_turn_status(tx, turn.scope, turn.id), attempt.lock_work(tx)
     )
@@ -179,8 +191,8 @@ async def _make_plan(tx: Tx, attempt: Attempt, sections: Sequence[Section]) -> _
 
 
 async def _seal_if_expired(tx: Tx, attempt: Attempt, turn: Turn) -> bool:
-    """Whether the turn is sealed now, its lease having run out; one being answered is looked at later."""
-    # Read again under the lock: the turn may have been taken up since it was first read.
+    """Seal the turn if its lease has run out, and say so; otherwise repeat the job when the lease ends."""
+    # Read again under the lock: the turn may have been continued since it was first read.
     lease_until = await turns.lock_turn_lease(tx, turn.scope, turn.id)
     if lease_until is not None and lease_until > tx.now:
         await attempt.repeat(tx, after=lease_until - tx.now)
@@ -208,16 +220,16 @@ async def _record_failure(services: Services, attempt: Attempt, plan: _Plan, err
 
 
 SECTION_LABELS = ("memory", "todos", "engagement", "agentState", "rollingSummary")
-"""Their names in a report, due or not."""
+"""The labels of the sections in a report, due or not."""
 
 
 def all_sections(settings: Settings) -> tuple[Section, ...]:
-    """Every section there is."""
+    """Return every section, in the order in which they are asked for."""
     return (*MEMORY, *engagement(settings), *AGENT_STATE, RollingSummarySection(_open_todo_texts))
 
 
 def kinds(services: Services) -> tuple[JobKind, ...]:
-    """The work of reflecting turns."""
+    """Return the job kind that reflects turns."""
     return kinds_for_sections(services, all_sections(services.settings))
 
 

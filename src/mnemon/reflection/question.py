@@ -1,4 +1,4 @@
-"""One question for all sections that are due, and its answer taken apart again."""
+"""One question to the model for all sections that are due, and parsing its answer section by section."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ _OUTPUT_LIMIT = 8_000
 
 @dataclass(frozen=True, kw_only=True)
 class DueSection:
-    """A section that has something to ask for this turn."""
+    """A section that has something to ask about this turn."""
 
     section: Section
     brief: Brief
@@ -38,13 +38,13 @@ class ParsedAnswer:
     """An answer, section by section."""
 
     valid: Mapping[str, BaseModel]
-    """By section name; a section the model left out and that cannot be empty is in neither mapping."""
+    """The parts by section name; a section the model left out and that cannot be empty is in neither mapping."""
     faults: Mapping[str, str]
-    """Why a section's part cannot be used, in words the model can mend it by."""
+    """Why a section's part cannot be used, in words that help the model correct it."""
 
 
 def build_question(turn: Turn, due: Sequence[DueSection], faults: Mapping[str, str] | None = None) -> LlmQuestion:
-    """The question for these sections; with faults, asked a second time."""
+    """Return the question for these sections; with faults, the second one, which asks for corrections."""
 
     def by_rule() -> Json:
         return {
@@ -62,13 +62,13 @@ def build_question(turn: Turn, due: Sequence[DueSection], faults: Mapping[str, s
 
 
 def answer_schema(due: Sequence[DueSection]) -> Json:
-    """An object with one property per section, none of them required: a section left out found nothing."""
+    """Return an object schema with one property per section, none required: a section left out found nothing."""
     return _build_schema(tuple((one.section.name, one.section.answer) for one in due))
 
 
 @lru_cache(maxsize=64)
 def _build_schema(sections: tuple[tuple[str, type[BaseModel]], ...]) -> Json:
-    """Made once for each set of sections: it takes longer than everything else of a reflection."""
+    """Return the schema, cached per set of sections: building it takes longer than all else in a reflection."""
     fields: dict[str, Any] = {}
     for name, answer in sections:
         field = answer.model_fields[name]
@@ -80,18 +80,20 @@ def _build_schema(sections: tuple[tuple[str, type[BaseModel]], ...]) -> Json:
 
 
 def parse_answer(due: Sequence[DueSection], answer: Json) -> ParsedAnswer:
-    """Each section's part, validated by itself."""
+    """Validate each section's part of the answer by itself."""
     valid: dict[str, BaseModel] = {}
     faults: dict[str, str] = {}
+    # Such an answer is of another shape altogether; taking it for "nothing found" would lose the turn.
     if answer and not any(one.section.name in answer for one in due):
-        nothing = "the answer has none of the properties asked for"
-        return ParsedAnswer(valid={}, faults={one.section.name: nothing for one in due})
+        fault = "the answer has none of the properties asked for"
+        return ParsedAnswer(valid={}, faults={one.section.name: fault for one in due})
     for one in due:
         name = one.section.name
         given = answer.get(name)
         try:
             valid[name] = one.section.answer.model_validate({} if given is None else {name: given})
         except ValidationError as error:
+            # A section that was left out has nothing to correct.
             if given is not None:
                 faults[name] = describe_validation_error(error)
     return ParsedAnswer(valid=valid, faults=faults)
@@ -104,7 +106,10 @@ def _as_json(answer: BaseModel, name: str) -> Any:
 def _user_prompt(turn: Turn, due: Sequence[DueSection], faults: Mapping[str, str]) -> str:
     parts = [f"The person is called {escape_text(turn.user_name)}. The turn, at {format_time(turn.at)}:"]
     parts += [
-        _format_message(said) for said in turn.messages if said.role is not Role.TOOL or not is_own_tool(said.name)
+        # Results of Mnemon's own tools are left out: they came from memory and are no source (docs/decisions/0006).
+        _format_message(said)
+        for said in turn.messages
+        if said.role is not Role.TOOL or not is_own_tool(said.name)
     ]
     parts += [
         quote_verbatim(
@@ -124,20 +129,20 @@ def _user_prompt(turn: Turn, due: Sequence[DueSection], faults: Mapping[str, str
 
 
 def _system_prompt(due: Sequence[DueSection]) -> str:
-    """What is the same for every turn stands first, so that a provider can read it from its cache."""
+    """Return the system prompt; what is the same for every turn comes first, so that a provider can cache it."""
     sections = (f"## Section `{one.section.name}`\n{one.brief.instructions}" for one in due)
     return "\n\n".join([SYSTEM_PROMPT, *sections])
 
 
 def _without_titles(schema: Any) -> Any:
-    """The schema without the titles that only repeat each name: a third of its tokens."""
+    """Return the schema without the titles that only repeat each name: they take a third of its tokens."""
     if isinstance(schema, list):
         return [_without_titles(one) for one in schema]
     if not isinstance(schema, dict):
         return schema
     kept = {key: value for key, value in schema.items() if not (key == "title" and isinstance(value, str))}
     return {
-        # Below these, keys are names of ours: a property may well be called `title`.
+        # Below these, keys are names of properties, and one may be called `title`.
         key: {name: _without_titles(inner) for name, inner in value.items()}
         if key in ("properties", "$defs") and isinstance(value, dict)
         else _without_titles(value)

@@ -1,4 +1,4 @@
-"""One turn reflected: brief, ask once, keep the raw answer, apply section by section."""
+"""The steps of a reflection: brief the sections, ask the model once, apply its answer section by section."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -24,7 +24,7 @@ from mnemon.turn import Turn
 log = structlog.get_logger(__name__)
 
 LAST_APPLIED_SECTION = "engagement"
-"""Takes the organization's lock, so it is held for the shortest time."""
+"""The section applied last: it takes the organization's lock, which is then held for the shortest time."""
 _INFRASTRUCTURE_ERRORS = (
     psycopg.OperationalError,
     psycopg.InterfaceError,
@@ -33,47 +33,49 @@ _INFRASTRUCTURE_ERRORS = (
     Unavailable,
     LeaseLost,
 )
-"""What ends the whole attempt: the database or the lease is gone, or a right in it, not one section's work."""
+"""Errors that end the whole attempt: the database, a right in it or the lease is lost, which no section can cause."""
 _ANSWER_ERRORS = (MnemonError, ValidationError)
-"""What rooms raise on purpose about an answer. Texts, numbers and times were bounded when it was validated, so that
-nothing in it can make PostgreSQL or Python raise anything else: whatever else is raised is a fault of ours."""
+"""Errors that rooms raise on purpose about an answer. Texts, numbers and times were limited when it was validated, so
+nothing in it can make PostgreSQL or Python raise anything else: any other error is a bug of Mnemon."""
 
 
 @runtime_checkable
 class FailureListener(Protocol):
-    """A section that wants to know when there was no usable answer."""
+    """A section that is notified when there was no usable answer."""
 
-    async def record_failure(self, tx: Tx, turn: Turn, reason: str, detail: str) -> None: ...
+    async def record_failure(self, tx: Tx, turn: Turn, reason: str, detail: str) -> None:
+        """Record that the turn got no answer for this section."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SectionAnswers:
-    """What the model gave."""
+    """What the model returned."""
 
     raw: Mapping[str, Any]
-    """By section name, as it came."""
+    """The parts by section name, as received."""
     answers: Mapping[str, BaseModel]
-    """By section name, what of it can be used."""
+    """The usable parts by section name."""
     faults: Mapping[str, str]
-    """By section name, why the rest cannot."""
+    """Why the other parts are unusable, by section name."""
     usage: Usage | None
 
 
 @dataclass(frozen=True, kw_only=True)
 class AppliedAnswers:
-    """What came of applying the answers."""
+    """The result of applying the answers."""
 
     reflection: Reflection
     errors: tuple[Exception, ...]
-    """Faults of ours, in the order they came: one for each section that raised what no answer can cause."""
+    """Internal errors in order: one for each section that raised what no answer can cause."""
 
 
 async def brief_sections(
     tx: Tx, turn: Turn, sections: Sequence[Section], reflection: Reflection
 ) -> tuple[list[DueSection], Reflection]:
-    """The sections still open that have something to ask; the others are reported with zeros."""
+    """Return the open sections that have something to ask; report the others with zeros."""
     due: list[DueSection] = []
-    # Looked for once, beside the loop; the sections find it kept. They read together and must not wait for a thread.
+    # Computed once here, in a thread for a long turn, and cached: the sections' statements are gathered below, and none
+    # may wait for a thread then.
     await run_off_loop(turn.size, partial(is_confidential_turn, turn))
     open_ones = [section for section in sections if not reflection.is_applied(section.label)]
     briefs = await tx.gather(*(section.prepare_brief(tx, turn) for section in open_ones))
@@ -86,7 +88,7 @@ async def brief_sections(
 
 
 async def ask_model(model: Llm, turn: Turn, due: Sequence[DueSection], kept: Mapping[str, Any]) -> SectionAnswers:
-    """One call for all sections, a second for those whose part cannot be used; what was kept is not asked again."""
+    """Ask for all sections in one call, and once more for unusable parts; parts in `kept` are not asked for again."""
     earlier = [one for one in due if one.section.name in kept]
     known = parse_answer(earlier, dict(kept))
     fresh = [one for one in due if one.section.name not in kept]
@@ -105,7 +107,7 @@ async def ask_model(model: Llm, turn: Turn, due: Sequence[DueSection], kept: Map
                 await run_off_loop(turn.size, partial(build_question, turn, again, taken.faults))
             )
         except ModelDown:
-            pass  # what the first answer gave is not lost for that: the rest stays open, with its faults
+            pass  # keep the usable parts of the first answer; the rest stays open, with its faults
         else:
             value = storable_json(second.value)
             taken = parse_answer(again, value)
@@ -114,7 +116,7 @@ async def ask_model(model: Llm, turn: Turn, due: Sequence[DueSection], kept: Map
             usage = usage.plus(second.usage)
     if taken.faults:
         log.warning("answer_rejected", model=model.name, title=QUESTION_TITLE, sections=sorted(taken.faults))
-    # A part that cannot be used is not kept, so that the next attempt asks for it anew.
+    # An unusable part is not kept, so that the next attempt asks for it again.
     raw = {name: value for name, value in raw.items() if name not in taken.faults}
     return SectionAnswers(raw=raw, answers=answers, faults=taken.faults, usage=usage)
 
@@ -122,7 +124,7 @@ async def ask_model(model: Llm, turn: Turn, due: Sequence[DueSection], kept: Map
 async def apply_answers(
     tx: Tx, turn: Turn, due: Sequence[DueSection], given: SectionAnswers, reflection: Reflection
 ) -> AppliedAnswers:
-    """Each section's answer is written in its own savepoint; one that fails, whoever is to blame, costs no other."""
+    """Apply each section's answer in its own savepoint, so that one that fails affects no other."""
     errors: list[Exception] = []
     in_order = sorted(due, key=lambda one: one.section.name == LAST_APPLIED_SECTION)
     for one in in_order:
@@ -138,27 +140,28 @@ async def apply_answers(
 
 
 def _with_final_status(reflection: Reflection) -> Reflection:
-    """The same, done or failed."""
+    """Return the reflection as done, or as failed with the reasons of its open sections."""
     still_open = reflection.open_sections
     if not still_open:
         return replace(reflection, status=ReflectionStatus.DONE, error=None)
-    told = "; ".join(f"{label}: {why}" for label, why in still_open.items())
-    return replace(reflection, status=ReflectionStatus.FAILED, error=told)
+    reasons = "; ".join(f"{label}: {why}" for label, why in still_open.items())
+    return replace(reflection, status=ReflectionStatus.FAILED, error=reasons)
 
 
 async def _apply_section(
     tx: Tx, turn: Turn, section: Section, answer: BaseModel, reflection: Reflection, errors: list[Exception]
 ) -> Reflection:
-    """Apply one section's answer; a fault of ours is added to the errors, to be raised once the others are stored."""
+    """Apply one section's answer; an internal error is added to `errors`, to be raised once the others are stored."""
     internal = False
     try:
         async with tx.savepoint():
             report = await section.apply_answer(tx, turn, answer)
+    # First, because some of them are MnemonErrors as well.
     except _INFRASTRUCTURE_ERRORS:
         raise
     except _ANSWER_ERRORS as error:
         detail = error.detail if isinstance(error, MnemonError) else f"{type(error).__name__}: {error}"[:300]
-    except Exception as error:  # the section's boundary: the others are stored, then the job's boundary gets it
+    except Exception as error:  # the section's boundary: raised by the job once the other sections are stored
         errors.append(error)
         internal, detail = True, f"internal: {type(error).__name__}"
     else:
@@ -168,7 +171,7 @@ async def _apply_section(
 
 
 async def notify_sections(tx: Tx, turn: Turn, due: Sequence[DueSection], reason: str, detail: str) -> None:
-    """Every section that wants to know has heard that there was no answer."""
+    """Tell every section that listens for it that there was no answer."""
     for one in due:
         await _notify_section(tx, one.section, turn, reason, detail)
 
@@ -179,9 +182,10 @@ async def _notify_section(tx: Tx, section: Section, turn: Turn, reason: str, det
 
 
 def reusable_answers(reflection: Reflection, due: Sequence[DueSection]) -> dict[str, Any]:
-    """What an earlier attempt got and did not come to apply; a part that was bad is asked for anew.
+    """Return the answers that an earlier attempt kept but did not apply, by section name.
 
-    One that a fault of ours kept from being applied is not: asking the model again would mend nothing and cost again.
+    A part that was unusable is asked for again. One that an internal error kept from being applied is not: asking the
+    model again would cost tokens and help nothing.
     """
     tried = {label for label in reflection.open_sections if not reflection.sections[label].internal}
     names = [one.section.name for one in due if one.section.label not in tried]
@@ -189,5 +193,5 @@ def reusable_answers(reflection: Reflection, due: Sequence[DueSection]) -> dict[
 
 
 def _section_parts(due: Sequence[DueSection], answer: Mapping[str, Any]) -> dict[str, Any]:
-    """Each section's part; one that was left out found nothing, and that is an answer too."""
+    """Return each section's part; one that was left out found nothing, which is an answer too."""
     return {one.section.name: answer.get(one.section.name) for one in due}

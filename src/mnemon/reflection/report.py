@@ -1,6 +1,4 @@
-"""What a reflection did, section by section, with zeros where there was nothing.
-
-The life of a reflection.
+"""The status of a reflection and what it did, section by section, with zeros where there was nothing.
 
     queued ──► running ──► done
       ▲         │   ▲
@@ -10,10 +8,8 @@ The life of a reflection.
       │         ▼
       └─────  parked       (run again by hand; failed ones too)
 
-`failed` means the last attempt failed and another is due; `parked` means no more are tried by themselves. A worker that
-died leaves `running`, and the next one that takes the turn begins it anew. Nothing leaves `done`.
-
-The line that a reflection leaves in the log: what each section stored, by counts, and what the attempt cost.
+`failed` means the last attempt failed and another is due; `parked` means no more attempts are made automatically. A
+worker that died leaves `running`, and the next one that takes the turn starts it again. Nothing leaves `done`.
 """
 
 import logging
@@ -29,6 +25,8 @@ from mnemon.section import Rejection, SectionResult
 
 
 class ReflectionStatus(StrEnum):
+    """The status of a reflection, as drawn above."""
+
     QUEUED = "queued"
     RUNNING = "running"
     DONE = "done"
@@ -48,35 +46,35 @@ _NEXT: dict[ReflectionStatus, frozenset[ReflectionStatus]] = {
 
 
 def may_become(status: ReflectionStatus, following: ReflectionStatus) -> bool:
-    """Whether the step is drawn above."""
+    """Say whether the transition is drawn above."""
     return following in _NEXT[status]
 
 
 def may_run_again(status: ReflectionStatus) -> bool:
-    """Whether somebody may ask for another run."""
+    """Say whether a caller may request another run."""
     return ReflectionStatus.QUEUED in _NEXT[status]
 
 
 @dataclass(frozen=True, kw_only=True)
 class SectionReport:
-    """One section's outcome."""
+    """The result of one section."""
 
     stored: int = 0
     updated: int = 0
     skipped: int = 0
     rejected: int = 0
     due: bool = True
-    """Whether there was anything to ask for this turn."""
+    """Whether there was anything to ask about this turn."""
     applied: bool = True
-    """False while it is still to be done."""
+    """Whether it is done; False while it is open."""
     error: str | None = None
     """Why it could not be applied."""
     internal: bool = False
-    """Whether that was a fault of ours and not of the answer."""
+    """Whether the error is a bug of Mnemon and not a fault of the answer."""
 
     @property
     def counts(self) -> dict[str, int]:
-        """What was done, without the zeros."""
+        """The counts that are not zero, by name."""
         every = {
             "stored": self.stored,
             "updated": self.updated,
@@ -88,26 +86,26 @@ class SectionReport:
 
 @dataclass(frozen=True, kw_only=True)
 class Reflection:
-    """How far a turn's reflection is."""
+    """The progress of a turn's reflection."""
 
     turn_id: str
     job_id: str
     status: ReflectionStatus
     attempts: int = 0
     sections: Mapping[str, SectionReport] = field(default_factory=dict)
-    """By label."""
+    """The reports by section label."""
     rejected: tuple[Rejection, ...] = ()
     raw: Mapping[str, Any] = field(default_factory=dict)
-    """The model's answer by section name, kept before it was applied."""
+    """The model's answer by section name, stored before it is applied."""
     usage: Usage | None = None
     error: str | None = None
 
     def is_applied(self, label: str) -> bool:
-        """Whether nothing is left to do for the section."""
+        """Say whether nothing is left to do for the section."""
         return label in self.sections and self.sections[label].applied
 
     def with_section(self, label: str, report: SectionResult, *, due: bool = True) -> "Reflection":
-        """The same with the section applied."""
+        """Return a copy in which the section is applied."""
         done = SectionReport(
             stored=report.stored,
             updated=report.updated,
@@ -122,13 +120,13 @@ class Reflection:
         )
 
     def with_fault(self, label: str, error: str, *, internal: bool = False) -> "Reflection":
-        """The same with the section still open, and why."""
+        """Return a copy in which the section is open because of this error."""
         fault = SectionReport(applied=False, error=error, internal=internal)
         return replace(self, sections={**self.sections, label: fault})
 
     @property
     def open_sections(self) -> dict[str, str]:
-        """What is still to be done, each with the reason."""
+        """The sections that are still to be done, each with the reason."""
         return {
             label: section.error or "not done yet" for label, section in self.sections.items() if not section.applied
         }
@@ -138,7 +136,7 @@ log = structlog.get_logger(__name__)
 
 
 def log_reflection(reflection: Reflection, usage: Usage | None, *, seconds: float) -> None:
-    """Log one attempt; `usage` is what it cost, None where an answer was kept from before."""
+    """Log one attempt: what each section stored, by counts, and its cost; `usage` is None if an answer was reused."""
     cost = usage or Usage(calls=0)
     log.log(
         logging.INFO if reflection.status is ReflectionStatus.DONE else logging.WARNING,
@@ -154,7 +152,7 @@ def log_reflection(reflection: Reflection, usage: Usage | None, *, seconds: floa
 
 
 def _section_outcome(section: SectionReport) -> dict[str, int] | str:
-    """Counts; of one that is still open, whose fault that is. Its error's words may quote the answer."""
+    """Return the section's counts, or the kind of error if it is open; the error's text may quote the answer."""
     if section.applied:
         return section.counts
     return section.error or "internal" if section.internal else "bad_answer"

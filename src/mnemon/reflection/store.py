@@ -19,17 +19,17 @@ SQL = load_statements("mnemon.reflection")
 
 @dataclass(frozen=True, kw_only=True)
 class ReflectionBacklog:
-    """Reflections that are not done."""
+    """The number of reflections that are not done."""
 
     waiting: int
     parked: int
     oldest: datetime | None
-    """Since when the longest of those that wait does."""
+    """When the longest-waiting one was last updated; None if none waits."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class DailyReflectionUsage:
-    """What reflections cost on one day of UTC."""
+    """The tokens that reflections used on one day in UTC."""
 
     day: date
     input_tokens: int
@@ -37,37 +37,37 @@ class DailyReflectionUsage:
 
 
 def mark_queued(tx: Tx, scope: Scope, turn_id: str, job_id: str) -> None:
-    """The turn is to be reflected, from the next statement on; nothing changes for one that is done."""
+    """Queue the turn's reflection with the next statement; one that is done does not change."""
     tx.defer(SQL["queue_reflection"], **_key_columns(scope, turn_id), job_id=job_id, now=tx.now)
 
 
 async def find(tx: Tx, scope: Scope, turn_id: str) -> Reflection | None:
-    """How far the turn's reflection is."""
+    """Return the turn's reflection; None if it was never queued."""
     row = await tx.fetch_one_or_none(SQL["reflection"], **_key_columns(scope, turn_id))
     return None if row is None else _reflection_from_row(row)
 
 
 async def find_for_turns(tx: Tx, scope: Scope, turn_ids: Sequence[str]) -> dict[str, Reflection]:
-    """How far the reflections of these turns are, by turn."""
+    """Return the reflections of these turns, by turn id."""
     owner = {"org_id": scope.org_id, "user_id": scope.user}
     rows = await tx.fetch_all(SQL["reflections_of_turns"], **owner, turns=list(turn_ids))
     return {row["turn_id"]: _reflection_from_row(row) for row in rows}
 
 
 async def reflection_backlog(tx: Tx, scope: Scope) -> ReflectionBacklog:
-    """What the organization's reflections are behind with."""
+    """Return the number of the organization's reflections that are waiting and parked."""
     return ReflectionBacklog(**await tx.fetch_one(SQL["waiting"], org_id=scope.org_id))
 
 
 async def count_reflected(tx: Tx, scope: Scope) -> tuple[int, int]:
-    """How many of the organization's turns are reflected, and of how many."""
+    """Return how many of the organization's turns are reflected, and how many there are."""
     every = int((await tx.fetch_one(SQL["reflected"], org_id=scope.org_id))["number"])
     behind = await reflection_backlog(tx, scope)
     return every - behind.waiting - behind.parked, every
 
 
 async def daily_usage(tx: Tx, scope: Scope, since: datetime) -> list[DailyReflectionUsage]:
-    """The days since then on which reflections cost something, oldest first."""
+    """Return the usage of each day since then on which reflections used tokens, oldest first."""
     return [
         DailyReflectionUsage(**row)
         for row in await tx.fetch_all(SQL["reflection_days"], org_id=scope.org_id, since=since)
@@ -75,12 +75,12 @@ async def daily_usage(tx: Tx, scope: Scope, since: datetime) -> list[DailyReflec
 
 
 def mark_started(tx: Tx, scope: Scope, turn_id: str) -> None:
-    """An attempt has begun, from the next statement on."""
+    """Mark the start of an attempt with the next statement."""
     tx.defer(SQL["start_reflection"], **_key_columns(scope, turn_id), now=tx.now)
 
 
 def store_raw_answer(tx: Tx, scope: Scope, turn_id: str, raw: dict[str, Any], usage: Usage | None) -> None:
-    """The model's answer is kept, from the next statement on."""
+    """Store the model's answer with the next statement."""
     tx.defer(
         SQL["keep_raw"],
         **_key_columns(scope, turn_id),
@@ -91,7 +91,7 @@ def store_raw_answer(tx: Tx, scope: Scope, turn_id: str, raw: dict[str, Any], us
 
 
 def store_report(tx: Tx, scope: Scope, reflection: Reflection) -> None:
-    """What was applied and what was not stands for everyone to see, from the next statement on."""
+    """Store what was applied and what was not with the next statement."""
     tx.defer(
         SQL["report_reflection"],
         **_key_columns(scope, reflection.turn_id),
@@ -104,7 +104,7 @@ def store_report(tx: Tx, scope: Scope, reflection: Reflection) -> None:
 
 
 async def mark_failed(tx: Tx, scope: Scope, turn_id: str, error: str) -> None:
-    """The attempt failed as a whole."""
+    """Mark the whole attempt as failed."""
     await tx.execute(
         SQL["fail_reflection"],
         **_key_columns(scope, turn_id),
@@ -115,7 +115,7 @@ async def mark_failed(tx: Tx, scope: Scope, turn_id: str, error: str) -> None:
 
 
 async def mark_parked(tx: Tx, scope: Scope, turn_id: str, error: str) -> None:
-    """No more attempts are made by themselves."""
+    """Mark the reflection as parked: no more attempts are made automatically."""
     await tx.execute(SQL["park_reflection"], org_id=scope.org_id, turn_id=turn_id, error=error, now=tx.now)
 
 

@@ -1,6 +1,7 @@
-"""Tools whose work is done in a sibling room: what they call is handed to them where they are served.
+"""`get_context`, `forget`, `get_engagement` and `get_my_decisions`.
 
-`get_my_decisions`: what the calling agent decided lately. The run's own token decides whose.
+The first three do their work in rooms that this one may not import, so the function they call is passed in where
+they are served.
 """
 
 from collections.abc import Awaitable, Callable
@@ -17,11 +18,11 @@ from mnemon.runs.decisions import list_agent_decisions
 from mnemon.tool import Arguments, Caller, NoArguments, ToolReply
 
 ReadContext = Callable[[Tx, Caller, str, np.ndarray | None, int | None], Awaitable[dict[str, Any]]]
-"""The context pack for a query, as the wire shows it: transaction, caller, query, its vector, budget in tokens."""
+"""Returns the context pack for a query as JSON; takes transaction, caller, query, its vector, budget in tokens."""
 ForgetMemory = Callable[[Tx, Caller, str], Awaitable[dict[str, Any]]]
-"""The receipt of forgetting a memory: transaction, caller, memory id."""
+"""Forgets a memory and returns the receipt as JSON; takes transaction, caller, memory id."""
 ReadEngagement = Callable[[Tx, Caller], Awaitable[dict[str, Any] | None]]
-"""The engagement as the wire shows it; None before the first session."""
+"""Returns the engagement as JSON; None before the first session."""
 
 
 class GetContextArguments(Arguments):
@@ -32,7 +33,7 @@ class GetContextArguments(Arguments):
 
 
 class GetContext:
-    """Reads what a chat turn would be given."""
+    """The tool that returns what a chat turn would be given."""
 
     name = "get_context"
     description = "Everything that is known and may matter for answering a message, as a system prompt."
@@ -43,11 +44,12 @@ class GetContext:
         self._read = read
 
     def text_to_embed(self, arguments: Arguments) -> str | None:
+        """Return the query."""
         assert isinstance(arguments, GetContextArguments)
         return arguments.query
 
     async def run(self, tx: Tx, caller: Caller, arguments: Arguments, vector: np.ndarray | None) -> ToolReply:
-        """The context pack."""
+        """Return the context pack."""
         assert isinstance(arguments, GetContextArguments)
         given = await self._read(tx, caller, arguments.query, vector, arguments.budget_tokens)
         return ToolReply(content=given, reports=False)
@@ -60,7 +62,7 @@ class ForgetArguments(Arguments):
 
 
 class Forget:
-    """Really forgets."""
+    """The tool that forgets a memory."""
 
     name = "forget"
     description = "Forget one memory for good, wherever it stands. Only when the person asks for it."
@@ -71,17 +73,18 @@ class Forget:
         self._forget = forget
 
     def text_to_embed(self, arguments: Arguments) -> str | None:
+        """Return None: no text needs an embedding."""
         return None
 
     async def run(self, tx: Tx, caller: Caller, arguments: Arguments, vector: np.ndarray | None) -> ToolReply:
-        """The receipt."""
+        """Forget the memory and return the receipt."""
         assert isinstance(arguments, ForgetArguments)
         receipt = await self._forget(tx, caller, arguments.id)
         return ToolReply(content=receipt, ids=(arguments.id,), types=("memory",), count=1)
 
 
 class GetEngagement:
-    """Reads what is believed about the organization."""
+    """The tool that returns the beliefs about the organization."""
 
     name = "get_engagement"
     description = "The engagement: its week, hypotheses with confidence and evidence, unknowns, findings."
@@ -92,10 +95,11 @@ class GetEngagement:
         self._read = read
 
     def text_to_embed(self, arguments: Arguments) -> str | None:
+        """Return None: no text needs an embedding."""
         return None
 
     async def run(self, tx: Tx, caller: Caller, arguments: Arguments, vector: np.ndarray | None) -> ToolReply:
-        """The engagement as it stands."""
+        """Return the current engagement."""
         return ToolReply(content={"engagement": await self._read(tx, caller)}, reports=False)
 
 
@@ -106,7 +110,7 @@ class GetMyDecisionsArguments(Arguments):
 
 
 class GetMyDecisions:
-    """Reads the agent's own decisions."""
+    """The tool that returns the calling agent's own decisions."""
 
     name = "get_my_decisions"
     description = "Your own last decisions, newest first, each in one line: when, what, and why."
@@ -114,10 +118,11 @@ class GetMyDecisions:
     needs = "agents:read"
 
     def text_to_embed(self, arguments: Arguments) -> str | None:
+        """Return None: no text needs an embedding."""
         return None
 
     async def run(self, tx: Tx, caller: Caller, arguments: Arguments, vector: np.ndarray | None) -> ToolReply:
-        """The decisions of the agent whose token was used, nobody else's."""
+        """Return the decisions of the agent whose run token was used; raise NotAllowed for any other caller."""
         assert isinstance(arguments, GetMyDecisionsArguments)
         if caller.agent_id is None:
             raise NotAllowed(

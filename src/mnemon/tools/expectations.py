@@ -1,7 +1,4 @@
-"""`report_result`: tells what an action did, so that what was expected of it is verified.
-
-`expect`: says what an action should do before it is done, so that its result can be checked.
-"""
+"""`expect` and `report_result`: state what an action should do before it is done, and verify it by the result."""
 
 import numpy as np
 from pydantic import Field
@@ -23,6 +20,7 @@ class ExpectArguments(Arguments):
     invariant: str | None = Field(None, max_length=2000, description="What must stay true.")
 
     def as_intent(self) -> Intent:
+        """Return the expectation as an intent."""
         return Intent(
             action=self.action,
             expected_outcome=self.expected_outcome,
@@ -34,7 +32,7 @@ class ExpectArguments(Arguments):
 
 
 class Expect:
-    """Holds an expectation in the session's agent state."""
+    """The tool that adds an expectation to the session's agent state."""
 
     name = "expect"
     description = (
@@ -45,10 +43,14 @@ class Expect:
     needs = "chat"
 
     def text_to_embed(self, arguments: Arguments) -> str | None:
+        """Return None: no text needs an embedding."""
         return None
 
     async def run(self, tx: Tx, caller: Caller, arguments: Arguments, vector: np.ndarray | None) -> ToolReply:
-        """The expectation is pending; whoever serves the tool writes it, with the call it came by."""
+        """Return the expectation as an intent; raise Invalid without a session.
+
+        `run_tool` writes it to the agent state with the id of the call.
+        """
         assert isinstance(arguments, ExpectArguments)
         if caller.session_id is None:
             raise Invalid("An expectation belongs to a session. Name one.", code="no_session")
@@ -76,7 +78,7 @@ class ReportResultArguments(Arguments):
 
 
 class ReportResult:
-    """Verifies expectations against a result."""
+    """The tool that verifies expectations against a result."""
 
     name = "report_result"
     description = (
@@ -87,10 +89,14 @@ class ReportResult:
     needs = "chat"
 
     def text_to_embed(self, arguments: Arguments) -> str | None:
+        """Return None: no text needs an embedding."""
         return None
 
     async def run(self, tx: Tx, caller: Caller, arguments: Arguments, vector: np.ndarray | None) -> ToolReply:
-        """The result is told; serving it verifies what was expected."""
+        """Return the result; raise Invalid without a session.
+
+        `run_tool` verifies the session's expectations with it.
+        """
         assert isinstance(arguments, ReportResultArguments)
         if caller.session_id is None:
             raise Invalid("A result belongs to a session. Name one.", code="no_session")

@@ -1,7 +1,7 @@
-"""Memories as a graph of entities, relations and observations, and back: the words of the reference `server-memory`.
+"""Memories as a graph of entities, relations and observations, and back, in the terms of the reference `server-memory`.
 
-An entity is whom memories speak of; an observation is one such memory; a relation is a memory of the fact type
-`relationship`. What conversations taught us is therefore in the graph, and what is written into it is recalled.
+An entity is what memories are about; an observation is one such memory; a relation is a memory of the fact type
+`relationship`. So what conversations taught is in the graph, and what is written into the graph is recalled.
 """
 
 from collections.abc import Iterable, Sequence
@@ -47,13 +47,13 @@ class GraphEdge:
 
 @dataclass(frozen=True, kw_only=True)
 class KnowledgeGraph:
-    """Entities, and the relations among them."""
+    """Entities and the relations among them."""
 
     nodes: tuple[GraphNode, ...]
     edges: tuple[GraphEdge, ...]
 
     def subgraph_of(self, names: Iterable[str]) -> "KnowledgeGraph":
-        """These entities, and the relations that touch one of them."""
+        """Return these entities and the relations that touch one of them."""
         wanted = set(names)
         return KnowledgeGraph(
             nodes=tuple(node for node in self.nodes if node.name in wanted),
@@ -61,41 +61,42 @@ class KnowledgeGraph:
         )
 
     def search_nodes(self, query: str) -> "KnowledgeGraph":
-        """Entities whose name, type or an observation has the words."""
+        """Return the entities whose name, type or an observation contains the query, with their relations."""
         words = query.casefold()
         found = [n.name for n in self.nodes if any(words in text.casefold() for text in _node_texts(n))]
         return self.subgraph_of(found)
 
 
 async def load_entities(tx: Tx, scope: Scope) -> list[EntityOverview]:
-    """Every entity that the person's memories speak of."""
+    """Return every entity that the person's memories mention."""
     return entity_overviews(await list_mentions(tx, scope), await load_aliases(tx, scope))
 
 
 def build_graph(entities: Sequence[EntityOverview]) -> KnowledgeGraph:
-    """The graph of these entities."""
+    """Return the graph of these entities."""
     nodes = tuple(
         GraphNode(
             name=e.label, entity_type=_stated_type(e), observations=tuple(m.content for m in entity_observations(e))
         )
         for e in entities
     )
+    # A dict, to drop duplicates and keep the order.
     edges = {edge: None for entity in entities for memory in entity.memories if (edge := edge_of(memory)) is not None}
     return KnowledgeGraph(nodes=nodes, edges=tuple(edges))
 
 
 def find_entity(entities: Sequence[EntityOverview], name: str) -> EntityOverview | None:
-    """The entity of that name."""
+    """Return the entity with this name; None if there is none."""
     return next((entity for entity in entities if entity.label == name), None)
 
 
 def entity_observations(entity: EntityOverview) -> list[StoredMemory]:
-    """The memories that are observations of the entity."""
+    """Return the memories that are observations of the entity."""
     return [m for m in entity.memories if m.attribute != TYPE_ATTRIBUTE and edge_of(m) is None]
 
 
 def edge_of(memory: StoredMemory) -> GraphEdge | None:
-    """The relation that the memory states; None where it states none in our form."""
+    """Return the relation that the memory states; None where it is not written as `source → relation → target`."""
     parts = memory.content.split(_ARROW)
     if memory.fact_type is not FactType.RELATIONSHIP or len(parts) != 3:
         return None
@@ -103,14 +104,15 @@ def edge_of(memory: StoredMemory) -> GraphEdge | None:
 
 
 def type_fact(node: GraphNode) -> Fact:
-    """That there is this entity, of this type."""
+    """Return the fact that this entity exists and has this type."""
     return _agent_fact(
         _make_entity(node.name, node.entity_type), f"{node.name}{_TYPE_PHRASE}{node.entity_type}", TYPE_ATTRIBUTE
     )
 
 
 def observation_fact(entity: EntityOverview | GraphNode, content: str) -> Fact:
-    """An observation of the entity; each under a key of its own, so that none replaces another."""
+    """Return an observation of the entity as a fact, with a key of its own, so that none replaces another."""
+    # A node that is being created is in no memory yet, so its type is derived from the caller's word.
     about = (
         _make_entity(entity.name, entity.entity_type)
         if isinstance(entity, GraphNode)
@@ -120,7 +122,7 @@ def observation_fact(entity: EntityOverview | GraphNode, content: str) -> Fact:
 
 
 def relation_fact(source: EntityOverview, edge: GraphEdge) -> Fact:
-    """The relation, about the entity it starts from."""
+    """Return the relation as a fact about the entity it starts from."""
     content = _ARROW.join((edge.source, edge.relation_type, edge.target))
     about = FactEntity(type=source.type, label=source.label)
     return _agent_fact(about, content, f"{edge.relation_type} {edge.target}", FactType.RELATIONSHIP)
@@ -141,7 +143,7 @@ def _agent_fact(about: FactEntity, content: str, attribute: str, fact_type: Fact
 
 def _make_entity(name: str, entity_type: str) -> FactEntity:
     word = entity_type.casefold()
-    found = next((ours for ours, words in _TYPE_WORDS.items() if word in words), EntityType.PROJECT)
+    found = next((kind for kind, words in _TYPE_WORDS.items() if word in words), EntityType.PROJECT)
     return FactEntity(type=found, label=name)
 
 

@@ -1,8 +1,6 @@
-"""`remember`: keeps a fact. In a conversation it must rest on the person's own words.
+"""`recall`, `remember` and `list_todos`: search memory, store a fact, list open todos.
 
-`recall`: what is known about something, and what was said about it.
-
-`list_todos`: what the person still has to do with this persona.
+In a conversation, `remember` stores only what rests on a quote of the person or of a tool.
 """
 
 import numpy as np
@@ -36,7 +34,7 @@ class RecallArguments(Arguments):
 
 
 class Recall:
-    """Searches the person's memories."""
+    """The tool that searches the person's memories."""
 
     name = "recall"
     description = "Look up what is remembered about the person, someone in their life, or a project."
@@ -44,11 +42,12 @@ class Recall:
     needs = "memory:read"
 
     def text_to_embed(self, arguments: Arguments) -> str | None:
+        """Return the query."""
         assert isinstance(arguments, RecallArguments)
         return arguments.query
 
     async def run(self, tx: Tx, caller: Caller, arguments: Arguments, vector: np.ndarray | None) -> ToolReply:
-        """What answers the question, best first."""
+        """Return what answers the query, best first."""
         assert isinstance(arguments, RecallArguments)
         kinds = {RecallKind.MEMORIES, *((RecallKind.MESSAGES,) if arguments.messages else ())}
         query = RecallQuery(
@@ -83,13 +82,13 @@ def _hit_json(hit: RecallHit) -> dict[str, object]:
             "claimOf": found.claim_of,
             **({"claims": hit.claims} if hit.claims else {}),
         }
-    # A tool's message is called one whatever name its caller gave it.
+    # The name of a tool's message is the caller's choice, so it must not pass for a person's.
     by = source_mark(Trust.TOOL, found.name or "") if found.role is Role.TOOL else speaker_of(found.role, found.name)
     return {"id": found.id, "said": found.content, "by": by, "at": format_time(found.at)}
 
 
 AGENT_SOURCE = "agent"
-"""The source of what an agent states by itself."""
+"""The source of a fact that an agent states by itself."""
 
 
 class FactSubject(Arguments):
@@ -116,7 +115,7 @@ class RememberArguments(Arguments):
 
 
 class Remember:
-    """Writes one memory."""
+    """The tool that stores a fact."""
 
     name = "remember"
     description = (
@@ -127,10 +126,14 @@ class Remember:
     needs = "memory:write"
 
     def text_to_embed(self, arguments: Arguments) -> str | None:
+        """Return None: no text needs an embedding."""
         return None
 
     async def run(self, tx: Tx, caller: Caller, arguments: Arguments, vector: np.ndarray | None) -> ToolReply:
-        """The fact is held, or one more mention of what is held."""
+        """Store the fact, or count one more mention of a fact that is held.
+
+        Raises Invalid in a conversation if the quote is missing or is not in the turn.
+        """
         assert isinstance(arguments, RememberArguments)
         turn = await _calling_turn(tx, caller)
         found = None if turn is None else _require_quotation(turn, arguments.quote)
@@ -155,7 +158,7 @@ class Remember:
 
 
 async def _calling_turn(tx: Tx, caller: Caller) -> Turn | None:
-    """The turn the call is made in; None outside of one, where there is nothing to quote."""
+    """Return the turn the call is made in; None outside of one, where there is nothing to quote."""
     if caller.turn_id is None:
         return None
     stored = await turns.find_turn(tx, caller.scope, caller.turn_id)
@@ -165,7 +168,7 @@ async def _calling_turn(tx: Tx, caller: Caller) -> Turn | None:
 
 
 def _require_quotation(turn: Turn, quote: str | None) -> Quotation:
-    """Where the quote stands in the turn."""
+    """Return where the quote is in the turn; raise Invalid if it is not there."""
     found = None if quote is None else find_quote(quote, quotable_passages(turn))
     if found is None:
         raise _no_quote_error()
@@ -180,7 +183,7 @@ def _no_quote_error() -> Invalid:
 
 
 async def _find_lender(tx: Tx, turn: Turn, content: str) -> OtherAuthor | None:
-    """Whose words the fact is made of, if not the person's."""
+    """Return the other author whose words the fact is made of; None if they are the person's own."""
     recalled = await load_other_authors(tx, turn)
     return await run_off_loop(
         turn.size + text_size(recalled), lambda: authors_of_turn(turn, recalled).other_author(content)
@@ -195,6 +198,7 @@ def _make_fact(caller: Caller, given: RememberArguments, found: Quotation | None
         entity=FactEntity(type=given.about.type, label=given.about.label) if given.about else None,
         fact_type=given.fact_type,
         attribute=given.attribute,
+        # Without a persona there is nobody it could be private to.
         private=given.private and caller.scope.persona_id is not None,
         source=AGENT_SOURCE,
         trust=trust,
@@ -204,7 +208,7 @@ def _make_fact(caller: Caller, given: RememberArguments, found: Quotation | None
 
 
 def _trust_and_origin(found: Quotation | None, lender: OtherAuthor | None) -> tuple[Trust, str]:
-    """Whose words the fact rests on: the person's, a tool's, whoever's it is made of, or nobody's but the agent's."""
+    """Return the trust and origin of the fact's author: the person, a tool, another author, or the agent alone."""
     if found is None:
         return Trust.AGENT, AGENT_SOURCE
     if found.passage.role is Role.USER:
@@ -227,7 +231,7 @@ def _make_ground(caller: Caller, found: Quotation) -> QuoteLocation | None:
 
 
 class ListTodos:
-    """Reads the open todos."""
+    """The tool that lists the open todos."""
 
     name = "list_todos"
     description = "What the person promised, repeats, left open or struggles with, as far as it is still open."
@@ -235,10 +239,11 @@ class ListTodos:
     needs = "memory:read"
 
     def text_to_embed(self, arguments: Arguments) -> str | None:
+        """Return None: no text needs an embedding."""
         return None
 
     async def run(self, tx: Tx, caller: Caller, arguments: Arguments, vector: np.ndarray | None) -> ToolReply:
-        """The open todos, oldest first."""
+        """Return the open todos, oldest first."""
         found = await open_todos(tx, caller.scope)
         shown = [
             {"id": one.id, "kind": one.kind, "content": one.content, "since": format_time(one.created_at)}

@@ -1,4 +1,4 @@
-"""Which tools stand where, and the one way to run one."""
+"""Which tools are served where, and running one."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ _CHAT_TOOLS: tuple[Tool, ...] = (Expect(), Recall(), Remember(), ListTodos())
 
 @dataclass(frozen=True, kw_only=True)
 class ToolRun:
-    """What a tool gave back and what it changed in the agent state."""
+    """What a tool returned and what it changed in the agent state."""
 
     reply: ToolReply
     outcome: ToolOutcome
@@ -35,12 +35,12 @@ class ToolRun:
 
 
 def chat_tools(grants: Collection[str]) -> Mapping[str, Tool]:
-    """The tools a chat model may call for a key with these scopes."""
+    """Return the tools a chat model may call for a key with these scopes, by name."""
     return {tool.name: tool for tool in _CHAT_TOOLS if tool.needs in grants}
 
 
 def all_tools(*, context: ReadContext, forget: ForgetMemory, engagement: ReadEngagement) -> Mapping[str, Tool]:
-    """Every tool there is, for a door that serves them to agents; sibling rooms' work is handed in."""
+    """Return every tool by name, for a door that serves them to agents; work of other rooms is passed in."""
     tools: tuple[Tool, ...] = (
         *_CHAT_TOOLS,
         ReportResult(),
@@ -55,7 +55,11 @@ def all_tools(*, context: ReadContext, forget: ForgetMemory, engagement: ReadEng
 async def run_tool(
     tx: Tx, tool: Tool, caller: Caller, arguments: Arguments, vector: np.ndarray | None, *, call_id: str
 ) -> ToolRun:
-    """The tool has run, and the session's agent state has taken account of its plan and its result, all in `tx`."""
+    """Run the tool and record its expectations and its result in the session's agent state, all in `tx`.
+
+    Raises NotAllowed when the caller lacks the tool's scope. Without a session nothing is recorded.
+    """
+    # Checked again, although a caller is offered only what it may call.
     if not caller.may(tool.needs):
         raise NotAllowed(
             f"This key lacks the scope `{tool.needs}`, which {tool.name} needs. Use a key that has it.",

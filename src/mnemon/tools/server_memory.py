@@ -1,4 +1,4 @@
-"""The nine tools of the reference `server-memory`, over our memories, so that it can be swapped for us."""
+"""The nine tools of the reference `server-memory` over Mnemon's memories, so that Mnemon can replace it."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
@@ -21,7 +21,7 @@ from mnemon.tools.graph import GraphEdge, GraphNode, KnowledgeGraph
 
 
 class GraphArguments(Arguments):
-    """Camel case outside."""
+    """Arguments with camelCase names in JSON; unknown ones are ignored."""
 
     model_config = ConfigDict(alias_generator=to_camel, validate_by_name=True, extra="ignore")
 
@@ -29,6 +29,7 @@ class GraphArguments(Arguments):
 ShortText = Field(min_length=1, max_length=200)
 
 
+# These classes have no docstrings: pydantic would put them into the schemas that models read.
 class EntityArgument(GraphArguments):
     name: str = ShortText
     entity_type: str = ShortText
@@ -87,7 +88,7 @@ GraphWork = Callable[[Tx, Caller, Any], Awaitable[dict[str, Any]]]
 
 
 class GraphTool:
-    """One of the nine."""
+    """One of the nine tools."""
 
     def __init__(self, name: str, description: str, arguments: type[Arguments], needs: str, work: GraphWork) -> None:
         self.name = name
@@ -97,17 +98,18 @@ class GraphTool:
         self._work = work
 
     def text_to_embed(self, arguments: Arguments) -> str | None:
+        """Return None: no text needs an embedding."""
         return None
 
     async def run(self, tx: Tx, caller: Caller, arguments: Arguments, vector: np.ndarray | None) -> ToolReply:
-        """What the reference server would say."""
+        """Do the work and return what the reference server would return."""
         if self.needs == "memory:write" and caller.user_name:
             await ensure_person(tx, caller.scope.org_id, caller.user_name)
         return ToolReply(content=await self._work(tx, caller, arguments), reports=False)
 
 
 def server_memory_tools(forget: ForgetMemory) -> Mapping[str, Tool]:
-    """The nine tools by name; deleting is handed in, for it really forgets."""
+    """Return the nine tools by name; `forget` is passed in, since deleting forgets for good."""
     deleting = _GraphDeletion(forget)
     write, read, forgets = "memory:write", "memory:read", "custody"
     rows: tuple[tuple[str, str, type[Arguments], str, GraphWork], ...] = (
@@ -162,11 +164,11 @@ def server_memory_tools(forget: ForgetMemory) -> Mapping[str, Tool]:
 
 
 async def _create_entities(tx: Tx, caller: Caller, given: CreateEntitiesArguments) -> dict[str, Any]:
-    there = {entity.label for entity in await graph.load_entities(tx, caller.scope)}
+    existing = {entity.label for entity in await graph.load_entities(tx, caller.scope)}
     fresh = [
         GraphNode(name=e.name, entity_type=e.entity_type, observations=tuple(dict.fromkeys(e.observations)))
         for e in {e.name: e for e in given.entities}.values()
-        if e.name not in there
+        if e.name not in existing
     ]
     facts = [
         fact for n in fresh for fact in (graph.type_fact(n), *(graph.observation_fact(n, o) for o in n.observations))
@@ -178,10 +180,10 @@ async def _create_entities(tx: Tx, caller: Caller, given: CreateEntitiesArgument
 
 async def _create_relations(tx: Tx, caller: Caller, given: RelationsArguments) -> dict[str, Any]:
     entities = await graph.load_entities(tx, caller.scope)
-    there = set(graph.build_graph(entities).edges)
+    existing = set(graph.build_graph(entities).edges)
     made = []
     for edge in dict.fromkeys(map(_edge_from, given.relations)):
-        if edge in there:
+        if edge in existing:
             continue
         source = graph.find_entity(entities, edge.source)
         if source is None:
@@ -194,11 +196,12 @@ async def _create_relations(tx: Tx, caller: Caller, given: RelationsArguments) -
 async def _add_observations(tx: Tx, caller: Caller, given: AddObservationsArguments) -> dict[str, Any]:
     results = []
     for addition in given.observations:
+        # Loaded for each addition, since two of them may be for one entity.
         entity = graph.find_entity(await graph.load_entities(tx, caller.scope), addition.entity_name)
         if entity is None:
             raise NotFound(f"entity with name {addition.entity_name}")
-        there = {memory.content for memory in graph.entity_observations(entity)}
-        fresh = [content for content in dict.fromkeys(addition.contents) if content not in there]
+        existing = {memory.content for memory in graph.entity_observations(entity)}
+        fresh = [content for content in dict.fromkeys(addition.contents) if content not in existing]
         kept = await remember_facts(tx, caller.scope, [graph.observation_fact(entity, content) for content in fresh])
         added = [content for content, one in zip(fresh, kept, strict=True) if one.outcome is not MemoryOutcome.SKIPPED]
         results.append({"entityName": addition.entity_name, "addedObservations": added})
@@ -218,7 +221,10 @@ async def _open_nodes(tx: Tx, caller: Caller, given: OpenNodesArguments) -> dict
 
 
 class _GraphDeletion:
-    """What is deleted is forgotten, as everything here is; what is not there is no error, as with the reference."""
+    """The three deleting tools; what they delete is forgotten.
+
+    Deleting what does not exist is no error, as with the reference.
+    """
 
     def __init__(self, forget: ForgetMemory) -> None:
         self._forget = forget
@@ -249,7 +255,7 @@ class _GraphDeletion:
     async def _forget_memories(
         self, tx: Tx, caller: Caller, chosen: Sequence[StoredMemory], words: str
     ) -> dict[str, Any]:
-        """Forget what the agent itself or a less trusted source said; what the person said takes `forget`."""
+        """Forget memories of the agent or a less trusted source; those the person stated take the tool `forget`."""
         kept = {memory.id for memory in chosen if outranks(memory.trust, Trust.AGENT)}
         for memory_id in sorted({memory.id for memory in chosen} - kept):
             await self._forget(tx, caller, memory_id)
