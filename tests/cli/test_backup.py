@@ -188,4 +188,4 @@ def test_an_embedded_database_comes_back_in_a_new_directory(tmp_path: Path, mnem
     assert f"the server stopped: mnemon restore {file} --force" in made.stderr
     back = mnemon("restore", file, "--data-dir", second)
     assert back.exit_code == 0, back.stderr
-    assert "at this version already" in mnemon("migrate", "--data-dir", second).stdout
+    assert "the database is up to date" in mnemon("migrate", "--data-dir", second).stdout

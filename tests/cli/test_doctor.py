@@ -294,7 +294,7 @@ def test_missing_privileges_fail_and_migrate_says_that_it_mended_them(
     assert "memories, work" in found["detail"]
     assert found["fix"].startswith("mnemon migrate")
     done = CliRunner().invoke(app, ["migrate", "--database-url", database_url])
-    assert "privileges again on: memories, work." in done.stdout
+    assert "mnemon_app restored on: memories, work." in done.stdout
     assert doctor(database_url=database_url)["privileges"]["state"] == "ok"
     assert "privileges" not in CliRunner().invoke(app, ["migrate", "--database-url", database_url]).stdout
 
