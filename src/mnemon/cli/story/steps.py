@@ -1,4 +1,4 @@
-"""The story's files as steps in the order of their time."""
+"""Read the story's TOML files into steps, ordered by time."""
 
 import tomllib
 from collections.abc import Iterator
@@ -13,22 +13,23 @@ StepKind = Literal["turn", "morning", "market", "run", "again", "resolve", "chat
 MORNING_TIME = "07:30"
 EVENING_TIME = "21:00"
 _PRICES_IN_THOUSANDS = ("entry", "take_profit", "stop_loss")
+"""Card slots that the files give in thousands."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class DemoStep:
-    """Something that happens at a time of the story."""
+    """Something that happens at a moment of the story."""
 
     kind: StepKind
     after: timedelta
-    """Since the story's first midnight."""
+    """Time since the story's first midnight."""
     told: StepData
-    """The file's words for it."""
+    """The step's table in the TOML file."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class DemoStory:
-    """Who there is, and what happens."""
+    """The personas, the agents and the steps."""
 
     personas: tuple[StepData, ...]
     agents: tuple[StepData, ...]
@@ -36,7 +37,7 @@ class DemoStory:
 
 
 def read_story() -> DemoStory:
-    """The story as its files tell it."""
+    """Return the story from its files."""
     agents, trades = _read_file("agents"), _read_file("trades")
     steps = [
         *_parse_steps("turn", _read_file("talks")["turn"]),
