@@ -1,4 +1,4 @@
-"""Calibration: what agents said they were sure of against what happened, and the hit rate of expectations."""
+"""Page of calibration: stated confidence against outcomes, and the hit rate of expectations."""
 
 from dataclasses import dataclass
 
@@ -30,7 +30,7 @@ class CalibrationGroup:
 
 @page(router, "/calibration", "calibration.html", grant=Grant.AGENTS_READ)
 async def calibration(visit: PageRequest) -> PageContent:
-    """Reliability and Brier score over all, and per agent and card type; the hit rate of expectations."""
+    """Show reliability and Brier score, overall and per agent and card type, and the hit rate of expectations."""
     agent_id = visit.asked("agent") or None
     cards = load_cards(visit.services.settings.cards_dir)
     async with visit.tx() as tx:

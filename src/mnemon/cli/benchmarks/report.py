@@ -193,7 +193,7 @@ def _writing_section(figures: BenchmarkFigures) -> str:
         [f"{name}: one LoCoMo answer of 50, p50 / p95", f"{one.p50:.1f} / {one.p95:.1f} ms"]
         for name, one in figures.asking.items()
     ]
-    return "## Writing and asking through the doors\n\n" + _markdown_table(["", "measured"], rows)
+    return "## Writing and asking over HTTP\n\n" + _markdown_table(["", "measured"], rows)
 
 
 def _speed_lines(speeds: Sequence[RecallSpeed]) -> dict[str, dict[int, float]]:
