@@ -133,7 +133,7 @@ def test_days_of_the_overview_count_turns_recalls_and_tokens(
     assert sum(day["turns"] for day in after["days"]) == 5
     assert sum(day["tokens"] for day in after["days"]) > 0
     assert after["days"][-1]["recalls"] == before["days"][-1]["recalls"] + 1
-    assert after["health"]["word"] == "well"
+    assert after["health"]["word"] == "healthy"
 
 
 def test_no_page_runs_what_was_stored(server: Served, client: httpx2.Client, browser: httpx2.Client) -> None:

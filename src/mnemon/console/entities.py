@@ -52,7 +52,7 @@ async def entities(visit: PageRequest) -> PageContent:
         "merges": log,
         "now": tx.now,
     }
-    # Layout and pairing are quadratic in the entities: in a thread, so that other requests are not held up.
+    # Both compare entities with each other: computed in a thread, so that other requests are not held up.
     if view == "graph":
         data["graph"] = await asyncio.to_thread(_entity_graph, spoken, aliases, every, chosen.user)
     if view == "suggestions":

@@ -128,7 +128,7 @@ def _finish_sign_in(request: Request, cookie: str, following: str) -> Response:
         max_age=int(signin.SESSION_LIFETIME.total_seconds()),
         httponly=True,
         samesite="lax",
-        secure=request.url.scheme == "https",  # a secure cookie would never come back over plain HTTP on localhost
+        secure=request.url.scheme == "https",  # over plain HTTP a secure cookie may not be sent back
     )
     return response
 

@@ -45,7 +45,7 @@ async def ask(visit: PageRequest) -> PageContent:
 
 @action(router, "/sources/withdraw", grant=Grant.CUSTODY, field="confirm")
 async def withdraw(visit: PageRequest, form: dict[str, str]) -> ActionRedirect:
-    """Withdraw everything that the source said about the person; memories it had changed get their earlier text back."""
+    """Withdraw everything that the source said about the person; memories it changed get their earlier text back."""
     user, origin = form.get("user", ""), unquote(form.get("source", ""))
     right = form.get("confirm", "").strip().lower() == CONFIRM_WORD
     check_fields(confirm="" if right else f"Nothing was withdrawn: type {CONFIRM_WORD} to confirm.")
