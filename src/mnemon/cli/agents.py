@@ -174,6 +174,7 @@ def delete(
     from mnemon.runs import agents as rules
 
     if not yes:
+        # The question goes to stderr, so that stdout has only data.
         typer.confirm(f"Delete {who} with all its runs and its chat?", abort=True, err=True)
 
     async def delete_agent(services: "Services", scope: Any, tx: Any) -> "Agent":
@@ -296,6 +297,7 @@ def _draft_changes(
 
 def _config_changes(memory: bool | None, read_only: bool | None, review: bool | None) -> dict[str, Any]:
     """Return the options that were given, by their names in the API's `adapterConfig`."""
+    # The names of the API, so that `parse_config` checks both.
     given = {"memoryEnabled": memory, "memoryReadOnly": read_only, "reviewDecisions": review}
     return {name: value for name, value in given.items() if value is not None}
 

@@ -68,6 +68,7 @@ async def _run_conversation(conversation: "TerminalChat") -> None:
     )
     while True:
         try:
+            # `input` blocks; in a thread it does not stop the worker that reflects the last turn.
             line = (await asyncio.to_thread(input, "› ")).strip()
         except EOFError:
             return

@@ -67,6 +67,7 @@ def _export(user: str, file: Path | None, org: str, as_json: bool) -> None:
             )
         if file is None:
             return sum(sys.stdout.buffer.write(piece.encode()) for piece in _safe_pieces(file_chunks(made)))
+        # A file gets the bytes as they are: only a terminal needs escapes.
         with file.open("wb") as sink:
             return sum(sink.write(piece) for piece in file_chunks(made))
 
@@ -139,6 +140,7 @@ def forget(
             raise Invalid(
                 "Name a memory (`mnemon forget mem_…`) or a person (`mnemon forget --user NAME`), one of them."
             )
+        # `--json` is for programs and counts as a yes.
         if not (yes or as_json or sys.stdin.isatty()):
             raise Invalid("Nothing was forgotten: there is no terminal to confirm it at. Add --yes.")
     if not yes and not as_json:

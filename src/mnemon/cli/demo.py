@@ -57,6 +57,7 @@ async def _play_demo(settings: "Settings", org: str) -> tuple[int, str]:
     from mnemon.logs import configure_logs
     from mnemon.scope import Scope
 
+    # The log would break the progress bar, which is on stderr too.
     configure_logs("ERROR")
     check_organization_name(org)
     async with ensure_database(settings, create=True) as url:
@@ -148,6 +149,7 @@ async def _reserve_organization(services: "Services", org: str) -> AsyncIterator
     try:
         yield renew_reservation
     finally:
+        # A lease that ran out may have been taken over; its new owner settles the item.
         with suppress(LeaseLost):
             async with services.db.tx(org) as tx:
                 await settle_work(tx, reservation)

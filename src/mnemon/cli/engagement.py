@@ -96,6 +96,7 @@ def _render_document(org: str, document: "Engagement", *, archived: bool) -> "li
     from mnemon.engagement.lifecycle import format_source
     from mnemon.engagement.week import week_rules
 
+    # Everything below is `Text`, not markup: statements and quotes may contain brackets.
     row = week_rules(document.week)
     parts: list[RenderableType] = [
         Rule(Text(f"Engagement of {org} · week {document.week}, {row.work}", style="bold"), align="left"),

@@ -38,6 +38,7 @@ def list_jobs(
     from mnemon.jobs.work import WorkStatus
 
     async def load_jobs() -> "list[Job]":
+        # Not an enum in the signature: that would import the jobs room for every `--help`.
         if status is not None and status not in set(WorkStatus):
             raise Invalid(f"--status takes one of: {', '.join(WorkStatus)}.")
         wanted = WorkStatus(status) if status else None
@@ -98,6 +99,7 @@ async def _parked_jobs(services: "Services", scope: "Scope") -> "AsyncIterator[J
             yield job
         if len(page) < _PAGE_SIZE:
             return
+        # By id, not by offset: workers and other commands change the list between two pages.
         after = page[-1].id
 
 

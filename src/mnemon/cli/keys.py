@@ -22,6 +22,7 @@ def create_org(name: str, as_json: JsonOption = False) -> None:
     from mnemon.cli.services import open_services
 
     async def make_organization() -> bool:
+        # Before the database is opened, which a bad name does not need.
         check_organization_name(name)
         async with open_services(settings_from_flags(), migrated=True) as services, services.db.tx(name) as tx:
             return await create_organization(tx)
@@ -91,6 +92,7 @@ def create(
     if as_json:
         print_json({"id": key_id, "key": text, "org": org})
     else:
+        # Only the key, so that a script can capture stdout.
         out.print(text)
 
 

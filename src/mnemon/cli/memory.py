@@ -81,6 +81,7 @@ def remember(
         statement = _build_statement(content, user, scope, kind, about, fact_type, attribute, pin)
         async with open_services(settings_from_flags(), migrated=True) as services:
             await _ensure_organization(services, org)
+            # Embed before the transaction, so that a slow embedder holds no connection and no lock.
             vectors = await embed_statements(services.embedder, [statement])
             async with services.db.tx(org) as tx:
                 made = (await store_statements(tx, [statement], vectors=vectors))[0]
@@ -293,6 +294,7 @@ def _hit_details(hit: "RecallHit", now: datetime) -> str:
 
 def _print_score_parts(hit: "RecallHit") -> None:
     """Print the parts of the score, one line each, with a bar as long as the part's share."""
+    # Bars are relative to the largest part of this hit; `or 1.0` is for a hit whose parts are all zero.
     most = max((abs(hit.weights[name] * part) for name, part in hit.parts.items()), default=0.0) or 1.0
     for name, part in hit.parts.items():
         share = hit.weights[name] * part

@@ -77,6 +77,7 @@ def event_text(event: RecordedEvent | None) -> str | None:
     if event is None:
         return None
     data = event.data
+    # Pieces of the reply are left out: the page at the end shows the card that was made of it.
     match event.type:
         case "status":
             return f"[dim]{data['status']}[/]"

@@ -155,11 +155,13 @@ def follow_run(org: str, ask: Any, *, as_json: bool, writes: str | None = None) 
         async with open_services(settings_from_flags()) as services:
             scope = await require_organization(services, org)
             async with services.db.tx(org) as tx:
+                # In a transaction of its own: workers see a run only when it is committed.
                 run_id = await ask(services, scope, tx)
                 if writes is not None:
                     record_command(tx, scope, writes, run_id)
             async with local_worker(services, org):
                 async for event in watch_run(services.db, scope, run_id):
+                    # Events go to stderr, so that stdout has only the run, as a page or as JSON.
                     words = event_text(event)
                     if words:
                         err.print(words)

@@ -37,6 +37,7 @@ async def ensure_first_key(services: Services) -> str | None:
     scope = Scope(org_id=LOCAL_ORG)
     async with services.db.tx(LOCAL_ORG) as tx:
         await create_organization(tx)
+        # Revoked keys count: whoever revoked the last one does not want a new one at the next start.
         if await access.list_keys(scope, tx):
             return None
         key, text = await create_key(tx, scope, name="first key")
@@ -70,6 +71,7 @@ def print_welcome(settings: Settings, port: int, *, key: str | None, link: str, 
     """
     offline = "offline: rules, no language model" if settings.model == "offline" else settings.model
     before = safe_markup(prefix)
+    # The URL is one that this machine can open: 0.0.0.0 itself is none.
     everywhere = f" and at every other address of this machine ({settings.host})" if _everywhere(settings) else ""
     out.print(
         f"[bold]Mnemon[/] answers at {_server_url(settings, port)}{safe_markup(everywhere)} · {offline}", soft_wrap=True
@@ -134,6 +136,7 @@ def log_lifetime(
         database="external" if settings.database_url is not None else "embedded",
         log_level=settings.log_level,
     )
+    # A misspelt setting has no effect and no other sign.
     for unknown in unknown_settings(os.environ, Path.cwd()):
         log.warning("setting_unknown", name=unknown.name, place=unknown.place, next_step=unknown.fix)
     try:

@@ -60,6 +60,7 @@ EXIT_CODES: tuple[tuple[type[MnemonError], int], ...] = (
 
 def print_json(value: Any) -> None:
     """Print the value as JSON on stdout."""
+    # Not by the console, which would wrap lines and colour them.
     sys.stdout.write(safe_json(json.dumps(value, indent=2, ensure_ascii=False)) + "\n")
 
 
@@ -101,6 +102,7 @@ def report_errors() -> Iterator[None]:
         err.print(f"[bold red]error[/] {safe_markup(error.detail)}", soft_wrap=True)
         raise typer.Exit(exit_code(error)) from None
     except KeyboardInterrupt:
+        # 128 + SIGINT, as shells report it.
         raise typer.Exit(130) from None
 
 

@@ -77,6 +77,8 @@ class TerminalChat:
             sees_agent_state=True,
             sees_engagement=True,
         )
+        # The model starts to answer inside the transaction (`ask_model`); the reply is passed on only after the commit
+        # (`confirm_stored`), so nothing is heard of a message that was not stored.
         with self._streams.open_stream(self._services, chat_tools(ALL_GRANTS)) as stream:
             async with self._services.db.tx(self._scope.org_id) as tx:
                 self._last = await begin_turn(tx, request, self._services.settings, stream.ask_model)
@@ -141,6 +143,7 @@ class TerminalChat:
 
     async def close(self) -> None:
         """Seal a reply under way as far as it came, and wait up to ten seconds for the last turn's reflection."""
+        # The worker of `open_chat` still runs here: without the wait a short chat would end unreflected.
         await self._streams.close()
         for _ in range(_REFLECTION_WAIT_S * 10):
             if self._last is None or await self._is_reflected(self._last):
@@ -216,6 +219,7 @@ async def _send_message(services: Services, scope: Scope, agent: Agent, message:
         out.print()
     async with services.db.tx(scope.org_id) as tx:
         exchange = await agent_store.find_exchange(scope, tx, turn_id)
+        # Read again from the database: with --json no piece was printed, and an error is stored with the exchange.
         reply = await agent_store.find_turn_message(scope, tx, turn_id, "assistant")
     if reply is None:
         why = exchange.error if exchange and exchange.error else "the agent was deleted"

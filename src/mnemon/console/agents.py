@@ -160,6 +160,7 @@ async def create(visit: PageRequest, form: dict[str, str]) -> ActionRedirect:
 async def change(visit: PageRequest, form: dict[str, str], agent_id: str) -> ActionRedirect:
     """Change the agent to the form's values; a memory that is enabled by it starts empty."""
     async with visit.tx() as tx:
+        # Locked, so that `before` is what the edit changes: the notice depends on the difference.
         before = await agents.get_agent(tx, visit.org_scope, agent_id, locked=True)
         made = await agents.edit_agent(tx, visit.org_scope, agent_id, draft_from_form(form, before), _load_cards(visit))
         visit.audit_write(tx, "edit agent", agent_id)
@@ -173,6 +174,7 @@ async def reset(visit: PageRequest, form: dict[str, str], agent_id: str) -> Acti
     async with visit.tx() as tx:
         agent = await agents.reset_memory(tx, visit.org_scope, agent_id)
         visit.audit_write(tx, "reset agent memory", agent_id)
+    # Only this address: the field comes from the browser.
     to = "/agents" if form.get("back") == "/agents" else f"/agents/{agent_id}"
     return ActionRedirect(
         to=to, notice=f"Memory reset. {agent.name} starts its next run with an empty session; the chat stays visible."
@@ -207,6 +209,7 @@ async def talk(visit: PageRequest, form: dict[str, str], agent_id: str) -> Actio
 @live_topic("agents", grant=Grant.AGENTS_READ)
 async def _agents_version(tx: Tx, scope: Scope, argument: str) -> str:
     found = await agent_store.list_agents(scope, tx, most=MAX_AGENTS)
+    # A run changes what an agent's card shows without changing the agent.
     latest = await store.list_runs(scope, tx, RunFilter(), most=MAX_RUNS)
     return "|".join([*(f"{one.id}{one.updated_at}" for one in found), *(f"{run.id}{run.status}" for _, run in latest)])
 

@@ -35,6 +35,7 @@ async def calibration(visit: PageRequest) -> PageContent:
     cards = load_cards(visit.services.settings.cards_dir)
     async with visit.tx() as tx:
         if agent_id:
+            # Raises NotFound for an agent of another organization.
             await get_agent(tx, visit.org_scope, agent_id)
         record = await load_track_record(tx, visit.org_scope, cards, agent_id)
         agents = {agent.id: agent.name for agent in await agent_store.list_agents(visit.org_scope, tx, most=200)}

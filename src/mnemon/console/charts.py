@@ -70,6 +70,7 @@ def confidence_chart(
     for line in lines:
         x = left + max(0.0, (line.at - start).total_seconds()) / length * (width - left - MARGIN)
         before, value = value, update_confidence(value, line.stance, line.strength)
+        # Two points at the same x draw a vertical step.
         points += [(x, _y_position(before, height)), (x, _y_position(value, height))]
         change = f"{round_confidence(before):.2f} → {round_confidence(value):.2f}"
         label = f"{line.stance}, {line.strength}: {change}. {line.line}"
@@ -164,6 +165,7 @@ class ScoreBar:
 def stacked_bars(scores: Sequence[Mapping[str, float]]) -> list[ScoreBar]:
     """Return a bar per score, all on one scale that fits the width."""
     right = max((sum(v for v in score.values() if v > 0) for score in scores), default=0.0)
+    # One scale for all bars, so that they can be compared.
     left = max((-sum(v for v in score.values() if v < 0) for score in scores), default=0.0)
     scale = BAR_WIDTH / (left + right) if left + right > _EPSILON else 0.0
     return [_stack_bar(score, zero=left * scale, scale=scale) for score in scores]

@@ -116,6 +116,7 @@ async def _engagement_version(tx: Tx, scope: Scope, argument: str) -> str:
 
 def _requested_moment(visit: PageRequest, journal: Sequence[EngagementEntry]) -> JournalMoment:
     """Return the moment that the query names by `asOf`, a time, or `step`, a place on the slider; otherwise now."""
+    # By moments, not by entries: all entries of one turn have the same time.
     moments = sorted({entry.at for entry in journal})
     asked = _time_or_none(visit.asked("asOf"))
     if asked is not None:
@@ -139,6 +140,7 @@ def _promotion_threshold(visit: PageRequest) -> float:
 
 def _hypothesis_card(found: Hypothesis, until: datetime, visit: PageRequest, *, small: bool) -> HypothesisCard:
     size = {"width": 240, "height": 56} if small else {"width": 960, "height": 180}
+    # The line of an archived hypothesis ends where it was archived.
     over = found.archived_at or until
     return HypothesisCard(
         hypothesis=found,

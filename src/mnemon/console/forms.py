@@ -104,6 +104,7 @@ class UndoForm:
             return False
         words = parse_qsl(where.query, keep_blank_values=True)
         queried = where.query.startswith(self.query) if self.query else not where.query
+        # Browsers read `//host` and a backslash as the beginning of another host.
         elsewhere = where.scheme or where.netloc or where.fragment or address.startswith("//") or "\\" in address
         unique = len({name for name, _ in words}) == len(words)
         return not elsewhere and queried and unique and self.path.match(where.path) is not None
@@ -134,5 +135,6 @@ def read_notice(cookie: str | None, undoes: Sequence[UndoForm]) -> Notice | None
     if not isinstance(value, dict) or not isinstance(text := value.get("text"), str) or not text.strip():
         return None
     undo = value.get("undo")
+    # An undo is posted with the session's token, so a forged one could do anything that a form can.
     allowed = isinstance(undo, str) and any(one.matches_address(undo) for one in undoes)
     return Notice(text=text[:_MAX_CHARS], undo=undo if allowed else None)

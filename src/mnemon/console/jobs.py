@@ -21,6 +21,7 @@ MAX_JOBS = 200
 async def jobs(visit: PageRequest) -> PageContent:
     """Show the organization's jobs, counts by status and kind, and the progress of reflection and embedding."""
     wanted, kind = visit.asked("status"), visit.asked("kind")
+    # An unknown status in the address shows everything instead of an error.
     status = WorkStatus(wanted) if wanted in set(WorkStatus) else None
     async with visit.tx() as tx:
         shown = await store.list_jobs(tx, visit.org_scope, most=MAX_JOBS, status=status, kind=kind or None)

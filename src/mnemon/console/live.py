@@ -85,6 +85,7 @@ async def _stream_changes(
             yield f"event: {kind}\nid: {now}\ndata: \n\n"
         quiet += 1
         if quiet % KEEPALIVE_POLLS == 0:
+            # A comment, which browsers ignore: proxies close streams that stay silent.
             yield ": still here\n\n"
         with suppress(TimeoutError):
             async with asyncio.timeout(POLL_INTERVAL_S):
@@ -104,6 +105,7 @@ async def _version_digest(visit: PageRequest, version_query: VersionQuery, grant
     """
     try:
         async with visit.tx() as tx:
+            # Each time: a session that was closed, or whose key was revoked, must stop hearing.
             visit.principal = await signin.authenticate_session(tx, visit.org_scope, visit.secret)
             visit.require_grant(grant)
             return sha256((await version_query(tx, visit.org_scope, argument)).encode()).hexdigest()[:16]

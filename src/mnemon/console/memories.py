@@ -63,6 +63,7 @@ async def memory(visit: PageRequest, memory_id: str) -> PageContent:
         user = await external_name(tx, scope)
         beside = await contradictions_of(tx, scope, found)
     told = ["", *(version.content for version in versions)]
+    # Long texts are compared in a thread: the event loop serves everyone.
     words = await run_off_loop(sum(map(len, told)), lambda: version_diffs(told))
     steps = [{"version": later, "words": changed} for later, changed in zip(versions, words, strict=True)]
     data = {
@@ -89,6 +90,7 @@ async def edit(visit: PageRequest, form: dict[str, str], memory_id: str) -> Acti
         importance="" if importance in {"", "0", "1", "2", "3"} else "Importance is 0, 1, 2 or 3.",
         reason="" if len(reason) <= 500 else "Say why in at most 500 characters.",
     )
+    # Before the transaction, so that a slow embedder holds no connection and no lock.
     vectors = await embed_texts(visit.services.embedder, [content])
     weight = int(importance) if importance else None
     wanted = MemoryEdit(content=content, importance=weight, reason=reason or None, source=Trust.OPERATOR)
@@ -151,6 +153,7 @@ async def bulk(visit: PageRequest, form: dict[str, str]) -> ActionRedirect:
     if deed not in _BULK_EDITS or chosen == [""] or len(chosen) > PAGE_SIZE:
         raise Invalid(f"Choose 1 to {PAGE_SIZE} memories and an action.", code="nothing_chosen")
     if deed == "forget":
+        # The route needs memory:write only; forgetting needs more.
         visit.require_grant(Grant.CUSTODY)
         _check_confirmation(form)
     async with visit.tx() as tx:

@@ -78,9 +78,11 @@ async def _load_days(tx: Tx, scope: Scope) -> list[OverviewDay]:
     first = today - timedelta(days=CHART_DAYS - 1)
     since = datetime.combine(first, time(), UTC)
     said = {one.day: one for one in await sessions.list_daily_usage(tx, scope, since)}
+    # The counter adds what this process has counted and not written yet.
     recalls = await tx.attached.get_or_create(RecallCounter).recalls_by_day(tx, scope, first)
     tokens = {day: one.input_tokens + one.output_tokens for day, one in said.items()}
     for spent in await reflections.daily_usage(tx, scope, since):
+        # Reflections may run on a later day than their turn, on a day without turns.
         tokens[spent.day] = tokens.get(spent.day, 0) + spent.input_tokens + spent.output_tokens
     every = [first + timedelta(days=number) for number in range(CHART_DAYS)]
     return [

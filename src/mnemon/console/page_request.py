@@ -54,6 +54,7 @@ class PageRequest:
 
     def asked(self, name: str, default: str = "") -> str:
         """Return a query parameter of the page, stripped; the default when it is missing."""
+        # PostgreSQL stores no NUL in a text.
         return self._words.get(name, default).replace("\0", "").strip()
 
     def address(self, **changes: str | int | None) -> str:
@@ -84,6 +85,7 @@ class PageRequest:
     def query_number(self, name: str, default: int, *, most: int) -> int:
         """Return a query parameter as a number clamped to 1 and `most`; the default when it is none."""
         word = self.asked(name)
+        # Nine digits fit PostgreSQL's integer; `isdigit` alone would let other scripts' digits in.
         return max(1, min(int(word), most)) if word.isascii() and word.isdigit() and len(word) < 10 else default
 
     def require_grant(self, grant: Grant) -> None:

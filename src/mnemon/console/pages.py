@@ -148,6 +148,7 @@ async def _serve_page(request: Request, place: PageRoute) -> Response:
         return Response(
             _JSON_ADAPTER.dump_json({"title": shown.title, **shown.data}), status, media_type="application/json"
         )
+    # A notice is shown once, by the first page after its action.
     cookie = request.cookies.get(NOTICE_COOKIE)
     response = _render_page(place.template, visit, shown, status, notice=read_notice(cookie, _UNDO_FORMS))
     if cookie:
@@ -168,6 +169,7 @@ async def _serve_download(request: Request, handler: DownloadHandler, grant: Gra
 async def _serve_action(request: Request, handler: ActionHandler, grant: Grant, template: str, field: str) -> Response:
     visit = await admit_request(request)
     form = await request.form()
+    # htmx sends the header, a form without script the field.
     sent = request.headers.get("X-CSRF-Token") or str(form.get("csrf", ""))
     if not hmac.compare_digest(sent.encode(), visit.csrf.encode()):
         raise NotAllowed("The form is not from this session. Go back, reload the page and try again.", code="csrf")
@@ -202,6 +204,7 @@ async def _show_refused_form(visit: PageRequest, typed: Mapping[str, str], error
     status = _status_code(error)
     if place is None or match is None or not typed.get("at") or status >= 500 or not visit.principal.may(place.grant):
         raise error
+    # The page is rendered as if it had been requested, at its own address and with its own query.
     again = PageRequest(visit.request, visit.principal, visit.secret, at=at)
     again.refused = form_refusal(visit.path, typed, error, field)
     try:

@@ -36,8 +36,10 @@ async def recall(visit: PageRequest) -> PageContent:
         if text and chosen.user and not visit.refused:
             scope = scope_of(visit, chosen)
             for ranking in _requested_rankings(visit):
+                # A few more than asked for, to show what is just below the limit.
                 query = _build_query(visit, text, vector, ranking, limit + SHOWN_BELOW_LIMIT, as_of)
                 columns.append(_ranking_column(ranking, await search(tx, scope, query), limit))
+            # What is left out before ranking is the same for both rankings.
             missing = await list_left_out(tx, scope, query)
     return PageContent(title="Recall", data=_recall_data(visit, chosen, limit, _link_columns(columns), missing, tx.now))
 

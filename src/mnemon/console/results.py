@@ -67,6 +67,7 @@ async def results(visit: PageRequest, kind: str) -> PageContent:
         resolution=ResolutionStatus(status) if status in set(ResolutionStatus) else None,
     )
     async with visit.tx() as tx:
+        # Pages go by sequence number, not by offset: a new run does not shift them.
         found = await store.list_runs(visit.org_scope, tx, wanted, before=before, most=PAGE_SIZE + 1)
         rows = await _load_rows(tx, visit.org_scope, [run for _, run in found[:PAGE_SIZE]], card)
         agents = await agent_store.list_agents(visit.org_scope, tx, most=200)

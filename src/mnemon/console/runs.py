@@ -126,6 +126,7 @@ async def _run_version(tx: Tx, scope: Scope, argument: str) -> str:
     if found is None:
         return "gone"
     again = await store.list_re_examinations(scope, tx, [argument], most=MAX_RE_EXAMINATIONS)
+    # A finished run gets no more events: its status says enough.
     events = [] if found.status in FINAL_STATUSES else await store.list_events(scope, tx, argument, most=MAX_EVENTS)
     last = events[-1].seq if events else 0
     return "|".join([found.status, str(found.outcome), str(last), *(f"{one.id}{one.status}" for one in again)])
@@ -166,6 +167,7 @@ def join_deltas(events: Sequence[RecordedEvent]) -> list[RunEventLine]:
 
 def return_path(form: dict[str, str], otherwise: str) -> str:
     """Return the results page that the form names, else the other path."""
+    # Only a results page: the field comes from the browser, and a redirect must not leave the console.
     asked = form.get("back", "")
     return asked if asked.startswith("/results/") else otherwise
 

@@ -34,6 +34,7 @@ async def sessions(visit: PageRequest) -> PageContent:
         found = await overview.list_sessions(
             tx,
             scope,
+            # One more than is shown says whether there is a next page.
             most=PAGE_SIZE + 1,
             skip=(number - 1) * PAGE_SIZE,
             persona_id=visit.asked("persona") or None,
@@ -104,6 +105,7 @@ async def _session_version(tx: Tx, scope: Scope, argument: str) -> str:
     if found is None:
         return "gone"
     last = await overview.last_turn_seq(tx, found[1], argument)
+    # Only the latest turns still change, and this runs every second for each open page.
     said = await turns.list_session_turns(tx, found[1], argument, most=3, after=last - 3)
     reflected = await reflections.find_for_turns(tx, found[1], [one.turn.id for one in said])
     steps = [f"{one.turn.id}{one.status}{len(one.turn.messages)}" for one in said]

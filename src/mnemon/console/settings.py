@@ -79,6 +79,7 @@ async def make_key(visit: PageRequest, form: dict[str, str]) -> PageContent:
     countable = days.isascii() and days.isdigit() and len(days) <= 5 and 0 < int(days) <= MAX_DAYS
     check_fields(
         name="" if 1 <= len(name) <= 200 else "Give the key a name of at most 200 characters.",
+        # Not the stripped value: blanks alone must be refused, not taken for an empty field.
         user=_user_fault(form.get("user", "")),
         days=""
         if countable or not days
@@ -94,6 +95,7 @@ async def make_key(visit: PageRequest, form: dict[str, str]) -> PageContent:
             grants=grants,
             bound_user=user or None,
             expires_at=tx.now + timedelta(days=int(days)) if days else None,
+            # A key made here has no more scopes and no later end than the session.
             maker=visit.principal,
         )
         visit.audit_write(tx, "create key", key.id)

@@ -138,6 +138,7 @@ async def measure_peers(
     for name in peers.PEERS:
         say(f"{name} …")
         work = asyncio.to_thread(_measure_peer, name, embed_texts, database_url, conversations, sizes, figures)
+        # A peer may fail in any way; the others are still measured.
         failed = (await asyncio.gather(work, return_exceptions=True))[0]
         if failed is not None:
             figures.peers[name] = f"failed: {type(failed).__name__}: {failed}"

