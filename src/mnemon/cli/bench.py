@@ -117,11 +117,11 @@ async def _scratch_databases(settings: "Settings") -> AsyncIterator[tuple[str, s
         try:
             for name in names:
                 await connection.execute(f'create database "{name}"')
-            ours, theirs = (make_conninfo(url, dbname=name) for name in names)
+            mnemon_url, peers_url = (make_conninfo(url, dbname=name) for name in names)
             # Mnemon's migrations make the extension in its own database; the peers expect to find it.
-            async with await psycopg.AsyncConnection.connect(theirs, autocommit=True) as inside:
+            async with await psycopg.AsyncConnection.connect(peers_url, autocommit=True) as inside:
                 await inside.execute("create extension vector")
-            yield ours, theirs
+            yield mnemon_url, peers_url
         finally:
             for name in names:
                 await connection.execute(f'drop database if exists "{name}" with (force)')

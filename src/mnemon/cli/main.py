@@ -37,7 +37,7 @@ def _options(
         False, "--version", callback=_print_version, is_eager=True, help="Print the version and exit."
     ),
 ) -> None:
-    """Declare the options that stand before any command."""
+    """Declare the options of the program itself, such as `--version`."""
 
 
 COMMAND_MODULES = (

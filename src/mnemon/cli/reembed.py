@@ -64,11 +64,11 @@ async def _reembed_organizations(settings: "Settings", drop_old: bool) -> Reembe
     async with open_services(settings) as services:
         async with operator_tx(services) as tx:
             behind = await list_other_models(tx, services.embedder.model)
-            everyone = [organization.name for organization in await list_organizations(tx)]
+            org_ids = [organization.name for organization in await list_organizations(tx)]
         # Only organizations with vectors of another model have work; --drop-old still goes over all of them.
         made = await _reembed_with_progress(services, list(behind))
         dropped = (
-            sum([await delete_other_vectors(services, embeddable_texts(), org_id) for org_id in everyone])
+            sum([await delete_other_vectors(services, embeddable_texts(), org_id) for org_id in org_ids])
             if drop_old
             else 0
         )

@@ -35,8 +35,8 @@ def sources(
     summary of several memories. Other sources have the name that the application or tool gave itself.
     """
     if source is not None:
-        said, overview = run(_load_memories(user, source, org))
-        _print_memories(said, overview, user, as_json)
+        memories, overview = run(_load_memories(user, source, org))
+        _print_memories(memories, overview, user, as_json)
         return
     found = run(_load_overviews(user, org))
     if as_json:

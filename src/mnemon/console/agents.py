@@ -128,8 +128,8 @@ async def detail(visit: PageRequest, agent_id: str) -> PageContent:
     async with visit.tx() as tx:
         agent = await agents.get_agent(tx, visit.org_scope, agent_id)
         seen = (await _summarize_agents(tx, visit.org_scope, [agent]))[0]
-        said = await agent_store.list_latest_messages(visit.org_scope, tx, agent_id, most=MAX_MESSAGES)
-        asked = await agent_store.list_exchanges(visit.org_scope, tx, agent_id, [one.turn_id for one in said])
+        messages = await agent_store.list_latest_messages(visit.org_scope, tx, agent_id, most=MAX_MESSAGES)
+        exchanges = await agent_store.list_exchanges(visit.org_scope, tx, agent_id, [one.turn_id for one in messages])
         runs = await store.list_runs(visit.org_scope, tx, RunFilter(agent_id=agent_id), most=MAX_RUNS)
         team = await agent_store.list_team(visit.org_scope, tx, agent.team)
     data = {
@@ -137,8 +137,8 @@ async def detail(visit: PageRequest, agent_id: str) -> PageContent:
         "agent": agent,
         "panel": seen.panel,
         "warn_above": WARN_ABOVE_RUNS,
-        "messages": [{"said": one, "exchange": asked.get(one.turn_id)} for one in said],
-        "awaits": any(one.status not in FINAL_STATUSES for one in asked.values()),
+        "messages": [{"said": one, "exchange": exchanges.get(one.turn_id)} for one in messages],
+        "awaits": any(one.status not in FINAL_STATUSES for one in exchanges.values()),
         "runs": [run for _, run in runs],
         "team": [{"id": one.id, "name": one.name} for one in team],
         "now": tx.now,
@@ -216,10 +216,10 @@ async def _agents_version(tx: Tx, scope: Scope, argument: str) -> str:
 
 @live_topic("agent", grant=Grant.AGENTS_READ)
 async def _agent_version(tx: Tx, scope: Scope, argument: str) -> str:
-    said = await agent_store.list_latest_messages(scope, tx, argument, most=2)
-    asked = await agent_store.list_exchanges(scope, tx, argument, [one.turn_id for one in said])
+    messages = await agent_store.list_latest_messages(scope, tx, argument, most=2)
+    exchanges = await agent_store.list_exchanges(scope, tx, argument, [one.turn_id for one in messages])
     runs = await store.list_runs(scope, tx, RunFilter(agent_id=argument), most=MAX_RUNS)
-    steps = [f"{one.id}{asked[one.turn_id].status if one.turn_id in asked else ''}" for one in said]
+    steps = [f"{one.id}{exchanges[one.turn_id].status if one.turn_id in exchanges else ''}" for one in messages]
     return "|".join([*steps, *(f"{run.id}{run.status}{run.resolution_status}" for _, run in runs)])
 
 

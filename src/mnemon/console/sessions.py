@@ -60,8 +60,8 @@ async def session(visit: PageRequest, session_id: str) -> PageContent:
         found, scope = await find_session(tx, visit, session_id)
         last = await overview.last_turn_seq(tx, scope, session_id)
         after = await _turns_before_page(visit, tx, scope, last)
-        said = await turns.list_session_turns(tx, scope, session_id, most=MAX_TURNS, after=after)
-        ids = [one.turn.id for one in said]
+        shown = await turns.list_session_turns(tx, scope, session_id, most=MAX_TURNS, after=after)
+        ids = [one.turn.id for one in shown]
         reflected = await reflections.find_for_turns(tx, scope, ids)
         remembered = await remembered_by(tx, scope, ids)
         rolling = await state.list_rolling_summaries(tx, scope, most=MAX_ROLLING_SUMMARIES)
@@ -71,9 +71,9 @@ async def session(visit: PageRequest, session_id: str) -> PageContent:
         "runs": not has_ended(found, tx.now, boundary_from_settings(visit.services.settings)),
         "turns": [
             {"stored": one, "reflection": reflected.get(one.turn.id), "remembered": remembered.get(one.turn.id, [])}
-            for one in said
+            for one in shown
         ],
-        "spent": _token_usage(said, reflected),
+        "spent": _token_usage(shown, reflected),
         "first": after + 1,
         "last": last,
         "size": MAX_TURNS,
@@ -106,9 +106,9 @@ async def _session_version(tx: Tx, scope: Scope, argument: str) -> str:
         return "gone"
     last = await overview.last_turn_seq(tx, found[1], argument)
     # Only the latest turns still change, and this runs every second for each open page.
-    said = await turns.list_session_turns(tx, found[1], argument, most=3, after=last - 3)
-    reflected = await reflections.find_for_turns(tx, found[1], [one.turn.id for one in said])
-    steps = [f"{one.turn.id}{one.status}{len(one.turn.messages)}" for one in said]
+    shown = await turns.list_session_turns(tx, found[1], argument, most=3, after=last - 3)
+    reflected = await reflections.find_for_turns(tx, found[1], [one.turn.id for one in shown])
+    steps = [f"{one.turn.id}{one.status}{len(one.turn.messages)}" for one in shown]
     return "|".join([str(found[0]), *steps, *(f"{r.status}{r.attempts}" for r in reflected.values())])
 
 
@@ -139,9 +139,9 @@ def _session_title(session: Session) -> str:
     return f"{session.user_name} with {session.persona_id}" if session.persona_id else session.user_name
 
 
-def _token_usage(said: list[StoredTurn], reflected: dict[str, Any]) -> dict[str, int]:
+def _token_usage(shown: list[StoredTurn], reflected: dict[str, Any]) -> dict[str, int]:
     """Return the tokens that replies and reflections of the shown turns used."""
-    replies = [one.usage for one in said if one.usage]
+    replies = [one.usage for one in shown if one.usage]
     after = [one.usage for one in reflected.values() if one.usage]
     return {
         "replies": sum(one.input_tokens + one.output_tokens for one in replies),

@@ -176,10 +176,12 @@ async def _check_work(db: Database) -> Check:
         )
     if parked:
         number, org = sum(parked.values()), next(iter(parked))
-        whose = "" if org == "local" else f" --org {org}"
+        org_option = "" if org == "local" else f" --org {org}"
         words = f"{number} {_items_phrase(number)} parked: out of attempts, kept, and not run again until you retry it."
         return warn(
-            "work", words, f"mnemon jobs list --status parked{whose}  # then: mnemon jobs retry --parked{whose}"
+            "work",
+            words,
+            f"mnemon jobs list --status parked{org_option}  # then: mnemon jobs retry --parked{org_option}",
         )
     if since is not None and tx.now - since > OVERDUE_AFTER:
         late = int((tx.now - since).total_seconds())

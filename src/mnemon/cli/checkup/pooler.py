@@ -35,7 +35,7 @@ async def check_named_statements(url: str) -> Check | None:
         return None
     return fail(
         "pooler",
-        "A pooler in transaction mode stands in front of the database and loses prepared statements.",
+        "There is a pooler in transaction mode before the database, and it loses prepared statements.",
         "export MNEMON_PREPARED_STATEMENTS=false  # docs/postgresql.md, or connect without the pooler",
     )
 

@@ -99,50 +99,50 @@ class DemoPlayer:
             self._clock.set_time(at)
         await self._runner.drain()
 
-    async def _play_turn(self, told: StepData) -> None:
-        self._script.prepare_turn(told)
-        who = {"userId": told["who"], "personaId": told["persona"]}
-        if not told.get("tools"):
-            await self._request_json("POST", "/api/chat", {**who, "message": told["says"], "stream": False})
+    async def _play_turn(self, data: StepData) -> None:
+        self._script.prepare_turn(data)
+        who = {"userId": data["who"], "personaId": data["persona"]}
+        if not data.get("tools"):
+            await self._request_json("POST", "/api/chat", {**who, "message": data["says"], "stream": False})
             return
         messages = [
-            {"role": "user", "content": told["says"]},
-            {"role": "assistant", "content": told["reply"]},
+            {"role": "user", "content": data["says"]},
+            {"role": "assistant", "content": data["reply"]},
         ]
-        body = {**who, "messages": messages, "toolResults": told["tools"], "expectations": told.get("expects", [])}
+        body = {**who, "messages": messages, "toolResults": data["tools"], "expectations": data.get("expects", [])}
         await self._request_json("POST", "/api/turns", body)
 
-    async def _play_morning(self, told: StepData) -> None:
+    async def _play_morning(self, data: StepData) -> None:
         agent = self._agents["kestrel"]
-        self._script.prepare_run(told, agent["name"])
-        await self._advance_to(told["when"])
+        self._script.prepare_run(data, agent["name"])
+        await self._advance_to(data["when"])
         self._script.script.clear_faults()
-        await self._remember_run(told, agent["id"])
+        await self._remember_run(data, agent["id"])
 
-    async def _post_prices(self, told: StepData) -> None:
-        await self._request_json("POST", "/api/prices", [{**told["bar"], "at": format_time(told["when"])}])
+    async def _post_prices(self, data: StepData) -> None:
+        await self._request_json("POST", "/api/prices", [{**data["bar"], "at": format_time(data["when"])}])
 
-    async def _play_run(self, told: StepData) -> None:
-        agent = self._agents[told["agent"]]
-        self._script.prepare_run(told, agent["name"])
-        run = await self._request_json("POST", f"/api/agents/{agent['id']}/runs", {"prompt": told["prompt"]})
-        self._runs[told["key"]] = run["id"]
+    async def _play_run(self, data: StepData) -> None:
+        agent = self._agents[data["agent"]]
+        self._script.prepare_run(data, agent["name"])
+        run = await self._request_json("POST", f"/api/agents/{agent['id']}/runs", {"prompt": data["prompt"]})
+        self._runs[data["key"]] = run["id"]
 
-    async def _play_re_examination(self, told: StepData) -> None:
-        parent = self._runs[told["of"]]
+    async def _play_re_examination(self, data: StepData) -> None:
+        parent = self._runs[data["of"]]
         agent_id = (await self._request_json("GET", f"/api/runs/{parent}"))["agentId"]
         name = next(agent["name"] for agent in self._agents.values() if agent["id"] == agent_id)
-        self._script.prepare_run(told, name)
+        self._script.prepare_run(data, name)
         await self._request_json("POST", f"/api/runs/{parent}/re-examine")
 
-    async def _play_resolution(self, told: StepData) -> None:
-        body = {"outcome": told["outcome"], "note": told["note"]}
-        await self._request_json("POST", f"/api/runs/{self._runs[told['of']]}/resolve", body)
+    async def _play_resolution(self, data: StepData) -> None:
+        body = {"outcome": data["outcome"], "note": data["note"]}
+        await self._request_json("POST", f"/api/runs/{self._runs[data['of']]}/resolve", body)
 
-    async def _play_chat(self, told: StepData) -> None:
-        agent = self._agents[told["agent"]]
-        self._script.prepare_chat(told, agent["name"])
-        body = {"message": told["says"], "stream": False}
+    async def _play_chat(self, data: StepData) -> None:
+        agent = self._agents[data["agent"]]
+        self._script.prepare_chat(data, agent["name"])
+        body = {"message": data["says"], "stream": False}
         reply = asyncio.create_task(self._request_json("POST", f"/api/agents/{agent['id']}/chat", body))
         # The reply is a job, and this process is its only worker: run jobs while the request waits for it.
         while not reply.done():
@@ -150,10 +150,10 @@ class DemoPlayer:
             await asyncio.sleep(0.02)
         await reply
 
-    async def _remember_run(self, told: StepData, agent_id: str) -> None:
-        if "key" in told:
+    async def _remember_run(self, data: StepData, agent_id: str) -> None:
+        if "key" in data:
             latest = await self._request_json("GET", f"/api/agents/{agent_id}/runs?limit=1")
-            self._runs[told["key"]] = latest[0]["id"]
+            self._runs[data["key"]] = latest[0]["id"]
 
     async def _request_json(self, method: str, path: str, body: Any = None) -> Any:
         response = await self._http.request(method, path, json=body)

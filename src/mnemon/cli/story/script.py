@@ -28,37 +28,37 @@ class DemoScript:
         self.script.set_default_answer("SessionSummary", self._summary_answer)
         self.script.set_default_answer("Spine", {})
 
-    def prepare_turn(self, told: StepData) -> None:
+    def prepare_turn(self, data: StepData) -> None:
         """Script the reply to this turn and the answer of its reflection."""
-        gists = self._said.setdefault((told["who"], told["persona"]), [])
-        gists.append(told["gist"])
-        if not told.get("tools"):
-            self.script.add_replies(lambda asked: self._answer_after(3, told["reply"]))
-        self.script.add_answers("Reflection", lambda asked: self._reflection_answer(asked, told, gists))
+        gists = self._said.setdefault((data["who"], data["persona"]), [])
+        gists.append(data["gist"])
+        if not data.get("tools"):
+            self.script.add_replies(lambda request: self._answer_after(3, data["reply"]))
+        self.script.add_answers("Reflection", lambda request: self._reflection_answer(request, data, gists))
 
-    def prepare_run(self, told: StepData, by: str) -> None:
+    def prepare_run(self, data: StepData, by: str) -> None:
         """Script what the agent and its specialists say in this run, and its card or its failure."""
-        self._spoken = {by: told.get("says", "The levels are clear enough to say so."), **told.get("reports", {})}
-        if told.get("fails"):
+        self._spoken = {by: data.get("says", "The levels are clear enough to say so."), **data.get("reports", {})}
+        if data.get("fails"):
             self.script.add_fault("error", on="chat")
         else:
-            self.script.add_answers("Card", lambda asked: self._answer_after(4, told["card"]))
+            self.script.add_answers("Card", lambda request: self._answer_after(4, data["card"]))
 
-    def prepare_chat(self, told: StepData, by: str) -> None:
+    def prepare_chat(self, data: StepData, by: str) -> None:
         """Script the agent's reply to this chat message."""
-        self._spoken = {by: told["reply"]}
+        self._spoken = {by: data["reply"]}
 
-    def _reflection_answer(self, asked: ScriptedRequest, told: StepData, gists: list[str]) -> dict[str, Any]:
-        answer: dict[str, Any] = {name: told[name] for name in SECTIONS if name in told}
+    def _reflection_answer(self, request: ScriptedRequest, data: StepData, gists: list[str]) -> dict[str, Any]:
+        answer: dict[str, Any] = {name: data[name] for name in SECTIONS if name in data}
         if "engagement" in answer:
-            answer["engagement"] = _insert_evidence_ids(answer["engagement"], asked.prompt)
-        if "rolling_summary" in (asked.schema or {}).get("properties", {}):
+            answer["engagement"] = _insert_evidence_ids(answer["engagement"], request.prompt)
+        if "rolling_summary" in (request.schema or {}).get("properties", {}):
             answer["rolling_summary"] = " ".join(gists[-_GISTS_KEPT:])
         return self._answer_after(2, answer)
 
-    def _summary_answer(self, asked: ScriptedRequest) -> dict[str, Any]:
+    def _summary_answer(self, request: ScriptedRequest) -> dict[str, Any]:
         """Return a session's summary made from the gists of its turns."""
-        inside = [turn for turn in self._turns if turn["says"] in asked.prompt]
+        inside = [turn for turn in self._turns if turn["says"] in request.prompt]
         gists = [turn["gist"] for turn in inside] or ["A short conversation."]
         todos = [todo for turn in inside for todo in turn.get("todos", ()) if todo["op"] == "add"]
         return {
@@ -77,9 +77,9 @@ class DemoScript:
             "tone": "warm" if inside and inside[0]["persona"] == "juno" else "matter-of-fact",
         }
 
-    def _agent_reply(self, asked: ScriptedRequest) -> str:
+    def _agent_reply(self, request: ScriptedRequest) -> str:
         """Return the scripted words of the agent whose skill is at the start of the system prompt."""
-        heading = asked.system.split("\n", 1)[0].strip("# ")
+        heading = request.system.split("\n", 1)[0].strip("# ")
         return self._answer_after(3, self._spoken.get(heading, "Understood."))
 
     def _answer_after(self, seconds: int, answer: R) -> R:

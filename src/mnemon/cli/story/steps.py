@@ -45,7 +45,7 @@ def read_story() -> DemoStory:
         *_parse_steps("again", [*agents["again"], *trades["again"]]),
         *_parse_steps("resolve", agents["resolve"]),
         *_parse_steps("chat", agents["chat"]),
-        *_parse_steps("morning", [_morning_data(told, trades["market"]["symbol"]) for told in trades["morning"]]),
+        *_parse_steps("morning", [_morning_data(data, trades["market"]["symbol"]) for data in trades["morning"]]),
         *_parse_steps("market", _price_bars(trades["market"])),
     ]
     return DemoStory(
@@ -55,16 +55,18 @@ def read_story() -> DemoStory:
     )
 
 
-def _parse_steps(kind: StepKind, told: list[StepData]) -> Iterator[DemoStep]:
-    for one in told:
-        hours, minutes = one["at"].split(":")
-        yield DemoStep(kind=kind, after=timedelta(days=one["day"], hours=int(hours), minutes=int(minutes)), told=one)
+def _parse_steps(kind: StepKind, tables: list[StepData]) -> Iterator[DemoStep]:
+    for table in tables:
+        hours, minutes = table["at"].split(":")
+        yield DemoStep(
+            kind=kind, after=timedelta(days=table["day"], hours=int(hours), minutes=int(minutes)), told=table
+        )
 
 
-def _morning_data(told: StepData, symbol: str) -> StepData:
-    card = {"symbol": symbol, **told.get("card", {})}
+def _morning_data(data: StepData, symbol: str) -> StepData:
+    card = {"symbol": symbol, **data.get("card", {})}
     levels = {name: card[name] * 1000 for name in _PRICES_IN_THOUSANDS if name in card}
-    return {**told, "at": MORNING_TIME, "card": {**card, **levels}}
+    return {**data, "at": MORNING_TIME, "card": {**card, **levels}}
 
 
 def _price_bars(market: StepData) -> list[StepData]:
