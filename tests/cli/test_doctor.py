@@ -159,7 +159,7 @@ def test_wrong_models_fail_with_their_names(doctor: Callable[..., Report]) -> No
 
 def test_a_clock_file_is_read(doctor: Callable[..., Report], tmp_path: Path) -> None:
     (tmp_path / "clock").write_text("2030-01-01T00:00:00Z")
-    assert "2030-01-01T00:00:00Z for now" in doctor(clock_file=tmp_path / "clock")["clock"]["detail"]
+    assert "uses the time 2030-01-01T00:00:00Z" in doctor(clock_file=tmp_path / "clock")["clock"]["detail"]
     (tmp_path / "clock").write_text("tomorrow")
     assert doctor(clock_file=tmp_path / "clock")["clock"]["state"] == "fail"
     assert doctor(clock_file=tmp_path / "missing")["clock"]["state"] == "fail"

@@ -228,4 +228,4 @@ def test_the_menu_and_the_settings_page_speak_plainly(browser: httpx2.Client) ->
     assert "<h2>Server</h2>" in page
     assert ">Shortcuts <kbd>?</kbd>" in page
     assert "flags, <code>MNEMON_*</code> variables, <code>.env</code>, <code>mnemon.toml</code>, in this order" in page
-    assert "for a key bound to a person, chat, memory:read, memory:write, custody" in browser.get("/settings/keys").text
+    assert "for a key bound to a person: chat, memory:read, memory:write, custody" in browser.get("/settings/keys").text
