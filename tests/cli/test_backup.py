@@ -164,10 +164,10 @@ def test_what_must_survive_is_taken_from_the_old_database_and_given_to_the_new(
     filled: str, tmp_path: Path, mnemon: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Ledger:
-        async def take(self, url: str) -> None:
+        async def read_from(self, url: str) -> None:
             self.keys = len(names_of_keys(url))
 
-        async def give(self, services: Services) -> str:
+        async def apply_to(self, services: Services) -> str:
             async with services.db.tx("acme") as tx:
                 return f"{self.keys} before, {len(await tx.fetch_all('SELECT 1 FROM keys'))} now"
 
@@ -185,7 +185,7 @@ def test_an_embedded_database_comes_back_in_a_new_directory(tmp_path: Path, mnem
     made = mnemon("backup", file, "--data-dir", first)
     assert made.exit_code == 0, made.stderr
     assert f"mnemon restore {file} --data-dir NEW_DIRECTORY" in made.stderr
-    assert f"the server stopped: mnemon restore {file} --force" in made.stderr
+    assert f"(stop the server first): mnemon restore {file} --force" in made.stderr
     back = mnemon("restore", file, "--data-dir", second)
     assert back.exit_code == 0, back.stderr
     assert "the database is up to date" in mnemon("migrate", "--data-dir", second).stdout
